@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+# A short front for CMake. CMakeLists.txt and CMakePresets.json are the truth.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+RELEASE = build/gcc-release
+
+.PHONY: help run test bench install tidy format symbols clean
+
+help:
+	@echo 'make run        build (gcc, -O2 -g) and run the demo'
+	@echo 'make test       every check on every preset; about ten minutes at most'
+	@echo 'make test-NAME  one preset: make test-gcc-asan (names: CMakePresets.json)'
+	@echo 'make bench      build and run the benches'
+	@echo 'make install    install to PREFIX (/usr/local) below DESTDIR'
+	@echo 'make tidy       the rules of this tree, by tools/tidy.py'
+	@echo 'make format     clang-format all C files in place'
+	@echo 'make symbols    rewrite tests/abi/exported-symbols.txt from the library'
+	@echo 'make clean      remove build/'
+	@echo
+	@echo 'run, test, bench and install first ask tools/bootstrap for missing packages.'
+
+run:
+	@tools/bootstrap run
+	@mkdir -p build
+	@{ cmake --preset gcc-release && cmake --build $(RELEASE); } >build/run.log 2>&1 || \
+	    { cat build/run.log; exit 1; }
+	@$(RELEASE)/examples/demo
+
+test:
+	@tools/test
+
+test-%:
+	@tools/test $*
+
+bench:
+	@tools/bootstrap bench
+	cmake --preset gcc-release
+	cmake --build $(RELEASE)
+	cmake --build $(RELEASE) --target bench
+
+install:
+	@tools/bootstrap install
+	cmake --preset gcc-release -DCMAKE_INSTALL_PREFIX='$(PREFIX)'
+	cmake --build $(RELEASE)
+	DESTDIR='$(DESTDIR)' cmake --install $(RELEASE)
+	@[ -n '$(DESTDIR)' ] || [ "$$(id -u)" != 0 ] || ldconfig
+
+tidy:
+	@python3 tools/tidy.py
+
+format:
+	@find include src tests bench examples -name '*.[ch]' -exec clang-format-19 -i {} +
+
+symbols:
+	@tools/bootstrap run
+	cmake --preset gcc-release
+	cmake --build $(RELEASE)
+	tests/abi/symbols_test.sh --write $(RELEASE)/src/libjanusrt.so
+
+clean:
+	rm -rf build

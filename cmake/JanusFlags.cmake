@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+# janusrt_flags: what the library, its tests, benches and examples are compiled with. It is linked
+# privately and never reaches a user of the library.
+include(CheckIncludeFile)
+
+add_library(janusrt_flags INTERFACE)
+set(CMAKE_C_STANDARD 17) # with GNU extensions
+
+target_compile_options(janusrt_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wshadow;-Wconversion;-Wstrict-prototypes>
+  $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes;-Wundef;-Wvla>
+  $<$<BOOL:${JANUSRT_WERROR}>:-Werror>)
+
+# __FILE__ is the path in the tree, wherever the tree lies.
+target_compile_options(janusrt_flags INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
+
+# Release leaves the frame pointer to the compiler; every other build keeps it.
+if(NOT JANUSRT_LTO)
+  target_compile_options(janusrt_flags INTERFACE
+    $<$<NOT:$<CONFIG:Release>>:-fno-omit-frame-pointer>)
+endif()
+
+set(JRT_ASAN 0)
+set(JRT_TSAN 0)
+if(JANUSRT_SANITIZE STREQUAL "address")
+  set(JRT_ASAN 1)
+  set(sanitize -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+elseif(JANUSRT_SANITIZE STREQUAL "thread")
+  set(JRT_TSAN 1)
+  set(sanitize -fsanitize=thread)
+elseif(JANUSRT_SANITIZE)
+  message(FATAL_ERROR "JANUSRT_SANITIZE is \"${JANUSRT_SANITIZE}\": want \"\", address or thread")
+endif()
+if(JANUSRT_SANITIZE)
+  target_compile_options(janusrt_flags INTERFACE ${sanitize} -fno-omit-frame-pointer)
+  target_link_options(janusrt_flags INTERFACE ${sanitize})
+endif()
+
+set(JRT_VALGRIND 0)
+if(JANUSRT_VALGRIND STREQUAL "AUTO")
+  set(CMAKE_REQUIRED_QUIET ON)
+  check_include_file(valgrind/valgrind.h JANUSRT_HAVE_VALGRIND_H)
+  unset(CMAKE_REQUIRED_QUIET)
+  if(JANUSRT_HAVE_VALGRIND_H)
+    set(JRT_VALGRIND 1)
+    message(STATUS "Valgrind: yes, header found")
+  else()
+    message(STATUS "Valgrind: no, valgrind/valgrind.h not found")
+  endif()
+elseif(JANUSRT_VALGRIND)
+  set(JRT_VALGRIND 1)
+  message(STATUS "Valgrind: yes, as asked")
+else()
+  message(STATUS "Valgrind: no, as asked")
+endif()
+
+target_compile_definitions(janusrt_flags INTERFACE
+  _GNU_SOURCE
+  JRT_ASAN=${JRT_ASAN}
+  JRT_TSAN=${JRT_TSAN}
+  JRT_VALGRIND=${JRT_VALGRIND}
+  JRT_DEBUG=$<IF:$<CONFIG:Debug>,1,0>)
+
+if(JANUSRT_LTO)
+  set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ON)
+  target_compile_options(janusrt_flags INTERFACE -O3)
+  target_link_options(janusrt_flags INTERFACE -O3)
+  if(CMAKE_C_COMPILER_ID MATCHES "Clang") # GNU ld cannot read its object files
+    target_link_options(janusrt_flags INTERFACE -fuse-ld=lld)
+  endif()
+endif()

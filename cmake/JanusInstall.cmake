@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+# Libraries, headers, janusrt.pc, the CMake package and the manual pages.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS janusrt janusrt_static EXPORT janusrtTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/janusrt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h")
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/janusrt)
+install(EXPORT janusrtTargets NAMESPACE janusrt:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/janusrtConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/janusrtConfig.cmake INSTALL_DESTINATION ${package_dir})
+# Before 1.0 a minor release may change what a program was compiled against.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/janusrtConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${PROJECT_BINARY_DIR}/janusrtConfig.cmake
+  ${PROJECT_BINARY_DIR}/janusrtConfigVersion.cmake
+  DESTINATION ${package_dir})
+
+# janusrt.pc finds its prefix from where it lies, so that the tree can be moved as a whole; not
+# possible when the directories were given as absolute paths.
+set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  set(PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
+  set(PC_LIBDIR "${CMAKE_INSTALL_FULL_LIBDIR}")
+  set(PC_INCLUDEDIR "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
+else()
+  file(RELATIVE_PATH up "/prefix/${pc_dir}" "/prefix")
+  string(REGEX REPLACE "/$" "" up "${up}")
+  set(PC_PREFIX "\${pcfiledir}/${up}")
+  set(PC_LIBDIR "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+  set(PC_INCLUDEDIR "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+configure_file(cmake/janusrt.pc.in ${PROJECT_BINARY_DIR}/janusrt.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/janusrt.pc DESTINATION ${pc_dir})
+
+# Manual pages: docs/man/NAME.SECTION.scd becomes NAME.SECTION.
+file(GLOB man_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.scd)
+find_program(SCDOC scdoc)
+if(man_sources AND NOT SCDOC)
+  message(STATUS "Manual pages: not built, scdoc not found")
+elseif(man_sources)
+  set(man_pages)
+  foreach(source ${man_sources})
+    get_filename_component(page ${source} NAME_WLE)
+    get_filename_component(section ${page} LAST_EXT)
+    string(SUBSTRING ${section} 1 1 section)
+    set(out ${PROJECT_BINARY_DIR}/man/${page})
+    add_custom_command(OUTPUT ${out}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/man
+      COMMAND sh -c "sed '/SPDX-License-Identifier/d' '${source}' | '${SCDOC}' > '${out}'"
+      DEPENDS ${source} VERBATIM)
+    list(APPEND man_pages ${out})
+    install(FILES ${out} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+  endforeach()
+  add_custom_target(man ALL DEPENDS ${man_pages})
+endif()

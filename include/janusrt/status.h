@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The one list of statuses. Every call that can fail returns one; none is kept in a global, and
+ * errno is never the answer. Zero is success, everything else is negative. The list only grows.
+ */
+#ifndef JANUSRT_STATUS_H
+#define JANUSRT_STATUS_H
+
+#include <janusrt/export.h>
+
+/* clang-format off */
+#define JANUS_STATUS_MAP(X)                                                                        \
+    X(OK,          0, "success")                                                                   \
+    X(CANCELLED,  -1, "cancelled before it was done")                                              \
+    X(INVALID,    -2, "an argument is outside what the call accepts")                              \
+    X(STATE,      -3, "the object is not in a state that allows this")                             \
+    X(NO_MEMORY,  -4, "the system refused memory")                                                 \
+    X(FULL,       -5, "a limit set at creation is reached")                                        \
+    X(UNAVAILABLE,-6, "this machine or build cannot do it")
+/* clang-format on */
+
+typedef enum janus_status {
+#define JANUS_STATUS_ENUM(name, value, text) JANUS_##name = (value),
+    JANUS_STATUS_MAP(JANUS_STATUS_ENUM)
+#undef JANUS_STATUS_ENUM
+} janus_status;
+
+JANUS_BEGIN_DECLS
+
+/*
+ * What a status means, in a few words: "the system refused memory".
+ *
+ * Context: anyone, any thread, signal handlers too.
+ * Yields:  never.
+ * Owns:    the text is the library's, constant for ever.
+ * Cost:    a table look-up.
+ * Errors:  none; a number that is no status gives "not a janus_status".
+ */
+JANUS_API const char *janus_status_text(janus_status status);
+
+/*
+ * The name of a status as the header spells it: "JANUS_NO_MEMORY".
+ *
+ * Context: anyone, any thread, signal handlers too.
+ * Yields:  never.
+ * Owns:    the text is the library's, constant for ever.
+ * Cost:    a table look-up.
+ * Errors:  none; a number that is no status gives "JANUS_?".
+ */
+JANUS_API const char *janus_status_name(janus_status status);
+
+JANUS_END_DECLS
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* A stack that can be left and entered: a fiber's, or a thread's own. */
+#ifndef JRT_FIBER_CONTEXT_H
+#define JRT_FIBER_CONTEXT_H
+
+#include "fiber/ctx.h"
+#include "fiber/sanitizer.h"
+
+struct jrt_context {
+    void                *sp; /* while it is suspended: its jrt_ctx_frame */
+    struct jrt_sanitizer sanitizer;
+};
+
+/*
+ * Why a context is entered: the message of the switch. The enterer acts on it, because only it
+ * knows that the other stack is no longer in use.
+ */
+enum jrt_arrival {
+    JRT_ARRIVED_RESUMED,    /* somebody resumed this fiber */
+    JRT_ARRIVED_SUSPENDED,  /* the fiber we resumed suspended */
+    JRT_ARRIVED_COMPLETED,  /* its entry returned */
+    JRT_ARRIVED_PANICKED,   /* it called janus_panic */
+    JRT_ARRIVED_OVERFLOWED, /* a signal handler brought us here: it hit its guard */
+};
+
+/* Leaves `from`, enters `to`. Returns when `from` is entered again, and says why. The caller then
+ * calls jrt_context_arrive or, after OVERFLOWED, jrt_sanitizer_land. */
+static inline enum jrt_arrival jrt_context_switch(struct jrt_context *from, struct jrt_context *to,
+                                                  enum jrt_arrival why)
+{
+    bool last = why == JRT_ARRIVED_COMPLETED || why == JRT_ARRIVED_PANICKED;
+    jrt_sanitizer_leave(&from->sanitizer, &to->sanitizer, last);
+    return (enum jrt_arrival)(uintptr_t)jrt_ctx_switch(&from->sp, to->sp, (void *)(uintptr_t)why);
+}
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * void *jrt_ctx_switch(void **save_sp, void *load_sp, void *message);
+ *                      x0              x1             x2
+ *
+ * Suspends the caller, resumes the context whose stack pointer is load_sp. Returns, on the
+ * resumed stack, the message its resumer passed.
+ *
+ * Saved:      x19-x28, x29, x30, d8-d15 and FPCR: what AAPCS64 (6.1) makes the callee's to
+ *             preserve.
+ * Not saved:  caller-saved registers, the upper halves of v8-v15 (the caller's by the ABI),
+ *             FPSR, the signal mask, TPIDR_EL0. A context may therefore move between threads,
+ *             but must not keep a thread-local's address across a switch.
+ * Stack:      a suspended stack ends in one jrt_ctx_frame, 176 bytes, 16-byte aligned:
+ *
+ *                 load_sp -> +0   x19 ... x28
+ *                            +80  x29, x30 (where to go on)
+ *                            +96  d8 ... d15
+ *                            +160 FPCR, unused
+ *
+ * CFI:        right at every instruction. Both stacks hold the same frame, so the rules are
+ *             true before and after sp changes hands. A register's rule is added when all are
+ *             stored (until then it is unchanged) and dropped when all are loaded.
+ * Cost:       FPCR is written only if it differs: the write may flush the pipeline. The end is
+ *             `br`, not `ret`: no `bl` on this stack matches it in the return predictor.
+ * BTI, PAC:   the targets of `br` are return addresses without a landing pad, so this object
+ *             carries no BTI property and the linker clears it for whatever we are linked
+ *             into. Return addresses that callers signed (PAC) are signed with their own sp and
+ *             stay valid. Guarded control stacks (GCS) are not supported, as CET on x86-64.
+ */
+#include "fiber/ctx_aarch64.h"
+
+/* All registers are in the frame at sp. */
+.macro IN_FRAME
+    .cfi_rel_offset x19, JRT_CTX_X19
+    .cfi_rel_offset x20, JRT_CTX_X19 + 8
+    .cfi_rel_offset x21, JRT_CTX_X21
+    .cfi_rel_offset x22, JRT_CTX_X21 + 8
+    .cfi_rel_offset x23, JRT_CTX_X23
+    .cfi_rel_offset x24, JRT_CTX_X23 + 8
+    .cfi_rel_offset x25, JRT_CTX_X25
+    .cfi_rel_offset x26, JRT_CTX_X25 + 8
+    .cfi_rel_offset x27, JRT_CTX_X27
+    .cfi_rel_offset x28, JRT_CTX_X27 + 8
+    .cfi_rel_offset x29, JRT_CTX_X29
+    .cfi_rel_offset x30, JRT_CTX_X30
+    .cfi_rel_offset d8, JRT_CTX_D8
+    .cfi_rel_offset d9, JRT_CTX_D8 + 8
+    .cfi_rel_offset d10, JRT_CTX_D10
+    .cfi_rel_offset d11, JRT_CTX_D10 + 8
+    .cfi_rel_offset d12, JRT_CTX_D12
+    .cfi_rel_offset d13, JRT_CTX_D12 + 8
+    .cfi_rel_offset d14, JRT_CTX_D14
+    .cfi_rel_offset d15, JRT_CTX_D14 + 8
+.endm
+
+/* Takes the registers from the frame at sp and goes on where it left. x2: the message. */
+.macro LEAVE_BY_FRAME
+    ldp     x19, x20, [sp, #JRT_CTX_X19]
+    ldp     x21, x22, [sp, #JRT_CTX_X21]
+    ldp     x23, x24, [sp, #JRT_CTX_X23]
+    ldp     x25, x26, [sp, #JRT_CTX_X25]
+    ldp     x27, x28, [sp, #JRT_CTX_X27]
+    ldp     x29, x30, [sp, #JRT_CTX_X29]
+    ldp     d8, d9, [sp, #JRT_CTX_D8]
+    ldp     d10, d11, [sp, #JRT_CTX_D10]
+    ldp     d12, d13, [sp, #JRT_CTX_D12]
+    ldp     d14, d15, [sp, #JRT_CTX_D14]
+    .irp    register, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28, x29, x30
+    .cfi_restore \register
+    .endr
+    .irp    register, d8, d9, d10, d11, d12, d13, d14, d15
+    .cfi_restore \register
+    .endr
+    mov     x0, x2
+    add     sp, sp, #JRT_CTX_FRAME_BYTES
+    .cfi_adjust_cfa_offset -JRT_CTX_FRAME_BYTES
+    br      x30
+.endm
+
+    .text
+    .globl  jrt_ctx_switch
+    .hidden jrt_ctx_switch
+    .type   jrt_ctx_switch, %function
+    .p2align 6
+jrt_ctx_switch:
+    .cfi_startproc
+    sub     sp, sp, #JRT_CTX_FRAME_BYTES
+    .cfi_adjust_cfa_offset JRT_CTX_FRAME_BYTES
+    stp     x19, x20, [sp, #JRT_CTX_X19]
+    stp     x21, x22, [sp, #JRT_CTX_X21]
+    stp     x23, x24, [sp, #JRT_CTX_X23]
+    stp     x25, x26, [sp, #JRT_CTX_X25]
+    stp     x27, x28, [sp, #JRT_CTX_X27]
+    stp     x29, x30, [sp, #JRT_CTX_X29]
+    stp     d8, d9, [sp, #JRT_CTX_D8]
+    stp     d10, d11, [sp, #JRT_CTX_D10]
+    stp     d12, d13, [sp, #JRT_CTX_D12]
+    stp     d14, d15, [sp, #JRT_CTX_D14]
+    IN_FRAME
+    mrs     x9, fpcr
+    str     x9, [sp, #JRT_CTX_FPCR]
+    mov     x10, sp
+    str     x10, [x0]
+    mov     sp, x1                      /* from here on we are the other context */
+    ldr     x11, [sp, #JRT_CTX_FPCR]
+    cmp     x9, x11
+    b.ne    2f
+1:
+    .cfi_remember_state
+    LEAVE_BY_FRAME
+2:
+    .cfi_restore_state
+    msr     fpcr, x11
+    b       1b
+    .cfi_endproc
+    .size   jrt_ctx_switch, . - jrt_ctx_switch
+
+/*
+ * First instructions of a fresh context, reached by the jump above with its main function in
+ * x19, the argument in x20 and the message in x0. Undefined x30: a backtrace ends here.
+ */
+    .globl  jrt_ctx_entry
+    .hidden jrt_ctx_entry
+    .type   jrt_ctx_entry, %function
+    .p2align 4
+jrt_ctx_entry:
+    .cfi_startproc
+    .cfi_undefined x30
+    mov     x1, x0
+    mov     x0, x20
+    blr     x19
+    brk     #1
+    .cfi_endproc
+    .size   jrt_ctx_entry, . - jrt_ctx_entry
+
+/* Landing from a signal: sp is a suspended context's frame, x2 the message. */
+    .globl  jrt_ctx_land
+    .hidden jrt_ctx_land
+    .type   jrt_ctx_land, %function
+    .p2align 4
+jrt_ctx_land:
+    .cfi_startproc
+    .cfi_def_cfa sp, JRT_CTX_FRAME_BYTES
+    IN_FRAME
+    ldr     x11, [sp, #JRT_CTX_FPCR]
+    msr     fpcr, x11
+    LEAVE_BY_FRAME
+    .cfi_endproc
+    .size   jrt_ctx_land, . - jrt_ctx_land
+
+    .section .note.GNU-stack, "", %progbits

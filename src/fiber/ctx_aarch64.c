@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of the aarch64 switch that C can say. */
+#include "fiber/ctx.h"
+
+#include <ucontext.h>
+
+void *jrt_ctx_make(void *top, jrt_ctx_main *main, void *argument)
+{
+    struct jrt_ctx_frame *frame = (struct jrt_ctx_frame *)top - 1;
+    *frame = (struct jrt_ctx_frame){
+        .x19 = (uintptr_t)main,
+        .x20 = (uintptr_t)argument,
+        .x29 = 0, /* frame-pointer walks end here */
+        .x30 = jrt_ctx_entry,
+    };
+    __asm__ volatile("mrs %0, fpcr" : "=r"(frame->fpcr));
+    return frame;
+}
+
+void jrt_ctx_land_from_signal(ucontext_t *context, void *load_sp, void *message)
+{
+    context->uc_mcontext.sp = (uintptr_t)load_sp;
+    context->uc_mcontext.regs[2] = (uintptr_t)message;
+    context->uc_mcontext.pc = (uintptr_t)jrt_ctx_land;
+}
+
+const void *jrt_ctx_signal_pc(const ucontext_t *context)
+{
+    return (const void *)context->uc_mcontext.pc;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of the x86-64 switch that C can say. */
+#include "fiber/ctx.h"
+
+#include <ucontext.h>
+
+void *jrt_ctx_make(void *top, jrt_ctx_main *main, void *argument)
+{
+    struct jrt_ctx_frame *frame = (struct jrt_ctx_frame *)top - 1;
+    *frame = (struct jrt_ctx_frame){
+        .rbx = (uintptr_t)main,
+        .rbp = 0, /* frame-pointer walks end here */
+        .r12 = (uintptr_t)argument,
+        .rip = jrt_ctx_entry,
+    };
+    __asm__ volatile("stmxcsr %0" : "=m"(frame->mxcsr));
+    __asm__ volatile("fnstcw %0" : "=m"(frame->x87_cw));
+    return frame;
+}
+
+void jrt_ctx_land_from_signal(ucontext_t *context, void *load_sp, void *message)
+{
+    greg_t *registers = context->uc_mcontext.gregs;
+    registers[REG_RSP] = (greg_t)load_sp;
+    registers[REG_RDX] = (greg_t)message;
+    registers[REG_RIP] = (greg_t)jrt_ctx_land;
+}
+
+const void *jrt_ctx_signal_pc(const ucontext_t *context)
+{
+    return (const void *)context->uc_mcontext.gregs[REG_RIP];
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How deep a stack has been used, found afterwards from its bytes.
+ *
+ * Fresh memory is zero and not resident. The lowest resident page that holds anything but zeros
+ * marks the depth to within the zeros a frame may have at its lower end. This costs the running
+ * fiber nothing, where painting a pattern would commit the whole stack.
+ */
+#include "fiber/sanitizer.h"
+#include "fiber/stack.h"
+
+#include <string.h>
+
+enum {
+    PAGES_AT_ONCE = 128, /* a small buffer: we may run on a small stack ourselves */
+    CANARY_BYTES = 256,  /* frames with holes may step over fewer */
+};
+
+/* Volatile: the memory belongs to somebody else, and must be read as it is. */
+JRT_SEES_FOREIGN_STACKS static const char *first_nonzero(const char *from, const char *to)
+{
+    jrt_sanitizer_scan_begin();
+    const volatile uint64_t *word = (const volatile uint64_t *)from;
+    const volatile uint64_t *end = (const volatile uint64_t *)to;
+    while (word < end && *word == 0) word++;
+    jrt_sanitizer_scan_end();
+    return (const char *)word;
+}
+
+/* The lowest address written to, or the top when there is none. */
+static char *lowest_use(const struct jrt_stack *stack)
+{
+    size_t        page = jrt_page_bytes();
+    unsigned char resident[PAGES_AT_ONCE];
+    for (char *at = jrt_stack_low(stack); at < stack->top;) {
+        size_t pages = (size_t)(stack->top - at) / page;
+        if (pages > PAGES_AT_ONCE) pages = PAGES_AT_ONCE;
+        bool known = jrt_map_resident(at, pages * page, resident);
+        for (size_t i = 0; i < pages; i++, at += page) {
+            if (known && !(resident[i] & 1)) continue;
+            const char *used = first_nonzero(at, at + page);
+            if (used < at + page) return at + (used - at);
+        }
+    }
+    return stack->top;
+}
+
+size_t jrt_stack_high_water(const struct jrt_stack *stack)
+{
+    return (size_t)(stack->top - lowest_use(stack));
+}
+
+/* Not memset: this stack may carry another fiber's redzones. */
+JRT_SEES_FOREIGN_STACKS static void zero(char *from, char *to)
+{
+    for (volatile uint64_t *word = (volatile uint64_t *)from; word < (volatile uint64_t *)to;
+         word++) {
+        *word = 0;
+    }
+}
+
+size_t jrt_stack_scrub(struct jrt_stack *stack)
+{
+    /* The top pages are used again at once and are zeroed in place; what lies deeper is seldom
+     * used and goes back to the system. */
+    size_t warm_bytes = 4 * jrt_page_bytes();
+    char  *low = lowest_use(stack);
+    char  *warm = stack->top - warm_bytes;
+    if (warm < jrt_stack_low(stack)) warm = jrt_stack_low(stack);
+    if (low < warm) {
+        struct iovec deep = {jrt_stack_low(stack), (size_t)(warm - jrt_stack_low(stack))};
+        jrt_map_discard(&deep, 1);
+    }
+    zero(low > warm ? low : warm, stack->top);
+    return (size_t)(stack->top - low);
+}
+
+bool jrt_stack_intact(const struct jrt_stack *stack)
+{
+    if (stack->guard != JANUS_GUARD_CANARY) return true;
+    const char *low = jrt_stack_low(stack);
+    return first_nonzero(low - CANARY_BYTES, low) == low;
+}
+
+void jrt_stack_mend(struct jrt_stack *stack)
+{
+    size_t       bytes = stack->slab->class->guard_bytes;
+    struct iovec zone = {jrt_stack_low(stack) - bytes, bytes};
+    jrt_map_discard(&zone, 1);
+}

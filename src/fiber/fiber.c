@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fibers: make, resume, leave, end.
+ *
+ * Whoever arrives acts. A fiber that leaves, for whatever reason, only says why (the message of
+ * the switch) and switches to its resumer. The resumer marks it SUSPENDED or takes its stack
+ * away, because only then is the stack off the CPU; had the fiber done so itself, another thread
+ * could enter it while its last instructions still run there.
+ *
+ * [fiber-moves]  the legal changes of state; everything else is a bug of ours.
+ *
+ *     NEW -> RUNNING          first resume: a stack is attached
+ *     RUNNING -> SUSPENDED    it called suspend; seen by the resumer
+ *     SUSPENDED -> RUNNING    resumed, possibly by another thread
+ *     RUNNING -> COMPLETED    the entry returned; the stack is given back
+ *     RUNNING -> PANICKED     janus_panic, or the guard was hit
+ *
+ * The state is a tripwire against sequential mistakes (resuming what runs or has ended), not a
+ * lock: a fiber goes from thread to thread only by what its users order themselves.
+ *
+ * A stack overflow is the same story told by a signal handler: it makes the interrupted thread
+ * go on in the resumer, with OVERFLOWED as the message (fault.c). The dead fiber's frames stay
+ * untouched until the resumer gives the stack back.
+ *
+ * Stack colours: the tops of all stacks have the same low address bits, so the hot frames of many
+ * fibers would fight for the same few cache sets. Each stack begins up to 15 lines lower.
+ */
+#include "fiber/fiber.h"
+
+#include "base/assert.h"
+#include "base/atomic.h"
+
+#include <string.h>
+
+enum {
+    ID_BLOCK = 1024,   /* ids a shard takes at once */
+    RECORD_BATCH = 32, /* records moved between a shard and the store */
+    RECORDS_MAX = 64,  /* kept in a shard */
+    COLOURS = 16,      /* of 64 bytes each */
+};
+
+_Static_assert(sizeof((struct jrt_thread *)0)->panic_message ==
+                   sizeof((janus_panic_info *)0)->message,
+               "copied whole");
+
+static const uint8_t moves[] = {
+    [JANUS_FIBER_NEW] = 1u << JANUS_FIBER_RUNNING,
+    [JANUS_FIBER_RUNNING] =
+        1u << JANUS_FIBER_SUSPENDED | 1u << JANUS_FIBER_COMPLETED | 1u << JANUS_FIBER_PANICKED,
+    [JANUS_FIBER_SUSPENDED] = 1u << JANUS_FIBER_RUNNING,
+    [JANUS_FIBER_COMPLETED] = 0,
+    [JANUS_FIBER_PANICKED] = 0,
+};
+
+static inline void move(struct janus_fiber *fiber, janus_fiber_state from, janus_fiber_state to)
+{
+    jrt_invariant("fiber-moves", moves[from] >> to & 1u);
+    /* relaxed: a tripwire; who may touch the fiber next is ordered by its users. */
+    jrt_store_relaxed(&fiber->state, (uint8_t)to);
+}
+
+/* Making and destroying. */
+
+static struct jrt_record *take_record(janus_pool *pool, struct jrt_shard *shard)
+{
+    if (jrt_unlikely(shard->records == NULL)) {
+        shard->records = jrt_records_take(&pool->records, RECORD_BATCH);
+        for (struct jrt_record *r = shard->records; r != NULL; r = r->next) shard->record_count++;
+        if (shard->records == NULL) return NULL;
+    }
+    struct jrt_record *record = shard->records;
+    shard->records = record->next;
+    shard->record_count--;
+    return record;
+}
+
+static void give_record(janus_pool *pool, struct jrt_shard *shard, struct jrt_record *record)
+{
+    record->next = shard->records;
+    shard->records = record;
+    if (++shard->record_count <= RECORDS_MAX) return;
+    struct jrt_record *last_kept = shard->records;
+    for (int i = 1; i < RECORD_BATCH; i++) last_kept = last_kept->next;
+    struct jrt_record *rest = last_kept->next;
+    last_kept->next = NULL;
+    shard->record_count = RECORD_BATCH;
+    jrt_records_give(&pool->records, rest);
+}
+
+static uint64_t next_id(janus_pool *pool, struct jrt_shard *shard)
+{
+    if (shard->next_id == shard->ids_end) {
+        /* relaxed: the block is ours by the addition alone. */
+        shard->next_id = jrt_fetch_add_relaxed(&pool->ids_given, (uint64_t)ID_BLOCK) + 1;
+        shard->ids_end = shard->next_id + ID_BLOCK;
+    }
+    return shard->next_id++;
+}
+
+/* Counts one more fiber where there is a limit; false when it is reached. */
+static bool count_in(janus_pool *pool)
+{
+    if (pool->fibers_max == 0) return true;
+    /* relaxed: a count; it guards no memory. */
+    if (jrt_fetch_add_relaxed(&pool->live, (size_t)1) < pool->fibers_max) return true;
+    /* relaxed: as above. */
+    jrt_fetch_sub_relaxed(&pool->live, (size_t)1);
+    return false;
+}
+
+static void count_out(janus_pool *pool)
+{
+    if (pool->fibers_max == 0) return;
+    /* relaxed: as in count_in. */
+    jrt_fetch_sub_relaxed(&pool->live, (size_t)1);
+}
+
+static janus_status decode(const janus_pool *pool, const janus_fiber_options *given,
+                           janus_fiber_options *options, unsigned *out_class)
+{
+    memset(options, 0, sizeof *options);
+    if (given != NULL) {
+        if (given->struct_bytes < sizeof given->struct_bytes ||
+            given->struct_bytes > sizeof *options) {
+            return JANUS_INVALID;
+        }
+        memcpy(options, given, given->struct_bytes);
+    }
+    if (options->name == NULL) options->name = "fiber";
+    *out_class = pool->stack_class;
+    if (options->stack_bytes != 0) *out_class = jrt_pool_stack_class(options->stack_bytes);
+    return *out_class < JRT_STACK_CLASSES ? JANUS_OK : JANUS_INVALID;
+}
+
+janus_status janus_fiber_create(janus_pool *pool, janus_entry *entry, void *argument,
+                                const janus_fiber_options *given, janus_fiber **out)
+{
+    janus_fiber_options options;
+    unsigned class;
+    if (pool == NULL || entry == NULL || out == NULL) return JANUS_INVALID;
+    if (decode(pool, given, &options, &class) != JANUS_OK) return JANUS_INVALID;
+    jrt_ctx_probe();
+    if (!count_in(pool)) return JANUS_FULL;
+
+    struct jrt_shard  *shard = jrt_shard_lock(pool, jrt_thread_self());
+    struct jrt_record *record = take_record(pool, shard);
+    uint64_t           id = 0;
+    if (record != NULL) {
+        id = next_id(pool, shard);
+        shard->created++;
+    }
+    jrt_shard_unlock(shard);
+    if (record == NULL) {
+        count_out(pool);
+        return JANUS_NO_MEMORY;
+    }
+
+    struct janus_fiber *fiber = (struct janus_fiber *)record;
+    fiber->resumer = NULL;
+    fiber->stack = NULL;
+    fiber->value = NULL;
+    fiber->result = 0;
+    fiber->entry = entry;
+    fiber->argument = argument;
+    fiber->pool = pool;
+    fiber->name = options.name;
+    fiber->id = id;
+    fiber->stack_class = (uint8_t)class;
+    fiber->canary = false;
+    /* relaxed: nobody else knows this fiber yet. */
+    jrt_store_relaxed(&fiber->state, (uint8_t)JANUS_FIBER_NEW);
+    *out = fiber;
+    return JANUS_OK;
+}
+
+/* Takes the stack from a fiber that will not run again. */
+static void detach_stack(struct janus_fiber *fiber, struct jrt_thread *thread, bool overflowed)
+{
+    janus_pool       *pool = fiber->pool;
+    struct jrt_stack *stack = fiber->stack;
+    size_t            depth = 0;
+    fiber->stack = NULL;
+    char *low = jrt_stack_low(stack);
+    jrt_sanitizer_detach(&fiber->context.sanitizer, low, (size_t)(stack->top - low));
+    if (overflowed && fiber->canary) jrt_stack_mend(stack);
+    if (pool->scrub) depth = jrt_stack_scrub(stack);
+
+    struct jrt_shard *shard = jrt_shard_lock(pool, thread);
+    jrt_stack_give(&shard->stacks, &pool->depot, fiber->stack_class, stack);
+    shard->detached++;
+    shard->overflows += overflowed;
+    if (pool->measure && shard->high_water_bytes < depth) shard->high_water_bytes = depth;
+    jrt_shard_unlock(shard);
+}
+
+janus_status janus_fiber_destroy(janus_fiber *fiber)
+{
+    if (fiber == NULL) return JANUS_OK;
+    /* relaxed: a tripwire, see the essay. */
+    if (jrt_load_relaxed(&fiber->state) == JANUS_FIBER_RUNNING) return JANUS_STATE;
+    jrt_ctx_probe();
+    janus_pool        *pool = fiber->pool;
+    struct jrt_thread *thread = jrt_thread_self();
+    if (fiber->stack != NULL) detach_stack(fiber, thread, false);
+    struct jrt_shard *shard = jrt_shard_lock(pool, thread);
+    give_record(pool, shard, &fiber->record);
+    shard->destroyed++;
+    jrt_shard_unlock(shard);
+    count_out(pool);
+    return JANUS_OK;
+}
+
+/* Running. */
+
+__attribute__((noreturn)) static void leave_for_good(struct janus_fiber *fiber,
+                                                     enum jrt_arrival    why)
+{
+    (void)jrt_context_switch(&fiber->context, fiber->resumer, why);
+    jrt_die("invariant [fiber-moves] broken", "an ended fiber was entered", __FILE__, __LINE__);
+}
+
+static void fiber_main(void *argument, void *message)
+{
+    struct janus_fiber *fiber = argument;
+    (void)message;
+    jrt_sanitizer_arrive(&fiber->context.sanitizer, &fiber->resumer->sanitizer);
+    fiber->result = fiber->entry(fiber->argument);
+    leave_for_good(fiber, JRT_ARRIVED_COMPLETED);
+}
+
+/* Gives a new fiber its stack. On failure it is as new as before. */
+static janus_status attach_stack(struct janus_fiber *fiber, struct jrt_thread *thread)
+{
+    janus_pool       *pool = fiber->pool;
+    struct jrt_stack *stack = NULL;
+    struct jrt_shard *shard = jrt_shard_lock(pool, thread);
+    janus_status status = jrt_stack_take(&shard->stacks, &pool->depot, fiber->stack_class, &stack);
+    if (status == JANUS_OK) shard->attached++;
+    jrt_shard_unlock(shard);
+    if (status != JANUS_OK) return status;
+
+    fiber->stack = stack;
+    fiber->canary = stack->guard == JANUS_GUARD_CANARY;
+    char *low = jrt_stack_low(stack);
+    jrt_sanitizer_attach(&fiber->context.sanitizer, low, (size_t)(stack->top - low));
+    size_t colour = (size_t)(stack - stack->slab->stacks) % COLOURS * 64;
+    fiber->context.sp = jrt_ctx_make(stack->top - colour, fiber_main, fiber);
+    return JANUS_OK;
+}
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+    size_t length = strnlen(from, size - 1);
+    memcpy(to, from, length);
+    to[length] = '\0';
+}
+
+static void fill_panic(janus_panic_info *panic, const struct janus_fiber *fiber,
+                       janus_panic_kind kind, const struct jrt_thread *thread)
+{
+    memset(panic, 0, sizeof *panic);
+    panic->kind = kind;
+    panic->fiber_id = fiber->id;
+    panic->stack_bytes = fiber->stack->slab->class->stack_bytes;
+    copy_text(panic->name, sizeof panic->name, fiber->name);
+    if (kind == JANUS_PANIC_EXPLICIT) {
+        memcpy(panic->message, thread->panic_message, sizeof panic->message);
+        return;
+    }
+    panic->guard = (janus_guard)fiber->stack->guard;
+    if (fiber->canary) return;
+    panic->fault_address = thread->fault_address;
+    panic->code_address = thread->fault_code;
+}
+
+/* The fiber will not run again: tell why, take its stack. */
+static void conclude(struct janus_fiber *fiber, struct jrt_thread *thread, janus_panic_kind panic,
+                     janus_outcome *out)
+{
+    bool              ended_well = panic == JANUS_PANIC_NONE;
+    janus_fiber_state state = ended_well ? JANUS_FIBER_COMPLETED : JANUS_FIBER_PANICKED;
+    if (out != NULL) {
+        out->state = state;
+        out->result = fiber->result;
+        out->value = NULL;
+        if (!ended_well) fill_panic(&out->panic, fiber, panic, thread);
+    }
+    detach_stack(fiber, thread, panic == JANUS_PANIC_STACK_OVERFLOW);
+    move(fiber, JANUS_FIBER_RUNNING, state);
+}
+
+static bool canary_died(const struct janus_fiber *fiber)
+{
+    return (char *)fiber->context.sp < jrt_stack_low(fiber->stack) ||
+           !jrt_stack_intact(fiber->stack);
+}
+
+/* We are back in the resumer: what happened to the fiber? */
+static void settle(struct janus_fiber *fiber, struct jrt_thread *thread, enum jrt_arrival why,
+                   janus_outcome *out)
+{
+    if (jrt_unlikely(fiber->canary) && canary_died(fiber)) why = JRT_ARRIVED_OVERFLOWED;
+    if (jrt_likely(why == JRT_ARRIVED_SUSPENDED)) {
+        if (out != NULL) {
+            out->state = JANUS_FIBER_SUSPENDED;
+            out->value = fiber->value;
+        }
+        move(fiber, JANUS_FIBER_RUNNING, JANUS_FIBER_SUSPENDED);
+        return;
+    }
+    janus_panic_kind panic = JANUS_PANIC_NONE;
+    if (why == JRT_ARRIVED_PANICKED) panic = JANUS_PANIC_EXPLICIT;
+    if (why == JRT_ARRIVED_OVERFLOWED) panic = JANUS_PANIC_STACK_OVERFLOW;
+    conclude(fiber, thread, panic, out);
+}
+
+janus_status janus_fiber_resume(janus_fiber *fiber, void *value, janus_outcome *out)
+{
+    if (fiber == NULL) return JANUS_INVALID;
+    /* relaxed: a tripwire, see the essay. */
+    janus_fiber_state state = (janus_fiber_state)jrt_load_relaxed(&fiber->state);
+    if (jrt_unlikely(!(moves[state] >> JANUS_FIBER_RUNNING & 1u))) return JANUS_STATE;
+    jrt_ctx_probe();
+    struct jrt_thread *thread = jrt_thread_self();
+    if (jrt_unlikely(!jrt_thread_attach(thread))) return JANUS_NO_MEMORY;
+    if (state == JANUS_FIBER_NEW) {
+        janus_status status = attach_stack(fiber, thread);
+        if (status != JANUS_OK) return status;
+    }
+
+    struct janus_fiber *caller = thread->current;
+    struct jrt_context *here = caller != NULL ? &caller->context : &thread->root;
+    fiber->resumer = here;
+    fiber->value = value;
+    move(fiber, state, JANUS_FIBER_RUNNING);
+    thread->current = fiber;
+    enum jrt_arrival why = jrt_context_switch(here, &fiber->context, JRT_ARRIVED_RESUMED);
+
+    /* Same thread: a fiber we resumed leaves for us wherever it runs, and until then nobody can
+     * resume us elsewhere. So `thread` is still right. */
+    if (jrt_unlikely(why == JRT_ARRIVED_OVERFLOWED)) {
+        jrt_sanitizer_land(&here->sanitizer, &fiber->context.sanitizer);
+    } else {
+        jrt_sanitizer_arrive(&here->sanitizer, &fiber->context.sanitizer);
+    }
+    thread->current = caller;
+    settle(fiber, thread, why, out);
+    return JANUS_OK;
+}
+
+janus_status janus_fiber_suspend(void *value, void **out_value)
+{
+    struct janus_fiber *fiber = jrt_thread_self()->current;
+    if (fiber == NULL) return JANUS_STATE;
+    fiber->value = value;
+    (void)jrt_context_switch(&fiber->context, fiber->resumer, JRT_ARRIVED_SUSPENDED);
+    jrt_sanitizer_arrive(&fiber->context.sanitizer, &fiber->resumer->sanitizer);
+    if (out_value != NULL) *out_value = fiber->value;
+    return JANUS_OK;
+}
+
+void janus_panic(const char *message)
+{
+    struct jrt_thread  *thread = jrt_thread_self();
+    struct janus_fiber *fiber = thread->current;
+    if (message == NULL) message = "";
+    if (fiber == NULL) jrt_die("panic outside a fiber", message, __FILE__, __LINE__);
+    /* Not on the fiber's stack: sanitizers may take locals away with the fiber. */
+    copy_text(thread->panic_message, sizeof thread->panic_message, message);
+    leave_for_good(fiber, JRT_ARRIVED_PANICKED);
+}
+
+janus_fiber *janus_fiber_current(void) { return jrt_thread_self()->current; }

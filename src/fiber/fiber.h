@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* The fiber, its pool, and who owns which of their fields when. */
+#ifndef JRT_FIBER_FIBER_H
+#define JRT_FIBER_FIBER_H
+
+#include "fiber/context.h"
+#include "fiber/record.h"
+#include "fiber/stack.h"
+#include "fiber/thread.h"
+
+#include <janusrt/fiber.h>
+#include <stdatomic.h>
+
+/*
+ * Two cache lines. The state says who owns the rest:
+ *   NEW        whoever made it; no stack
+ *   RUNNING    the thread it runs on
+ *   SUSPENDED  whoever will resume it; the stack is kept
+ *   COMPLETED, PANICKED  whoever made it; no stack
+ */
+struct janus_fiber {
+    struct jrt_record   record;  /* first: this is how the record allocator sees it */
+    struct jrt_context  context; /* its suspended stack */
+    struct jrt_context *resumer; /* RUNNING: whom it leaves for; borrowed, it waits for us */
+    struct jrt_stack   *stack;   /* owned from first resume to the end, else NULL */
+    void               *value;   /* passed by resume and suspend */
+    int64_t             result;  /* what the entry returned */
+    janus_entry        *entry;
+    void               *argument; /* borrowed */
+    janus_pool         *pool;     /* borrowed; outlives us */
+    const char         *name;     /* borrowed */
+    uint64_t            id;
+    uint8_t             stack_class;
+    bool                canary; /* the stack has no better guard: look at each switch */
+    _Atomic(uint8_t)    state;  /* janus_fiber_state, [fiber-moves] */
+};
+
+_Static_assert(offsetof(struct janus_fiber, record) == 0, "a record is a fiber is a record");
+#if !JRT_ASAN && !JRT_TSAN
+_Static_assert(sizeof(struct janus_fiber) <= 128, "two cache lines");
+#endif
+
+/* What threads keep for themselves of a pool, so that they seldom meet. */
+struct jrt_shard {
+    pthread_mutex_t        lock; /* guards all below */
+    struct jrt_record     *records;
+    uint32_t               record_count;
+    uint64_t               next_id, ids_end; /* [next_id, ids_end) are this shard's to give */
+    uint64_t               created, destroyed;
+    uint64_t               attached, detached; /* stacks */
+    uint64_t               overflows;
+    size_t                 high_water_bytes;
+    struct jrt_stack_cache stacks;
+} __attribute__((aligned(64)));
+
+enum { JRT_SHARDS = 16 }; /* a power of two; threads are spread over them */
+
+struct janus_pool {
+    /* Never change after creation. */
+    janus_fault_mode fault_mode;
+    bool             scrub, measure;
+    unsigned         stack_class;
+    size_t           fibers_max; /* 0: no limit */
+
+    _Atomic(uint64_t) ids_given; /* shards take blocks of ids from here */
+    _Atomic(size_t)   live;      /* fibers; counted only where fibers_max asks for it */
+
+    struct jrt_depot   depot;
+    struct jrt_records records;
+    struct jrt_shard   shards[JRT_SHARDS];
+};
+
+/* The class of a stack that a caller asked for, grown where sanitizers need more;
+ * JRT_STACK_CLASSES when it is out of range. */
+unsigned jrt_pool_stack_class(size_t stack_bytes);
+
+/* The calling thread's shard, locked. */
+struct jrt_shard *jrt_shard_lock(janus_pool *pool, struct jrt_thread *thread);
+void              jrt_shard_unlock(struct jrt_shard *shard);
+
+/* The SIGSEGV handler, counted: the first user installs it, the last puts the old one back. */
+bool jrt_fault_open(void);
+void jrt_fault_close(void);
+
+#endif

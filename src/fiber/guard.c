@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The guard ladder.
+ *
+ * A stack that grows past its end must not write into its neighbour. The best fence is a guard
+ * marker in the page table: it costs no mapping, so a million stacks share one. Older kernels
+ * have only mprotect, which splits the mapping twice for each stack and ends near
+ * vm.max_map_count / 2; the rest of the process needs mappings too, so we stop at a budget. Below
+ * that there is no fence, only a zone below the stack whose upper words must stay zero and are
+ * looked at whenever the fiber leaves the CPU.
+ *
+ * A rung is found by trying it, not by a kernel version: emulators and sandboxes accept advice
+ * they do not know and do nothing. Having marked a page, we ask the kernel to write there.
+ *
+ * Rejected: painting the canary with a pattern. It would commit the lowest page of each stack,
+ * 4 KiB more for every fiber; fresh memory is zero already, and reading it commits nothing.
+ */
+#include "fiber/guard.h"
+
+static bool marker_works(void)
+{
+    size_t bytes = jrt_page_bytes();
+    void  *page = jrt_map_reserve(bytes);
+    if (page == NULL) return false;
+    struct iovec range = {.iov_base = page, .iov_len = bytes};
+    bool         works = jrt_map_mark(&range, 1) && !jrt_map_accessible(page);
+    jrt_map_release(page, bytes);
+    return works;
+}
+
+bool janus_guard_available(janus_guard guard)
+{
+    switch (guard) {
+    case JANUS_GUARD_MARKER: return marker_works();
+    case JANUS_GUARD_AUTO:
+    case JANUS_GUARD_MPROTECT:
+    case JANUS_GUARD_CANARY: return true;
+    }
+    return false;
+}
+
+const char *janus_guard_name(janus_guard guard)
+{
+    switch (guard) {
+    case JANUS_GUARD_AUTO: return "auto";
+    case JANUS_GUARD_MARKER: return "marker";
+    case JANUS_GUARD_MPROTECT: return "mprotect";
+    case JANUS_GUARD_CANARY: return "canary";
+    }
+    return "?";
+}
+
+janus_status jrt_ladder_open(struct jrt_ladder *ladder, janus_guard wanted, size_t protected_max)
+{
+    if (!janus_guard_available(wanted)) return JANUS_UNAVAILABLE;
+    bool fixed = wanted != JANUS_GUARD_AUTO;
+    if (!fixed) wanted = marker_works() ? JANUS_GUARD_MARKER : JANUS_GUARD_MPROTECT;
+    *ladder = (struct jrt_ladder){
+        .rung = wanted,
+        .fixed = fixed,
+        .protected_max = protected_max > 0 ? protected_max : jrt_map_count_max() / 4,
+    };
+    return JANUS_OK;
+}
+
+janus_guard jrt_ladder_next(const struct jrt_ladder *ladder)
+{
+    if (ladder->rung != JANUS_GUARD_MPROTECT || ladder->fixed) return ladder->rung;
+    return ladder->protected < ladder->protected_max ? JANUS_GUARD_MPROTECT : JANUS_GUARD_CANARY;
+}
+
+/* Protects one range after the other, within the mapping budget. */
+static size_t protect(struct jrt_ladder *ladder, const struct iovec *ranges, size_t count)
+{
+    size_t done = 0;
+    while (done < count && ladder->protected < ladder->protected_max &&
+           jrt_map_protect(ranges[done].iov_base, ranges[done].iov_len)) {
+        done++;
+        ladder->protected ++;
+    }
+    return done;
+}
+
+size_t jrt_ladder_guard(struct jrt_ladder *ladder, const struct iovec *ranges, size_t count,
+                        janus_guard *out_rung)
+{
+    *out_rung = ladder->rung;
+    if (*out_rung == JANUS_GUARD_MARKER) {
+        /* It worked when the pool was made, so a refusal now is one of memory. */
+        return jrt_map_mark(ranges, count) ? count : 0;
+    }
+    if (*out_rung == JANUS_GUARD_MPROTECT) {
+        size_t done = protect(ladder, ranges, count);
+        if (done > 0 || ladder->fixed) return done;
+        *out_rung = JANUS_GUARD_CANARY;
+    }
+    return count; /* the canary is the zero that is there already */
+}
+
+void jrt_ladder_forget(struct jrt_ladder *ladder, janus_guard rung, size_t count)
+{
+    if (rung == JANUS_GUARD_MPROTECT) ladder->protected -= count;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* The guard ladder: which protection new stacks get, and stepping down when one is used up. */
+#ifndef JRT_FIBER_GUARD_H
+#define JRT_FIBER_GUARD_H
+
+#include "plat/memory.h"
+
+#include <janusrt/stack.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One pool's place on the ladder. Guarded by the depot's lock. */
+struct jrt_ladder {
+    janus_guard rung;     /* the rung to try first */
+    bool        fixed;    /* the user named it: no step down */
+    size_t protected;     /* stacks on the MPROTECT rung now */
+    size_t protected_max; /* and how many there may be */
+};
+
+/* Finds the rung to start on. UNAVAILABLE when `wanted` names one this machine lacks. */
+janus_status jrt_ladder_open(struct jrt_ladder *ladder, janus_guard wanted, size_t protected_max);
+
+/*
+ * Guards the first ranges of an array, all on one rung, and says how many and which rung. Zero
+ * means that nothing could be guarded: *out_rung is then the rung that refused, MPROTECT when its
+ * mapping budget is spent.
+ */
+size_t jrt_ladder_guard(struct jrt_ladder *ladder, const struct iovec *ranges, size_t count,
+                        janus_guard *out_rung);
+
+/* The rung that jrt_ladder_guard would use now. */
+janus_guard jrt_ladder_next(const struct jrt_ladder *ladder);
+
+/* Tells the ladder that `count` guards on a rung were unmapped. */
+void jrt_ladder_forget(struct jrt_ladder *ladder, janus_guard rung, size_t count);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Questions about fibers, and their answers as text. */
+#include "base/atomic.h"
+#include "fiber/fiber.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+uint64_t janus_fiber_id(const janus_fiber *fiber) { return fiber->id; }
+
+const char *janus_fiber_name(const janus_fiber *fiber) { return fiber->name; }
+
+janus_fiber_state janus_fiber_state_of(const janus_fiber *fiber)
+{
+    /* relaxed: an answer about a moment that may have passed. */
+    return (janus_fiber_state)jrt_load_relaxed(&fiber->state);
+}
+
+const char *janus_fiber_state_name(janus_fiber_state state)
+{
+    switch (state) {
+    case JANUS_FIBER_NEW: return "new";
+    case JANUS_FIBER_RUNNING: return "running";
+    case JANUS_FIBER_SUSPENDED: return "suspended";
+    case JANUS_FIBER_COMPLETED: return "completed";
+    case JANUS_FIBER_PANICKED: return "panicked";
+    }
+    return "?";
+}
+
+janus_status janus_fiber_stack(const janus_fiber *fiber, janus_stack_info *out)
+{
+    if (fiber == NULL || out == NULL) return JANUS_INVALID;
+    const struct jrt_stack_class *class = &fiber->pool->depot.classes[fiber->stack_class];
+    *out = (janus_stack_info){
+        .reserved_bytes = class->stack_bytes,
+        .guard_bytes = class->guard_bytes,
+    };
+    const struct jrt_stack *stack = fiber->stack;
+    if (stack == NULL) return JANUS_OK;
+    out->high_water_bytes = jrt_stack_high_water(stack);
+    out->low = jrt_stack_low(stack);
+    out->guard = (janus_guard)stack->guard;
+    return JANUS_OK;
+}
+
+size_t janus_panic_text(const janus_panic_info *panic, char *buffer, size_t size)
+{
+    int length = 0;
+    switch (panic->kind) {
+    case JANUS_PANIC_NONE: length = snprintf(buffer, size, "no panic"); break;
+    case JANUS_PANIC_EXPLICIT:
+        length = snprintf(buffer, size, "fiber %" PRIu64 " \"%s\" panicked: %s", panic->fiber_id,
+                          panic->name, panic->message);
+        break;
+    case JANUS_PANIC_STACK_OVERFLOW:
+        length =
+            snprintf(buffer, size,
+                     "fiber %" PRIu64 " \"%s\" overflowed its %zu KiB stack (%s guard, at "
+                     "%p, code %p): look for unbounded recursion or large locals, or give "
+                     "it more by janus_fiber_options.stack_bytes",
+                     panic->fiber_id, panic->name, panic->stack_bytes / 1024,
+                     janus_guard_name(panic->guard), panic->fault_address, panic->code_address);
+        break;
+    }
+    return length > 0 ? (size_t)length : 0;
+}

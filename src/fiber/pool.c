@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pools: what fibers are made from, and the books about it.
+ *
+ * A pool has one depot of stacks and one store of records, each with a lock of its own, and
+ * sixteen shards in front of them. A thread always uses the same shard, so two threads meet at a
+ * shard's lock only where more than sixteen are at work, and at the depot's only once in
+ * sixteen fibers.
+ *
+ * Lock order: shard, then depot or records. No lock is held across a switch, and none while the
+ * calling fiber might run out of stack: the public calls probe the stack before they lock.
+ */
+#include "base/assert.h"
+#include "base/atomic.h"
+#include "fiber/fiber.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+unsigned jrt_pool_stack_class(size_t stack_bytes)
+{
+    if (stack_bytes < JANUS_STACK_BYTES_MIN || stack_bytes > JANUS_STACK_BYTES_MAX) {
+        return JRT_STACK_CLASSES;
+    }
+    return jrt_stack_class_of(stack_bytes * JRT_STACK_FACTOR);
+}
+
+struct jrt_shard *jrt_shard_lock(janus_pool *pool, struct jrt_thread *thread)
+{
+    struct jrt_shard *shard = &pool->shards[jrt_thread_number(thread) % JRT_SHARDS];
+    pthread_mutex_lock(&shard->lock);
+    return shard;
+}
+
+void jrt_shard_unlock(struct jrt_shard *shard) { pthread_mutex_unlock(&shard->lock); }
+
+/* Copies what the caller's struct has, so that older callers with a shorter one work. */
+static janus_status decode(const janus_pool_options *given, janus_pool_options *options)
+{
+    memset(options, 0, sizeof *options);
+    if (given != NULL) {
+        if (given->struct_bytes < sizeof given->struct_bytes ||
+            given->struct_bytes > sizeof *options) {
+            return JANUS_INVALID;
+        }
+        memcpy(options, given, given->struct_bytes);
+    }
+    if (options->profile == JANUS_PROFILE_DEFAULT) options->profile = JANUS_PROFILE_SERVICE;
+    if (options->stack_bytes == 0) {
+        options->stack_bytes = janus_profile_stack_bytes(options->profile);
+    }
+    if (options->idle_stacks_max == 0) options->idle_stacks_max = 4096;
+    options->scrub =
+        options->scrub || options->measure || options->profile == JANUS_PROFILE_SOVEREIGN;
+    bool known = janus_profile_stack_bytes(options->profile) != 0 &&
+                 (unsigned)options->guard <= JANUS_GUARD_CANARY &&
+                 (unsigned)options->fault_mode <= JANUS_FAULT_MANUAL;
+    bool fits = jrt_pool_stack_class(options->stack_bytes) < JRT_STACK_CLASSES &&
+                options->guard_bytes <= JANUS_GUARD_BYTES_MAX;
+    return known && fits ? JANUS_OK : JANUS_INVALID;
+}
+
+static janus_status open_rooms(janus_pool *pool, const janus_pool_options *options)
+{
+    janus_status status = jrt_depot_init(&pool->depot, options->guard, options->guard_bytes,
+                                         options->guard_mappings_max, options->idle_stacks_max);
+    if (status != JANUS_OK) return status;
+    if (!jrt_records_init(&pool->records, sizeof(struct janus_fiber))) {
+        jrt_depot_fini(&pool->depot);
+        return JANUS_NO_MEMORY;
+    }
+    if (options->fault_mode == JANUS_FAULT_HANDLER && !jrt_fault_open()) {
+        jrt_records_fini(&pool->records);
+        jrt_depot_fini(&pool->depot);
+        return JANUS_UNAVAILABLE;
+    }
+    return JANUS_OK;
+}
+
+janus_status janus_pool_create(const janus_pool_options *given, janus_pool **out)
+{
+    janus_pool_options options;
+    janus_status       status = decode(given, &options);
+    if (status != JANUS_OK || out == NULL) return JANUS_INVALID;
+
+    size_t      bytes = (sizeof(janus_pool) + 63) / 64 * 64;
+    janus_pool *pool = aligned_alloc(64, bytes);
+    if (pool == NULL) return JANUS_NO_MEMORY;
+    memset(pool, 0, bytes);
+    pool->fault_mode = options.fault_mode;
+    pool->scrub = options.scrub;
+    pool->measure = options.measure;
+    pool->stack_class = jrt_pool_stack_class(options.stack_bytes);
+    pool->fibers_max = options.fibers_max;
+    status = open_rooms(pool, &options);
+    if (status != JANUS_OK) {
+        free(pool);
+        return status;
+    }
+    for (unsigned i = 0; i < JRT_SHARDS; i++) {
+        /* A default mutex needs no memory; on Linux this cannot fail. */
+        int failed = pthread_mutex_init(&pool->shards[i].lock, NULL);
+        jrt_invariant("pool-locks", failed == 0);
+    }
+    *out = pool;
+    return JANUS_OK;
+}
+
+/* Everything the shards keep goes to the rooms behind them. */
+static void flush(janus_pool *pool)
+{
+    for (unsigned i = 0; i < JRT_SHARDS; i++) {
+        struct jrt_shard *shard = &pool->shards[i];
+        pthread_mutex_lock(&shard->lock);
+        struct jrt_record *records = shard->records;
+        shard->records = NULL;
+        shard->record_count = 0;
+        jrt_stack_cache_flush(&shard->stacks, &pool->depot);
+        jrt_records_give(&pool->records, records);
+        pthread_mutex_unlock(&shard->lock);
+    }
+}
+
+/* [pool-locks] Everything about a shard is read and written under its lock. */
+static void add_shards(janus_pool *pool, janus_pool_stats *sum)
+{
+    uint64_t destroyed = 0;
+    uint64_t attached = 0;
+    uint64_t detached = 0;
+    for (unsigned i = 0; i < JRT_SHARDS; i++) {
+        struct jrt_shard *shard = &pool->shards[i];
+        pthread_mutex_lock(&shard->lock);
+        sum->fibers_created += shard->created;
+        destroyed += shard->destroyed;
+        attached += shard->attached;
+        detached += shard->detached;
+        sum->overflows += shard->overflows;
+        if (sum->high_water_bytes < shard->high_water_bytes) {
+            sum->high_water_bytes = shard->high_water_bytes;
+        }
+        for (unsigned class = 0; class < JRT_STACK_CLASSES; class ++) {
+            sum->stacks_idle += shard->stacks.hot[class].count;
+        }
+        pthread_mutex_unlock(&shard->lock);
+    }
+    /* A fiber may be made through one shard, after it was looked at, and destroyed through
+     * another before that one is: never below zero. */
+    sum->fibers_live = sum->fibers_created > destroyed ? sum->fibers_created - destroyed : 0;
+    sum->stacks_attached = attached > detached ? attached - detached : 0;
+}
+
+janus_status janus_pool_stats_read(janus_pool *pool, janus_pool_stats *out)
+{
+    if (pool == NULL || out == NULL || out->struct_bytes < sizeof out->struct_bytes) {
+        return JANUS_INVALID;
+    }
+    jrt_ctx_probe();
+    janus_pool_stats sum = {.struct_bytes = out->struct_bytes};
+    add_shards(pool, &sum);
+    struct jrt_depot *depot = &pool->depot;
+    pthread_mutex_lock(&depot->lock);
+    sum.stacks_idle += depot->idle;
+    sum.stacks_marker = depot->carved[JANUS_GUARD_MARKER];
+    sum.stacks_mprotect = depot->carved[JANUS_GUARD_MPROTECT];
+    sum.stacks_canary = depot->carved[JANUS_GUARD_CANARY];
+    sum.reserved_bytes = depot->reserved_bytes;
+    sum.slabs_released = depot->slabs_released;
+    sum.guard = jrt_ladder_next(&depot->ladder);
+    pthread_mutex_unlock(&depot->lock);
+    sum.record_bytes = jrt_records_bytes(&pool->records);
+    memcpy(out, &sum, out->struct_bytes < sizeof sum ? out->struct_bytes : sizeof sum);
+    return JANUS_OK;
+}
+
+size_t janus_pool_trim(janus_pool *pool, size_t keep_stacks)
+{
+    if (pool == NULL) return 0;
+    jrt_ctx_probe();
+    flush(pool);
+    size_t dropped = jrt_depot_trim(&pool->depot, keep_stacks);
+    jrt_records_trim(&pool->records);
+    return dropped;
+}
+
+janus_status janus_pool_destroy(janus_pool *pool)
+{
+    if (pool == NULL) return JANUS_OK;
+    jrt_ctx_probe();
+    janus_pool_stats sum = {.struct_bytes = sizeof sum};
+    add_shards(pool, &sum);
+    if (sum.fibers_live > 0) return JANUS_STATE;
+    flush(pool);
+    if (pool->fault_mode == JANUS_FAULT_HANDLER) jrt_fault_close();
+    jrt_records_fini(&pool->records);
+    jrt_depot_fini(&pool->depot);
+    for (unsigned i = 0; i < JRT_SHARDS; i++) pthread_mutex_destroy(&pool->shards[i].lock);
+    free(pool);
+    return JANUS_OK;
+}

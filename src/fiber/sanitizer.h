@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tells ASan, TSan and Valgrind what the switch does to their picture of the world. The only
+ * file with conditions on them; where none is built in, every function here is empty.
+ *
+ * ASan keeps the bounds of the current stack and a fake stack for locals that are looked at after
+ * return; TSan keeps a whole thread state per fiber; Valgrind wants to know where stacks are.
+ */
+#ifndef JRT_FIBER_SANITIZER_H
+#define JRT_FIBER_SANITIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if JRT_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if JRT_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+#if JRT_VALGRIND
+#include <valgrind/valgrind.h>
+#endif
+
+/* Instrumented frames are larger: redzones around every local. */
+#if JRT_ASAN
+enum { JRT_STACK_FACTOR = 4 };
+#elif JRT_TSAN
+enum { JRT_STACK_FACTOR = 2 };
+#else
+enum { JRT_STACK_FACTOR = 1 };
+#endif
+
+/* What a sanitizer remembers of one context; no bytes where there is none. */
+struct jrt_sanitizer {
+#if JRT_ASAN
+    void       *fake_stack;
+    const void *low;
+    size_t      bytes;
+#endif
+#if JRT_TSAN
+    void *fiber;
+#endif
+};
+
+/* The state of a thread's own stack, on that thread. Its bounds become known on first leaving. */
+static inline void jrt_sanitizer_adopt_thread(struct jrt_sanitizer *context)
+{
+    (void)context;
+#if JRT_TSAN
+    context->fiber = __tsan_get_current_fiber();
+#endif
+}
+
+/* A fiber gets a stack. */
+static inline void jrt_sanitizer_attach(struct jrt_sanitizer *context, void *low, size_t bytes)
+{
+    (void)context, (void)low, (void)bytes;
+#if JRT_ASAN
+    *context = (struct jrt_sanitizer){.low = low, .bytes = bytes};
+#endif
+#if JRT_TSAN
+    context->fiber = __tsan_create_fiber(0);
+#endif
+}
+
+/* A fiber that left for good loses its stack. Its dead frames poisoned it for whoever comes next,
+ * be that a fiber or another mapping. Runs on another context. */
+static inline void jrt_sanitizer_detach(struct jrt_sanitizer *context, void *low, size_t bytes)
+{
+    (void)context, (void)low, (void)bytes;
+#if JRT_ASAN
+    __asan_unpoison_memory_region(low, bytes);
+#endif
+#if JRT_TSAN
+    __tsan_destroy_fiber(context->fiber);
+    context->fiber = NULL;
+#endif
+}
+
+/* Just before the switch. `last`: the leaving context will never be entered again. */
+static inline void jrt_sanitizer_leave(struct jrt_sanitizer *from, struct jrt_sanitizer *to,
+                                       bool last)
+{
+    (void)from, (void)to, (void)last;
+#if JRT_ASAN
+    __sanitizer_start_switch_fiber(last ? NULL : &from->fake_stack, to->low, to->bytes);
+#endif
+#if JRT_TSAN
+    __tsan_switch_to_fiber(to->fiber, 0);
+#endif
+}
+
+/* Just after the switch, as `self`. `from` is who was left; its bounds are noted. */
+static inline void jrt_sanitizer_arrive(struct jrt_sanitizer *self, struct jrt_sanitizer *from)
+{
+    (void)self, (void)from;
+#if JRT_ASAN
+    __sanitizer_finish_switch_fiber(self->fake_stack, &from->low, &from->bytes);
+#endif
+}
+
+/* Instead of both, where a signal handler made the switch: the dead fiber could not say it
+ * leaves, so the context that was landed in says it for it. */
+static inline void jrt_sanitizer_land(struct jrt_sanitizer *self, struct jrt_sanitizer *from)
+{
+    jrt_sanitizer_leave(from, self, true);
+    jrt_sanitizer_arrive(self, from);
+}
+
+/* A stack was carved, or its slab is about to be unmapped. */
+static inline void jrt_sanitizer_stack_born(uint32_t *id, void *low, void *top)
+{
+    (void)id, (void)low, (void)top;
+#if JRT_VALGRIND
+    if (RUNNING_ON_VALGRIND) *id = (uint32_t)VALGRIND_STACK_REGISTER(low, (char *)top - 1);
+#endif
+}
+
+static inline void jrt_sanitizer_stack_gone(const uint32_t *id)
+{
+    (void)id;
+#if JRT_VALGRIND
+    if (RUNNING_ON_VALGRIND) VALGRIND_STACK_DEREGISTER(*id);
+#endif
+}
+
+/* Around reading a stack from outside, where words that nobody wrote are looked at on purpose. */
+static inline void jrt_sanitizer_scan_begin(void)
+{
+#if JRT_VALGRIND
+    VALGRIND_DISABLE_ERROR_REPORTING;
+#endif
+}
+
+static inline void jrt_sanitizer_scan_end(void)
+{
+#if JRT_VALGRIND
+    VALGRIND_ENABLE_ERROR_REPORTING;
+#endif
+}
+
+/* A function that reads or writes stacks it does not own. */
+#define JRT_SEES_FOREIGN_STACKS __attribute__((no_sanitize("address", "thread")))
+
+#endif

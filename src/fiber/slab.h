@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* Slabs of stacks: one mapping, many stacks at equal distances, guards below each. */
+#ifndef JRT_FIBER_SLAB_H
+#define JRT_FIBER_SLAB_H
+
+#include "base/list.h"
+#include "fiber/guard.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* One stack, whoever has it. Lives in its slab's first page. */
+struct jrt_stack {
+    struct jrt_stack *next;        /* the list it is on: a cache's or its slab's free list */
+    char             *top;         /* end of the usable range */
+    struct jrt_slab  *slab;        /* where it belongs */
+    uint32_t          valgrind_id; /* Valgrind's name for it, while it runs under Valgrind */
+    uint8_t           guard;       /* janus_guard; never AUTO */
+    bool              free;        /* on its slab's free list */
+    bool              warm;        /* pages may be resident */
+};
+
+/* One size of stack. */
+struct jrt_stack_class {
+    size_t               stack_bytes; /* usable */
+    size_t               guard_bytes; /* below it */
+    size_t               spacing;     /* from one to the next */
+    uint32_t             slab_stacks; /* in a slab */
+    struct jrt_list_node partial;     /* slabs with stacks to give and stacks given */
+    struct jrt_list_node full;        /* slabs with nothing to give */
+    struct jrt_list_node empty;       /* slabs of which nothing is given */
+};
+
+struct jrt_slab {
+    struct jrt_list_node  link;  /* on one of its class's three lists */
+    struct jrt_list_node *where; /* which one */
+    struct jrt_stack_class *class;
+    char             *base;      /* of the first guard */
+    size_t            bytes;     /* of the whole mapping, this page included */
+    struct jrt_stack *free_list; /* carved and not given */
+    uint32_t          carved;    /* stacks that have their guard */
+    uint32_t          given;     /* of these, not on the free list */
+    uint32_t          idle_warm; /* on the free list with pages that may be resident */
+    struct jrt_stack  stacks[];  /* class->slab_stacks */
+};
+
+/* Sets the sizes of a class and its empty lists. */
+void jrt_stack_class_init(struct jrt_stack_class *class, size_t stack_bytes, size_t guard_bytes);
+
+/* Maps a slab, nothing carved, on no list. NULL when the system refuses. */
+struct jrt_slab *jrt_slab_create(struct jrt_stack_class *class);
+
+/* Unmaps a slab that is on no list. */
+void jrt_slab_destroy(struct jrt_slab *slab, struct jrt_ladder *ladder);
+
+/* Guards some more stacks and puts them on the free list. OK, FULL when the mapping budget of a
+ * fixed rung is spent, NO_MEMORY when the system refuses. */
+janus_status jrt_slab_carve(struct jrt_slab *slab, struct jrt_ladder *ladder);
+
+/* Drops the pages of every idle stack. Returns how many had some. */
+size_t jrt_slab_purge(struct jrt_slab *slab);
+
+static inline char *jrt_stack_low(const struct jrt_stack *stack)
+{
+    return stack->top - stack->slab->class->stack_bytes;
+}
+
+#endif

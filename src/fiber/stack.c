@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where stacks come from and go to.
+ *
+ *     fiber first runs          fiber ends
+ *          |                        |
+ *          v      (LIFO, hot)       v
+ *     +----------- cache of this worker -----------+
+ *          | 16 at a time           | the 16 oldest, past 32
+ *          v                        v
+ *     +-------------------- depot -----------------+     one lock
+ *          | partly used slabs first, then idle ones, then a new one
+ *          v                        v
+ *       carve                    past idle_max: unmap idle slabs, purge mostly idle ones
+ *
+ * The newest stack is taken first: its top page is in the cache of this core. Partly used slabs
+ * are filled first so that others can become wholly idle, for only those can be unmapped.
+ *
+ * [depot-books]  idle counts stacks on free lists, idle_warm those of them that were used since
+ *                their pages were last dropped; a slab's own idle_warm adds up to the depot's.
+ *
+ * Every stack is used at least once between two drops of its pages, so trimming costs each use a
+ * bounded share of a system call, however fibers come and go.
+ *
+ * Locks: depot->lock alone; nothing is called that takes another.
+ */
+#include "fiber/stack.h"
+
+#include "base/assert.h"
+
+#include <janusrt/profile.h>
+#include <string.h>
+
+enum {
+    CACHE_MAX = 32,   /* hot stacks per class; then the older half goes to the depot */
+    CACHE_BATCH = 16, /* stacks moved between cache and depot at once */
+};
+
+static const size_t smallest = JANUS_STACK_BYTES_MIN;
+static const size_t default_guard_min = (size_t)4 << 10;
+static const size_t default_guard_max = (size_t)64 << 10;
+
+static size_t guard_for(size_t stack_bytes, size_t asked, size_t page)
+{
+    size_t bytes = asked;
+    if (bytes == 0) {
+        bytes = stack_bytes / 16;
+        if (bytes < default_guard_min) bytes = default_guard_min;
+        if (bytes > default_guard_max) bytes = default_guard_max;
+    }
+    return (bytes + page - 1) / page * page;
+}
+
+janus_status jrt_depot_init(struct jrt_depot *depot, janus_guard guard, size_t guard_bytes,
+                            size_t mappings_max, size_t idle_max)
+{
+    memset(depot, 0, sizeof *depot);
+    janus_status status = jrt_ladder_open(&depot->ladder, guard, mappings_max);
+    if (status != JANUS_OK) return status;
+    if (pthread_mutex_init(&depot->lock, NULL) != 0) return JANUS_NO_MEMORY;
+    depot->guard_bytes = guard_bytes;
+    depot->idle_max = idle_max;
+    size_t page = jrt_page_bytes();
+    for (unsigned i = 0; i < JRT_STACK_CLASSES; i++) {
+        size_t bytes = smallest << i;
+        if (bytes < page) bytes = page;
+        jrt_stack_class_init(&depot->classes[i], bytes, guard_for(bytes, guard_bytes, page));
+    }
+    return JANUS_OK;
+}
+
+unsigned jrt_stack_class_of(size_t stack_bytes)
+{
+    unsigned class = 0;
+    while (class < JRT_STACK_CLASSES && (smallest << class) < stack_bytes) class ++;
+    return class;
+}
+
+/* Puts a slab on the list its counters ask for. */
+static void place(struct jrt_slab *slab)
+{
+    struct jrt_stack_class *class = slab->class;
+    struct jrt_list_node *where = &class->partial;
+    if (slab->given == 0) {
+        where = &class->empty;
+    } else if (slab->free_list == NULL && slab->carved == class->slab_stacks) {
+        where = &class->full;
+    }
+    if (where == slab->where) return;
+    jrt_list_remove(&slab->link);
+    jrt_list_push_front(where, &slab->link);
+    slab->where = where;
+}
+
+static void release(struct jrt_depot *depot, struct jrt_slab *slab)
+{
+    jrt_list_remove(&slab->link);
+    depot->idle -= slab->carved;
+    depot->idle_warm -= slab->idle_warm;
+    depot->reserved_bytes -= slab->bytes;
+    for (uint32_t i = 0; i < slab->carved; i++) depot->carved[slab->stacks[i].guard]--;
+    jrt_slab_destroy(slab, &depot->ladder);
+}
+
+void jrt_depot_fini(struct jrt_depot *depot)
+{
+    for (unsigned i = 0; i < JRT_STACK_CLASSES; i++) {
+        struct jrt_stack_class *class = &depot->classes[i];
+        while (!jrt_list_empty(&class->empty)) {
+            release(depot, jrt_list_entry(class->empty.next, struct jrt_slab, link));
+        }
+        jrt_invariant("depot-books", jrt_list_empty(&class->partial));
+        jrt_invariant("depot-books", jrt_list_empty(&class->full));
+    }
+    jrt_invariant("depot-books", depot->idle == 0 && depot->idle_warm == 0);
+    pthread_mutex_destroy(&depot->lock);
+}
+
+/* A slab of this class that has, or can carve, a stack; NULL when the system refuses. */
+static struct jrt_slab *slab_to_take_from(struct jrt_depot *depot, struct jrt_stack_class *class)
+{
+    if (!jrt_list_empty(&class->partial)) {
+        return jrt_list_entry(class->partial.next, struct jrt_slab, link);
+    }
+    if (!jrt_list_empty(&class->empty)) {
+        return jrt_list_entry(class->empty.next, struct jrt_slab, link);
+    }
+    struct jrt_slab *slab = jrt_slab_create(class);
+    if (slab == NULL) return NULL;
+    depot->reserved_bytes += slab->bytes;
+    place(slab);
+    return slab;
+}
+
+static janus_status take_one(struct jrt_depot  *depot, struct jrt_stack_class *class,
+                             struct jrt_stack **out)
+{
+    struct jrt_slab *slab = slab_to_take_from(depot, class);
+    if (slab == NULL) return JANUS_NO_MEMORY;
+    if (slab->free_list == NULL) {
+        uint32_t     before = slab->carved;
+        janus_status status = jrt_slab_carve(slab, &depot->ladder);
+        if (status != JANUS_OK) return status;
+        depot->idle += slab->carved - before;
+        depot->carved[slab->stacks[before].guard] += slab->carved - before;
+    }
+    struct jrt_stack *stack = slab->free_list;
+    slab->free_list = stack->next;
+    slab->given++;
+    stack->free = false;
+    depot->idle--;
+    if (stack->warm) {
+        slab->idle_warm--;
+        depot->idle_warm--;
+    }
+    place(slab);
+    *out = stack;
+    return JANUS_OK;
+}
+
+static size_t purge(struct jrt_depot *depot, struct jrt_slab *slab)
+{
+    size_t dropped = jrt_slab_purge(slab);
+    jrt_invariant("depot-books", depot->idle_warm >= dropped);
+    depot->idle_warm -= dropped;
+    return dropped;
+}
+
+/* Past the watermark an idle slab goes, and a mostly idle one loses its idle pages. */
+static void trim_around(struct jrt_depot *depot, struct jrt_slab *slab)
+{
+    if (depot->idle_warm <= depot->idle_max) return;
+    if (slab->given == 0) {
+        release(depot, slab);
+        depot->slabs_released++;
+    } else if (slab->idle_warm >= slab->class->slab_stacks / 4 * 3 && slab->idle_warm > 0) {
+        (void)purge(depot, slab);
+    }
+}
+
+static void give_one(struct jrt_depot *depot, struct jrt_stack *stack)
+{
+    struct jrt_slab *slab = stack->slab;
+    stack->next = slab->free_list;
+    slab->free_list = stack;
+    stack->free = true;
+    stack->warm = true;
+    slab->given--;
+    slab->idle_warm++;
+    depot->idle++;
+    depot->idle_warm++;
+    place(slab);
+    trim_around(depot, slab);
+}
+
+janus_status jrt_stack_take(struct jrt_stack_cache *cache, struct jrt_depot *depot, unsigned class,
+                            struct jrt_stack **out)
+{
+    struct jrt_stack *stack = cache->hot[class].newest;
+    if (jrt_unlikely(stack == NULL)) {
+        janus_status status = JANUS_OK;
+        pthread_mutex_lock(&depot->lock);
+        while (cache->hot[class].count < CACHE_BATCH && status == JANUS_OK) {
+            status = take_one(depot, &depot->classes[class], &stack);
+            if (status != JANUS_OK) break;
+            stack->next = cache->hot[class].newest;
+            cache->hot[class].newest = stack;
+            cache->hot[class].count++;
+            /* A stack that was never used is not fetched ahead: it would only lie here. */
+            if (!stack->warm) break;
+        }
+        pthread_mutex_unlock(&depot->lock);
+        stack = cache->hot[class].newest;
+        if (stack == NULL) return status;
+    }
+    cache->hot[class].newest = stack->next;
+    cache->hot[class].count--;
+    *out = stack;
+    return JANUS_OK;
+}
+
+/* Gives all but the `keep` newest stacks of one class to the depot. */
+static void spill(struct jrt_stack_cache *cache, struct jrt_depot *depot, unsigned class,
+                  uint32_t keep)
+{
+    struct jrt_stack **cut = &cache->hot[class].newest;
+    for (uint32_t i = 0; i < keep && *cut != NULL; i++) cut = &(*cut)->next;
+    struct jrt_stack *rest = *cut;
+    *cut = NULL;
+    if (cache->hot[class].count > keep) cache->hot[class].count = keep;
+    if (rest == NULL) return;
+    pthread_mutex_lock(&depot->lock);
+    while (rest != NULL) {
+        struct jrt_stack *stack = rest;
+        rest = rest->next; /* before the slab may be gone */
+        give_one(depot, stack);
+    }
+    pthread_mutex_unlock(&depot->lock);
+}
+
+void jrt_stack_give(struct jrt_stack_cache *cache, struct jrt_depot *depot, unsigned class,
+                    struct jrt_stack *stack)
+{
+    stack->next = cache->hot[class].newest;
+    cache->hot[class].newest = stack;
+    if (++cache->hot[class].count > CACHE_MAX) {
+        spill(cache, depot, class, CACHE_MAX - CACHE_BATCH);
+    }
+}
+
+void jrt_stack_cache_flush(struct jrt_stack_cache *cache, struct jrt_depot *depot)
+{
+    for (unsigned i = 0; i < JRT_STACK_CLASSES; i++) spill(cache, depot, i, 0);
+}
+
+size_t jrt_depot_trim(struct jrt_depot *depot, size_t keep)
+{
+    size_t dropped = 0;
+    pthread_mutex_lock(&depot->lock);
+    for (unsigned i = 0; i < JRT_STACK_CLASSES; i++) {
+        struct jrt_stack_class *class = &depot->classes[i];
+        while (!jrt_list_empty(&class->empty) && (depot->idle_warm > keep || keep == 0)) {
+            struct jrt_slab *slab = jrt_list_entry(class->empty.next, struct jrt_slab, link);
+            dropped += slab->idle_warm;
+            release(depot, slab);
+            depot->slabs_released++;
+        }
+        struct jrt_list_node *node = class->partial.next;
+        for (; node != &class->partial && depot->idle_warm > keep; node = node->next) {
+            dropped += purge(depot, jrt_list_entry(node, struct jrt_slab, link));
+        }
+    }
+    pthread_mutex_unlock(&depot->lock);
+    return dropped;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "fiber/thread.h"
+
+#include "base/assert.h"
+#include "base/atomic.h"
+
+#include <pthread.h>
+
+static _Thread_local struct jrt_thread self;
+
+static pthread_once_t exit_hook_once = PTHREAD_ONCE_INIT;
+static pthread_key_t  exit_hook;
+static bool           exit_hook_works;
+
+static _Atomic(unsigned) threads_seen;
+
+__attribute__((noinline)) struct jrt_thread *jrt_thread_self(void)
+{
+    struct jrt_thread *thread = &self;
+    /* Not pure: a compiler that sees the body must still not merge two calls. */
+    __asm__ volatile("" : "+r"(thread) : : "memory");
+    return thread;
+}
+
+/* At thread exit. A destructor that runs after this one and resumes a fiber attaches again. */
+static void detach(void *value)
+{
+    struct jrt_thread *thread = value;
+    jrt_contract(thread->current == NULL, "a thread ended inside a fiber (pthread_exit?)");
+    jrt_altstack_close(&thread->altstack);
+    thread->attached = false;
+}
+
+static void make_exit_hook(void) { exit_hook_works = pthread_key_create(&exit_hook, detach) == 0; }
+
+unsigned jrt_thread_number(struct jrt_thread *thread)
+{
+    if (jrt_unlikely(thread->number == 0)) {
+        /* relaxed: only the number counts, it orders nothing. */
+        unsigned number = jrt_fetch_add_relaxed(&threads_seen, 1u) + 1;
+        thread->number = number != 0 ? number : 1; /* after 2^32 threads */
+    }
+    return thread->number;
+}
+
+bool jrt_thread_attach(struct jrt_thread *thread)
+{
+    if (jrt_likely(thread->attached)) return true;
+    pthread_once(&exit_hook_once, make_exit_hook);
+    if (!exit_hook_works || pthread_setspecific(exit_hook, thread) != 0) return false;
+    if (!jrt_altstack_open(&thread->altstack)) return false;
+    jrt_sanitizer_adopt_thread(&thread->root.sanitizer);
+    thread->attached = true;
+    return true;
+}

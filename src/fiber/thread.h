@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* What the library knows about the calling thread. */
+#ifndef JRT_FIBER_THREAD_H
+#define JRT_FIBER_THREAD_H
+
+#include "fiber/context.h"
+#include "plat/altstack.h"
+
+#include <stdbool.h>
+
+struct janus_fiber;
+
+struct jrt_thread {
+    struct janus_fiber *current;  /* the fiber that runs here, NULL: the thread itself */
+    struct jrt_context  root;     /* the thread's own stack, while a fiber runs here */
+    unsigned            number;   /* tells threads apart; 0: none yet, see jrt_thread_number */
+    bool                attached; /* can run fibers */
+    struct jrt_altstack altstack;
+    const void         *fault_address;     /* of the overflow that is being reported, and the */
+    const void         *fault_code;        /* instruction; written by the signal handler */
+    char                panic_message[96]; /* of the panic that is being reported */
+    const char         *passing_frame;     /* [fault-loop] in fault.c */
+};
+
+/*
+ * The calling thread's record, whether attached or not. A real call that no compiler may look
+ * through: a thread-local's address that was computed before a switch names the wrong thread
+ * after it, and -O3 with link-time optimisation does keep such addresses. Nobody may keep the
+ * result across a switch that can change threads.
+ */
+struct jrt_thread *jrt_thread_self(void);
+
+/* A number for this thread, given on first asking. */
+unsigned jrt_thread_number(struct jrt_thread *thread);
+
+/* Makes the calling thread able to run fibers: an alternate signal stack and an exit hook. Does
+ * nothing if it is. False when the system refuses memory. */
+bool jrt_thread_attach(struct jrt_thread *thread);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Address space, as the outside world offers it: reserve, guard, drop, release. Everything else
+ * in the library asks here and nowhere else, so that a simulated world can refuse.
+ */
+#ifndef JRT_PLAT_MEMORY_H
+#define JRT_PLAT_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/uio.h>
+
+/* Bytes in a page, a power of two. */
+size_t jrt_page_bytes(void);
+
+/* Reserves zeroed, readable and writable memory that is committed page by page as it is touched;
+ * never huge pages. NULL when the system refuses. */
+void *jrt_map_reserve(size_t bytes);
+
+/* Gives a reservation, or a whole-page part of one, back. */
+void jrt_map_release(void *base, size_t bytes);
+
+/* Drops the pages of every range; they read as zero afterwards, guards in them stay. */
+void jrt_map_discard(const struct iovec *ranges, size_t count);
+
+/* Installs guard markers on every range: any access faults, no mapping is split. All ranges are
+ * guarded or, when false is returned, possibly some. `count` is at most JRT_RANGES_MAX. */
+bool jrt_map_mark(const struct iovec *ranges, size_t count);
+
+/* Makes a range inaccessible by splitting its mapping. False when the system refuses. */
+bool jrt_map_protect(void *base, size_t bytes);
+
+/* Whether a page can be read or written; found by asking the kernel, never by faulting. */
+bool jrt_map_accessible(void *page);
+
+/* For each page of the range one byte whose lowest bit says it is resident. False on error. */
+bool jrt_map_resident(void *base, size_t bytes, unsigned char *out_pages);
+
+/* How many mappings a process may have; 65530 where the system does not say. */
+size_t jrt_map_count_max(void);
+
+enum { JRT_RANGES_MAX = 128 }; /* below UIO_MAXIOV; a slab has fewer stacks */
+
+#endif

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What the libraries show to a linker is what exported-symbols.txt says, and nothing else.
+#   symbols_test.sh LIBJANUSRT.SO SOVERSION [LIBJANUSRT.A]
+#   symbols_test.sh --write LIBJANUSRT.SO      rewrites exported-symbols.txt
+# NM and READELF name the tools when the libraries are for another machine.
+set -eu
+LC_ALL=C
+export LC_ALL
+
+expected=$(dirname "$0")/exported-symbols.txt
+nm=${NM:-nm} readelf=${READELF:-readelf}
+failed=no
+
+exported() { # names without their version; type A is the version itself
+    "$nm" -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u
+}
+
+complain() {
+    echo "$*"
+    failed=yes
+}
+
+if [ "$1" = --write ]; then
+    names=$(exported "$2")
+    printf '# SPDX-License-Identifier: MIT\n%s\n' "$names" >"$expected"
+    exit 0
+fi
+
+shared=$1 soversion=$2 static=${3-}
+
+if ! diff -u --label expected --label exported \
+    <(grep -v '^#' "$expected") <(exported "$shared"); then
+    complain "The exported symbols changed. If that is meant: make symbols, and commit the list."
+fi
+
+soname=$("$readelf" -dW "$shared" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
+[ "$soname" = "libjanusrt.so.$soversion" ] || complain "SONAME is \"$soname\""
+
+"$readelf" -lW "$shared" | grep GNU_STACK | grep -qv 'RWE' ||
+    complain "$shared asks for an executable stack"
+
+if [ -n "$static" ]; then
+    strangers=$("$nm" -g --defined-only "$static" |
+        awk 'NF == 3 && $3 !~ /^(janus|jrt)_/ { print $3 }')
+    [ -z "$strangers" ] || complain "$static defines foreign names:" $strangers
+
+    # An object without the note, or with a note marked X, would get an executable stack.
+    bad=$("$readelf" -SW "$static" | awk '
+        function close_object() { if (object != "" && !good) print object }
+        /^File:/ { close_object(); object = $2; good = 0 }
+        / \.note\.GNU-stack / { good = !/ X / }
+        END { close_object() }')
+    [ -z "$bad" ] || complain "these objects ask for an executable stack:" $bad
+fi
+
+[ $failed = no ]

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Installs a build into an empty prefix, moves the prefix, and uses it as a stranger would: by
+# pkg-config (shared, static), by find_package and by add_subdirectory, each from C11 and C++17.
+#   install_test.sh SOURCE BUILD CC CXX
+set -eu
+
+source=$1 build=$2 cc=$3 cxx=$4
+here=$source/tests/install
+for tool in pkg-config cmake ninja "$cxx"; do
+    command -v "$tool" >/dev/null || { echo "no $tool here"; exit 77; }
+done
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+c_flags="-std=c11 -pedantic -Wall -Wextra -Werror"
+cxx_flags="-std=c++17 -pedantic -Wall -Wextra -Werror -x c++"
+
+step() { echo "# $*"; }
+
+run() { # a program; it must say that it works
+    [ "$("$@")" = "installed and working" ] || { echo "failed: $*"; exit 1; }
+}
+
+step "installs, and still works after a move"
+cmake --install "$build" --prefix "$work/first" >"$work/log" || { cat "$work/log"; exit 1; }
+mv "$work/first" "$work/prefix"
+prefix=$work/prefix
+pc=$(find "$prefix" -name janusrt.pc)
+lib=$(dirname "$(dirname "$pc")")
+export PKG_CONFIG_PATH="${pc%/*}"
+pkg-config --validate janusrt
+
+step "every header compiles alone"
+for header in "$prefix"/include/janusrt/*.h; do
+    printf '#include <janusrt/%s>\nextern int a;\n' "${header##*/}" >"$work/alone.c"
+    "$cc" $c_flags -I"$prefix/include" -fsyntax-only "$work/alone.c"
+    "$cxx" $cxx_flags -I"$prefix/include" -fsyntax-only "$work/alone.c"
+done
+
+step "pkg-config, shared"
+"$cc" $c_flags "$here/program.c" $(pkg-config --cflags --libs janusrt) -o "$work/c"
+"$cxx" $cxx_flags "$here/program.c" $(pkg-config --cflags --libs janusrt) -o "$work/cxx"
+for program in c cxx; do run env LD_LIBRARY_PATH="$lib" "$work/$program"; done
+
+step "pkg-config, static"
+flags=$(pkg-config --static --cflags --libs janusrt)
+[[ " $flags " == *" -pthread "* ]] || { echo "Libs.private lacks -pthread: $flags"; exit 1; }
+"$cc" $c_flags "$here/program.c" -static $flags -o "$work/c"
+"$cxx" $cxx_flags "$here/program.c" -static $flags -o "$work/cxx"
+for program in c cxx; do run "$work/$program"; done
+
+cmake_user() { # name, then options for cmake
+    local name=$1
+    shift
+    step "cmake, $name"
+    {
+        cmake -G Ninja -S "$here" -B "$work/$name" -DCMAKE_BUILD_TYPE=Release \
+            -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" "$@" &&
+            cmake --build "$work/$name"
+    } >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+    for program in c_janusrt c_static cxx_janusrt cxx_static; do run "$work/$name/$program"; done
+}
+cmake_user find_package -DCMAKE_PREFIX_PATH="$prefix"
+cmake_user add_subdirectory -DJANUSRT_SOURCE="$source"
+[ ! -e "$work/add_subdirectory/janusrt/tests" ] || { echo "the tests were built along"; exit 1; }
