@@ -15,6 +15,12 @@
 #define VALGRIND "no"
 #endif
 
+#if defined(__clang__)
+#define COMPILER "" /* its version text begins with its name */
+#else
+#define COMPILER "gcc "
+#endif
+
 #if defined(__x86_64__)
 #define CPU "x86-64"
 #elif defined(__aarch64__)
@@ -25,6 +31,6 @@ unsigned janus_version(void) { return JANUS_VERSION; }
 
 const char *janus_build_text(void)
 {
-    return "janusrt " JANUS_VERSION_STRING " (" CPU ", " __VERSION__ ", sanitizer " SANITIZER
-           ", valgrind " VALGRIND ")";
+    return "janusrt " JANUS_VERSION_STRING " (" CPU ", " COMPILER __VERSION__
+           ", sanitizer " SANITIZER ", valgrind " VALGRIND ")";
 }

@@ -30,7 +30,7 @@ static inline enum jrt_arrival jrt_context_switch(struct jrt_context *from, stru
 {
     bool last = why == JRT_ARRIVED_COMPLETED || why == JRT_ARRIVED_PANICKED;
     jrt_sanitizer_leave(&from->sanitizer, &to->sanitizer, last);
-    return (enum jrt_arrival)(uintptr_t)jrt_ctx_switch(&from->sp, to->sp, (void *)(uintptr_t)why);
+    return (enum jrt_arrival)jrt_ctx_switch(&from->sp, to->sp, (int)why);
 }
 
 #endif

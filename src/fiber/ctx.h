@@ -23,14 +23,14 @@
 #include <signal.h>
 
 /* What a fresh context runs. It must never return: there is nothing to return to. */
-typedef void jrt_ctx_main(void *argument, void *message);
+typedef void jrt_ctx_main(void *argument, int message);
 
 /*
  * Suspends the caller in a frame on its stack, stores that stack pointer in *save_sp and goes on
  * in the context whose stack pointer is load_sp. Returns, when somebody switches back, the
  * message they passed.
  */
-void *jrt_ctx_switch(void **save_sp, void *load_sp, void *message);
+int jrt_ctx_switch(void **save_sp, void *load_sp, int message);
 
 /*
  * Builds the frame of a context that has not run yet, so that the first switch to the result
@@ -50,7 +50,7 @@ void jrt_ctx_land(void);
  * in the suspended context `load_sp`, as if somebody had switched to it with `message`. The
  * interrupted context is lost; its stack keeps its bytes.
  */
-void jrt_ctx_land_from_signal(ucontext_t *context, void *load_sp, void *message);
+void jrt_ctx_land_from_signal(ucontext_t *context, void *load_sp, int message);
 
 /* The instruction a signal interrupted. */
 const void *jrt_ctx_signal_pc(const ucontext_t *context);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * void *jrt_ctx_switch(void **save_sp, void *load_sp, void *message);
- *                      x0              x1             x2
+ * int jrt_ctx_switch(void **save_sp, void *load_sp, int message);
+ *                    x0              x1             w2
  *
  * Suspends the caller, resumes the context whose stack pointer is load_sp. Returns, on the
  * resumed stack, the message its resumer passed.
@@ -54,7 +54,7 @@
     .cfi_rel_offset d15, JRT_CTX_D14 + 8
 .endm
 
-/* Takes the registers from the frame at sp and goes on where it left. x2: the message. */
+/* Takes the registers from the frame at sp and goes on where it left. w2: the message. */
 .macro LEAVE_BY_FRAME
     ldp     x19, x20, [sp, #JRT_CTX_X19]
     ldp     x21, x22, [sp, #JRT_CTX_X21]
@@ -72,7 +72,7 @@
     .irp    register, d8, d9, d10, d11, d12, d13, d14, d15
     .cfi_restore \register
     .endr
-    mov     x0, x2
+    mov     w0, w2
     add     sp, sp, #JRT_CTX_FRAME_BYTES
     .cfi_adjust_cfa_offset -JRT_CTX_FRAME_BYTES
     br      x30
@@ -118,7 +118,7 @@ jrt_ctx_switch:
 
 /*
  * First instructions of a fresh context, reached by the jump above with its main function in
- * x19, the argument in x20 and the message in x0. Undefined x30: a backtrace ends here.
+ * x19, the argument in x20 and the message in w0. Undefined x30: a backtrace ends here.
  */
     .globl  jrt_ctx_entry
     .hidden jrt_ctx_entry
@@ -127,14 +127,15 @@ jrt_ctx_switch:
 jrt_ctx_entry:
     .cfi_startproc
     .cfi_undefined x30
-    mov     x1, x0
+    nop                                 /* JRT_CTX_ENTRY_SKIP */
+    mov     w1, w0
     mov     x0, x20
     blr     x19
     brk     #1
     .cfi_endproc
     .size   jrt_ctx_entry, . - jrt_ctx_entry
 
-/* Landing from a signal: sp is a suspended context's frame, x2 the message. */
+/* Landing from a signal: sp is a suspended context's frame, w2 the message. */
     .globl  jrt_ctx_land
     .hidden jrt_ctx_land
     .type   jrt_ctx_land, %function

@@ -11,16 +11,16 @@ void *jrt_ctx_make(void *top, jrt_ctx_main *main, void *argument)
         .x19 = (uintptr_t)main,
         .x20 = (uintptr_t)argument,
         .x29 = 0, /* frame-pointer walks end here */
-        .x30 = jrt_ctx_entry,
+        .x30 = (void (*)(void))((uintptr_t)jrt_ctx_entry + JRT_CTX_ENTRY_SKIP),
     };
     __asm__ volatile("mrs %0, fpcr" : "=r"(frame->fpcr));
     return frame;
 }
 
-void jrt_ctx_land_from_signal(ucontext_t *context, void *load_sp, void *message)
+void jrt_ctx_land_from_signal(ucontext_t *context, void *load_sp, int message)
 {
     context->uc_mcontext.sp = (uintptr_t)load_sp;
-    context->uc_mcontext.regs[2] = (uintptr_t)message;
+    context->uc_mcontext.regs[2] = (uint64_t)message;
     context->uc_mcontext.pc = (uintptr_t)jrt_ctx_land;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * void *jrt_ctx_switch(void **save_sp, void *load_sp, void *message);
- *                      rdi             rsi            rdx
+ * int jrt_ctx_switch(void **save_sp, void *load_sp, int message);
+ *                    rdi             rsi            edx
  *
  * Suspends the caller, resumes the context whose stack pointer is load_sp. Returns, on the
  * resumed stack, the message its resumer passed.
@@ -45,7 +45,7 @@
     .cfi_rel_offset %r15, JRT_CTX_R15
 .endm
 
-/* Takes the registers from the frame at rsp and goes on where it left. rdx: the message. */
+/* Takes the registers from the frame at rsp and goes on where it left. edx: the message. */
 .macro LEAVE_BY_FRAME
     movq    JRT_CTX_RBX(%rsp), %rbx
     movq    JRT_CTX_RBP(%rsp), %rbp
@@ -60,7 +60,7 @@
     .cfi_restore %r14
     .cfi_restore %r15
     movq    JRT_CTX_RIP(%rsp), %rcx
-    movq    %rdx, %rax
+    movl    %edx, %eax
     .cfi_register %rip, %rcx
     addq    $JRT_CTX_FRAME_BYTES, %rsp
     .cfi_adjust_cfa_offset -JRT_CTX_FRAME_BYTES
@@ -104,7 +104,7 @@ jrt_ctx_switch:
 
 /*
  * First instructions of a fresh context, reached by the jump above with its main function in
- * rbx, the argument in r12 and the message in rax. Undefined rip: a backtrace ends here.
+ * rbx, the argument in r12 and the message in eax. Undefined rip: a backtrace ends here.
  */
     .globl  jrt_ctx_entry
     .hidden jrt_ctx_entry
@@ -114,16 +114,17 @@ jrt_ctx_entry:
     .cfi_startproc
     .cfi_undefined %rip
     .cfi_def_cfa %rsp, 0
+    nop                                 /* JRT_CTX_ENTRY_SKIP */
     endbr64
     movq    %r12, %rdi
-    movq    %rax, %rsi
+    movl    %eax, %esi
     callq   *%rbx
     ud2
     .cfi_endproc
     .size   jrt_ctx_entry, . - jrt_ctx_entry
 
 /*
- * Landing from a signal: rsp is a suspended context's frame, rdx the message. The interrupted
+ * Landing from a signal: rsp is a suspended context's frame, edx the message. The interrupted
  * code may have been anywhere, so the direction flag and the x87 stack are put right too.
  */
     .globl  jrt_ctx_land

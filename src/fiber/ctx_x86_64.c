@@ -11,18 +11,18 @@ void *jrt_ctx_make(void *top, jrt_ctx_main *main, void *argument)
         .rbx = (uintptr_t)main,
         .rbp = 0, /* frame-pointer walks end here */
         .r12 = (uintptr_t)argument,
-        .rip = jrt_ctx_entry,
+        .rip = (void (*)(void))((uintptr_t)jrt_ctx_entry + JRT_CTX_ENTRY_SKIP),
     };
     __asm__ volatile("stmxcsr %0" : "=m"(frame->mxcsr));
     __asm__ volatile("fnstcw %0" : "=m"(frame->x87_cw));
     return frame;
 }
 
-void jrt_ctx_land_from_signal(ucontext_t *context, void *load_sp, void *message)
+void jrt_ctx_land_from_signal(ucontext_t *context, void *load_sp, int message)
 {
     greg_t *registers = context->uc_mcontext.gregs;
     registers[REG_RSP] = (greg_t)load_sp;
-    registers[REG_RDX] = (greg_t)message;
+    registers[REG_RDX] = message;
     registers[REG_RIP] = (greg_t)jrt_ctx_land;
 }
 

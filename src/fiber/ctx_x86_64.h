@@ -14,6 +14,10 @@
 #define JRT_CTX_RIP 56
 #define JRT_CTX_FRAME_BYTES 64
 
+/* Where a fresh context begins in jrt_ctx_entry: behind a nop. Unwinders look a return address up
+ * by the byte before it, and that byte must be in the function too. */
+#define JRT_CTX_ENTRY_SKIP 1
+
 #ifndef __ASSEMBLER__
 #include <stddef.h>
 #include <stdint.h>

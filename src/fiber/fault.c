@@ -46,8 +46,7 @@ bool janus_fault_claim(int signal_number, void *siginfo, void *context)
     ucontext_t *interrupted = context;
     thread->fault_address = address;
     thread->fault_code = jrt_ctx_signal_pc(interrupted);
-    jrt_ctx_land_from_signal(interrupted, fiber->resumer->sp,
-                             (void *)(uintptr_t)JRT_ARRIVED_OVERFLOWED);
+    jrt_ctx_land_from_signal(interrupted, fiber->resumer->sp, JRT_ARRIVED_OVERFLOWED);
     return true;
 }
 

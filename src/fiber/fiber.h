@@ -19,12 +19,13 @@
  *   COMPLETED, PANICKED  whoever made it; no stack
  */
 struct janus_fiber {
-    struct jrt_record   record;  /* first: this is how the record allocator sees it */
-    struct jrt_context  context; /* its suspended stack */
-    struct jrt_context *resumer; /* RUNNING: whom it leaves for; borrowed, it waits for us */
-    struct jrt_stack   *stack;   /* owned from first resume to the end, else NULL */
-    void               *value;   /* passed by resume and suspend */
-    int64_t             result;  /* what the entry returned */
+    struct jrt_record   record;    /* first: this is how the record allocator sees it */
+    struct jrt_context  context;   /* its suspended stack */
+    struct jrt_context *resumer;   /* RUNNING: whom it leaves for; borrowed, it waits for us */
+    struct jrt_stack   *stack;     /* owned from first resume to the end, else NULL */
+    void               *value;     /* SUSPENDED: what suspend was given */
+    void              **out_value; /* SUSPENDED: where suspend wants resume's value, or NULL */
+    int64_t             result;    /* what the entry returned */
     janus_entry        *entry;
     void               *argument; /* borrowed */
     janus_pool         *pool;     /* borrowed; outlives us */

@@ -7,8 +7,8 @@
  * One mapping of some 32 MiB of address space holds up to 125 stacks and, in its first page, the
  * book about them. Nothing is committed until it is touched, so a slab costs its book page and a
  * started fiber costs the pages it touched. Guards are installed a batch at a time as stacks are
- * first wanted (one system call for 16), not for the whole slab: a program with three fibers
- * pays for 16 guards, not 125.
+ * first wanted: 16 at a time in the first slab, so that a program with three fibers pays for 16
+ * guards; all at once in those that follow, for then there will be many.
  *
  * Stacks come back in any order. A slab that is wholly idle can be unmapped, which also frees
  * its page tables; in a slab that is partly in use only the idle stacks' pages can be dropped.
@@ -29,7 +29,7 @@
 #include "fiber/sanitizer.h"
 
 enum {
-    CARVE_BATCH = 16,
+    CARVE_FIRST = 16,
     SLAB_STACKS_MAX = 125, /* so that the books fit in one page of 4 KiB */
 };
 
@@ -84,9 +84,10 @@ void jrt_slab_destroy(struct jrt_slab *slab, struct jrt_ladder *ladder)
 janus_status jrt_slab_carve(struct jrt_slab *slab, struct jrt_ladder *ladder)
 {
     const struct jrt_stack_class *class = slab->class;
-    struct iovec guards[CARVE_BATCH];
+    struct iovec guards[SLAB_STACKS_MAX];
     size_t       wanted = class->slab_stacks - slab->carved;
-    if (wanted > CARVE_BATCH) wanted = CARVE_BATCH;
+    bool         first_slab = jrt_list_empty(&class->full);
+    if (first_slab && wanted > CARVE_FIRST) wanted = CARVE_FIRST;
     char *first = slab->base + slab->carved * class->spacing;
     for (size_t i = 0; i < wanted; i++) {
         guards[i] = (struct iovec){first + i * class->spacing, class->guard_bytes};

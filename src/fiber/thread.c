@@ -43,9 +43,8 @@ unsigned jrt_thread_number(struct jrt_thread *thread)
     return thread->number;
 }
 
-bool jrt_thread_attach(struct jrt_thread *thread)
+bool jrt_thread_attach_now(struct jrt_thread *thread)
 {
-    if (jrt_likely(thread->attached)) return true;
     pthread_once(&exit_hook_once, make_exit_hook);
     if (!exit_hook_works || pthread_setspecific(exit_hook, thread) != 0) return false;
     if (!jrt_altstack_open(&thread->altstack)) return false;

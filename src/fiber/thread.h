@@ -3,6 +3,7 @@
 #ifndef JRT_FIBER_THREAD_H
 #define JRT_FIBER_THREAD_H
 
+#include "base/assert.h"
 #include "fiber/context.h"
 #include "plat/altstack.h"
 
@@ -33,8 +34,13 @@ struct jrt_thread *jrt_thread_self(void);
 /* A number for this thread, given on first asking. */
 unsigned jrt_thread_number(struct jrt_thread *thread);
 
-/* Makes the calling thread able to run fibers: an alternate signal stack and an exit hook. Does
- * nothing if it is. False when the system refuses memory. */
-bool jrt_thread_attach(struct jrt_thread *thread);
+/* Makes the calling thread able to run fibers: an alternate signal stack and an exit hook. False
+ * when the system refuses memory. */
+bool jrt_thread_attach_now(struct jrt_thread *thread);
+
+static inline bool jrt_thread_attach(struct jrt_thread *thread)
+{
+    return jrt_likely(thread->attached) || jrt_thread_attach_now(thread);
+}
 
 #endif

@@ -21,30 +21,30 @@ static void *main_sp, *fiber_sp;
 #define SKIP_UNDER_SANITIZERS ((void)0)
 #endif
 
-static void echo(void *argument, void *message)
+static void echo(void *argument, int message)
 {
-    uint64_t *seen = argument;
+    int *seen = argument;
     for (;;) {
-        *seen = (uint64_t)(uintptr_t)message;
-        message = jrt_ctx_switch(&fiber_sp, main_sp, (void *)((uintptr_t)message * 2));
+        *seen = message;
+        message = jrt_ctx_switch(&fiber_sp, main_sp, message * 2);
     }
 }
 
 TEST("a message passed to a switch arrives on the other side, in both directions")
 {
     SKIP_UNDER_SANITIZERS;
-    uint64_t seen = 0;
+    int seen = 0;
     fiber_sp = jrt_ctx_make(stack_a + STACK_BYTES, echo, &seen);
-    for (uintptr_t i = 1; i < 1000; i++) {
-        void *answer = jrt_ctx_switch(&main_sp, fiber_sp, (void *)i);
+    for (int i = -500; i < 500; i++) {
+        int answer = jrt_ctx_switch(&main_sp, fiber_sp, i);
         CHECK_EQ(seen, i);
-        CHECK_EQ((uintptr_t)answer, i * 2);
+        CHECK_EQ(answer, i * 2);
     }
 }
 
 static uint64_t fiber_lost;
 
-static void fill_and_leave(void *argument, void *message)
+static void fill_and_leave(void *argument, int message)
 {
     (void)argument, (void)message;
     for (uint64_t seed = UINT64_C(0x5555000000000000);; seed += 64) {
@@ -65,13 +65,13 @@ TEST("every callee-saved register survives a switch, on both sides")
 
 static int fiber_rounding;
 
-static void change_rounding(void *argument, void *message)
+static void change_rounding(void *argument, int message)
 {
     (void)argument, (void)message;
     fiber_rounding = fegetround();
     fesetround(FE_UPWARD);
     for (;;) {
-        (void)jrt_ctx_switch(&fiber_sp, main_sp, NULL);
+        (void)jrt_ctx_switch(&fiber_sp, main_sp, 0);
         fiber_rounding = fegetround();
     }
 }
@@ -102,12 +102,12 @@ TEST("a fiber's rounding mode is its own and a new fiber starts with its maker's
     fiber_sp = jrt_ctx_make(stack_a + STACK_BYTES, change_rounding, NULL);
     double      before = third();
     long double before_x87 = third_x87();
-    (void)jrt_ctx_switch(&main_sp, fiber_sp, NULL);
+    (void)jrt_ctx_switch(&main_sp, fiber_sp, 0);
     CHECK_EQ(fiber_rounding, FE_DOWNWARD);
     CHECK_EQ(fegetround(), FE_DOWNWARD);
     CHECK(third() == before && third_x87() == before_x87);
     fesetround(FE_TOWARDZERO);
-    (void)jrt_ctx_switch(&main_sp, fiber_sp, NULL);
+    (void)jrt_ctx_switch(&main_sp, fiber_sp, 0);
     CHECK_EQ(fiber_rounding, FE_UPWARD);
     CHECK_EQ(fegetround(), FE_TOWARDZERO);
     fesetround(FE_TONEAREST);
@@ -115,7 +115,7 @@ TEST("a fiber's rounding mode is its own and a new fiber starts with its maker's
 
 static uintptr_t entry_misalignment;
 
-static void look_at_alignment(void *argument, void *message)
+static void look_at_alignment(void *argument, int message)
 {
     (void)argument, (void)message;
     _Alignas(16) volatile char aligned[16]; /* right only if the stack is */
@@ -124,7 +124,7 @@ static void look_at_alignment(void *argument, void *message)
     /* The frame address is below the return address: 16-byte aligned by the ABI. */
     entry_misalignment |= (uintptr_t)__builtin_frame_address(0) % 16;
 #endif
-    for (;;) (void)jrt_ctx_switch(&fiber_sp, main_sp, NULL);
+    for (;;) (void)jrt_ctx_switch(&fiber_sp, main_sp, 0);
 }
 
 TEST("a new context enters its function with the stack aligned as the ABI wants it")
@@ -132,6 +132,6 @@ TEST("a new context enters its function with the stack aligned as the ABI wants 
     SKIP_UNDER_SANITIZERS;
     entry_misalignment = 99;
     fiber_sp = jrt_ctx_make(stack_a + STACK_BYTES - 64, look_at_alignment, NULL);
-    (void)jrt_ctx_switch(&main_sp, fiber_sp, NULL);
+    (void)jrt_ctx_switch(&main_sp, fiber_sp, 0);
     CHECK_EQ(entry_misalignment, 0);
 }
