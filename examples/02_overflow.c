@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Code that may recurse without end, run where it can hurt only itself. */
+#include <janusrt/janus.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Depth of brackets, by recursion: the input decides how deep. */
+static int depth(const char **text)
+{
+    int deepest = 0;
+    while (**text == '[') {
+        ++*text;
+        int inner = 1 + depth(text);
+        if (inner > deepest) deepest = inner;
+        if (**text == ']') ++*text;
+    }
+    return deepest;
+}
+
+static int64_t parse(void *argument)
+{
+    const char *text = argument;
+    return depth(&text);
+}
+
+static void try_text(janus_pool *pool, const char *name, char *text)
+{
+    janus_fiber  *fiber;
+    janus_outcome outcome;
+    if (janus_fiber_create(pool, parse, text, JANUS_FIBER_OPTIONS(.name = name), &fiber) !=
+        JANUS_OK)
+        return;
+    if (janus_fiber_resume(fiber, NULL, &outcome) != JANUS_OK) return;
+    if (outcome.state == JANUS_FIBER_PANICKED) {
+        printf("%s: refused, it needs more than %zu KiB of stack\n", outcome.panic.name,
+               outcome.panic.stack_bytes / 1024);
+    } else {
+        printf("%s: %d levels\n", name, (int)outcome.result);
+    }
+    janus_fiber_destroy(fiber);
+}
+
+int main(void)
+{
+    static char bomb[1000000];
+    memset(bomb, '[', sizeof bomb - 1);
+    janus_pool *pool;
+    if (janus_pool_create(JANUS_POOL_OPTIONS(.stack_bytes = 64 * 1024), &pool) != JANUS_OK)
+        return 1;
+    try_text(pool, "good.json", "[[][[]]]");
+    try_text(pool, "bomb.json", bomb);
+    try_text(pool, "next.json", "[[]]");
+    return janus_pool_destroy(pool) == JANUS_OK ? 0 : 1;
+}
+
+/* Prints:
+ * good.json: 3 levels
+ * bomb.json: refused, it needs more than 64 KiB of stack
+ * next.json: 2 levels
+ */
