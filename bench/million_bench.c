@@ -84,9 +84,9 @@ static void run_turn(size_t stack_bytes, struct turn *turn)
     uint64_t start = bench_now_ns();
     for (size_t i = 0; i < FIBERS; i++)
         check(janus_fiber_create(pool, park, NULL, NULL, &fibers[i]));
-    turn->make = (double)(bench_now_ns() - start) / FIBERS;
+    turn->make = (double)(bench_now_ns() - start) / (double)FIBERS;
     double made = footprint();
-    turn->made = (made - base) / FIBERS;
+    turn->made = (made - base) / (double)FIBERS;
     /* In small portions side by side, so that both get the same memory in the same moments: a
      * page costs more when the host of a virtual machine has to find it first. */
     size_t spacing = (size_t)272 * 1024;
@@ -94,23 +94,23 @@ static void run_turn(size_t stack_bytes, struct turn *turn)
     double touched = 0;
     turn->park = turn->touch = 0;
     for (size_t i = 0; i < FIBERS; i += PORTION) {
-        turn->park += resume_some(i, i + PORTION) / FIBERS;
+        turn->park += resume_some(i, i + PORTION) / (double)FIBERS;
         double before = footprint();
-        turn->touch += touch_pages(plain, spacing, i, i + PORTION) / FIBERS;
+        turn->touch += touch_pages(plain, spacing, i, i + PORTION) / (double)FIBERS;
         touched += footprint() - before;
     }
-    turn->parked = (footprint() - touched - made) / FIBERS;
+    turn->parked = (footprint() - touched - made) / (double)FIBERS;
     munmap(plain, spacing * FIBERS);
 
     turn->stats.struct_bytes = sizeof turn->stats;
     check(janus_pool_stats_read(pool, &turn->stats));
-    turn->end = resume_some(0, FIBERS) / FIBERS; /* each returns and ends */
+    turn->end = resume_some(0, FIBERS) / (double)FIBERS; /* each returns and ends */
     start = bench_now_ns();
     for (size_t i = 0; i < FIBERS; i++) check(janus_fiber_destroy(fibers[i]));
-    turn->destroy = (double)(bench_now_ns() - start) / FIBERS;
+    turn->destroy = (double)(bench_now_ns() - start) / (double)FIBERS;
     start = bench_now_ns();
     (void)janus_pool_trim(pool, 0);
-    turn->trim = (double)(bench_now_ns() - start) / FIBERS;
+    turn->trim = (double)(bench_now_ns() - start) / (double)FIBERS;
     turn->left = (footprint() - base) / 1024;
     check(janus_pool_destroy(pool));
 }

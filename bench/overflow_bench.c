@@ -50,7 +50,7 @@ static double run(janus_pool *pool, janus_entry *entry, int *overflows)
         }
         janus_fiber_destroy(fiber);
     }
-    return (double)(bench_now_ns() - start) / ROUNDS;
+    return (double)(bench_now_ns() - start) / (double)ROUNDS;
 }
 
 int main(void)

@@ -31,7 +31,7 @@ static double run_ours(void)
     there = jrt_ctx_make(stack + STACK_BYTES, bounce, NULL);
     uint64_t start = bench_now_ns();
     for (int i = 0; i < SWITCHES / 2; i++) (void)jrt_ctx_switch(&here, there, 0);
-    return (double)(bench_now_ns() - start) / SWITCHES;
+    return (double)(bench_now_ns() - start) / (double)SWITCHES;
 }
 
 #if JANUS_BENCH_BOOST
@@ -52,7 +52,7 @@ static double run_boost(void)
     struct boost_transfer from = {context, NULL};
     uint64_t              start = bench_now_ns();
     for (int i = 0; i < SWITCHES / 2; i++) from = jump_fcontext(from.context, NULL);
-    return (double)(bench_now_ns() - start) / SWITCHES;
+    return (double)(bench_now_ns() - start) / (double)SWITCHES;
 }
 #endif
 
@@ -70,7 +70,7 @@ static double run_pcl(void)
     coroutine_t coroutine = co_create(bounce_pcl, NULL, NULL, STACK_BYTES);
     uint64_t    start = bench_now_ns();
     for (int i = 0; i < SLOW_SWITCHES / 2; i++) co_call(coroutine);
-    double spent = (double)(bench_now_ns() - start) / SLOW_SWITCHES;
+    double spent = (double)(bench_now_ns() - start) / (double)SLOW_SWITCHES;
     co_delete(coroutine);
     return spent;
 }
@@ -92,7 +92,7 @@ static double run_ucontext(void)
     makecontext(&uc_there, bounce_ucontext, 0);
     uint64_t start = bench_now_ns();
     for (int i = 0; i < SLOW_SWITCHES / 2; i++) swapcontext(&uc_here, &uc_there);
-    return (double)(bench_now_ns() - start) / SLOW_SWITCHES;
+    return (double)(bench_now_ns() - start) / (double)SLOW_SWITCHES;
 }
 
 static janus_pool *pool;
@@ -117,7 +117,7 @@ static double run_fibers(void)
     janus_fiber *fiber = started();
     uint64_t     start = bench_now_ns();
     for (int i = 0; i < SWITCHES / 2; i++) (void)janus_fiber_resume(fiber, NULL, NULL);
-    double spent = (double)(bench_now_ns() - start) / SWITCHES;
+    double spent = (double)(bench_now_ns() - start) / (double)SWITCHES;
     janus_fiber_destroy(fiber);
     return spent;
 }
@@ -130,7 +130,7 @@ static double run_crowd(void)
     for (int round = 0; round < SWITCHES / 2 / CROWD; round++) {
         for (int i = 0; i < CROWD; i++) (void)janus_fiber_resume(crowd[i], NULL, NULL);
     }
-    double spent = (double)(bench_now_ns() - start) / SWITCHES;
+    double spent = (double)(bench_now_ns() - start) / (double)SWITCHES;
     for (int i = 0; i < CROWD; i++) janus_fiber_destroy(crowd[i]);
     return spent;
 }

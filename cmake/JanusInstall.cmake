@@ -7,6 +7,7 @@ install(TARGETS janusrt janusrt_static EXPORT janusrtTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/janusrt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
+install(FILES tools/gdb/janusrt-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/janusrt)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/janusrt)
 install(EXPORT janusrtTargets NAMESPACE janusrt:: DESTINATION ${package_dir})

@@ -26,7 +26,10 @@
  *
  * A suspended fiber may be resumed by any thread, by one at a time. While it moves, it must not
  * keep the address of a thread-local (errno among them) across a suspend: the compiler may have
- * computed it for the old thread.
+ * computed it for the old thread. A fiber may suspend inside a C++ catch block.
+ *
+ * A thread that resumes a fiber gets an alternate signal stack, unless it has one that is large
+ * enough, and SIGSEGV is unblocked there. It must keep both while fibers run on it.
  */
 #ifndef JANUSRT_FIBER_H
 #define JANUSRT_FIBER_H
@@ -93,12 +96,12 @@ typedef struct janus_pool_options {
     size_t           struct_bytes;       /* sizeof this struct; JANUS_POOL_OPTIONS sets it */
     janus_profile    profile;            /* 0: SERVICE; decides stack_bytes and scrub */
     size_t           stack_bytes;        /* 0: the profile's; JANUS_STACK_BYTES_MIN..MAX */
-    size_t           guard_bytes;        /* 0: a sixteenth of the stack, 4 KiB to 64 KiB; rounded
-                                             up to pages, at most JANUS_GUARD_BYTES_MAX */
+    size_t           guard_bytes;        /* 0: 64 KiB, 16 KiB below stacks of less than 64 KiB on
+ x86-64; rounded up to pages, at most JANUS_GUARD_BYTES_MAX */
     janus_guard      guard;              /* 0: AUTO; any other rung is used or refused, with no
                                              step down */
     uint32_t         guard_mappings_max; /* MPROTECT rung: stacks it may guard. 0: a quarter of
-                                             vm.max_map_count */
+ vm.max_map_count, which is also the limit for all pools together */
     size_t           fibers_max;         /* live fibers; more are FULL. 0: no limit but memory */
     size_t           idle_stacks_max;    /* unused stacks kept warm; past it whole slabs go back
                                              to the system. 0: 4096 */
@@ -152,7 +155,7 @@ JANUS_BEGIN_DECLS
  *          one to another, so a pool is a trust domain.
  * Yields:  never.
  * Owns:    *out is the library's until janus_pool_destroy; `options` is only read.
- * Cost:    about 20 KiB, and the SIGSEGV handler when it is the first pool.
+ * Cost:    about 12 KiB, and the SIGSEGV handler when it is the first pool.
  * Errors:  INVALID      a size, enum or struct_bytes is out of range; `out` is NULL
  *          UNAVAILABLE  options->guard names a rung this machine cannot do
  *          NO_MEMORY    no memory for the bookkeeping
@@ -224,8 +227,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_fiber_create(janus_pool *pool, janu
  * Yields:  no, it nests: the resumed fiber comes back here.
  * Owns:    *out stays the caller's; NULL when the outcome does not matter.
  * Cost:    two switches, about 15 ns; the first time a stack from the pool.
- * Errors:  STATE      the fiber is RUNNING, COMPLETED or PANICKED; nothing happened
+ * Errors:  INVALID    `fiber` is NULL
+ *          STATE      the fiber is RUNNING, COMPLETED or PANICKED; nothing happened
  *          NO_MEMORY  no stack could be had; the fiber is still NEW and can be tried again
+ *          FULL       the same, because the mapping budget of a forced MPROTECT rung is spent
  *          A fiber that panics is no error of this call: OK, and the outcome says so.
  */
 JANUS_API janus_status janus_fiber_resume(janus_fiber *fiber, void *value, janus_outcome *out);
@@ -330,7 +335,7 @@ JANUS_API const char *janus_fiber_state_name(janus_fiber_state state);
  * Context: any thread, while the fiber is not running elsewhere.
  * Yields:  never.
  * Owns:    *out stays the caller's.
- * Cost:    one system call and a scan of one page; not for hot paths.
+ * Cost:    one system call for each 512 KiB of stack and a scan of one page; not for hot paths.
  * Errors:  INVALID  an argument is NULL
  */
 JANUS_API janus_status janus_fiber_stack(const janus_fiber *fiber, janus_stack_info *out);

@@ -14,6 +14,9 @@
 #include <stdint.h>
 
 /*
+ * A guard stops every frame that is no larger than it. Compile code with larger ones with
+ * -fstack-clash-protection, which touches every page on the way down.
+ *
  * The guard ladder: what stands below each stack. AUTO takes the first rung this kernel offers,
  * and steps down, for new stacks only, when a rung is used up. Which one is in use is in
  * janus_pool_stats and, for one fiber, in janus_stack_info.
@@ -24,9 +27,9 @@ typedef enum janus_guard {
                              of stacks, no mapping is split; an overflow faults at once */
     JANUS_GUARD_MPROTECT, /* an inaccessible page range: two mappings a stack, so their number
                              ends near vm.max_map_count / 2; an overflow faults at once */
-    JANUS_GUARD_CANARY,   /* no protection: words below the stack are compared at each switch, so
-                             an overflow is noticed only then, and damage stays within
-                             guard_bytes if it was no deeper */
+    JANUS_GUARD_CANARY,   /* no protection: words below the stack are looked at when the fiber
+                             suspends or ends; an overflow is noticed only then, and damage stays
+                             within guard_bytes if it was no deeper */
 } janus_guard;
 
 /* What is known about one fiber's stack. */

@@ -5,7 +5,7 @@
  * offsets in the header of the same name, shared by C and assembly.
  *
  * Everything a suspended context is lies in one frame on its own stack; a stack pointer is the
- * whole handle. Stackless tasks could hide behind these five names too.
+ * whole handle. Stackless tasks could hide behind these names too.
  */
 #ifndef JRT_FIBER_CTX_H
 #define JRT_FIBER_CTX_H
@@ -21,6 +21,7 @@
 #ifndef __ASSEMBLER__
 
 #include <signal.h>
+#include <stdint.h>
 
 /* What a fresh context runs. It must never return: there is nothing to return to. */
 typedef void jrt_ctx_main(void *argument, int message);
@@ -39,6 +40,20 @@ int jrt_ctx_switch(void **save_sp, void *load_sp, int message);
  */
 void *jrt_ctx_make(void *top, jrt_ctx_main *main, void *argument);
 
+/* Where a call can be broken off to, and what it returned. */
+struct jrt_landing {
+    void   *sp; /* a jrt_ctx_frame; good while the call runs */
+    int64_t result;
+};
+
+/*
+ * Calls entry(argument) on the current stack, so that the call can be broken off: switching to
+ * landing->sp, or landing there from a signal, makes jrt_ctx_call return that message. Returns 0
+ * after an ordinary return, with landing->result set. Floating-point control words are the
+ * system's defaults after it was broken off.
+ */
+int jrt_ctx_call(struct jrt_landing *landing, int64_t (*entry)(void *), void *argument);
+
 /* The first instructions of a fresh context; backtraces end here. Never called from C. */
 void jrt_ctx_entry(void);
 
@@ -52,8 +67,9 @@ void jrt_ctx_land(void);
  */
 void jrt_ctx_land_from_signal(ucontext_t *context, void *load_sp, int message);
 
-/* The instruction a signal interrupted. */
+/* The instruction a signal interrupted, and the stack pointer it had. */
 const void *jrt_ctx_signal_pc(const ucontext_t *context);
+const void *jrt_ctx_signal_sp(const ucontext_t *context);
 
 #endif
 #endif

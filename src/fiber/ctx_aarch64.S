@@ -117,6 +117,54 @@ jrt_ctx_switch:
     .size   jrt_ctx_switch, . - jrt_ctx_switch
 
 /*
+ * int jrt_ctx_call(struct jrt_landing *landing, int64_t (*entry)(void *), void *argument);
+ *                  x0                           x1                        x2
+ *
+ * The frame of a switch stays on this stack while entry runs, for whoever breaks the call off.
+ * An ordinary return finds the registers as entry kept them and drops it. FPCR in it is zero.
+ */
+    .globl  jrt_ctx_call
+    .hidden jrt_ctx_call
+    .type   jrt_ctx_call, %function
+    .p2align 6
+jrt_ctx_call:
+    .cfi_startproc
+    sub     sp, sp, #JRT_CTX_FRAME_BYTES
+    .cfi_adjust_cfa_offset JRT_CTX_FRAME_BYTES
+    stp     x19, x20, [sp, #JRT_CTX_X19]
+    stp     x21, x22, [sp, #JRT_CTX_X21]
+    stp     x23, x24, [sp, #JRT_CTX_X23]
+    stp     x25, x26, [sp, #JRT_CTX_X25]
+    stp     x27, x28, [sp, #JRT_CTX_X27]
+    stp     x29, x30, [sp, #JRT_CTX_X29]
+    stp     d8, d9, [sp, #JRT_CTX_D8]
+    stp     d10, d11, [sp, #JRT_CTX_D10]
+    stp     d12, d13, [sp, #JRT_CTX_D12]
+    stp     d14, d15, [sp, #JRT_CTX_D14]
+    IN_FRAME
+    str     xzr, [sp, #JRT_CTX_FPCR]
+    mov     x19, x0
+    mov     x9, sp
+    str     x9, [x0, #JRT_LANDING_SP]
+    mov     x0, x2
+    blr     x1
+    str     x0, [x19, #JRT_LANDING_RESULT]
+    ldr     x19, [sp, #JRT_CTX_X19]
+    ldp     x29, x30, [sp, #JRT_CTX_X29]
+    .irp    register, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28, x29, x30
+    .cfi_restore \register
+    .endr
+    .irp    register, d8, d9, d10, d11, d12, d13, d14, d15
+    .cfi_restore \register
+    .endr
+    add     sp, sp, #JRT_CTX_FRAME_BYTES
+    .cfi_adjust_cfa_offset -JRT_CTX_FRAME_BYTES
+    mov     w0, #0
+    ret
+    .cfi_endproc
+    .size   jrt_ctx_call, . - jrt_ctx_call
+
+/*
  * First instructions of a fresh context, reached by the jump above with its main function in
  * x19, the argument in x20 and the message in w0. Undefined x30: a backtrace ends here.
  */

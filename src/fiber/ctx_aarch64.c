@@ -4,6 +4,9 @@
 
 #include <ucontext.h>
 
+_Static_assert(offsetof(struct jrt_landing, sp) == JRT_LANDING_SP, "as in assembly");
+_Static_assert(offsetof(struct jrt_landing, result) == JRT_LANDING_RESULT, "as in assembly");
+
 void *jrt_ctx_make(void *top, jrt_ctx_main *main, void *argument)
 {
     struct jrt_ctx_frame *frame = (struct jrt_ctx_frame *)top - 1;
@@ -20,11 +23,16 @@ void *jrt_ctx_make(void *top, jrt_ctx_main *main, void *argument)
 void jrt_ctx_land_from_signal(ucontext_t *context, void *load_sp, int message)
 {
     context->uc_mcontext.sp = (uintptr_t)load_sp;
-    context->uc_mcontext.regs[2] = (uint64_t)message;
+    context->uc_mcontext.regs[2] = (unsigned long long)message;
     context->uc_mcontext.pc = (uintptr_t)jrt_ctx_land;
 }
 
 const void *jrt_ctx_signal_pc(const ucontext_t *context)
 {
     return (const void *)context->uc_mcontext.pc;
+}
+
+const void *jrt_ctx_signal_sp(const ucontext_t *context)
+{
+    return (const void *)context->uc_mcontext.sp;
 }

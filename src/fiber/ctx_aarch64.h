@@ -17,6 +17,9 @@
 #define JRT_CTX_FPCR 160
 #define JRT_CTX_FRAME_BYTES 176
 
+#define JRT_LANDING_SP 0
+#define JRT_LANDING_RESULT 8
+
 /* Where a fresh context begins in jrt_ctx_entry: behind a nop. Unwinders look a return address up
  * by the byte before it, and that byte must be in the function too. */
 #define JRT_CTX_ENTRY_SKIP 4

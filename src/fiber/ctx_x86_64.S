@@ -103,6 +103,51 @@ jrt_ctx_switch:
     .size   jrt_ctx_switch, . - jrt_ctx_switch
 
 /*
+ * int jrt_ctx_call(struct jrt_landing *landing, int64_t (*entry)(void *), void *argument);
+ *                  rdi                          rsi                       rdx
+ *
+ * The frame of a switch stays on this stack while entry runs, for whoever breaks the call off.
+ * An ordinary return finds the registers as entry kept them and drops it. Its control words are
+ * constants: reading MXCSR would double the cost of a call that is hardly ever broken off.
+ */
+    .globl  jrt_ctx_call
+    .hidden jrt_ctx_call
+    .type   jrt_ctx_call, @function
+    .p2align 6
+jrt_ctx_call:
+    .cfi_startproc
+    endbr64
+    leaq    -JRT_CTX_RIP(%rsp), %rsp
+    .cfi_adjust_cfa_offset JRT_CTX_RIP
+    movq    %rbx, JRT_CTX_RBX(%rsp)
+    movq    %rbp, JRT_CTX_RBP(%rsp)
+    movq    %r12, JRT_CTX_R12(%rsp)
+    movq    %r13, JRT_CTX_R13(%rsp)
+    movq    %r14, JRT_CTX_R14(%rsp)
+    movq    %r15, JRT_CTX_R15(%rsp)
+    IN_FRAME
+    movl    $JRT_CTX_MXCSR_DEFAULT, JRT_CTX_MXCSR(%rsp)
+    movl    $JRT_CTX_X87_CW_DEFAULT, JRT_CTX_X87_CW(%rsp)
+    movq    %rdi, %rbx
+    movq    %rsp, JRT_LANDING_SP(%rdi)
+    movq    %rdx, %rdi
+    callq   *%rsi
+    movq    %rax, JRT_LANDING_RESULT(%rbx)
+    movq    JRT_CTX_RBX(%rsp), %rbx
+    .cfi_restore %rbx
+    .cfi_restore %rbp
+    .cfi_restore %r12
+    .cfi_restore %r13
+    .cfi_restore %r14
+    .cfi_restore %r15
+    addq    $JRT_CTX_RIP, %rsp
+    .cfi_adjust_cfa_offset -JRT_CTX_RIP
+    xorl    %eax, %eax
+    ret
+    .cfi_endproc
+    .size   jrt_ctx_call, . - jrt_ctx_call
+
+/*
  * First instructions of a fresh context, reached by the jump above with its main function in
  * rbx, the argument in r12 and the message in eax. Undefined rip: a backtrace ends here.
  */
@@ -125,7 +170,7 @@ jrt_ctx_entry:
 
 /*
  * Landing from a signal: rsp is a suspended context's frame, edx the message. The interrupted
- * code may have been anywhere, so the direction flag and the x87 stack are put right too.
+ * code may have been anywhere, so the x87 stack is emptied too; the handler cleared the flags.
  */
     .globl  jrt_ctx_land
     .hidden jrt_ctx_land
@@ -137,7 +182,6 @@ jrt_ctx_land:
     .cfi_rel_offset %rip, JRT_CTX_RIP
     IN_FRAME
     endbr64
-    cld
     fninit
     fldcw   JRT_CTX_X87_CW(%rsp)
     ldmxcsr JRT_CTX_MXCSR(%rsp)

@@ -4,6 +4,9 @@
 
 #include <ucontext.h>
 
+_Static_assert(offsetof(struct jrt_landing, sp) == JRT_LANDING_SP, "as in assembly");
+_Static_assert(offsetof(struct jrt_landing, result) == JRT_LANDING_RESULT, "as in assembly");
+
 void *jrt_ctx_make(void *top, jrt_ctx_main *main, void *argument)
 {
     struct jrt_ctx_frame *frame = (struct jrt_ctx_frame *)top - 1;
@@ -24,9 +27,16 @@ void jrt_ctx_land_from_signal(ucontext_t *context, void *load_sp, int message)
     registers[REG_RSP] = (greg_t)load_sp;
     registers[REG_RDX] = message;
     registers[REG_RIP] = (greg_t)jrt_ctx_land;
+    /* Trap, direction, nested task, alignment check: clear at a function's start. */
+    registers[REG_EFL] &= ~(greg_t)(1 << 8 | 1 << 10 | 1 << 14 | 1 << 18);
 }
 
 const void *jrt_ctx_signal_pc(const ucontext_t *context)
 {
     return (const void *)context->uc_mcontext.gregs[REG_RIP];
+}
+
+const void *jrt_ctx_signal_sp(const ucontext_t *context)
+{
+    return (const void *)context->uc_mcontext.gregs[REG_RSP];
 }

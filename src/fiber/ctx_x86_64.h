@@ -14,6 +14,13 @@
 #define JRT_CTX_RIP 56
 #define JRT_CTX_FRAME_BYTES 64
 
+/* What the psABI gives a new process. */
+#define JRT_CTX_MXCSR_DEFAULT 0x1f80
+#define JRT_CTX_X87_CW_DEFAULT 0x37f
+
+#define JRT_LANDING_SP 0
+#define JRT_LANDING_RESULT 8
+
 /* Where a fresh context begins in jrt_ctx_entry: behind a nop. Unwinders look a return address up
  * by the byte before it, and that byte must be in the function too. */
 #define JRT_CTX_ENTRY_SKIP 1

@@ -50,29 +50,32 @@ size_t jrt_stack_high_water(const struct jrt_stack *stack)
     return (size_t)(stack->top - lowest_use(stack));
 }
 
-/* Not memset: this stack may carry another fiber's redzones. */
+/* Not memset: this stack may carry another fiber's redzones. Writes only where it must, so
+ * as not to commit pages that are zero anyway. */
 JRT_SEES_FOREIGN_STACKS static void zero(char *from, char *to)
 {
-    for (volatile uint64_t *word = (volatile uint64_t *)from; word < (volatile uint64_t *)to;
-         word++) {
-        *word = 0;
+    jrt_sanitizer_scan_begin();
+    volatile uint64_t *word = (volatile uint64_t *)from;
+    for (; word < (volatile uint64_t *)to; word++) {
+        if (*word != 0) *word = 0;
     }
+    jrt_sanitizer_scan_end();
 }
 
-size_t jrt_stack_scrub(struct jrt_stack *stack)
+/* By dropping the pages, or by hand where the system refuses (locked memory). */
+static void clear(char *from, char *to)
 {
-    /* The top pages are used again at once and are zeroed in place; what lies deeper is seldom
-     * used and goes back to the system. */
-    size_t warm_bytes = 4 * jrt_page_bytes();
-    char  *low = lowest_use(stack);
-    char  *warm = stack->top - warm_bytes;
-    if (warm < jrt_stack_low(stack)) warm = jrt_stack_low(stack);
-    if (low < warm) {
-        struct iovec deep = {jrt_stack_low(stack), (size_t)(warm - jrt_stack_low(stack))};
-        jrt_map_discard(&deep, 1);
-    }
-    zero(low > warm ? low : warm, stack->top);
-    return (size_t)(stack->top - low);
+    struct iovec range = {from, (size_t)(to - from)};
+    if (range.iov_len > 0 && !jrt_map_discard(&range, 1)) zero(from, to);
+}
+
+void jrt_stack_scrub(struct jrt_stack *stack)
+{
+    /* The top page is used again at once and is zeroed in place. What lies deeper is dropped
+     * unseen: asking whether it is resident would miss what is swapped out. */
+    char *warm = stack->top - jrt_page_bytes();
+    clear(jrt_stack_low(stack), warm);
+    zero(warm, stack->top);
 }
 
 bool jrt_stack_intact(const struct jrt_stack *stack)
@@ -84,7 +87,6 @@ bool jrt_stack_intact(const struct jrt_stack *stack)
 
 void jrt_stack_mend(struct jrt_stack *stack)
 {
-    size_t       bytes = stack->slab->class->guard_bytes;
-    struct iovec zone = {jrt_stack_low(stack) - bytes, bytes};
-    jrt_map_discard(&zone, 1);
+    char *low = jrt_stack_low(stack);
+    clear(low - stack->slab->class->guard_bytes, low);
 }

@@ -9,17 +9,29 @@
  * after any other switch. It calls nothing that locks or allocates, and leaves the signal mask
  * to the return, which restores it.
  *
+ * A signal whose frame does not fit on the fiber's stack comes as a SIGSEGV too, from the kernel
+ * and without an address; with the stack pointer that near to the end it is an overflow as well.
+ *
  * Every other SIGSEGV is passed to whoever had the signal before us, with its arguments as they
- * came, its mask applied; where that was the default, the default is put back and the
- * instruction runs again, so that a core file shows the place.
+ * came, its mask and flags respected; where that was the default, the default is put back and
+ * the instruction runs again, so that a core file shows the place.
+ *
+ * [fault-once]  we are installed once. Somebody who came after us and sits on top when the last
+ *   pool closes may pass faults on to us for ever, so we stay behind him, `previous` stays what
+ *   it is, and the next pool changes nothing.
+ *
+ * [fault-locked]  an overflow while this thread holds a lock of ours would leave it locked for
+ *   ever: that is no panic but the end, with a sentence.
  *
  * What this cannot mend: a fiber that overflows while inside somebody else's lock (malloc's, or
- * stdio's) leaves it locked. Our own calls probe the stack before they lock.
+ * stdio's) leaves it locked. Our own calls probe the stack before they lock. And one that
+ * overflows inside a signal handler on its own stack leaves that handler's signal mask.
  *
  * Signal handlers belong to the process, so this is the one piece of global state: how many
  * pools want the handler, and whom it replaced.
  */
 #include "base/assert.h"
+#include "base/atomic.h"
 #include "fiber/fiber.h"
 
 #include <errno.h>
@@ -27,60 +39,85 @@
 #include <signal.h>
 #include <ucontext.h>
 
-static pthread_mutex_t  lock = PTHREAD_MUTEX_INITIALIZER; /* guards users and the two calls */
+static pthread_mutex_t  lock = PTHREAD_MUTEX_INITIALIZER; /* guards the next two */
 static unsigned         users;
-static struct sigaction previous; /* written before the handler is installed */
+static bool             installed;
+static struct sigaction previous;       /* written before we are installed, never after */
+static _Atomic(bool)    previous_spent; /* it was to be called once, and was */
+
+/* Beyond the signal frame: what the kernel needs to put it there, and the red zone. */
+enum { FRAME_SLACK = 1024 };
+
+static bool is_overflow(const struct jrt_stack *stack, const siginfo_t *info,
+                        const ucontext_t *interrupted)
+{
+    const char *low = jrt_stack_low(stack);
+    const char *guard = low - stack->slab->class->guard_bytes;
+    if (info->si_code == SEGV_MAPERR || info->si_code == SEGV_ACCERR) {
+        const char *address = info->si_addr;
+        return address >= guard && address < low;
+    }
+    if (info->si_code != SI_KERNEL) return false;
+    const char *sp = jrt_ctx_signal_sp(interrupted);
+    return sp >= guard && sp < low + jrt_signal_frame_bytes() + FRAME_SLACK;
+}
 
 bool janus_fault_claim(int signal_number, void *siginfo, void *context)
 {
-    const siginfo_t *info = siginfo;
-    if (signal_number != SIGSEGV) return false;
-    if (info->si_code != SEGV_MAPERR && info->si_code != SEGV_ACCERR) return false;
-    struct jrt_thread        *thread = jrt_thread_self();
-    const struct janus_fiber *fiber = thread->current;
-    if (fiber == NULL) return false;
-    const char *address = info->si_addr;
-    const char *low = jrt_stack_low(fiber->stack);
-    if (address >= low || address < low - fiber->stack->slab->class->guard_bytes) return false;
-
-    ucontext_t *interrupted = context;
-    thread->fault_address = address;
+    const siginfo_t        *info = siginfo;
+    ucontext_t             *interrupted = context;
+    struct jrt_thread      *thread = jrt_thread_self();
+    const struct jrt_stack *stack = thread->watch.stack;
+    if (signal_number != SIGSEGV || stack == NULL) return false;
+    if (!is_overflow(stack, info, interrupted)) return false;
+    jrt_contract(thread->holding == 0,
+                 "a fiber ran out of stack inside a call to janusrt"); /* [fault-locked] */
+    thread->fault_address = info->si_addr;
     thread->fault_code = jrt_ctx_signal_pc(interrupted);
-    jrt_ctx_land_from_signal(interrupted, fiber->resumer->sp, JRT_ARRIVED_OVERFLOWED);
+    jrt_ctx_land_from_signal(interrupted, *thread->watch.landing, JRT_ARRIVED_OVERFLOWED);
     return true;
 }
 
-/* [fault-loop] Whom we replaced may have been installed after an earlier us and pass on in turn
- * to us, by a plain call. That call's frame lies below the one that passed on; a new signal,
- * even after the old handler was left by longjmp, starts at the alternate stack's top again. */
-static bool comes_round(struct jrt_thread *thread, const char *frame)
+/* What would have happened without us. */
+static void by_default(int number, const siginfo_t *info)
 {
-    const char *passing = thread->passing_frame;
-    thread->passing_frame = frame;
-    return passing != NULL && frame < passing && passing - frame < (1 << 20);
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    (void)sigaction(number, &action, NULL);
+    /* A real fault comes again by itself; what was sent, or could not be delivered, does not. */
+    if (info->si_code <= 0 || info->si_code == SI_KERNEL) (void)raise(number);
 }
 
-static void pass_on(int number, siginfo_t *info, void *context)
+static void call_previous(int number, siginfo_t *info, void *context)
 {
-    bool loop = comes_round(jrt_thread_self(), __builtin_frame_address(0)); /* [fault-loop] */
-    bool by_default = !(previous.sa_flags & SA_SIGINFO) &&
-                      (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN);
-    if (by_default || loop) {
-        struct sigaction action = {.sa_handler = SIG_DFL};
-        (void)sigaction(number, &action, NULL);
-        /* A real fault comes again by itself; one that was sent has to be sent again. */
-        if (info->si_code <= 0) (void)raise(number);
-        return;
-    }
     sigset_t mask;
+    sigset_t fault;
+    sigemptyset(&fault);
+    sigaddset(&fault, number);
     (void)pthread_sigmask(SIG_BLOCK, &previous.sa_mask, &mask);
+    if (previous.sa_flags & SA_NODEFER) (void)pthread_sigmask(SIG_UNBLOCK, &fault, NULL);
     if (previous.sa_flags & SA_SIGINFO) {
         previous.sa_sigaction(number, info, context);
     } else {
         previous.sa_handler(number);
     }
     (void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
-    jrt_thread_self()->passing_frame = NULL;
+}
+
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+    bool with_info = (previous.sa_flags & SA_SIGINFO) != 0;
+    bool ignored = !with_info && previous.sa_handler == SIG_IGN;
+    if (ignored && info->si_code <= 0) return; /* sent, not raised by a fault */
+    bool spent = false;
+    if (previous.sa_flags & (int)SA_RESETHAND) {
+        /* relaxed: one of all faults wins; nothing else is ordered by it. */
+        spent = jrt_exchange_relaxed(&previous_spent, true);
+    }
+    if (spent || ignored || (!with_info && previous.sa_handler == SIG_DFL)) {
+        by_default(number, info);
+    } else {
+        call_previous(number, info, context);
+    }
 }
 
 static void on_fault(int number, siginfo_t *info, void *context)
@@ -99,16 +136,13 @@ bool jrt_fault_open(void)
 {
     bool works = true;
     pthread_mutex_lock(&lock);
-    if (users == 0) {
-        struct sigaction now;
-        works = sigaction(SIGSEGV, NULL, &now) == 0;
-        if (works && !is_ours(&now)) {
-            struct sigaction action = {.sa_sigaction = on_fault,
-                                       .sa_flags = SA_SIGINFO | SA_ONSTACK};
-            sigemptyset(&action.sa_mask);
-            previous = now;
-            works = sigaction(SIGSEGV, &action, NULL) == 0;
-        }
+    if (!installed) { /* [fault-once] */
+        struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+        sigemptyset(&action.sa_mask);
+        works = sigaction(SIGSEGV, NULL, &previous) == 0 && sigaction(SIGSEGV, &action, NULL) == 0;
+        installed = works;
+        /* relaxed: nobody can be in the handler before it is installed. */
+        jrt_store_relaxed(&previous_spent, false);
     }
     if (works) users++;
     pthread_mutex_unlock(&lock);
@@ -118,14 +152,10 @@ bool jrt_fault_open(void)
 void jrt_fault_close(void)
 {
     pthread_mutex_lock(&lock);
-    jrt_invariant("fault-users", users > 0);
-    if (--users == 0) {
-        /* [fault-users] Somebody who came after us keeps the signal; he may still call us, and
-         * `previous` stays good for that. */
-        struct sigaction now;
-        if (sigaction(SIGSEGV, NULL, &now) == 0 && is_ours(&now)) {
-            (void)sigaction(SIGSEGV, &previous, NULL);
-        }
+    jrt_invariant("fault-once", users > 0);
+    struct sigaction now;
+    if (--users == 0 && sigaction(SIGSEGV, NULL, &now) == 0 && is_ours(&now)) {
+        installed = sigaction(SIGSEGV, &previous, NULL) != 0;
     }
     pthread_mutex_unlock(&lock);
 }

@@ -30,6 +30,8 @@
 
 #include "base/assert.h"
 #include "base/atomic.h"
+#include "base/options.h"
+#include "fiber/exception.h"
 
 #include <string.h>
 
@@ -103,11 +105,11 @@ static uint64_t next_id(janus_pool *pool, struct jrt_shard *shard)
 static bool count_in(janus_pool *pool)
 {
     if (pool->fibers_max == 0) return true;
-    /* relaxed: a count; it guards no memory. */
-    if (jrt_fetch_add_relaxed(&pool->live, (size_t)1) < pool->fibers_max) return true;
-    /* relaxed: as above. */
-    jrt_fetch_sub_relaxed(&pool->live, (size_t)1);
-    return false;
+    size_t live = jrt_load_relaxed(&pool->live); /* relaxed: a count; it guards no memory. */
+    do {
+        if (live >= pool->fibers_max) return false;
+    } while (!jrt_cas_relaxed(&pool->live, &live, live + 1)); /* relaxed: as above. */
+    return true;
 }
 
 static void count_out(janus_pool *pool)
@@ -122,10 +124,7 @@ static janus_status decode(const janus_pool *pool, const janus_fiber_options *gi
 {
     memset(options, 0, sizeof *options);
     if (given != NULL) {
-        if (given->struct_bytes < sizeof given->struct_bytes ||
-            given->struct_bytes > sizeof *options) {
-            return JANUS_INVALID;
-        }
+        if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
         memcpy(options, given, given->struct_bytes);
     }
     if (options->name == NULL) options->name = "fiber";
@@ -144,14 +143,15 @@ janus_status janus_fiber_create(janus_pool *pool, janus_entry *entry, void *argu
     jrt_ctx_probe();
     if (!count_in(pool)) return JANUS_FULL;
 
-    struct jrt_shard  *shard = jrt_shard_lock(pool, jrt_thread_self());
+    struct jrt_thread *thread = jrt_thread_self();
+    struct jrt_shard  *shard = jrt_shard_lock(pool, thread);
     struct jrt_record *record = take_record(pool, shard);
     uint64_t           id = 0;
     if (record != NULL) {
         id = next_id(pool, shard);
         shard->created++;
     }
-    jrt_shard_unlock(shard);
+    jrt_shard_unlock(shard, thread);
     if (record == NULL) {
         count_out(pool);
         return JANUS_NO_MEMORY;
@@ -181,19 +181,19 @@ static void detach_stack(struct janus_fiber *fiber, struct jrt_thread *thread, b
 {
     janus_pool       *pool = fiber->pool;
     struct jrt_stack *stack = fiber->stack;
-    size_t            depth = 0;
+    size_t            depth = pool->measure ? jrt_stack_high_water(stack) : 0;
     fiber->stack = NULL;
     char *low = jrt_stack_low(stack);
     jrt_sanitizer_detach(&fiber->context.sanitizer, low, (size_t)(stack->top - low));
     if (overflowed && fiber->canary) jrt_stack_mend(stack);
-    if (pool->scrub) depth = jrt_stack_scrub(stack);
+    if (pool->scrub) jrt_stack_scrub(stack);
 
     struct jrt_shard *shard = jrt_shard_lock(pool, thread);
     jrt_stack_give(&shard->stacks, &pool->depot, fiber->stack_class, stack);
     shard->detached++;
     shard->overflows += overflowed;
-    if (pool->measure && shard->high_water_bytes < depth) shard->high_water_bytes = depth;
-    jrt_shard_unlock(shard);
+    if (shard->high_water_bytes < depth) shard->high_water_bytes = depth;
+    jrt_shard_unlock(shard, thread);
 }
 
 janus_status janus_fiber_destroy(janus_fiber *fiber)
@@ -208,7 +208,7 @@ janus_status janus_fiber_destroy(janus_fiber *fiber)
     struct jrt_shard *shard = jrt_shard_lock(pool, thread);
     give_record(pool, shard, &fiber->record);
     shard->destroyed++;
-    jrt_shard_unlock(shard);
+    jrt_shard_unlock(shard, thread);
     count_out(pool);
     return JANUS_OK;
 }
@@ -240,15 +240,16 @@ __attribute__((noinline)) static janus_status attach_stack(struct janus_fiber *f
     struct jrt_shard *shard = jrt_shard_lock(pool, thread);
     janus_status status = jrt_stack_take(&shard->stacks, &pool->depot, fiber->stack_class, &stack);
     if (status == JANUS_OK) shard->attached++;
-    jrt_shard_unlock(shard);
+    jrt_shard_unlock(shard, thread);
     if (status != JANUS_OK) return status;
 
     fiber->stack = stack;
     fiber->canary = stack->guard == JANUS_GUARD_CANARY;
     char *low = jrt_stack_low(stack);
     jrt_sanitizer_attach(&fiber->context.sanitizer, low, (size_t)(stack->top - low));
+    /* 16 bytes stay free: Valgrind looks for a frame above the first. */
     size_t colour = (size_t)(stack - stack->slab->stacks) % COLOURS * 64;
-    fiber->context.sp = jrt_ctx_make(stack->top - colour, fiber_main, fiber);
+    fiber->context.sp = jrt_ctx_make(stack->top - colour - 16, fiber_main, fiber);
     return JANUS_OK;
 }
 
@@ -337,7 +338,11 @@ janus_status janus_fiber_resume(janus_fiber *fiber, void *value, janus_outcome *
     struct jrt_context *here = caller != NULL ? &caller->context : &thread->root;
     fiber->resumer = here;
     move(fiber, state, JANUS_FIBER_RUNNING);
+    struct jrt_watch watch = thread->watch;
     thread->current = fiber;
+    thread->watch = (struct jrt_watch){fiber->stack, &here->sp};
+    struct jrt_exceptions mine = {0};
+    if (jrt_unlikely(jrt_exceptions_exist())) mine = jrt_exceptions_take();
     enum jrt_arrival why = jrt_context_switch(here, &fiber->context, JRT_ARRIVED_RESUMED);
 
     /* Same thread: a fiber we resumed leaves for us wherever it runs, and until then nobody can
@@ -348,8 +353,26 @@ janus_status janus_fiber_resume(janus_fiber *fiber, void *value, janus_outcome *
         jrt_sanitizer_arrive(&here->sanitizer, &fiber->context.sanitizer);
     }
     thread->current = caller;
+    thread->watch = watch;
+    if (jrt_unlikely(jrt_exceptions_exist())) jrt_exceptions_put(mine);
     settle(fiber, thread, why, out);
     return JANUS_OK;
+}
+
+static inline janus_status leave(struct janus_fiber *fiber)
+{
+    enum jrt_arrival why =
+        jrt_context_switch(&fiber->context, fiber->resumer, JRT_ARRIVED_SUSPENDED);
+    jrt_sanitizer_arrive(&fiber->context.sanitizer, &fiber->resumer->sanitizer);
+    return (janus_status)why;
+}
+
+__attribute__((noinline)) static janus_status leave_with_exceptions(struct janus_fiber *fiber)
+{
+    struct jrt_exceptions mine = jrt_exceptions_take();
+    janus_status          status = leave(fiber);
+    jrt_exceptions_put(mine);
+    return status;
 }
 
 janus_status janus_fiber_suspend(void *value, void **out_value)
@@ -358,12 +381,10 @@ janus_status janus_fiber_suspend(void *value, void **out_value)
     if (fiber == NULL) return JANUS_STATE;
     fiber->value = value;
     fiber->out_value = out_value;
-    enum jrt_arrival why =
-        jrt_context_switch(&fiber->context, fiber->resumer, JRT_ARRIVED_SUSPENDED);
-    jrt_sanitizer_arrive(&fiber->context.sanitizer, &fiber->resumer->sanitizer);
+    if (jrt_unlikely(jrt_exceptions_exist())) return leave_with_exceptions(fiber);
     /* Nothing is left to do, so the compiler makes the switch a tail call: it then goes on right
      * behind our caller's call and no `ret` misses the predictor. */
-    return (janus_status)why;
+    return leave(fiber);
 }
 
 void janus_panic(const char *message)

@@ -75,9 +75,10 @@ struct janus_pool {
  * JRT_STACK_CLASSES when it is out of range. */
 unsigned jrt_pool_stack_class(size_t stack_bytes);
 
-/* The calling thread's shard, locked. */
+/* The calling thread's shard, locked. Between the two an overflow is no panic: [fault-locked]. */
 struct jrt_shard *jrt_shard_lock(janus_pool *pool, struct jrt_thread *thread);
-void              jrt_shard_unlock(struct jrt_shard *shard);
+
+void jrt_shard_unlock(struct jrt_shard *shard, struct jrt_thread *thread);
 
 /* The SIGSEGV handler, counted: the first user installs it, the last puts the old one back. */
 bool jrt_fault_open(void);

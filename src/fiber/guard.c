@@ -7,7 +7,7 @@
  * have only mprotect, which splits the mapping twice for each stack and ends near
  * vm.max_map_count / 2; the rest of the process needs mappings too, so we stop at a budget. Below
  * that there is no fence, only a zone below the stack whose upper words must stay zero and are
- * looked at whenever the fiber leaves the CPU.
+ * looked at whenever the fiber suspends or ends.
  *
  * A rung is found by trying it, not by a kernel version: emulators and sandboxes accept advice
  * they do not know and do nothing. Having marked a page, we ask the kernel to write there.
@@ -17,13 +17,20 @@
  */
 #include "fiber/guard.h"
 
+#include "base/atomic.h"
+
+#include <errno.h>
+
+/* Mappings are limited for the process, so all pools count together. */
+static _Atomic(size_t) process_guarded;
+
 static bool marker_works(void)
 {
     size_t bytes = jrt_page_bytes();
     void  *page = jrt_map_reserve(bytes);
     if (page == NULL) return false;
     struct iovec range = {.iov_base = page, .iov_len = bytes};
-    bool         works = jrt_map_mark(&range, 1) && !jrt_map_accessible(page);
+    bool         works = jrt_map_mark(&range, 1) == 0 && !jrt_map_accessible(page);
     jrt_map_release(page, bytes);
     return works;
 }
@@ -50,15 +57,17 @@ const char *janus_guard_name(janus_guard guard)
     return "?";
 }
 
-janus_status jrt_ladder_open(struct jrt_ladder *ladder, janus_guard wanted, size_t protected_max)
+janus_status jrt_ladder_open(struct jrt_ladder *ladder, janus_guard wanted, size_t guarded_max)
 {
     if (!janus_guard_available(wanted)) return JANUS_UNAVAILABLE;
     bool fixed = wanted != JANUS_GUARD_AUTO;
     if (!fixed) wanted = marker_works() ? JANUS_GUARD_MARKER : JANUS_GUARD_MPROTECT;
+    size_t process_max = jrt_map_count_max() / 4;
     *ladder = (struct jrt_ladder){
+        .process_max = process_max,
         .rung = wanted,
         .fixed = fixed,
-        .protected_max = protected_max > 0 ? protected_max : jrt_map_count_max() / 4,
+        .guarded_max = guarded_max > 0 ? guarded_max : process_max,
     };
     return JANUS_OK;
 }
@@ -66,31 +75,53 @@ janus_status jrt_ladder_open(struct jrt_ladder *ladder, janus_guard wanted, size
 janus_guard jrt_ladder_next(const struct jrt_ladder *ladder)
 {
     if (ladder->rung != JANUS_GUARD_MPROTECT || ladder->fixed) return ladder->rung;
-    return ladder->protected < ladder->protected_max ? JANUS_GUARD_MPROTECT : JANUS_GUARD_CANARY;
+    return ladder->guarded < ladder->guarded_max ? JANUS_GUARD_MPROTECT : JANUS_GUARD_CANARY;
 }
 
-/* Protects one range after the other, within the mapping budget. */
-static size_t protect(struct jrt_ladder *ladder, const struct iovec *ranges, size_t count)
+/* Counts one more protected stack against the pool's budget and the process's. */
+static bool within_budget(const struct jrt_ladder *ladder)
+{
+    if (ladder->guarded >= ladder->guarded_max) return false;
+    /* relaxed: a count, it guards no memory; a few too many do no harm. */
+    if (jrt_fetch_add_relaxed(&process_guarded, (size_t)1) < ladder->process_max) return true;
+    jrt_fetch_sub_relaxed(&process_guarded, (size_t)1); /* relaxed: as above. */
+    return false;
+}
+
+/* Protects one range after the other, within the budgets. */
+static size_t protect(struct jrt_ladder *ladder, const struct iovec *ranges, size_t count,
+                      janus_status *out_status)
 {
     size_t done = 0;
-    while (done < count && ladder->protected < ladder->protected_max &&
-           jrt_map_protect(ranges[done].iov_base, ranges[done].iov_len)) {
-        done++;
-        ladder->protected ++;
+    for (; done < count; done++) {
+        *out_status = JANUS_FULL;
+        if (!within_budget(ladder)) break;
+        *out_status = JANUS_NO_MEMORY;
+        if (!jrt_map_protect(ranges[done].iov_base, ranges[done].iov_len)) {
+            jrt_fetch_sub_relaxed(&process_guarded, (size_t)1); /* relaxed: as above. */
+            break;
+        }
+        ladder->guarded++;
     }
+    /* Asking the kernel again, before some are given back, would be asking in vain. */
+    if (done < count && !ladder->fixed) ladder->guarded_max = ladder->guarded;
     return done;
 }
 
 size_t jrt_ladder_guard(struct jrt_ladder *ladder, const struct iovec *ranges, size_t count,
-                        janus_guard *out_rung)
+                        janus_guard *out_rung, janus_status *out_status)
 {
     *out_rung = ladder->rung;
     if (*out_rung == JANUS_GUARD_MARKER) {
-        /* It worked when the pool was made, so a refusal now is one of memory. */
-        return jrt_map_mark(ranges, count) ? count : 0;
+        int error = jrt_map_mark(ranges, count);
+        if (error == 0) return count;
+        *out_status = JANUS_NO_MEMORY;
+        if (error == ENOMEM || ladder->fixed) return 0;
+        /* Locked memory (mlockall) cannot have markers: from now on the next rung. */
+        ladder->rung = *out_rung = JANUS_GUARD_MPROTECT;
     }
     if (*out_rung == JANUS_GUARD_MPROTECT) {
-        size_t done = protect(ladder, ranges, count);
+        size_t done = protect(ladder, ranges, count, out_status);
         if (done > 0 || ladder->fixed) return done;
         *out_rung = JANUS_GUARD_CANARY;
     }
@@ -99,5 +130,7 @@ size_t jrt_ladder_guard(struct jrt_ladder *ladder, const struct iovec *ranges, s
 
 void jrt_ladder_forget(struct jrt_ladder *ladder, janus_guard rung, size_t count)
 {
-    if (rung == JANUS_GUARD_MPROTECT) ladder->protected -= count;
+    if (rung != JANUS_GUARD_MPROTECT) return;
+    ladder->guarded -= count;
+    jrt_fetch_sub_relaxed(&process_guarded, count); /* relaxed: as in within_budget. */
 }

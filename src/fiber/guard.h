@@ -12,22 +12,23 @@
 
 /* One pool's place on the ladder. Guarded by the depot's lock. */
 struct jrt_ladder {
-    janus_guard rung;     /* the rung to try first */
-    bool        fixed;    /* the user named it: no step down */
-    size_t protected;     /* stacks on the MPROTECT rung now */
-    size_t protected_max; /* and how many there may be */
+    janus_guard rung;        /* the rung to try first */
+    size_t      process_max; /* how many all pools together may have there */
+    bool        fixed;       /* the user named it: no step down */
+    size_t      guarded;     /* stacks on the MPROTECT rung now */
+    size_t      guarded_max; /* and how many there may be */
 };
 
 /* Finds the rung to start on. UNAVAILABLE when `wanted` names one this machine lacks. */
-janus_status jrt_ladder_open(struct jrt_ladder *ladder, janus_guard wanted, size_t protected_max);
+janus_status jrt_ladder_open(struct jrt_ladder *ladder, janus_guard wanted, size_t guarded_max);
 
 /*
  * Guards the first ranges of an array, all on one rung, and says how many and which rung. Zero
- * means that nothing could be guarded: *out_rung is then the rung that refused, MPROTECT when its
- * mapping budget is spent.
+ * means that nothing could be guarded: *out_status is then FULL, when a mapping budget is spent, or
+ * NO_MEMORY.
  */
 size_t jrt_ladder_guard(struct jrt_ladder *ladder, const struct iovec *ranges, size_t count,
-                        janus_guard *out_rung);
+                        janus_guard *out_rung, janus_status *out_status);
 
 /* The rung that jrt_ladder_guard would use now. */
 janus_guard jrt_ladder_next(const struct jrt_ladder *ladder);

@@ -3,15 +3,16 @@
  * Pools: what fibers are made from, and the books about it.
  *
  * A pool has one depot of stacks and one store of records, each with a lock of its own, and
- * sixteen shards in front of them. A thread always uses the same shard, so two threads meet at a
- * shard's lock only where more than sixteen are at work, and at the depot's only once in
- * sixteen fibers.
+ * sixteen shards in front of them. A thread always uses the same shard, by its number, so two
+ * threads seldom meet at a shard's lock, and at the depot's only once in sixteen fibers.
  *
  * Lock order: shard, then depot or records. No lock is held across a switch, and none while the
- * calling fiber might run out of stack: the public calls probe the stack before they lock.
+ * calling fiber might run out of stack: the public calls probe the stack before they lock, and
+ * whoever overflows while holding one all the same is told so and dies ([fault-locked]).
  */
 #include "base/assert.h"
 #include "base/atomic.h"
+#include "base/options.h"
 #include "fiber/fiber.h"
 
 #include <stdlib.h>
@@ -28,21 +29,23 @@ unsigned jrt_pool_stack_class(size_t stack_bytes)
 struct jrt_shard *jrt_shard_lock(janus_pool *pool, struct jrt_thread *thread)
 {
     struct jrt_shard *shard = &pool->shards[jrt_thread_number(thread) % JRT_SHARDS];
+    thread->holding++;
     pthread_mutex_lock(&shard->lock);
     return shard;
 }
 
-void jrt_shard_unlock(struct jrt_shard *shard) { pthread_mutex_unlock(&shard->lock); }
+void jrt_shard_unlock(struct jrt_shard *shard, struct jrt_thread *thread)
+{
+    pthread_mutex_unlock(&shard->lock);
+    thread->holding--;
+}
 
 /* Copies what the caller's struct has, so that older callers with a shorter one work. */
 static janus_status decode(const janus_pool_options *given, janus_pool_options *options)
 {
     memset(options, 0, sizeof *options);
     if (given != NULL) {
-        if (given->struct_bytes < sizeof given->struct_bytes ||
-            given->struct_bytes > sizeof *options) {
-            return JANUS_INVALID;
-        }
+        if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
         memcpy(options, given, given->struct_bytes);
     }
     if (options->profile == JANUS_PROFILE_DEFAULT) options->profile = JANUS_PROFILE_SERVICE;
@@ -65,7 +68,7 @@ static janus_status open_rooms(janus_pool *pool, const janus_pool_options *optio
     janus_status status = jrt_depot_init(&pool->depot, options->guard, options->guard_bytes,
                                          options->guard_mappings_max, options->idle_stacks_max);
     if (status != JANUS_OK) return status;
-    if (!jrt_records_init(&pool->records, sizeof(struct janus_fiber))) {
+    if (!jrt_records_init(&pool->records, sizeof(struct janus_fiber), false)) {
         jrt_depot_fini(&pool->depot);
         return JANUS_NO_MEMORY;
     }
@@ -82,6 +85,7 @@ janus_status janus_pool_create(const janus_pool_options *given, janus_pool **out
     janus_pool_options options;
     janus_status       status = decode(given, &options);
     if (status != JANUS_OK || out == NULL) return JANUS_INVALID;
+    jrt_ctx_probe();
 
     size_t      bytes = (sizeof(janus_pool) + 63) / 64 * 64;
     janus_pool *pool = aligned_alloc(64, bytes);
@@ -155,7 +159,10 @@ janus_status janus_pool_stats_read(janus_pool *pool, janus_pool_stats *out)
         return JANUS_INVALID;
     }
     jrt_ctx_probe();
-    janus_pool_stats sum = {.struct_bytes = out->struct_bytes};
+    size_t           known = sizeof(janus_pool_stats);
+    janus_pool_stats sum = {.struct_bytes = out->struct_bytes < known ? out->struct_bytes : known};
+    struct jrt_thread *thread = jrt_thread_self();
+    thread->holding++;
     add_shards(pool, &sum);
     struct jrt_depot *depot = &pool->depot;
     pthread_mutex_lock(&depot->lock);
@@ -168,7 +175,8 @@ janus_status janus_pool_stats_read(janus_pool *pool, janus_pool_stats *out)
     sum.guard = jrt_ladder_next(&depot->ladder);
     pthread_mutex_unlock(&depot->lock);
     sum.record_bytes = jrt_records_bytes(&pool->records);
-    memcpy(out, &sum, out->struct_bytes < sizeof sum ? out->struct_bytes : sizeof sum);
+    thread->holding--;
+    memcpy(out, &sum, sum.struct_bytes);
     return JANUS_OK;
 }
 
@@ -176,9 +184,12 @@ size_t janus_pool_trim(janus_pool *pool, size_t keep_stacks)
 {
     if (pool == NULL) return 0;
     jrt_ctx_probe();
+    struct jrt_thread *thread = jrt_thread_self();
+    thread->holding++;
     flush(pool);
     size_t dropped = jrt_depot_trim(&pool->depot, keep_stacks);
     jrt_records_trim(&pool->records);
+    thread->holding--;
     return dropped;
 }
 

@@ -16,6 +16,8 @@
 #include "base/assert.h"
 #include "plat/memory.h"
 
+#include <stdlib.h>
+
 static const size_t chunk_bytes = (size_t)256 << 10;
 
 /* Where the first record lies; whole cache lines. */
@@ -23,10 +25,11 @@ enum { CHUNK_FRONT = 64 };
 
 _Static_assert(sizeof(struct jrt_chunk) <= CHUNK_FRONT, "the chunk's own fields fit");
 
-bool jrt_records_init(struct jrt_records *records, size_t record_bytes)
+bool jrt_records_init(struct jrt_records *records, size_t record_bytes, bool keep)
 {
     *records = (struct jrt_records){
         .record_bytes = record_bytes,
+        .keep = keep,
         .chunk_records = (uint32_t)((chunk_bytes - CHUNK_FRONT) / record_bytes),
     };
     jrt_list_init(&records->partial);
@@ -51,23 +54,68 @@ static void release(struct jrt_records *records, struct jrt_chunk *chunk)
     records->chunks--;
 }
 
-void jrt_records_trim(struct jrt_records *records)
+static void release_idle(struct jrt_records *records)
 {
-    pthread_mutex_lock(&records->lock);
     struct jrt_list_node *node = records->partial.next;
     while (node != &records->partial) {
         struct jrt_chunk *chunk = jrt_list_entry(node, struct jrt_chunk, link);
         node = node->next;
         if (chunk->given == 0) release(records, chunk);
     }
+}
+
+void jrt_records_trim(struct jrt_records *records)
+{
+    if (records->keep) return;
+    pthread_mutex_lock(&records->lock);
+    release_idle(records);
     pthread_mutex_unlock(&records->lock);
 }
 
 void jrt_records_fini(struct jrt_records *records)
 {
-    jrt_records_trim(records);
+    release_idle(records);
+    free(records->numbered);
     jrt_invariant("records-home", records->chunks == 0);
     pthread_mutex_destroy(&records->lock);
+}
+
+/* Makes room to number one chunk more; true if there is nothing to number. */
+static bool number_room(struct jrt_records *records)
+{
+    if (!records->keep || records->chunks < records->numbered_room) return true;
+    size_t             room = records->numbered_room > 0 ? records->numbered_room * 2 : 16;
+    struct jrt_chunk **larger = realloc(records->numbered, room * sizeof(struct jrt_chunk *));
+    if (larger == NULL) return false;
+    records->numbered = larger;
+    records->numbered_room = room;
+    return true;
+}
+
+static struct jrt_chunk *add_chunk(struct jrt_records *records)
+{
+    if (!number_room(records)) return NULL;
+    struct jrt_chunk *chunk = jrt_map_reserve(chunk_bytes); /* zeroed */
+    if (chunk == NULL) return NULL;
+    jrt_list_init(&chunk->link);
+    if (records->keep) records->numbered[records->chunks] = chunk;
+    chunk->number = (uint32_t)records->chunks++;
+    place(records, chunk);
+    return chunk;
+}
+
+struct jrt_record *jrt_records_find(struct jrt_records *records, uint32_t index)
+{
+    struct jrt_record *record = NULL;
+    uint32_t           number = index / records->chunk_records;
+    uint32_t           within = index % records->chunk_records;
+    pthread_mutex_lock(&records->lock);
+    if (number < records->chunks && within < records->numbered[number]->carved) {
+        char *chunk = (char *)records->numbered[number];
+        record = (struct jrt_record *)(chunk + CHUNK_FRONT + within * records->record_bytes);
+    }
+    pthread_mutex_unlock(&records->lock);
+    return record;
 }
 
 static struct jrt_record *take_one(struct jrt_records *records)
@@ -76,19 +124,17 @@ static struct jrt_record *take_one(struct jrt_records *records)
     if (!jrt_list_empty(&records->partial)) {
         chunk = jrt_list_entry(records->partial.next, struct jrt_chunk, link);
     } else {
-        chunk = jrt_map_reserve(chunk_bytes); /* zeroed */
+        chunk = add_chunk(records);
         if (chunk == NULL) return NULL;
-        jrt_list_init(&chunk->link);
-        records->chunks++;
-        place(records, chunk);
     }
     struct jrt_record *record = chunk->free_list;
     if (record != NULL) {
         chunk->free_list = record->next;
     } else {
-        size_t offset = CHUNK_FRONT + chunk->carved++ * records->record_bytes;
+        size_t offset = CHUNK_FRONT + chunk->carved * records->record_bytes;
         record = (struct jrt_record *)((char *)chunk + offset);
         record->chunk = chunk;
+        record->index = chunk->number * records->chunk_records + chunk->carved++;
     }
     chunk->given++;
     place(records, chunk);
@@ -127,7 +173,7 @@ void jrt_records_give(struct jrt_records *records, struct jrt_record *list)
         place(records, chunk);
         bool only_one =
             records->partial.next == &chunk->link && records->partial.prev == &chunk->link;
-        if (chunk->given == 0 && !only_one) release(records, chunk);
+        if (chunk->given == 0 && !only_one && !records->keep) release(records, chunk);
     }
     pthread_mutex_unlock(&records->lock);
 }

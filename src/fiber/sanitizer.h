@@ -127,7 +127,8 @@ static inline void jrt_sanitizer_stack_gone(const uint32_t *id)
 #endif
 }
 
-/* Around reading a stack from outside, where words that nobody wrote are looked at on purpose. */
+/* Around reading or zeroing a stack from outside, where words that nobody wrote, or that are no
+ * longer part of it, are touched on purpose. */
 static inline void jrt_sanitizer_scan_begin(void)
 {
 #if JRT_VALGRIND

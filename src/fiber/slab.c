@@ -2,13 +2,16 @@
 /*
  * Slabs of stacks.
  *
- *     | book page(s) | guard | stack 0 | guard | stack 1 | ...
+ *     | book page(s) | gap | guard | stack 0 | guard | stack 1 | ...
  *
  * One mapping of some 32 MiB of address space holds up to 125 stacks and, in its first page, the
  * book about them. Nothing is committed until it is touched, so a slab costs its book page and a
  * started fiber costs the pages it touched. Guards are installed a batch at a time as stacks are
  * first wanted: 16 at a time in the first slab, so that a program with three fibers pays for 16
  * guards; all at once in those that follow, for then there will be many.
+ *
+ * The gap is never touched: a frame so large that it steps over the first guard shall not write
+ * into the book.
  *
  * Stacks come back in any order. A slab that is wholly idle can be unmapped, which also frees
  * its page tables; in a slab that is partly in use only the idle stacks' pages can be dropped.
@@ -38,6 +41,7 @@ _Static_assert(sizeof(struct jrt_slab) + SLAB_STACKS_MAX * sizeof(struct jrt_sta
 _Static_assert((int)SLAB_STACKS_MAX <= (int)JRT_RANGES_MAX, "a slab's ranges fit in one call");
 
 static const size_t slab_bytes_wanted = (size_t)32 << 20;
+static const size_t gap_bytes = (size_t)1 << 20;
 
 static size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -59,7 +63,7 @@ void jrt_stack_class_init(struct jrt_stack_class *class, size_t stack_bytes, siz
 struct jrt_slab *jrt_slab_create(struct jrt_stack_class *class)
 {
     size_t books = sizeof(struct jrt_slab) + class->slab_stacks * sizeof(struct jrt_stack);
-    size_t front = round_up(books, jrt_page_bytes());
+    size_t front = round_up(books, jrt_page_bytes()) + gap_bytes;
     size_t bytes = front + class->slab_stacks * class->spacing;
     char  *mapping = jrt_map_reserve(bytes);
     if (mapping == NULL) return NULL;
@@ -81,21 +85,22 @@ void jrt_slab_destroy(struct jrt_slab *slab, struct jrt_ladder *ladder)
     jrt_map_release(slab, slab->bytes);
 }
 
-janus_status jrt_slab_carve(struct jrt_slab *slab, struct jrt_ladder *ladder)
+janus_status jrt_slab_carve(struct jrt_slab *slab, struct jrt_ladder *ladder, struct iovec *scratch)
 {
     const struct jrt_stack_class *class = slab->class;
-    struct iovec guards[SLAB_STACKS_MAX];
-    size_t       wanted = class->slab_stacks - slab->carved;
-    bool         first_slab = jrt_list_empty(&class->full);
+    struct iovec *guards = scratch;
+    size_t        wanted = class->slab_stacks - slab->carved;
+    bool          first_slab = jrt_list_empty(&class->full);
     if (first_slab && wanted > CARVE_FIRST) wanted = CARVE_FIRST;
     char *first = slab->base + slab->carved * class->spacing;
     for (size_t i = 0; i < wanted; i++) {
         guards[i] = (struct iovec){first + i * class->spacing, class->guard_bytes};
     }
 
-    janus_guard rung;
-    size_t      count = jrt_ladder_guard(ladder, guards, wanted, &rung);
-    if (count == 0) return rung == JANUS_GUARD_MPROTECT ? JANUS_FULL : JANUS_NO_MEMORY;
+    janus_guard  rung;
+    janus_status status;
+    size_t       count = jrt_ladder_guard(ladder, guards, wanted, &rung, &status);
+    if (count == 0) return status;
     /* Last first, so that the list gives them in the order of their addresses. */
     for (size_t i = count; i-- > 0;) {
         struct jrt_stack *stack = &slab->stacks[slab->carved + i];
@@ -111,12 +116,12 @@ janus_status jrt_slab_carve(struct jrt_slab *slab, struct jrt_ladder *ladder)
     return JANUS_OK;
 }
 
-size_t jrt_slab_purge(struct jrt_slab *slab)
+size_t jrt_slab_purge(struct jrt_slab *slab, struct iovec *scratch)
 {
-    struct iovec runs[JRT_RANGES_MAX];
-    size_t       count = 0;
-    size_t       dropped = 0;
-    bool         in_run = false;
+    struct iovec *runs = scratch;
+    size_t        count = 0;
+    size_t        dropped = 0;
+    bool          in_run = false;
     for (uint32_t i = 0; i < slab->carved; i++) {
         struct jrt_stack *stack = &slab->stacks[i];
         bool              drop = stack->free && stack->warm;
@@ -129,7 +134,8 @@ size_t jrt_slab_purge(struct jrt_slab *slab)
         }
         in_run = drop;
     }
-    if (count > 0) jrt_map_discard(runs, count);
+    /* Refused for locked memory; it stays, and is not asked for again until it was used. */
+    if (count > 0 && !jrt_map_discard(runs, count)) dropped = 0;
     slab->idle_warm = 0;
     return dropped;
 }

@@ -54,11 +54,13 @@ struct jrt_slab *jrt_slab_create(struct jrt_stack_class *class);
 void jrt_slab_destroy(struct jrt_slab *slab, struct jrt_ladder *ladder);
 
 /* Guards some more stacks and puts them on the free list. OK, FULL when the mapping budget of a
- * fixed rung is spent, NO_MEMORY when the system refuses. */
-janus_status jrt_slab_carve(struct jrt_slab *slab, struct jrt_ladder *ladder);
+ * fixed rung is spent, NO_MEMORY when the system refuses. `scratch` has JRT_RANGES_MAX entries; it
+ * is too large for the stack of whoever calls. */
+janus_status jrt_slab_carve(struct jrt_slab *slab, struct jrt_ladder *ladder,
+                            struct iovec *scratch);
 
 /* Drops the pages of every idle stack. Returns how many had some. */
-size_t jrt_slab_purge(struct jrt_slab *slab);
+size_t jrt_slab_purge(struct jrt_slab *slab, struct iovec *scratch);
 
 static inline char *jrt_stack_low(const struct jrt_stack *stack)
 {

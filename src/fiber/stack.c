@@ -11,7 +11,7 @@
  *     +-------------------- depot -----------------+     one lock
  *          | partly used slabs first, then idle ones, then a new one
  *          v                        v
- *       carve                    past idle_max: unmap idle slabs, purge mostly idle ones
+ *       carve                    past idle_max: unmap idle slabs, drop idle pages
  *
  * The newest stack is taken first: its top page is in the cache of this core. Partly used slabs
  * are filled first so that others can become wholly idle, for only those can be unmapped.
@@ -34,20 +34,25 @@
 enum {
     CACHE_MAX = 32,   /* hot stacks per class; then the older half goes to the depot */
     CACHE_BATCH = 16, /* stacks moved between cache and depot at once */
+    PURGE_BATCH = 16, /* idle stacks of a slab that are worth a system call */
 };
 
 static const size_t smallest = JANUS_STACK_BYTES_MIN;
-static const size_t default_guard_min = (size_t)4 << 10;
-static const size_t default_guard_max = (size_t)64 << 10;
+
+/* gcc probes the stack every 64 KiB on aarch64 and every 4 KiB on x86-64, where asked to; frames
+ * up to the guard's size cannot step over it in any case. */
+#if defined(__aarch64__)
+static const size_t guard_of_small = (size_t)64 << 10;
+#else
+static const size_t guard_of_small = (size_t)16 << 10;
+#endif
+static const size_t guard_of_large = (size_t)64 << 10;
+static const size_t large = (size_t)64 << 10;
 
 static size_t guard_for(size_t stack_bytes, size_t asked, size_t page)
 {
     size_t bytes = asked;
-    if (bytes == 0) {
-        bytes = stack_bytes / 16;
-        if (bytes < default_guard_min) bytes = default_guard_min;
-        if (bytes > default_guard_max) bytes = default_guard_max;
-    }
+    if (bytes == 0) bytes = stack_bytes >= large ? guard_of_large : guard_of_small;
     return (bytes + page - 1) / page * page;
 }
 
@@ -119,11 +124,17 @@ void jrt_depot_fini(struct jrt_depot *depot)
 /* A slab of this class that has, or can carve, a stack; NULL when the system refuses. */
 static struct jrt_slab *slab_to_take_from(struct jrt_depot *depot, struct jrt_stack_class *class)
 {
-    if (!jrt_list_empty(&class->partial)) {
-        return jrt_list_entry(class->partial.next, struct jrt_slab, link);
+    /* Those with a free stack come first: carving may be refused. Few slabs are without one. */
+    struct jrt_list_node *node = class->partial.next;
+    for (; node != &class->partial; node = node->next) {
+        struct jrt_slab *slab = jrt_list_entry(node, struct jrt_slab, link);
+        if (slab->free_list != NULL) return slab;
     }
     if (!jrt_list_empty(&class->empty)) {
         return jrt_list_entry(class->empty.next, struct jrt_slab, link);
+    }
+    if (!jrt_list_empty(&class->partial)) {
+        return jrt_list_entry(class->partial.next, struct jrt_slab, link);
     }
     struct jrt_slab *slab = jrt_slab_create(class);
     if (slab == NULL) return NULL;
@@ -139,7 +150,7 @@ static janus_status take_one(struct jrt_depot  *depot, struct jrt_stack_class *c
     if (slab == NULL) return JANUS_NO_MEMORY;
     if (slab->free_list == NULL) {
         uint32_t     before = slab->carved;
-        janus_status status = jrt_slab_carve(slab, &depot->ladder);
+        janus_status status = jrt_slab_carve(slab, &depot->ladder, depot->scratch);
         if (status != JANUS_OK) return status;
         depot->idle += slab->carved - before;
         depot->carved[slab->stacks[before].guard] += slab->carved - before;
@@ -160,20 +171,19 @@ static janus_status take_one(struct jrt_depot  *depot, struct jrt_stack_class *c
 
 static size_t purge(struct jrt_depot *depot, struct jrt_slab *slab)
 {
-    size_t dropped = jrt_slab_purge(slab);
-    jrt_invariant("depot-books", depot->idle_warm >= dropped);
-    depot->idle_warm -= dropped;
-    return dropped;
+    jrt_invariant("depot-books", depot->idle_warm >= slab->idle_warm);
+    depot->idle_warm -= slab->idle_warm;
+    return jrt_slab_purge(slab, depot->scratch);
 }
 
-/* Past the watermark an idle slab goes, and a mostly idle one loses its idle pages. */
+/* Past the watermark an idle slab goes, and one with a handful of idle stacks loses their pages. */
 static void trim_around(struct jrt_depot *depot, struct jrt_slab *slab)
 {
     if (depot->idle_warm <= depot->idle_max) return;
     if (slab->given == 0) {
         release(depot, slab);
         depot->slabs_released++;
-    } else if (slab->idle_warm >= slab->class->slab_stacks / 4 * 3 && slab->idle_warm > 0) {
+    } else if (slab->idle_warm >= PURGE_BATCH || slab->idle_warm * 2 >= slab->class->slab_stacks) {
         (void)purge(depot, slab);
     }
 }

@@ -28,6 +28,7 @@ struct jrt_depot {
     size_t                 carved[JANUS_GUARD_CANARY + 1]; /* by rung */
     size_t                 reserved_bytes;
     uint64_t               slabs_released;
+    struct iovec           scratch[JRT_RANGES_MAX];
     struct jrt_stack_class classes[JRT_STACK_CLASSES];
 };
 
@@ -58,8 +59,8 @@ size_t jrt_depot_trim(struct jrt_depot *depot, size_t keep);
 /* The deepest use of a stack, in bytes from its top, as far as its bytes tell. */
 size_t jrt_stack_high_water(const struct jrt_stack *stack);
 
-/* Zeroes what was written to a stack; returns its high-water mark. */
-size_t jrt_stack_scrub(struct jrt_stack *stack);
+/* Makes a stack read as zero, whatever was written to it. */
+void jrt_stack_scrub(struct jrt_stack *stack);
 
 /* The CANARY rung: whether the words below the stack are untouched. True on other rungs. */
 bool jrt_stack_intact(const struct jrt_stack *stack);

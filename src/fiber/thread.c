@@ -5,6 +5,7 @@
 #include "base/atomic.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 static _Thread_local struct jrt_thread self;
 
@@ -48,6 +49,11 @@ bool jrt_thread_attach_now(struct jrt_thread *thread)
     pthread_once(&exit_hook_once, make_exit_hook);
     if (!exit_hook_works || pthread_setspecific(exit_hook, thread) != 0) return false;
     if (!jrt_altstack_open(&thread->altstack)) return false;
+    /* A fault with its signal blocked ends the process, and servers like to block all. */
+    sigset_t fault;
+    sigemptyset(&fault);
+    sigaddset(&fault, SIGSEGV);
+    (void)pthread_sigmask(SIG_UNBLOCK, &fault, NULL);
     jrt_sanitizer_adopt_thread(&thread->root.sanitizer);
     thread->attached = true;
     return true;

@@ -10,17 +10,26 @@
 #include <stdbool.h>
 
 struct janus_fiber;
+struct jrt_stack;
+
+/* The stack a thread runs on, if it is one of ours, and where to go on when it overflows. */
+struct jrt_watch {
+    const struct jrt_stack *stack;   /* NULL: the thread's own, not watched */
+    void                  **landing; /* the saved stack pointer of the context to land in */
+};
 
 struct jrt_thread {
-    struct janus_fiber *current;  /* the fiber that runs here, NULL: the thread itself */
+    struct janus_fiber *current;  /* the fiber that runs here, NULL: none */
+    struct jrt_watch    watch;    /* read by the signal handler */
+    void               *worker;   /* the scheduler's, for threads that are workers */
     struct jrt_context  root;     /* the thread's own stack, while a fiber runs here */
+    unsigned            holding;  /* locks of ours that this thread holds */
     unsigned            number;   /* tells threads apart; 0: none yet, see jrt_thread_number */
     bool                attached; /* can run fibers */
     struct jrt_altstack altstack;
     const void         *fault_address;     /* of the overflow that is being reported, and the */
     const void         *fault_code;        /* instruction; written by the signal handler */
     char                panic_message[96]; /* of the panic that is being reported */
-    const char         *passing_frame;     /* [fault-loop] in fault.c */
 };
 
 /*

@@ -12,16 +12,27 @@
 
 /* Beyond the signal frame: room for the handler that was there before us, a sanitizer's report
  * or a crash reporter among them. Untouched pages cost nothing. */
-enum { HANDLER_BYTES = 128 * 1024 };
+enum {
+    HANDLER_BYTES = 128 * 1024,
+    OUR_HANDLER_BYTES = 8 * 1024, /* what a foreign one must offer beyond the signal frame */
+};
+
+size_t jrt_signal_frame_bytes(void)
+{
+    size_t bytes = (size_t)getauxval(AT_MINSIGSTKSZ);
+    return bytes > (size_t)MINSIGSTKSZ ? bytes : (size_t)MINSIGSTKSZ; /* old kernels do not say */
+}
 
 bool jrt_altstack_open(struct jrt_altstack *altstack)
 {
     stack_t now;
     *altstack = (struct jrt_altstack){0};
-    if (sigaltstack(NULL, &now) == 0 && !(now.ss_flags & SS_DISABLE)) return true;
-
     size_t page = jrt_page_bytes();
-    size_t frame = (size_t)getauxval(AT_MINSIGSTKSZ); /* grows with the vector registers */
+    size_t frame = jrt_signal_frame_bytes();
+    if (sigaltstack(NULL, &now) != 0) return false;
+    bool has_one = !(now.ss_flags & SS_DISABLE);
+    if (has_one && now.ss_size >= frame + OUR_HANDLER_BYTES) return true;
+
     size_t bytes = (frame + HANDLER_BYTES + page - 1) / page * page + page;
     char  *base = jrt_map_reserve(bytes);
     if (base == NULL) return false;
@@ -30,7 +41,7 @@ bool jrt_altstack_open(struct jrt_altstack *altstack)
         jrt_map_release(base, bytes);
         return false;
     }
-    *altstack = (struct jrt_altstack){.base = base, .bytes = bytes};
+    *altstack = (struct jrt_altstack){.base = base, .bytes = bytes, .former = now};
     return true;
 }
 
@@ -39,8 +50,8 @@ void jrt_altstack_close(struct jrt_altstack *altstack)
     if (altstack->base == NULL) return;
     stack_t now;
     if (sigaltstack(NULL, &now) == 0 && now.ss_sp == (char *)altstack->base + jrt_page_bytes()) {
-        stack_t none = {.ss_flags = SS_DISABLE};
-        (void)sigaltstack(&none, NULL);
+        altstack->former.ss_flags &= SS_DISABLE;
+        (void)sigaltstack(&altstack->former, NULL);
     }
     jrt_map_release(altstack->base, altstack->bytes);
     *altstack = (struct jrt_altstack){0};

@@ -4,16 +4,22 @@
 #ifndef JRT_PLAT_ALTSTACK_H
 #define JRT_PLAT_ALTSTACK_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 struct jrt_altstack {
-    void  *base; /* the mapping, guard page first; NULL: the thread has one of its own */
-    size_t bytes;
+    void   *base; /* the mapping, guard page first; NULL: the thread has one of its own */
+    size_t  bytes;
+    stack_t former; /* the thread's own, if it was too small to keep */
 };
 
-/* Gives the calling thread an alternate signal stack, unless it has one already, which stays.
- * False when the system refuses memory. */
+/* The most a signal frame takes on this machine; grows with the vector registers. Callable from
+ * signal handlers. */
+size_t jrt_signal_frame_bytes(void);
+
+/* Gives the calling thread an alternate signal stack, unless it has a large enough one, which
+ * stays. False when the system refuses memory. */
 bool jrt_altstack_open(struct jrt_altstack *altstack);
 
 /* Takes it back, on the same thread. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "plat/memory.h"
 
+#include "base/atomic.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,6 +14,9 @@
 /* Newer than the kernel headers of Debian 12. */
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
+#endif
+#ifndef MADV_GUARD_REMOVE
+#define MADV_GUARD_REMOVE 103
 #endif
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -32,43 +37,58 @@ void *jrt_map_reserve(size_t bytes)
     return base;
 }
 
-void jrt_map_release(void *base, size_t bytes) { (void)munmap(base, bytes); }
+void jrt_map_release(void *base, size_t bytes)
+{
+    if (munmap(base, bytes) == 0) return;
+    /* The kernel would have to split a mapping and has none left: give the memory back at least. */
+    (void)madvise(base, bytes, MADV_DONTNEED);
+}
 
 /*
- * One system call for all ranges where the kernel allows it on oneself, else one for each. The
- * pidfd is opened anew each time, not kept: a kept one would name the parent after a fork.
+ * One system call for all ranges. The pidfd is opened anew each time, not kept: a kept one would
+ * name the parent after a fork. False where the kernel does not know it, or did not do all. By
+ * syscall, not by name: close() is a cancellation point, and callers hold locks.
  */
-static bool advise(const struct iovec *ranges, size_t count, int advice)
+static bool advise_at_once(const struct iovec *ranges, size_t count, int advice)
 {
-    size_t done = 0;
-    if (count > 1) {
-        int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
-        if (self >= 0) {
-            size_t bytes = 0;
-            for (size_t i = 0; i < count; i++) bytes += ranges[i].iov_len;
-            long advised = syscall(SYS_process_madvise, self, ranges, count, advice, 0);
-            (void)close(self);
-            if (advised == (long)bytes) done = count;
+    static _Atomic(bool) unknown;
+    size_t               bytes = 0;
+    if (jrt_load_relaxed(&unknown)) return false; /* relaxed: a hint, it only saves the attempt. */
+    long self = syscall(SYS_pidfd_open, getpid(), 0);
+    if (self < 0) {
+        /* relaxed: as above. */
+        if (errno == ENOSYS) jrt_store_relaxed(&unknown, true);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) bytes += ranges[i].iov_len;
+    long advised = syscall(SYS_process_madvise, self, ranges, count, advice, 0);
+    (void)syscall(SYS_close, self);
+    return advised == (long)bytes;
+}
+
+/* 0 or an errno. What was half done at once is done again: every advice used here may be given
+ * twice. */
+static int advise(const struct iovec *ranges, size_t count, int advice)
+{
+    if (count > 1 && advise_at_once(ranges, count, advice)) return 0;
+    for (size_t i = 0; i < count; i++) {
+        while (madvise(ranges[i].iov_base, ranges[i].iov_len, advice) != 0) {
+            if (errno != EINTR) return errno;
         }
     }
-    /* Every advice used here may be given twice, so what was half done is done again. */
-    for (; done < count; done++) {
-        int result;
-        do result = madvise(ranges[done].iov_base, ranges[done].iov_len, advice);
-        while (result != 0 && errno == EINTR);
-        if (result != 0) return false;
-    }
-    return true;
+    return 0;
 }
 
-void jrt_map_discard(const struct iovec *ranges, size_t count)
+bool jrt_map_discard(const struct iovec *ranges, size_t count)
 {
-    (void)advise(ranges, count, MADV_DONTNEED);
+    return advise(ranges, count, MADV_DONTNEED) == 0;
 }
 
-bool jrt_map_mark(const struct iovec *ranges, size_t count)
+int jrt_map_mark(const struct iovec *ranges, size_t count)
 {
-    return advise(ranges, count, MADV_GUARD_INSTALL);
+    int error = advise(ranges, count, MADV_GUARD_INSTALL);
+    if (error != 0) (void)advise(ranges, count, MADV_GUARD_REMOVE);
+    return error;
 }
 
 bool jrt_map_protect(void *base, size_t bytes) { return mprotect(base, bytes, PROT_NONE) == 0; }
@@ -76,7 +96,7 @@ bool jrt_map_protect(void *base, size_t bytes) { return mprotect(base, bytes, PR
 bool jrt_map_accessible(void *page)
 {
     /* The kernel writes one byte there, or says EFAULT. */
-    return getrandom(page, 1, GRND_NONBLOCK) == 1 || errno != EFAULT;
+    return syscall(SYS_getrandom, page, 1, GRND_NONBLOCK) == 1 || errno != EFAULT;
 }
 
 bool jrt_map_resident(void *base, size_t bytes, unsigned char *out_pages)
@@ -86,15 +106,13 @@ bool jrt_map_resident(void *base, size_t bytes, unsigned char *out_pages)
 
 size_t jrt_map_count_max(void)
 {
-    char    text[24];
-    int     file = open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
-    ssize_t length = -1;
+    /* By syscall: the plain calls are cancellation points. */
+    char text[24] = "";
+    long file = syscall(SYS_openat, AT_FDCWD, "/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
     if (file >= 0) {
-        length = read(file, text, sizeof text - 1);
-        (void)close(file);
+        if (syscall(SYS_read, file, text, sizeof text - 1) <= 0) text[0] = '\0';
+        (void)syscall(SYS_close, file);
     }
-    if (length <= 0) return 65530;
-    text[length] = '\0';
     unsigned long count = strtoul(text, NULL, 10);
     return count > 0 ? (size_t)count : 65530;
 }

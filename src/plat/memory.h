@@ -20,12 +20,14 @@ void *jrt_map_reserve(size_t bytes);
 /* Gives a reservation, or a whole-page part of one, back. */
 void jrt_map_release(void *base, size_t bytes);
 
-/* Drops the pages of every range; they read as zero afterwards, guards in them stay. */
-void jrt_map_discard(const struct iovec *ranges, size_t count);
+/* Drops the pages of every range; they read as zero afterwards, guards in them stay. False when
+ * the system refuses, as it does for locked memory; some pages may have been dropped. */
+bool jrt_map_discard(const struct iovec *ranges, size_t count);
 
-/* Installs guard markers on every range: any access faults, no mapping is split. All ranges are
- * guarded or, when false is returned, possibly some. `count` is at most JRT_RANGES_MAX. */
-bool jrt_map_mark(const struct iovec *ranges, size_t count);
+/* Installs guard markers on every range: any access faults, no mapping is split. Returns 0, ENOMEM
+ * or, when this memory cannot have them, another errno; then no range is guarded. `count` is at
+ * most JRT_RANGES_MAX. */
+int jrt_map_mark(const struct iovec *ranges, size_t count);
 
 /* Makes a range inaccessible by splitting its mapping. False when the system refuses. */
 bool jrt_map_protect(void *base, size_t bytes);

@@ -3,6 +3,8 @@
 #include "world.h"
 
 #include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #if JRT_ASAN || JRT_TSAN
@@ -203,6 +205,52 @@ TEST("the high-water mark follows the deepest byte written")
     pool_close(pool);
 }
 
+TEST("a budget of mappings is no obstacle while idle stacks are there")
+{
+    janus_pool *pool =
+        pool_with(JANUS_POOL_OPTIONS(.guard = JANUS_GUARD_MPROTECT, .guard_mappings_max = 150));
+    janus_fiber *fibers[150];
+    for (int i = 0; i < 150; i++) {
+        fibers[i] = fiber_new(pool, park, NULL);
+        (void)resume(fibers[i], NULL);
+    }
+    for (int i = 0; i < 120; i++) janus_fiber_destroy(fibers[i]);
+    janus_pool_trim(pool, 1000); /* empties the caches, keeps the stacks */
+    for (int i = 0; i < 120; i++) {
+        fibers[i] = fiber_new(pool, park, NULL);
+        CHECK_EQ(resume(fibers[i], NULL).state, JANUS_FIBER_SUSPENDED);
+    }
+    for (int i = 0; i < 150; i++) janus_fiber_destroy(fibers[i]);
+    pool_close(pool);
+}
+
+__attribute__((noinline)) static int64_t dig_in_large_steps(int64_t depth)
+{
+    static volatile bool bottomless = true;
+    volatile char        room[9000];
+    room[100] = (char)depth;
+    return (bottomless ? dig_in_large_steps(depth + 1) : 0) + room[100];
+}
+
+static int64_t overflow_in_large_steps(void *argument)
+{
+    (void)argument;
+    return dig_in_large_steps(0);
+}
+
+TEST("frames of several pages do not step over the guard")
+{
+    for (janus_profile p = JANUS_PROFILE_CORE; p <= JANUS_PROFILE_SOVEREIGN; p++) {
+        janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.profile = p));
+        CHECK_EQ(run_once(pool, overflow_in_large_steps, NULL).panic.kind,
+                 JANUS_PANIC_STACK_OVERFLOW);
+        pool_close(pool);
+    }
+    janus_pool *small = pool_with(JANUS_POOL_OPTIONS(.stack_bytes = JANUS_STACK_BYTES_MIN));
+    CHECK_EQ(run_once(small, overflow_in_large_steps, NULL).panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+    pool_close(small);
+}
+
 static int64_t write_secret(void *argument)
 {
     volatile uint64_t secret[2000];
@@ -237,6 +285,25 @@ TEST("a scrubbing pool hands out stacks without the former fiber's words")
     CHECK_EQ(run_once(sovereign, find_secret, NULL).result, 0);
     pool_close(scrubbing);
     pool_close(sovereign);
+}
+
+static void scrub_locked_memory(void *argument)
+{
+    (void)argument;
+    janus_pool *before = pool_new(); /* made while markers still work */
+    if (mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0) _exit(77);
+    janus_pool *sovereign = pool_with(JANUS_POOL_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN));
+    (void)run_once(sovereign, write_secret, NULL);
+    CHECK_EQ(run_once(sovereign, find_secret, NULL).result, 0);
+    CHECK_EQ(run_once(before, park, NULL).state, JANUS_FIBER_SUSPENDED); /* steps down */
+}
+
+TEST("scrubbing and guards also work in locked memory")
+{
+    int status = 0;
+    harness_child(scrub_locked_memory, NULL, &status);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) SKIP("memory cannot be locked here");
+    CHECK_EQ(status, 0);
 }
 
 static size_t read_field(const char *path, const char *field)
@@ -307,6 +374,25 @@ TEST("past the watermark idle stacks go back to the system by themselves")
     for (int i = 0; i < 2000; i++) janus_fiber_destroy(crowd[i]);
     CHECK(stats_of(pool).slabs_released > 0);
     CHECK(stats_of(pool).reserved_bytes < reserved / 2);
+    pool_close(pool);
+}
+
+TEST("past the watermark idle pages go back also between stacks in use")
+{
+#if JRT_ASAN || JRT_TSAN || defined(__aarch64__)
+    SKIP("emulation and shadow memory have a footprint of their own");
+#endif
+    enum { MANY = 4000 };
+    janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.idle_stacks_max = 100));
+    for (int i = 0; i < MANY; i++) {
+        crowd[i] = fiber_new(pool, park, NULL);
+        (void)resume(crowd[i], NULL);
+    }
+    size_t all = footprint();
+    for (int i = 0; i < MANY; i += 2) janus_fiber_destroy(crowd[i]);
+    size_t half = footprint();
+    CHECK(all - half > (size_t)MANY / 2 * 4096 * 3 / 4);
+    for (int i = 1; i < MANY; i += 2) janus_fiber_destroy(crowd[i]);
     pool_close(pool);
 }
 
