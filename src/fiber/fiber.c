@@ -359,7 +359,7 @@ janus_status janus_fiber_resume(janus_fiber *fiber, void *value, janus_outcome *
     return JANUS_OK;
 }
 
-static inline janus_status leave(struct janus_fiber *fiber)
+static inline janus_status leave_for_resumer(struct janus_fiber *fiber)
 {
     enum jrt_arrival why =
         jrt_context_switch(&fiber->context, fiber->resumer, JRT_ARRIVED_SUSPENDED);
@@ -370,7 +370,7 @@ static inline janus_status leave(struct janus_fiber *fiber)
 __attribute__((noinline)) static janus_status leave_with_exceptions(struct janus_fiber *fiber)
 {
     struct jrt_exceptions mine = jrt_exceptions_take();
-    janus_status          status = leave(fiber);
+    janus_status          status = leave_for_resumer(fiber);
     jrt_exceptions_put(mine);
     return status;
 }
@@ -384,7 +384,7 @@ janus_status janus_fiber_suspend(void *value, void **out_value)
     if (jrt_unlikely(jrt_exceptions_exist())) return leave_with_exceptions(fiber);
     /* Nothing is left to do, so the compiler makes the switch a tail call: it then goes on right
      * behind our caller's call and no `ret` misses the predictor. */
-    return leave(fiber);
+    return leave_for_resumer(fiber);
 }
 
 void janus_panic(const char *message)

@@ -18,7 +18,7 @@ SCRIPT = os.path.join(HERE, "..", "..", "tools", "gdb", "janusrt-gdb.py")
 END = ["fiber_main", "jrt_ctx_entry"]
 FIRST = ["first_inner", "first_outer", "first_entry"] + END
 SECOND = ["second_inner", "second_outer", "second_entry"] + END
-PERHAPS = {"janus_fiber_resume", "janus_fiber_suspend", "jrt_context_switch"}
+PERHAPS = {"janus_fiber_resume", "janus_fiber_suspend", "jrt_context_switch", "leave_for_resumer"}
 
 
 def expect(truth, what, text):

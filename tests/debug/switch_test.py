@@ -34,7 +34,8 @@ LEGAL = [
     ["registers_lost", "bare_main", "jrt_ctx_entry"],
 ]
 # Between them and the switch, or not: these may be inlined, or jump to it.
-PERHAPS = {"janus_fiber_resume", "janus_fiber_suspend", "jrt_context_switch", "leave_for_good"}
+PERHAPS = {"janus_fiber_resume", "janus_fiber_suspend", "jrt_context_switch", "leave_for_good",
+           "leave_for_resumer"}
 
 # (left, entered, whether the control words differed): all of these must have been seen.
 WAYS = {
