@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Helper threads for calls that block: a worker that waited for a disk itself would take all its
+ * fibers along. Bounded in threads and in jobs that wait. The essay is in blocking.c.
+ */
+#ifndef JRT_SCHED_BLOCKING_H
+#define JRT_SCHED_BLOCKING_H
+
+#include "base/list.h"
+
+#include <janusrt/status.h>
+#include <pthread.h>
+#include <stdint.h>
+
+/* Embedded in what waits for it. From submit on it is the pool's, until `done` is called, which
+ * gets it back (and may free it), or until it was withdrawn. */
+struct jrt_blocking_job {
+    void (*run)(struct jrt_blocking_job *job);  /* may block; on a helper thread */
+    void (*done)(struct jrt_blocking_job *job); /* right after it, on the same thread; short */
+    struct jrt_list_node link;                  /* the pool's; alone when not queued */
+};
+
+struct jrt_blocking_stats {
+    unsigned threads;      /* alive */
+    unsigned running;      /* of them, in a job's run or done */
+    unsigned queued;       /* jobs that no thread has begun */
+    unsigned threads_high; /* the most there ever were */
+    unsigned queued_high;
+    uint64_t jobs; /* begun since the beginning */
+};
+
+struct jrt_blocking_helper; /* one helper thread, blocking.c */
+
+struct jrt_blocking {
+    unsigned threads_max;
+    unsigned queue_max;
+    uint64_t idle_ns; /* a thread without work ends after it; may be set before the first submit */
+
+    pthread_mutex_t             lock;    /* guards what follows */
+    struct jrt_list_node        queue;   /* oldest first */
+    struct jrt_blocking_helper *helpers; /* owned; threads_max of them, most never started */
+    struct jrt_blocking_helper *idle;    /* who sleeps, last come first */
+    unsigned                  arriving;  /* started or woken, and has not looked at the queue yet */
+    bool                      stopping;
+    struct jrt_blocking_stats stats;
+};
+
+/* At most `threads_max` threads, at least 1, and `queue_max` jobs that wait for one. Starts none.
+ * OK, NO_MEMORY. */
+janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned threads_max,
+                               unsigned queue_max);
+
+/* Waits for the jobs that run, ends all threads. Nothing is queued, and nobody submits. */
+void jrt_blocking_fini(struct jrt_blocking *blocking);
+
+/*
+ * Gives a job to the pool; jobs are begun in the order they came. Does not wait for anything but
+ * the lock; starts a thread where that is needed and allowed (some 15 us).
+ *
+ * OK; FULL: all threads are busy and queue_max jobs wait; NO_MEMORY: there is no thread and none
+ * can be started. On any error the job was not touched.
+ */
+janus_status jrt_blocking_submit(struct jrt_blocking *blocking, struct jrt_blocking_job *job);
+
+/* Takes back a job that no thread has begun: true, and neither run nor done will be called. False:
+ * it was begun, `done` is or will be called. The caller knows that the job still exists: it
+ * was submitted, and its done, if it frees it, cannot have come that far. */
+bool jrt_blocking_withdraw(struct jrt_blocking *blocking, struct jrt_blocking_job *job);
+
+/* The books at one moment. */
+struct jrt_blocking_stats jrt_blocking_stats_read(struct jrt_blocking *blocking);
+
+#endif
