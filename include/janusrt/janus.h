@@ -3,11 +3,17 @@
 #ifndef JANUSRT_JANUS_H
 #define JANUSRT_JANUS_H
 
+#include <janusrt/abi.h>
+#include <janusrt/dump.h>
 #include <janusrt/export.h>
 #include <janusrt/fiber.h>
+#include <janusrt/nursery.h>
 #include <janusrt/profile.h>
+#include <janusrt/scheduler.h>
 #include <janusrt/stack.h>
 #include <janusrt/status.h>
+#include <janusrt/task.h>
+#include <janusrt/token.h>
 #include <janusrt/version.h>
 
 #endif

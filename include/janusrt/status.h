@@ -16,7 +16,13 @@
     X(STATE,      -3, "the object is not in a state that allows this")                             \
     X(NO_MEMORY,  -4, "the system refused memory")                                                 \
     X(FULL,       -5, "a limit set at creation is reached")                                        \
-    X(UNAVAILABLE,-6, "this machine or build cannot do it")
+    X(UNAVAILABLE,-6, "this machine or build cannot do it")                                        \
+    X(CLOSED,     -7, "it takes no more of these")                                                 \
+    X(STALE,      -8, "the handle names nothing that exists any more")                             \
+    X(PROFILE,    -9, "the profile does not allow this")                                           \
+    X(CHILD_FAILED,-10, "a child task failed; the result says which and how")                      \
+    X(DEADLOCK,  -11, "everything waits and nothing can happen any more")                          \
+    X(NO_NURSERY,-12, "no nursery is open here")
 /* clang-format on */
 
 typedef enum janus_status {

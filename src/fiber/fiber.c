@@ -335,18 +335,20 @@ janus_status janus_fiber_resume(janus_fiber *fiber, void *value, janus_outcome *
 
     if (fiber->out_value != NULL) *fiber->out_value = value; /* in suspend's place */
     struct janus_fiber *caller = thread->current;
-    struct jrt_context *here = caller != NULL ? &caller->context : &thread->root;
+    struct jrt_context  mine; /* not the thread's: a task may change threads meanwhile */
+    struct jrt_context *here = caller != NULL ? &caller->context : &mine;
+    if (caller == NULL) jrt_sanitizer_adopt_thread(&mine.sanitizer);
     fiber->resumer = here;
     move(fiber, state, JANUS_FIBER_RUNNING);
     struct jrt_watch watch = thread->watch;
     thread->current = fiber;
     thread->watch = (struct jrt_watch){fiber->stack, &here->sp};
-    struct jrt_exceptions mine = {0};
-    if (jrt_unlikely(jrt_exceptions_exist())) mine = jrt_exceptions_take();
+    struct jrt_exceptions handled = {0};
+    if (jrt_unlikely(jrt_exceptions_exist())) handled = jrt_exceptions_take();
     enum jrt_arrival why = jrt_context_switch(here, &fiber->context, JRT_ARRIVED_RESUMED);
 
-    /* Same thread: a fiber we resumed leaves for us wherever it runs, and until then nobody can
-     * resume us elsewhere. So `thread` is still right. */
+    /* The fiber may have waited in a scheduler and gone on elsewhere, and we with it. */
+    thread = jrt_thread_self();
     if (jrt_unlikely(why == JRT_ARRIVED_OVERFLOWED)) {
         jrt_sanitizer_land(&here->sanitizer, &fiber->context.sanitizer);
     } else {
@@ -354,7 +356,7 @@ janus_status janus_fiber_resume(janus_fiber *fiber, void *value, janus_outcome *
     }
     thread->current = caller;
     thread->watch = watch;
-    if (jrt_unlikely(jrt_exceptions_exist())) jrt_exceptions_put(mine);
+    if (jrt_unlikely(jrt_exceptions_exist())) jrt_exceptions_put(handled);
     settle(fiber, thread, why, out);
     return JANUS_OK;
 }
@@ -392,6 +394,7 @@ void janus_panic(const char *message)
     struct jrt_thread  *thread = jrt_thread_self();
     struct janus_fiber *fiber = thread->current;
     if (message == NULL) message = "";
+    if (fiber == NULL && thread->on_panic != NULL) thread->on_panic(message);
     if (fiber == NULL) jrt_die("panic outside a fiber", message, __FILE__, __LINE__);
     /* Not on the fiber's stack: sanitizers may take locals away with the fiber. */
     copy_text(thread->panic_message, sizeof thread->panic_message, message);

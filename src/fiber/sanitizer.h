@@ -9,6 +9,7 @@
 #ifndef JRT_FIBER_SANITIZER_H
 #define JRT_FIBER_SANITIZER_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -108,6 +109,24 @@ static inline void jrt_sanitizer_land(struct jrt_sanitizer *self, struct jrt_san
 {
     jrt_sanitizer_leave(from, self, true);
     jrt_sanitizer_arrive(self, from);
+}
+
+/* Frames between the two addresses, low and high, will not be returned from. */
+static inline void jrt_sanitizer_unwind(void *low, void *high)
+{
+    (void)low, (void)high;
+#if JRT_ASAN
+    __asan_unpoison_memory_region(low, (size_t)((char *)high - (char *)low));
+#endif
+}
+
+/* A lock in memory that will be used again for another: TSan would take them for the same. */
+static inline void jrt_sanitizer_lock_gone(pthread_mutex_t *lock)
+{
+    (void)lock;
+#if JRT_TSAN
+    pthread_mutex_destroy(lock);
+#endif
 }
 
 /* A stack was carved, or its slab is about to be unmapped. */

@@ -54,7 +54,6 @@ bool jrt_thread_attach_now(struct jrt_thread *thread)
     sigemptyset(&fault);
     sigaddset(&fault, SIGSEGV);
     (void)pthread_sigmask(SIG_UNBLOCK, &fault, NULL);
-    jrt_sanitizer_adopt_thread(&thread->root.sanitizer);
     thread->attached = true;
     return true;
 }

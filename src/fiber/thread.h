@@ -19,13 +19,14 @@ struct jrt_watch {
 };
 
 struct jrt_thread {
-    struct janus_fiber *current;  /* the fiber that runs here, NULL: none */
-    struct jrt_watch    watch;    /* read by the signal handler */
-    void               *worker;   /* the scheduler's, for threads that are workers */
-    struct jrt_context  root;     /* the thread's own stack, while a fiber runs here */
-    unsigned            holding;  /* locks of ours that this thread holds */
-    unsigned            number;   /* tells threads apart; 0: none yet, see jrt_thread_number */
-    bool                attached; /* can run fibers */
+    struct janus_fiber *current;                   /* the fiber that runs here, NULL: none */
+    struct jrt_watch    watch;                     /* read by the signal handler */
+    void                (*on_panic)(const char *); /* the scheduler's, likewise; does not return */
+    void               *worker;    /* the scheduler's, for threads that are workers */
+    void               *cancelled; /* tokens that this thread is to cancel, see task/token.c */
+    unsigned            holding;   /* locks of ours that this thread holds */
+    unsigned            number;    /* tells threads apart; 0: none yet, see jrt_thread_number */
+    bool                attached;  /* can run fibers */
     struct jrt_altstack altstack;
     const void         *fault_address;     /* of the overflow that is being reported, and the */
     const void         *fault_code;        /* instruction; written by the signal handler */

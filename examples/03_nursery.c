@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Structured concurrency: children end before their scope does, and one failure stops the rest. */
+#include <janusrt/janus.h>
+#include <stdio.h>
+
+static int64_t square(void *argument)
+{
+    int *number = argument;
+    *number *= *number;
+    return 0;
+}
+
+static int64_t fail(void *argument)
+{
+    (void)argument;
+    return -7;
+}
+
+static int64_t wait_for_ever(void *argument)
+{
+    (void)argument;
+    return janus_sleep(UINT64_MAX); /* until it is cancelled */
+}
+
+static int64_t program(void *argument)
+{
+    (void)argument;
+    int numbers[] = {1, 2, 3, 4};
+    JANUS_NURSERY(n)
+    {
+        for (int i = 0; i < 4; i++) janus_spawn(n, square, &numbers[i]);
+    }
+    printf("%d %d %d %d\n", numbers[0], numbers[1], numbers[2], numbers[3]);
+
+    janus_nursery        nursery;
+    janus_nursery_result result;
+    if (janus_nursery_open(&nursery, NULL) != JANUS_OK) return -1;
+    janus_spawn(&nursery, wait_for_ever, NULL);
+    janus_spawn(&nursery, fail, NULL);
+    janus_status status = janus_nursery_end(&nursery, &result);
+    printf("%s: error %d\n", janus_status_name(status), (int)result.error);
+    return 0;
+}
+
+int main(void) { return janus_run(NULL, program, NULL, NULL) == JANUS_OK ? 0 : 1; }
+
+/* Prints:
+ * 1 4 9 16
+ * JANUS_CHILD_FAILED: error -7
+ */

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Entry points for generated code (SPEC-021 12.1 and the module README): few and small arguments,
+ * plain numbers as results, no macros. They are thin; scheduler.h, nursery.h and task.h have the
+ * rich forms of the same things, and both kinds may be mixed.
+ *
+ *     declare ptr  @janus_scheduler_create(ptr byval(%config))   ; aarch64: ptr to a copy
+ *     declare i32  @janus_scheduler_shutdown(ptr)
+ *     declare i32  @janus_scheduler_spawn(ptr, ptr)
+ *     declare i32  @janus_scheduler_yield()
+ *     declare ptr  @janus_nursery_create()
+ *     declare ptr  @janus_nursery_create_in(ptr)
+ *     declare ptr  @janus_nursery_spawn(ptr, ptr, ptr)
+ *     declare {i64, i64} @janus_nursery_await(ptr)               ; kind and detail share the first
+ *     declare i32  @janus_nursery_destroy(ptr)
+ *
+ * An int is 0 or a negative janus_status. Functions that tasks run are int64_t (void *).
+ */
+#ifndef JANUSRT_ABI_H
+#define JANUSRT_ABI_H
+
+#include <janusrt/export.h>
+#include <janusrt/nursery.h>
+#include <janusrt/scheduler.h>
+#include <janusrt/status.h>
+#include <janusrt/task.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* 64 bytes for ever. Zero in any field asks for the default named beside it. */
+typedef struct janus_scheduler_config {
+    uint32_t worker_count;       /* 0: the CPUs really available; at most 1024 */
+    uint32_t profile;            /* janus_profile; 0: SERVICE */
+    uint64_t deterministic_seed; /* 0: a fixed default */
+    uint64_t stack_bytes;        /* 0: the profile's */
+    uint32_t victims;            /* janus_victims; 0: RANDOM */
+    uint32_t flags;              /* JANUS_CONFIG_*; 0: none */
+    uint64_t reserved[4];        /* must be 0 */
+} janus_scheduler_config;
+
+enum {
+    JANUS_CONFIG_NO_STEALING = 1,
+    JANUS_CONFIG_NO_DEADLOCK_CHECK = 2,
+};
+
+/* Two registers. What janus_nursery_result says, in short. */
+typedef struct janus_await_result {
+    int32_t kind; /* a janus_result_kind; or, when the call was refused, a negative janus_status */
+    int32_t detail; /* CHILD_FAILED: how many did; CANCELLED: the janus_cancel_reason; else 0 */
+    int64_t value;  /* CHILD_FAILED: what the first to fail returned; INT64_MIN: a panic; else 0 */
+} janus_await_result;
+
+/* Stands for a task. Never points to anything: it is the task's id, so a stale one does no harm. */
+typedef struct janus_task janus_task;
+
+JANUS_BEGIN_DECLS
+
+/*
+ * Makes a scheduler and starts it.
+ *
+ * Context: any thread.
+ * Yields:  never.
+ * Owns:    the result is the library's until janus_scheduler_shutdown.
+ * Cost:    as janus_scheduler_open and janus_scheduler_start.
+ * Errors:  NULL: a field is out of range or not known, the profile is CORE, or the system refused;
+ *          janus_scheduler_open tells which
+ */
+JANUS_API janus_scheduler *janus_scheduler_create(janus_scheduler_config config);
+
+/*
+ * Cancels every task, waits until all have ended and gives everything back, also nurseries that
+ * janus_nursery_create_in made and nobody destroyed.
+ *
+ * Context: any thread that is not a worker of this scheduler, when no other uses it any more.
+ * Yields:  never; it blocks the thread until the last task has ended.
+ * Owns:    takes `scheduler` when it returns 0; NULL does nothing.
+ * Cost:    as long as the slowest task takes to notice.
+ * Errors:  STATE  inside a task of this scheduler, or a nursery that janus_nursery_open_in opened
+ *                 is still open; then all tasks have ended, and it can be called again
+ */
+JANUS_API int janus_scheduler_shutdown(janus_scheduler *scheduler);
+
+/*
+ * Starts `function(argument)` in the innermost nursery that the current task has open.
+ *
+ * Context: inside a task.
+ * Yields:  never.
+ * Owns:    `argument` stays the caller's; it must live until the child has ended.
+ * Cost:    as janus_spawn_at.
+ * Errors:  STATE       not inside a task
+ *          NO_NURSERY  the task has none open
+ *          and those of janus_spawn_at
+ */
+JANUS_API int janus_scheduler_spawn(janus_entry *function, void *argument);
+
+/*
+ * janus_yield under the name that the specification gives it.
+ *
+ * Context: inside a task.
+ * Yields:  always, if anything else is ready.
+ * Owns:    nothing.
+ * Cost:    as janus_yield.
+ * Errors:  CANCELLED  the task was cancelled; it did not yield
+ *          STATE      not inside a task
+ */
+JANUS_API int janus_scheduler_yield(void);
+
+/*
+ * Opens a nursery inside the current task, the innermost from now on. If the task ends before it
+ * is destroyed, by a panic or unwinding, it is cancelled, awaited and destroyed.
+ *
+ * Context: inside a task, which becomes its owner.
+ * Yields:  never.
+ * Owns:    the result is the library's until janus_nursery_destroy.
+ * Cost:    an allocation.
+ * Errors:  NULL: not inside a task, or memory was refused
+ */
+JANUS_API janus_nursery *janus_nursery_create(void);
+
+/*
+ * Opens a nursery from a thread that is no worker.
+ *
+ * Context: any thread outside tasks, which becomes its owner, while the scheduler runs.
+ * Yields:  never.
+ * Owns:    the result is the library's until janus_nursery_destroy or janus_scheduler_shutdown.
+ * Cost:    an allocation and a lock.
+ * Errors:  NULL: inside a task, the scheduler does not run, or memory was refused
+ */
+JANUS_API janus_nursery *janus_nursery_create_in(janus_scheduler *scheduler);
+
+/*
+ * Starts `function(argument)` as a child. The task's memory is given back when it ends, so the
+ * result is for looking (janus_task_id_of) and cannot be joined.
+ *
+ * Context: the nursery's owner, or any task below it.
+ * Yields:  never.
+ * Owns:    `argument` stays the caller's; it must live until the child has ended. The result need
+ *          not be given back.
+ * Cost:    as janus_spawn_with.
+ * Errors:  NULL: nothing was started, because an argument is NULL, the nursery is not open, or
+ *          memory was refused
+ */
+JANUS_API janus_task *janus_nursery_spawn(janus_nursery *nursery, janus_entry *function,
+                                          void *argument);
+
+/*
+ * janus_nursery_wait with a short result.
+ *
+ * Context: the nursery's owner.
+ * Yields:  if there is something to wait for; on a plain thread it blocks the thread.
+ * Owns:    nothing.
+ * Cost:    as janus_nursery_wait.
+ * Errors:  result.kind is INVALID for NULL, STATE when the caller is not the owner
+ */
+JANUS_API janus_await_result janus_nursery_await(janus_nursery *nursery);
+
+/*
+ * Awaits, then ends and frees a nursery of janus_nursery_create or janus_nursery_create_in.
+ *
+ * Context: the nursery's owner; inner nurseries before outer ones.
+ * Yields:  as janus_nursery_await.
+ * Owns:    takes `nursery` when it returns 0; NULL does nothing.
+ * Cost:    as janus_nursery_await.
+ * Errors:  STATE  not the owner, not the innermost, or not made by these two; nothing happened.
+ *          How the children ended is no error of this call.
+ */
+JANUS_API int janus_nursery_destroy(janus_nursery *nursery);
+
+/*
+ * Cancels a nursery with the reason PARENT, as if the task that owns it had been.
+ *
+ * Context: any thread or task, while the nursery has not ended.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    as janus_nursery_cancel.
+ * Errors:  STATE    it was cancelled before or is final; nothing happened
+ *          INVALID  `nursery` is NULL
+ */
+JANUS_API int janus_nursery_propagate_cancel(janus_nursery *nursery);
+
+/*
+ * Whether the caller runs inside a task.
+ *
+ * Context: anyone, any thread. In a token's callback it is false.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a thread-local load.
+ * Errors:  none.
+ */
+JANUS_API bool janus_in_task(void);
+
+/*
+ * The current task; the same before and after it changes threads.
+ *
+ * Context: anyone, any thread.
+ * Yields:  never.
+ * Owns:    need not be given back.
+ * Cost:    a thread-local load.
+ * Errors:  NULL outside a task.
+ */
+JANUS_API janus_task *janus_task_current(void);
+
+/*
+ * The current task's id: janus_task_self under the name that the specification gives it.
+ *
+ * Context: anyone, any thread.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a thread-local load.
+ * Errors:  0 outside a task.
+ */
+JANUS_API janus_task_id janus_task_current_id(void);
+
+/*
+ * The id that a task's handle stands for.
+ *
+ * Context: anyone, any thread, also when the task has ended.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    none.
+ * Errors:  0 for NULL.
+ */
+JANUS_API janus_task_id janus_task_id_of(const janus_task *task);
+
+/*
+ * Whether a state is one that a task does not leave: COMPLETED or CANCELLED.
+ *
+ * Context: anyone, any thread.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a comparison.
+ * Errors:  none.
+ */
+JANUS_API bool janus_task_is_finished(janus_task_state state);
+
+JANUS_END_DECLS
+#endif

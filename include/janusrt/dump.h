@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Looking inside: what every task is doing, as text for people.
+ *
+ *     janusrt: scheduler 0x5581e0: 2 workers
+ *     worker 0: task 0x100000001, executed 7 (2 in place), skipped 0, stolen 1, ...
+ *     worker 1: idle, executed 3 (0 in place), ...
+ *     nursery "root" of a thread: closing, 1 child
+ *       task "main" 0x100000001: blocked, waits for its children, server.c:31
+ *         nursery "requests": closing, 3 children
+ *           task "task" 0x200000001: blocked, waits for the clock, server.c:24
+ *           and 2 more that are queued, run, or never had to wait
+ *     janusrt: end of dump
+ *
+ * Tasks that never had to wait are in no list, which is why they cost so little; they are counted.
+ */
+#ifndef JANUSRT_DUMP_H
+#define JANUSRT_DUMP_H
+
+#include <janusrt/export.h>
+#include <janusrt/nursery.h>
+#include <janusrt/scheduler.h>
+#include <janusrt/status.h>
+#include <janusrt/task.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A dump is cut here, and says so. It is collected in memory, so that nothing waits for `fd`. */
+#define JANUS_DUMP_BYTES_MAX ((size_t)1 << 20)
+
+/* Nurseries deeper than this are not shown; the dump says so. */
+#define JANUS_DUMP_DEPTH_MAX 48
+
+/* What is known about one task. */
+typedef struct janus_task_info {
+    size_t           struct_bytes; /* in: sizeof this struct; the call fills no more than that */
+    janus_task_id    id;
+    janus_task_state state;
+    const char      *wait; /* BLOCKED: for what, "the clock"; else "nothing" */
+    const char      *name; /* as given, or "task"; borrowed from whoever gave it */
+    janus_site       site; /* where it was started; file NULL: unknown */
+} janus_task_info;
+
+JANUS_BEGIN_DECLS
+
+/*
+ * Writes the workers, their counters and the tree of nurseries and tasks to a file descriptor.
+ *
+ * Context: any thread or task, while the scheduler is not closed; everything goes on meanwhile, so
+ *          two lines need not be of the same moment. Not in a signal handler.
+ * Yields:  never; writing may block the thread, but no lock is held then.
+ * Owns:    `fd` stays the caller's.
+ * Cost:    about 0.3 us for each line, in which its nursery's lock and those above are held.
+ * Errors:  INVALID    `scheduler` is NULL, or `fd` cannot be written to
+ *          NO_MEMORY  memory was refused
+ */
+JANUS_API janus_status janus_scheduler_dump(janus_scheduler *scheduler, int fd);
+
+/*
+ * From now on the signal leads to a dump on the standard error output, written by a thread that
+ * is there for it. Closing the scheduler ends it and puts back the handler that was there before.
+ * Several schedulers may ask for the same signal.
+ *
+ * Context: any thread, once for a scheduler.
+ * Yields:  never.
+ * Owns:    the signal's handler, until the last scheduler that asked for it is closed.
+ * Cost:    a thread for all schedulers together, which sleeps; a file descriptor for ever.
+ * Errors:  INVALID      no such signal, or one that cannot be caught, or a fault
+ *          STATE        it was called before for this scheduler
+ *          UNAVAILABLE  no file descriptor left
+ *          NO_MEMORY    no memory, or no thread could be started
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_scheduler_dump_on(janus_scheduler *scheduler,
+                                                               int              signal_number);
+
+/*
+ * Looks at a child by its id. Children that can be joined are found until they are; others while
+ * they wait, or have waited, and have not ended.
+ *
+ * Context: the nursery's owner.
+ * Yields:  never.
+ * Owns:    *out stays the caller's; set out->struct_bytes before.
+ * Cost:    a lock; a look at each of the nursery's children that waited or ended.
+ * Errors:  STALE    no such child of this nursery, or none that can be found
+ *          STATE    not the owner
+ *          INVALID  an argument is NULL, or out->struct_bytes is too small
+ */
+JANUS_API janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id task,
+                                          janus_task_info *out);
+
+/*
+ * A task state's name: "ready", "running", "blocked", "budget exhausted", "completed", "cancelled".
+ *
+ * Context: anyone, any thread.
+ * Yields:  never.
+ * Owns:    the text is the library's, constant for ever.
+ * Cost:    a table look-up.
+ * Errors:  none; a number that is no state gives "?".
+ */
+JANUS_API const char *janus_task_state_name(janus_task_state state);
+
+/*
+ * A nursery state's name: "open", "closing", "cancelling", "closed", "cancelled".
+ *
+ * Context: anyone, any thread.
+ * Yields:  never.
+ * Owns:    the text is the library's, constant for ever.
+ * Cost:    a table look-up.
+ * Errors:  none; a number that is no state gives "?".
+ */
+JANUS_API const char *janus_nursery_state_name(janus_nursery_state state);
+
+JANUS_END_DECLS
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Nurseries: scopes that tasks are started in and that end only when all of them have. No task
+ * outlives its nursery, no error is lost, and cancelling a nursery reaches everything below it.
+ *
+ *     static int64_t fetch_both(void *argument)
+ *     {
+ *         struct pair *pair = argument;
+ *         JANUS_NURSERY(n) {
+ *             janus_spawn(n, fetch, &pair->left);
+ *             janus_spawn(n, fetch, &pair->right);
+ *         } // both have ended here; what they wrote can be read
+ *         return 0;
+ *     }
+ *
+ *     Open -> Closing -> Closed            close, then the last child
+ *       \         \
+ *        +-> Cancelling -> Cancelled       cancel, an error, the owner's end or a deadline
+ *
+ * A child that returns a negative number, or panics, has failed: its siblings are cancelled (unless
+ * the policy is WAIT_ALL) and the nursery's result is CHILD_FAILED with the first failure. A child
+ * that was cancelled and returns JANUS_CANCELLED (-1) has merely obeyed.
+ */
+#ifndef JANUSRT_NURSERY_H
+#define JANUSRT_NURSERY_H
+
+#include <janusrt/export.h>
+#include <janusrt/scheduler.h>
+#include <janusrt/status.h>
+#include <janusrt/task.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Lives where its opener puts it, usually on the stack. Nothing in it is for users. */
+typedef struct janus_nursery {
+    uint64_t opaque[72] __attribute__((aligned(16)));
+} janus_nursery;
+
+typedef enum janus_nursery_state {
+    JANUS_NURSERY_OPEN = 0,       /* takes children */
+    JANUS_NURSERY_CLOSING = 1,    /* takes none, waits for those it has */
+    JANUS_NURSERY_CANCELLING = 2, /* told them to end, waits */
+    JANUS_NURSERY_CLOSED = 3,     /* all have ended; final */
+    JANUS_NURSERY_CANCELLED = 4,  /* all have ended after it was cancelled; final */
+} janus_nursery_state;
+
+typedef enum janus_nursery_policy {
+    JANUS_CANCEL_ON_ERROR = 0, /* the first failure cancels the others */
+    JANUS_WAIT_ALL,            /* the others go on; the failure is in the result */
+} janus_nursery_policy;
+
+typedef enum janus_result_kind {
+    JANUS_RESULT_SUCCESS = 0,
+    JANUS_RESULT_CHILD_FAILED,
+    JANUS_RESULT_CANCELLED,
+    JANUS_RESULT_PENDING, /* children are still running */
+} janus_result_kind;
+
+/* How a nursery ended. A failure counts before a cancellation, whichever came first. */
+typedef struct janus_nursery_result {
+    janus_result_kind   kind;
+    janus_cancel_reason reason; /* CANCELLED: why */
+    int64_t             error;  /* CHILD_FAILED: what the first to fail returned */
+    janus_task_id       task;   /* CHILD_FAILED: which */
+    uint64_t            errors; /* how many failed */
+    janus_panic_info    panic;  /* CHILD_FAILED by a panic: which; else kind NONE */
+} janus_nursery_result;
+
+/* How a nursery is opened. Zero in any field asks for the default named beside it. */
+typedef struct janus_nursery_options {
+    size_t               struct_bytes; /* sizeof this struct; JANUS_NURSERY_OPTIONS sets it */
+    janus_nursery_policy policy;       /* 0: CANCEL_ON_ERROR */
+    uint32_t             max_children; /* live at a time; one more is FULL. 0: no limit */
+    uint64_t             deadline_ns;  /* cancelled when the clock reaches it. 0: none */
+    size_t               stack_bytes;  /* for children that ask for nothing. 0: scheduler's */
+    const char          *name;         /* NULL: "nursery"; borrowed */
+} janus_nursery_options;
+
+/* Where a task was started, for dumps. */
+typedef struct janus_site {
+    const char *file;
+    int         line;
+} janus_site;
+
+/* What a cancelled child meets at the calls that wait. */
+typedef enum janus_cancel_mode {
+    JANUS_CANCEL_RETURN = 0, /* they return CANCELLED, and it returns by itself */
+    JANUS_CANCEL_UNWIND,     /* they end the task on the spot; its defers run */
+} janus_cancel_mode;
+
+/* How one child is started. Zero in any field asks for the default named beside it. */
+typedef struct janus_spawn_options {
+    size_t            struct_bytes; /* sizeof this struct; JANUS_SPAWN_OPTIONS sets it */
+    size_t            stack_bytes;  /* 0: the nursery's */
+    janus_priority    priority;     /* 0: NORMAL */
+    janus_cancel_mode cancel;       /* 0: RETURN */
+    const char       *name;         /* NULL: "task"; borrowed, must outlive the child */
+    const janus_site *site;         /* NULL: unknown; borrowed */
+    bool              unjoinable;   /* nothing is kept for a join, also if the id is asked for */
+} janus_spawn_options;
+
+#ifndef __cplusplus
+#define JANUS_NURSERY_OPTIONS(...)                                                                 \
+    (&(janus_nursery_options){.struct_bytes = sizeof(janus_nursery_options), __VA_ARGS__})
+#define JANUS_SPAWN_OPTIONS(...)                                                                   \
+    (&(janus_spawn_options){.struct_bytes = sizeof(janus_spawn_options), __VA_ARGS__})
+#endif
+
+JANUS_BEGIN_DECLS
+
+/*
+ * Opens a nursery in *nursery, inside the current task; `options` may be NULL.
+ *
+ * Context: inside a task, which becomes its owner. A task may have several open, one in the other.
+ * Yields:  never.
+ * Owns:    *nursery stays the caller's memory and must not move until janus_nursery_end.
+ * Cost:    a few stores.
+ * Errors:  STATE    not inside a task
+ *          INVALID  a field is out of range
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_nursery_open(janus_nursery               *nursery,
+                                                          const janus_nursery_options *options);
+
+/*
+ * Opens a nursery from a thread that is no worker; the thread becomes its owner.
+ *
+ * Context: any thread outside tasks, while the scheduler runs.
+ * Yields:  never.
+ * Owns:    as janus_nursery_open.
+ * Cost:    a lock.
+ * Errors:  STATE    inside a task, or the scheduler does not run
+ *          INVALID  a field is out of range
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler             *scheduler,
+                                                             janus_nursery               *nursery,
+                                                             const janus_nursery_options *options);
+
+/*
+ * Starts `entry(argument)` as a child of `nursery`. *out (NULL: not wanted) is its id; a child
+ * whose id was asked for keeps its result until it is joined or the nursery ends.
+ *
+ * Context: the nursery's owner, or any task below it.
+ * Yields:  never.
+ * Owns:    `argument` stays the caller's; it must live until the child has ended.
+ * Cost:    about 20 ns; no stack before it runs.
+ * Errors:  CLOSED     the nursery is not Open
+ *          FULL       options.max_children are alive
+ *          INVALID    an argument is out of range
+ *          NO_MEMORY  memory was refused
+ *          On any error nothing was started.
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_spawn_with(janus_nursery *nursery, janus_entry *entry,
+                                                        void                      *argument,
+                                                        const janus_spawn_options *options,
+                                                        janus_task_id             *out);
+
+/*
+ * The short form, with the place in the source that dumps show. janus_spawn() fills it in.
+ *
+ * Context: as janus_spawn_with.
+ * Yields:  never.
+ * Owns:    as janus_spawn_with; `site` must live for ever.
+ * Cost:    as janus_spawn_with.
+ * Errors:  as janus_spawn_with
+ */
+JANUS_API janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *argument,
+                                      const janus_site *site);
+
+#define janus_spawn(nursery, entry, argument)                                                      \
+    __extension__({                                                                                \
+        static const janus_site janus_site_here = {__FILE__, __LINE__};                            \
+        janus_spawn_at(nursery, entry, argument, &janus_site_here);                                \
+    })
+
+/*
+ * No more children.
+ *
+ * Context: the owner.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    an atomic operation.
+ * Errors:  STATE  it is not Open; nothing happened
+ */
+JANUS_API janus_status janus_nursery_close(janus_nursery *nursery);
+
+/*
+ * Tells every child, and everything below them, to end. It does not wait.
+ *
+ * Context: any thread or task, while the nursery has not ended.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a visit to each task below that ever waited.
+ * Errors:  STATE  it was cancelled before or is final; nothing happened
+ */
+JANUS_API janus_status janus_nursery_cancel(janus_nursery *nursery);
+
+/*
+ * Closes the nursery and waits until all children have ended. What they wrote can be read then.
+ *
+ * Context: the owner. In a task, children that nobody has taken yet run right here.
+ * Yields:  if there is something to wait for; on a plain thread it blocks the thread.
+ * Owns:    *out (NULL: not wanted) stays the caller's.
+ * Cost:    no polling; one wake-up.
+ * Errors:  CHILD_FAILED  see out->error
+ *          CANCELLED     it was cancelled, and no child failed
+ *          STATE         not the owner; nothing happened
+ */
+JANUS_API janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *out);
+
+/*
+ * The result so far: kind PENDING until all children have ended, then what await gives.
+ *
+ * Context: any thread or task, while the nursery has not ended.
+ * Yields:  never.
+ * Owns:    *out stays the caller's.
+ * Cost:    a lock.
+ * Errors:  none; returns whether it is final.
+ */
+JANUS_API bool janus_nursery_try_result(janus_nursery *nursery, janus_nursery_result *out);
+
+/*
+ * Awaits, then ends the nursery: its memory is the caller's again.
+ *
+ * Context: the owner; inner nurseries before outer ones.
+ * Yields:  as janus_nursery_wait.
+ * Owns:    takes *nursery.
+ * Cost:    as janus_nursery_wait.
+ * Errors:  as janus_nursery_wait; on STATE nothing happened
+ */
+JANUS_API janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out);
+
+/*
+ * The nursery's state.
+ *
+ * Context: any thread or task, while the nursery has not ended.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a load.
+ * Errors:  none.
+ */
+JANUS_API janus_nursery_state janus_nursery_state_of(const janus_nursery *nursery);
+
+/*
+ * Whether it was cancelled, itself or by something around it.
+ *
+ * Context: any thread or task, while the nursery has not ended.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a load for each nursery around it.
+ * Errors:  none.
+ */
+JANUS_API bool janus_nursery_is_cancelled(const janus_nursery *nursery);
+
+/*
+ * Waits for one child and gives what it returned.
+ *
+ * Context: the nursery's owner, a task.
+ * Yields:  if the child has not ended.
+ * Owns:    the child's record is given back; its id is stale afterwards.
+ * Cost:    a lock.
+ * Errors:  STALE         no such child, or it was joined before
+ *          CANCELLED     this task was cancelled while waiting; the child can still be joined
+ *          CHILD_FAILED  it panicked or returned a negative number; *out_result is that number
+ *          STATE         not the owner
+ */
+JANUS_API janus_status janus_join(janus_nursery *nursery, janus_task_id task, int64_t *out_result);
+
+JANUS_END_DECLS
+
+#ifndef __cplusplus
+/*
+ * A block with a nursery: open before, end after, also when the block is left by break. Do not
+ * leave it by return or goto.
+ */
+#define JANUS_NURSERY(name)                                                                        \
+    for (janus_nursery janus_storage_##name,                                                       \
+         *name = &janus_storage_##name,                                                            \
+         *janus_once_##name = janus_nursery_open(name, NULL) == JANUS_OK ? name : NULL;            \
+         janus_once_##name != NULL; (void)janus_nursery_end(name, NULL), janus_once_##name = NULL) \
+        for (int janus_in_##name = 1; janus_in_##name; janus_in_##name = 0)
+#endif
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Schedulers: a few threads that run any number of tasks. Several can exist in one process and know
+ * nothing of each other.
+ *
+ *     static int64_t hello(void *argument) { puts(argument); return 0; }
+ *
+ *     int main(void) { return janus_run(NULL, hello, "hello", NULL) == JANUS_OK ? 0 : 1; }
+ */
+#ifndef JANUSRT_SCHEDULER_H
+#define JANUSRT_SCHEDULER_H
+
+#include <janusrt/export.h>
+#include <janusrt/fiber.h>
+#include <janusrt/profile.h>
+#include <janusrt/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct janus_scheduler janus_scheduler;
+
+/* Whom a worker without work steals from. */
+typedef enum janus_victims {
+    JANUS_VICTIMS_DEFAULT = 0,  /* RANDOM */
+    JANUS_VICTIMS_RANDOM,       /* by a seeded generator */
+    JANUS_VICTIMS_ROUND_ROBIN,  /* one after the other */
+    JANUS_VICTIMS_LEAST_LOADED, /* the one with the longest queue */
+} janus_victims;
+
+/* How a scheduler is made. Zero in any field asks for the default named beside it. */
+typedef struct janus_scheduler_options {
+    size_t        struct_bytes;         /* sizeof this struct; JANUS_SCHEDULER_OPTIONS sets it */
+    uint32_t      worker_count;         /* 0: the CPUs really available; at most 1024 */
+    janus_profile profile;              /* 0: SERVICE; CORE is refused with PROFILE */
+    uint64_t      deterministic_seed;   /* seeds the choice of victims; 0: a fixed default */
+    janus_victims victims;              /* 0: RANDOM */
+    bool          no_stealing;          /* workers keep what they have */
+    size_t        stack_bytes;          /* 0: the profile's */
+    janus_guard   guard;                /* 0: the best rung there is */
+    uint32_t      blocking_threads_max; /* helper threads for janus_blocking. 0: 64 */
+    uint32_t      blocking_queue_max;   /* calls that may wait for one. 0: 65536 */
+    bool          no_deadlock_check;    /* wait for ever where nothing can happen any more */
+} janus_scheduler_options;
+
+#ifndef __cplusplus
+#define JANUS_SCHEDULER_OPTIONS(...)                                                               \
+    (&(janus_scheduler_options){.struct_bytes = sizeof(janus_scheduler_options), __VA_ARGS__})
+#endif
+
+/* One worker's counters, or the sum of all. */
+typedef struct janus_worker_stats {
+    size_t   struct_bytes;    /* in: sizeof this struct */
+    uint64_t tasks_executed;  /* started here */
+    uint64_t tasks_in_place;  /* of these, run on their parent's stack without a switch */
+    uint64_t tasks_cancelled; /* skipped: cancelled before they started */
+    uint64_t tasks_stolen;    /* taken from another worker */
+    uint64_t steals_failed;   /* attempts that found nothing or lost a race */
+    uint64_t switches;        /* from one task to another or to the worker's loop */
+    uint64_t parks;           /* times the worker's thread went to sleep */
+    uint64_t yields;          /* tasks that gave way */
+} janus_worker_stats;
+
+JANUS_BEGIN_DECLS
+
+/*
+ * Makes a scheduler; it does not run yet.
+ *
+ * Context: any thread.
+ * Yields:  never.
+ * Owns:    *out is the library's until janus_scheduler_close; `options` is only read.
+ * Cost:    some 10 KiB for each worker.
+ * Errors:  INVALID      a field is out of range
+ *          PROFILE      options->profile is CORE, which has no scheduler
+ *          UNAVAILABLE  the guard is not to be had
+ *          NO_MEMORY    memory was refused
+ *          On any error *out is untouched and nothing was made.
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_scheduler_open(const janus_scheduler_options *options,
+                                                            janus_scheduler              **out);
+
+/*
+ * Starts the workers' threads.
+ *
+ * Context: any thread, once.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a thread for each worker.
+ * Errors:  STATE      it was started before
+ *          NO_MEMORY  a thread could not be made; none is left behind
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_scheduler_start(janus_scheduler *scheduler);
+
+/*
+ * Cancels every task, waits until all have ended, and ends the threads. Calling it again does
+ * nothing.
+ *
+ * Context: any thread that is not a worker of this scheduler.
+ * Yields:  never; it blocks the thread until the last task has ended.
+ * Owns:    nothing.
+ * Cost:    as long as the slowest task takes to notice.
+ * Errors:  STATE  called inside a task of this scheduler
+ */
+JANUS_API janus_status janus_scheduler_stop(janus_scheduler *scheduler);
+
+/*
+ * Stops it if need be and gives everything back.
+ *
+ * Context: any thread that is not a worker of this scheduler, when no other uses it any more and
+ *          no nursery of it is open.
+ * Yields:  never.
+ * Owns:    takes `scheduler` when it returns OK; NULL does nothing.
+ * Cost:    as janus_scheduler_stop.
+ * Errors:  STATE  called inside a task of this scheduler, or a nursery is still open
+ */
+JANUS_API janus_status janus_scheduler_close(janus_scheduler *scheduler);
+
+/*
+ * The common case: makes a scheduler, runs `entry(argument)` as its first task, waits for it and
+ * gives everything back.
+ *
+ * Context: any thread that is no worker.
+ * Yields:  never; it blocks the thread until the task has ended.
+ * Owns:    `argument` stays the caller's. *out_result (NULL: not wanted) is what entry returned.
+ * Cost:    making a scheduler.
+ * Errors:  as janus_scheduler_open and janus_scheduler_start; CHILD_FAILED when the task returned
+ *          a negative number or panicked; DEADLOCK when nothing could happen any more
+ */
+JANUS_API janus_status janus_run(const janus_scheduler_options *options, janus_entry *entry,
+                                 void *argument, int64_t *out_result);
+
+/*
+ * How many workers it has.
+ *
+ * Context: any thread.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a load.
+ * Errors:  none.
+ */
+JANUS_API uint32_t janus_scheduler_worker_count(const janus_scheduler *scheduler);
+
+/*
+ * Reads one worker's counters, or with `worker` = UINT32_MAX the sum of all.
+ *
+ * Context: any thread; the counters move while they are read.
+ * Yields:  never.
+ * Owns:    *out stays the caller's; set out->struct_bytes before.
+ * Cost:    a few loads for each worker.
+ * Errors:  INVALID  no such worker, or `out` is NULL or too short
+ */
+JANUS_API janus_status janus_scheduler_stats(const janus_scheduler *scheduler, uint32_t worker,
+                                             janus_worker_stats *out);
+
+JANUS_END_DECLS
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tasks: what a running task can do and ask. Tasks are started by nurseries (nursery.h) and run by
+ * a scheduler (scheduler.h).
+ *
+ * Every call that waits returns JANUS_CANCELLED in a task that was cancelled, at once and each time
+ * it is called: cancellation is sticky. A shield holds it off for a while.
+ */
+#ifndef JANUSRT_TASK_H
+#define JANUSRT_TASK_H
+
+#include <janusrt/export.h>
+#include <janusrt/fiber.h>
+#include <janusrt/status.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Names a task for ever: a slot and its generation. 0 names none. A stale one is refused. */
+typedef uint64_t janus_task_id;
+
+/* The six states. */
+typedef enum janus_task_state {
+    JANUS_TASK_READY = 0,
+    JANUS_TASK_RUNNING,
+    JANUS_TASK_BLOCKED,
+    JANUS_TASK_BUDGET_EXHAUSTED,
+    JANUS_TASK_COMPLETED,
+    JANUS_TASK_CANCELLED,
+} janus_task_state;
+
+typedef enum janus_priority {
+    JANUS_PRIORITY_DEFAULT = 0, /* NORMAL */
+    JANUS_PRIORITY_HIGH,
+    JANUS_PRIORITY_NORMAL,
+    JANUS_PRIORITY_LOW, /* waits longer, but is never starved */
+} janus_priority;
+
+/* Why a task was cancelled. */
+typedef enum janus_cancel_reason {
+    JANUS_CANCEL_NONE = 0,
+    JANUS_CANCEL_EXPLICIT,      /* somebody called cancel */
+    JANUS_CANCEL_PARENT,        /* the task that owns the nursery was cancelled */
+    JANUS_CANCEL_SIBLING_ERROR, /* another child of the nursery failed */
+    JANUS_CANCEL_DEADLINE,      /* the nursery's deadline passed */
+    JANUS_CANCEL_SHUTDOWN,      /* the scheduler is being stopped */
+} janus_cancel_reason;
+
+JANUS_BEGIN_DECLS
+
+/*
+ * Lets other tasks run; this one goes to the back of the queue.
+ *
+ * Context: inside a task.
+ * Yields:  always, if anything else is ready; may come back on another thread.
+ * Owns:    nothing.
+ * Cost:    one switch, about 15 ns; no budget.
+ * Errors:  CANCELLED  the task was cancelled; it did not yield
+ *          STATE      not inside a task
+ */
+JANUS_API janus_status janus_yield(void);
+
+/*
+ * Waits until the clock (janus_now_ns) reaches `deadline_ns`.
+ *
+ * Context: inside a task; on a plain thread it blocks the thread.
+ * Yields:  always, unless the deadline has passed.
+ * Owns:    nothing.
+ * Cost:    a timer, O(log of the timers).
+ * Errors:  CANCELLED  cancelled before or while waiting
+ *          DEADLOCK   never: a timer will end it
+ *          NO_MEMORY  no memory for the timer
+ */
+JANUS_API janus_status janus_sleep_until(uint64_t deadline_ns);
+
+/* janus_sleep_until `duration_ns` from now.
+ *
+ * Context: inside a task; on a plain thread it blocks the thread.
+ * Yields:  always.
+ * Owns:    nothing.
+ * Cost:    as janus_sleep_until, and reading the clock.
+ * Errors:  as janus_sleep_until
+ */
+JANUS_API janus_status janus_sleep(uint64_t duration_ns);
+
+/*
+ * Nanoseconds on the clock that deadlines are measured by; it never goes back.
+ *
+ * Context: anyone, any thread.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    reading the clock, about 20 ns.
+ * Errors:  none.
+ */
+JANUS_API uint64_t janus_now_ns(void);
+
+/*
+ * Runs `function(argument)` on a helper thread and waits for it, so that a call that blocks the
+ * thread blocks only this task. Once it runs it cannot be stopped: cancellation is seen after it.
+ *
+ * Context: inside a task; on a plain thread it just calls the function.
+ * Yields:  always.
+ * Owns:    `argument` stays the caller's. *out_result (NULL: not wanted) is what it returned.
+ * Cost:    two thread switches, some 10 us.
+ * Errors:  CANCELLED  cancelled before it started: it did not run
+ *          FULL       options.blocking_queue_max calls are waiting
+ *          NO_MEMORY  no helper thread could be started
+ */
+JANUS_API janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_result);
+
+/*
+ * Has `function(argument)` called when the current task ends, however it ends: returned,
+ * cancelled or panicked. The last one registered runs first. They run shielded.
+ *
+ * Context: inside a task.
+ * Yields:  never.
+ * Owns:    `argument` stays the caller's; it must not lie in the frame of the task's functions,
+ *          which are gone by then.
+ * Cost:    a small allocation.
+ * Errors:  NO_MEMORY  not registered
+ *          STATE      not inside a task
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_defer(void (*function)(void *), void *argument);
+
+/*
+ * Between the two, cancellation is held off for the current task: waits work as if it was not
+ * cancelled. They nest. With a deadline, a wait inside returns CANCELLED once it has passed.
+ *
+ * Context: inside a task; elsewhere they do nothing.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a counter.
+ * Errors:  none.
+ */
+JANUS_API void janus_shield_begin(void);
+
+/* Ends the innermost shield.
+ *
+ * Context: inside a task, after janus_shield_begin.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a counter.
+ * Errors:  none.
+ */
+JANUS_API void janus_shield_end(void);
+
+/*
+ * Whether the current task was cancelled, for loops that do not wait. It does not end anything.
+ *
+ * Context: anyone; false outside a task.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a load for each nursery around the task.
+ * Errors:  none.
+ */
+JANUS_API bool janus_cancelled(void);
+
+/*
+ * The current task's id, 0 outside a task.
+ *
+ * Context: anyone, any thread.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a thread-local load.
+ * Errors:  none.
+ */
+JANUS_API janus_task_id janus_task_self(void);
+
+/*
+ * A pointer of the task's own that goes with it from thread to thread; what thread-locals are for
+ * threads. One per task; put a struct behind it.
+ *
+ * Context: inside a task; NULL elsewhere.
+ * Yields:  never.
+ * Owns:    the address is good until the task ends; what it points to is the caller's.
+ * Cost:    a thread-local load.
+ * Errors:  NULL outside a task.
+ */
+JANUS_API void **janus_task_local(void);
+
+JANUS_END_DECLS
+#endif

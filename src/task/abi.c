@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* The entry points for generated code: checks, then the rich forms. */
+#include <janusrt/abi.h>
+
+#include "task/nursery.h"
+
+#include <stdlib.h>
+
+_Static_assert(sizeof(janus_scheduler_config) == 64, "generated code knows its size");
+_Static_assert(sizeof(janus_await_result) == 16, "it fits two registers");
+_Static_assert(sizeof(janus_task *) >= sizeof(janus_task_id), "a handle holds an id");
+
+static struct jrt_task *current(void)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    return worker != NULL ? worker->current : NULL;
+}
+
+static bool config_known(const janus_scheduler_config *config)
+{
+    const uint32_t flags = JANUS_CONFIG_NO_STEALING | JANUS_CONFIG_NO_DEADLOCK_CHECK;
+    uint64_t       rest = config->flags & ~flags;
+    for (size_t i = 0; i < 4; i++) rest |= config->reserved[i];
+    return rest == 0;
+}
+
+janus_scheduler *janus_scheduler_create(janus_scheduler_config config)
+{
+    janus_scheduler *scheduler;
+    if (!config_known(&config)) return NULL;
+    janus_scheduler_options options = {
+        .struct_bytes = sizeof options,
+        .worker_count = config.worker_count,
+        .profile = (janus_profile)config.profile,
+        .deterministic_seed = config.deterministic_seed,
+        .victims = (janus_victims)config.victims,
+        .no_stealing = config.flags & JANUS_CONFIG_NO_STEALING,
+        .stack_bytes = config.stack_bytes,
+        .no_deadlock_check = config.flags & JANUS_CONFIG_NO_DEADLOCK_CHECK,
+    };
+    if (janus_scheduler_open(&options, &scheduler) != JANUS_OK) return NULL;
+    if (janus_scheduler_start(scheduler) == JANUS_OK) return scheduler;
+    (void)janus_scheduler_close(scheduler);
+    return NULL;
+}
+
+/* A root that janus_nursery_create_in made; NULL: none is left. */
+static struct jrt_nursery *heap_root(janus_scheduler *scheduler)
+{
+    struct jrt_nursery *found = NULL;
+    pthread_mutex_lock(&scheduler->roots_lock);
+    struct jrt_list_node *node = scheduler->roots.next;
+    for (; node != &scheduler->roots && found == NULL; node = node->next) {
+        struct jrt_nursery *n = jrt_list_entry(node, struct jrt_nursery, link);
+        if (n->on_heap) found = n;
+    }
+    pthread_mutex_unlock(&scheduler->roots_lock);
+    return found;
+}
+
+int janus_scheduler_shutdown(janus_scheduler *scheduler)
+{
+    if (scheduler == NULL) return JANUS_OK;
+    janus_status status = janus_scheduler_stop(scheduler);
+    if (status != JANUS_OK) return status;
+    struct jrt_nursery *root;
+    while ((root = heap_root(scheduler)) != NULL) {
+        status = janus_nursery_destroy((janus_nursery *)(void *)root);
+        if (status != JANUS_OK) return status; /* inside a task of another scheduler */
+    }
+    return janus_scheduler_close(scheduler);
+}
+
+int janus_scheduler_spawn(janus_entry *function, void *argument)
+{
+    struct jrt_task *task = current();
+    if (task == NULL) return JANUS_STATE;
+    if (task->innermost == NULL) return JANUS_NO_NURSERY;
+    return janus_spawn_at((janus_nursery *)(void *)task->innermost, function, argument, NULL);
+}
+
+int janus_scheduler_yield(void) { return janus_yield(); }
+
+janus_nursery *janus_nursery_create(void)
+{
+    janus_nursery *nursery = malloc(sizeof *nursery);
+    if (nursery == NULL) return NULL;
+    if (janus_nursery_open(nursery, NULL) != JANUS_OK) {
+        free(nursery);
+        return NULL;
+    }
+    jrt_nursery_of(nursery)->on_heap = true;
+    return nursery;
+}
+
+janus_nursery *janus_nursery_create_in(janus_scheduler *scheduler)
+{
+    janus_nursery *nursery = malloc(sizeof *nursery);
+    if (nursery == NULL) return NULL;
+    if (janus_nursery_open_in(scheduler, nursery, NULL) != JANUS_OK) {
+        free(nursery);
+        return NULL;
+    }
+    pthread_mutex_lock(&scheduler->roots_lock); /* it can be found already */
+    jrt_nursery_of(nursery)->on_heap = true;
+    pthread_mutex_unlock(&scheduler->roots_lock);
+    return nursery;
+}
+
+janus_task *janus_nursery_spawn(janus_nursery *nursery, janus_entry *function, void *argument)
+{
+    janus_task_id       id = 0;
+    janus_spawn_options options = {.struct_bytes = sizeof options, .unjoinable = true};
+    if (janus_spawn_with(nursery, function, argument, &options, &id) != JANUS_OK) return NULL;
+    return (janus_task *)(uintptr_t)id;
+}
+
+janus_await_result janus_nursery_await(janus_nursery *nursery)
+{
+    janus_nursery_result result = {.kind = JANUS_RESULT_SUCCESS};
+    if (nursery == NULL) return (janus_await_result){.kind = JANUS_INVALID};
+    if (janus_nursery_wait(nursery, &result) == JANUS_STATE) {
+        return (janus_await_result){.kind = JANUS_STATE};
+    }
+    janus_await_result out = {.kind = (int32_t)result.kind};
+    if (result.kind == JANUS_RESULT_CHILD_FAILED) {
+        out.detail = result.errors < INT32_MAX ? (int32_t)result.errors : INT32_MAX;
+        out.value = result.error;
+    } else if (result.kind == JANUS_RESULT_CANCELLED) {
+        out.detail = (int32_t)result.reason;
+    }
+    return out;
+}
+
+int janus_nursery_destroy(janus_nursery *nursery)
+{
+    if (nursery == NULL) return JANUS_OK;
+    if (!jrt_nursery_of(nursery)->on_heap) return JANUS_STATE;
+    if (janus_nursery_end(nursery, NULL) == JANUS_STATE) return JANUS_STATE;
+    free(nursery);
+    return JANUS_OK;
+}
+
+int janus_nursery_propagate_cancel(janus_nursery *nursery)
+{
+    if (nursery == NULL) return JANUS_INVALID;
+    bool cancelled = jrt_nursery_cancel(jrt_nursery_of(nursery), JANUS_CANCEL_PARENT);
+    return cancelled ? JANUS_OK : JANUS_STATE;
+}
+
+bool janus_in_task(void) { return current() != NULL; }
+
+janus_task *janus_task_current(void) { return (janus_task *)(uintptr_t)janus_task_current_id(); }
+
+janus_task_id janus_task_current_id(void) { return janus_task_self(); }
+
+janus_task_id janus_task_id_of(const janus_task *task) { return (uintptr_t)task; }
+
+bool janus_task_is_finished(janus_task_state state)
+{
+    return state == JANUS_TASK_COMPLETED || state == JANUS_TASK_CANCELLED;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Cancelling: downwards by walking, upwards by looking.
+ *
+ * A nursery that is cancelled walks down to every task that waits and ends its wait. Tasks that run
+ * look up themselves, at every call that may wait: their nursery, their owner's nursery, and so on
+ * to the root. So a cancel costs a visit only to tasks that ever waited, and starting a task costs
+ * nothing for it.
+ *
+ * [cancel-park]  a task says PARKING, light fence, looks at the states above; a cancel changes the
+ *   state, heavy fence, looks at who is PARKING or PARKED. Whichever comes second sees the other.
+ *   models/cancel.pml tries all orders.
+ *
+ * [cancel-visit]  a cancel on its way down holds at most one lock. What it will visit next it marks
+ *   under the lock of the nursery above; an owner that ends its nursery leaves the list above
+ *   first, under the same lock, and then waits until the mark is gone.
+ *
+ * [cancel-epoch]  looking up to the root at every start of a task would cost its depth. The
+ *   scheduler counts cancels; a nursery remembers the count at which it and all above were found
+ *   clean, and while the count is the same there is nothing to look for.
+ */
+#include "task/nursery.h"
+#include "task/token.h"
+
+#include <stdlib.h>
+
+static bool is_cancelling(const struct jrt_nursery *n)
+{
+    uint8_t state = jrt_load_acquire(&n->state); /* acquire: the reason was set before. */
+    return state == JANUS_NURSERY_CANCELLING || state == JANUS_NURSERY_CANCELLED;
+}
+
+/* Looks upwards until somebody is cancelled or known to be clean. NULL: nobody is. */
+static const struct jrt_nursery *cancelled_above(const struct jrt_nursery *n, uint64_t epoch)
+{
+    for (;;) {
+        if (is_cancelling(n)) return n;
+        /* relaxed: a value of this epoch was written after looking at all above. */
+        if (n->owner == NULL || n->shielded || jrt_load_relaxed(&n->clean) == epoch) return NULL;
+        n = n->owner->nursery;
+    }
+}
+
+janus_cancel_reason jrt_task_look_up(const struct jrt_task *task)
+{
+    if (jrt_load_relaxed(&task->shield) > 0) return JANUS_CANCEL_NONE; /* relaxed: its own. */
+    struct jrt_nursery *n = task->nursery;
+    /* acquire: read before looking, so that a cancel we miss has a later epoch. */
+    uint64_t                  epoch = jrt_load_acquire(&n->scheduler->cancels);
+    const struct jrt_nursery *cancelled = cancelled_above(n, epoch);
+    if (cancelled == NULL) {
+        jrt_store_relaxed(&n->clean, epoch); /* relaxed: [cancel-epoch]. */
+        return JANUS_CANCEL_NONE;
+    }
+    if (cancelled != n) return JANUS_CANCEL_PARENT;
+    return (janus_cancel_reason)jrt_load_relaxed(&n->reason); /* relaxed: after the state. */
+}
+
+bool janus_cancelled(void)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker == NULL) return false;
+    bool cancelled = jrt_task_cancel_reason(worker->current) != JANUS_CANCEL_NONE;
+    if (cancelled) worker->current->saw_cancel = true;
+    return cancelled;
+}
+
+bool janus_nursery_is_cancelled(const janus_nursery *nursery)
+{
+    const struct jrt_nursery *n = (const struct jrt_nursery *)(const void *)nursery;
+    struct jrt_worker        *worker = jrt_worker_self();
+    for (; n != NULL; n = n->owner != NULL && !n->shielded ? n->owner->nursery : NULL) {
+        uint8_t state = jrt_load_acquire(&n->state); /* acquire: what led to it. */
+        if (state != JANUS_NURSERY_CANCELLING && state != JANUS_NURSERY_CANCELLED) continue;
+        if (worker != NULL && jrt_task_cancel_reason(worker->current) != JANUS_CANCEL_NONE) {
+            worker->current->saw_cancel = true;
+        }
+        return true;
+    }
+    return false;
+}
+
+static bool become_cancelling(struct jrt_nursery *n, janus_cancel_reason reason)
+{
+    uint8_t none = JANUS_CANCEL_NONE;
+    uint8_t state = jrt_load_relaxed(&n->state); /* relaxed: a first look, the cas decides. */
+    while (state == JANUS_NURSERY_OPEN || state == JANUS_NURSERY_CLOSING) {
+        (void)jrt_cas_relaxed(&n->reason, &none, (uint8_t)reason); /* relaxed: the cas below. */
+        /* seq_cst: before the heavy fence of [cancel-park]. */
+        if (!jrt_cas_seq_cst(&n->state, &state, (uint8_t)JANUS_NURSERY_CANCELLING)) continue;
+        /* seq_cst: [cancel-epoch], after the state and before the heavy fence. */
+        jrt_fetch_add_seq_cst(&n->scheduler->cancels, (uint64_t)1);
+        return true;
+    }
+    return false;
+}
+
+/* Ends the waits of a nursery's children; those below that are not cancelled yet go on `list`, held
+ * by [cancel-visit]. */
+static struct jrt_nursery *cancel_children(struct jrt_nursery *n, struct jrt_nursery *list)
+{
+    pthread_mutex_lock(&n->lock);
+    if (n->token != NULL) {
+        /* relaxed: set before the state. */
+        jrt_token_collect(n->token, (janus_cancel_reason)jrt_load_relaxed(&n->reason));
+    }
+    struct jrt_list_node *node = n->children.next;
+    for (; node != &n->children; node = node->next) {
+        struct jrt_task *task = jrt_list_entry(node, struct jrt_task, sibling);
+        (void)jrt_task_interrupt(task, JANUS_CANCELLED);
+        struct jrt_list_node *inner = task->nurseries.next;
+        for (; inner != &task->nurseries; inner = inner->next) {
+            struct jrt_nursery *below = jrt_list_entry(inner, struct jrt_nursery, link);
+            if (below->shielded || !become_cancelling(below, JANUS_CANCEL_PARENT)) continue;
+            /* relaxed: the lock orders it before the owner's look. */
+            jrt_fetch_add_relaxed(&below->visitors, 1u);
+            below->next_visit = list;
+            list = below;
+        }
+    }
+    pthread_mutex_unlock(&n->lock);
+    return list;
+}
+
+/* Level by level without recursion: trees may be deep, and our stack small. The first nursery is
+ * kept alive by the caller. */
+static void cancel_below(struct jrt_nursery *first)
+{
+    struct jrt_nursery *list = cancel_children(first, NULL);
+    while (list != NULL) {
+        struct jrt_nursery *n = list;
+        list = cancel_children(n, n->next_visit);
+        jrt_fetch_sub_release(&n->visitors, 1u); /* release: the last time we touch it. */
+    }
+}
+
+void jrt_nursery_await_visitors(struct jrt_nursery *n)
+{
+    /* acquire: what the visitor did is over. */
+    while (jrt_load_acquire(&n->visitors) != 0) jrt_thread_yield();
+}
+
+bool jrt_nursery_cancel_locked(struct jrt_nursery *nursery, janus_cancel_reason reason)
+{
+    janus_scheduler   *scheduler = nursery->scheduler;
+    struct jrt_worker *self = jrt_worker_self();
+    bool               foreign = self == NULL || self->scheduler != scheduler;
+    if (foreign) jrt_fetch_add_relaxed(&scheduler->outside, 1u); /* relaxed: a count. */
+    bool did = become_cancelling(nursery, reason);
+    if (did) {
+        jrt_fence_heavy_seq_cst(); /* seq_cst: [cancel-park]. */
+        cancel_below(nursery);
+    }
+    if (foreign) jrt_fetch_sub_relaxed(&scheduler->outside, 1u); /* relaxed: a count. */
+    return did;
+}
+
+bool jrt_nursery_cancel(struct jrt_nursery *nursery, janus_cancel_reason reason)
+{
+    bool cancelled = jrt_nursery_cancel_locked(nursery, reason);
+    if (cancelled) jrt_tokens_flush(); /* the nursery may be gone */
+    return cancelled;
+}
+
+/* From the top down, as [tree-lazy] wants it: what is linked can be reached from the root. */
+
+void jrt_nursery_register(struct jrt_nursery *n)
+{
+    if (n->owner == NULL || jrt_load_acquire(&n->registered)) return; /* acquire: see below. */
+    jrt_task_link(n->owner);
+    pthread_mutex_t *lock = &n->owner->nursery->lock;
+    pthread_mutex_lock(lock);
+    if (!jrt_load_relaxed(&n->registered)) { /* relaxed: under the lock. */
+        jrt_list_push_front(&n->owner->nurseries, &n->link);
+        jrt_store_release(&n->registered, true); /* release: the way up is there. */
+    }
+    pthread_mutex_unlock(lock);
+}
+
+void jrt_task_link(struct jrt_task *task)
+{
+    if (jrt_load_acquire(&task->linked)) return; /* acquire: the way up is there. */
+    jrt_nursery_register(task->nursery);
+    pthread_mutex_lock(&task->nursery->lock);
+    if (!jrt_load_relaxed(&task->linked)) { /* relaxed: under the lock. */
+        jrt_list_init(&task->nurseries);
+        jrt_list_push_front(&task->nursery->children, &task->sibling);
+        jrt_store_release(&task->linked, true); /* release: the way up is there. */
+    }
+    pthread_mutex_unlock(&task->nursery->lock);
+}
+
+void jrt_task_forget_message(struct jrt_task *task)
+{
+    free(task->argument); /* the copy that on_panic made */
+    task->argument = NULL;
+}
+
+void jrt_nurseries_abandon(struct jrt_task *task)
+{
+    jrt_task_shield(task, 1);
+    while (task->innermost != NULL) {
+        janus_nursery *nursery = (janus_nursery *)(void *)task->innermost;
+        bool           on_heap = task->innermost->on_heap;
+        (void)jrt_nursery_cancel(task->innermost, JANUS_CANCEL_PARENT);
+        (void)janus_nursery_end(nursery, NULL);
+        if (on_heap) free(nursery);
+    }
+    jrt_task_shield(task, -1);
+}

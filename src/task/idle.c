@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Idle workers: who searches, who sleeps, who is woken.
+ *
+ * A worker without work first searches: a few rounds of stealing with growing pauses, some 100 us
+ * in all. Then it sleeps on a word of its own, without a timeout, so an idle scheduler makes no
+ * system call at all. Whoever queues a task wakes one sleeper, unless somebody searches: a
+ * searcher will find the task, and the last one to stop searching because it found something
+ * wakes the next.
+ *
+ * [idle-submit]  a task is put on a queue; light fence; then `sleeping` and `searching` are read.
+ * [idle-sleep]   a worker counts itself as sleeping and no longer as searching; heavy fence; then
+ *   it looks at every queue once more.
+ *   Mirror images: whichever comes second sees the other. The fences are the asymmetric pair, so
+ *   that queueing, the frequent side, pays nothing. models/park_wake.pml tries all orders.
+ *
+ * One sleeper, the keeper, sleeps only until the next timer. Arming an earlier timer wakes it.
+ *
+ * When the last worker goes to sleep, no timer is armed, no helper thread runs a blocking call and
+ * no plain thread can act on a nursery of ours, nothing can ever happen again: deadlock.c.
+ *
+ * Locks: idle_lock, inside of which only deques, counters and the timers' own are looked at.
+ */
+#include "task/token.h"
+#include "task/worker.h"
+bool jrt_anybody_waits(janus_scheduler *scheduler);
+
+enum {
+    SEARCH_ROUNDS = 8,
+    FIRST_PAUSE = 8, /* relaxes; doubled every round */
+};
+
+static void wake_one(janus_scheduler *scheduler)
+{
+    pthread_mutex_lock(&scheduler->idle_lock);
+    struct jrt_worker *worker = scheduler->sleepers;
+    if (worker != NULL) {
+        scheduler->sleepers = worker->next_sleeper;
+        scheduler->epoch += 2;
+        /* relaxed: under the lock; [idle-submit] only takes it for a hint. */
+        jrt_fetch_sub_relaxed(&scheduler->sleeping, 1u);
+        if (scheduler->keeper == worker) scheduler->keeper = NULL;
+        /* release: the sleeper sees what was queued for it. */
+        jrt_store_release(&worker->signal, 1u);
+    }
+    pthread_mutex_unlock(&scheduler->idle_lock);
+    if (worker != NULL) jrt_futex_wake(&worker->signal, 1);
+}
+
+void jrt_idle_notify(janus_scheduler *scheduler)
+{
+    jrt_fence_light_seq_cst();                                /* seq_cst: [idle-submit]. */
+    if (jrt_load_relaxed(&scheduler->sleeping) == 0) return;  /* relaxed: after the fence. */
+    if (jrt_load_relaxed(&scheduler->searching) != 0) return; /* relaxed: after the fence. */
+    wake_one(scheduler);
+}
+
+void jrt_idle_wake_all(janus_scheduler *scheduler)
+{
+    for (uint32_t i = 0; i < scheduler->worker_count; i++) wake_one(scheduler);
+}
+
+void jrt_idle_wake_keeper(janus_scheduler *scheduler)
+{
+    pthread_mutex_lock(&scheduler->idle_lock);
+    struct jrt_worker *keeper = scheduler->keeper;
+    if (keeper != NULL) jrt_store_release(&keeper->signal, 2u); /* release: the new timer. */
+    pthread_mutex_unlock(&scheduler->idle_lock);
+    if (keeper != NULL) jrt_futex_wake(&keeper->signal, 1);
+}
+
+static struct jrt_task *look(struct jrt_worker *worker)
+{
+    jrt_sched_timers_fire(worker->scheduler);
+    struct jrt_task *task = jrt_pick(worker);
+    return task != NULL ? task : jrt_steal(worker);
+}
+
+static struct jrt_task *search(struct jrt_worker *worker)
+{
+    for (int round = 0; round < SEARCH_ROUNDS; round++) {
+        struct jrt_task *task = look(worker);
+        if (task != NULL) return task;
+        for (int i = 0; i < FIRST_PAUSE << round; i++) jrt_cpu_relax();
+    }
+    return NULL;
+}
+
+/* Counts ourselves among the sleepers. */
+static void lie_down(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    jrt_store_relaxed(&worker->signal, 0u); /* relaxed: nobody wakes us before we are listed. */
+    pthread_mutex_lock(&scheduler->idle_lock);
+    worker->next_sleeper = scheduler->sleepers;
+    scheduler->sleepers = worker;
+    jrt_fetch_add_relaxed(&scheduler->sleeping, 1u); /* relaxed: the heavy fence follows. */
+    pthread_mutex_unlock(&scheduler->idle_lock);
+}
+
+/* Up again; false: somebody has woken us meanwhile, which comes to the same. */
+static bool get_up(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    bool             listed = false;
+    pthread_mutex_lock(&scheduler->idle_lock);
+    for (struct jrt_worker **at = &scheduler->sleepers; *at != NULL; at = &(*at)->next_sleeper) {
+        if (*at != worker) continue;
+        *at = worker->next_sleeper;
+        scheduler->epoch += 2;
+        jrt_fetch_sub_relaxed(&scheduler->sleeping, 1u); /* relaxed: as in wake_one. */
+        listed = true;
+        break;
+    }
+    /* Listed or not: who was woken just before it fell asleep may have become the keeper since. */
+    if (scheduler->keeper == worker) scheduler->keeper = NULL;
+    pthread_mutex_unlock(&scheduler->idle_lock);
+    return listed;
+}
+
+/* Whether nothing can ever happen again. All the others sleep, and so shall we. */
+static uint32_t is_stuck(janus_scheduler *scheduler)
+{
+    if (!scheduler->deadlock_check) return 0;
+    pthread_mutex_lock(&scheduler->idle_lock);
+    /* relaxed, all: under the lock or after the heavy fence; a false alarm is checked again by
+     * whoever breaks the deadlock. */
+    bool stuck = jrt_load_relaxed(&scheduler->sleeping) == scheduler->worker_count &&
+                 jrt_load_relaxed(&scheduler->timer_next) == JRT_NEVER &&
+                 jrt_load_relaxed(&scheduler->outside) == 0 &&      /* relaxed: as above. */
+                 jrt_load_relaxed(&scheduler->blocking_calls) == 0; /* relaxed: as above. */
+    if (stuck) jrt_fence_heavy_seq_cst();                           /* seq_cst: [idle-sleep]. */
+    for (uint32_t i = 0; i < scheduler->worker_count && stuck; i++) {
+        stuck = !jrt_work_for(&scheduler->workers[i]);
+    }
+    uint32_t epoch = scheduler->epoch;
+    pthread_mutex_unlock(&scheduler->idle_lock);
+    return stuck ? epoch | 1u : 0;
+}
+
+/* Sleeps until somebody wakes us or, as the keeper, until the next timer. */
+static void sleep_now(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    uint64_t         until = JRT_NEVER;
+    pthread_mutex_lock(&scheduler->idle_lock);
+    if (scheduler->keeper == NULL) {
+        scheduler->keeper = worker;
+        /* relaxed: who arms an earlier timer takes the lock after us and finds us here. */
+        until = jrt_load_relaxed(&scheduler->timer_next);
+    }
+    pthread_mutex_unlock(&scheduler->idle_lock);
+    jrt_count(&worker->stats.parks);
+    while (jrt_load_acquire(&worker->signal) == 0) { /* acquire: pairs with wake_one. */
+        if (!jrt_futex_wait_until(&worker->signal, 0, until)) break;
+    }
+}
+
+struct jrt_task *jrt_idle(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    for (;;) {
+        jrt_fetch_add_relaxed(&scheduler->searching, 1u); /* relaxed: a hint to submitters. */
+        struct jrt_task *task = search(worker);
+        if (task == NULL) lie_down(worker);
+        /* seq_cst: not to be seen before lying down; [idle-sleep]. */
+        uint32_t searchers = jrt_fetch_sub_seq_cst(&scheduler->searching, 1u);
+        if (task != NULL) {
+            if (searchers == 1) jrt_idle_notify(scheduler); /* there may be more where it was */
+            return task;
+        }
+        jrt_fence_heavy_seq_cst(); /* seq_cst: [idle-sleep]. */
+        if (jrt_work_for(worker)) {
+            (void)get_up(worker);
+            continue;
+        }
+        /* acquire: pairs with the store in janus_scheduler_stop. */
+        if (jrt_load_acquire(&scheduler->stopping)) {
+            (void)get_up(worker);
+            return NULL;
+        }
+        uint32_t epoch = is_stuck(scheduler);
+        if (epoch != 0 && jrt_anybody_waits(scheduler) && is_stuck(scheduler) == epoch &&
+            jrt_deadlock_break(scheduler)) {
+            (void)get_up(worker);
+            continue;
+        }
+        sleep_now(worker);
+        (void)get_up(worker);
+        if (jrt_load_acquire(&scheduler->stopping)) return NULL; /* acquire: as above. */
+    }
+}
+
+/* Timers: one heap for the scheduler. */
+
+static void note_next(janus_scheduler *scheduler)
+{
+    /* relaxed: a hint; the keeper rereads it under idle_lock. */
+    jrt_store_relaxed(&scheduler->timer_next, jrt_timers_next(&scheduler->timers));
+}
+
+bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, uint64_t deadline_ns)
+{
+    pthread_mutex_lock(&scheduler->timer_lock);
+    bool armed = jrt_timer_arm(&scheduler->timers, timer, deadline_ns);
+    bool first = armed && jrt_timers_next(&scheduler->timers) == deadline_ns;
+    note_next(scheduler);
+    pthread_mutex_unlock(&scheduler->timer_lock);
+    if (first) jrt_idle_wake_keeper(scheduler);
+    return armed;
+}
+
+void jrt_sched_timer_disarm(janus_scheduler *scheduler, struct jrt_timer *timer)
+{
+    pthread_mutex_lock(&scheduler->timer_lock);
+    jrt_timer_disarm(&scheduler->timers, timer);
+    note_next(scheduler);
+    pthread_mutex_unlock(&scheduler->timer_lock);
+}
+
+void jrt_sched_timers_fire(janus_scheduler *scheduler)
+{
+    uint64_t next = jrt_load_relaxed(&scheduler->timer_next); /* relaxed: a hint. */
+    if (next == JRT_NEVER) return;
+    uint64_t now = jrt_clock_now_ns();
+    if (now < next) return;
+    pthread_mutex_lock(&scheduler->timer_lock);
+    struct jrt_timer *timer;
+    /* Under the lock: whoever disarms a timer knows afterwards that nobody touches it. */
+    while ((timer = jrt_timers_pop_due(&scheduler->timers, now)) != NULL) {
+        struct jrt_alarm *alarm = (struct jrt_alarm *)timer;
+        alarm->ring(alarm);
+    }
+    note_next(scheduler);
+    pthread_mutex_unlock(&scheduler->timer_lock);
+    jrt_tokens_flush(); /* of nurseries whose deadline passed */
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Nurseries: counting children, ending, failing.
+ *
+ * [nursery-moves]  Open -> Closing -> Closed; Open or Closing -> Cancelling -> Cancelled. Nothing
+ *   else, and never back. The step to a final state is made by whoever sees the last child end.
+ *
+ * [nursery-count]  how many children have not ended. Those that the owner started and ran in
+ *   place are counted by the owner alone, in `local`, without atomics. All others are counted in
+ *   `pending`, which begins with a large bias, so that it cannot reach zero while the owner has
+ *   not added what it knows. Closing folds: local is added, the bias is taken away. From then on
+ *   zero means that all have ended, and exactly one operation brings it there.
+ *
+ * [tree-lazy]  a task is on its nursery's list of children only once it had to wait, and a
+ *   nursery on its owner's list only once such a child exists. Tasks that never wait are found by
+ *   nobody and cost no lock: they look upwards themselves (jrt_task_cancel_reason). A list is
+ *   joined from the top down, so that a task that is linked can be reached from the root.
+ *
+ * Locks: a nursery's, then those of nurseries below it. A task's own list of nurseries is guarded
+ * by the lock of the nursery it is a child of.
+ */
+#include "task/nursery.h"
+
+#include "base/options.h"
+#include "task/token.h"
+
+#include <string.h>
+
+static const int64_t bias = JRT_NURSERY_BIAS;
+
+static bool is_final(janus_nursery_state state) { return state >= JANUS_NURSERY_CLOSED; }
+
+/* One step of [nursery-moves]; false: the state was another. */
+static bool move(struct jrt_nursery *n, janus_nursery_state from, janus_nursery_state to)
+{
+    uint8_t expected = (uint8_t)from;
+    /* seq_cst: a cancel is ordered before the look at who waits, as parking is before the look at
+     * the state ([cancel-park] in cancel.c). */
+    return jrt_cas_seq_cst(&n->state, &expected, (uint8_t)to);
+}
+
+/* Opening. */
+
+static janus_status decode(const janus_nursery_options *given, janus_nursery_options *options)
+{
+    memset(options, 0, sizeof *options);
+    if (given == NULL) return JANUS_OK;
+    if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
+    memcpy(options, given, given->struct_bytes);
+    return (unsigned)options->policy <= JANUS_WAIT_ALL ? JANUS_OK : JANUS_INVALID;
+}
+
+static void ring_deadline(struct jrt_alarm *alarm)
+{
+    (void)jrt_nursery_cancel_locked(alarm->subject, JANUS_CANCEL_DEADLINE); /* the timers' */
+}
+
+static const pthread_mutex_t fresh_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Field by field: gcc would clear the whole with `rep stos`, which costs more than all the rest. */
+static inline void init(struct jrt_nursery *n, janus_scheduler *scheduler, struct jrt_task *owner)
+{
+    n->scheduler = scheduler;
+    n->owner = owner;
+    n->thread = NULL;
+    n->outer = NULL;
+    n->name = NULL;
+    n->max_children = 0;
+    n->policy = JANUS_CANCEL_ON_ERROR;
+    n->stack_class = (uint8_t)scheduler->stack_class;
+    n->on_heap = false;
+    /* relaxed: its own. */
+    n->shielded = owner != NULL && jrt_load_relaxed(&owner->shield) > 0;
+    n->folded = false;
+    n->local = 0;
+    n->token = NULL;
+    n->bindings = NULL;
+    /* relaxed, all: nobody knows it yet. */
+    jrt_store_relaxed(&n->pending, bias);
+    jrt_store_relaxed(&n->state, (uint8_t)JANUS_NURSERY_OPEN);
+    jrt_store_relaxed(&n->reason, (uint8_t)JANUS_CANCEL_NONE);
+    jrt_store_relaxed(&n->alive, 0u); /* relaxed: as above. */
+    jrt_store_relaxed(&n->done, 0u);
+    jrt_store_relaxed(&n->visitors, 0u); /* relaxed: as above. */
+    jrt_store_relaxed(&n->registered, false);
+    /* relaxed: what is clean for the owner is clean here, [cancel-epoch]. */
+    uint64_t clean = owner != NULL ? jrt_load_relaxed(&owner->nursery->clean) : 0;
+    jrt_store_relaxed(&n->clean, clean); /* relaxed: as above. */
+    n->lock = fresh_lock;
+    jrt_list_init(&n->children);
+    n->waiter = NULL;
+    n->finished = NULL;
+    n->errors = 0;
+    n->deadline.ring = NULL;
+    n->panic.kind = JANUS_PANIC_NONE;
+}
+
+static janus_status set_options(struct jrt_nursery *n, const janus_nursery_options *given)
+{
+    janus_nursery_options options;
+    if (decode(given, &options) != JANUS_OK) return JANUS_INVALID;
+    if (options.stack_bytes != 0) {
+        unsigned class = jrt_pool_stack_class(options.stack_bytes);
+        if (class >= JRT_STACK_CLASSES) return JANUS_INVALID;
+        n->stack_class = (uint8_t)class;
+    }
+    n->policy = (uint8_t)options.policy;
+    n->max_children = options.max_children;
+    n->name = options.name;
+    if (options.deadline_ns == 0) return JANUS_OK;
+    n->deadline = (struct jrt_alarm){.ring = ring_deadline, .subject = n};
+    bool armed = jrt_sched_timer_arm(n->scheduler, &n->deadline.timer, options.deadline_ns);
+    return armed ? JANUS_OK : JANUS_NO_MEMORY;
+}
+
+janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_options *options)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (nursery == NULL) return JANUS_INVALID;
+    if (worker == NULL) return JANUS_STATE;
+    struct jrt_task    *owner = worker->current;
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    init(n, worker->scheduler, owner);
+    if (jrt_unlikely(options != NULL)) {
+        janus_status status = set_options(n, options);
+        if (status != JANUS_OK) return status;
+    }
+    n->outer = owner->innermost;
+    owner->innermost = n;
+    return JANUS_OK;
+}
+
+janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nursery,
+                                   const janus_nursery_options *options)
+{
+    if (scheduler == NULL || nursery == NULL) return JANUS_INVALID;
+    if (jrt_worker_self() != NULL) return JANUS_STATE;
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    init(n, scheduler, NULL);
+    n->thread = jrt_thread_self();
+    pthread_mutex_lock(&scheduler->roots_lock);
+    bool runs = scheduler->started && !scheduler->stopped;
+    if (runs) {
+        jrt_list_push_front(&scheduler->roots, &n->link);
+        jrt_store_relaxed(&n->registered, true);        /* relaxed: under the lock. */
+        jrt_fetch_add_relaxed(&scheduler->outside, 1u); /* relaxed: a count, read under locks. */
+    }
+    pthread_mutex_unlock(&scheduler->roots_lock);
+    if (!runs) return JANUS_STATE;
+    janus_status status = set_options(n, options);
+    if (status != JANUS_OK) {
+        pthread_mutex_lock(&scheduler->roots_lock);
+        jrt_list_remove(&n->link);
+        jrt_fetch_sub_relaxed(&scheduler->outside, 1u); /* relaxed: as above. */
+        pthread_mutex_unlock(&scheduler->roots_lock);
+    }
+    return status;
+}
+
+/* Ending. */
+
+/* All children have ended, and nobody else will say so. */
+static void finish(struct jrt_nursery *n)
+{
+    janus_scheduler *scheduler = n->scheduler;
+    bool             root = n->owner == NULL;
+    pthread_mutex_lock(&n->lock);
+    bool moved = move(n, JANUS_NURSERY_CLOSING, JANUS_NURSERY_CLOSED) ||
+                 move(n, JANUS_NURSERY_CANCELLING, JANUS_NURSERY_CANCELLED);
+    jrt_invariant("nursery-moves", moved);
+    struct jrt_task *waiter = n->waiter;
+    n->waiter = NULL;
+    jrt_store_release(&n->done, 1u); /* release: the waiting thread sees what children wrote. */
+    pthread_mutex_unlock(&n->lock);
+    /* From here on the nursery may be gone; the futex looks at the address only. */
+    jrt_futex_wake(&n->done, JRT_WAKE_ALL);
+    if (waiter != NULL) (void)jrt_task_wake(waiter, JANUS_OK);
+    if (root) jrt_root_done(scheduler);
+}
+
+/* The owner's part of [nursery-count]. */
+static void fold(struct jrt_nursery *n)
+{
+    if (n->folded) return;
+    n->folded = true;
+    int64_t change = n->local - bias;
+    /* acq_rel: what ended children wrote comes before the final state. */
+    if (jrt_fetch_add_acq_rel(&n->pending, change) + change == 0) finish(n);
+}
+
+static bool is_failure(const struct jrt_task *task)
+{
+    if (task->panic != JANUS_PANIC_NONE) return true;
+    if (task->landing.result >= 0) return false;
+    return !(task->saw_cancel && task->landing.result == JANUS_CANCELLED);
+}
+
+static void describe_panic(janus_panic_info *panic, const struct jrt_task *task)
+{
+    const char *name = task->name != NULL ? task->name : "task";
+    memset(panic, 0, sizeof *panic);
+    panic->kind = (janus_panic_kind)task->panic;
+    panic->fiber_id = jrt_task_id(task);
+    const struct jrt_stack_class *classes = task->nursery->scheduler->depot.classes;
+    panic->stack_bytes = classes[task->stack_class].stack_bytes;
+    strncpy(panic->name, name, sizeof panic->name - 1);
+    if (task->panic == JANUS_PANIC_STACK_OVERFLOW) {
+        panic->fault_address = task->argument;
+        panic->code_address = (const void *)(uintptr_t)task->entry;
+        panic->guard = task->nursery->scheduler->depot.ladder.rung;
+    } else if (task->argument != NULL) {
+        strncpy(panic->message, task->argument, sizeof panic->message - 1);
+    }
+}
+
+static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
+{
+    pthread_mutex_lock(&n->lock);
+    if (n->errors++ == 0) {
+        n->error = task->landing.result;
+        n->error_task = jrt_task_id(task);
+        if (task->panic != JANUS_PANIC_NONE) describe_panic(&n->panic, task);
+    }
+    pthread_mutex_unlock(&n->lock);
+    if (n->policy == JANUS_CANCEL_ON_ERROR) {
+        (void)jrt_nursery_cancel(n, JANUS_CANCEL_SIBLING_ERROR);
+    }
+}
+
+static bool is_joining(const struct jrt_task *task)
+{
+    return jrt_load_relaxed(&task->wait) == JRT_WAIT_JOIN; /* relaxed: set before it waits. */
+}
+
+/* Off the list of children; a joinable one stays, with its result. True: the record is free. */
+static bool take_off(struct jrt_nursery *n, struct jrt_task *task)
+{
+    pthread_mutex_lock(&n->lock);
+    if (jrt_load_relaxed(&task->linked)) jrt_list_remove(&task->sibling); /* relaxed: locked. */
+    if (task->joinable) {
+        task->record.next = n->finished != NULL ? &n->finished->record : NULL;
+        n->finished = task;
+        if (n->waiter != NULL && is_joining(n->waiter)) {
+            /* Under the lock, which a joiner whose wait was ended otherwise takes first. */
+            (void)jrt_task_wake(n->waiter, JANUS_OK);
+            n->waiter = NULL;
+        }
+    }
+    bool record_is_free = !task->joinable;
+    pthread_mutex_unlock(&n->lock);
+    return record_is_free;
+}
+
+void jrt_nursery_count_off(struct jrt_nursery *n)
+{
+    janus_scheduler *scheduler = n->scheduler;
+    bool             root = n->owner == NULL;
+    /* acq_rel: our writes before the count; all others' before the final state. */
+    int64_t left = jrt_fetch_sub_acq_rel(&n->pending, (int64_t)1) - 1;
+    if (left == 0) {
+        finish(n);
+    } else if (left == bias && root) {
+        jrt_root_done(scheduler); /* somebody may wait for an open root to be empty */
+    }
+}
+
+void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
+                            const struct jrt_task *below)
+{
+    struct jrt_nursery *n = task->nursery;
+    bool                in_place = below != NULL && below == n->owner && !n->folded;
+    if (jrt_unlikely(is_failure(task))) note_failure(n, task);
+    if (jrt_unlikely(task->panic == JANUS_PANIC_EXPLICIT)) jrt_task_forget_message(task);
+    bool cancelled = task->saw_cancel && task->landing.result == JANUS_CANCELLED;
+    /* It obeyed somebody further up: the nurseries between shall say so too. */
+    if (jrt_unlikely(cancelled)) (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
+    /* relaxed: for those who ask. */
+    jrt_store_relaxed(&task->state,
+                      (uint8_t)(cancelled ? JANUS_TASK_CANCELLED : JANUS_TASK_COMPLETED));
+    bool free_record = true;
+    /* relaxed: only set while the task waits, which it does no more. */
+    if (jrt_unlikely(jrt_load_relaxed(&task->linked) || task->joinable)) {
+        free_record = take_off(n, task);
+    }
+    if (jrt_likely(free_record)) jrt_task_free(n->scheduler, worker, task);
+    /* relaxed: as in count_in. */
+    if (jrt_unlikely(n->max_children != 0)) jrt_fetch_sub_relaxed(&n->alive, 1u);
+    if (jrt_likely(in_place)) {
+        n->local--;
+        return;
+    }
+    jrt_nursery_count_off(n);
+}
+
+/* Awaiting. */
+
+static void result_of(struct jrt_nursery *n, janus_nursery_result *out)
+{
+    memset(out, 0, sizeof *out);
+    pthread_mutex_lock(&n->lock); /* also: whoever made it final has let go of it */
+    janus_nursery_state state = jrt_nursery_state(n);
+    out->errors = n->errors;
+    out->kind = JANUS_RESULT_SUCCESS;
+    if (!is_final(state)) {
+        out->kind = JANUS_RESULT_PENDING;
+    } else if (n->errors > 0) {
+        out->kind = JANUS_RESULT_CHILD_FAILED;
+        out->error = n->error;
+        out->task = n->error_task;
+        if (n->panic.kind != JANUS_PANIC_NONE) out->panic = n->panic;
+    } else if (state == JANUS_NURSERY_CANCELLED) {
+        out->kind = JANUS_RESULT_CANCELLED;
+        /* relaxed: set before the state, which was acquired. */
+        out->reason = (janus_cancel_reason)jrt_load_relaxed(&n->reason);
+    }
+    pthread_mutex_unlock(&n->lock);
+}
+
+/* Runs the owner's own children that nobody has taken, newest first, right here. */
+static struct jrt_worker *run_in_place(struct jrt_nursery *n, struct jrt_worker *worker)
+{
+    if (jrt_unlikely(worker->thread->current != NULL)) return worker; /* in a fiber of its own */
+    while (n->local > 0 && !n->folded) {
+        if (jrt_unlikely(worker->lanes & 1u)) break; /* HIGH ones come first: the loop sees to it */
+        struct jrt_task *child = jrt_take_newest(worker, 1);
+        if (child == NULL) break;
+        size_t wanted = worker->scheduler->depot.classes[child->stack_class].stack_bytes;
+        if (child->nursery != n || jrt_worker_stack_left(worker) < wanted - wanted / 16) {
+            jrt_submit_fresh(worker, child); /* not ours, or no room: the loop runs it */
+            break;
+        }
+        jrt_task_run_here(worker, child);
+        worker = jrt_worker_self();
+        if (jrt_unlikely(jrt_others_wait(worker))) {
+            jrt_task_give_way(worker, n->owner);
+            worker = jrt_worker_self();
+        }
+    }
+    return worker;
+}
+
+/* All ran in place, nobody else has seen the nursery: nothing to fold, nobody to tell. */
+static bool ended_in_place(struct jrt_nursery *n)
+{
+    if (n->local != 0 || n->folded) return false;
+    /* acquire: children that were counted here and ended. */
+    if (jrt_load_acquire(&n->pending) != bias) return false;
+    return move(n, JANUS_NURSERY_OPEN, JANUS_NURSERY_CLOSED);
+}
+
+static void wait_as_task(struct jrt_nursery *n, struct jrt_task *task)
+{
+    while (!is_final(jrt_nursery_state(n))) {
+        struct jrt_worker *worker = jrt_worker_self();
+        while (!jrt_worker_can_leave(worker)) jrt_thread_yield(); /* it must wait; so wait */
+        jrt_task_park_begin(task, JRT_WAIT_NURSERY);
+        pthread_mutex_lock(&n->lock);
+        bool pending = !is_final(jrt_nursery_state(n));
+        if (pending) n->waiter = task;
+        pthread_mutex_unlock(&n->lock);
+        if (!pending && jrt_task_park_cancel(task)) break;
+        jrt_nursery_register(n);
+        (void)jrt_task_park(worker, task);
+    }
+}
+
+static void wait_as_thread(struct jrt_nursery *n)
+{
+    jrt_fetch_sub_relaxed(&n->scheduler->outside, 1u); /* relaxed: a count. */
+    jrt_idle_notify(n->scheduler);                     /* a deadlock may be seen only now */
+    while (jrt_load_acquire(&n->done) == 0) {          /* acquire: pairs with finish. */
+        jrt_futex_wait(&n->done, 0);
+    }
+    jrt_fetch_add_relaxed(&n->scheduler->outside, 1u); /* relaxed: as above. */
+}
+
+janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *out)
+{
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    struct jrt_worker  *worker = jrt_worker_self();
+    struct jrt_task    *task = worker != NULL ? worker->current : NULL;
+    if (jrt_unlikely(!jrt_nursery_is_mine(n))) return JANUS_STATE;
+    if (task != NULL) worker = run_in_place(n, worker);
+    if (jrt_likely(task != NULL && ended_in_place(n)) && n->errors == 0 && out == NULL) {
+        return JANUS_OK;
+    }
+    if (!is_final(jrt_nursery_state(n))) {
+        (void)move(n, JANUS_NURSERY_OPEN, JANUS_NURSERY_CLOSING);
+        fold(n);
+        if (task != NULL) {
+            if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) {
+                (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
+            }
+            wait_as_task(n, task);
+        } else {
+            wait_as_thread(n);
+        }
+    }
+    janus_nursery_result result;
+    result_of(n, &result);
+    if (out != NULL) *out = result;
+    if (result.kind == JANUS_RESULT_CHILD_FAILED) return JANUS_CHILD_FAILED;
+    if (result.kind != JANUS_RESULT_CANCELLED) return JANUS_OK;
+    /* A cancelled owner that passes this on has obeyed. */
+    if (task != NULL && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) task->saw_cancel = true;
+    return JANUS_CANCELLED;
+}
+
+bool janus_nursery_try_result(janus_nursery *nursery, janus_nursery_result *out)
+{
+    janus_nursery_result result;
+    result_of(jrt_nursery_of(nursery), &result);
+    if (out != NULL) *out = result;
+    return result.kind != JANUS_RESULT_PENDING;
+}
+
+janus_status janus_nursery_close(janus_nursery *nursery)
+{
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
+    if (!move(n, JANUS_NURSERY_OPEN, JANUS_NURSERY_CLOSING)) return JANUS_STATE;
+    fold(n);
+    return JANUS_OK;
+}
+
+janus_status janus_nursery_cancel(janus_nursery *nursery)
+{
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (!jrt_nursery_cancel(n, JANUS_CANCEL_EXPLICIT)) return JANUS_STATE;
+    if (jrt_nursery_is_mine(n)) fold(n); /* it may be empty */
+    return JANUS_OK;
+}
+
+static void unregister(struct jrt_nursery *n)
+{
+    if (n->owner == NULL) {
+        pthread_mutex_lock(&n->scheduler->roots_lock);
+        jrt_list_remove(&n->link);
+        jrt_fetch_sub_relaxed(&n->scheduler->outside, 1u); /* relaxed: a count. */
+        pthread_mutex_unlock(&n->scheduler->roots_lock);
+    } else {
+        pthread_mutex_lock(&n->owner->nursery->lock);
+        jrt_list_remove(&n->link);
+        pthread_mutex_unlock(&n->owner->nursery->lock);
+    }
+}
+
+janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out)
+{
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
+    if (n->owner != NULL && n->owner->innermost != n) return JANUS_STATE;
+    janus_status status = janus_nursery_wait(nursery, out);
+    if (status == JANUS_STATE) return status;
+    if (jrt_unlikely(n->deadline.ring != NULL)) {
+        jrt_sched_timer_disarm(n->scheduler, &n->deadline.timer);
+    }
+    /* acquire: pairs with jrt_nursery_register; all children are gone. */
+    if (jrt_unlikely(jrt_load_acquire(&n->registered))) {
+        unregister(n);
+        jrt_nursery_await_visitors(n); /* [cancel-visit] */
+    }
+    if (jrt_unlikely(n->finished != NULL)) {
+        struct jrt_worker *worker = jrt_worker_self();
+        while (n->finished != NULL) {
+            struct jrt_task *task = n->finished;
+            n->finished = (struct jrt_task *)task->record.next;
+            jrt_task_free(n->scheduler, worker, task);
+        }
+    }
+    if (jrt_unlikely(n->token != NULL || n->bindings != NULL)) jrt_nursery_tokens_end(n);
+    jrt_sanitizer_lock_gone(&n->lock);
+    if (n->owner != NULL) n->owner->innermost = n->outer;
+    return status;
+}
+
+janus_nursery_state janus_nursery_state_of(const janus_nursery *nursery)
+{
+    struct jrt_nursery *n = (struct jrt_nursery *)(uintptr_t)nursery;
+    /* Cancelled by somebody else: only the owner can add what it alone knows, and then its last
+     * child may have ended long ago. */
+    if (jrt_nursery_state(n) == JANUS_NURSERY_CANCELLING && jrt_nursery_is_mine(n)) fold(n);
+    return jrt_nursery_state(n);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Schedulers: making, starting, stopping.
+ *
+ * [sched-stop]  stopping cancels every root nursery, waits until none has a child left, and only
+ *   then tells the workers to end. New root nurseries are refused from the first moment. Nothing
+ *   is dropped: a task that was queued is skipped as cancelled, and counted.
+ */
+#include "base/options.h"
+#include "plat/cpus.h"
+#include "task/dump.h"
+#include "task/nursery.h"
+#include "task/token.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORKERS_MAX = 1024 };
+
+static janus_status decode(const janus_scheduler_options *given, janus_scheduler_options *options)
+{
+    memset(options, 0, sizeof *options);
+    if (given != NULL) {
+        if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
+        memcpy(options, given, given->struct_bytes);
+    }
+    if (options->profile == JANUS_PROFILE_CORE) return JANUS_PROFILE;
+    if (janus_profile_stack_bytes(options->profile) == 0) return JANUS_INVALID;
+    if (options->worker_count > WORKERS_MAX) return JANUS_INVALID;
+    if (options->worker_count == 0) options->worker_count = jrt_cpus_available();
+    if (options->worker_count > WORKERS_MAX) options->worker_count = WORKERS_MAX;
+    if (options->stack_bytes == 0) {
+        options->stack_bytes = janus_profile_stack_bytes(options->profile);
+    }
+    if (jrt_pool_stack_class(options->stack_bytes) >= JRT_STACK_CLASSES) return JANUS_INVALID;
+    if (options->blocking_threads_max == 0) options->blocking_threads_max = 64;
+    if (options->blocking_queue_max == 0) options->blocking_queue_max = 65536;
+    bool known = (unsigned)options->victims <= JANUS_VICTIMS_LEAST_LOADED &&
+                 (unsigned)options->guard <= JANUS_GUARD_CANARY;
+    return known ? JANUS_OK : JANUS_INVALID;
+}
+
+static void close_worker(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    if (worker->rescue != NULL) {
+        worker->spare = NULL == worker->spare ? NULL : worker->spare;
+        jrt_strand_give(worker, worker->rescue);
+    }
+    if (worker->spare != NULL) {
+        struct jrt_strand *spare = worker->spare;
+        struct jrt_stack  *stack = spare->stack;
+        char              *low = jrt_stack_low(stack);
+        jrt_sanitizer_detach(&spare->context.sanitizer, low, (size_t)(stack->top - low));
+        jrt_stack_give(&worker->stacks, &scheduler->depot, spare->class, stack);
+    }
+    jrt_stack_cache_flush(&worker->stacks, &scheduler->depot);
+    if (worker->free != NULL) jrt_records_give(&scheduler->records, &worker->free->record);
+    for (unsigned lane = 0; lane < JRT_LANES; lane++) {
+        if (worker->deques_open > lane * 2) jrt_deque_fini(&worker->fresh[lane]);
+        if (worker->deques_open > lane * 2 + 1) jrt_deque_fini(&worker->again[lane]);
+    }
+    free(worker->loads);
+}
+
+static bool open_worker(struct jrt_worker *worker, const janus_scheduler_options *options)
+{
+    enum jrt_victim_strategy strategy = JRT_VICTIM_RANDOM;
+    if (options->victims == JANUS_VICTIMS_ROUND_ROBIN) strategy = JRT_VICTIM_ROUND_ROBIN;
+    if (options->victims == JANUS_VICTIMS_LEAST_LOADED) {
+        strategy = JRT_VICTIM_LEAST_LOADED;
+        worker->loads = calloc(options->worker_count, sizeof *worker->loads);
+        if (worker->loads == NULL) return false;
+    }
+    jrt_victims_init(&worker->victims, strategy, options->deterministic_seed + worker->index);
+    for (unsigned lane = 0; lane < JRT_LANES; lane++) {
+        if (!jrt_deque_init(&worker->fresh[lane])) return false;
+        worker->deques_open++;
+        if (!jrt_deque_init(&worker->again[lane])) return false;
+        worker->deques_open++;
+    }
+    if (!jrt_worker_rescue_ready(worker)) return false;
+    worker->spare = jrt_strand_take(worker);
+    return worker->spare != NULL;
+}
+
+static void free_all(janus_scheduler *scheduler)
+{
+    jrt_dump_off(scheduler);
+    for (uint32_t i = 0; i < scheduler->workers_open; i++) close_worker(&scheduler->workers[i]);
+    if (scheduler->blocking_open) jrt_blocking_fini(&scheduler->blocking);
+    if (scheduler->records_open) jrt_records_fini(&scheduler->records);
+    if (scheduler->depot_open) jrt_depot_fini(&scheduler->depot);
+    if (scheduler->fault_open) jrt_fault_close();
+    jrt_timers_fini(&scheduler->timers);
+    pthread_mutex_destroy(&scheduler->inject_lock);
+    pthread_mutex_destroy(&scheduler->timer_lock);
+    pthread_mutex_destroy(&scheduler->idle_lock);
+    pthread_mutex_destroy(&scheduler->roots_lock);
+    free(scheduler);
+}
+
+static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_options *options)
+{
+    janus_status status = jrt_depot_init(&scheduler->depot, options->guard, 0, 0, 4096);
+    if (status != JANUS_OK) return status;
+    scheduler->depot_open = true;
+    scheduler->records_open = jrt_records_init(&scheduler->records, sizeof(struct jrt_task), true);
+    if (!scheduler->records_open) return JANUS_NO_MEMORY;
+    status = jrt_blocking_init(&scheduler->blocking, options->blocking_threads_max,
+                               options->blocking_queue_max);
+    if (status != JANUS_OK) return status;
+    scheduler->blocking_open = true;
+    scheduler->fault_open = jrt_fault_open();
+    if (!scheduler->fault_open) return JANUS_UNAVAILABLE;
+    (void)jrt_fences_asymmetric(); /* decides for the process, before anything depends on it */
+    for (uint32_t i = 0; i < options->worker_count; i++) {
+        struct jrt_worker *worker = &scheduler->workers[i];
+        worker->scheduler = scheduler;
+        worker->index = i;
+        worker->alone = options->worker_count == 1;
+        worker->until_others = 61;
+        scheduler->workers_open++;
+        if (!open_worker(worker, options)) return JANUS_NO_MEMORY;
+    }
+    return JANUS_OK;
+}
+
+janus_status janus_scheduler_open(const janus_scheduler_options *given, janus_scheduler **out)
+{
+    janus_scheduler_options options;
+    if (out == NULL) return JANUS_INVALID;
+    janus_status status = decode(given, &options);
+    if (status != JANUS_OK) return status;
+    size_t bytes = sizeof(janus_scheduler) + options.worker_count * sizeof(struct jrt_worker);
+    bytes = (bytes + 63) / 64 * 64;
+    janus_scheduler *scheduler = aligned_alloc(64, bytes);
+    if (scheduler == NULL) return JANUS_NO_MEMORY;
+    memset(scheduler, 0, bytes);
+    scheduler->worker_count = options.worker_count;
+    scheduler->profile = options.profile;
+    scheduler->stack_class = jrt_pool_stack_class(options.stack_bytes);
+    scheduler->stealing = !options.no_stealing;
+    scheduler->deadlock_check = !options.no_deadlock_check;
+    jrt_store_relaxed(&scheduler->timer_next, JRT_NEVER); /* relaxed: nobody knows it. */
+    jrt_store_relaxed(&scheduler->cancels, (uint64_t)1);  /* relaxed: nobody knows it. */
+    jrt_timers_init(&scheduler->timers);
+    jrt_list_init(&scheduler->roots);
+    pthread_mutex_init(&scheduler->inject_lock, NULL);
+    pthread_mutex_init(&scheduler->timer_lock, NULL);
+    pthread_mutex_init(&scheduler->idle_lock, NULL);
+    pthread_mutex_init(&scheduler->roots_lock, NULL);
+    status = open_all(scheduler, &options);
+    if (status != JANUS_OK) {
+        free_all(scheduler);
+        return status;
+    }
+    *out = scheduler;
+    return JANUS_OK;
+}
+
+static void end_threads(janus_scheduler *scheduler, uint32_t count)
+{
+    jrt_store_release(&scheduler->stopping, true); /* release: pairs with jrt_idle. */
+    jrt_fence_heavy_seq_cst(); /* seq_cst: as [idle-submit], for workers that lie down now. */
+    jrt_idle_wake_all(scheduler);
+    for (uint32_t i = 0; i < count; i++) jrt_os_thread_join(&scheduler->workers[i].os_thread);
+}
+
+janus_status janus_scheduler_start(janus_scheduler *scheduler)
+{
+    pthread_mutex_lock(&scheduler->roots_lock);
+    bool first = !scheduler->started;
+    scheduler->started = true;
+    pthread_mutex_unlock(&scheduler->roots_lock);
+    if (!first) return JANUS_STATE;
+    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
+        struct jrt_worker *worker = &scheduler->workers[i];
+        char               name[24];
+        snprintf(name, sizeof name, "janus-%u", i);
+        if (jrt_os_thread_start(&worker->os_thread, jrt_worker_main, worker, name)) continue;
+        end_threads(scheduler, i);
+        scheduler->stopped = true;
+        return JANUS_NO_MEMORY;
+    }
+    return JANUS_OK;
+}
+
+void jrt_root_done(janus_scheduler *scheduler)
+{
+    jrt_fetch_add_acq_rel(&scheduler->root_done, 1u); /* acq_rel: what the children wrote. */
+    jrt_futex_wake(&scheduler->root_done, JRT_WAKE_ALL);
+}
+
+/* Whether some root still has children; under roots_lock. */
+static bool roots_busy(janus_scheduler *scheduler)
+{
+    struct jrt_list_node *node = scheduler->roots.next;
+    for (; node != &scheduler->roots; node = node->next) {
+        struct jrt_nursery *n = jrt_list_entry(node, struct jrt_nursery, link);
+        int64_t             pending = jrt_load_acquire(&n->pending); /* acquire: what they wrote. */
+        if ((pending & (JRT_NURSERY_BIAS - 1)) != 0) return true;
+    }
+    return false;
+}
+
+janus_status janus_scheduler_stop(janus_scheduler *scheduler)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker != NULL && worker->scheduler == scheduler) return JANUS_STATE;
+    pthread_mutex_lock(&scheduler->roots_lock);
+    bool running = scheduler->started && !scheduler->stopped;
+    scheduler->stopped = true; /* [sched-stop] no new roots from here on */
+    struct jrt_list_node *node = scheduler->roots.next;
+    for (; running && node != &scheduler->roots; node = node->next) {
+        struct jrt_nursery *n = jrt_list_entry(node, struct jrt_nursery, link);
+        (void)jrt_nursery_cancel_locked(n, JANUS_CANCEL_SHUTDOWN);
+    }
+    pthread_mutex_unlock(&scheduler->roots_lock);
+    jrt_tokens_flush();
+    if (!running) return JANUS_OK;
+    for (;;) {
+        uint32_t seen = jrt_load_acquire(&scheduler->root_done); /* acquire: pairs below. */
+        pthread_mutex_lock(&scheduler->roots_lock);
+        bool busy = roots_busy(scheduler);
+        pthread_mutex_unlock(&scheduler->roots_lock);
+        if (!busy) break;
+        jrt_futex_wait(&scheduler->root_done, seen);
+    }
+    end_threads(scheduler, scheduler->worker_count);
+    return JANUS_OK;
+}
+
+janus_status janus_scheduler_close(janus_scheduler *scheduler)
+{
+    if (scheduler == NULL) return JANUS_OK;
+    janus_status status = janus_scheduler_stop(scheduler);
+    if (status != JANUS_OK) return status;
+    pthread_mutex_lock(&scheduler->roots_lock);
+    bool open = !jrt_list_empty(&scheduler->roots);
+    pthread_mutex_unlock(&scheduler->roots_lock);
+    if (open) return JANUS_STATE;
+    free_all(scheduler);
+    return JANUS_OK;
+}
+
+struct first_task {
+    janus_entry *entry;
+    void        *argument;
+    int64_t      result;
+};
+
+static int64_t run_first(void *argument)
+{
+    struct first_task *first = argument;
+    first->result = first->entry(first->argument);
+    return first->result;
+}
+
+janus_status janus_run(const janus_scheduler_options *options, janus_entry *entry, void *argument,
+                       int64_t *out_result)
+{
+    janus_scheduler  *scheduler;
+    janus_nursery     nursery;
+    struct first_task first = {entry, argument, 0};
+    if (entry == NULL) return JANUS_INVALID;
+    if (jrt_worker_self() != NULL) return JANUS_STATE;
+    janus_status status = janus_scheduler_open(options, &scheduler);
+    if (status != JANUS_OK) return status;
+    status = janus_scheduler_start(scheduler);
+    if (status == JANUS_OK) status = janus_nursery_open_in(scheduler, &nursery, NULL);
+    if (status == JANUS_OK) {
+        janus_status spawned = janus_spawn_with(&nursery, run_first, &first,
+                                                JANUS_SPAWN_OPTIONS(.name = "main"), NULL);
+        status = janus_nursery_end(&nursery, NULL);
+        if (spawned != JANUS_OK) status = spawned;
+        if (out_result != NULL) *out_result = first.result;
+    }
+    (void)janus_scheduler_close(scheduler);
+    return status;
+}
+
+uint32_t janus_scheduler_worker_count(const janus_scheduler *scheduler)
+{
+    return scheduler->worker_count;
+}
+
+janus_status janus_scheduler_stats(const janus_scheduler *scheduler, uint32_t worker,
+                                   janus_worker_stats *out)
+{
+    if (scheduler == NULL || out == NULL || out->struct_bytes < sizeof out->struct_bytes) {
+        return JANUS_INVALID;
+    }
+    if (worker != UINT32_MAX && worker >= scheduler->worker_count) return JANUS_INVALID;
+    janus_worker_stats sum = {0};
+    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
+        if (worker != UINT32_MAX && worker != i) continue;
+        const struct jrt_counts *stats = &scheduler->workers[i].stats;
+        /* relaxed, all: they move while they are read. */
+        sum.tasks_executed += jrt_load_relaxed(&stats->tasks_executed);   /* relaxed */
+        sum.tasks_in_place += jrt_load_relaxed(&stats->tasks_in_place);   /* relaxed */
+        sum.tasks_cancelled += jrt_load_relaxed(&stats->tasks_cancelled); /* relaxed */
+        sum.tasks_stolen += jrt_load_relaxed(&stats->tasks_stolen);       /* relaxed */
+        sum.steals_failed += jrt_load_relaxed(&stats->steals_failed);     /* relaxed */
+        sum.switches += jrt_load_relaxed(&stats->switches);               /* relaxed */
+        sum.parks += jrt_load_relaxed(&stats->parks);                     /* relaxed */
+        sum.yields += jrt_load_relaxed(&stats->yields);                   /* relaxed */
+    }
+    sum.struct_bytes = out->struct_bytes < sizeof sum ? out->struct_bytes : sizeof sum;
+    memcpy(out, &sum, sum.struct_bytes);
+    return JANUS_OK;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Spawning: a record, a count, a queue; in this order, so that a refusal leaves nothing behind. */
+#include "base/options.h"
+#include "task/nursery.h"
+
+#include <string.h>
+
+/* Counts one more live child where that is limited. */
+static bool count_in(struct jrt_nursery *n)
+{
+    if (jrt_likely(n->max_children == 0)) return true;
+    uint32_t alive = jrt_load_relaxed(&n->alive); /* relaxed: a count; it guards no memory. */
+    do {
+        if (alive >= n->max_children) return false;
+    } while (!jrt_cas_relaxed(&n->alive, &alive, alive + 1)); /* relaxed: as above. */
+    return true;
+}
+
+static struct jrt_task *make_task(struct jrt_nursery *n, struct jrt_worker *worker,
+                                  janus_entry *entry, void *argument)
+{
+    struct jrt_task *task = jrt_task_alloc(n->scheduler, worker);
+    if (jrt_unlikely(task == NULL)) return NULL;
+    /* Field by field, where one has to be set: half of the record is left as it is. */
+    task->strand = NULL;
+    task->entry = entry;
+    task->argument = argument;
+    task->nursery = n;
+    task->innermost = NULL;
+    task->defers = NULL;
+    task->local = NULL;
+    task->name = NULL;
+    task->site = NULL;
+    memset(&task->park, 0, offsetof(struct jrt_task, sibling) - offsetof(struct jrt_task, park));
+    task->lane = 1;
+    task->stack_class = n->stack_class;
+    return task;
+}
+
+/* Counts a child that is about to start, [nursery-count]. False: the nursery has been closed. */
+static bool enter(struct jrt_nursery *n, struct jrt_worker *worker)
+{
+    if (jrt_likely(n->owner != NULL)) {
+        if (worker != NULL && worker->current == n->owner && !n->folded) {
+            n->local++;
+        } else {
+            /* relaxed: a living child starts it, so it cannot be the last to end. */
+            jrt_fetch_add_relaxed(&n->pending, (int64_t)1);
+        }
+        return true;
+    }
+    /* A root: [sched-stop] changes the state and then looks at the count, we do the mirror
+     * image. seq_cst: one of the two sees the other. */
+    jrt_fetch_add_seq_cst(&n->pending, (int64_t)1);
+    uint8_t state = jrt_load_seq_cst(&n->state); /* seq_cst: as above. */
+    if (jrt_likely(state == JANUS_NURSERY_OPEN)) return true;
+    jrt_nursery_count_off(n);
+    return false;
+}
+
+static void start(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_task *task)
+{
+    if (worker != NULL && worker->scheduler == n->scheduler) {
+        jrt_submit_fresh(worker, task);
+    } else {
+        jrt_submit_again(n->scheduler, task);
+    }
+}
+
+/* Takes back what a refused spawn has taken. */
+static void refuse(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_task *task)
+{
+    if (task != NULL) jrt_task_free(n->scheduler, worker, task);
+    /* relaxed: as in count_in. */
+    if (n->max_children != 0) jrt_fetch_sub_relaxed(&n->alive, 1u);
+}
+
+janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *argument,
+                            const janus_site *site)
+{
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (jrt_unlikely(entry == NULL)) return JANUS_INVALID;
+    if (jrt_unlikely(jrt_nursery_state(n) != JANUS_NURSERY_OPEN)) return JANUS_CLOSED;
+    if (jrt_unlikely(!count_in(n))) return JANUS_FULL;
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *task = make_task(n, worker, entry, argument);
+    janus_status       status = JANUS_OK;
+    if (jrt_unlikely(task == NULL)) status = JANUS_NO_MEMORY;
+    if (jrt_likely(task != NULL) && jrt_unlikely(!enter(n, worker))) status = JANUS_CLOSED;
+    if (jrt_unlikely(status != JANUS_OK)) {
+        refuse(n, worker, task);
+        return status;
+    }
+    task->site = site;
+    start(n, worker, task);
+    return JANUS_OK;
+}
+
+static janus_status decode_spawn(const janus_spawn_options *given, struct jrt_task *task,
+                                 bool *unjoinable)
+{
+    janus_spawn_options options = {0};
+    if (given == NULL) return JANUS_OK;
+    if (!jrt_options_sane(given->struct_bytes, sizeof options)) return JANUS_INVALID;
+    memcpy(&options, given, given->struct_bytes);
+    if ((unsigned)options.priority > JANUS_PRIORITY_LOW) return JANUS_INVALID;
+    if ((unsigned)options.cancel > JANUS_CANCEL_UNWIND) return JANUS_INVALID;
+    if (options.stack_bytes != 0) {
+        unsigned class = jrt_pool_stack_class(options.stack_bytes);
+        if (class >= JRT_STACK_CLASSES) return JANUS_INVALID;
+        task->stack_class = (uint8_t)class;
+    }
+    if (options.priority != JANUS_PRIORITY_DEFAULT) task->lane = (uint8_t)(options.priority - 1);
+    task->cancel_mode = (uint8_t)options.cancel;
+    *unjoinable = options.unjoinable;
+    task->name = options.name;
+    task->site = options.site;
+    return JANUS_OK;
+}
+
+janus_status janus_spawn_with(janus_nursery *nursery, janus_entry *entry, void *argument,
+                              const janus_spawn_options *options, janus_task_id *out)
+{
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (nursery == NULL || entry == NULL) return JANUS_INVALID;
+    if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) return JANUS_CLOSED;
+    if (!count_in(n)) return JANUS_FULL;
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *task = make_task(n, worker, entry, argument);
+    bool               unjoinable = false;
+    janus_status       status = JANUS_NO_MEMORY;
+    if (task != NULL) status = decode_spawn(options, task, &unjoinable);
+    if (status == JANUS_OK && !enter(n, worker)) status = JANUS_CLOSED;
+    if (status != JANUS_OK) {
+        refuse(n, worker, task);
+        return status;
+    }
+    if (out != NULL) {
+        task->joinable = !unjoinable;
+        *out = jrt_task_id(task);
+    }
+    start(n, worker, task);
+    return JANUS_OK;
+}

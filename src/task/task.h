@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The task and the strand: what is scheduled, and what it runs on.
+ *
+ * A strand is a stack with a worker's loop at its bottom. A task runs in place: its entry is called
+ * by the loop, or by the await of its parent, on the strand that is there. Only when a task has to
+ * wait in the middle does its strand leave the CPU with it; the worker goes on with the strand of
+ * another task, or with a loop on a fresh stack. So a task that never waits costs neither a stack
+ * nor a switch.
+ */
+#ifndef JRT_TASK_TASK_H
+#define JRT_TASK_TASK_H
+
+#include "base/atomic.h"
+#include "base/list.h"
+#include "fiber/context.h"
+#include "fiber/record.h"
+#include "fiber/stack.h"
+#include "sched/timer.h"
+
+#include <janusrt/nursery.h>
+#include <janusrt/scheduler.h>
+#include <janusrt/task.h>
+
+struct jrt_nursery;
+struct jrt_worker;
+
+/* Lies at the top of its own stack. */
+struct jrt_strand {
+    struct jrt_context context; /* suspended: where it goes on */
+    struct jrt_stack  *stack;
+    unsigned class;           /* of the stack */
+    struct jrt_context *left; /* the context that was left with it: its own, or a fiber's */
+};
+
+/* Every reason to wait. */
+#define JRT_WAIT_MAP(X)                                                                            \
+    X(NONE, "nothing")                                                                             \
+    X(NURSERY, "its children")                                                                     \
+    X(JOIN, "a child")                                                                             \
+    X(SLEEP, "the clock")                                                                          \
+    X(BLOCKING, "a blocking call")
+
+enum jrt_wait {
+#define X(name, text) JRT_WAIT_##name,
+    JRT_WAIT_MAP(X)
+#undef X
+};
+
+/*
+ * [task-park]  the park word: who may put the task back on a queue.
+ *
+ *     AWAKE     it runs, or is on a queue
+ *     PARKING   it said it will wait; its strand may still be on the CPU
+ *     PARKED    its strand is off the CPU
+ *
+ *     the task     AWAKE -> PARKING, before anybody can know that it waits
+ *     the arriver  PARKING -> PARKED, when the strand is off the CPU; failing that, somebody has
+ *                  woken it meanwhile, and the arriver queues it
+ *     a waker      PARKING -> AWAKE, and leaves the queueing to the arriver, or
+ *                  PARKED -> AWAKE, and queues it; in both cases with the status the wait returns
+ *
+ *   Exactly one waker gets to do either; the others see AWAKE and go away.
+ *
+ * [task-interrupt]  a cancel, or a deadlock, may end only waits that say so: not the wait for
+ *   children, which end by themselves, nor for a blocking call, which cannot be stopped, nor any
+ *   in a shield. It is a bit of the same word, so that it cannot belong to another wait than the
+ *   one that is ended.
+ */
+enum jrt_park {
+    JRT_AWAKE = 0,
+    JRT_PARKING = 1,
+    JRT_PARKED = 2,
+    JRT_PARK_MASK = 3,
+    JRT_INTERRUPTIBLE = 4, /* [task-interrupt] */
+};
+
+struct jrt_defer {
+    struct jrt_defer *next;
+    void              (*function)(void *);
+    void             *argument;
+};
+
+/* Three cache lines; a task that never waits needs only the first two. */
+struct jrt_task {
+    struct jrt_record  record; /* first; its `next` also links the task in queues */
+    struct jrt_strand *strand; /* waiting or ready again: where it lies; NULL: never ran */
+    struct jrt_landing landing;
+    janus_entry       *entry;
+    void              *argument;
+
+    struct jrt_nursery *nursery;   /* borrowed; outlives us */
+    struct jrt_nursery *innermost; /* of the nurseries we have open; ours alone */
+    struct jrt_defer   *defers;
+    void               *local;
+    const char         *name;
+    const janus_site   *site;
+    _Atomic(uint32_t)   park;  /* enum jrt_park | status << 8; the first of what spawn zeroes */
+    _Atomic(uint8_t)    state; /* janus_task_state */
+    _Atomic(uint8_t)    wait;  /* enum jrt_wait */
+    _Atomic(uint8_t)    shield;
+    _Atomic(bool)       linked; /* [tree-lazy] */
+    uint8_t             lane;
+    uint8_t             stack_class;
+    uint8_t             cancel_mode;
+    uint8_t             panic;      /* janus_panic_kind */
+    bool                joinable;   /* its id was asked for: the record outlives it */
+    bool                saw_cancel; /* a call told it that it is cancelled */
+    bool                ending;     /* it has ended and is being cleaned up */
+    uint8_t             spawn_zeroes_up_to_here;
+
+    struct jrt_list_node sibling;   /* on nursery->children, once linked; the nursery's lock */
+    struct jrt_list_node nurseries; /* registered ones of ours; the nursery's lock */
+} __attribute__((aligned(64)));
+
+_Static_assert(offsetof(struct jrt_task, nursery) == 64, "a line for the call");
+_Static_assert(offsetof(struct jrt_task, sibling) == 128, "a line for the rest");
+_Static_assert(sizeof(struct jrt_task) <= 256, "an unstarted task");
+
+static inline janus_task_id jrt_task_id(const struct jrt_task *task)
+{
+    /* relaxed: it changes only when the record is given back. */
+    uint32_t generation = jrt_load_relaxed(&task->record.generation);
+    return (uint64_t)(task->record.index + 1) << 32 | generation;
+}
+
+/* Announces that the current task is about to wait. Before it is registered anywhere. */
+void jrt_task_park_begin(struct jrt_task *task, enum jrt_wait wait);
+
+/* Leaves the CPU until woken; returns the waker's status. A wake since park_begin counts. */
+janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task);
+
+/* It will not wait after all. False: somebody has woken it already; then park must be called,
+ * which comes back. */
+bool jrt_task_park_cancel(struct jrt_task *task);
+
+/* Ends a task's wait with a status. False: it was awake, or another was first. The caller knows
+ * that it is the wait it means: it holds what the task must take before it can wait again. */
+bool jrt_task_wake(struct jrt_task *task, janus_status status);
+
+/* The same, only if the wait is one that may be interrupted. */
+bool jrt_task_interrupt(struct jrt_task *task, janus_status status);
+
+/* Begins (1) or ends (-1) a shield. */
+static inline void jrt_task_shield(struct jrt_task *task, int change)
+{
+    /* relaxed, both: only the task writes it; others take it for a hint. */
+    int shield = jrt_load_relaxed(&task->shield) + change;
+    jrt_store_relaxed(&task->shield, (uint8_t)shield); /* relaxed: as above. */
+}
+
+/* Whether the calls of this task must say CANCELLED, and why; the slow part. */
+janus_cancel_reason jrt_task_look_up(const struct jrt_task *task);
+
+/* Returns CANCELLED, or ends the task there, as its mode wants. */
+janus_status jrt_task_obey(struct jrt_task *task);
+
+/* How a task's call came to its end. */
+enum jrt_ending {
+    JRT_ENDED_RETURNED = 0,
+    JRT_ENDED_PANICKED = JRT_ARRIVED_PANICKED,
+    JRT_ENDED_OVERFLOWED = JRT_ARRIVED_OVERFLOWED,
+    JRT_ENDED_UNWOUND = 16,
+};
+
+/* Ends the current task here, after its open nurseries. */
+__attribute__((noreturn)) void jrt_task_break_off(struct jrt_task *task, enum jrt_ending how);
+
+/* Cancels and awaits what the task has open, innermost first; from cancel.c. */
+void jrt_nurseries_abandon(struct jrt_task *task);
+
+#endif

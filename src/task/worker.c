@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Workers: the loop, and going from one strand to another.
+ *
+ *     loop:  a task from the own queues, the injected ones, another worker; else sleep
+ *            never ran   call it here, on this strand
+ *            waited      its strand goes on; this one's stack is free
+ *
+ * A task that has to wait in the middle (leave) takes its strand off the CPU. The worker goes on in
+ * the strand of the next task, directly, or in a loop on a fresh stack. What has to wait until the
+ * left strand is off the CPU, queueing the task, marking it parked, freeing the stack, is done
+ * by whoever arrives.
+ *
+ * [worker-again]  after anything that may leave the CPU the worker may be another one: it is asked
+ *   for anew, never kept.
+ *
+ * The order of looking. Fresh tasks come newest first, because their parent's data is warm; tasks
+ * that ran before come oldest first, so that those who yield take turns. Every 61st pick looks at
+ * the second kind and at injected tasks first, so that neither starves. Lanes: HIGH before NORMAL
+ * before LOW, but every 8th pick starts at NORMAL and every 32nd at LOW.
+ *
+ * Overflow: the signal handler goes on in the worker's rescue strand, not on the stack that is
+ * used up, because the nurseries the task has open lie there. The rescuer ends them, then the
+ * call is broken off where it began.
+ */
+#include "task/worker.h"
+
+#include "fiber/exception.h"
+#include "task/nursery.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEAL_EVERY = 16 }; /* yields of a worker that has nothing else */
+
+/* Strands. */
+
+static struct jrt_strand *strand_of_class(struct jrt_worker *worker, unsigned class)
+{
+    struct jrt_stack *stack = NULL;
+    if (jrt_stack_take(&worker->stacks, &worker->scheduler->depot, class, &stack) != JANUS_OK) {
+        return NULL;
+    }
+    size_t             colour = (size_t)(stack - stack->slab->stacks) % 16 * 64;
+    char              *low = jrt_stack_low(stack);
+    char              *top = stack->top - colour - 64;
+    struct jrt_strand *strand = (struct jrt_strand *)(void *)top;
+    strand->stack = stack;
+    strand->class = class;
+    jrt_sanitizer_attach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
+    return strand;
+}
+
+struct jrt_strand *jrt_strand_take(struct jrt_worker *worker)
+{
+    struct jrt_strand *strand = worker->spare;
+    worker->spare = NULL;
+    if (strand != NULL) return strand;
+    return strand_of_class(worker, worker->scheduler->stack_class);
+}
+
+void jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand)
+{
+    unsigned class = strand->class;
+    if (worker->spare == NULL && class == worker->scheduler->stack_class) {
+        worker->spare = strand;
+        return;
+    }
+    struct jrt_stack *stack = strand->stack;
+    char             *low = jrt_stack_low(stack);
+    jrt_sanitizer_detach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
+    jrt_stack_give(&worker->stacks, &worker->scheduler->depot, class, stack);
+}
+
+bool jrt_worker_can_leave(struct jrt_worker *worker)
+{
+    if (worker->spare == NULL) worker->spare = jrt_strand_take(worker);
+    return worker->spare != NULL;
+}
+
+size_t jrt_worker_stack_left(const struct jrt_worker *worker)
+{
+    const char *here = __builtin_frame_address(0);
+    return (size_t)(here - jrt_stack_low(worker->strand->stack));
+}
+
+/* Arriving: the strand that was left is off the CPU now. */
+
+static void park_arrived(struct jrt_worker *worker, struct jrt_task *task)
+{
+    uint32_t expected = jrt_load_relaxed(&task->park); /* relaxed: the cas decides. */
+    uint32_t parked = (expected & ~(uint32_t)JRT_PARK_MASK) | JRT_PARKED;
+    bool     parking = (expected & JRT_PARK_MASK) == JRT_PARKING;
+    /* acq_rel: who sees PARKED may run the strand, so what was written on it before it was left
+     * comes first; failing, the waker's status is seen. [task-park] */
+    if (parking && jrt_cas_acq_rel(&task->park, &expected, parked)) return;
+    jrt_submit_again(worker->scheduler, task);
+}
+
+static inline void arrive(struct jrt_context *self)
+{
+    struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
+    jrt_sanitizer_arrive(&self->sanitizer, &worker->left_context->sanitizer);
+    struct jrt_task *task = worker->left_task;
+    enum jrt_left    left = worker->left;
+    worker->left = JRT_LEFT_NOTHING;
+    switch (left) {
+    case JRT_LEFT_NOTHING: break;
+    case JRT_LEFT_YIELDED: jrt_submit_again(worker->scheduler, task); break;
+    case JRT_LEFT_PARKING: park_arrived(worker, task); break;
+    case JRT_LEFT_STRAND:
+        jrt_strand_give(worker, (struct jrt_strand *)(void *)worker->left_context);
+        break;
+    }
+}
+
+static void switch_to(struct jrt_worker *worker, struct jrt_context *from, struct jrt_context *to)
+{
+    bool last = worker->left == JRT_LEFT_STRAND;
+    worker->left_context = from;
+    jrt_count(&worker->stats.switches);
+    jrt_sanitizer_leave(&from->sanitizer, &to->sanitizer, last);
+    (void)jrt_ctx_switch(&from->sp, to->sp, 0);
+    arrive(from);
+}
+
+/* The loop. */
+
+static void loop(void);
+
+static void loop_main(void *strand, int message)
+{
+    (void)message;
+    arrive(&((struct jrt_strand *)strand)->context);
+    loop();
+}
+
+/* Goes on in a loop on `strand`, with `task` as the first thing to do. */
+static void go_to_loop(struct jrt_worker *worker, struct jrt_strand *strand, struct jrt_task *task,
+                       struct jrt_context *from)
+{
+    worker->handoff = task;
+    worker->current = NULL;
+    worker->strand = strand;
+    strand->context.sp = jrt_ctx_make(strand, loop_main, strand);
+    switch_to(worker, from, &strand->context);
+}
+
+static void go_to_task(struct jrt_worker *worker, struct jrt_task *task, struct jrt_context *from)
+{
+    worker->current = task;
+    worker->strand = task->strand;
+    switch_to(worker, from, task->strand->left);
+}
+
+static void loop(void)
+{
+    for (;;) {
+        struct jrt_worker *worker = jrt_worker_self();
+        struct jrt_task   *task = worker->handoff;
+        worker->handoff = NULL;
+        if (task == NULL) task = jrt_pick(worker);
+        if (task == NULL) task = jrt_idle(worker);
+        if (jrt_likely(task != NULL && task->strand == NULL &&
+                       worker->strand->class >= task->stack_class)) {
+            jrt_task_run_here(worker, task);
+            continue;
+        }
+        struct jrt_context *here = &worker->strand->context;
+        struct jrt_strand  *larger = NULL;
+        if (task != NULL && task->strand == NULL) {
+            larger = strand_of_class(worker, task->stack_class);
+            if (larger == NULL) { /* memory is short: somebody else, or later */
+                jrt_submit_again(worker->scheduler, task);
+                jrt_thread_yield();
+                continue;
+            }
+        }
+        worker->left = JRT_LEFT_STRAND;
+        if (task == NULL) {
+            worker->left = JRT_LEFT_NOTHING; /* the root gives the strand back */
+            switch_to(worker, here, &worker->root);
+        } else if (larger != NULL) {
+            go_to_loop(worker, larger, task, here);
+        } else {
+            go_to_task(worker, task, here);
+        }
+        jrt_die("invariant [worker-again] broken", "an ended strand was entered", __FILE__,
+                __LINE__);
+    }
+}
+
+/* Leaving. */
+
+static inline __attribute__((always_inline)) void leave(struct jrt_worker *worker,
+                                                        struct jrt_task   *task,
+                                                        struct jrt_task *next, enum jrt_left how)
+{
+    struct jrt_thread    *thread = worker->thread;
+    struct jrt_watch      watch = thread->watch;
+    struct janus_fiber   *fiber = thread->current;
+    struct jrt_strand    *strand = worker->strand;
+    struct jrt_exceptions mine = {0};
+    if (jrt_unlikely(jrt_exceptions_exist())) mine = jrt_exceptions_take();
+    thread->current = NULL;
+    thread->watch = (struct jrt_watch){NULL, NULL};
+    task->strand = strand;
+    /* Inside a fiber of its own it is that stack which is left. */
+    strand->left = fiber != NULL ? &fiber->context : &strand->context;
+    worker->left = how;
+    worker->left_task = task;
+    if (next != NULL && next->strand != NULL) {
+        go_to_task(worker, next, strand->left);
+    } else {
+        go_to_loop(worker, jrt_strand_take(worker), next, strand->left);
+    }
+    worker = jrt_worker_self(); /* [worker-again] */
+    thread = worker->thread;
+    thread->current = fiber;
+    thread->watch = watch;
+    /* Inside a fiber of its own an overflow lands in whoever resumed that. */
+    if (fiber == NULL && watch.landing != NULL) {
+        thread->watch.landing = &worker->rescue->context.sp;
+    }
+    if (jrt_unlikely(jrt_exceptions_exist())) jrt_exceptions_put(mine);
+}
+
+static inline __attribute__((always_inline)) void give_way(struct jrt_worker *worker,
+                                                           struct jrt_task   *task)
+{
+    struct jrt_task *next = jrt_pick(worker);
+    /* Who only yields is neither searching nor asleep: now and then it looks around. */
+    if (next == NULL && !worker->alone && worker->tick % STEAL_EVERY == 0) next = jrt_steal(worker);
+    if (next == NULL) return;
+    if (jrt_unlikely(!jrt_worker_can_leave(worker))) {
+        jrt_submit_again(worker->scheduler, next); /* not now: no stack to go on with */
+        return;
+    }
+    /* relaxed: told to those who ask; the queue orders it for whoever runs the task. */
+    jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_READY);
+    leave(worker, task, next, JRT_LEFT_YIELDED);
+    jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_RUNNING); /* relaxed: as above. */
+}
+
+void jrt_task_give_way(struct jrt_worker *worker, struct jrt_task *task) { give_way(worker, task); }
+
+janus_status janus_yield(void)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker == NULL) return JANUS_STATE;
+    struct jrt_task *task = worker->current;
+    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) return jrt_task_obey(task);
+    jrt_count(&worker->stats.yields);
+    give_way(worker, task);
+    return JANUS_OK;
+}
+
+/* Waiting, [task-park]. */
+
+void jrt_task_park_begin(struct jrt_task *task, enum jrt_wait wait)
+{
+    bool can_end = wait != JRT_WAIT_NURSERY && wait != JRT_WAIT_BLOCKING &&
+                   jrt_load_relaxed(&task->shield) == 0; /* relaxed: its own. [task-interrupt] */
+    jrt_store_relaxed(&task->wait, (uint8_t)wait);       /* relaxed: for those who ask. */
+    /* relaxed: nobody knows yet that it waits; registering makes it visible. */
+    jrt_store_relaxed(&task->park, JRT_PARKING | (can_end ? JRT_INTERRUPTIBLE : 0u));
+}
+
+bool jrt_task_park_cancel(struct jrt_task *task)
+{
+    uint32_t expected = jrt_load_relaxed(&task->park); /* relaxed: the cas decides. */
+    if ((expected & JRT_PARK_MASK) != JRT_PARKING) return false;
+    jrt_store_relaxed(&task->wait, (uint8_t)JRT_WAIT_NONE); /* relaxed: for those who ask. */
+    /* acq_rel: a waker's writes come before what we do next. */
+    return jrt_cas_acq_rel(&task->park, &expected, (uint32_t)JRT_AWAKE);
+}
+
+janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task)
+{
+    uint32_t park = jrt_load_acquire(&task->park); /* acquire: pairs with [park-wake]. */
+    if ((park & JRT_PARK_MASK) == JRT_PARKING) {
+        /* relaxed: told to those who ask. */
+        jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_BLOCKED);
+        leave(worker, task, jrt_pick(worker), JRT_LEFT_PARKING);
+        park = jrt_load_acquire(&task->park); /* acquire: pairs with [park-wake]. */
+        jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_RUNNING); /* relaxed: as above. */
+    }
+    jrt_invariant("task-park", (park & JRT_PARK_MASK) == JRT_AWAKE);
+    jrt_store_relaxed(&task->wait, (uint8_t)JRT_WAIT_NONE); /* relaxed: for those who ask. */
+    return (janus_status) - (int)(park >> 8);
+}
+
+static bool end_wait(struct jrt_task *task, janus_status status, uint32_t required)
+{
+    uint32_t awake = (uint32_t)(-(int)status) << 8 | JRT_AWAKE;
+    uint32_t park = jrt_load_relaxed(&task->park); /* relaxed: a first look, the cas decides. */
+    do {
+        if ((park & JRT_PARK_MASK) == JRT_AWAKE || (park & required) != required) return false;
+        /* acq_rel [park-wake]: our writes come before the woken task goes on; its strand's are
+         * seen by whoever we queue it for. */
+    } while (!jrt_cas_acq_rel(&task->park, &park, awake));
+    if ((park & JRT_PARK_MASK) == JRT_PARKED) jrt_submit_again(task->nursery->scheduler, task);
+    return true;
+}
+
+bool jrt_task_wake(struct jrt_task *task, janus_status status) { return end_wait(task, status, 0); }
+
+bool jrt_task_interrupt(struct jrt_task *task, janus_status status)
+{
+    return end_wait(task, status, JRT_INTERRUPTIBLE);
+}
+
+/* Running a task in place. */
+
+static int64_t call_defer(void *argument)
+{
+    struct jrt_defer defer = *(struct jrt_defer *)argument;
+    free(argument);
+    defer.function(defer.argument);
+    return 0;
+}
+
+/* The first one counts. */
+static void note_panic(struct jrt_task *task, enum jrt_ending how)
+{
+    if (task->panic != JANUS_PANIC_NONE) return;
+    if (how == JRT_ENDED_PANICKED) task->panic = JANUS_PANIC_EXPLICIT;
+    if (how == JRT_ENDED_OVERFLOWED) task->panic = JANUS_PANIC_STACK_OVERFLOW;
+}
+
+/* A defer that panics ends there, and the task has failed; the others still run. */
+static void run_defers(struct jrt_task *task)
+{
+    while (task->defers != NULL) {
+        struct jrt_defer *defer = task->defers;
+        task->defers = defer->next;
+        int how = jrt_ctx_call(&task->landing, call_defer, defer);
+        if (how == JRT_ENDED_OVERFLOWED) arrive(&jrt_worker_self()->strand->context);
+        if (how != 0) note_panic(task, (enum jrt_ending)how);
+    }
+}
+
+/* The task's call has ended; it is still the current task and may wait. */
+static void clean_up(struct jrt_task *task, enum jrt_ending how)
+{
+    task->ending = true;
+    jrt_task_shield(task, 1);
+    jrt_contract(task->innermost == NULL, "a task returned with a nursery open");
+    note_panic(task, how);
+    int64_t result = task->landing.result; /* defers have results of their own */
+    if (how == JRT_ENDED_UNWOUND) result = JANUS_CANCELLED;
+    if (jrt_unlikely(task->defers != NULL)) run_defers(task);
+    task->landing.result = task->panic != JANUS_PANIC_NONE ? INT64_MIN : result;
+}
+
+void jrt_task_run_here(struct jrt_worker *worker, struct jrt_task *task)
+{
+    struct jrt_thread *thread = worker->thread;
+    struct jrt_watch   watch = thread->watch;
+    struct jrt_task   *below = worker->current;
+    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) {
+        jrt_count(&worker->stats.tasks_cancelled);
+        task->landing.result = JANUS_CANCELLED;
+        task->saw_cancel = true;
+        (void)jrt_nursery_cancel(task->nursery, JANUS_CANCEL_PARENT);
+        jrt_nursery_child_done(worker, task, below);
+        return;
+    }
+    worker->current = task;
+    thread->watch = (struct jrt_watch){worker->strand->stack, &worker->rescue->context.sp};
+    jrt_count(&worker->stats.tasks_executed);
+    if (below != NULL) jrt_count(&worker->stats.tasks_in_place);
+    jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_RUNNING); /* relaxed: for those who ask. */
+    struct janus_fiber *fiber = thread->current;
+    int                 how = jrt_ctx_call(&task->landing, task->entry, task->argument);
+    if (jrt_unlikely(how == JRT_ENDED_OVERFLOWED)) arrive(&jrt_worker_self()->strand->context);
+    if (jrt_unlikely(how != 0)) jrt_thread_self()->current = fiber; /* it may have ended in one */
+    if (jrt_unlikely(how != 0 || task->defers != NULL || task->innermost != NULL)) {
+        clean_up(task, (enum jrt_ending)how);
+    }
+    worker = jrt_worker_self(); /* [worker-again] */
+    worker->current = below;
+    worker->thread->watch = watch;
+    if (watch.landing != NULL) worker->thread->watch.landing = &worker->rescue->context.sp;
+    jrt_nursery_child_done(worker, task, below);
+}
+
+void jrt_task_break_off(struct jrt_task *task, enum jrt_ending how)
+{
+    jrt_nurseries_abandon(task);
+    struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
+    void              *nowhere;
+    jrt_sanitizer_unwind(jrt_stack_low(worker->strand->stack), task->landing.sp);
+    (void)jrt_ctx_switch(&nowhere, task->landing.sp, (int)how);
+    jrt_die("invariant [worker-again] broken", "a broken call went on", __FILE__, __LINE__);
+}
+
+janus_status jrt_task_obey(struct jrt_task *task)
+{
+    task->saw_cancel = true;
+    /* Found further up: the nurseries between shall say so too. */
+    (void)jrt_nursery_cancel(task->nursery, JANUS_CANCEL_PARENT);
+    if (task->cancel_mode == JANUS_CANCEL_UNWIND && !task->ending) {
+        jrt_task_break_off(task, JRT_ENDED_UNWOUND);
+    }
+    return JANUS_CANCELLED;
+}
+
+/* Overflow. */
+
+static void rescue_main(void *argument, int message)
+{
+    (void)message;
+    struct jrt_strand *rescue = argument;
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *task = worker->current;
+    struct jrt_strand *dead = worker->strand;
+    jrt_sanitizer_leave(&dead->context.sanitizer, &rescue->context.sanitizer, false);
+    jrt_sanitizer_arrive(&rescue->context.sanitizer, &dead->context.sanitizer);
+    if (task->panic == JANUS_PANIC_NONE) {
+        /* The call is over: its argument and entry are free to tell where. */
+        task->argument = (void *)(uintptr_t)worker->thread->fault_address;
+        task->entry = (janus_entry *)(uintptr_t)worker->thread->fault_code;
+    }
+    worker->strand = rescue;
+    worker->rescue = NULL;
+    if (!jrt_worker_rescue_ready(worker)) {
+        jrt_die("out of memory", "no stack to survive a stack overflow", __FILE__, __LINE__);
+    }
+    worker->thread->watch = (struct jrt_watch){rescue->stack, &worker->rescue->context.sp};
+    jrt_nurseries_abandon(task);
+
+    worker = jrt_worker_self(); /* [worker-again] */
+    worker->strand = dead;
+    worker->thread->watch = (struct jrt_watch){dead->stack, &worker->rescue->context.sp};
+    worker->left = JRT_LEFT_STRAND;
+    worker->left_context = &rescue->context;
+    jrt_sanitizer_unwind(jrt_stack_low(dead->stack), task->landing.sp);
+    jrt_sanitizer_leave(&rescue->context.sanitizer, &dead->context.sanitizer, true);
+    (void)jrt_ctx_switch(&rescue->context.sp, task->landing.sp, JRT_ENDED_OVERFLOWED);
+    jrt_die("invariant [worker-again] broken", "a rescuer was entered twice", __FILE__, __LINE__);
+}
+
+bool jrt_worker_rescue_ready(struct jrt_worker *worker)
+{
+    if (worker->rescue != NULL) return true;
+    worker->rescue = jrt_strand_take(worker);
+    if (worker->rescue == NULL) return false;
+    worker->rescue->context.sp = jrt_ctx_make(worker->rescue, rescue_main, worker->rescue);
+    return true;
+}
+
+/* From janus_panic. */
+static void on_panic(const char *message)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *task = worker->current;
+    /* The call is over, so there is room for it; NULL where memory is short. The first panic
+     * counts, not one of a defer. */
+    if (task->panic == JANUS_PANIC_NONE) task->argument = strdup(message);
+    jrt_task_break_off(task, JRT_ENDED_PANICKED);
+}
+
+void jrt_worker_main(void *argument)
+{
+    struct jrt_worker *worker = argument;
+    struct jrt_thread *thread = jrt_thread_self();
+    if (!jrt_thread_attach(thread)) {
+        jrt_die("out of memory", "no alternate signal stack for a worker", __FILE__, __LINE__);
+    }
+    worker->thread = thread;
+    thread->worker = worker;
+    thread->on_panic = on_panic;
+    jrt_sanitizer_adopt_thread(&worker->root.sanitizer);
+    struct jrt_strand *strand = jrt_strand_take(worker); /* made before the thread was started */
+    worker->left = JRT_LEFT_NOTHING;
+    go_to_loop(worker, strand, NULL, &worker->root);
+    /* The loop has ended; its strand and what else is at hand go back. */
+    jrt_strand_give(worker, worker->strand);
+    thread->worker = NULL;
+    thread->on_panic = NULL;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/* Who runs when: fairness, lanes, turns. One worker, so that the order is the scheduler's alone. */
+#include "town.h"
+
+#include <string.h>
+
+enum { LOG_MAX = 4096 };
+
+struct log {
+    atomic_int count;
+    char       letters[LOG_MAX];
+};
+
+struct writer {
+    struct log *log;
+    char        letter;
+    int         turns;
+};
+
+static void put(struct log *log, char letter)
+{
+    int at = atomic_fetch_add(&log->count, 1);
+    if (at < LOG_MAX) log->letters[at] = letter;
+}
+
+static int64_t write_once(void *argument)
+{
+    struct writer *writer = argument;
+    put(writer->log, writer->letter);
+    return 0;
+}
+
+/* Turns. */
+
+static int64_t write_and_yield(void *argument)
+{
+    struct writer *writer = argument;
+    for (int i = 0; i < writer->turns; i++) {
+        put(writer->log, writer->letter);
+        CHECK_EQ(janus_yield(), JANUS_OK);
+    }
+    return 0;
+}
+
+static int64_t take_turns(void *argument)
+{
+    struct log   *log = argument;
+    struct writer a = {log, 'a', 500}, b = {log, 'b', 500};
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, write_and_yield, &a), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, write_and_yield, &b), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("two tasks that yield take turns, one by one")
+{
+    static struct log log;
+    log.count = 0;
+    town_run(1, take_turns, &log, 1);
+    CHECK_EQ(log.count, 1000);
+    for (int i = 1; i < 1000; i++) CHECK(log.letters[i] != log.letters[i - 1]);
+}
+
+/* Fairness. */
+
+static uint64_t picks(janus_scheduler *scheduler)
+{
+    janus_worker_stats stats = {.struct_bytes = sizeof stats};
+    CHECK_EQ(janus_scheduler_stats(scheduler, UINT32_MAX, &stats), JANUS_OK);
+    return stats.yields + stats.tasks_executed;
+}
+
+struct fair {
+    janus_scheduler *scheduler;
+    janus_nursery   *nursery;
+    uint64_t         picks;
+    atomic_int       done;
+    int              turns;
+};
+
+static int64_t few_turns(void *argument)
+{
+    struct fair *fair = argument;
+    uint64_t     before = picks(fair->scheduler);
+    for (int i = 0; i < fair->turns; i++) CHECK_EQ(janus_yield(), JANUS_OK);
+    fair->picks = picks(fair->scheduler) - before;
+    atomic_store(&fair->done, 1);
+    return 0;
+}
+
+static int64_t finite_among_yielders(void *argument)
+{
+    struct fair  *fair = argument;
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, yield_for_ever, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, few_turns, fair), JANUS_OK);
+    while (!atomic_load(&fair->done)) CHECK_EQ(janus_yield(), JANUS_OK);
+    CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    return 0;
+}
+
+TEST("beside two endless yielders a task gets every fourth turn")
+{
+    struct fair fair = {.turns = 1000};
+    fair.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    town_do(fair.scheduler, finite_among_yielders, &fair);
+    CHECK(fair.picks <= 4 * 1000 + 10);
+    CHECK_EQ(janus_scheduler_close(fair.scheduler), JANUS_OK);
+}
+
+/* Always leaves a fresh task behind. */
+static int64_t breed(void *argument)
+{
+    struct fair *fair = argument;
+    if (!atomic_load(&fair->done)) CHECK_EQ(janus_spawn(fair->nursery, breed, fair), JANUS_OK);
+    return 0;
+}
+
+static int64_t finite_among_breeders(void *argument)
+{
+    struct fair  *fair = argument;
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    fair->nursery = &n;
+    CHECK_EQ(janus_spawn(&n, few_turns, fair), JANUS_OK);
+    CHECK_EQ(janus_yield(), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, breed, fair), JANUS_OK);
+    while (!atomic_load(&fair->done)) CHECK_EQ(janus_yield(), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("an endless supply of fresh tasks does not starve one that yields")
+{
+    struct fair fair = {.turns = 50};
+    fair.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    town_do(fair.scheduler, finite_among_breeders, &fair);
+    CHECK(fair.picks <= 50 * 2 * 62);
+    CHECK_EQ(janus_scheduler_close(fair.scheduler), JANUS_OK);
+}
+
+struct outsider {
+    atomic_int started, done;
+    uint64_t   yields;
+};
+
+static int64_t yield_until_done(void *argument)
+{
+    struct outsider *outsider = argument;
+    atomic_fetch_add(&outsider->started, 1);
+    while (!atomic_load(&outsider->done)) CHECK_EQ(janus_yield(), JANUS_OK);
+    return 0;
+}
+
+static int64_t set_done(void *argument)
+{
+    atomic_store(&((struct outsider *)argument)->done, 1);
+    return 0;
+}
+
+TEST("a task from outside gets in although the worker's own queue is never empty")
+{
+    struct outsider  outsider = {0};
+    janus_nursery    n;
+    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
+    for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&n, yield_until_done, &outsider), JANUS_OK);
+    while (atomic_load(&outsider.started) < 3) continue;
+    CHECK_EQ(janus_spawn(&n, set_done, &outsider), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+/* In an endless loop of nurseries that end in place there is a place for others, too. */
+static int64_t nurseries_until_done(void *argument)
+{
+    struct outsider *outsider = argument;
+    uint64_t         limit = janus_now_ns() + 3000 * town_ms;
+    atomic_store(&outsider->started, 1);
+    while (!atomic_load(&outsider->done) && janus_now_ns() < limit) {
+        JANUS_NURSERY(n)(void) janus_spawn(n, nothing, NULL);
+    }
+    return atomic_load(&outsider->done) ? 0 : -1;
+}
+
+TEST("a task that only waits for children that run in place lets others in")
+{
+    struct outsider  outsider = {0};
+    janus_nursery    n;
+    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, nurseries_until_done, &outsider), JANUS_OK);
+    while (atomic_load(&outsider.started) == 0) continue;
+    CHECK_EQ(janus_spawn(&n, set_done, &outsider), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+/* Lanes. */
+
+static const janus_priority priorities[] = {JANUS_PRIORITY_LOW, JANUS_PRIORITY_DEFAULT,
+                                            JANUS_PRIORITY_HIGH};
+static const char           letters[] = "LNH";
+
+enum { OF_EACH = 40 };
+
+/* Where the last H is, how many of a letter come before it. */
+static int before_last_high(const struct log *log, char letter)
+{
+    int last = 0, count = 0;
+    for (int i = 0; i < log->count; i++) {
+        if (log->letters[i] == 'H') last = i;
+    }
+    for (int i = 0; i < last; i++) count += log->letters[i] == letter;
+    return count;
+}
+
+static int64_t three_lanes(void *argument)
+{
+    struct log   *log = argument;
+    struct writer writers[3];
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < OF_EACH * 3; i++) {
+        int lane = i / OF_EACH;
+        writers[lane] = (struct writer){log, letters[lane], 1};
+        CHECK_EQ(janus_spawn_with(&n, write_once, &writers[lane],
+                                  JANUS_SPAWN_OPTIONS(.priority = priorities[lane]), NULL),
+                 JANUS_OK);
+    }
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+static void check_lanes(const struct log *log)
+{
+    CHECK_EQ(log->count, OF_EACH * 3);
+    CHECK(before_last_high(log, 'N') <= OF_EACH / 7 + 2);
+    CHECK(before_last_high(log, 'L') <= OF_EACH / 31 + 2);
+    int normal = 0, low = 0;
+    for (int i = 0; i < log->count; i++) {
+        if (log->letters[i] == 'N') normal += i;
+        if (log->letters[i] == 'L') low += i;
+    }
+    CHECK(normal < low);
+}
+
+TEST("a task's HIGH children run before the NORMAL ones, and these before the LOW ones")
+{
+    static struct log log;
+    log.count = 0;
+    town_run(1, three_lanes, &log, 1);
+    check_lanes(&log);
+}
+
+static int64_t hold_worker(void *argument)
+{
+    struct outsider *outsider = argument;
+    atomic_store(&outsider->started, 1);
+    while (!atomic_load(&outsider->done)) continue;
+    return 0;
+}
+
+/* Queues from this thread while the only worker is held, then lets it go. */
+static void from_outside(struct log *log, int low, int normal, int high)
+{
+    static struct writer writers[3];
+    int                  counts[] = {low, normal, high};
+    struct outsider      holder = {0};
+    janus_nursery        n;
+    janus_scheduler     *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, hold_worker, &holder), JANUS_OK);
+    while (atomic_load(&holder.started) == 0) continue;
+    for (int lane = 0; lane < 3; lane++) {
+        writers[lane] = (struct writer){log, letters[lane], 1};
+        for (int i = 0; i < counts[lane]; i++) {
+            CHECK_EQ(janus_spawn_with(&n, write_once, &writers[lane],
+                                      JANUS_SPAWN_OPTIONS(.priority = priorities[lane]), NULL),
+                     JANUS_OK);
+        }
+    }
+    atomic_store(&holder.done, 1);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+TEST("a thread's HIGH tasks run before the NORMAL ones, and these before the LOW ones")
+{
+    static struct log log;
+    log.count = 0;
+    from_outside(&log, OF_EACH, OF_EACH, OF_EACH);
+    check_lanes(&log);
+}
+
+TEST("a LOW task from a thread is not starved by HIGH tasks from there")
+{
+    static struct log log;
+    log.count = 0;
+    from_outside(&log, 1, 0, 3000);
+    int at = 0;
+    while (log.letters[at] != 'L') at++;
+    CHECK(at < 200);
+}
+
+struct flood {
+    janus_nursery *nursery;
+    atomic_int     low_ran;
+    int            high_count;
+};
+
+static int64_t high_for_ever(void *argument)
+{
+    struct flood *flood = argument;
+    if (atomic_load(&flood->low_ran) || ++flood->high_count > 100000) return 0;
+    CHECK_EQ(janus_spawn_with(flood->nursery, high_for_ever, flood,
+                              JANUS_SPAWN_OPTIONS(.priority = JANUS_PRIORITY_HIGH), NULL),
+             JANUS_OK);
+    return 0;
+}
+
+static int64_t low_once(void *argument)
+{
+    atomic_store(&((struct flood *)argument)->low_ran, 1);
+    return 0;
+}
+
+static int64_t low_below_high(void *argument)
+{
+    struct flood *flood = argument;
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    flood->nursery = &n;
+    janus_spawn_options *low = JANUS_SPAWN_OPTIONS(.priority = JANUS_PRIORITY_LOW);
+    CHECK_EQ(janus_spawn_with(&n, low_once, flood, low, NULL), JANUS_OK);
+    CHECK_EQ(high_for_ever(flood), 0);
+    while (!atomic_load(&flood->low_ran) && flood->high_count <= 100000) {
+        CHECK_EQ(janus_yield(), JANUS_OK);
+    }
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a LOW task is not starved by an endless supply of HIGH ones")
+{
+    struct flood flood = {0};
+    town_run(1, low_below_high, &flood, 1);
+    CHECK(flood.low_ran);
+    CHECK(flood.high_count < 200);
+}

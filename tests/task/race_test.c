@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Two things at the same moment: wakes that come late, cancels that hit a wait of another kind. */
+#include "town.h"
+
+#include <pthread.h>
+
+enum { CROWD = 16 };
+
+static const uint64_t run_ns = (TOWN_SLOW ? UINT64_C(2000) : UINT64_C(1000)) * 1000000;
+
+static int64_t give_back(void *argument) { return *(int64_t *)argument; }
+
+/* Changes between kinds of waiting as fast as it can, shielded every now and then. */
+static int64_t change_waits(void *argument)
+{
+    int64_t number = 7, got = 0;
+    (void)argument;
+    for (;;) {
+        if (janus_sleep(1) != JANUS_OK) return JANUS_CANCELLED;
+        janus_status status = janus_blocking(give_back, &number, &got);
+        if (status != JANUS_OK) return status;
+        CHECK_EQ(got, 7);
+        janus_shield_begin();
+        uint64_t until = janus_now_ns() + 2000;
+        CHECK_EQ(janus_sleep_until(until), JANUS_OK);
+        CHECK(janus_now_ns() >= until);
+        janus_shield_end();
+    }
+}
+
+static int64_t cancel_changers(void *argument)
+{
+    uint64_t end = janus_now_ns() + run_ns;
+    (void)argument;
+    for (uint64_t round = 0; janus_now_ns() < end; round++) {
+        janus_nursery n;
+        CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+        for (int i = 0; i < CROWD; i++) CHECK_EQ(janus_spawn(&n, change_waits, NULL), JANUS_OK);
+        CHECK_EQ(janus_sleep(round % 64 * 1000), JANUS_OK);
+        CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    }
+    return 0;
+}
+
+TEST("a cancel ends neither a shielded wait nor a blocking call, however close it comes")
+{
+    town_run(4, cancel_changers, NULL, 1);
+}
+
+/* A child's end wakes its joiner; the joiner was cancelled and waits for something else by now. */
+static int64_t short_nap(void *argument)
+{
+    (void)argument;
+    return janus_sleep(2000) == JANUS_OK ? 0 : JANUS_CANCELLED;
+}
+
+static int64_t join_then_sleep(void *argument)
+{
+    janus_nursery n;
+    janus_task_id id;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn_with(&n, short_nap, NULL, NULL, &id), JANUS_OK);
+    janus_status status = janus_join(&n, id, NULL);
+    janus_shield_begin();
+    for (int i = 0; i < 3; i++) {
+        uint64_t until = janus_now_ns() + 3000;
+        CHECK_EQ(janus_sleep_until(until), JANUS_OK);
+        CHECK(janus_now_ns() >= until);
+        int64_t number = 7, got = 0;
+        CHECK_EQ(janus_blocking(give_back, &number, &got), JANUS_OK);
+        CHECK_EQ(got, 7);
+    }
+    janus_shield_end();
+    (void)janus_nursery_end(&n, NULL);
+    if (status == JANUS_CANCELLED) CHECK(janus_cancelled());
+    return status == JANUS_CANCELLED ? JANUS_CANCELLED : 0;
+}
+
+static int64_t cancel_joiners(void *argument)
+{
+    uint64_t end = janus_now_ns() + run_ns;
+    (void)argument;
+    for (uint64_t round = 0; janus_now_ns() < end; round++) {
+        janus_nursery n;
+        CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+        for (int i = 0; i < CROWD; i++) CHECK_EQ(janus_spawn(&n, join_then_sleep, NULL), JANUS_OK);
+        CHECK_EQ(janus_sleep(round % 32 * 500), JANUS_OK);
+        CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    }
+    return 0;
+}
+
+TEST("the end of a child never wakes a joiner that waits for something else by now")
+{
+    town_run(4, cancel_joiners, NULL, 1);
+}
+
+/* A blocking call ends, or a thread begins to wait, at the moment the last worker lies down. */
+static int64_t call_again_and_again(void *argument)
+{
+    int64_t number = 7, got = 0;
+    (void)argument;
+    for (int i = 0; i < 20; i++) CHECK_EQ(janus_blocking(give_back, &number, &got), JANUS_OK);
+    return 0;
+}
+
+static int64_t join_callers(void *argument)
+{
+    janus_nursery n;
+    janus_task_id ids[3];
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(janus_spawn_with(&n, call_again_and_again, NULL, NULL, &ids[i]), JANUS_OK);
+    }
+    for (int i = 0; i < 3; i++) CHECK_EQ(janus_join(&n, ids[i], NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+static void run_callers(void *argument)
+{
+    (void)argument;
+    uint64_t         end = janus_now_ns() + run_ns;
+    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4));
+    while (janus_now_ns() < end) town_do(scheduler, join_callers, NULL);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+TEST("no deadlock is told while blocking calls end and threads begin to wait")
+{
+    int         status = 0;
+    const char *text = harness_child(run_callers, NULL, &status);
+    CHECK_EQ(status, 0);
+    CHECK_STR(text, "");
+}
+
+/* Stopping while a thread starts tasks. */
+
+struct spawner {
+    janus_scheduler *scheduler;
+    atomic_int       started;
+    atomic_long      spawned, ran;
+};
+
+static int64_t count_run(void *argument)
+{
+    atomic_fetch_add(&((struct spawner *)argument)->ran, 1);
+    return 0;
+}
+
+static void *spawn_until_closed(void *argument)
+{
+    struct spawner *spawner = argument;
+    janus_nursery   n;
+    CHECK_EQ(janus_nursery_open_in(spawner->scheduler, &n, NULL), JANUS_OK);
+    for (;;) {
+        janus_status status = janus_spawn(&n, count_run, spawner);
+        atomic_store(&spawner->started, 1);
+        if (status == JANUS_CLOSED) break;
+        CHECK_EQ(status, JANUS_OK);
+        atomic_fetch_add(&spawner->spawned, 1);
+    }
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    return NULL;
+}
+
+TEST("stopping a scheduler while a thread starts tasks loses none")
+{
+    uint64_t end = janus_now_ns() + run_ns;
+    while (janus_now_ns() < end) {
+        pthread_t          thread;
+        struct spawner     spawner = {0};
+        janus_worker_stats stats = {.struct_bytes = sizeof stats};
+        spawner.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+        CHECK_EQ(pthread_create(&thread, NULL, spawn_until_closed, &spawner), 0);
+        while (!atomic_load(&spawner.started)) continue;
+        CHECK_EQ(janus_scheduler_stop(spawner.scheduler), JANUS_OK);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        CHECK_EQ(janus_scheduler_stats(spawner.scheduler, UINT32_MAX, &stats), JANUS_OK);
+        CHECK_EQ(stats.tasks_executed + stats.tasks_cancelled, spawner.spawned);
+        CHECK_EQ(stats.tasks_executed, spawner.ran);
+        CHECK_EQ(janus_scheduler_close(spawner.scheduler), JANUS_OK);
+    }
+}
+
+/* Eight at once cancel the same nursery; one of them did it. */
+
+struct cancellers {
+    janus_nursery *nursery;
+    atomic_int     ready, cancelled;
+};
+
+static int64_t cancel_together(void *argument)
+{
+    struct cancellers *cancellers = argument;
+    atomic_fetch_add(&cancellers->ready, 1);
+    while (atomic_load(&cancellers->ready) < 8) CHECK_EQ(janus_yield(), JANUS_OK);
+    janus_status status = janus_nursery_cancel(cancellers->nursery);
+    CHECK(status == JANUS_OK || status == JANUS_STATE);
+    atomic_fetch_add(&cancellers->cancelled, status == JANUS_OK);
+    return 0;
+}
+
+static int64_t eight_cancel(void *argument)
+{
+    janus_nursery n, m;
+    (void)argument;
+    struct cancellers cancellers = {.nursery = &n};
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&m, NULL), JANUS_OK);
+    for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(&n, sleep_an_hour, NULL), JANUS_OK);
+    for (int i = 0; i < 8; i++) CHECK_EQ(janus_spawn(&m, cancel_together, &cancellers), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&m, NULL), JANUS_OK);
+    CHECK_EQ(cancellers.cancelled, 1);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    return 0;
+}
+
+TEST("of eight that cancel at once one has done it")
+{
+    town_run(8, eight_cancel, NULL, TOWN_SLOW ? 20 : 300);
+}

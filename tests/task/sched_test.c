@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+/* Schedulers: any number of workers, stealing, stacks, identities, books, and being idle. */
+#include "town.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { BATCH = TOWN_SLOW ? 300 : 3000 };
+
+static janus_worker_stats books(const janus_scheduler *scheduler)
+{
+    janus_worker_stats stats = {.struct_bytes = sizeof stats};
+    CHECK_EQ(janus_scheduler_stats(scheduler, UINT32_MAX, &stats), JANUS_OK);
+    return stats;
+}
+
+/* Children that run at once, that yield and that sleep; all must have run. */
+static int64_t count_and_yield(void *argument)
+{
+    for (int i = 0; i < 3; i++) CHECK_EQ(janus_yield(), JANUS_OK);
+    atomic_fetch_add((atomic_int *)argument, 1);
+    return 0;
+}
+
+static int64_t count_and_sleep(void *argument)
+{
+    CHECK_EQ(janus_sleep(1000), JANUS_OK);
+    atomic_fetch_add((atomic_int *)argument, 1);
+    return 0;
+}
+
+static int64_t batch(void *argument)
+{
+    (void)argument;
+    static janus_entry *const entries[] = {count_me, count_and_yield, count_me, count_and_sleep};
+    atomic_int                count = 0;
+    janus_nursery             n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < BATCH; i++) CHECK_EQ(janus_spawn(&n, entries[i % 4], &count), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(count, BATCH);
+    return 0;
+}
+
+TEST("1, 2, 7, 64 and 300 workers run a batch")
+{
+    static const uint32_t counts[] = {1, 2, 7, 64, 300};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = counts[i]));
+        CHECK_EQ(janus_scheduler_worker_count(scheduler), counts[i]);
+        town_do(scheduler, batch, NULL);
+        janus_worker_stats one = {.struct_bytes = sizeof one};
+        CHECK_EQ(janus_scheduler_stats(scheduler, counts[i] - 1, &one), JANUS_OK);
+        CHECK_EQ(janus_scheduler_stats(scheduler, counts[i], &one), JANUS_INVALID);
+        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    }
+}
+
+TEST("options out of range are refused")
+{
+    janus_scheduler *scheduler = NULL;
+    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1025), &scheduler),
+             JANUS_INVALID);
+    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = UINT32_MAX), &scheduler),
+             JANUS_INVALID);
+    CHECK_EQ(
+        janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_CORE), &scheduler),
+        JANUS_PROFILE);
+    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.victims = (janus_victims)9), &scheduler),
+             JANUS_INVALID);
+    CHECK(scheduler == NULL);
+    CHECK_EQ(janus_scheduler_open(NULL, &scheduler), JANUS_OK);
+    CHECK(janus_scheduler_worker_count(scheduler) >= 1);
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_STATE);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+TEST("several schedulers run at once and know nothing of each other")
+{
+    enum { SCHEDULERS = 4 };
+    janus_scheduler *schedulers[SCHEDULERS];
+    janus_nursery    roots[SCHEDULERS];
+    for (int i = 0; i < SCHEDULERS; i++) {
+        schedulers[i] = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = (uint32_t)i + 1));
+        CHECK_EQ(janus_nursery_open_in(schedulers[i], &roots[i], NULL), JANUS_OK);
+    }
+    for (int i = 0; i < SCHEDULERS * 3; i++) {
+        CHECK_EQ(janus_spawn(&roots[i % SCHEDULERS], batch, NULL), JANUS_OK);
+    }
+    for (int i = 0; i < SCHEDULERS; i++) {
+        CHECK_EQ(janus_nursery_end(&roots[i], NULL), JANUS_OK);
+        CHECK_EQ(books(schedulers[i]).tasks_executed, 3 * (BATCH + 1));
+        CHECK_EQ(janus_scheduler_close(schedulers[i]), JANUS_OK);
+    }
+}
+
+/* Stealing. */
+
+TEST("without stealing nothing is stolen, and everything runs")
+{
+    janus_scheduler *scheduler =
+        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4, .no_stealing = true));
+    for (int i = 0; i < 5; i++) town_do(scheduler, batch, NULL);
+    CHECK_EQ(books(scheduler).tasks_stolen, 0);
+    CHECK_EQ(books(scheduler).tasks_executed, 5 * (BATCH + 1));
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+/* Holds its worker until its child has run, which only another worker can do. */
+static int64_t needs_a_thief(void *argument)
+{
+    (void)argument;
+    atomic_int    ran = 0;
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_OK);
+    while (atomic_load(&ran) == 0) continue;
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("by every strategy a child is stolen while its parent does not give way")
+{
+    for (int victims = JANUS_VICTIMS_DEFAULT; victims <= JANUS_VICTIMS_LEAST_LOADED; victims++) {
+        for (uint32_t workers = 2; workers <= 8; workers += 3) {
+            janus_scheduler *scheduler =
+                town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers,
+                                                  .victims = (janus_victims)victims));
+            for (int i = 0; i < 50; i++) town_do(scheduler, needs_a_thief, NULL);
+            CHECK_EQ(books(scheduler).tasks_stolen >= 50, 1);
+            CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        }
+    }
+}
+
+/* Holds its worker until a sleeper has woken, which only another worker can see to. */
+static int64_t sleep_then_count(void *argument)
+{
+    CHECK_EQ(janus_sleep(town_ms / 2), JANUS_OK);
+    atomic_fetch_add((atomic_int *)argument, 1);
+    return 0;
+}
+
+static int64_t hold_until_counted(void *argument)
+{
+    uint64_t limit = janus_now_ns() + 10000 * town_ms;
+    while (atomic_load((atomic_int *)argument) == 0 && janus_now_ns() < limit) continue;
+    return atomic_load((atomic_int *)argument) ? 0 : -1;
+}
+
+TEST("a sleeper wakes in time though a task holds one of two workers")
+{
+    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    for (int i = 0; i < 100; i++) {
+        atomic_int    woken = 0;
+        janus_nursery n;
+        CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
+        CHECK_EQ(janus_spawn(&n, sleep_then_count, &woken), JANUS_OK);
+        uint64_t later = janus_now_ns() + (uint64_t)i * 5000;
+        while (janus_now_ns() < later) continue;
+        CHECK_EQ(janus_spawn(&n, hold_until_counted, &woken), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    }
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+/* A worker whose task yields in a loop has time for what others have queued. */
+static int64_t yield_until_counted(void *argument)
+{
+    uint64_t limit = janus_now_ns() + 3000 * town_ms;
+    while (atomic_load((atomic_int *)argument) == 0 && janus_now_ns() < limit) {
+        CHECK_EQ(janus_yield(), JANUS_OK);
+    }
+    return atomic_load((atomic_int *)argument) ? 0 : -1;
+}
+
+struct pair {
+    atomic_int yielding, counted;
+};
+
+static int64_t yield_elsewhere(void *argument)
+{
+    struct pair *pair = argument;
+    atomic_store(&pair->yielding, 1);
+    return yield_until_counted(&pair->counted);
+}
+
+static int64_t hold_and_queue(void *argument)
+{
+    struct pair  *pair = argument;
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, yield_elsewhere, pair), JANUS_OK);
+    while (!atomic_load(&pair->yielding)) continue; /* the other worker runs it */
+    CHECK_EQ(janus_spawn(&n, count_me, &pair->counted), JANUS_OK);
+    int64_t result = hold_until_counted(&pair->counted);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return result;
+}
+
+TEST("a worker whose only task yields in a loop still takes work from one that is held")
+{
+    struct pair pair = {0};
+    town_run(2, hold_and_queue, &pair, 1);
+}
+
+/* Moving. */
+
+/* A task that is put back while another holds its worker, so that a thief must take it. */
+struct move {
+    atomic_int moved;
+    pid_t      home; /* the thread's; pthread_self() may be kept across a yield */
+};
+
+/* Elsewhere it would hold the wrong worker. */
+static int64_t hold_until_moved(void *argument)
+{
+    struct move *move = argument;
+    if (gettid() != move->home) return 0;
+    while (!atomic_load(&move->moved)) continue;
+    return 0;
+}
+
+static int64_t yield_until_moved(void *argument)
+{
+    struct move  *move = argument;
+    void        **local = janus_task_local();
+    janus_nursery n;
+    *local = move;
+    move->home = gettid();
+    janus_task_id self = janus_task_self();
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < 1000 && gettid() == move->home; i++) {
+        CHECK_EQ(janus_spawn(&n, hold_until_moved, move), JANUS_OK);
+        CHECK_EQ(janus_yield(), JANUS_OK);
+        CHECK(janus_task_local() == local && *local == move);
+        CHECK_EQ(janus_task_self(), self);
+    }
+    CHECK(gettid() != move->home);
+    atomic_store(&move->moved, 1);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 5;
+}
+
+static int64_t force_a_move(void *argument)
+{
+    struct move   move = {0};
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    (void)argument;
+    CHECK_EQ(janus_spawn(&n, yield_until_moved, &move), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a task's local pointer and id go with it to another thread")
+{
+    town_run(2, force_a_move, NULL, TOWN_SLOW ? 20 : 200);
+}
+
+/* Stacks. */
+
+__attribute__((noinline)) static int64_t large_frame(void *argument)
+{
+    volatile char room[450 * 1024];
+    for (size_t i = 0; i < sizeof room; i += 1024) room[i] = (char)i;
+    CHECK_EQ(janus_yield(), JANUS_OK);
+    int64_t sum = 0;
+    for (size_t i = 0; i < sizeof room; i += 1024) sum += room[i] == (char)i;
+    atomic_fetch_add((atomic_int *)argument, 1);
+    return sum == 450 ? 0 : -1;
+}
+
+static int64_t large_among_small(void *argument)
+{
+    (void)argument;
+    atomic_int    count = 0;
+    janus_nursery n, large;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&large, JANUS_NURSERY_OPTIONS(.stack_bytes = 512 * 1024)),
+             JANUS_OK);
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQ(janus_spawn_with(&n, large_frame, &count,
+                                  JANUS_SPAWN_OPTIONS(.stack_bytes = 512 * 1024), NULL),
+                 JANUS_OK);
+        CHECK_EQ(janus_spawn(&n, count_and_yield, &count), JANUS_OK);
+        CHECK_EQ(janus_spawn(&large, large_frame, &count), JANUS_OK);
+    }
+    CHECK_EQ(janus_nursery_end(&large, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(count, 60);
+    return 0;
+}
+
+TEST("a task that asks for a larger stack gets it")
+{
+    for (uint32_t workers = 1; workers <= 2; workers++) {
+        janus_scheduler *scheduler =
+            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .stack_bytes = 64 * 1024));
+        for (int i = 0; i < 5; i++) town_do(scheduler, large_among_small, NULL);
+        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    }
+}
+
+static int64_t in_little_room(void *argument)
+{
+    (void)argument;
+    atomic_int    count = 0;
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < 40; i++) {
+        CHECK_EQ(janus_spawn(&n, i % 2 ? count_and_yield : count_and_sleep, &count), JANUS_OK);
+    }
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(count, 40);
+    return 0;
+}
+
+TEST("every size of stack that is accepted is enough to run small tasks")
+{
+    size_t smallest = TOWN_SLOW ? 65536 : JANUS_STACK_BYTES_MIN;
+    for (size_t bytes = smallest; bytes <= 1024 * 1024; bytes *= 2) {
+        janus_scheduler *scheduler =
+            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = bytes));
+        town_do(scheduler, in_little_room, NULL);
+        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    }
+}
+
+/* Identities. */
+
+struct ids {
+    atomic_int    count;
+    janus_task_id ids[BATCH * 4];
+};
+
+static int64_t note_id(void *argument)
+{
+    struct ids *ids = argument;
+    ids->ids[atomic_fetch_add(&ids->count, 1)] = janus_task_self();
+    return 0;
+}
+
+static int64_t spawn_noters(void *argument)
+{
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < BATCH * 4; i++) {
+        CHECK_EQ(janus_spawn(&n, note_id, argument), JANUS_OK);
+        if (i % 50 == 0) CHECK_EQ(janus_yield(), JANUS_OK);
+    }
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    janus_task_id a = *(const janus_task_id *)left, b = *(const janus_task_id *)right;
+    return (a > b) - (a < b);
+}
+
+TEST("no two tasks have the same id, and none has 0")
+{
+    static struct ids ids;
+    town_run(2, spawn_noters, &ids, 1);
+    CHECK_EQ(ids.count, BATCH * 4);
+    qsort(ids.ids, BATCH * 4, sizeof ids.ids[0], by_number);
+    CHECK(ids.ids[0] != 0);
+    for (int i = 1; i < BATCH * 4; i++) CHECK(ids.ids[i] != ids.ids[i - 1]);
+}
+
+static void set_flag(void *argument) { *(bool *)argument = true; }
+
+TEST("outside a task the calls of tasks say so")
+{
+    bool          flag = false;
+    janus_nursery n;
+    CHECK_EQ(janus_yield(), JANUS_STATE);
+    CHECK_EQ(janus_defer(set_flag, &flag), JANUS_STATE);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_STATE);
+    CHECK_EQ(janus_task_self(), 0);
+    CHECK(janus_task_local() == NULL);
+    CHECK(!janus_cancelled());
+    janus_shield_begin();
+    janus_shield_end();
+    int64_t result = 1;
+    CHECK_EQ(janus_blocking(nothing, NULL, &result), JANUS_OK);
+    CHECK_EQ(result, 0);
+    uint64_t until = janus_now_ns() + 1000;
+    CHECK_EQ(janus_sleep_until(until), JANUS_OK);
+    CHECK(janus_now_ns() >= until);
+}
+
+static int64_t forbidden_inside(void *argument)
+{
+    janus_scheduler *scheduler = argument;
+    janus_nursery    n;
+    CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_STATE);
+    CHECK_EQ(janus_run(NULL, nothing, NULL, NULL), JANUS_STATE);
+    CHECK_EQ(janus_scheduler_stop(scheduler), JANUS_STATE);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_STATE);
+    return 0;
+}
+
+TEST("inside a task a scheduler cannot be stopped, nor a root nursery opened")
+{
+    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    town_do(scheduler, forbidden_inside, scheduler);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+/* Books. */
+
+static int64_t skip_ten(void *argument)
+{
+    (void)argument;
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < 10; i++) CHECK_EQ(janus_spawn(&n, minus_seven, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    return 0;
+}
+
+TEST("every task started is in the books once: executed, or skipped as cancelled")
+{
+    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    for (int i = 0; i < 7; i++) town_do(scheduler, skip_ten, NULL);
+    CHECK_EQ(books(scheduler).tasks_executed, 7);
+    CHECK_EQ(books(scheduler).tasks_cancelled, 70);
+    town_do(scheduler, batch, NULL);
+    CHECK_EQ(books(scheduler).tasks_executed, 7 + BATCH + 1);
+    CHECK_EQ(books(scheduler).tasks_cancelled, 70);
+    CHECK(books(scheduler).tasks_in_place <= BATCH);
+    CHECK_EQ(books(scheduler).yields >= (uint64_t)BATCH / 4 * 3, 1);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+TEST("the books can be read while they move")
+{
+    janus_nursery    n;
+    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
+    for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(&n, batch, NULL), JANUS_OK);
+    uint64_t executed = 0;
+    while (executed < 4 * (BATCH + 1)) {
+        uint64_t now = books(scheduler).tasks_executed;
+        CHECK(now >= executed);
+        executed = now;
+    }
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}

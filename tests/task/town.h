@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tests of tasks share: a scheduler around a first task, and children of all sorts. */
+#ifndef JANUSRT_TESTS_TASK_TOWN_H
+#define JANUSRT_TESTS_TASK_TOWN_H
+
+#include "harness.h"
+
+#include <janusrt/janus.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#if JRT_ASAN || JRT_TSAN || defined(__aarch64__)
+enum { TOWN_SLOW = 1 };
+#else
+enum { TOWN_SLOW = 0 };
+#endif
+
+static const uint64_t town_ms = 1000000;
+
+/* A started scheduler. */
+static inline janus_scheduler *town_open(const janus_scheduler_options *options)
+{
+    janus_scheduler *scheduler = NULL;
+    CHECK_EQ(janus_scheduler_open(options, &scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
+    return scheduler;
+}
+
+/* Runs `entry(argument)` as a task of it; the task must succeed. */
+static inline void town_do(janus_scheduler *scheduler, janus_entry *entry, void *argument)
+{
+    janus_nursery root;
+    CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&root, entry, argument), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
+}
+
+/* The same on a scheduler of its own with so many workers, `times` times. */
+static inline void town_run(uint32_t workers, janus_entry *entry, void *argument, int times)
+{
+    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
+    for (int i = 0; i < times; i++) town_do(scheduler, entry, argument);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+/* On one worker, two and eight. */
+static inline void town_all(janus_entry *entry, void *argument, int times)
+{
+    town_run(1, entry, argument, times);
+    town_run(2, entry, argument, times);
+    town_run(8, entry, argument, times);
+}
+
+/* Gives way until `flag` is set; also in a cancelled task. False: it took too long. */
+static inline bool town_wait(const atomic_int *flag)
+{
+    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    janus_shield_begin();
+    while (!atomic_load(flag) && janus_now_ns() < limit) (void)janus_yield();
+    janus_shield_end();
+    return atomic_load(flag) != 0;
+}
+
+/* Gives way until the nursery is in that state. False: it took too long. */
+static inline bool town_wait_state(const janus_nursery *nursery, janus_nursery_state state)
+{
+    uint64_t limit = janus_now_ns() + 2000 * town_ms;
+    janus_shield_begin();
+    while (janus_nursery_state_of(nursery) != state && janus_now_ns() < limit) (void)janus_yield();
+    janus_shield_end();
+    return janus_nursery_state_of(nursery) == state;
+}
+
+/* A child that ends with `result` when the gate is opened, cancelled or not. */
+struct gate {
+    atomic_int open;
+    atomic_int arrived;
+    int64_t    result;
+};
+
+static inline int64_t at_gate(void *argument)
+{
+    struct gate *gate = argument;
+    atomic_fetch_add(&gate->arrived, 1);
+    CHECK(town_wait(&gate->open));
+    return gate->result;
+}
+
+static inline int64_t nothing(void *argument)
+{
+    (void)argument;
+    return 0;
+}
+
+static inline int64_t count_me(void *argument)
+{
+    atomic_fetch_add((atomic_int *)argument, 1);
+    return 0;
+}
+
+static inline int64_t minus_seven(void *argument)
+{
+    (void)argument;
+    return -7;
+}
+
+/* Yields until it is cancelled, and says so. */
+static inline int64_t yield_for_ever(void *argument)
+{
+    if (argument != NULL) atomic_fetch_add((atomic_int *)argument, 1);
+    for (;;) {
+        janus_status status = janus_yield();
+        if (status != JANUS_OK) return status;
+    }
+}
+
+static inline int64_t sleep_an_hour(void *argument)
+{
+    if (argument != NULL) atomic_fetch_add((atomic_int *)argument, 1);
+    return janus_sleep(3600 * 1000 * town_ms);
+}
+
+#endif
