@@ -199,12 +199,14 @@ void jrt_task_forget_message(struct jrt_task *task)
 void jrt_nurseries_abandon(struct jrt_task *task)
 {
     jrt_task_shield(task, 1);
-    while (task->innermost != NULL) {
-        janus_nursery *nursery = (janus_nursery *)(void *)task->innermost;
-        bool           on_heap = task->innermost->on_heap;
-        (void)jrt_nursery_cancel(task->innermost, JANUS_CANCEL_PARENT);
-        (void)janus_nursery_end(nursery, NULL);
-        if (on_heap) free(nursery);
+    struct jrt_nursery *n = task->innermost;
+    while (n != NULL) {
+        struct jrt_nursery *outer = n->outer;
+        bool                on_heap = n->on_heap;
+        (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
+        (void)janus_nursery_end((janus_nursery *)(void *)n, NULL);
+        if (on_heap) free(n);
+        n = outer;
     }
     jrt_task_shield(task, -1);
 }

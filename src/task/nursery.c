@@ -380,7 +380,7 @@ janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *ou
     struct jrt_worker  *worker = jrt_worker_self();
     struct jrt_task    *task = worker != NULL ? worker->current : NULL;
     if (jrt_unlikely(!jrt_nursery_is_mine(n))) return JANUS_STATE;
-    if (task != NULL) worker = run_in_place(n, worker);
+    if (task != NULL) (void)run_in_place(n, worker);
     if (jrt_likely(task != NULL && ended_in_place(n)) && n->errors == 0 && out == NULL) {
         return JANUS_OK;
     }

@@ -45,7 +45,7 @@ void jrt_task_free(janus_scheduler *scheduler, struct jrt_worker *worker, struct
     worker->free = task;
     if (jrt_likely(++worker->free_count <= RECORDS_MAX)) return;
     struct jrt_record *last = &worker->free->record;
-    for (int i = 1; i < RECORD_BATCH; i++) last = last->next;
+    for (int i = 1; i < RECORD_BATCH && last->next != NULL; i++) last = last->next;
     struct jrt_record *rest = last->next;
     last->next = NULL;
     worker->free_count = RECORD_BATCH;
