@@ -34,6 +34,13 @@ typedef void jrt_ctx_main(void *argument, int message);
 int jrt_ctx_switch(void **save_sp, void *load_sp, int message);
 
 /*
+ * The same, but the message is what then(argument) returns, called on the other context's stack
+ * when this one is off the CPU. A caller that ends in this call goes on, when it is resumed,
+ * where it was called from.
+ */
+int jrt_ctx_switch_then(void **save_sp, void *load_sp, int (*then)(void *), void *argument);
+
+/*
  * Builds the frame of a context that has not run yet, so that the first switch to the result
  * calls main(argument, message). `top` is the end of the stack and 16-byte aligned. The new
  * context starts with the caller's floating-point control words.

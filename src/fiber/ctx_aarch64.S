@@ -78,15 +78,8 @@
     br      x30
 .endm
 
-    .text
-    .globl  jrt_ctx_switch
-    .hidden jrt_ctx_switch
-    .type   jrt_ctx_switch, %function
-    .p2align 6
-jrt_ctx_switch:
-    .cfi_startproc
-    sub     sp, sp, #JRT_CTX_FRAME_BYTES
-    .cfi_adjust_cfa_offset JRT_CTX_FRAME_BYTES
+/* Stores them there; sp is the frame. */
+.macro SAVE_REGISTERS
     stp     x19, x20, [sp, #JRT_CTX_X19]
     stp     x21, x22, [sp, #JRT_CTX_X21]
     stp     x23, x24, [sp, #JRT_CTX_X23]
@@ -98,6 +91,18 @@ jrt_ctx_switch:
     stp     d12, d13, [sp, #JRT_CTX_D12]
     stp     d14, d15, [sp, #JRT_CTX_D14]
     IN_FRAME
+.endm
+
+    .text
+    .globl  jrt_ctx_switch
+    .hidden jrt_ctx_switch
+    .type   jrt_ctx_switch, %function
+    .p2align 6
+jrt_ctx_switch:
+    .cfi_startproc
+    sub     sp, sp, #JRT_CTX_FRAME_BYTES
+    .cfi_adjust_cfa_offset JRT_CTX_FRAME_BYTES
+    SAVE_REGISTERS
     mrs     x9, fpcr
     str     x9, [sp, #JRT_CTX_FPCR]
     mov     x10, sp
@@ -117,6 +122,43 @@ jrt_ctx_switch:
     .size   jrt_ctx_switch, . - jrt_ctx_switch
 
 /*
+ * int jrt_ctx_switch_then(void **save_sp, void *load_sp, int (*then)(void *), void *argument);
+ *                         x0              x1             x2                   x3
+ *
+ * The same, but what the resumed context gets is what then(argument) returns, called below its
+ * frame.
+ */
+    .globl  jrt_ctx_switch_then
+    .hidden jrt_ctx_switch_then
+    .type   jrt_ctx_switch_then, %function
+    .p2align 6
+jrt_ctx_switch_then:
+    .cfi_startproc
+    sub     sp, sp, #JRT_CTX_FRAME_BYTES
+    .cfi_adjust_cfa_offset JRT_CTX_FRAME_BYTES
+    SAVE_REGISTERS
+    mrs     x9, fpcr
+    str     x9, [sp, #JRT_CTX_FPCR]
+    mov     x10, sp
+    str     x10, [x0]
+    mov     sp, x1                      /* from here on we are the other context */
+    ldr     x11, [sp, #JRT_CTX_FPCR]
+    cmp     x9, x11
+    b.ne    2f
+1:
+    mov     x0, x3
+    blr     x2
+    mov     w2, w0
+    .cfi_remember_state
+    LEAVE_BY_FRAME
+2:
+    .cfi_restore_state
+    msr     fpcr, x11
+    b       1b
+    .cfi_endproc
+    .size   jrt_ctx_switch_then, . - jrt_ctx_switch_then
+
+/*
  * int jrt_ctx_call(struct jrt_landing *landing, int64_t (*entry)(void *), void *argument);
  *                  x0                           x1                        x2
  *
@@ -131,17 +173,7 @@ jrt_ctx_call:
     .cfi_startproc
     sub     sp, sp, #JRT_CTX_FRAME_BYTES
     .cfi_adjust_cfa_offset JRT_CTX_FRAME_BYTES
-    stp     x19, x20, [sp, #JRT_CTX_X19]
-    stp     x21, x22, [sp, #JRT_CTX_X21]
-    stp     x23, x24, [sp, #JRT_CTX_X23]
-    stp     x25, x26, [sp, #JRT_CTX_X25]
-    stp     x27, x28, [sp, #JRT_CTX_X27]
-    stp     x29, x30, [sp, #JRT_CTX_X29]
-    stp     d8, d9, [sp, #JRT_CTX_D8]
-    stp     d10, d11, [sp, #JRT_CTX_D10]
-    stp     d12, d13, [sp, #JRT_CTX_D12]
-    stp     d14, d15, [sp, #JRT_CTX_D14]
-    IN_FRAME
+    SAVE_REGISTERS
     str     xzr, [sp, #JRT_CTX_FPCR]
     mov     x19, x0
     mov     x9, sp

@@ -58,5 +58,8 @@ static inline void jrt_ctx_probe(void)
 {
     __asm__ volatile("sub x16, sp, #4096\n\tldrb wzr, [x16]" : : : "x16");
 }
+
+/* The word at an offset in the thread's record; a call, see jrt_thread_self. */
+#define JRT_CTX_OWN_WORD(offset) (*(void **)(void *)((char *)jrt_thread_self() + (offset)))
 #endif
 #endif

@@ -45,6 +45,17 @@
     .cfi_rel_offset %r15, JRT_CTX_R15
 .endm
 
+/* Stores them there. */
+.macro SAVE_REGISTERS
+    movq    %rbx, JRT_CTX_RBX(%rsp)
+    movq    %rbp, JRT_CTX_RBP(%rsp)
+    movq    %r12, JRT_CTX_R12(%rsp)
+    movq    %r13, JRT_CTX_R13(%rsp)
+    movq    %r14, JRT_CTX_R14(%rsp)
+    movq    %r15, JRT_CTX_R15(%rsp)
+    IN_FRAME
+.endm
+
 /* Takes the registers from the frame at rsp and goes on where it left. edx: the message. */
 .macro LEAVE_BY_FRAME
     movq    JRT_CTX_RBX(%rsp), %rbx
@@ -68,6 +79,16 @@
 .endm
 
     .text
+/* Suspends the caller: rsp is its frame afterwards, r8d the x87 control word. */
+.macro ENTER_FRAME
+    stmxcsr JRT_CTX_MXCSR - JRT_CTX_RIP(%rsp)
+    leaq    -JRT_CTX_RIP(%rsp), %rsp
+    .cfi_adjust_cfa_offset JRT_CTX_RIP
+    SAVE_REGISTERS
+    fnstcw  JRT_CTX_X87_CW(%rsp)
+    movzwl  JRT_CTX_X87_CW(%rsp), %r8d
+.endm
+
     .globl  jrt_ctx_switch
     .hidden jrt_ctx_switch
     .type   jrt_ctx_switch, @function
@@ -75,22 +96,11 @@
 jrt_ctx_switch:
     .cfi_startproc
     endbr64
-    stmxcsr JRT_CTX_MXCSR - JRT_CTX_RIP(%rsp)
-    leaq    -JRT_CTX_RIP(%rsp), %rsp
-    .cfi_adjust_cfa_offset JRT_CTX_RIP
-    movq    %rbx, JRT_CTX_RBX(%rsp)
-    movq    %rbp, JRT_CTX_RBP(%rsp)
-    movq    %r12, JRT_CTX_R12(%rsp)
-    movq    %r13, JRT_CTX_R13(%rsp)
-    movq    %r14, JRT_CTX_R14(%rsp)
-    movq    %r15, JRT_CTX_R15(%rsp)
-    IN_FRAME
-    fnstcw  JRT_CTX_X87_CW(%rsp)
-    movzwl  JRT_CTX_X87_CW(%rsp), %ecx
+    ENTER_FRAME
     movq    %rsp, (%rdi)
     movq    %rsi, %rsp                  /* from here on we are the other context */
     ldmxcsr JRT_CTX_MXCSR(%rsp)
-    cmpw    JRT_CTX_X87_CW(%rsp), %cx
+    cmpw    JRT_CTX_X87_CW(%rsp), %r8w
     jne     2f
 1:
     .cfi_remember_state
@@ -101,6 +111,39 @@ jrt_ctx_switch:
     jmp     1b
     .cfi_endproc
     .size   jrt_ctx_switch, . - jrt_ctx_switch
+
+/*
+ * int jrt_ctx_switch_then(void **save_sp, void *load_sp, int (*then)(void *), void *argument);
+ *                         rdi             rsi            rdx                  rcx
+ *
+ * The same, but what the resumed context gets is what then(argument) returns, called below its
+ * frame. The frame's end is aligned as a call wants it, and so is its beginning.
+ */
+    .globl  jrt_ctx_switch_then
+    .hidden jrt_ctx_switch_then
+    .type   jrt_ctx_switch_then, @function
+    .p2align 6
+jrt_ctx_switch_then:
+    .cfi_startproc
+    endbr64
+    ENTER_FRAME
+    movq    %rsp, (%rdi)
+    movq    %rsi, %rsp                  /* from here on we are the other context */
+    ldmxcsr JRT_CTX_MXCSR(%rsp)
+    cmpw    JRT_CTX_X87_CW(%rsp), %r8w
+    jne     2f
+1:
+    movq    %rcx, %rdi
+    callq   *%rdx
+    movl    %eax, %edx
+    .cfi_remember_state
+    LEAVE_BY_FRAME
+2:
+    .cfi_restore_state
+    fldcw   JRT_CTX_X87_CW(%rsp)
+    jmp     1b
+    .cfi_endproc
+    .size   jrt_ctx_switch_then, . - jrt_ctx_switch_then
 
 /*
  * int jrt_ctx_call(struct jrt_landing *landing, int64_t (*entry)(void *), void *argument);
@@ -119,13 +162,7 @@ jrt_ctx_call:
     endbr64
     leaq    -JRT_CTX_RIP(%rsp), %rsp
     .cfi_adjust_cfa_offset JRT_CTX_RIP
-    movq    %rbx, JRT_CTX_RBX(%rsp)
-    movq    %rbp, JRT_CTX_RBP(%rsp)
-    movq    %r12, JRT_CTX_R12(%rsp)
-    movq    %r13, JRT_CTX_R13(%rsp)
-    movq    %r14, JRT_CTX_R14(%rsp)
-    movq    %r15, JRT_CTX_R15(%rsp)
-    IN_FRAME
+    SAVE_REGISTERS
     movl    $JRT_CTX_MXCSR_DEFAULT, JRT_CTX_MXCSR(%rsp)
     movl    $JRT_CTX_X87_CW_DEFAULT, JRT_CTX_X87_CW(%rsp)
     movq    %rdi, %rbx

@@ -52,5 +52,19 @@ _Static_assert(JRT_CTX_FRAME_BYTES % 16 == 0, "the stack stays aligned");
 /* Reads below the stack pointer: runs into the guard now, while no lock is held, rather than
  * later. */
 static inline void jrt_ctx_probe(void) { __asm__ volatile("testb $0, -4096(%rsp)"); }
+
+/*
+ * The word at an offset in the thread's record, jrt_thread_here in thread.c. Assembly that the
+ * compiler may neither repeat nor merge nor move: a thread-local's address that was computed before
+ * a switch names the wrong thread after it.
+ */
+#define JRT_CTX_OWN_WORD(offset)                                                                   \
+    __extension__({                                                                                \
+        void *word_;                                                                               \
+        __asm__ volatile("movq jrt_thread_here@gottpoff(%%rip), %0\n\tmovq %%fs:%c1(%0), %0"       \
+                         : "=r"(word_)                                                             \
+                         : "i"(offset));                                                           \
+        word_;                                                                                     \
+    })
 #endif
 #endif

@@ -74,7 +74,8 @@ bool janus_fault_claim(int signal_number, void *siginfo, void *context)
                  "a fiber ran out of stack inside a call to janusrt"); /* [fault-locked] */
     thread->fault_address = info->si_addr;
     thread->fault_code = jrt_ctx_signal_pc(interrupted);
-    jrt_ctx_land_from_signal(interrupted, *thread->watch.landing, JRT_ARRIVED_OVERFLOWED);
+    void **landing = thread->watch.landing != NULL ? thread->watch.landing : thread->rescue;
+    jrt_ctx_land_from_signal(interrupted, *landing, JRT_ARRIVED_OVERFLOWED);
     return true;
 }
 

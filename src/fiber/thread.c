@@ -7,7 +7,8 @@
 #include <pthread.h>
 #include <signal.h>
 
-static _Thread_local struct jrt_thread self;
+/* Hidden, not static: JRT_CTX_OWN_WORD names it. */
+_Thread_local struct jrt_thread jrt_thread_here;
 
 static pthread_once_t exit_hook_once = PTHREAD_ONCE_INIT;
 static pthread_key_t  exit_hook;
@@ -17,7 +18,7 @@ static _Atomic(unsigned) threads_seen;
 
 __attribute__((noinline)) struct jrt_thread *jrt_thread_self(void)
 {
-    struct jrt_thread *thread = &self;
+    struct jrt_thread *thread = &jrt_thread_here;
     /* Not pure: a compiler that sees the body must still not merge two calls. */
     __asm__ volatile("" : "+r"(thread) : : "memory");
     return thread;

@@ -8,6 +8,7 @@
 #include "plat/altstack.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct janus_fiber;
 struct jrt_stack;
@@ -15,13 +16,15 @@ struct jrt_stack;
 /* The stack a thread runs on, if it is one of ours, and where to go on when it overflows. */
 struct jrt_watch {
     const struct jrt_stack *stack;   /* NULL: the thread's own, not watched */
-    void                  **landing; /* the saved stack pointer of the context to land in */
+    void                  **landing; /* the saved stack pointer of the context to land in;
+                                      * NULL: the thread's rescue, whichever thread that is */
 };
 
 struct jrt_thread {
     struct janus_fiber *current;                   /* the fiber that runs here, NULL: none */
     struct jrt_watch    watch;                     /* read by the signal handler */
     void                (*on_panic)(const char *); /* the scheduler's, likewise; does not return */
+    void              **rescue;    /* the scheduler's: where watches without a landing lead */
     void               *worker;    /* the scheduler's, for threads that are workers */
     void               *cancelled; /* tokens that this thread is to cancel, see task/token.c */
     unsigned            holding;   /* locks of ours that this thread holds */
@@ -40,6 +43,14 @@ struct jrt_thread {
  * result across a switch that can change threads.
  */
 struct jrt_thread *jrt_thread_self(void);
+
+/* Its `worker`, without the call. It changes only before and after a thread runs tasks. */
+extern _Thread_local struct jrt_thread jrt_thread_here;
+
+static inline void *jrt_thread_worker(void)
+{
+    return JRT_CTX_OWN_WORD(offsetof(struct jrt_thread, worker));
+}
 
 /* A number for this thread, given on first asking. */
 unsigned jrt_thread_number(struct jrt_thread *thread);
