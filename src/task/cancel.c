@@ -61,7 +61,7 @@ bool janus_cancelled(void)
     struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL) return false;
     bool cancelled = jrt_task_cancel_reason(worker->current) != JANUS_CANCEL_NONE;
-    if (cancelled) worker->current->saw_cancel = true;
+    if (cancelled) worker->current->saw_cancel = worker->current->touched = true;
     return cancelled;
 }
 
@@ -73,7 +73,7 @@ bool janus_nursery_is_cancelled(const janus_nursery *nursery)
         uint8_t state = jrt_load_acquire(&n->state); /* acquire: what led to it. */
         if (state != JANUS_NURSERY_CANCELLING && state != JANUS_NURSERY_CANCELLED) continue;
         if (worker != NULL && jrt_task_cancel_reason(worker->current) != JANUS_CANCEL_NONE) {
-            worker->current->saw_cancel = true;
+            worker->current->saw_cancel = worker->current->touched = true;
         }
         return true;
     }
@@ -188,12 +188,6 @@ void jrt_task_link(struct jrt_task *task)
         jrt_store_release(&task->linked, true); /* release: the way up is there. */
     }
     pthread_mutex_unlock(&task->nursery->lock);
-}
-
-void jrt_task_forget_message(struct jrt_task *task)
-{
-    free(task->argument); /* the copy that on_panic made */
-    task->argument = NULL;
 }
 
 void jrt_nurseries_abandon(struct jrt_task *task)

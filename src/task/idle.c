@@ -8,7 +8,7 @@
  * searcher will find the task, and the last one to stop searching because it found something
  * wakes the next.
  *
- * [idle-submit]  a task is put on a queue; light fence; then `sleeping` and `searching` are read.
+ * [idle-submit]  a task is put on a queue; light fence; then `idlers` is read.
  * [idle-sleep]   a worker counts itself as sleeping and no longer as searching; heavy fence; then
  *   it looks at every queue once more.
  *   Mirror images: whichever comes second sees the other. The fences are the asymmetric pair, so
@@ -28,6 +28,7 @@ bool jrt_anybody_waits(janus_scheduler *scheduler);
 enum {
     SEARCH_ROUNDS = 8,
     FIRST_PAUSE = 8, /* relaxes; doubled every round */
+    FIRST_RAID = 3,  /* round; before it we wait to be fed, which is cheaper */
 };
 
 static void wake_one(janus_scheduler *scheduler)
@@ -38,7 +39,7 @@ static void wake_one(janus_scheduler *scheduler)
         scheduler->sleepers = worker->next_sleeper;
         scheduler->epoch += 2;
         /* relaxed: under the lock; [idle-submit] only takes it for a hint. */
-        jrt_fetch_sub_relaxed(&scheduler->sleeping, 1u);
+        jrt_fetch_sub_relaxed(&scheduler->idlers, JRT_SLEEPER);
         if (scheduler->keeper == worker) scheduler->keeper = NULL;
         /* release: the sleeper sees what was queued for it. */
         jrt_store_release(&worker->signal, 1u);
@@ -49,10 +50,21 @@ static void wake_one(janus_scheduler *scheduler)
 
 void jrt_idle_notify(janus_scheduler *scheduler)
 {
-    jrt_fence_light_seq_cst();                                /* seq_cst: [idle-submit]. */
-    if (jrt_load_relaxed(&scheduler->sleeping) == 0) return;  /* relaxed: after the fence. */
-    if (jrt_load_relaxed(&scheduler->searching) != 0) return; /* relaxed: after the fence. */
-    wake_one(scheduler);
+    jrt_fence_light_seq_cst();                              /* seq_cst: [idle-submit]. */
+    uint64_t idlers = jrt_load_relaxed(&scheduler->idlers); /* relaxed: after the fence. */
+    if (jrt_sleeping(idlers) != 0 && jrt_searching(idlers) == 0) wake_one(scheduler);
+}
+
+void jrt_idle_feed(struct jrt_worker *worker, uint64_t idlers)
+{
+    if (jrt_searching(idlers) == 0) {
+        wake_one(worker->scheduler);
+    } else if (worker->scheduler->stealing) {
+        jrt_publish(worker);
+        /* While they were neither on the shelf nor on the deque, the searcher may have looked for
+         * the last time. */
+        jrt_idle_notify(worker->scheduler);
+    }
 }
 
 void jrt_idle_wake_all(janus_scheduler *scheduler)
@@ -69,17 +81,17 @@ void jrt_idle_wake_keeper(janus_scheduler *scheduler)
     if (keeper != NULL) jrt_futex_wake(&keeper->signal, 1);
 }
 
-static struct jrt_task *look(struct jrt_worker *worker)
+static struct jrt_task *look(struct jrt_worker *worker, bool raid)
 {
     jrt_sched_timers_fire(worker->scheduler);
     struct jrt_task *task = jrt_pick(worker);
-    return task != NULL ? task : jrt_steal(worker);
+    return task != NULL ? task : jrt_steal(worker, raid);
 }
 
 static struct jrt_task *search(struct jrt_worker *worker)
 {
     for (int round = 0; round < SEARCH_ROUNDS; round++) {
-        struct jrt_task *task = look(worker);
+        struct jrt_task *task = look(worker, round >= FIRST_RAID);
         if (task != NULL) return task;
         for (int i = 0; i < FIRST_PAUSE << round; i++) jrt_cpu_relax();
     }
@@ -94,7 +106,7 @@ static void lie_down(struct jrt_worker *worker)
     pthread_mutex_lock(&scheduler->idle_lock);
     worker->next_sleeper = scheduler->sleepers;
     scheduler->sleepers = worker;
-    jrt_fetch_add_relaxed(&scheduler->sleeping, 1u); /* relaxed: the heavy fence follows. */
+    jrt_fetch_add_relaxed(&scheduler->idlers, JRT_SLEEPER); /* relaxed: the heavy fence follows. */
     pthread_mutex_unlock(&scheduler->idle_lock);
 }
 
@@ -108,7 +120,7 @@ static bool get_up(struct jrt_worker *worker)
         if (*at != worker) continue;
         *at = worker->next_sleeper;
         scheduler->epoch += 2;
-        jrt_fetch_sub_relaxed(&scheduler->sleeping, 1u); /* relaxed: as in wake_one. */
+        jrt_fetch_sub_relaxed(&scheduler->idlers, JRT_SLEEPER); /* relaxed: as in wake_one. */
         listed = true;
         break;
     }
@@ -125,7 +137,7 @@ static uint32_t is_stuck(janus_scheduler *scheduler)
     pthread_mutex_lock(&scheduler->idle_lock);
     /* relaxed, all: under the lock or after the heavy fence; a false alarm is checked again by
      * whoever breaks the deadlock. */
-    bool stuck = jrt_load_relaxed(&scheduler->sleeping) == scheduler->worker_count &&
+    bool stuck = jrt_sleeping(jrt_load_relaxed(&scheduler->idlers)) == scheduler->worker_count &&
                  jrt_load_relaxed(&scheduler->timer_next) == JRT_NEVER &&
                  jrt_load_relaxed(&scheduler->outside) == 0 &&      /* relaxed: as above. */
                  jrt_load_relaxed(&scheduler->blocking_calls) == 0; /* relaxed: as above. */
@@ -160,11 +172,12 @@ struct jrt_task *jrt_idle(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
     for (;;) {
-        jrt_fetch_add_relaxed(&scheduler->searching, 1u); /* relaxed: a hint to submitters. */
+        /* relaxed: a hint to submitters. */
+        jrt_fetch_add_relaxed(&scheduler->idlers, (uint64_t)1);
         struct jrt_task *task = search(worker);
         if (task == NULL) lie_down(worker);
         /* seq_cst: not to be seen before lying down; [idle-sleep]. */
-        uint32_t searchers = jrt_fetch_sub_seq_cst(&scheduler->searching, 1u);
+        uint32_t searchers = jrt_searching(jrt_fetch_sub_seq_cst(&scheduler->idlers, (uint64_t)1));
         if (task != NULL) {
             if (searchers == 1) jrt_idle_notify(scheduler); /* there may be more where it was */
             return task;

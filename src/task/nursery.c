@@ -24,9 +24,19 @@
 #include "base/options.h"
 #include "task/token.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const int64_t bias = JRT_NURSERY_BIAS;
+
+/* What `init` clears in one go, in words of 16 bytes. */
+enum { ZEROES_END = offsetof(struct jrt_nursery, error) };
+_Static_assert(ZEROES_END - offsetof(struct jrt_nursery, lock) == (size_t)7 * 16, "in pairs");
+_Static_assert(offsetof(struct jrt_nursery, thread) == offsetof(struct jrt_nursery, name) + 8,
+               "a pair");
+_Static_assert(offsetof(struct jrt_nursery, pending) ==
+                   offsetof(struct jrt_nursery, max_children) + 16,
+               "a pair");
 
 static bool is_final(janus_nursery_state state) { return state >= JANUS_NURSERY_CLOSED; }
 
@@ -55,45 +65,60 @@ static void ring_deadline(struct jrt_alarm *alarm)
     (void)jrt_nursery_cancel_locked(alarm->subject, JANUS_CANCEL_DEADLINE); /* the timers' */
 }
 
-static const pthread_mutex_t fresh_lock = PTHREAD_MUTEX_INITIALIZER;
+/* gcc would clear a loop's or the whole's worth with `rep stos`, which costs more than all the
+ * rest. */
+typedef long long pair __attribute__((vector_size(16), aligned(8), may_alias));
 
-/* Field by field: gcc would clear the whole with `rep stos`, which costs more than all the rest. */
-static inline void init(struct jrt_nursery *n, janus_scheduler *scheduler, struct jrt_task *owner)
+static inline __attribute__((always_inline)) void clear(void *at, unsigned pairs)
+{
+    pair *to = at;
+#pragma GCC unroll 8
+    for (unsigned i = 0; i < pairs; i++) to[i] = (pair){0, 0};
+}
+
+static inline void init(struct jrt_nursery *n, janus_scheduler *scheduler)
 {
     n->scheduler = scheduler;
-    n->owner = owner;
-    n->thread = NULL;
-    n->outer = NULL;
-    n->name = NULL;
-    n->max_children = 0;
-    n->policy = JANUS_CANCEL_ON_ERROR;
-    n->stack_class = (uint8_t)scheduler->stack_class;
-    n->on_heap = false;
-    /* relaxed: its own. */
-    n->shielded = owner != NULL && jrt_load_relaxed(&owner->shield) > 0;
-    n->folded = false;
-    n->local = 0;
-    n->token = NULL;
-    n->bindings = NULL;
-    /* relaxed, all: nobody knows it yet. */
-    jrt_store_relaxed(&n->pending, bias);
-    jrt_store_relaxed(&n->state, (uint8_t)JANUS_NURSERY_OPEN);
-    jrt_store_relaxed(&n->reason, (uint8_t)JANUS_CANCEL_NONE);
-    jrt_store_relaxed(&n->alive, 0u); /* relaxed: as above. */
-    jrt_store_relaxed(&n->done, 0u);
-    jrt_store_relaxed(&n->visitors, 0u); /* relaxed: as above. */
-    jrt_store_relaxed(&n->registered, false);
-    /* relaxed: what is clean for the owner is clean here, [cancel-epoch]. */
-    uint64_t clean = owner != NULL ? jrt_load_relaxed(&owner->nursery->clean) : 0;
-    jrt_store_relaxed(&n->clean, clean); /* relaxed: as above. */
-    n->lock = fresh_lock;
+    n->special = 0;
+    clear(&n->name, 1);
+    clear(&n->lock, 7);
     jrt_list_init(&n->children);
-    n->waiter = NULL;
-    n->finished = NULL;
-    n->errors = 0;
-    n->deadline.ring = NULL;
-    n->panic.kind = JANUS_PANIC_NONE;
+    n->local = 0;
+    clear(&n->max_children, 1);
+    jrt_store_relaxed(&n->pending, bias); /* relaxed: nobody knows it yet. */
 }
+
+/* Of a task. */
+static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
+                              struct jrt_task *owner)
+{
+    /* relaxed, all: its own, or nobody knows it yet. */
+    uint64_t shielded = jrt_load_relaxed(&owner->shield) > 0;
+    init(n, worker->scheduler);
+    n->owner = owner;
+    n->outer = owner->innermost;
+    /* Open, without a reason, CANCEL_ON_ERROR: zeros. */
+    n->beginning = (uint64_t)worker->scheduler->birth << 32 | shielded << 24;
+    /* relaxed: what is clean for the owner is clean here, [cancel-epoch]. */
+    jrt_store_relaxed(&n->clean, jrt_load_relaxed(&owner->nursery->clean));
+}
+
+/* Of a plain thread. */
+static void init_root(struct jrt_nursery *n, janus_scheduler *scheduler)
+{
+    init(n, scheduler);
+    n->owner = NULL;
+    n->outer = NULL;
+    n->beginning = (uint64_t)scheduler->birth << 32;
+    jrt_store_relaxed(&n->clean, (uint64_t)0); /* relaxed: nobody knows it yet. */
+    n->thread = jrt_thread_self();
+}
+
+_Static_assert(offsetof(struct jrt_nursery, birth) == offsetof(struct jrt_nursery, beginning) + 4 &&
+                   offsetof(struct jrt_nursery, shielded) ==
+                       offsetof(struct jrt_nursery, beginning) + 3 &&
+                   __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "the beginning");
 
 static janus_status set_options(struct jrt_nursery *n, const janus_nursery_options *given)
 {
@@ -102,12 +127,14 @@ static janus_status set_options(struct jrt_nursery *n, const janus_nursery_optio
     if (options.stack_bytes != 0) {
         unsigned class = jrt_pool_stack_class(options.stack_bytes);
         if (class >= JRT_STACK_CLASSES) return JANUS_INVALID;
-        n->stack_class = (uint8_t)class;
+        n->birth = jrt_birth(class);
     }
     n->policy = (uint8_t)options.policy;
     n->max_children = options.max_children;
+    n->limited = options.max_children != 0;
     n->name = options.name;
     if (options.deadline_ns == 0) return JANUS_OK;
+    n->timed = true;
     n->deadline = (struct jrt_alarm){.ring = ring_deadline, .subject = n};
     bool armed = jrt_sched_timer_arm(n->scheduler, &n->deadline.timer, options.deadline_ns);
     return armed ? JANUS_OK : JANUS_NO_MEMORY;
@@ -120,12 +147,11 @@ janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_opti
     if (worker == NULL) return JANUS_STATE;
     struct jrt_task    *owner = worker->current;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
-    init(n, worker->scheduler, owner);
+    init_owned(n, worker, owner);
     if (jrt_unlikely(options != NULL)) {
         janus_status status = set_options(n, options);
         if (status != JANUS_OK) return status;
     }
-    n->outer = owner->innermost;
     owner->innermost = n;
     return JANUS_OK;
 }
@@ -136,8 +162,7 @@ janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nu
     if (scheduler == NULL || nursery == NULL) return JANUS_INVALID;
     if (jrt_worker_self() != NULL) return JANUS_STATE;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
-    init(n, scheduler, NULL);
-    n->thread = jrt_thread_self();
+    init_root(n, scheduler);
     pthread_mutex_lock(&scheduler->roots_lock);
     bool runs = scheduler->started && !scheduler->stopped;
     if (runs) {
@@ -184,6 +209,7 @@ static void fold(struct jrt_nursery *n)
     if (n->folded) return;
     n->folded = true;
     int64_t change = n->local - bias;
+    n->local = 0;
     /* acq_rel: what ended children wrote comes before the final state. */
     if (jrt_fetch_add_acq_rel(&n->pending, change) + change == 0) finish(n);
 }
@@ -198,28 +224,31 @@ static bool is_failure(const struct jrt_task *task)
 static void describe_panic(janus_panic_info *panic, const struct jrt_task *task)
 {
     const char *name = task->name != NULL ? task->name : "task";
-    memset(panic, 0, sizeof *panic);
     panic->kind = (janus_panic_kind)task->panic;
     panic->fiber_id = jrt_task_id(task);
     const struct jrt_stack_class *classes = task->nursery->scheduler->depot.classes;
     panic->stack_bytes = classes[task->stack_class].stack_bytes;
     strncpy(panic->name, name, sizeof panic->name - 1);
     if (task->panic == JANUS_PANIC_STACK_OVERFLOW) {
-        panic->fault_address = task->argument;
-        panic->code_address = (const void *)(uintptr_t)task->entry;
+        panic->fault_address = task->fault_data;
+        panic->code_address = task->fault_code;
         panic->guard = task->nursery->scheduler->depot.ladder.rung;
-    } else if (task->argument != NULL) {
-        strncpy(panic->message, task->argument, sizeof panic->message - 1);
+    } else if (task->fault_data != NULL) {
+        strncpy(panic->message, task->fault_data, sizeof panic->message - 1);
     }
 }
 
 static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
 {
     pthread_mutex_lock(&n->lock);
+    n->failed = true;
     if (n->errors++ == 0) {
         n->error = task->landing.result;
         n->error_task = jrt_task_id(task);
-        if (task->panic != JANUS_PANIC_NONE) describe_panic(&n->panic, task);
+        /* Where memory is short, the kind is all that is told; see result_of. */
+        n->panic_kind = (janus_panic_kind)task->panic;
+        if (task->panic != JANUS_PANIC_NONE) n->panic = calloc(1, sizeof *n->panic);
+        if (n->panic != NULL) describe_panic(n->panic, task);
     }
     pthread_mutex_unlock(&n->lock);
     if (n->policy == JANUS_CANCEL_ON_ERROR) {
@@ -238,6 +267,7 @@ static bool take_off(struct jrt_nursery *n, struct jrt_task *task)
     pthread_mutex_lock(&n->lock);
     if (jrt_load_relaxed(&task->linked)) jrt_list_remove(&task->sibling); /* relaxed: locked. */
     if (task->joinable) {
+        n->kept = true;
         task->record.next = n->finished != NULL ? &n->finished->record : NULL;
         n->finished = task;
         if (n->waiter != NULL && is_joining(n->waiter)) {
@@ -264,13 +294,27 @@ void jrt_nursery_count_off(struct jrt_nursery *n)
     }
 }
 
+/* Zeros in what is not clean, [task-clean]. Nobody else knows the task any more. */
+static void wipe(struct jrt_task *task)
+{
+    if (task->panic == JANUS_PANIC_EXPLICIT) free((void *)(uintptr_t)task->fault_data);
+    size_t from = offsetof(struct jrt_task, special);
+    memset((char *)task + from, 0, sizeof *task - from);
+}
+
+/* A record goes back: of a child that was joined, or that nobody can join. */
+void jrt_task_retire(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task)
+{
+    if (task->special != 0) wipe(task);
+    jrt_task_free(scheduler, worker, task);
+}
+
 void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
                             const struct jrt_task *below)
 {
     struct jrt_nursery *n = task->nursery;
     bool                in_place = below != NULL && below == n->owner && !n->folded;
     if (jrt_unlikely(is_failure(task))) note_failure(n, task);
-    if (jrt_unlikely(task->panic == JANUS_PANIC_EXPLICIT)) jrt_task_forget_message(task);
     bool cancelled = task->saw_cancel && task->landing.result == JANUS_CANCELLED;
     /* It obeyed somebody further up: the nurseries between shall say so too. */
     if (jrt_unlikely(cancelled)) (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
@@ -282,9 +326,9 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
     if (jrt_unlikely(jrt_load_relaxed(&task->linked) || task->joinable)) {
         free_record = take_off(n, task);
     }
-    if (jrt_likely(free_record)) jrt_task_free(n->scheduler, worker, task);
+    if (jrt_likely(free_record)) jrt_task_retire(n->scheduler, worker, task);
     /* relaxed: as in count_in. */
-    if (jrt_unlikely(n->max_children != 0)) jrt_fetch_sub_relaxed(&n->alive, 1u);
+    if (jrt_unlikely(n->limited)) jrt_fetch_sub_relaxed(&n->alive, 1u);
     if (jrt_likely(in_place)) {
         n->local--;
         return;
@@ -307,7 +351,8 @@ static void result_of(struct jrt_nursery *n, janus_nursery_result *out)
         out->kind = JANUS_RESULT_CHILD_FAILED;
         out->error = n->error;
         out->task = n->error_task;
-        if (n->panic.kind != JANUS_PANIC_NONE) out->panic = n->panic;
+        if (n->panic != NULL) out->panic = *n->panic;
+        out->panic.kind = n->panic_kind;
     } else if (state == JANUS_NURSERY_CANCELLED) {
         out->kind = JANUS_RESULT_CANCELLED;
         /* relaxed: set before the state, which was acquired. */
@@ -316,36 +361,51 @@ static void result_of(struct jrt_nursery *n, janus_nursery_result *out)
     pthread_mutex_unlock(&n->lock);
 }
 
-/* Runs the owner's own children that nobody has taken, newest first, right here. */
-static struct jrt_worker *run_in_place(struct jrt_nursery *n, struct jrt_worker *worker)
+/* The newest child of the owner's that nobody has taken and that can run here; NULL: none. */
+static inline __attribute__((always_inline)) struct jrt_task *take_child(struct jrt_nursery *n,
+                                                                         struct jrt_worker  *worker)
 {
-    if (jrt_unlikely(worker->thread->current != NULL)) return worker; /* in a fiber of its own */
-    while (n->local > 0 && !n->folded) {
-        if (jrt_unlikely(worker->lanes & 1u)) break; /* HIGH ones come first: the loop sees to it */
-        struct jrt_task *child = jrt_take_newest(worker, 1);
+    if (jrt_unlikely(worker->lanes & JRT_IN_HIGH))
+        return NULL; /* HIGH ones first: the loop sees to it */
+    struct jrt_task *child = jrt_take_newest(worker, JRT_LANE_NORMAL);
+    if (jrt_unlikely(child == NULL)) return NULL;
+    if (jrt_likely(child->nursery == n && jrt_worker_has_room(worker, child))) return child;
+    jrt_submit_fresh(worker, child); /* not ours, or no room: the loop runs it */
+    return NULL;
+}
+
+/* Runs the owner's own children that nobody has taken, newest first, right here. */
+static inline __attribute__((always_inline)) void run_in_place(struct jrt_nursery *n,
+                                                               struct jrt_worker  *worker,
+                                                               struct jrt_task    *owner)
+{
+    if (jrt_unlikely(worker->thread->current != NULL)) return; /* in a fiber of its own */
+    while (n->local > 0) {
+        struct jrt_task *child = take_child(n, worker);
         if (child == NULL) break;
-        size_t wanted = worker->scheduler->depot.classes[child->stack_class].stack_bytes;
-        if (child->nursery != n || jrt_worker_stack_left(worker) < wanted - wanted / 16) {
-            jrt_submit_fresh(worker, child); /* not ours, or no room: the loop runs it */
-            break;
-        }
-        jrt_task_run_here(worker, child);
-        worker = jrt_worker_self();
+        worker = jrt_task_run(worker, child, n, owner);
         if (jrt_unlikely(jrt_others_wait(worker))) {
-            jrt_task_give_way(worker, n->owner);
+            jrt_task_give_way(worker, owner);
             worker = jrt_worker_self();
         }
     }
-    return worker;
 }
 
-/* All ran in place, nobody else has seen the nursery: nothing to fold, nobody to tell. */
-static bool ended_in_place(struct jrt_nursery *n)
+/* The same, where it is not the common case. */
+__attribute__((noinline)) static void run_children(struct jrt_nursery *n, struct jrt_worker *worker,
+                                                   struct jrt_task *owner)
 {
-    if (n->local != 0 || n->folded) return false;
-    /* acquire: children that were counted here and ended. */
-    if (jrt_load_acquire(&n->pending) != bias) return false;
-    return move(n, JANUS_NURSERY_OPEN, JANUS_NURSERY_CLOSED);
+    run_in_place(n, worker, owner);
+}
+
+/* Whether all children have ended in place, or at least without anything that has to be told or
+ * taken apart. */
+static inline bool is_plainly_over(struct jrt_nursery *n)
+{
+    if (n->local != 0) return false;
+    /* acquire: children that were counted there and ended. */
+    if (jrt_load_acquire(&n->pending) != bias || n->special != 0) return false;
+    return jrt_load_relaxed(&n->state) == JANUS_NURSERY_OPEN; /* relaxed: nothing follows. */
 }
 
 static void wait_as_task(struct jrt_nursery *n, struct jrt_task *task)
@@ -380,10 +440,7 @@ janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *ou
     struct jrt_worker  *worker = jrt_worker_self();
     struct jrt_task    *task = worker != NULL ? worker->current : NULL;
     if (jrt_unlikely(!jrt_nursery_is_mine(n))) return JANUS_STATE;
-    if (task != NULL) (void)run_in_place(n, worker);
-    if (jrt_likely(task != NULL && ended_in_place(n)) && n->errors == 0 && out == NULL) {
-        return JANUS_OK;
-    }
+    if (task != NULL) run_children(n, worker, task);
     if (!is_final(jrt_nursery_state(n))) {
         (void)move(n, JANUS_NURSERY_OPEN, JANUS_NURSERY_CLOSING);
         fold(n);
@@ -402,7 +459,9 @@ janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *ou
     if (result.kind == JANUS_RESULT_CHILD_FAILED) return JANUS_CHILD_FAILED;
     if (result.kind != JANUS_RESULT_CANCELLED) return JANUS_OK;
     /* A cancelled owner that passes this on has obeyed. */
-    if (task != NULL && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) task->saw_cancel = true;
+    if (task != NULL && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) {
+        task->saw_cancel = task->touched = true;
+    }
     return JANUS_CANCELLED;
 }
 
@@ -445,33 +504,53 @@ static void unregister(struct jrt_nursery *n)
     }
 }
 
-janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out)
+static void free_finished(struct jrt_nursery *n)
 {
-    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    struct jrt_worker *worker = jrt_worker_self();
+    while (n->finished != NULL) {
+        struct jrt_task *task = n->finished;
+        n->finished = (struct jrt_task *)task->record.next;
+        jrt_task_retire(n->scheduler, worker, task);
+    }
+}
+
+__attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n,
+                                                         janus_nursery_result *out)
+{
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     if (n->owner != NULL && n->owner->innermost != n) return JANUS_STATE;
-    janus_status status = janus_nursery_wait(nursery, out);
+    janus_status status = janus_nursery_wait((janus_nursery *)(void *)n, out);
     if (status == JANUS_STATE) return status;
-    if (jrt_unlikely(n->deadline.ring != NULL)) {
-        jrt_sched_timer_disarm(n->scheduler, &n->deadline.timer);
-    }
+    if (n->timed) jrt_sched_timer_disarm(n->scheduler, &n->deadline.timer);
     /* acquire: pairs with jrt_nursery_register; all children are gone. */
-    if (jrt_unlikely(jrt_load_acquire(&n->registered))) {
+    if (jrt_load_acquire(&n->registered)) {
         unregister(n);
         jrt_nursery_await_visitors(n); /* [cancel-visit] */
     }
-    if (jrt_unlikely(n->finished != NULL)) {
-        struct jrt_worker *worker = jrt_worker_self();
-        while (n->finished != NULL) {
-            struct jrt_task *task = n->finished;
-            n->finished = (struct jrt_task *)task->record.next;
-            jrt_task_free(n->scheduler, worker, task);
-        }
-    }
-    if (jrt_unlikely(n->token != NULL || n->bindings != NULL)) jrt_nursery_tokens_end(n);
+    if (n->kept) free_finished(n);
+    if (n->bound) jrt_nursery_tokens_end(n);
+    free(n->panic);
     jrt_sanitizer_lock_gone(&n->lock);
     if (n->owner != NULL) n->owner->innermost = n->outer;
     return status;
+}
+
+/*
+ * Mostly nobody but the owner has ever seen the nursery: its children ran in place, and there is
+ * nothing to move to a final state, because nobody is left who could look.
+ */
+janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out)
+{
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    struct jrt_worker  *worker = jrt_worker_self();
+    if (jrt_unlikely(worker == NULL || out != NULL)) return end_slowly(n, out);
+    struct jrt_task *owner = worker->current;
+    if (jrt_unlikely(n->owner != owner || owner->innermost != n)) return end_slowly(n, out);
+    run_in_place(n, worker, owner);
+    if (jrt_unlikely(!is_plainly_over(n))) return end_slowly(n, out);
+    jrt_sanitizer_lock_gone(&n->lock);
+    owner->innermost = n->outer;
+    return JANUS_OK;
 }
 
 janus_nursery_state janus_nursery_state_of(const janus_nursery *nursery)

@@ -9,46 +9,71 @@
 /* In `pending` until the owner folds, [nursery-count]. */
 #define JRT_NURSERY_BIAS (INT64_C(1) << 60)
 
+/*
+ * What the owner changes for every child, what children elsewhere change, and what all only read
+ * lie at least a cache line apart.
+ */
 struct jrt_nursery {
-    /* Never change while it is open. */
-    janus_scheduler         *scheduler;
-    struct jrt_task         *owner;  /* NULL: a plain thread */
-    const struct jrt_thread *thread; /* the owner, where that is a plain thread */
-    struct jrt_nursery      *outer;  /* the owner's next one around this */
+    /* Hardly ever change while it is open. */
+    janus_scheduler  *scheduler;
+    struct jrt_task  *owner; /* NULL: a plain thread */
+    _Atomic(uint64_t) clean; /* [cancel-epoch] */
+    union {
+        struct {
+            _Atomic(uint8_t) state;    /* janus_nursery_state, [nursery-moves] */
+            _Atomic(uint8_t) reason;   /* janus_cancel_reason; set before Cancelling */
+            uint8_t          policy;   /* janus_nursery_policy */
+            bool             shielded; /* opened in a shield: cancels from above stop here */
+            uint32_t         birth;    /* of a child that asks for nothing */
+        };
+        uint64_t beginning; /* all of them */
+    };
+
+    /* What makes its end, or its children's, more than counting. */
+    union {
+        struct {
+            bool          folded;     /* [nursery-count]; the owner's */
+            bool          limited;    /* max_children */
+            bool          on_heap;    /* janus_nursery_create made it */
+            bool          timed;      /* there is a deadline */
+            _Atomic(bool) registered; /* [tree-lazy]; the lock of the nursery above */
+            bool          failed;     /* there are errors; the lock's */
+            bool          kept;       /* ended children may be left to join; the lock's */
+            bool          bound;      /* there is a token, or bindings */
+        };
+        uint16_t counted_apart; /* the first two */
+        uint64_t special;       /* any of them */
+    };
+    struct jrt_nursery      *outer; /* the owner's next one around this */
     const char              *name;
-    uint32_t                 max_children; /* 0: any number */
-    uint8_t                  policy;
-    uint8_t                  stack_class;
-    bool                     shielded; /* opened in a shield: cancels from above stop here */
-    bool                     on_heap;  /* janus_nursery_create made it */
+    const struct jrt_thread *thread; /* the owner, where that is a plain thread */
 
-    /* The owner's alone. */
-    bool    folded; /* [nursery-count] */
-    int64_t local;
-
-    _Atomic(int64_t)    pending;    /* [nursery-count] */
-    _Atomic(uint64_t)   clean;      /* [cancel-epoch] */
-    _Atomic(uint8_t)    state;      /* janus_nursery_state, [nursery-moves] */
-    _Atomic(uint8_t)    reason;     /* janus_cancel_reason; set before Cancelling */
-    _Atomic(uint32_t)   alive;      /* children, where max_children limits them */
-    _Atomic(uint32_t)   done;       /* futex: 1 when the state is final */
-    _Atomic(uint32_t)   visitors;   /* [cancel-visit] */
-    struct jrt_nursery *next_visit; /* the visitor's */
-
-    pthread_mutex_t      lock;       /* guards all below */
-    struct jrt_list_node children;   /* linked ones, [tree-lazy] */
-    _Atomic(bool)        registered; /* it is */
-    struct jrt_task     *waiter;     /* the owner, while it waits in await or join */
-    struct jrt_task     *finished;   /* joinable children that have ended */
-    struct janus_token  *token;      /* a reference of ours; NULL: nobody asked for it */
-    struct jrt_binding  *bindings;   /* tokens that cancel us; the owner's alone */
+    pthread_mutex_t      lock;     /* guards what follows, up to local */
+    struct jrt_list_node children; /* linked ones, [tree-lazy] */
+    struct jrt_task     *waiter;   /* the owner, while it waits in await or join */
+    struct jrt_task     *finished; /* joinable children that have ended */
+    struct janus_token  *token;    /* a reference of ours; NULL: nobody asked for it */
+    struct jrt_binding  *bindings; /* tokens that cancel us; the owner's alone */
     uint64_t             errors;
-    struct jrt_alarm     deadline;
+    janus_panic_info    *panic; /* owned; of the first failure, if that is one */
+    uint64_t             unused;
     int64_t              error;
     janus_task_id        error_task;
-    struct jrt_list_node link;  /* on owner->nurseries, or the scheduler's roots */
-    janus_panic_info     panic; /* kind NONE until the first failure is one */
+    janus_panic_kind     panic_kind;
+    struct jrt_alarm     deadline;
+    struct jrt_list_node link; /* on owner->nurseries, or the scheduler's roots */
+
+    int64_t local; /* [nursery-count]; the owner's alone */
+
+    struct jrt_nursery *next_visit;   /* the visitor's */
+    uint32_t            max_children; /* 0: any number */
+    _Atomic(uint32_t)   alive;        /* children, where max_children limits them */
+    _Atomic(uint32_t)   done;         /* futex: 1 when the state is final */
+    _Atomic(uint32_t)   visitors;     /* [cancel-visit] */
+    _Atomic(int64_t)    pending;      /* [nursery-count] */
 };
+
+_Static_assert(offsetof(struct jrt_nursery, lock) >= 64, "what all read");
 
 _Static_assert(sizeof(struct jrt_nursery) <= sizeof(janus_nursery), "it fits its storage");
 
@@ -73,6 +98,37 @@ static inline janus_cancel_reason jrt_task_cancel_reason(const struct jrt_task *
     /* relaxed: [cancel-epoch]. */
     if (jrt_likely(jrt_load_relaxed(&n->clean) == epoch)) return JANUS_CANCEL_NONE;
     return jrt_task_look_up(task);
+}
+
+/* The rare ways of jrt_task_run: a task that was cancelled before it started, a call that did not
+ * end in the plainest way. They return the worker. */
+struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *task,
+                                 struct jrt_task *below);
+struct jrt_worker *jrt_task_end_call(struct jrt_task *task, int how, struct jrt_task *below);
+
+/*
+ * Runs a task that never ran, here and now, on the current strand: a child of n, for n's owner, or
+ * for the loop, where `owner` is NULL. Returns the worker, which may be another one afterwards.
+ */
+static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
+    struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n, struct jrt_task *owner)
+{
+    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) {
+        return jrt_task_skip(worker, task, owner);
+    }
+    worker->current = task;
+    jrt_count(&worker->stats.tasks_executed);
+    jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_RUNNING); /* relaxed: for those who ask. */
+    int  how = jrt_ctx_call(&task->landing, task->entry, task->argument);
+    bool plain = how == 0 && task->special == 0 && task->landing.result >= 0;
+    if (jrt_unlikely(owner == NULL || !plain || task->innermost != NULL || n->counted_apart != 0)) {
+        return jrt_task_end_call(task, how, owner);
+    }
+    worker = jrt_worker_self(); /* [worker-again] */
+    worker->current = owner;
+    jrt_task_free_here(worker, task);
+    n->local--;
+    return worker;
 }
 
 /* Cancels it and everything below. False: it was cancelled before or is final. */
@@ -104,8 +160,8 @@ void jrt_nursery_register(struct jrt_nursery *nursery);
 /* A root nursery has no children left, or is final. */
 void jrt_root_done(janus_scheduler *scheduler);
 
-/* Frees the copy of a panic's message. */
-void jrt_task_forget_message(struct jrt_task *task);
+/* Gives the record of a child back that has ended and that nobody can join. */
+void jrt_task_retire(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task);
 
 /* Makes a task, and every nursery around it, findable from above: [tree-lazy]. */
 void jrt_task_link(struct jrt_task *task);

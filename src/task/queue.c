@@ -2,14 +2,14 @@
 /*
  * Where tasks wait for a worker, and in what order a worker looks (the essay is in worker.c).
  */
-#include "task/worker.h"
+#include "task/nursery.h"
 
 enum {
     FIFO_EVERY = 61,
     NORMAL_EVERY = 8,
     LOW_EVERY = 32,
+    PUBLISH_MAX = 16,
     RECORD_BATCH = 64,
-    RECORDS_MAX = 1024,
 };
 
 static struct jrt_task *as_task(struct jrt_record *record) { return (struct jrt_task *)record; }
@@ -18,7 +18,9 @@ static struct jrt_task *as_task(struct jrt_record *record) { return (struct jrt_
 
 struct jrt_task *jrt_task_alloc(janus_scheduler *scheduler, struct jrt_worker *worker)
 {
-    if (worker == NULL) return as_task(jrt_records_take(&scheduler->records, 1));
+    if (worker == NULL || worker->scheduler != scheduler) {
+        return as_task(jrt_records_take(&scheduler->records, 1));
+    }
     if (jrt_unlikely(worker->free == NULL)) {
         worker->free = as_task(jrt_records_take(&scheduler->records, RECORD_BATCH));
         struct jrt_record *record = worker->free != NULL ? &worker->free->record : NULL;
@@ -31,25 +33,27 @@ struct jrt_task *jrt_task_alloc(janus_scheduler *scheduler, struct jrt_worker *w
     return task;
 }
 
-void jrt_task_free(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task)
+void jrt_worker_free_surplus(struct jrt_worker *worker)
 {
-    /* relaxed: from here on the old id is stale; whoever looks it up does so under a lock. */
-    uint32_t generation = jrt_load_relaxed(&task->record.generation);
-    jrt_store_relaxed(&task->record.generation, generation + 1); /* relaxed: as above. */
-    if (worker == NULL) {
-        task->record.next = NULL;
-        jrt_records_give(&scheduler->records, &task->record);
-        return;
-    }
-    task->record.next = worker->free != NULL ? &worker->free->record : NULL;
-    worker->free = task;
-    if (jrt_likely(++worker->free_count <= RECORDS_MAX)) return;
     struct jrt_record *last = &worker->free->record;
     for (int i = 1; i < RECORD_BATCH && last->next != NULL; i++) last = last->next;
     struct jrt_record *rest = last->next;
     last->next = NULL;
     worker->free_count = RECORD_BATCH;
-    jrt_records_give(&scheduler->records, rest);
+    jrt_records_give(&worker->scheduler->records, rest);
+}
+
+void jrt_task_free(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task)
+{
+    if (worker != NULL && worker->scheduler == scheduler) {
+        jrt_task_free_here(worker, task);
+        return;
+    }
+    /* relaxed: as in jrt_task_free_here. */
+    uint32_t generation = jrt_load_relaxed(&task->record.generation);
+    jrt_store_relaxed(&task->record.generation, generation + 1); /* relaxed: as above. */
+    task->record.next = NULL;
+    jrt_records_give(&scheduler->records, &task->record);
 }
 
 /* The queue for everybody. */
@@ -96,56 +100,111 @@ static struct jrt_task *take_injected(janus_scheduler *scheduler)
     return task;
 }
 
-/* Submitting. */
+/*
+ * Submitting.
+ *
+ * [queue-shelf]  what a worker starts or goes on with itself lies on its shelves first, for nobody
+ *   else to see. While somebody searches, the oldest go to the deques; who finds nothing there
+ *   raids. Of each kind, what is on the deque is older than what is on the shelf.
+ */
 
-void jrt_submit_fresh(struct jrt_worker *worker, struct jrt_task *task)
+/* On a deque, or where there is no memory for it to grow, on the list, which needs none. */
+static void submit_openly(struct jrt_worker *worker, struct jrt_deque *deques,
+                          struct jrt_task *task)
 {
     unsigned lane = task->lane; /* once pushed it may be stolen, ended and used again */
-    if (jrt_unlikely(!jrt_deque_push(&worker->fresh[lane], task))) {
-        inject(worker->scheduler, task); /* no memory to grow: the list needs none */
-    }
     worker->lanes |= 1u << lane;
+    if (lane == JRT_LANE_NORMAL) worker->lanes |= JRT_IN_PUBLIC;
+    if (!jrt_deque_push(&deques[lane], task)) inject(worker->scheduler, task);
     if (!worker->alone) jrt_idle_notify(worker->scheduler);
 }
 
-void jrt_submit_again(janus_scheduler *scheduler, struct jrt_task *task)
+void jrt_submit_fresh_openly(struct jrt_worker *worker, struct jrt_task *task)
+{
+    submit_openly(worker, worker->fresh, task);
+}
+
+void jrt_submit_again_openly(struct jrt_worker *worker, struct jrt_task *task)
+{
+    submit_openly(worker, worker->again, task);
+}
+
+void jrt_submit_outside(janus_scheduler *scheduler, struct jrt_task *task)
+{
+    inject(scheduler, task);
+    jrt_idle_notify(scheduler);
+}
+
+void jrt_submit_woken(struct jrt_task *task)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    unsigned           lane = task->lane; /* as above */
-    if (worker == NULL || worker->scheduler != scheduler) {
-        inject(scheduler, task);
-        jrt_idle_notify(scheduler);
-        return;
+    janus_scheduler   *scheduler = task->nursery->scheduler;
+    if (jrt_likely(worker != NULL && worker->scheduler == scheduler)) {
+        jrt_submit_again(worker, task);
+    } else {
+        jrt_submit_outside(scheduler, task);
     }
-    if (jrt_unlikely(!jrt_deque_push(&worker->again[lane], task))) inject(scheduler, task);
-    worker->lanes |= 1u << lane;
-    if (!worker->alone) jrt_idle_notify(scheduler);
+}
+
+static void publish_from(struct jrt_shelf *shelf, struct jrt_deque *deque,
+                         janus_scheduler *scheduler)
+{
+    void *tasks[PUBLISH_MAX];
+    if (!jrt_deque_seems_empty(deque)) return; /* there is something for them already */
+    size_t count = jrt_shelf_pop_half(shelf, tasks, PUBLISH_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (!jrt_deque_push(deque, tasks[i])) inject(scheduler, tasks[i]);
+    }
+}
+
+void jrt_publish(struct jrt_worker *worker)
+{
+    worker->lanes |= JRT_IN_PUBLIC;
+    publish_from(&worker->again_shelf, &worker->again[JRT_LANE_NORMAL], worker->scheduler);
+    publish_from(&worker->fresh_shelf, &worker->fresh[JRT_LANE_NORMAL], worker->scheduler);
 }
 
 /* Picking. */
 
-static struct jrt_task *take_oldest(struct jrt_worker *worker, struct jrt_deque *deque)
+/* Of those that ran before; the ones on the deque are older. */
+static struct jrt_task *take_oldest(struct jrt_worker *worker, unsigned lane)
 {
-    if (jrt_deque_seems_empty(deque)) return NULL; /* the owner's look is exact but for thieves */
-    if (worker->alone) return jrt_deque_take_alone(deque);
-    bool  lost = false;
-    void *task;
-    do task = jrt_deque_steal(deque, &lost);
-    while (task == NULL && lost);
-    return task;
+    struct jrt_deque *deque = &worker->again[lane];
+    if (!jrt_deque_seems_empty(deque)) { /* the owner's look is exact but for thieves */
+        bool  lost = false;
+        void *task;
+        do task = jrt_deque_steal(deque, &lost);
+        while (task == NULL && lost);
+        if (task != NULL) return task;
+    }
+    return lane == JRT_LANE_NORMAL ? jrt_shelf_pop_oldest(&worker->again_shelf) : NULL;
 }
 
-static struct jrt_task *pick_lane(struct jrt_worker *worker, unsigned lane, bool oldest_first)
+static uint64_t count_old(const struct jrt_worker *worker, unsigned lane)
+{
+    uint64_t count = jrt_deque_size(&worker->again[lane]);
+    return lane == JRT_LANE_NORMAL ? count + jrt_shelf_size(&worker->again_shelf) : count;
+}
+
+static uint64_t count_fresh(const struct jrt_worker *worker, unsigned lane)
+{
+    uint64_t count = jrt_deque_size(&worker->fresh[lane]);
+    return lane == JRT_LANE_NORMAL ? count + jrt_shelf_size(&worker->fresh_shelf) : count;
+}
+
+static inline struct jrt_task *pick_lane(struct jrt_worker *worker, unsigned lane,
+                                         bool oldest_first)
 {
     struct jrt_task *task = NULL;
     /* Where more and more come to wait, the two kinds take turns, or the queue would only grow. */
-    if ((worker->tick & 1u) && jrt_deque_size(&worker->again[lane]) > FIFO_EVERY) {
-        oldest_first = true;
-    }
-    if (oldest_first) task = take_oldest(worker, &worker->again[lane]);
+    if ((worker->tick & 1u) && count_old(worker, lane) > FIFO_EVERY) oldest_first = true;
+    if (oldest_first) task = take_oldest(worker, lane);
     if (task == NULL) task = jrt_take_newest(worker, lane);
-    if (task == NULL && !oldest_first) task = take_oldest(worker, &worker->again[lane]);
-    if (task == NULL) worker->lanes &= ~(1u << lane);
+    if (task == NULL && !oldest_first) task = take_oldest(worker, lane);
+    if (task == NULL) {
+        worker->lanes &= ~(1u << lane);
+        if (lane == JRT_LANE_NORMAL) worker->lanes &= ~(uint32_t)JRT_IN_PUBLIC;
+    }
     return task;
 }
 
@@ -170,37 +229,55 @@ struct jrt_task *jrt_pick(struct jrt_worker *worker)
     return take_injected(worker->scheduler);
 }
 
-bool jrt_others_wait(struct jrt_worker *worker)
+bool jrt_look_for_others(struct jrt_worker *worker)
 {
-    if (--worker->until_others != 0) return false;
     worker->until_others = FIFO_EVERY;
     jrt_sched_timers_fire(worker->scheduler);
+    jrt_idle_notify_shelf(worker); /* who searches may want some of what we go through */
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
-        if (!jrt_deque_seems_empty(&worker->again[lane])) return true;
+        if (count_old(worker, lane) > 0) return true;
     }
     return jrt_load_relaxed(&worker->scheduler->injected) != 0; /* relaxed: a hint. */
 }
 
 /* Stealing: a bounded number of victims, from each the most urgent lane, oldest first. */
 
-static struct jrt_task *steal_from(struct jrt_worker *thief, struct jrt_worker *victim)
+/* Up to half of a shelf: the oldest to run, the rest for our own. */
+static struct jrt_task *raid(struct jrt_worker *thief, struct jrt_shelf *shelf,
+                             struct jrt_shelf *own)
 {
-    bool lost;
-    for (unsigned lane = 0; lane < JRT_LANES; lane++) {
-        struct jrt_deque *both[] = {&victim->again[lane], &victim->fresh[lane]};
-        for (unsigned i = 0; i < 2; i++) {
-            if (jrt_deque_seems_empty(both[i])) continue;
-            struct jrt_task *task = jrt_deque_steal(both[i], &lost);
-            if (task == NULL) continue;
-            jrt_count(&thief->stats.tasks_stolen);
-            return task;
-        }
+    void *tasks[JRT_RAID_MAX];
+    if (jrt_shelf_size(shelf) == 0) return NULL;
+    size_t count = jrt_shelf_raid(shelf, tasks, JRT_RAID_MAX);
+    if (count == 0) return NULL;
+    for (size_t i = 1; i < count; i++) {
+        if (!jrt_shelf_push(own, tasks[i])) inject(thief->scheduler, tasks[i]);
+        jrt_count(&thief->stats.tasks_stolen);
     }
-    jrt_count(&thief->stats.steals_failed);
-    return NULL;
+    if (count > 1) {
+        thief->lanes |= JRT_IN_NORMAL;
+        jrt_idle_notify(thief->scheduler); /* somebody may have looked while they were nowhere */
+    }
+    return tasks[0];
 }
 
-struct jrt_task *jrt_steal(struct jrt_worker *thief)
+static struct jrt_task *steal_from(struct jrt_worker *thief, struct jrt_worker *victim, bool raids)
+{
+    bool             lost;
+    struct jrt_task *task = NULL;
+    for (unsigned lane = 0; lane < JRT_LANES && task == NULL; lane++) {
+        struct jrt_deque *both[] = {&victim->again[lane], &victim->fresh[lane]};
+        for (unsigned i = 0; i < 2 && task == NULL; i++) {
+            if (!jrt_deque_seems_empty(both[i])) task = jrt_deque_steal(both[i], &lost);
+        }
+    }
+    if (task == NULL && raids) task = raid(thief, &victim->again_shelf, &thief->again_shelf);
+    if (task == NULL && raids) task = raid(thief, &victim->fresh_shelf, &thief->fresh_shelf);
+    jrt_count(task != NULL ? &thief->stats.tasks_stolen : &thief->stats.steals_failed);
+    return task;
+}
+
+struct jrt_task *jrt_steal(struct jrt_worker *thief, bool raids)
 {
     janus_scheduler *scheduler = thief->scheduler;
     uint32_t         count = scheduler->worker_count;
@@ -208,7 +285,7 @@ struct jrt_task *jrt_steal(struct jrt_worker *thief)
     uint32_t attempts = count - 1 < JRT_STEAL_ATTEMPTS ? count - 1 : JRT_STEAL_ATTEMPTS;
     for (uint32_t i = 0; i < attempts; i++) {
         unsigned         victim = jrt_victim_choose(thief, i);
-        struct jrt_task *task = steal_from(thief, &scheduler->workers[victim]);
+        struct jrt_task *task = steal_from(thief, &scheduler->workers[victim], raids);
         if (task != NULL) return task;
     }
     return NULL;
@@ -220,12 +297,12 @@ unsigned jrt_victim_choose(struct jrt_worker *thief, uint32_t attempt)
     uint32_t         count = scheduler->worker_count;
     if (thief->loads != NULL) { /* LEAST_LOADED */
         for (uint32_t i = 0; i < count; i++) {
-            uint32_t load = 0;
+            uint64_t load = 0;
             for (unsigned lane = 0; lane < JRT_LANES; lane++) {
-                load += jrt_deque_size(&scheduler->workers[i].fresh[lane]);
-                load += jrt_deque_size(&scheduler->workers[i].again[lane]);
+                load += count_fresh(&scheduler->workers[i], lane);
+                load += count_old(&scheduler->workers[i], lane);
             }
-            thief->loads[i] = load;
+            thief->loads[i] = load < UINT32_MAX ? (uint32_t)load : UINT32_MAX;
         }
     }
     return jrt_victim_next(&thief->victims, thief->index, count, attempt, thief->loads);
@@ -239,8 +316,8 @@ bool jrt_work_for(const struct jrt_worker *worker)
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
         if (!scheduler->stealing && i != worker->index) continue;
         for (unsigned lane = 0; lane < JRT_LANES; lane++) {
-            if (!jrt_deque_seems_empty(&scheduler->workers[i].fresh[lane])) return true;
-            if (!jrt_deque_seems_empty(&scheduler->workers[i].again[lane])) return true;
+            if (count_fresh(&scheduler->workers[i], lane) > 0) return true;
+            if (count_old(&scheduler->workers[i], lane) > 0) return true;
         }
     }
     return false;

@@ -57,6 +57,8 @@ static void close_worker(struct jrt_worker *worker)
     }
     jrt_stack_cache_flush(&worker->stacks, &scheduler->depot);
     if (worker->free != NULL) jrt_records_give(&scheduler->records, &worker->free->record);
+    if (worker->fresh_shelf.slots != NULL) jrt_shelf_fini(&worker->fresh_shelf);
+    if (worker->again_shelf.slots != NULL) jrt_shelf_fini(&worker->again_shelf);
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
         if (worker->deques_open > lane * 2) jrt_deque_fini(&worker->fresh[lane]);
         if (worker->deques_open > lane * 2 + 1) jrt_deque_fini(&worker->again[lane]);
@@ -80,6 +82,8 @@ static bool open_worker(struct jrt_worker *worker, const janus_scheduler_options
         if (!jrt_deque_init(&worker->again[lane])) return false;
         worker->deques_open++;
     }
+    if (!jrt_shelf_init(&worker->fresh_shelf) || !jrt_shelf_init(&worker->again_shelf))
+        return false;
     if (!jrt_worker_rescue_ready(worker)) return false;
     worker->spare = jrt_strand_take(worker);
     return worker->spare != NULL;
@@ -106,6 +110,10 @@ static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_o
     janus_status status = jrt_depot_init(&scheduler->depot, options->guard, 0, 0, 4096);
     if (status != JANUS_OK) return status;
     scheduler->depot_open = true;
+    for (unsigned class = 0; class < JRT_STACK_CLASSES; class ++) {
+        size_t promised = scheduler->depot.classes[class].stack_bytes;
+        scheduler->room[class] = promised - promised / 8; /* the rest is for those below it */
+    }
     scheduler->records_open = jrt_records_init(&scheduler->records, sizeof(struct jrt_task), true);
     if (!scheduler->records_open) return JANUS_NO_MEMORY;
     status = jrt_blocking_init(&scheduler->blocking, options->blocking_threads_max,
@@ -141,6 +149,7 @@ janus_status janus_scheduler_open(const janus_scheduler_options *given, janus_sc
     scheduler->worker_count = options.worker_count;
     scheduler->profile = options.profile;
     scheduler->stack_class = jrt_pool_stack_class(options.stack_bytes);
+    scheduler->birth = jrt_birth(scheduler->stack_class);
     scheduler->stealing = !options.no_stealing;
     scheduler->deadlock_check = !options.no_deadlock_check;
     jrt_store_relaxed(&scheduler->timer_next, JRT_NEVER); /* relaxed: nobody knows it. */
@@ -294,12 +303,13 @@ janus_status janus_scheduler_stats(const janus_scheduler *scheduler, uint32_t wo
     }
     if (worker != UINT32_MAX && worker >= scheduler->worker_count) return JANUS_INVALID;
     janus_worker_stats sum = {0};
+    uint64_t           by_loop = 0;
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
         if (worker != UINT32_MAX && worker != i) continue;
         const struct jrt_counts *stats = &scheduler->workers[i].stats;
         /* relaxed, all: they move while they are read. */
         sum.tasks_executed += jrt_load_relaxed(&stats->tasks_executed);   /* relaxed */
-        sum.tasks_in_place += jrt_load_relaxed(&stats->tasks_in_place);   /* relaxed */
+        by_loop += jrt_load_relaxed(&stats->tasks_by_loop);               /* relaxed */
         sum.tasks_cancelled += jrt_load_relaxed(&stats->tasks_cancelled); /* relaxed */
         sum.tasks_stolen += jrt_load_relaxed(&stats->tasks_stolen);       /* relaxed */
         sum.steals_failed += jrt_load_relaxed(&stats->steals_failed);     /* relaxed */
@@ -307,6 +317,7 @@ janus_status janus_scheduler_stats(const janus_scheduler *scheduler, uint32_t wo
         sum.parks += jrt_load_relaxed(&stats->parks);                     /* relaxed */
         sum.yields += jrt_load_relaxed(&stats->yields);                   /* relaxed */
     }
+    if (sum.tasks_executed > by_loop) sum.tasks_in_place = sum.tasks_executed - by_loop;
     sum.struct_bytes = out->struct_bytes < sizeof sum ? out->struct_bytes : sizeof sum;
     memcpy(out, &sum, sum.struct_bytes);
     return JANUS_OK;

@@ -8,7 +8,7 @@
 /* Counts one more live child where that is limited. */
 static bool count_in(struct jrt_nursery *n)
 {
-    if (jrt_likely(n->max_children == 0)) return true;
+    if (jrt_likely(!n->limited)) return true;
     uint32_t alive = jrt_load_relaxed(&n->alive); /* relaxed: a count; it guards no memory. */
     do {
         if (alive >= n->max_children) return false;
@@ -16,25 +16,15 @@ static bool count_in(struct jrt_nursery *n)
     return true;
 }
 
-static struct jrt_task *make_task(struct jrt_nursery *n, struct jrt_worker *worker,
-                                  janus_entry *entry, void *argument)
+/* The few words that make a clean record a task, [task-clean]. */
+static inline void fill(struct jrt_task *task, struct jrt_nursery *n, janus_entry *entry,
+                        void *argument, const janus_site *site)
 {
-    struct jrt_task *task = jrt_task_alloc(n->scheduler, worker);
-    if (jrt_unlikely(task == NULL)) return NULL;
-    /* Field by field, where one has to be set: half of the record is left as it is. */
-    task->strand = NULL;
     task->entry = entry;
     task->argument = argument;
     task->nursery = n;
-    task->innermost = NULL;
-    task->defers = NULL;
-    task->local = NULL;
-    task->name = NULL;
-    task->site = NULL;
-    memset(&task->park, 0, offsetof(struct jrt_task, sibling) - offsetof(struct jrt_task, park));
-    task->lane = 1;
-    task->stack_class = n->stack_class;
-    return task;
+    task->site = site;
+    task->birth = n->birth;
 }
 
 /* Counts a child that is about to start, [nursery-count]. False: the nursery has been closed. */
@@ -63,36 +53,58 @@ static void start(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_t
     if (worker != NULL && worker->scheduler == n->scheduler) {
         jrt_submit_fresh(worker, task);
     } else {
-        jrt_submit_again(n->scheduler, task);
+        jrt_submit_outside(n->scheduler, task);
     }
 }
 
 /* Takes back what a refused spawn has taken. */
 static void refuse(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_task *task)
 {
-    if (task != NULL) jrt_task_free(n->scheduler, worker, task);
+    if (task != NULL) jrt_task_retire(n->scheduler, worker, task);
     /* relaxed: as in count_in. */
-    if (n->max_children != 0) jrt_fetch_sub_relaxed(&n->alive, 1u);
+    if (n->limited) jrt_fetch_sub_relaxed(&n->alive, 1u);
+}
+
+/* From elsewhere than the owner's hand, into a nursery that counts apart, or with no record at
+ * hand. */
+__attribute__((noinline)) static janus_status spawn_slowly(struct jrt_nursery *n,
+                                                           janus_entry *entry, void *argument,
+                                                           const janus_site *site)
+{
+    if (entry == NULL) return JANUS_INVALID;
+    if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) return JANUS_CLOSED;
+    if (!count_in(n)) return JANUS_FULL;
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *task = jrt_task_alloc(n->scheduler, worker);
+    janus_status       status = JANUS_OK;
+    if (task == NULL) status = JANUS_NO_MEMORY;
+    if (task != NULL) fill(task, n, entry, argument, site);
+    if (task != NULL && !enter(n, worker)) status = JANUS_CLOSED;
+    if (status != JANUS_OK) {
+        refuse(n, worker, task);
+        return status;
+    }
+    start(n, worker, task);
+    return JANUS_OK;
 }
 
 janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *argument,
                             const janus_site *site)
 {
     struct jrt_nursery *n = jrt_nursery_of(nursery);
-    if (jrt_unlikely(entry == NULL)) return JANUS_INVALID;
-    if (jrt_unlikely(jrt_nursery_state(n) != JANUS_NURSERY_OPEN)) return JANUS_CLOSED;
-    if (jrt_unlikely(!count_in(n))) return JANUS_FULL;
-    struct jrt_worker *worker = jrt_worker_self();
-    struct jrt_task   *task = make_task(n, worker, entry, argument);
-    janus_status       status = JANUS_OK;
-    if (jrt_unlikely(task == NULL)) status = JANUS_NO_MEMORY;
-    if (jrt_likely(task != NULL) && jrt_unlikely(!enter(n, worker))) status = JANUS_CLOSED;
-    if (jrt_unlikely(status != JANUS_OK)) {
-        refuse(n, worker, task);
-        return status;
+    struct jrt_worker  *worker = jrt_worker_self();
+    if (jrt_unlikely(worker == NULL || worker->current != n->owner || n->counted_apart != 0)) {
+        return spawn_slowly(n, entry, argument, site);
     }
-    task->site = site;
-    start(n, worker, task);
+    struct jrt_task *task = worker->free;
+    if (jrt_unlikely(task == NULL || entry == NULL || jrt_nursery_state(n) != JANUS_NURSERY_OPEN)) {
+        return spawn_slowly(n, entry, argument, site);
+    }
+    worker->free = (struct jrt_task *)task->record.next;
+    worker->free_count--;
+    fill(task, n, entry, argument, site);
+    n->local++;
+    jrt_submit_fresh(worker, task);
     return JANUS_OK;
 }
 
@@ -113,6 +125,7 @@ static janus_status decode_spawn(const janus_spawn_options *given, struct jrt_ta
     if (options.priority != JANUS_PRIORITY_DEFAULT) task->lane = (uint8_t)(options.priority - 1);
     task->cancel_mode = (uint8_t)options.cancel;
     *unjoinable = options.unjoinable;
+    task->touched = true;
     task->name = options.name;
     task->site = options.site;
     return JANUS_OK;
@@ -126,9 +139,10 @@ janus_status janus_spawn_with(janus_nursery *nursery, janus_entry *entry, void *
     if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) return JANUS_CLOSED;
     if (!count_in(n)) return JANUS_FULL;
     struct jrt_worker *worker = jrt_worker_self();
-    struct jrt_task   *task = make_task(n, worker, entry, argument);
+    struct jrt_task   *task = jrt_task_alloc(n->scheduler, worker);
     bool               unjoinable = false;
     janus_status       status = JANUS_NO_MEMORY;
+    if (task != NULL) fill(task, n, entry, argument, NULL);
     if (task != NULL) status = decode_spawn(options, task, &unjoinable);
     if (status == JANUS_OK && !enter(n, worker)) status = JANUS_CLOSED;
     if (status != JANUS_OK) {

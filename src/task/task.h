@@ -31,7 +31,10 @@ struct jrt_strand {
     struct jrt_stack  *stack;
     unsigned class;           /* of the stack */
     struct jrt_context *left; /* the context that was left with it: its own, or a fiber's */
+    const char         *low;  /* the lowest byte of the stack */
 };
+
+_Static_assert(sizeof(struct jrt_strand) <= 64, "a line at the top of the stack");
 
 /* Every reason to wait. */
 #define JRT_WAIT_MAP(X)                                                                            \
@@ -81,41 +84,70 @@ struct jrt_defer {
     void             *argument;
 };
 
-/* Three cache lines; a task that never waits needs only the first two. */
+/*
+ * Three cache lines. A task that never waits needs only the first; one that opens nurseries, yields
+ * or has something of its own also the second; one that waits all three.
+ *
+ * [task-clean]  a record that is free, or new, has zeros in everything below `special`. Who writes
+ *   there says so in `special`, and what is special is wiped before the record is free again. So
+ *   starting a task writes a few words of one line.
+ */
 struct jrt_task {
-    struct jrt_record  record; /* first; its `next` also links the task in queues */
-    struct jrt_strand *strand; /* waiting or ready again: where it lies; NULL: never ran */
-    struct jrt_landing landing;
-    janus_entry       *entry;
-    void              *argument;
+    struct jrt_record record; /* first; its `next` also links the task in queues */
+    union {
+        struct { /* until it starts */
+            janus_entry *entry;
+            void        *argument;
+        };
+        struct jrt_landing landing; /* from then on; the result stays */
+    };
+    struct jrt_nursery *nursery; /* borrowed; outlives us */
+    const janus_site   *site;
+    union {
+        struct {
+            _Atomic(uint8_t) state; /* janus_task_state */
+            uint8_t          lane;
+            uint8_t          stack_class;
+            uint8_t          cancel_mode;
+        };
+        uint32_t birth; /* all four, as the nursery gives them */
+    };
+    union {
+        struct {
+            bool          touched;  /* the second or third line is not clean */
+            _Atomic(bool) linked;   /* [tree-lazy] */
+            bool          joinable; /* its id was asked for: the record outlives it */
+        };
+        uint32_t special; /* any of them, [task-clean] */
+    };
 
-    struct jrt_nursery *nursery;   /* borrowed; outlives us */
+    struct jrt_strand  *strand;    /* waiting or ready again: where it lies; NULL: never ran */
     struct jrt_nursery *innermost; /* of the nurseries we have open; ours alone */
     struct jrt_defer   *defers;
     void               *local;
     const char         *name;
-    const janus_site   *site;
-    _Atomic(uint32_t)   park;  /* enum jrt_park | status << 8; the first of what spawn zeroes */
-    _Atomic(uint8_t)    state; /* janus_task_state */
-    _Atomic(uint8_t)    wait;  /* enum jrt_wait */
+    _Atomic(uint32_t)   park; /* enum jrt_park | status << 8 */
+    _Atomic(uint8_t)    wait; /* enum jrt_wait */
     _Atomic(uint8_t)    shield;
-    _Atomic(bool)       linked; /* [tree-lazy] */
-    uint8_t             lane;
-    uint8_t             stack_class;
-    uint8_t             cancel_mode;
     uint8_t             panic;      /* janus_panic_kind */
-    bool                joinable;   /* its id was asked for: the record outlives it */
     bool                saw_cancel; /* a call told it that it is cancelled */
     bool                ending;     /* it has ended and is being cleaned up */
-    uint8_t             spawn_zeroes_up_to_here;
 
     struct jrt_list_node sibling;   /* on nursery->children, once linked; the nursery's lock */
     struct jrt_list_node nurseries; /* registered ones of ours; the nursery's lock */
+    const void *fault_data;         /* an overflow's address, or a panic's message, which is ours */
+    const void *fault_code;         /* an overflow's instruction */
 } __attribute__((aligned(64)));
 
-_Static_assert(offsetof(struct jrt_task, nursery) == 64, "a line for the call");
-_Static_assert(offsetof(struct jrt_task, sibling) == 128, "a line for the rest");
+_Static_assert(offsetof(struct jrt_task, strand) == 64, "a line to start and run");
+_Static_assert(offsetof(struct jrt_task, sibling) <= 128, "a line to run further");
 _Static_assert(sizeof(struct jrt_task) <= 256, "an unstarted task");
+
+/* Whether it has been running and lies on a strand of its own. */
+static inline bool jrt_task_began(const struct jrt_task *task)
+{
+    return task->touched && task->strand != NULL;
+}
 
 static inline janus_task_id jrt_task_id(const struct jrt_task *task)
 {
@@ -146,6 +178,7 @@ static inline void jrt_task_shield(struct jrt_task *task, int change)
 {
     /* relaxed, both: only the task writes it; others take it for a hint. */
     int shield = jrt_load_relaxed(&task->shield) + change;
+    task->touched = true;
     jrt_store_relaxed(&task->shield, (uint8_t)shield); /* relaxed: as above. */
 }
 

@@ -370,6 +370,7 @@ janus_status janus_nursery_token(janus_nursery *nursery, janus_token **out)
     pthread_mutex_lock(&n->lock);
     if (n->token == NULL) {
         n->token = spare;
+        n->bound = true;
         spare = NULL;
     }
     janus_token *token = janus_token_retain(n->token);
@@ -414,6 +415,7 @@ janus_status janus_nursery_cancel_with(janus_nursery *nursery, janus_token *toke
     binding->handle = handle;
     (void)janus_token_retain(token);
     n->bindings = binding;
+    n->bound = true;
     jrt_fetch_add_relaxed(&n->scheduler->outside, 1u); /* relaxed: a count. */
     return JANUS_OK;
 }

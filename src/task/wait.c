@@ -131,6 +131,7 @@ janus_status janus_defer(void (*function)(void *), void *argument)
     if (defer == NULL) return JANUS_NO_MEMORY;
     *defer = (struct jrt_defer){task->defers, function, argument};
     task->defers = defer;
+    task->touched = true;
     return JANUS_OK;
 }
 
@@ -155,7 +156,9 @@ janus_task_id janus_task_self(void)
 void **janus_task_local(void)
 {
     struct jrt_task *task = current();
-    return task != NULL ? &task->local : NULL;
+    if (task == NULL) return NULL;
+    task->touched = true; /* the caller may write there */
+    return &task->local;
 }
 
 /* Joining. */
@@ -203,7 +206,7 @@ janus_status janus_join(janus_nursery *nursery, janus_task_id id, int64_t *out_r
         if (child != NULL) {
             int64_t result = child->landing.result;
             bool    failed = child->panic != JANUS_PANIC_NONE || result < 0;
-            jrt_task_free(n->scheduler, worker, child);
+            jrt_task_retire(n->scheduler, worker, child);
             if (out_result != NULL) *out_result = result;
             return failed ? JANUS_CHILD_FAILED : JANUS_OK;
         }

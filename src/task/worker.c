@@ -31,7 +31,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEAL_EVERY = 16 }; /* yields of a worker that has nothing else */
+enum { /* yields of a worker that has nothing else */
+       STEAL_EVERY = 16,
+       RAID_EVERY = 4096, /* a multiple */
+};
 
 /* Strands. */
 
@@ -47,6 +50,8 @@ static struct jrt_strand *strand_of_class(struct jrt_worker *worker, unsigned cl
     struct jrt_strand *strand = (struct jrt_strand *)(void *)top;
     strand->stack = stack;
     strand->class = class;
+    strand->left = &strand->context;
+    strand->low = low;
     jrt_sanitizer_attach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
     return strand;
 }
@@ -78,12 +83,6 @@ bool jrt_worker_can_leave(struct jrt_worker *worker)
     return worker->spare != NULL;
 }
 
-size_t jrt_worker_stack_left(const struct jrt_worker *worker)
-{
-    const char *here = __builtin_frame_address(0);
-    return (size_t)(here - jrt_stack_low(worker->strand->stack));
-}
-
 /* Arriving: the strand that was left is off the CPU now. */
 
 static void park_arrived(struct jrt_worker *worker, struct jrt_task *task)
@@ -94,34 +93,56 @@ static void park_arrived(struct jrt_worker *worker, struct jrt_task *task)
     /* acq_rel: who sees PARKED may run the strand, so what was written on it before it was left
      * comes first; failing, the waker's status is seen. [task-park] */
     if (parking && jrt_cas_acq_rel(&task->park, &expected, parked)) return;
-    jrt_submit_again(worker->scheduler, task);
+    jrt_submit_again(worker, task);
 }
 
-static inline void arrive(struct jrt_context *self)
+/* On the strand that was entered: the left one is off the CPU now. Of the worker that switched,
+ * because a switch changes stacks and not threads. */
+static int arrive(void *argument)
 {
-    struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
-    jrt_sanitizer_arrive(&self->sanitizer, &worker->left_context->sanitizer);
-    struct jrt_task *task = worker->left_task;
-    enum jrt_left    left = worker->left;
+    struct jrt_worker *worker = argument;
+    struct jrt_task   *task = worker->left_task;
+    enum jrt_left      left = worker->left;
+    jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
     worker->left = JRT_LEFT_NOTHING;
+    worker->thread->watch = (struct jrt_watch){worker->strand->stack, NULL};
+    /* relaxed: for those who ask. */
+    if (jrt_likely(worker->current != NULL)) {
+        jrt_store_relaxed(&worker->current->state, (uint8_t)JANUS_TASK_RUNNING);
+    }
     switch (left) {
     case JRT_LEFT_NOTHING: break;
-    case JRT_LEFT_YIELDED: jrt_submit_again(worker->scheduler, task); break;
+    case JRT_LEFT_YIELDED: jrt_submit_again(worker, task); break;
     case JRT_LEFT_PARKING: park_arrived(worker, task); break;
     case JRT_LEFT_STRAND:
         jrt_strand_give(worker, (struct jrt_strand *)(void *)worker->left_context);
         break;
     }
+    return JANUS_OK;
 }
 
-static void switch_to(struct jrt_worker *worker, struct jrt_context *from, struct jrt_context *to)
+/* The same after a yield that went straight to another task, neither of them inside a fiber of its
+ * own. */
+static int arrive_from_yield(void *argument)
 {
-    bool last = worker->left == JRT_LEFT_STRAND;
+    struct jrt_worker *worker = argument;
+    jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
+    worker->thread->watch.stack = worker->strand->stack;
+    /* relaxed: for those who ask. */
+    jrt_store_relaxed(&worker->current->state, (uint8_t)JANUS_TASK_RUNNING);
+    jrt_submit_again(worker, worker->left_task);
+    return JANUS_OK;
+}
+
+static inline __attribute__((always_inline)) janus_status switch_to(struct jrt_worker  *worker,
+                                                                    struct jrt_context *from,
+                                                                    struct jrt_context *to)
+{
     worker->left_context = from;
+    worker->entered_context = to;
     jrt_count(&worker->stats.switches);
-    jrt_sanitizer_leave(&from->sanitizer, &to->sanitizer, last);
-    (void)jrt_ctx_switch(&from->sp, to->sp, 0);
-    arrive(from);
+    jrt_sanitizer_leave(&from->sanitizer, &to->sanitizer, worker->left == JRT_LEFT_STRAND);
+    return (janus_status)jrt_ctx_switch_then(&from->sp, to->sp, arrive, worker);
 }
 
 /* The loop. */
@@ -130,129 +151,177 @@ static void loop(void);
 
 static void loop_main(void *strand, int message)
 {
-    (void)message;
-    arrive(&((struct jrt_strand *)strand)->context);
+    (void)strand, (void)message;
     loop();
 }
 
 /* Goes on in a loop on `strand`, with `task` as the first thing to do. */
-static void go_to_loop(struct jrt_worker *worker, struct jrt_strand *strand, struct jrt_task *task,
-                       struct jrt_context *from)
+static janus_status go_to_loop(struct jrt_worker *worker, struct jrt_strand *strand,
+                               struct jrt_task *task, struct jrt_context *from)
 {
     worker->handoff = task;
     worker->current = NULL;
     worker->strand = strand;
     strand->context.sp = jrt_ctx_make(strand, loop_main, strand);
-    switch_to(worker, from, &strand->context);
+    return switch_to(worker, from, &strand->context);
 }
 
-static void go_to_task(struct jrt_worker *worker, struct jrt_task *task, struct jrt_context *from)
+static inline __attribute__((always_inline)) janus_status go_to_task(struct jrt_worker  *worker,
+                                                                     struct jrt_task    *task,
+                                                                     struct jrt_context *from)
 {
+    struct jrt_strand *strand = task->strand;
     worker->current = task;
-    worker->strand = task->strand;
-    switch_to(worker, from, task->strand->left);
+    worker->strand = strand;
+    return switch_to(worker, from, strand->left);
+}
+
+/* A task that needs a larger stack than this strand's. */
+static void run_on_larger(struct jrt_worker *worker, struct jrt_task *task)
+{
+    struct jrt_strand *larger = strand_of_class(worker, task->stack_class);
+    if (larger == NULL) { /* memory is short: somebody else, or later */
+        jrt_submit_again(worker, task);
+        jrt_thread_yield();
+        return;
+    }
+    worker->left = JRT_LEFT_STRAND;
+    (void)go_to_loop(worker, larger, task, &worker->strand->context);
+    jrt_die("invariant [worker-again] broken", "an ended strand was entered", __FILE__, __LINE__);
 }
 
 static void loop(void)
 {
+    struct jrt_worker *worker = jrt_worker_self();
     for (;;) {
-        struct jrt_worker *worker = jrt_worker_self();
-        struct jrt_task   *task = worker->handoff;
+        struct jrt_task *task = worker->handoff;
         worker->handoff = NULL;
         if (task == NULL) task = jrt_pick(worker);
         if (task == NULL) task = jrt_idle(worker);
-        if (jrt_likely(task != NULL && task->strand == NULL &&
-                       worker->strand->class >= task->stack_class)) {
-            jrt_task_run_here(worker, task);
+        if (jrt_unlikely(task == NULL)) break;
+        if (jrt_likely(!jrt_task_began(task))) {
+            if (jrt_likely(worker->strand->class >= task->stack_class)) {
+                jrt_count(&worker->stats.tasks_by_loop);
+                worker = jrt_task_run(worker, task, task->nursery, NULL);
+            } else {
+                run_on_larger(worker, task);
+            }
             continue;
         }
-        struct jrt_context *here = &worker->strand->context;
-        struct jrt_strand  *larger = NULL;
-        if (task != NULL && task->strand == NULL) {
-            larger = strand_of_class(worker, task->stack_class);
-            if (larger == NULL) { /* memory is short: somebody else, or later */
-                jrt_submit_again(worker->scheduler, task);
-                jrt_thread_yield();
-                continue;
-            }
-        }
         worker->left = JRT_LEFT_STRAND;
-        if (task == NULL) {
-            worker->left = JRT_LEFT_NOTHING; /* the root gives the strand back */
-            switch_to(worker, here, &worker->root);
-        } else if (larger != NULL) {
-            go_to_loop(worker, larger, task, here);
-        } else {
-            go_to_task(worker, task, here);
-        }
+        (void)go_to_task(worker, task, &worker->strand->context);
         jrt_die("invariant [worker-again] broken", "an ended strand was entered", __FILE__,
                 __LINE__);
     }
+    (void)switch_to(worker, &worker->strand->context, &worker->root); /* it gives the strand back */
+    jrt_die("invariant [worker-again] broken", "an ended strand was entered", __FILE__, __LINE__);
 }
 
 /* Leaving. */
 
-static inline __attribute__((always_inline)) void leave(struct jrt_worker *worker,
-                                                        struct jrt_task   *task,
-                                                        struct jrt_task *next, enum jrt_left how)
+static inline __attribute__((always_inline)) janus_status leave(struct jrt_worker *worker,
+                                                                struct jrt_task   *task,
+                                                                struct jrt_task   *next,
+                                                                enum jrt_left      how)
+{
+    struct jrt_strand *strand = worker->strand;
+    task->strand = strand;
+    task->touched = true;
+    worker->left = how;
+    worker->left_task = task;
+    if (next != NULL && jrt_task_began(next)) return go_to_task(worker, next, strand->left);
+    return go_to_loop(worker, jrt_strand_take(worker), next, strand->left);
+}
+
+/* With what has to be put aside and back: exceptions that are being handled, a fiber of the
+ * task's own, inside of which it is that stack which is left. */
+__attribute__((noinline)) static janus_status leave_with_more(struct jrt_worker *worker,
+                                                              struct jrt_task   *task,
+                                                              struct jrt_task   *next,
+                                                              enum jrt_left      how)
 {
     struct jrt_thread    *thread = worker->thread;
     struct jrt_watch      watch = thread->watch;
     struct janus_fiber   *fiber = thread->current;
     struct jrt_strand    *strand = worker->strand;
     struct jrt_exceptions mine = {0};
-    if (jrt_unlikely(jrt_exceptions_exist())) mine = jrt_exceptions_take();
+    if (jrt_exceptions_exist()) mine = jrt_exceptions_take();
+    if (fiber != NULL) strand->left = &fiber->context;
     thread->current = NULL;
-    thread->watch = (struct jrt_watch){NULL, NULL};
-    task->strand = strand;
-    /* Inside a fiber of its own it is that stack which is left. */
-    strand->left = fiber != NULL ? &fiber->context : &strand->context;
-    worker->left = how;
-    worker->left_task = task;
-    if (next != NULL && next->strand != NULL) {
-        go_to_task(worker, next, strand->left);
-    } else {
-        go_to_loop(worker, jrt_strand_take(worker), next, strand->left);
-    }
-    worker = jrt_worker_self(); /* [worker-again] */
-    thread = worker->thread;
+    (void)leave(worker, task, next, how);
+    thread = jrt_worker_self()->thread; /* [worker-again] */
+    strand->left = &strand->context;
     thread->current = fiber;
-    thread->watch = watch;
-    /* Inside a fiber of its own an overflow lands in whoever resumed that. */
-    if (fiber == NULL && watch.landing != NULL) {
-        thread->watch.landing = &worker->rescue->context.sp;
-    }
-    if (jrt_unlikely(jrt_exceptions_exist())) jrt_exceptions_put(mine);
+    if (fiber != NULL) thread->watch = watch;
+    if (jrt_exceptions_exist()) jrt_exceptions_put(mine);
+    return JANUS_OK;
 }
 
-static inline __attribute__((always_inline)) void give_way(struct jrt_worker *worker,
-                                                           struct jrt_task   *task)
+static inline bool has_more(const struct jrt_worker *worker)
 {
-    struct jrt_task *next = jrt_pick(worker);
+    return worker->thread->current != NULL || jrt_exceptions_exist();
+}
+
+static inline __attribute__((always_inline)) janus_status yield_to(struct jrt_worker *worker,
+                                                                   struct jrt_task   *task,
+                                                                   struct jrt_task   *next)
+{
+    struct jrt_strand  *strand = worker->strand;
+    struct jrt_context *to = next->strand->left;
+    /* relaxed: told to those who ask; the queue orders it for whoever runs the task. */
+    jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_READY);
+    task->strand = strand;
+    task->touched = true;
+    worker->left_task = task;
+    worker->left_context = &strand->context;
+    worker->entered_context = to;
+    worker->current = next;
+    worker->strand = next->strand;
+    jrt_count(&worker->stats.switches);
+    jrt_sanitizer_leave(&strand->context.sanitizer, &to->sanitizer, false);
+    return (janus_status)jrt_ctx_switch_then(&strand->context.sp, to->sp, arrive_from_yield,
+                                             worker);
+}
+
+/* Ends in the switch, so that a task that goes on does so where it called us, by a jump. */
+static inline __attribute__((always_inline)) janus_status give_way(struct jrt_worker *worker,
+                                                                   struct jrt_task   *task)
+{
+    struct jrt_task *next = jrt_pick_easily(worker);
+    if (jrt_likely(next != NULL && !has_more(worker) && jrt_task_began(next))) {
+        return yield_to(worker, task, next);
+    }
+    if (next == NULL) next = jrt_pick(worker);
     /* Who only yields is neither searching nor asleep: now and then it looks around. */
-    if (next == NULL && !worker->alone && worker->tick % STEAL_EVERY == 0) next = jrt_steal(worker);
-    if (next == NULL) return;
+    if (next == NULL && !worker->alone && worker->tick % STEAL_EVERY == 0) {
+        next = jrt_steal(worker, worker->tick % RAID_EVERY == 0);
+    }
+    if (next == NULL) return JANUS_OK;
     if (jrt_unlikely(!jrt_worker_can_leave(worker))) {
-        jrt_submit_again(worker->scheduler, next); /* not now: no stack to go on with */
-        return;
+        jrt_submit_again(worker, next); /* not now: no stack to go on with */
+        return JANUS_OK;
     }
     /* relaxed: told to those who ask; the queue orders it for whoever runs the task. */
     jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_READY);
-    leave(worker, task, next, JRT_LEFT_YIELDED);
-    jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_RUNNING); /* relaxed: as above. */
+    if (jrt_unlikely(has_more(worker))) {
+        return leave_with_more(worker, task, next, JRT_LEFT_YIELDED);
+    }
+    return leave(worker, task, next, JRT_LEFT_YIELDED);
 }
 
-void jrt_task_give_way(struct jrt_worker *worker, struct jrt_task *task) { give_way(worker, task); }
+void jrt_task_give_way(struct jrt_worker *worker, struct jrt_task *task)
+{
+    (void)give_way(worker, task);
+}
 
 janus_status janus_yield(void)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    if (worker == NULL) return JANUS_STATE;
+    if (jrt_unlikely(worker == NULL)) return JANUS_STATE;
     struct jrt_task *task = worker->current;
     if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) return jrt_task_obey(task);
     jrt_count(&worker->stats.yields);
-    give_way(worker, task);
-    return JANUS_OK;
+    return give_way(worker, task);
 }
 
 /* Waiting, [task-park]. */
@@ -262,6 +331,7 @@ void jrt_task_park_begin(struct jrt_task *task, enum jrt_wait wait)
     bool can_end = wait != JRT_WAIT_NURSERY && wait != JRT_WAIT_BLOCKING &&
                    jrt_load_relaxed(&task->shield) == 0; /* relaxed: its own. [task-interrupt] */
     jrt_store_relaxed(&task->wait, (uint8_t)wait);       /* relaxed: for those who ask. */
+    task->touched = true;
     /* relaxed: nobody knows yet that it waits; registering makes it visible. */
     jrt_store_relaxed(&task->park, JRT_PARKING | (can_end ? JRT_INTERRUPTIBLE : 0u));
 }
@@ -281,9 +351,13 @@ janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task)
     if ((park & JRT_PARK_MASK) == JRT_PARKING) {
         /* relaxed: told to those who ask. */
         jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_BLOCKED);
-        leave(worker, task, jrt_pick(worker), JRT_LEFT_PARKING);
+        struct jrt_task *next = jrt_pick(worker);
+        if (jrt_unlikely(has_more(worker))) {
+            (void)leave_with_more(worker, task, next, JRT_LEFT_PARKING);
+        } else {
+            (void)leave(worker, task, next, JRT_LEFT_PARKING);
+        }
         park = jrt_load_acquire(&task->park); /* acquire: pairs with [park-wake]. */
-        jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_RUNNING); /* relaxed: as above. */
     }
     jrt_invariant("task-park", (park & JRT_PARK_MASK) == JRT_AWAKE);
     jrt_store_relaxed(&task->wait, (uint8_t)JRT_WAIT_NONE); /* relaxed: for those who ask. */
@@ -299,7 +373,7 @@ static bool end_wait(struct jrt_task *task, janus_status status, uint32_t requir
         /* acq_rel [park-wake]: our writes come before the woken task goes on; its strand's are
          * seen by whoever we queue it for. */
     } while (!jrt_cas_acq_rel(&task->park, &park, awake));
-    if ((park & JRT_PARK_MASK) == JRT_PARKED) jrt_submit_again(task->nursery->scheduler, task);
+    if ((park & JRT_PARK_MASK) == JRT_PARKED) jrt_submit_woken(task);
     return true;
 }
 
@@ -335,7 +409,7 @@ static void run_defers(struct jrt_task *task)
         struct jrt_defer *defer = task->defers;
         task->defers = defer->next;
         int how = jrt_ctx_call(&task->landing, call_defer, defer);
-        if (how == JRT_ENDED_OVERFLOWED) arrive(&jrt_worker_self()->strand->context);
+        if (how == JRT_ENDED_OVERFLOWED) (void)arrive(jrt_worker_self());
         if (how != 0) note_panic(task, (enum jrt_ending)how);
     }
 }
@@ -343,7 +417,7 @@ static void run_defers(struct jrt_task *task)
 /* The task's call has ended; it is still the current task and may wait. */
 static void clean_up(struct jrt_task *task, enum jrt_ending how)
 {
-    task->ending = true;
+    task->ending = true; /* touched: the shield */
     jrt_task_shield(task, 1);
     jrt_contract(task->innermost == NULL, "a task returned with a nursery open");
     note_panic(task, how);
@@ -353,36 +427,34 @@ static void clean_up(struct jrt_task *task, enum jrt_ending how)
     task->landing.result = task->panic != JANUS_PANIC_NONE ? INT64_MIN : result;
 }
 
-void jrt_task_run_here(struct jrt_worker *worker, struct jrt_task *task)
+/* Cancelled before it started. */
+struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *task,
+                                 struct jrt_task *below)
 {
-    struct jrt_thread *thread = worker->thread;
-    struct jrt_watch   watch = thread->watch;
-    struct jrt_task   *below = worker->current;
-    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) {
-        jrt_count(&worker->stats.tasks_cancelled);
-        task->landing.result = JANUS_CANCELLED;
-        task->saw_cancel = true;
-        (void)jrt_nursery_cancel(task->nursery, JANUS_CANCEL_PARENT);
-        jrt_nursery_child_done(worker, task, below);
-        return;
+    jrt_count(&worker->stats.tasks_cancelled);
+    task->landing.result = JANUS_CANCELLED;
+    task->saw_cancel = task->touched = true;
+    (void)jrt_nursery_cancel(task->nursery, JANUS_CANCEL_PARENT);
+    jrt_nursery_child_done(worker, task, below);
+    return worker;
+}
+
+/* A call has ended in any way but the plainest. */
+struct jrt_worker *jrt_task_end_call(struct jrt_task *task, int how, struct jrt_task *below)
+{
+    if (jrt_unlikely(how == JRT_ENDED_OVERFLOWED)) (void)arrive(jrt_worker_self());
+    if (jrt_unlikely(how != 0)) { /* it may have ended in a fiber of its own */
+        struct jrt_worker *worker = jrt_worker_self();
+        worker->thread->current = NULL;
+        worker->thread->watch = (struct jrt_watch){worker->strand->stack, NULL};
     }
-    worker->current = task;
-    thread->watch = (struct jrt_watch){worker->strand->stack, &worker->rescue->context.sp};
-    jrt_count(&worker->stats.tasks_executed);
-    if (below != NULL) jrt_count(&worker->stats.tasks_in_place);
-    jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_RUNNING); /* relaxed: for those who ask. */
-    struct janus_fiber *fiber = thread->current;
-    int                 how = jrt_ctx_call(&task->landing, task->entry, task->argument);
-    if (jrt_unlikely(how == JRT_ENDED_OVERFLOWED)) arrive(&jrt_worker_self()->strand->context);
-    if (jrt_unlikely(how != 0)) jrt_thread_self()->current = fiber; /* it may have ended in one */
-    if (jrt_unlikely(how != 0 || task->defers != NULL || task->innermost != NULL)) {
+    if (how != 0 || task->defers != NULL || task->innermost != NULL) {
         clean_up(task, (enum jrt_ending)how);
     }
-    worker = jrt_worker_self(); /* [worker-again] */
+    struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
     worker->current = below;
-    worker->thread->watch = watch;
-    if (watch.landing != NULL) worker->thread->watch.landing = &worker->rescue->context.sp;
     jrt_nursery_child_done(worker, task, below);
+    return worker;
 }
 
 void jrt_task_break_off(struct jrt_task *task, enum jrt_ending how)
@@ -397,7 +469,7 @@ void jrt_task_break_off(struct jrt_task *task, enum jrt_ending how)
 
 janus_status jrt_task_obey(struct jrt_task *task)
 {
-    task->saw_cancel = true;
+    task->saw_cancel = task->touched = true;
     /* Found further up: the nurseries between shall say so too. */
     (void)jrt_nursery_cancel(task->nursery, JANUS_CANCEL_PARENT);
     if (task->cancel_mode == JANUS_CANCEL_UNWIND && !task->ending) {
@@ -417,24 +489,25 @@ static void rescue_main(void *argument, int message)
     struct jrt_strand *dead = worker->strand;
     jrt_sanitizer_leave(&dead->context.sanitizer, &rescue->context.sanitizer, false);
     jrt_sanitizer_arrive(&rescue->context.sanitizer, &dead->context.sanitizer);
+    if (task == NULL) jrt_die("stack overflow", "in a worker's loop", __FILE__, __LINE__);
+    task->touched = true;
     if (task->panic == JANUS_PANIC_NONE) {
-        /* The call is over: its argument and entry are free to tell where. */
-        task->argument = (void *)(uintptr_t)worker->thread->fault_address;
-        task->entry = (janus_entry *)(uintptr_t)worker->thread->fault_code;
+        task->fault_data = worker->thread->fault_address;
+        task->fault_code = worker->thread->fault_code;
     }
     worker->strand = rescue;
     worker->rescue = NULL;
     if (!jrt_worker_rescue_ready(worker)) {
         jrt_die("out of memory", "no stack to survive a stack overflow", __FILE__, __LINE__);
     }
-    worker->thread->watch = (struct jrt_watch){rescue->stack, &worker->rescue->context.sp};
+    worker->thread->watch = (struct jrt_watch){rescue->stack, NULL};
     jrt_nurseries_abandon(task);
 
     worker = jrt_worker_self(); /* [worker-again] */
     worker->strand = dead;
-    worker->thread->watch = (struct jrt_watch){dead->stack, &worker->rescue->context.sp};
     worker->left = JRT_LEFT_STRAND;
     worker->left_context = &rescue->context;
+    worker->entered_context = &dead->context;
     jrt_sanitizer_unwind(jrt_stack_low(dead->stack), task->landing.sp);
     jrt_sanitizer_leave(&rescue->context.sanitizer, &dead->context.sanitizer, true);
     (void)jrt_ctx_switch(&rescue->context.sp, task->landing.sp, JRT_ENDED_OVERFLOWED);
@@ -447,6 +520,7 @@ bool jrt_worker_rescue_ready(struct jrt_worker *worker)
     worker->rescue = jrt_strand_take(worker);
     if (worker->rescue == NULL) return false;
     worker->rescue->context.sp = jrt_ctx_make(worker->rescue, rescue_main, worker->rescue);
+    if (worker->thread != NULL) worker->thread->rescue = &worker->rescue->context.sp;
     return true;
 }
 
@@ -455,9 +529,9 @@ static void on_panic(const char *message)
 {
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_task   *task = worker->current;
-    /* The call is over, so there is room for it; NULL where memory is short. The first panic
-     * counts, not one of a defer. */
-    if (task->panic == JANUS_PANIC_NONE) task->argument = strdup(message);
+    task->touched = true;
+    /* NULL where memory is short. The first panic counts, not one of a defer. */
+    if (task->panic == JANUS_PANIC_NONE) task->fault_data = strdup(message);
     jrt_task_break_off(task, JRT_ENDED_PANICKED);
 }
 
@@ -470,11 +544,13 @@ void jrt_worker_main(void *argument)
     }
     worker->thread = thread;
     thread->worker = worker;
+    thread->rescue = &worker->rescue->context.sp;
     thread->on_panic = on_panic;
     jrt_sanitizer_adopt_thread(&worker->root.sanitizer);
     struct jrt_strand *strand = jrt_strand_take(worker); /* made before the thread was started */
     worker->left = JRT_LEFT_NOTHING;
-    go_to_loop(worker, strand, NULL, &worker->root);
+    (void)go_to_loop(worker, strand, NULL, &worker->root);
+    thread->watch = (struct jrt_watch){NULL, NULL};
     /* The loop has ended; its strand and what else is at hand go back. */
     jrt_strand_give(worker, worker->strand);
     thread->worker = NULL;

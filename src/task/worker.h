@@ -7,12 +7,22 @@
 #include "plat/seam.h"
 #include "sched/blocking.h"
 #include "sched/deque.h"
+#include "sched/shelf.h"
 #include "sched/victim.h"
 #include "task/task.h"
 
 enum {
-    JRT_LANES = 3,          /* HIGH, NORMAL, LOW */
+    JRT_LANES = 3, /* HIGH, NORMAL, LOW */
+    JRT_LANE_NORMAL = 1,
+    JRT_RAID_MAX = 64,      /* tasks taken from a shelf at once */
     JRT_STEAL_ATTEMPTS = 4, /* per cycle, or one for each other worker */
+};
+
+/* Where there may be something: bit by lane, and whether in the NORMAL one only the shelves. */
+enum {
+    JRT_IN_HIGH = 1,
+    JRT_IN_NORMAL = 1 << JRT_LANE_NORMAL,
+    JRT_IN_PUBLIC = 1 << JRT_LANES, /* the NORMAL lane's deques */
 };
 
 /* What the strand that was just left wants done, now that it is off the CPU. */
@@ -25,7 +35,7 @@ enum jrt_left {
 
 /* A worker's counters: written by its thread, read by anybody. */
 struct jrt_counts {
-    _Atomic(uint64_t) tasks_executed, tasks_in_place, tasks_cancelled, tasks_stolen;
+    _Atomic(uint64_t) tasks_executed, tasks_by_loop, tasks_cancelled, tasks_stolen;
     _Atomic(uint64_t) steals_failed, switches, parks, yields;
 };
 
@@ -50,10 +60,11 @@ struct jrt_worker {
     uint32_t               tick;         /* picks so far */
     uint32_t               until_others; /* picks until others come first */
     bool                   alone;        /* the only worker: nobody steals */
-    uint32_t               lanes;        /* bit by lane: its queues may have something */
+    uint32_t               lanes;        /* JRT_IN_*: what may have something */
     enum jrt_left          left;
     struct jrt_task       *left_task;
     struct jrt_context    *left_context;
+    struct jrt_context    *entered_context;
     struct jrt_strand     *rescue; /* where a task that overflowed is cleaned up */
     struct jrt_context     root;   /* the thread's own stack, while strands run */
     struct jrt_victims     victims;
@@ -62,7 +73,12 @@ struct jrt_worker {
     struct jrt_stack_cache stacks;
     unsigned               deques_open;
 
-    /* New tasks, newest first; tasks that ran before, oldest first. Thieves take from both. */
+    /* New tasks, newest first; tasks that ran before, oldest first. In the NORMAL lane first those
+     * on the shelves, which are the worker's own until somebody wants them; [queue-shelf]. */
+    struct jrt_shelf fresh_shelf;
+    struct jrt_shelf again_shelf;
+
+    /* Thieves take from all of these. */
     struct jrt_deque fresh[JRT_LANES];
     struct jrt_deque again[JRT_LANES];
 
@@ -77,6 +93,8 @@ struct janus_scheduler {
     uint32_t      worker_count;
     janus_profile profile;
     unsigned      stack_class;
+    uint32_t      birth;                   /* of a task that asks for nothing */
+    size_t        room[JRT_STACK_CLASSES]; /* what a child that runs in place must find */
     bool          stealing;
     bool          deadlock_check;
 
@@ -96,9 +114,10 @@ struct janus_scheduler {
     pthread_mutex_t    idle_lock; /* guards the sleepers */
     struct jrt_worker *sleepers;
     uint32_t           epoch;
-    struct jrt_worker *keeper;               /* the one that sleeps until timer_next */
-    _Alignas(64) _Atomic(uint32_t) sleeping; /* how many sleep */
-    _Atomic(uint32_t) searching;             /* how many look for work */
+    struct jrt_worker *keeper; /* the one that sleeps until timer_next */
+    /* How many look for work, and in units of JRT_SLEEPER how many sleep. One word, because every
+     * submit looks at both. */
+    _Alignas(64) _Atomic(uint64_t) idlers;
 
     pthread_mutex_t          roots_lock; /* guards the nurseries of plain threads and the state */
     struct jrt_list_node     roots;
@@ -116,7 +135,19 @@ struct janus_scheduler {
 };
 
 /* The calling thread's worker; NULL on other threads. Not to be kept across a wait. */
-static inline struct jrt_worker *jrt_worker_self(void) { return jrt_thread_self()->worker; }
+static inline struct jrt_worker *jrt_worker_self(void) { return jrt_thread_worker(); }
+
+#define JRT_SLEEPER ((uint64_t)1 << 32)
+
+static inline uint32_t jrt_sleeping(uint64_t idlers) { return (uint32_t)(idlers >> 32); }
+static inline uint32_t jrt_searching(uint64_t idlers) { return (uint32_t)idlers; }
+
+/* A child's lane, stack and mode, where it asks for nothing. */
+static inline uint32_t jrt_birth(unsigned stack_class)
+{
+    struct jrt_task like = {.lane = JRT_LANE_NORMAL, .stack_class = (uint8_t)stack_class};
+    return like.birth;
+}
 
 /* The thread of a worker. */
 void jrt_worker_main(void *worker);
@@ -131,40 +162,80 @@ bool jrt_worker_rescue_ready(struct jrt_worker *worker);
 /* Makes sure that the current task can leave the CPU. False: memory refused. */
 bool jrt_worker_can_leave(struct jrt_worker *worker);
 
-/* Runs a task that never ran, here and now, on the current strand. The worker may be another one
- * afterwards. */
-void jrt_task_run_here(struct jrt_worker *worker, struct jrt_task *task);
+/* Whether the current strand has room for a child on top: nearly the stack that it was promised. */
+static inline bool jrt_worker_has_room(const struct jrt_worker *worker,
+                                       const struct jrt_task   *child)
+{
+    const char *here = __builtin_frame_address(0);
+    size_t      left = (size_t)(here - worker->strand->low);
+    return left >= worker->scheduler->room[child->stack_class];
+}
 
-/* What is below the stack pointer on the current strand. */
-size_t jrt_worker_stack_left(const struct jrt_worker *worker);
+/* Puts a task where a worker will find it, from anywhere: a new one, one that was woken. */
+void jrt_submit_outside(janus_scheduler *scheduler, struct jrt_task *task);
+void jrt_submit_woken(struct jrt_task *task);
 
-/* Puts a new task, or one that goes on, where a worker will find it. */
-void jrt_submit_fresh(struct jrt_worker *worker, struct jrt_task *task);
-void jrt_submit_again(janus_scheduler *scheduler, struct jrt_task *task);
+/* On queues that others can take from; the worker's thread alone. */
+void jrt_submit_fresh_openly(struct jrt_worker *worker, struct jrt_task *task);
+void jrt_submit_again_openly(struct jrt_worker *worker, struct jrt_task *task);
 
 /* A task record, and back. NULL: memory refused. */
 struct jrt_task *jrt_task_alloc(janus_scheduler *scheduler, struct jrt_worker *worker);
 void jrt_task_free(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task);
 
-/* The newest fresh task of a lane of the own queue; NULL: there is none. */
+/* Gives most of a worker's records back. */
+void jrt_worker_free_surplus(struct jrt_worker *worker);
+
+enum { JRT_RECORDS_MAX = 1024 }; /* free ones that a worker keeps */
+
+static inline void jrt_task_free_here(struct jrt_worker *worker, struct jrt_task *task)
+{
+    /* relaxed: from here on the old id is stale; whoever looks it up does so under a lock. */
+    uint32_t generation = jrt_load_relaxed(&task->record.generation);
+    jrt_store_relaxed(&task->record.generation, generation + 1); /* relaxed: as above. */
+    task->record.next = (struct jrt_record *)worker->free;
+    worker->free = task;
+    if (jrt_unlikely(++worker->free_count > JRT_RECORDS_MAX)) jrt_worker_free_surplus(worker);
+}
+
+/* The newest fresh task of a lane of the own queues; NULL: there is none. */
 static inline struct jrt_task *jrt_take_newest(struct jrt_worker *worker, unsigned lane)
 {
-    struct jrt_deque *deque = &worker->fresh[lane];
-    return worker->alone ? jrt_deque_pop_alone(deque) : jrt_deque_pop(deque);
+    if (jrt_likely(lane == JRT_LANE_NORMAL)) {
+        struct jrt_task *task = jrt_shelf_pop_newest(&worker->fresh_shelf);
+        if (jrt_likely(task != NULL)) return task;
+    }
+    return jrt_deque_pop(&worker->fresh[lane]);
 }
 
 /* The next task for this worker; NULL: there is none now. */
 struct jrt_task *jrt_pick(struct jrt_worker *worker);
 
+/* The same where that is easy: a task that ran before, of those on the shelf, and nobody else has a
+ * claim. NULL: ask jrt_pick. */
+static inline struct jrt_task *jrt_pick_easily(struct jrt_worker *worker)
+{
+    if (worker->lanes != JRT_IN_NORMAL || worker->until_others == 1) return NULL;
+    if (jrt_shelf_size(&worker->fresh_shelf) != 0) return NULL;
+    worker->tick++;
+    worker->until_others--;
+    return jrt_shelf_pop_oldest(&worker->again_shelf);
+}
+
 /* Every so often, for those who run one task after the other without picking: whether tasks that
  * ran before, or were injected, wait. */
-bool jrt_others_wait(struct jrt_worker *worker);
+bool jrt_look_for_others(struct jrt_worker *worker);
+
+static inline bool jrt_others_wait(struct jrt_worker *worker)
+{
+    return jrt_unlikely(--worker->until_others == 0) && jrt_look_for_others(worker);
+}
 
 /* Lets those run; the current task goes to the back of the queue. */
 void jrt_task_give_way(struct jrt_worker *worker, struct jrt_task *task);
 
-/* A task of another worker; NULL: none found. */
-struct jrt_task *jrt_steal(struct jrt_worker *thief);
+/* A task of another worker; NULL: none found. `raid`: also from shelves. */
+struct jrt_task *jrt_steal(struct jrt_worker *thief, bool raid);
 unsigned         jrt_victim_choose(struct jrt_worker *thief, uint32_t attempt);
 
 /* Whether a queue this worker may take from has something, after a fence. */
@@ -172,6 +243,43 @@ bool jrt_work_for(const struct jrt_worker *worker);
 
 /* From idle.c: after a task was put on a queue others may take from. */
 void jrt_idle_notify(janus_scheduler *scheduler);
+
+/* The same for a shelf, of which only those who search can be given something at once. */
+void jrt_idle_feed(struct jrt_worker *worker, uint64_t idlers);
+
+static inline void jrt_idle_notify_shelf(struct jrt_worker *worker)
+{
+    if (worker->alone) return;
+    jrt_fence_light_seq_cst();                                      /* seq_cst: [idle-submit]. */
+    uint64_t idlers = jrt_load_relaxed(&worker->scheduler->idlers); /* relaxed: after the fence. */
+    if (jrt_unlikely(idlers != 0)) jrt_idle_feed(worker, idlers);
+}
+
+/* Puts a new task, or one that goes on, on the worker's own queues; its thread alone. */
+static inline void jrt_submit_fresh(struct jrt_worker *worker, struct jrt_task *task)
+{
+    if (jrt_unlikely(task->lane != JRT_LANE_NORMAL ||
+                     !jrt_shelf_push(&worker->fresh_shelf, task))) {
+        jrt_submit_fresh_openly(worker, task);
+        return;
+    }
+    worker->lanes |= JRT_IN_NORMAL;
+    jrt_idle_notify_shelf(worker);
+}
+
+static inline void jrt_submit_again(struct jrt_worker *worker, struct jrt_task *task)
+{
+    if (jrt_unlikely(task->lane != JRT_LANE_NORMAL ||
+                     !jrt_shelf_push(&worker->again_shelf, task))) {
+        jrt_submit_again_openly(worker, task);
+        return;
+    }
+    worker->lanes |= JRT_IN_NORMAL;
+    jrt_idle_notify_shelf(worker);
+}
+
+/* Moves some of the oldest tasks of the shelves to where others can take them. */
+void jrt_publish(struct jrt_worker *worker);
 
 /* Looks for work, sleeps, looks again. NULL: the scheduler has stopped. */
 struct jrt_task *jrt_idle(struct jrt_worker *worker);
@@ -194,8 +302,8 @@ bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, ui
 void jrt_sched_timer_disarm(janus_scheduler *scheduler, struct jrt_timer *timer);
 void jrt_sched_timers_fire(janus_scheduler *scheduler);
 
-/* A task has ended; from nursery.c. The record is the nursery's from here on. `below` is the task
- * that ran it in place, or NULL. */
+/* A task has ended, in any way; from nursery.c. The record is the nursery's from here on. `below`
+ * is the task that ran it in place, or NULL. */
 void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
                             const struct jrt_task *below);
 

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker's own queue, both ends of it, for items that nobody else has asked for: no locked
+ * instruction, no fence. Others can still take from it, at a price that they pay. The essay is in
+ * shelf.c.
+ */
+#ifndef JRT_SCHED_SHELF_H
+#define JRT_SCHED_SHELF_H
+
+#include "base/assert.h"
+#include "base/atomic.h"
+#include "plat/seam.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { JRT_SHELF_FIRST_SLOTS = 256 };
+
+struct jrt_shelf {
+    _Atomic(uint64_t) newest; /* items ever added and not taken back; the owner's to write */
+    _Atomic(uint64_t) oldest; /* the first that is there; [shelf-lock] */
+    uint64_t          room;   /* newest may grow up to this; the owner's */
+    _Atomic(void *)  *slots;  /* owned; item i lies in slot i & mask; [shelf-lock] */
+    uint64_t          mask;
+    _Atomic(uint32_t) busy;    /* [shelf-lock] the owner is inside */
+    _Atomic(uint32_t) raiding; /* [shelf-lock] a raider is inside, or about to be */
+};
+
+/* False when memory is refused. */
+bool jrt_shelf_init(struct jrt_shelf *shelf);
+
+/* Nothing is left on it. */
+void jrt_shelf_fini(struct jrt_shelf *shelf);
+
+/* The parts that are rare. */
+bool jrt_shelf_push_slow(struct jrt_shelf *shelf, void *item);
+void jrt_shelf_enter_slow(struct jrt_shelf *shelf);
+
+/* Any thread. May be out of date when it returns. */
+static inline uint64_t jrt_shelf_size(const struct jrt_shelf *shelf)
+{
+    uint64_t oldest = jrt_load_relaxed(&shelf->oldest); /* relaxed: a hint. */
+    uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: a hint. */
+    return newest > oldest ? newest - oldest : 0;
+}
+
+static inline void jrt_shelf_enter(struct jrt_shelf *shelf)
+{
+    jrt_store_relaxed(&shelf->busy, 1u); /* relaxed: the fence follows, [shelf-lock]. */
+    jrt_fence_light_seq_cst();           /* seq_cst: [shelf-lock]. */
+    /* acquire: what the last raider did. */
+    if (jrt_unlikely(jrt_load_acquire(&shelf->raiding) != 0)) jrt_shelf_enter_slow(shelf);
+}
+
+static inline void jrt_shelf_leave(struct jrt_shelf *shelf)
+{
+    jrt_store_release(&shelf->busy, 0u); /* release: what we did, for the next raider. */
+}
+
+/* Owner only. Adds the newest item, not NULL. False only when memory to grow is refused; then
+ * nothing changed. */
+static inline bool jrt_shelf_push(struct jrt_shelf *shelf, void *item)
+{
+    uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
+    if (jrt_unlikely(newest == shelf->room)) return jrt_shelf_push_slow(shelf, item);
+    /* relaxed: the next line makes it visible. */
+    jrt_store_relaxed(&shelf->slots[newest & shelf->mask], item);
+    jrt_store_release(&shelf->newest, newest + 1); /* release: the slot, and the item. */
+    return true;
+}
+
+/* Owner only. Takes the newest item; NULL: there is none. */
+static inline void *jrt_shelf_pop_newest(struct jrt_shelf *shelf)
+{
+    void    *item = NULL;
+    uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
+    /* relaxed: only ever too small, and then looked at again. */
+    if (jrt_load_relaxed(&shelf->oldest) == newest) return NULL;
+    jrt_shelf_enter(shelf);
+    if (jrt_likely(jrt_load_relaxed(&shelf->oldest) != newest)) { /* relaxed: inside. */
+        /* relaxed, both: inside; ours. */
+        item = jrt_load_relaxed(&shelf->slots[(newest - 1) & shelf->mask]);
+        jrt_store_relaxed(&shelf->newest, newest - 1); /* relaxed: leaving releases it. */
+    }
+    jrt_shelf_leave(shelf);
+    return item;
+}
+
+/* Owner only. Takes the oldest item; NULL: there is none. */
+static inline void *jrt_shelf_pop_oldest(struct jrt_shelf *shelf)
+{
+    void    *item = NULL;
+    uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
+    /* relaxed: as in pop_newest. */
+    if (jrt_load_relaxed(&shelf->oldest) == newest) return NULL;
+    jrt_shelf_enter(shelf);
+    uint64_t oldest = jrt_load_relaxed(&shelf->oldest); /* relaxed: inside. */
+    if (jrt_likely(oldest != newest)) {
+        /* relaxed, both: inside. */
+        item = jrt_load_relaxed(&shelf->slots[oldest & shelf->mask]);
+        jrt_store_relaxed(&shelf->oldest, oldest + 1);
+    }
+    jrt_shelf_leave(shelf);
+    return item;
+}
+
+/* Owner only. Takes up to `max` of the oldest items, at most half of all, rounded up. */
+size_t jrt_shelf_pop_half(struct jrt_shelf *shelf, void **out, size_t max);
+
+/* Any other thread: the same. 0: nothing there, or another was first. Costs a heavy fence. */
+size_t jrt_shelf_raid(struct jrt_shelf *shelf, void **out, size_t max);
+
+#endif
