@@ -68,7 +68,7 @@ static janus_status open_rooms(janus_pool *pool, const janus_pool_options *optio
     janus_status status = jrt_depot_init(&pool->depot, options->guard, options->guard_bytes,
                                          options->guard_mappings_max, options->idle_stacks_max);
     if (status != JANUS_OK) return status;
-    if (!jrt_records_init(&pool->records, sizeof(struct janus_fiber), false)) {
+    if (!jrt_records_init(&pool->records, sizeof(struct janus_fiber))) {
         jrt_depot_fini(&pool->depot);
         return JANUS_NO_MEMORY;
     }

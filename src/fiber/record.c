@@ -16,8 +16,6 @@
 #include "base/assert.h"
 #include "plat/memory.h"
 
-#include <stdlib.h>
-
 static const size_t chunk_bytes = (size_t)256 << 10;
 
 /* Where the first record lies; whole cache lines. */
@@ -25,11 +23,10 @@ enum { CHUNK_FRONT = 64 };
 
 _Static_assert(sizeof(struct jrt_chunk) <= CHUNK_FRONT, "the chunk's own fields fit");
 
-bool jrt_records_init(struct jrt_records *records, size_t record_bytes, bool keep)
+bool jrt_records_init(struct jrt_records *records, size_t record_bytes)
 {
     *records = (struct jrt_records){
         .record_bytes = record_bytes,
-        .keep = keep,
         .chunk_records = (uint32_t)((chunk_bytes - CHUNK_FRONT) / record_bytes),
     };
     jrt_list_init(&records->partial);
@@ -66,7 +63,6 @@ static void release_idle(struct jrt_records *records)
 
 void jrt_records_trim(struct jrt_records *records)
 {
-    if (records->keep) return;
     pthread_mutex_lock(&records->lock);
     release_idle(records);
     pthread_mutex_unlock(&records->lock);
@@ -75,47 +71,18 @@ void jrt_records_trim(struct jrt_records *records)
 void jrt_records_fini(struct jrt_records *records)
 {
     release_idle(records);
-    free(records->numbered);
     jrt_invariant("records-home", records->chunks == 0);
     pthread_mutex_destroy(&records->lock);
 }
 
-/* Makes room to number one chunk more; true if there is nothing to number. */
-static bool number_room(struct jrt_records *records)
-{
-    if (!records->keep || records->chunks < records->numbered_room) return true;
-    size_t             room = records->numbered_room > 0 ? records->numbered_room * 2 : 16;
-    struct jrt_chunk **larger = realloc(records->numbered, room * sizeof(struct jrt_chunk *));
-    if (larger == NULL) return false;
-    records->numbered = larger;
-    records->numbered_room = room;
-    return true;
-}
-
 static struct jrt_chunk *add_chunk(struct jrt_records *records)
 {
-    if (!number_room(records)) return NULL;
     struct jrt_chunk *chunk = jrt_map_reserve(chunk_bytes); /* zeroed */
     if (chunk == NULL) return NULL;
     jrt_list_init(&chunk->link);
-    if (records->keep) records->numbered[records->chunks] = chunk;
     chunk->number = (uint32_t)records->chunks++;
     place(records, chunk);
     return chunk;
-}
-
-struct jrt_record *jrt_records_find(struct jrt_records *records, uint32_t index)
-{
-    struct jrt_record *record = NULL;
-    uint32_t           number = index / records->chunk_records;
-    uint32_t           within = index % records->chunk_records;
-    pthread_mutex_lock(&records->lock);
-    if (number < records->chunks && within < records->numbered[number]->carved) {
-        char *chunk = (char *)records->numbered[number];
-        record = (struct jrt_record *)(chunk + CHUNK_FRONT + within * records->record_bytes);
-    }
-    pthread_mutex_unlock(&records->lock);
-    return record;
 }
 
 static struct jrt_record *take_one(struct jrt_records *records)
@@ -173,7 +140,7 @@ void jrt_records_give(struct jrt_records *records, struct jrt_record *list)
         place(records, chunk);
         bool only_one =
             records->partial.next == &chunk->link && records->partial.prev == &chunk->link;
-        if (chunk->given == 0 && !only_one && !records->keep) release(records, chunk);
+        if (chunk->given == 0 && !only_one) release(records, chunk);
     }
     pthread_mutex_unlock(&records->lock);
 }

@@ -13,10 +13,14 @@
 
 /* At the start of every record. */
 struct jrt_record {
-    struct jrt_record *next;       /* while it is free */
-    struct jrt_chunk  *chunk;      /* where it belongs, always */
-    uint32_t           index;      /* among all records, always */
-    _Atomic(uint32_t)  generation; /* for owners that hand out names of records */
+    struct jrt_record *next; /* while it is free */
+    union {
+        struct jrt_chunk *chunk; /* where it belongs, always */
+        struct jrt_record
+            *batch; /* of tasks: the next batch, while it is free, see task/roster.c */
+    };
+    uint32_t          index;      /* among all records, always */
+    _Atomic(uint32_t) generation; /* for owners that hand out names of records */
 };
 
 struct jrt_chunk {
@@ -32,16 +36,12 @@ struct jrt_records {
     size_t               record_bytes;
     uint32_t             chunk_records;
     size_t               chunks;
-    bool                 keep;     /* nothing is unmapped before fini */
-    struct jrt_chunk   **numbered; /* owned; keep: chunks by number */
-    size_t               numbered_room;
     struct jrt_list_node partial; /* chunks with records to give */
     struct jrt_list_node full;    /* chunks with none */
 };
 
-/* Sets up for records of a size that is a multiple of 16. `keep`: records can be found by their
- * index, and stay readable when they are free. False when the system refuses. */
-bool jrt_records_init(struct jrt_records *records, size_t record_bytes, bool keep);
+/* Sets up for records of a size that is a multiple of 16. False when the system refuses. */
+bool jrt_records_init(struct jrt_records *records, size_t record_bytes);
 
 /* Unmaps everything. Every record is back. */
 void jrt_records_fini(struct jrt_records *records);
@@ -55,9 +55,6 @@ void jrt_records_give(struct jrt_records *records, struct jrt_record *list);
 
 /* Unmaps the last idle chunk too, where all are. */
 void jrt_records_trim(struct jrt_records *records);
-
-/* The record with an index, free or not; NULL: there is none. Only with `keep`. */
-struct jrt_record *jrt_records_find(struct jrt_records *records, uint32_t index);
 
 /* Bytes mapped. */
 size_t jrt_records_bytes(struct jrt_records *records);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -34,6 +35,19 @@ void *jrt_map_reserve(size_t bytes)
     if (base == MAP_FAILED) return NULL;
     /* One touched page must cost one page. Fails only where there are no huge pages. */
     (void)madvise(base, bytes, MADV_NOHUGEPAGE);
+    return base;
+}
+
+void *jrt_map_reserve_aligned(size_t bytes, bool huge)
+{
+    char *base = mmap(NULL, bytes * 2, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) return NULL;
+    size_t before = -(uintptr_t)base & (bytes - 1);
+    if (before > 0) jrt_map_release(base, before);
+    base += before;
+    jrt_map_release(base + bytes, bytes - before);
+    (void)madvise(base, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE); /* as above */
     return base;
 }
 

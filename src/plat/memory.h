@@ -17,6 +17,9 @@ size_t jrt_page_bytes(void);
  * never huge pages. NULL when the system refuses. */
 void *jrt_map_reserve(size_t bytes);
 
+/* The same, aligned to its size, a power of two; `huge`: in huge pages, if there are any. */
+void *jrt_map_reserve_aligned(size_t bytes, bool huge);
+
 /* Gives a reservation, or a whole-page part of one, back. */
 void jrt_map_release(void *base, size_t bytes);
 

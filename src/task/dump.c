@@ -348,11 +348,10 @@ void jrt_dump_off(janus_scheduler *scheduler)
 /* A child that can be found; under the nursery's lock. */
 static struct jrt_task *find_child(struct jrt_nursery *n, janus_task_id id)
 {
-    uint32_t           index = (uint32_t)(id >> 32);
-    struct jrt_record *record = NULL;
-    if (index != 0) record = jrt_records_find(&n->scheduler->records, index - 1);
-    if (record == NULL) return NULL;
-    struct jrt_task *task = (struct jrt_task *)record;
+    uint32_t         index = (uint32_t)(id >> 32);
+    struct jrt_task *task = NULL;
+    if (index != 0) task = jrt_roster_find(&n->scheduler->roster, index - 1);
+    if (task == NULL) return NULL;
     if (jrt_task_peek_joinable(task, n, id))
         return task; /* only its owner lets it go, and that is us */
     struct jrt_list_node *node = n->children.next;

@@ -81,9 +81,8 @@ static inline void init(struct jrt_nursery *n, janus_scheduler *scheduler)
     n->scheduler = scheduler;
     n->special = 0;
     clear(&n->name, 1);
-    clear(&n->lock, 7);
+    clear(&n->lock, 7); /* up to and with local */
     jrt_list_init(&n->children);
-    n->local = 0;
     clear(&n->max_children, 1);
     jrt_store_relaxed(&n->pending, bias); /* relaxed: nobody knows it yet. */
 }

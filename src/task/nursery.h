@@ -48,7 +48,7 @@ struct jrt_nursery {
     const char              *name;
     const struct jrt_thread *thread; /* the owner, where that is a plain thread */
 
-    pthread_mutex_t      lock;     /* guards what follows, up to local */
+    pthread_mutex_t      lock;     /* guards what follows, up to link */
     struct jrt_list_node children; /* linked ones, [tree-lazy] */
     struct jrt_task     *waiter;   /* the owner, while it waits in await or join */
     struct jrt_task     *finished; /* joinable children that have ended */
@@ -56,14 +56,12 @@ struct jrt_nursery {
     struct jrt_binding  *bindings; /* tokens that cancel us; the owner's alone */
     uint64_t             errors;
     janus_panic_info    *panic; /* owned; of the first failure, if that is one */
-    uint64_t             unused;
+    int64_t              local; /* [nursery-count]; not guarded: the owner's alone */
     int64_t              error;
     janus_task_id        error_task;
     janus_panic_kind     panic_kind;
     struct jrt_alarm     deadline;
     struct jrt_list_node link; /* on owner->nurseries, or the scheduler's roots */
-
-    int64_t local; /* [nursery-count]; the owner's alone */
 
     struct jrt_nursery *next_visit;   /* the visitor's */
     uint32_t            max_children; /* 0: any number */
@@ -73,7 +71,10 @@ struct jrt_nursery {
     _Atomic(int64_t)    pending;      /* [nursery-count] */
 };
 
-_Static_assert(offsetof(struct jrt_nursery, lock) >= 64, "what all read");
+_Static_assert(offsetof(struct jrt_nursery, lock) >= 64 &&
+                   offsetof(struct jrt_nursery, local) >= 2 * 64 &&
+                   offsetof(struct jrt_nursery, pending) - offsetof(struct jrt_nursery, local) > 64,
+               "lines apart");
 
 _Static_assert(sizeof(struct jrt_nursery) <= sizeof(janus_nursery), "it fits its storage");
 

@@ -8,39 +8,40 @@ enum {
     FIFO_EVERY = 61,
     NORMAL_EVERY = 8,
     LOW_EVERY = 32,
-    PUBLISH_MAX = 16,
-    RECORD_BATCH = 64,
+    PUBLISH_MAX = 32,
 };
 
 static struct jrt_task *as_task(struct jrt_record *record) { return (struct jrt_task *)record; }
 
-/* Records. */
+/* Records: two batches at hand, so that a worker that goes up and down around the end of one does
+ * not take and give all the time. */
 
 struct jrt_task *jrt_task_alloc(janus_scheduler *scheduler, struct jrt_worker *worker)
 {
     if (worker == NULL || worker->scheduler != scheduler) {
-        return as_task(jrt_records_take(&scheduler->records, 1));
+        return jrt_roster_take(&scheduler->roster);
     }
     if (jrt_unlikely(worker->free == NULL)) {
-        worker->free = as_task(jrt_records_take(&scheduler->records, RECORD_BATCH));
-        struct jrt_record *record = worker->free != NULL ? &worker->free->record : NULL;
-        for (; record != NULL; record = record->next) worker->free_count++;
+        worker->free = worker->free_batch;
+        worker->free_batch = NULL;
+        if (worker->free == NULL) worker->free = jrt_roster_take_batch(&scheduler->roster);
         if (worker->free == NULL) return NULL;
+        worker->free_count = JRT_ROSTER_BATCH;
     }
     struct jrt_task *task = worker->free;
-    worker->free = as_task(task->record.next);
+    worker->free = jrt_task_next(task);
     worker->free_count--;
     return task;
 }
 
-void jrt_worker_free_surplus(struct jrt_worker *worker)
+void jrt_worker_free_full(struct jrt_worker *worker)
 {
-    struct jrt_record *last = &worker->free->record;
-    for (int i = 1; i < RECORD_BATCH && last->next != NULL; i++) last = last->next;
-    struct jrt_record *rest = last->next;
-    last->next = NULL;
-    worker->free_count = RECORD_BATCH;
-    jrt_records_give(&worker->scheduler->records, rest);
+    if (worker->free_batch != NULL) {
+        jrt_roster_give_batch(&worker->scheduler->roster, worker->free_batch);
+    }
+    worker->free_batch = worker->free;
+    worker->free = NULL;
+    worker->free_count = 0;
 }
 
 void jrt_task_free(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task)
@@ -53,7 +54,7 @@ void jrt_task_free(janus_scheduler *scheduler, struct jrt_worker *worker, struct
     uint32_t generation = jrt_load_relaxed(&task->record.generation);
     jrt_store_relaxed(&task->record.generation, generation + 1); /* relaxed: as above. */
     task->record.next = NULL;
-    jrt_records_give(&scheduler->records, &task->record);
+    jrt_roster_give(&scheduler->roster, task);
 }
 
 /* The queue for everybody. */
@@ -254,26 +255,46 @@ static struct jrt_task *raid(struct jrt_worker *thief, struct jrt_shelf *shelf,
         if (!jrt_shelf_push(own, tasks[i])) inject(thief->scheduler, tasks[i]);
         jrt_count(&thief->stats.tasks_stolen);
     }
-    if (count > 1) {
-        thief->lanes |= JRT_IN_NORMAL;
-        jrt_idle_notify(thief->scheduler); /* somebody may have looked while they were nowhere */
-    }
+    if (count > 1) thief->lanes |= JRT_IN_NORMAL;
     return tasks[0];
+}
+
+/* Of a deque the oldest, and up to half of the others for our own: who comes seldom disturbs the
+ * victim seldom. */
+static struct jrt_task *steal_some(struct jrt_worker *thief, struct jrt_deque *deque,
+                                   struct jrt_shelf *own)
+{
+    bool             lost;
+    uint32_t         more = jrt_deque_size(deque) / 2;
+    struct jrt_task *first = jrt_deque_steal(deque, &lost);
+    struct jrt_task *task = first;
+    for (uint32_t i = 0; own != NULL && task != NULL && i < more; i++) {
+        task = jrt_deque_steal(deque, &lost);
+        if (task == NULL) break;
+        jrt_count(&thief->stats.tasks_stolen);
+        if (!jrt_shelf_push(own, task)) inject(thief->scheduler, task);
+        thief->lanes |= JRT_IN_NORMAL;
+    }
+    return first;
 }
 
 static struct jrt_task *steal_from(struct jrt_worker *thief, struct jrt_worker *victim, bool raids)
 {
-    bool             lost;
     struct jrt_task *task = NULL;
     for (unsigned lane = 0; lane < JRT_LANES && task == NULL; lane++) {
-        struct jrt_deque *both[] = {&victim->again[lane], &victim->fresh[lane]};
-        for (unsigned i = 0; i < 2 && task == NULL; i++) {
-            if (!jrt_deque_seems_empty(both[i])) task = jrt_deque_steal(both[i], &lost);
+        bool normal = lane == JRT_LANE_NORMAL; /* the only one with shelves */
+        if (!jrt_deque_seems_empty(&victim->again[lane])) {
+            task = steal_some(thief, &victim->again[lane], normal ? &thief->again_shelf : NULL);
+        }
+        if (task == NULL && !jrt_deque_seems_empty(&victim->fresh[lane])) {
+            task = steal_some(thief, &victim->fresh[lane], normal ? &thief->fresh_shelf : NULL);
         }
     }
     if (task == NULL && raids) task = raid(thief, &victim->again_shelf, &thief->again_shelf);
     if (task == NULL && raids) task = raid(thief, &victim->fresh_shelf, &thief->fresh_shelf);
     jrt_count(task != NULL ? &thief->stats.tasks_stolen : &thief->stats.steals_failed);
+    /* Somebody may have looked while they were nowhere. */
+    if (thief->lanes != 0) jrt_idle_notify(thief->scheduler);
     return task;
 }
 

@@ -56,7 +56,8 @@ static void close_worker(struct jrt_worker *worker)
         jrt_stack_give(&worker->stacks, &scheduler->depot, spare->class, stack);
     }
     jrt_stack_cache_flush(&worker->stacks, &scheduler->depot);
-    if (worker->free != NULL) jrt_records_give(&scheduler->records, &worker->free->record);
+    jrt_roster_give(&scheduler->roster, worker->free);
+    jrt_roster_give(&scheduler->roster, worker->free_batch);
     if (worker->fresh_shelf.slots != NULL) jrt_shelf_fini(&worker->fresh_shelf);
     if (worker->again_shelf.slots != NULL) jrt_shelf_fini(&worker->again_shelf);
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
@@ -94,7 +95,7 @@ static void free_all(janus_scheduler *scheduler)
     jrt_dump_off(scheduler);
     for (uint32_t i = 0; i < scheduler->workers_open; i++) close_worker(&scheduler->workers[i]);
     if (scheduler->blocking_open) jrt_blocking_fini(&scheduler->blocking);
-    if (scheduler->records_open) jrt_records_fini(&scheduler->records);
+    if (scheduler->roster_open) jrt_roster_fini(&scheduler->roster);
     if (scheduler->depot_open) jrt_depot_fini(&scheduler->depot);
     if (scheduler->fault_open) jrt_fault_close();
     jrt_timers_fini(&scheduler->timers);
@@ -114,8 +115,8 @@ static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_o
         size_t promised = scheduler->depot.classes[class].stack_bytes;
         scheduler->room[class] = promised - promised / 8; /* the rest is for those below it */
     }
-    scheduler->records_open = jrt_records_init(&scheduler->records, sizeof(struct jrt_task), true);
-    if (!scheduler->records_open) return JANUS_NO_MEMORY;
+    scheduler->roster_open = jrt_roster_init(&scheduler->roster);
+    if (!scheduler->roster_open) return JANUS_NO_MEMORY;
     status = jrt_blocking_init(&scheduler->blocking, options->blocking_threads_max,
                                options->blocking_queue_max);
     if (status != JANUS_OK) return status;

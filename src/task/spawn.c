@@ -100,7 +100,7 @@ janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *ar
     if (jrt_unlikely(task == NULL || entry == NULL || jrt_nursery_state(n) != JANUS_NURSERY_OPEN)) {
         return spawn_slowly(n, entry, argument, site);
     }
-    worker->free = (struct jrt_task *)task->record.next;
+    worker->free = jrt_task_next(task);
     worker->free_count--;
     fill(task, n, entry, argument, site);
     n->local++;

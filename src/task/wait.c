@@ -183,9 +183,8 @@ static bool is_running_child(struct jrt_nursery *n, janus_task_id id)
 {
     uint32_t index = (uint32_t)(id >> 32);
     if (index == 0) return false;
-    struct jrt_record *record = jrt_records_find(&n->scheduler->records, index - 1);
-    if (record == NULL) return false;
-    return jrt_task_peek_joinable((struct jrt_task *)record, n, id);
+    struct jrt_task *task = jrt_roster_find(&n->scheduler->roster, index - 1);
+    return task != NULL && jrt_task_peek_joinable(task, n, id);
 }
 
 janus_status janus_join(janus_nursery *nursery, janus_task_id id, int64_t *out_result)

@@ -9,6 +9,7 @@
 #include "sched/deque.h"
 #include "sched/shelf.h"
 #include "sched/victim.h"
+#include "task/roster.h"
 #include "task/task.h"
 
 enum {
@@ -48,11 +49,12 @@ static inline void jrt_count(_Atomic(uint64_t) *counter)
 
 struct jrt_worker {
     /* Written by the worker's own thread alone. */
-    struct jrt_task       *current; /* the task that runs, NULL in the loop */
-    struct jrt_strand     *strand;  /* we are running on */
-    struct jrt_strand     *spare;   /* for the next loop; NULL: take one */
-    struct jrt_task       *handoff; /* for the fresh loop to run first */
-    struct jrt_task       *free;    /* task records at hand */
+    struct jrt_task       *current;    /* the task that runs, NULL in the loop */
+    struct jrt_strand     *strand;     /* we are running on */
+    struct jrt_strand     *spare;      /* for the next loop; NULL: take one */
+    struct jrt_task       *handoff;    /* for the fresh loop to run first */
+    struct jrt_task       *free;       /* clean task records at hand, fewer than a batch */
+    struct jrt_task       *free_batch; /* a whole batch more, or NULL */
     struct jrt_thread     *thread;
     janus_scheduler       *scheduler;
     uint32_t               index;
@@ -99,7 +101,7 @@ struct janus_scheduler {
     bool          deadlock_check;
 
     struct jrt_depot    depot;
-    struct jrt_records  records;
+    struct jrt_roster   roster;
     struct jrt_blocking blocking;
 
     pthread_mutex_t  inject_lock; /* guards the injected tasks */
@@ -127,7 +129,7 @@ struct janus_scheduler {
     _Atomic(bool)            stopping;
     _Atomic(uint64_t)        cancels;   /* how many there were, plus 1; [cancel-epoch] */
     _Atomic(uint32_t)        root_done; /* futex: changes when a root nursery has no child left */
-    bool                     depot_open, records_open, blocking_open, fault_open;
+    bool                     depot_open, roster_open, blocking_open, fault_open;
     uint32_t                 workers_open;
     struct jrt_signal_watch *dump_watch; /* owned; janus_scheduler_dump_on made it */
 
@@ -183,10 +185,8 @@ void jrt_submit_again_openly(struct jrt_worker *worker, struct jrt_task *task);
 struct jrt_task *jrt_task_alloc(janus_scheduler *scheduler, struct jrt_worker *worker);
 void jrt_task_free(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task);
 
-/* Gives most of a worker's records back. */
-void jrt_worker_free_surplus(struct jrt_worker *worker);
-
-enum { JRT_RECORDS_MAX = 1024 }; /* free ones that a worker keeps */
+/* Puts a worker's full list of free records aside. */
+void jrt_worker_free_full(struct jrt_worker *worker);
 
 static inline void jrt_task_free_here(struct jrt_worker *worker, struct jrt_task *task)
 {
@@ -195,7 +195,7 @@ static inline void jrt_task_free_here(struct jrt_worker *worker, struct jrt_task
     jrt_store_relaxed(&task->record.generation, generation + 1); /* relaxed: as above. */
     task->record.next = (struct jrt_record *)worker->free;
     worker->free = task;
-    if (jrt_unlikely(++worker->free_count > JRT_RECORDS_MAX)) jrt_worker_free_surplus(worker);
+    if (jrt_unlikely(++worker->free_count == JRT_ROSTER_BATCH)) jrt_worker_free_full(worker);
 }
 
 /* The newest fresh task of a lane of the own queues; NULL: there is none. */
