@@ -230,4 +230,15 @@ jrt_ctx_land:
     .cfi_endproc
     .size   jrt_ctx_land, . - jrt_ctx_land
 
+    /* The thread's record. Here, because assembly in C names it, which link-time optimisation does
+     * not see. */
+    .section .tbss, "awT", %nobits
+    .globl  jrt_thread_here
+    .hidden jrt_thread_here
+    .type   jrt_thread_here, %object
+    .p2align 6
+jrt_thread_here:
+    .zero   JRT_THREAD_BYTES
+    .size   jrt_thread_here, JRT_THREAD_BYTES
+
     .section .note.GNU-stack, "", %progbits

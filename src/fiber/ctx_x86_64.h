@@ -18,6 +18,9 @@
 #define JRT_CTX_MXCSR_DEFAULT 0x1f80
 #define JRT_CTX_X87_CW_DEFAULT 0x37f
 
+/* At least sizeof(struct jrt_thread). */
+#define JRT_THREAD_BYTES 320
+
 #define JRT_LANDING_SP 0
 #define JRT_LANDING_RESULT 8
 
@@ -54,7 +57,7 @@ _Static_assert(JRT_CTX_FRAME_BYTES % 16 == 0, "the stack stays aligned");
 static inline void jrt_ctx_probe(void) { __asm__ volatile("testb $0, -4096(%rsp)"); }
 
 /*
- * The word at an offset in the thread's record, jrt_thread_here in thread.c. Assembly that the
+ * The word at an offset in the thread's record, jrt_thread_here. Assembly that the
  * compiler may neither repeat nor merge nor move: a thread-local's address that was computed before
  * a switch names the wrong thread after it.
  */

@@ -7,8 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* Hidden, not static: JRT_CTX_OWN_WORD names it. */
-_Thread_local struct jrt_thread jrt_thread_here;
+_Static_assert(sizeof(struct jrt_thread) <= JRT_THREAD_BYTES, "it fits; see ctx_<cpu>.S");
 
 static pthread_once_t exit_hook_once = PTHREAD_ONCE_INIT;
 static pthread_key_t  exit_hook;

@@ -45,7 +45,7 @@ struct jrt_thread {
 struct jrt_thread *jrt_thread_self(void);
 
 /* Its `worker`, without the call. It changes only before and after a thread runs tasks. */
-extern _Thread_local struct jrt_thread jrt_thread_here;
+extern _Thread_local struct jrt_thread jrt_thread_here __attribute__((visibility("hidden")));
 
 static inline void *jrt_thread_worker(void)
 {

@@ -30,8 +30,10 @@
 static const int64_t bias = JRT_NURSERY_BIAS;
 
 /* What `init` clears in one go, in words of 16 bytes. */
-enum { ZEROES_END = offsetof(struct jrt_nursery, error) };
-_Static_assert(ZEROES_END - offsetof(struct jrt_nursery, lock) == (size_t)7 * 16, "in pairs");
+enum {
+    ZERO_PAIRS = (offsetof(struct jrt_nursery, error) - offsetof(struct jrt_nursery, lock)) / 16
+};
+_Static_assert(offsetof(struct jrt_nursery, lock) % 16 == 0, "in pairs");
 _Static_assert(offsetof(struct jrt_nursery, thread) == offsetof(struct jrt_nursery, name) + 8,
                "a pair");
 _Static_assert(offsetof(struct jrt_nursery, pending) ==
@@ -81,7 +83,7 @@ static inline void init(struct jrt_nursery *n, janus_scheduler *scheduler)
     n->scheduler = scheduler;
     n->special = 0;
     clear(&n->name, 1);
-    clear(&n->lock, 7); /* up to and with local */
+    clear(&n->lock, ZERO_PAIRS); /* up to and with local */
     jrt_list_init(&n->children);
     clear(&n->max_children, 1);
     jrt_store_relaxed(&n->pending, bias); /* relaxed: nobody knows it yet. */

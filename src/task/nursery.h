@@ -57,7 +57,7 @@ struct jrt_nursery {
     uint64_t             errors;
     janus_panic_info    *panic; /* owned; of the first failure, if that is one */
     int64_t              local; /* [nursery-count]; not guarded: the owner's alone */
-    int64_t              error;
+    _Alignas(16) int64_t error;
     janus_task_id        error_task;
     janus_panic_kind     panic_kind;
     struct jrt_alarm     deadline;
