@@ -59,6 +59,8 @@ typedef struct janus_worker_stats {
     uint64_t switches;        /* from one task to another or to the worker's loop */
     uint64_t parks;           /* times the worker's thread went to sleep */
     uint64_t yields;          /* tasks that gave way */
+    uint64_t restarts;        /* threads that ended under the worker and were replaced: 0, unless a
+                                 task calls pthread_exit or its thread is cancelled */
 } janus_worker_stats;
 
 JANUS_BEGIN_DECLS

@@ -171,6 +171,7 @@ jrt_ctx_switch_then:
     .p2align 6
 jrt_ctx_call:
     .cfi_startproc
+    .cfi_personality 0x1b, jrt_ctx_personality
     sub     sp, sp, #JRT_CTX_FRAME_BYTES
     .cfi_adjust_cfa_offset JRT_CTX_FRAME_BYTES
     SAVE_REGISTERS
@@ -206,6 +207,7 @@ jrt_ctx_call:
     .p2align 4
 jrt_ctx_entry:
     .cfi_startproc
+    .cfi_personality 0x1b, jrt_ctx_personality
     .cfi_undefined x30
     nop                                 /* JRT_CTX_ENTRY_SKIP */
     mov     w1, w0

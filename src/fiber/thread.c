@@ -27,6 +27,8 @@ __attribute__((noinline)) struct jrt_thread *jrt_thread_self(void)
 static void detach(void *value)
 {
     struct jrt_thread *thread = value;
+    jrt_contract(thread->on_exit == NULL, /* [exit-blind] in exit.c */
+                 "a thread was ended (pthread_exit, pthread_cancel) in code without unwind tables");
     jrt_contract(thread->current == NULL, "a thread ended inside a fiber (pthread_exit?)");
     jrt_altstack_close(&thread->altstack);
     thread->attached = false;
@@ -44,10 +46,15 @@ unsigned jrt_thread_number(struct jrt_thread *thread)
     return thread->number;
 }
 
-bool jrt_thread_attach_now(struct jrt_thread *thread)
+bool jrt_thread_watch_exit(struct jrt_thread *thread)
 {
     pthread_once(&exit_hook_once, make_exit_hook);
-    if (!exit_hook_works || pthread_setspecific(exit_hook, thread) != 0) return false;
+    return exit_hook_works && pthread_setspecific(exit_hook, thread) == 0;
+}
+
+bool jrt_thread_attach_now(struct jrt_thread *thread)
+{
+    if (!jrt_thread_watch_exit(thread)) return false;
     if (!jrt_altstack_open(&thread->altstack)) return false;
     /* A fault with its signal blocked ends the process, and servers like to block all. */
     sigset_t fault;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 struct janus_fiber;
+struct jrt_guarded;
 struct jrt_stack;
 
 /* The stack a thread runs on, if it is one of ours, and where to go on when it overflows. */
@@ -24,6 +25,9 @@ struct jrt_thread {
     struct janus_fiber *current;                   /* the fiber that runs here, NULL: none */
     struct jrt_watch    watch;                     /* read by the signal handler */
     void                (*on_panic)(const char *); /* the scheduler's, likewise; does not return */
+    void                (*on_exit)(void); /* whoever would be left behind if the thread ended here:
+                                             asked before it does, does not return; see exit.c */
+    struct jrt_guarded *guarded;          /* the innermost call of jrt_call_guarded */
     void              **rescue;    /* the scheduler's: where watches without a landing lead */
     void               *worker;    /* the scheduler's, for threads that are workers */
     void               *cancelled; /* tokens that this thread is to cancel, see task/token.c */
@@ -58,6 +62,9 @@ unsigned jrt_thread_number(struct jrt_thread *thread);
 /* Makes the calling thread able to run fibers: an alternate signal stack and an exit hook. False
  * when the system refuses memory. */
 bool jrt_thread_attach_now(struct jrt_thread *thread);
+
+/* The exit hook alone: it looks whether the thread ends where it must not. False: refused. */
+bool jrt_thread_watch_exit(struct jrt_thread *thread);
 
 static inline bool jrt_thread_attach(struct jrt_thread *thread)
 {

@@ -112,8 +112,18 @@ bool jrt_os_thread_start(struct jrt_os_thread *thread, void (*main)(void *argume
 
 void jrt_os_thread_join(struct jrt_os_thread *thread)
 {
+    int state;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     int error = pthread_join(thread->id, NULL);
+    (void)pthread_setcancelstate(state, NULL);
     jrt_contract(error == 0, "jrt_os_thread_join of a thread that cannot be joined");
+}
+
+bool jrt_os_thread_try_join(struct jrt_os_thread *thread)
+{
+    int error = pthread_tryjoin_np(thread->id, NULL);
+    jrt_contract(error == 0 || error == EBUSY, "jrt_os_thread_try_join of no thread");
+    return error == 0;
 }
 
 _Atomic(bool)         jrt_fences_membarrier;

@@ -60,8 +60,11 @@ struct jrt_os_thread {
 bool jrt_os_thread_start(struct jrt_os_thread *thread, void (*main)(void *argument), void *argument,
                          const char *name);
 
-/* Waits until its main has returned. */
+/* Waits until its main has returned. No cancellation point: callers hold locks. */
 void jrt_os_thread_join(struct jrt_os_thread *thread);
+
+/* Joins it if it has ended; false: it has not. */
+bool jrt_os_thread_try_join(struct jrt_os_thread *thread);
 
 /*
  * Two fences for the pattern "I write mine, then read yours; you write yours, then read mine":

@@ -153,12 +153,17 @@ void jrt_signal_watch_remove(struct jrt_signal_watch *watch)
 
 bool jrt_write_all(int fd, const char *bytes, size_t count)
 {
-    while (count > 0) {
+    int  state;
+    bool good = true;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    while (count > 0 && good) {
         ssize_t written = write(fd, bytes, count);
         if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return false;
+        good = written > 0;
+        if (!good) break;
         bytes += written;
         count -= (size_t)written;
     }
-    return true;
+    (void)pthread_setcancelstate(state, NULL);
+    return good;
 }

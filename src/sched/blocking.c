@@ -20,6 +20,11 @@
  *                      or is about to. Both change under the lock only, so a helper whose time
  *                      is up and a submit that wakes it agree on which came first.
  *
+ * [blocking-spoilt]    A call that ended its thread under it (pthread_exit) was stopped on the way
+ *                      out, so that its task gets to know; but the thread must end. Jobs that
+ *                      wait are left to others, if there are any or one can be started; else
+ *                      it does them first.
+ *
  * A thread that ended is joined by whoever starts the next in its place, or by fini.
  *
  * Threads are started under the lock. It takes some 15 us, once per thread and idle time, and
@@ -50,6 +55,7 @@ struct jrt_blocking_helper {
     struct jrt_blocking_helper *next;  /* on the idle list */
     _Atomic(uint32_t)           woken; /* futex */
     enum helper_state           state;
+    bool                        spoilt; /* its own: the thread is to end, [blocking-spoilt] */
     struct jrt_os_thread        thread;
 };
 
@@ -59,7 +65,8 @@ janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned threads_m
     jrt_contract(threads_max > 0, "a pool for blocking calls without threads");
     *blocking = (struct jrt_blocking){
         .threads_max = threads_max, .queue_max = queue_max, .idle_ns = default_idle_ns};
-    blocking->helpers = calloc(threads_max, sizeof blocking->helpers[0]);
+    /* One more than ever run: [blocking-spoilt]. */
+    blocking->helpers = calloc((size_t)threads_max + 1, sizeof blocking->helpers[0]);
     if (blocking->helpers == NULL) return JANUS_NO_MEMORY;
     if (pthread_mutex_init(&blocking->lock, NULL) != 0) {
         free(blocking->helpers);
@@ -70,7 +77,7 @@ janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned threads_m
 }
 
 /* Runs the oldest job; false when there is none. Drops the lock meanwhile. */
-static bool run_oldest(struct jrt_blocking *blocking)
+static bool run_oldest(struct jrt_blocking *blocking, struct jrt_blocking_helper *helper)
 {
     if (jrt_list_empty(&blocking->queue)) return false;
     struct jrt_blocking_job *job =
@@ -80,7 +87,9 @@ static bool run_oldest(struct jrt_blocking *blocking)
     blocking->stats.running++;
     blocking->stats.jobs++;
     pthread_mutex_unlock(&blocking->lock);
+    job->spoilt = false;
     job->run(job);
+    helper->spoilt |= job->spoilt;
     job->done(job); /* the job may be gone now */
     pthread_mutex_lock(&blocking->lock);
     blocking->stats.running--;
@@ -135,20 +144,7 @@ static bool idle_wait(struct jrt_blocking *blocking, struct jrt_blocking_helper 
     return false;
 }
 
-static void helper_main(void *argument)
-{
-    struct jrt_blocking_helper *helper = argument;
-    struct jrt_blocking        *blocking = helper->pool;
-    pthread_mutex_lock(&blocking->lock);
-    do {
-        jrt_invariant("blocking-arriving", blocking->arriving > 0);
-        blocking->arriving--;
-        while (run_oldest(blocking)) continue;
-    } while (!blocking->stopping && idle_wait(blocking, helper));
-    blocking->stats.threads--;
-    helper->state = HELPER_ENDED;
-    pthread_mutex_unlock(&blocking->lock);
-}
+static void helper_main(void *argument);
 
 /* Starts one more thread. False when there are threads_max, or the system refuses. */
 static bool helper_start(struct jrt_blocking *blocking)
@@ -161,12 +157,39 @@ static bool helper_start(struct jrt_blocking *blocking)
         helper->state = HELPER_FREE;
     }
     helper->pool = blocking;
+    helper->spoilt = false;
     if (!jrt_os_thread_start(&helper->thread, helper_main, helper, "janus-blocking")) return false;
     helper->state = HELPER_ALIVE;
     blocking->arriving++;
     unsigned threads = ++blocking->stats.threads;
     if (threads > blocking->stats.threads_high) blocking->stats.threads_high = threads;
     return true;
+}
+
+/* Whether the jobs that wait can be left to others, [blocking-spoilt]. */
+static bool can_go(struct jrt_blocking *blocking, const struct jrt_blocking_helper *helper)
+{
+    if (!helper->spoilt) return false;
+    if (jrt_list_empty(&blocking->queue)) return true;
+    blocking->stats.threads--; /* for its successor; it has gone before the lock is dropped */
+    bool started = helper_start(blocking);
+    blocking->stats.threads++;
+    return started || blocking->stats.threads > 1;
+}
+
+static void helper_main(void *argument)
+{
+    struct jrt_blocking_helper *helper = argument;
+    struct jrt_blocking        *blocking = helper->pool;
+    pthread_mutex_lock(&blocking->lock);
+    do {
+        jrt_invariant("blocking-arriving", blocking->arriving > 0);
+        blocking->arriving--;
+        while (!can_go(blocking, helper) && run_oldest(blocking, helper)) continue;
+    } while (!helper->spoilt && !blocking->stopping && idle_wait(blocking, helper));
+    blocking->stats.threads--;
+    helper->state = HELPER_ENDED;
+    pthread_mutex_unlock(&blocking->lock);
 }
 
 static void enqueue(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
@@ -225,7 +248,7 @@ void jrt_blocking_fini(struct jrt_blocking *blocking)
     blocking->stopping = true;
     struct jrt_blocking_helper *woken;
     while ((woken = idle_pop(blocking)) != NULL) jrt_futex_wake(&woken->woken, 1);
-    for (unsigned i = 0; i < blocking->threads_max; i++) {
+    for (unsigned i = 0; i <= blocking->threads_max; i++) {
         bool started = blocking->helpers[i].state != HELPER_FREE;
         pthread_mutex_unlock(&blocking->lock);
         if (started) jrt_os_thread_join(&blocking->helpers[i].thread);

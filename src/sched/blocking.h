@@ -10,6 +10,7 @@
 
 #include <janusrt/status.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Embedded in what waits for it. From submit on it is the pool's, until `done` is called, which
@@ -18,6 +19,7 @@ struct jrt_blocking_job {
     void (*run)(struct jrt_blocking_job *job);  /* may block; on a helper thread */
     void (*done)(struct jrt_blocking_job *job); /* right after it, on the same thread; short */
     struct jrt_list_node link;                  /* the pool's; alone when not queued */
+    bool spoilt; /* set by run: its thread is to end, [exit-spoilt] in fiber/exit.c */
 };
 
 struct jrt_blocking_stats {
@@ -38,7 +40,7 @@ struct jrt_blocking {
 
     pthread_mutex_t             lock;    /* guards what follows */
     struct jrt_list_node        queue;   /* oldest first */
-    struct jrt_blocking_helper *helpers; /* owned; threads_max of them, most never started */
+    struct jrt_blocking_helper *helpers; /* owned; threads_max + 1, most never started */
     struct jrt_blocking_helper *idle;    /* who sleeps, last come first */
     unsigned                  arriving;  /* started or woken, and has not looked at the queue yet */
     bool                      stopping;

@@ -21,6 +21,7 @@
  *
  * Locks: idle_lock, inside of which only deques, counters and the timers' own are looked at.
  */
+#include "task/replace.h"
 #include "task/token.h"
 #include "task/worker.h"
 bool jrt_anybody_waits(janus_scheduler *scheduler);
@@ -137,11 +138,13 @@ static uint32_t is_stuck(janus_scheduler *scheduler)
     pthread_mutex_lock(&scheduler->idle_lock);
     /* relaxed, all: under the lock or after the heavy fence; a false alarm is checked again by
      * whoever breaks the deadlock. */
-    bool stuck = jrt_sleeping(jrt_load_relaxed(&scheduler->idlers)) == scheduler->worker_count &&
-                 jrt_load_relaxed(&scheduler->timer_next) == JRT_NEVER &&
-                 jrt_load_relaxed(&scheduler->outside) == 0 &&      /* relaxed: as above. */
-                 jrt_load_relaxed(&scheduler->blocking_calls) == 0; /* relaxed: as above. */
-    if (stuck) jrt_fence_heavy_seq_cst();                           /* seq_cst: [idle-sleep]. */
+    uint32_t lost = jrt_load_acquire(&scheduler->lost); /* acquire: their tasks are elsewhere. */
+    bool     stuck =
+        jrt_sleeping(jrt_load_relaxed(&scheduler->idlers)) + lost == scheduler->worker_count &&
+        jrt_load_relaxed(&scheduler->timer_next) == JRT_NEVER &&
+        jrt_load_relaxed(&scheduler->outside) == 0 &&      /* relaxed: as above. */
+        jrt_load_relaxed(&scheduler->blocking_calls) == 0; /* relaxed: as above. */
+    if (stuck) jrt_fence_heavy_seq_cst();                  /* seq_cst: [idle-sleep]. */
     for (uint32_t i = 0; i < scheduler->worker_count && stuck; i++) {
         stuck = !jrt_work_for(&scheduler->workers[i]);
     }
@@ -168,6 +171,12 @@ static void sleep_now(struct jrt_worker *worker)
     }
 }
 
+static bool must_end(struct jrt_worker *worker)
+{
+    /* acquire: pairs with the store in jrt_workers_end. */
+    return jrt_load_acquire(&worker->scheduler->stopping) || jrt_worker_doomed(worker);
+}
+
 struct jrt_task *jrt_idle(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
@@ -187,8 +196,7 @@ struct jrt_task *jrt_idle(struct jrt_worker *worker)
             (void)get_up(worker);
             continue;
         }
-        /* acquire: pairs with the store in janus_scheduler_stop. */
-        if (jrt_load_acquire(&scheduler->stopping)) {
+        if (must_end(worker)) {
             (void)get_up(worker);
             return NULL;
         }
@@ -200,7 +208,7 @@ struct jrt_task *jrt_idle(struct jrt_worker *worker)
         }
         sleep_now(worker);
         (void)get_up(worker);
-        if (jrt_load_acquire(&scheduler->stopping)) return NULL; /* acquire: as above. */
+        if (must_end(worker)) return NULL;
     }
 }
 
@@ -233,7 +241,10 @@ void jrt_sched_timer_disarm(janus_scheduler *scheduler, struct jrt_timer *timer)
 
 void jrt_sched_timers_fire(janus_scheduler *scheduler)
 {
-    uint64_t next = jrt_load_relaxed(&scheduler->timer_next); /* relaxed: a hint. */
+    uint64_t next = jrt_load_relaxed(&scheduler->timer_next);    /* relaxed: a hint. */
+    if (jrt_unlikely(jrt_load_relaxed(&scheduler->lost) != 0)) { /* relaxed: a hint. */
+        jrt_workers_revive(scheduler);
+    }
     if (next == JRT_NEVER) return;
     uint64_t now = jrt_clock_now_ns();
     if (now < next) return;

@@ -10,6 +10,7 @@
 #include "plat/cpus.h"
 #include "task/dump.h"
 #include "task/nursery.h"
+#include "task/replace.h"
 #include "task/token.h"
 
 #include <stdio.h>
@@ -102,6 +103,7 @@ static void free_all(janus_scheduler *scheduler)
     pthread_mutex_destroy(&scheduler->inject_lock);
     pthread_mutex_destroy(&scheduler->timer_lock);
     pthread_mutex_destroy(&scheduler->idle_lock);
+    pthread_mutex_destroy(&scheduler->threads_lock);
     pthread_mutex_destroy(&scheduler->roots_lock);
     free(scheduler);
 }
@@ -160,6 +162,7 @@ janus_status janus_scheduler_open(const janus_scheduler_options *given, janus_sc
     pthread_mutex_init(&scheduler->inject_lock, NULL);
     pthread_mutex_init(&scheduler->timer_lock, NULL);
     pthread_mutex_init(&scheduler->idle_lock, NULL);
+    pthread_mutex_init(&scheduler->threads_lock, NULL);
     pthread_mutex_init(&scheduler->roots_lock, NULL);
     status = open_all(scheduler, &options);
     if (status != JANUS_OK) {
@@ -168,14 +171,6 @@ janus_status janus_scheduler_open(const janus_scheduler_options *given, janus_sc
     }
     *out = scheduler;
     return JANUS_OK;
-}
-
-static void end_threads(janus_scheduler *scheduler, uint32_t count)
-{
-    jrt_store_release(&scheduler->stopping, true); /* release: pairs with jrt_idle. */
-    jrt_fence_heavy_seq_cst(); /* seq_cst: as [idle-submit], for workers that lie down now. */
-    jrt_idle_wake_all(scheduler);
-    for (uint32_t i = 0; i < count; i++) jrt_os_thread_join(&scheduler->workers[i].os_thread);
 }
 
 janus_status janus_scheduler_start(janus_scheduler *scheduler)
@@ -190,7 +185,7 @@ janus_status janus_scheduler_start(janus_scheduler *scheduler)
         char               name[24];
         snprintf(name, sizeof name, "janus-%u", i);
         if (jrt_os_thread_start(&worker->os_thread, jrt_worker_main, worker, name)) continue;
-        end_threads(scheduler, i);
+        jrt_workers_end(scheduler, i);
         scheduler->stopped = true;
         return JANUS_NO_MEMORY;
     }
@@ -238,7 +233,7 @@ janus_status janus_scheduler_stop(janus_scheduler *scheduler)
         if (!busy) break;
         jrt_futex_wait(&scheduler->root_done, seen);
     }
-    end_threads(scheduler, scheduler->worker_count);
+    jrt_workers_end(scheduler, scheduler->worker_count);
     return JANUS_OK;
 }
 
@@ -317,6 +312,7 @@ janus_status janus_scheduler_stats(const janus_scheduler *scheduler, uint32_t wo
         sum.switches += jrt_load_relaxed(&stats->switches);               /* relaxed */
         sum.parks += jrt_load_relaxed(&stats->parks);                     /* relaxed */
         sum.yields += jrt_load_relaxed(&stats->yields);                   /* relaxed */
+        sum.restarts += jrt_load_relaxed(&stats->restarts);               /* relaxed */
     }
     if (sum.tasks_executed > by_loop) sum.tasks_in_place = sum.tasks_executed - by_loop;
     sum.struct_bytes = out->struct_bytes < sizeof sum ? out->struct_bytes : sizeof sum;

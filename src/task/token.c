@@ -25,6 +25,7 @@
  */
 #include "task/token.h"
 
+#include "fiber/exit.h"
 #include "plat/seam.h"
 
 #include <stdlib.h>
@@ -152,6 +153,18 @@ janus_status janus_token_check(const janus_token *token)
 
 /* Callbacks. */
 
+struct plain_call {
+    void  (*function)(void *);
+    void *argument;
+};
+
+static int64_t do_plain_call(void *argument)
+{
+    const struct plain_call *call = argument;
+    call->function(call->argument);
+    return 0;
+}
+
 /* As [token-plain] wants it. */
 static void call_plainly(void (*function)(void *), void *argument)
 {
@@ -162,7 +175,11 @@ static void call_plainly(void (*function)(void *), void *argument)
     thread->worker = NULL;
     thread->on_panic = NULL;
     thread->watch = (struct jrt_watch){NULL, NULL};
-    function(argument);
+    struct plain_call call = {function, argument};
+    int64_t           result;
+    /* As a panic here: it belongs to no task, and we are in the middle of a walk. */
+    jrt_contract(jrt_call_guarded(do_plain_call, &call, &result),
+                 "a token's callback ended its thread (pthread_exit, pthread_cancel)");
     thread->watch = watch;
     thread->on_panic = on_panic;
     thread->worker = worker;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the current task can do: sleep, call what blocks, defer, shield, join. */
+#include "fiber/exit.h"
 #include "task/nursery.h"
 
 #include <stdlib.h>
@@ -75,7 +76,7 @@ struct call {
 static void run_call(struct jrt_blocking_job *job)
 {
     struct call *call = (struct call *)job;
-    call->result = call->function(call->argument);
+    job->spoilt = !jrt_call_guarded(call->function, call->argument, &call->result);
 }
 
 static void call_done(struct jrt_blocking_job *job)
@@ -116,6 +117,9 @@ janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_
     jrt_task_link(task);
     (void)jrt_task_park(worker, task);
     jrt_invariant("task-park", jrt_load_acquire(&call.done)); /* acquire: the result. */
+    if (jrt_unlikely(call.job.spoilt)) {
+        janus_panic("a blocking call ended its thread (pthread_exit or pthread_cancel)");
+    }
     if (out_result != NULL) *out_result = call.result;
     return JANUS_OK;
 }

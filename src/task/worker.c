@@ -27,6 +27,7 @@
 
 #include "fiber/exception.h"
 #include "task/nursery.h"
+#include "task/replace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -196,8 +197,9 @@ static void loop(void)
     for (;;) {
         struct jrt_task *task = worker->handoff;
         worker->handoff = NULL;
-        if (task == NULL) task = jrt_pick(worker);
-        if (task == NULL) task = jrt_idle(worker);
+        bool doomed = task == NULL && jrt_worker_doomed(worker);
+        if (task == NULL && !doomed) task = jrt_pick(worker);
+        if (task == NULL && !doomed) task = jrt_idle(worker);
         if (jrt_unlikely(task == NULL)) break;
         if (jrt_likely(!jrt_task_began(task))) {
             if (jrt_likely(worker->strand->class >= task->stack_class)) {
@@ -322,6 +324,15 @@ janus_status janus_yield(void)
     if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) return jrt_task_obey(task);
     jrt_count(&worker->stats.yields);
     return give_way(worker, task);
+}
+
+void jrt_task_leave_to_loop(struct jrt_worker *worker, struct jrt_task *task)
+{
+    if (has_more(worker)) {
+        (void)leave_with_more(worker, task, NULL, JRT_LEFT_YIELDED);
+    } else {
+        (void)leave(worker, task, NULL, JRT_LEFT_YIELDED);
+    }
 }
 
 /* Waiting, [task-park]. */
@@ -546,6 +557,7 @@ void jrt_worker_main(void *argument)
     thread->worker = worker;
     thread->rescue = &worker->rescue->context.sp;
     thread->on_panic = on_panic;
+    thread->on_exit = jrt_worker_on_exit;
     jrt_sanitizer_adopt_thread(&worker->root.sanitizer);
     struct jrt_strand *strand = jrt_strand_take(worker); /* made before the thread was started */
     worker->left = JRT_LEFT_NOTHING;
@@ -555,4 +567,6 @@ void jrt_worker_main(void *argument)
     jrt_strand_give(worker, worker->strand);
     thread->worker = NULL;
     thread->on_panic = NULL;
+    thread->on_exit = NULL;
+    jrt_worker_retire(worker);
 }

@@ -37,7 +37,7 @@ enum jrt_left {
 /* A worker's counters: written by its thread, read by anybody. */
 struct jrt_counts {
     _Atomic(uint64_t) tasks_executed, tasks_by_loop, tasks_cancelled, tasks_stolen;
-    _Atomic(uint64_t) steals_failed, switches, parks, yields;
+    _Atomic(uint64_t) steals_failed, switches, parks, yields, restarts;
 };
 
 static inline void jrt_count(_Atomic(uint64_t) *counter)
@@ -63,6 +63,8 @@ struct jrt_worker {
     uint32_t               until_others; /* picks until others come first */
     bool                   alone;        /* the only worker: nobody steals */
     uint32_t               lanes;        /* JRT_IN_*: what may have something */
+    _Atomic(bool)          doomed;       /* its thread is to end, [replace-doom] */
+    bool                   lost;         /* nobody executes it, [replace-lost]; threads_lock */
     enum jrt_left          left;
     struct jrt_task       *left_task;
     struct jrt_context    *left_context;
@@ -120,6 +122,12 @@ struct janus_scheduler {
     /* How many look for work, and in units of JRT_SLEEPER how many sleep. One word, because every
      * submit looks at both. */
     _Alignas(64) _Atomic(uint64_t) idlers;
+
+    pthread_mutex_t    threads_lock; /* guards the workers' threads, [replace-join] */
+    struct jrt_former *formers;      /* owned; threads that were replaced and are not joined */
+    uint32_t           threadless;   /* workers whose thread could not be replaced */
+    _Atomic(uint32_t)  lost;         /* of these, those whose queues have been emptied */
+    _Atomic(uint64_t)  revive_next;  /* when to look for threads for them again */
 
     pthread_mutex_t          roots_lock; /* guards the nurseries of plain threads and the state */
     struct jrt_list_node     roots;
@@ -236,7 +244,10 @@ void jrt_task_give_way(struct jrt_worker *worker, struct jrt_task *task);
 
 /* A task of another worker; NULL: none found. `raid`: also from shelves. */
 struct jrt_task *jrt_steal(struct jrt_worker *thief, bool raid);
-unsigned         jrt_victim_choose(struct jrt_worker *thief, uint32_t attempt);
+/* The current task goes to the back of the queue and the worker to its loop; it can leave. */
+void jrt_task_leave_to_loop(struct jrt_worker *worker, struct jrt_task *task);
+
+unsigned jrt_victim_choose(struct jrt_worker *thief, uint32_t attempt);
 
 /* Whether a queue this worker may take from has something, after a fence. */
 bool jrt_work_for(const struct jrt_worker *worker);

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads that end under their workers.
+ *
+ * What is scheduled on is the worker: the struct with its queues, its timers' turn, its stacks. A
+ * thread merely executes it. So a thread that ends is replaced by another that executes the same
+ * worker; whatever is queued there stays where it is.
+ *
+ * [replace-doom]  a worker that is doomed does one thing more: in its loop, before it looks for
+ *   work or instead of going to sleep, it leaves the loop for the thread's own stack, where the
+ *   thread starts its successor and returns. Tests doom a worker from outside.
+ *
+ * In the middle of a task (pthread_exit, pthread_cancel) the walk up the stack is stopped where the
+ * task began, [exit-boundary] in fiber/exit.c. There, on its own strand, the task yields: it is
+ * queued as one that is ready, and the worker goes on in a fresh loop, doomed. Whoever takes the
+ * task from the queue goes on right behind that yield, which is a panic. So its nurseries end, its
+ * defers run, and the task it ran on top of goes on, all by the ways that are there already.
+ *
+ * [replace-join]  every thread is joined once. The worker has the one that executes it; those that
+ *   were replaced are on `formers`, and are joined by the next replacement if they have ended by
+ *   then, else when the scheduler stops. threads_lock guards both, and `stopping` is set under it:
+ *   who finds it set starts nobody, so that the threads to be joined stay the same.
+ *
+ * [replace-lost]  where no thread can be started, the one that ends moves what is queued to where
+ *   all workers look. Then the worker counts as lost: not as one that could still find something,
+ *   for those who look for a deadlock. The others try again, at most ten times a second, while
+ *   they have work. If it was the last one, nobody is left to go on: that is the end, with a
+ *   sentence.
+ *
+ * No lock of ours is held while code that is not ours runs, so a thread cannot take one along:
+ * entries and defers run without, and so do callbacks of tokens. In the latter it is the end, as
+ * is a panic there: they belong to no task that could fail. Our own code has no cancellation points
+ * (plat/ makes its system calls without).
+ *
+ * Locks: threads_lock, around starting a thread and what that takes.
+ */
+#include "task/replace.h"
+
+#include "fiber/fiber.h"
+#include "plat/signal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct jrt_former {
+    struct jrt_former   *next;
+    struct jrt_os_thread thread;
+};
+
+static const uint64_t revive_every_ns = 100000000;
+
+static _Atomic(uint32_t) refusals; /* jrt_replacements_refuse */
+
+/* Visible, as nothing here happens to a healthy program. */
+static void say(const struct jrt_worker *worker, const char *what)
+{
+    char line[128];
+    int  length = snprintf(line, sizeof line, "janusrt: worker %u: %s\n", worker->index, what);
+    (void)jrt_write_all(STDERR_FILENO, line, (size_t)length);
+}
+
+/* In the middle of a task. */
+
+static bool is_on(const struct jrt_stack *stack, const void *address)
+{
+    const char *at = address;
+    return at >= jrt_stack_low(stack) && at < stack->top;
+}
+
+void jrt_worker_on_exit(void)
+{
+    static const char  message[] = "it ended its thread (pthread_exit or pthread_cancel)";
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_thread *thread = worker->thread;
+    struct jrt_task   *task = worker->current;
+    jrt_contract(task != NULL && thread->holding == 0,
+                 "a worker's thread was ended (pthread_exit, pthread_cancel) inside janusrt");
+    const struct jrt_stack *stack =
+        thread->current ? thread->current->stack : worker->strand->stack;
+    jrt_contract(is_on(stack, __builtin_frame_address(0)),
+                 "a task ended its thread (pthread_exit, pthread_cancel) in a signal handler");
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    while (!jrt_worker_can_leave(worker)) jrt_thread_yield(); /* it must leave; so wait */
+    jrt_store_relaxed(&worker->doomed, true); /* relaxed: our own, [replace-doom]. */
+    /* relaxed: told to those who ask; the queue orders it for whoever runs the task. */
+    jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_READY);
+    jrt_task_leave_to_loop(worker, task);
+    jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_RUNNING); /* relaxed: as above. */
+    janus_panic(message); /* the task, or the fiber that it runs */
+}
+
+/* Starting the next; under threads_lock. */
+
+static void join_formers(janus_scheduler *scheduler)
+{
+    struct jrt_former **at = &scheduler->formers;
+    while (*at != NULL) {
+        struct jrt_former *former = *at;
+        if (!jrt_os_thread_try_join(&former->thread)) {
+            at = &former->next;
+            continue;
+        }
+        *at = former->next;
+        free(former);
+    }
+}
+
+static bool refused(void)
+{
+    uint32_t left = jrt_load_relaxed(&refusals); /* relaxed: a count; tests order the rest. */
+    do {
+        if (left == 0) return false;
+    } while (!jrt_cas_relaxed(&refusals, &left, left - 1)); /* relaxed: as above. */
+    return true;
+}
+
+/* The worker has no thread, or the calling one, which must not touch it any more once this is
+ * true. */
+static bool start_next(struct jrt_worker *worker)
+{
+    janus_scheduler   *scheduler = worker->scheduler;
+    struct jrt_former *former = malloc(sizeof *former);
+    join_formers(scheduler);
+    bool ready = former != NULL && jrt_worker_can_leave(worker) && !refused();
+    if (ready) {
+        former->thread = worker->os_thread;
+        jrt_store_relaxed(&worker->doomed, false); /* relaxed: starting a thread orders it. */
+        ready =
+            jrt_os_thread_start(&worker->os_thread, jrt_worker_main, worker, former->thread.name);
+        if (!ready) worker->os_thread = former->thread;
+    }
+    if (!ready) {
+        free(former);
+        return false;
+    }
+    former->next = scheduler->formers;
+    scheduler->formers = former;
+    jrt_count(&worker->stats.restarts); /* one writer at a time: under the lock */
+    return true;
+}
+
+static void move_shelf(janus_scheduler *scheduler, struct jrt_shelf *shelf)
+{
+    struct jrt_task *task;
+    while ((task = jrt_shelf_pop_oldest(shelf)) != NULL) jrt_submit_outside(scheduler, task);
+}
+
+/* Nobody executes this worker any more, [replace-lost]. */
+static void lose(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    say(worker, "its thread ended, no other could be started; the other workers go on");
+    for (unsigned lane = 0; lane < JRT_LANES; lane++) {
+        struct jrt_deque *both[] = {&worker->again[lane], &worker->fresh[lane]};
+        for (unsigned i = 0; i < 2; i++) {
+            bool             lost = false;
+            struct jrt_task *task;
+            /* As a thief would, oldest first; we are no worker now, so it goes to all. */
+            while ((task = jrt_deque_steal(both[i], &lost)) != NULL || lost) {
+                if (task != NULL) jrt_submit_outside(scheduler, task);
+            }
+        }
+    }
+    move_shelf(scheduler, &worker->again_shelf);
+    move_shelf(scheduler, &worker->fresh_shelf);
+    worker->lanes = 0;
+    pthread_mutex_lock(&scheduler->threads_lock);
+    worker->lost = true;
+    jrt_fetch_add_acq_rel(&scheduler->lost, 1u); /* acq_rel: after the last task was moved. */
+    pthread_mutex_unlock(&scheduler->threads_lock);
+    /* Somebody must keep the timers, and look whether anything can happen at all. */
+    jrt_idle_wake_all(scheduler);
+}
+
+void jrt_worker_retire(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    bool             last = false;
+    pthread_mutex_lock(&scheduler->threads_lock);
+    /* relaxed: set under the lock, [replace-join]. */
+    bool stopping = jrt_load_relaxed(&scheduler->stopping);
+    bool replaced = !stopping && start_next(worker);
+    if (!stopping && !replaced) last = ++scheduler->threadless == scheduler->worker_count;
+    pthread_mutex_unlock(&scheduler->threads_lock);
+    if (stopping) return;
+    if (last) {
+        jrt_die("no thread", "the last worker's thread ended and no other could be started",
+                __FILE__, __LINE__);
+    }
+    if (!replaced) lose(worker);
+    if (replaced) say(worker, "its thread ended, another goes on"); /* its index never changes */
+}
+
+void jrt_workers_revive(janus_scheduler *scheduler)
+{
+    uint64_t now = jrt_clock_now_ns();
+    uint64_t next = jrt_load_relaxed(&scheduler->revive_next); /* relaxed: only who tries, and */
+    if (now < next) return;                                    /* when. */
+    /* relaxed: as above. */
+    if (!jrt_cas_relaxed(&scheduler->revive_next, &next, now + revive_every_ns)) return;
+    const struct jrt_worker *revived = NULL;
+    pthread_mutex_lock(&scheduler->threads_lock);
+    for (uint32_t i = 0; i < scheduler->worker_count && revived == NULL; i++) {
+        struct jrt_worker *worker = &scheduler->workers[i];
+        if (!worker->lost) continue;
+        if (jrt_load_relaxed(&scheduler->stopping)) break; /* relaxed: under the lock. */
+        if (!start_next(worker)) break;
+        worker->lost = false;
+        scheduler->threadless--;
+        jrt_fetch_sub_relaxed(&scheduler->lost, 1u); /* relaxed: it looks for work itself. */
+        revived = worker;
+    }
+    pthread_mutex_unlock(&scheduler->threads_lock);
+    if (revived != NULL) say(revived, "has a thread again");
+}
+
+/* The end. */
+
+void jrt_workers_end(janus_scheduler *scheduler, uint32_t count)
+{
+    pthread_mutex_lock(&scheduler->threads_lock);  /* [replace-join] */
+    jrt_store_release(&scheduler->stopping, true); /* release: pairs with jrt_idle. */
+    pthread_mutex_unlock(&scheduler->threads_lock);
+    jrt_fence_heavy_seq_cst(); /* seq_cst: as [idle-submit], for workers that lie down now. */
+    jrt_idle_wake_all(scheduler);
+    for (uint32_t i = 0; i < count; i++) jrt_os_thread_join(&scheduler->workers[i].os_thread);
+    while (scheduler->formers != NULL) {
+        struct jrt_former *former = scheduler->formers;
+        scheduler->formers = former->next;
+        jrt_os_thread_join(&former->thread);
+        free(former);
+    }
+}
+
+/* For tests. */
+
+void jrt_worker_doom(janus_scheduler *scheduler, uint32_t index)
+{
+    struct jrt_worker *worker = &scheduler->workers[index];
+    jrt_store_relaxed(&worker->doomed, true); /* relaxed: the fence follows. */
+    jrt_fence_heavy_seq_cst(); /* seq_cst: as [idle-submit], for a worker that lies down now. */
+    jrt_store_release(&worker->signal, 2u); /* release: it gets up and finds itself doomed. */
+    jrt_futex_wake(&worker->signal, 1);
+}
+
+void jrt_replacements_refuse(uint32_t count)
+{
+    jrt_store_relaxed(&refusals, count); /* relaxed: a count; tests order the rest. */
+}
