@@ -125,10 +125,16 @@ static bool start_next(struct jrt_worker *worker)
     bool ready = former != NULL && jrt_worker_can_leave(worker) && !refused();
     if (ready) {
         former->thread = worker->os_thread;
-        jrt_store_relaxed(&worker->doomed, false); /* relaxed: starting a thread orders it. */
+        /* relaxed, all: starting a thread orders them; its tasks find themselves counted. */
+        uint64_t restarts = jrt_load_relaxed(&worker->stats.restarts);
+        jrt_store_relaxed(&worker->stats.restarts, restarts + 1); /* relaxed: as above. */
+        jrt_store_relaxed(&worker->doomed, false);
         ready =
             jrt_os_thread_start(&worker->os_thread, jrt_worker_main, worker, former->thread.name);
-        if (!ready) worker->os_thread = former->thread;
+        if (!ready) {
+            worker->os_thread = former->thread;
+            jrt_store_relaxed(&worker->stats.restarts, restarts); /* relaxed: as above. */
+        }
     }
     if (!ready) {
         free(former);
@@ -136,7 +142,6 @@ static bool start_next(struct jrt_worker *worker)
     }
     former->next = scheduler->formers;
     scheduler->formers = former;
-    jrt_count(&worker->stats.restarts); /* one writer at a time: under the lock */
     return true;
 }
 

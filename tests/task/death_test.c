@@ -94,7 +94,7 @@ static int64_t survive_one(void *argument)
     CHECK_EQ(mourner.defers, 2);
     CHECK(mourner.before != mourner.after);
     for (size_t i = 0; i < sizeof mine; i++) CHECK_EQ(mine[i], 'm');
-    CHECK(restarts() > before || jrt_worker_self()->scheduler->worker_count > 1);
+    CHECK(restarts() > before || jrt_worker_self()->scheduler->worker_count > 1); /* stolen */
     return 0;
 }
 
@@ -463,4 +463,10 @@ TEST("ending the thread in code without unwind tables ends the process with a se
         CHECK(strstr(harness_child(go_blind_in_helper, &way, &status), sentence) != NULL);
         CHECK(status != 0);
     }
+}
+
+TEST("these tests end threads by pthread_exit as well as by pthread_cancel")
+{
+    if (JRT_TSAN) SKIP("ThreadSanitizer's pthread_exit refuses any stack but the thread's own");
+    CHECK_EQ(EXIT + 1, CANCEL);
 }

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Worker threads that end between tasks, as told by the test, and threads that cannot be replaced.
+ * Tasks that end their own thread are in death_test.c.
+ */
+#include "town.h"
+
+#include "task/nursery.h"
+#include "task/replace.h"
+
+#include <string.h>
+
+enum { REPEATS = TOWN_SLOW ? 5 : 30 };
+
+static const uint32_t counts[] = {1, 2, 8};
+enum { COUNTS = sizeof counts / sizeof counts[0] };
+
+static uint64_t restarts(const janus_scheduler *scheduler, uint32_t worker)
+{
+    janus_worker_stats stats = {.struct_bytes = sizeof stats};
+    CHECK_EQ(janus_scheduler_stats(scheduler, worker, &stats), JANUS_OK);
+    return stats.restarts;
+}
+
+static janus_scheduler *open_with(uint32_t workers, bool no_stealing)
+{
+    return town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .no_stealing = no_stealing));
+}
+
+/* On a plain thread: lets others run until the worker has had so many new threads. */
+static void await_restarts(const janus_scheduler *scheduler, uint32_t worker, uint64_t wanted)
+{
+    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    while (restarts(scheduler, worker) < wanted && janus_now_ns() < limit) jrt_thread_yield();
+    CHECK_EQ(restarts(scheduler, worker), wanted);
+}
+
+/* Asleep. */
+
+TEST("a thread that ends while its worker sleeps is replaced, and the new one works")
+{
+    for (int c = 0; c < COUNTS; c++) {
+        janus_scheduler *scheduler = open_with(counts[c], false);
+        for (uint64_t round = 1; round <= REPEATS; round++) {
+            atomic_int ran = 0;
+            for (uint32_t i = 0; i < counts[c]; i++) jrt_worker_doom(scheduler, i);
+            for (uint32_t i = 0; i < counts[c]; i++) await_restarts(scheduler, i, round);
+            for (int i = 0; i < 20; i++) town_do(scheduler, count_me, &ran);
+            CHECK_EQ(ran, 20);
+        }
+        CHECK_EQ(restarts(scheduler, UINT32_MAX), (uint64_t)REPEATS * counts[c]);
+        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    }
+}
+
+TEST("a scheduler can be stopped at any moment of replacing a thread")
+{
+    for (int i = 0; i < 20 * REPEATS; i++) {
+        uint32_t         count = counts[i % COUNTS];
+        janus_scheduler *scheduler = open_with(count, false);
+        if (i % 2 == 0) jrt_worker_doom(scheduler, 0);
+        for (uint32_t j = 0; j < count; j++) jrt_worker_doom(scheduler, j);
+        for (int j = 0; j < i % 7; j++) jrt_thread_yield();
+        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    }
+}
+
+static int64_t sleep_briefly(void *argument)
+{
+    CHECK_EQ(janus_sleep(2 * town_ms), JANUS_OK);
+    return count_me(argument);
+}
+
+TEST("timers go off although every thread that could wait for them has ended")
+{
+    for (int c = 0; c < COUNTS; c++) {
+        janus_scheduler *scheduler = open_with(counts[c], false);
+        for (int round = 0; round < REPEATS; round++) {
+            atomic_int    rung = 0;
+            janus_nursery root;
+            CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
+            for (int i = 0; i < 10; i++)
+                CHECK_EQ(janus_spawn(&root, sleep_briefly, &rung), JANUS_OK);
+            for (uint32_t i = 0; i < counts[c]; i++) jrt_worker_doom(scheduler, i);
+            CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
+            CHECK_EQ(rung, 10);
+        }
+        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    }
+}
+
+/* With tasks queued. */
+
+struct town {
+    janus_scheduler *scheduler;
+    bool             doom_others;
+    atomic_int       ran;
+};
+
+static int64_t go_and_come(void *argument)
+{
+    CHECK_EQ(janus_yield(), JANUS_OK);
+    CHECK_EQ(janus_sleep(1000), JANUS_OK);
+    CHECK_EQ(janus_yield(), JANUS_OK);
+    return count_me(argument);
+}
+
+enum { CROWD = TOWN_SLOW ? 200 : 1000 };
+
+/* Queues its children, then has the thread end on which they, and itself, would go on. */
+static int64_t crowd_on_doomed(void *argument)
+{
+    struct town  *town = argument;
+    janus_nursery n;
+    atomic_store(&town->ran, 0);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < CROWD; i++) CHECK_EQ(janus_spawn(&n, go_and_come, &town->ran), JANUS_OK);
+    uint32_t self = jrt_worker_self()->index;
+    jrt_worker_doom(town->scheduler, self);
+    for (uint32_t i = 0; i < town->scheduler->worker_count && town->doom_others; i++) {
+        if (i != self) jrt_worker_doom(town->scheduler, i);
+    }
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(town->ran, CROWD);
+    return 0;
+}
+
+TEST("tasks queued on a worker whose thread ends are run, once each, also where nobody steals")
+{
+    for (int c = 0; c < COUNTS; c++) {
+        for (int quiet = 0; quiet < 2; quiet++) {
+            struct town town = {.scheduler = open_with(counts[c], quiet != 0)};
+            for (int i = 0; i < REPEATS; i++) {
+                town.doom_others = i % 2 != 0;
+                town_do(town.scheduler, crowd_on_doomed, &town);
+            }
+            CHECK(restarts(town.scheduler, UINT32_MAX) > 0);
+            CHECK_EQ(janus_scheduler_close(town.scheduler), JANUS_OK);
+        }
+    }
+}
+
+static int64_t grow_tree(void *argument)
+{
+    int64_t       depth = *(int64_t *)argument - 1;
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < 4 && depth > 0; i++) CHECK_EQ(janus_spawn(&n, grow_tree, &depth), JANUS_OK);
+    CHECK_EQ(janus_yield(), JANUS_OK);
+    return janus_nursery_end(&n, NULL);
+}
+
+TEST("trees of tasks come to their end while threads end all over the place")
+{
+    for (int c = 0; c < COUNTS; c++) {
+        janus_scheduler *scheduler = open_with(counts[c], false);
+        for (int round = 0; round < REPEATS; round++) {
+            int64_t       depth = TOWN_SLOW ? 4 : 6;
+            janus_nursery root;
+            CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
+            for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&root, grow_tree, &depth), JANUS_OK);
+            for (uint32_t i = 0; i < 40; i++) {
+                jrt_worker_doom(scheduler, i % counts[c]);
+                jrt_thread_yield();
+            }
+            CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
+        }
+        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    }
+}
+
+/* No thread to be had. */
+
+/* Where the doomed thread cannot be replaced, and then on those that are left. */
+static void lose_one(janus_scheduler *scheduler)
+{
+    struct town town = {.scheduler = scheduler};
+    atomic_int  ran = 0;
+    jrt_replacements_refuse(UINT32_MAX);
+    town_do(scheduler, crowd_on_doomed, &town);
+    for (int i = 0; i < 20; i++) town_do(scheduler, go_and_come, &ran);
+    CHECK_EQ(ran, 20);
+}
+
+TEST("where no thread can be started the others run what was queued, also where nobody steals")
+{
+    for (int c = 1; c < COUNTS; c++) {
+        for (int i = 0; i < REPEATS; i++) {
+            janus_scheduler *scheduler = open_with(counts[c], i % 2 != 0);
+            lose_one(scheduler);
+            CHECK_EQ(restarts(scheduler, UINT32_MAX), 0);
+            CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+            jrt_replacements_refuse(0);
+        }
+    }
+}
+
+/* Keeps the workers busy until none is without a thread. */
+static void await_revival(janus_scheduler *scheduler)
+{
+    atomic_int ran = 0;
+    uint64_t   limit = janus_now_ns() + 20000 * town_ms;
+    while (atomic_load(&scheduler->lost) != 0 && janus_now_ns() < limit) {
+        town_do(scheduler, go_and_come, &ran);
+    }
+    CHECK_EQ(atomic_load(&scheduler->lost), 0);
+}
+
+static void await_lost(janus_scheduler *scheduler, uint32_t wanted)
+{
+    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    while (atomic_load(&scheduler->lost) != wanted && janus_now_ns() < limit) jrt_thread_yield();
+    CHECK_EQ(atomic_load(&scheduler->lost), wanted);
+}
+
+TEST("a worker that lost its thread gets one as soon as there is one")
+{
+    for (int c = 1; c < COUNTS; c++) {
+        for (int i = 0; i < 4; i++) {
+            janus_scheduler *scheduler = open_with(counts[c], i % 2 != 0);
+            struct town      town = {.scheduler = scheduler};
+            jrt_replacements_refuse(UINT32_MAX);
+            for (uint32_t w = 1; w < counts[c]; w++) jrt_worker_doom(scheduler, w);
+            await_lost(scheduler, counts[c] - 1);
+            jrt_replacements_refuse(i % 3 == 2 ? 1 : 0);
+            await_revival(scheduler);
+            for (uint32_t w = 1; w < counts[c]; w++) CHECK_EQ(restarts(scheduler, w), 1);
+            town_do(scheduler, crowd_on_doomed, &town);
+            CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        }
+    }
+}
+
+static int64_t wait_for_ever(void *argument)
+{
+    (void)argument;
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *task = worker->current;
+    CHECK(jrt_worker_can_leave(worker));
+    jrt_task_park_begin(task, JRT_WAIT_JOIN);
+    jrt_task_link(task);
+    CHECK_EQ(jrt_task_park(worker, task), JANUS_DEADLOCK);
+    return 0;
+}
+
+TEST("a deadlock is told although a worker has lost its thread, before or while it is waited for")
+{
+    for (int i = 0; i < REPEATS; i++) {
+        janus_scheduler *scheduler = open_with(2, false);
+        janus_nursery    root;
+        jrt_replacements_refuse(UINT32_MAX);
+        if (i % 2 == 0) jrt_worker_doom(scheduler, 1);
+        if (i % 4 == 0) await_lost(scheduler, 1);
+        CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
+        CHECK_EQ(janus_spawn(&root, wait_for_ever, NULL), JANUS_OK);
+        if (i % 2 != 0) jrt_worker_doom(scheduler, 1);
+        CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
+        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        jrt_replacements_refuse(0);
+    }
+}
+
+TEST("timers go off although the thread that waited for them could not be replaced")
+{
+    for (uint32_t i = 0; i < REPEATS; i++) {
+        janus_scheduler *scheduler = open_with(2, false);
+        atomic_int       rung = 0;
+        janus_nursery    root;
+        CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
+        CHECK_EQ(janus_spawn(&root, sleep_briefly, &rung), JANUS_OK);
+        jrt_replacements_refuse(UINT32_MAX);
+        jrt_worker_doom(scheduler, i % 2);
+        CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
+        CHECK_EQ(rung, 1);
+        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        jrt_replacements_refuse(0);
+    }
+}
+
+static void lose_all(void *argument)
+{
+    uint32_t         workers = *(uint32_t *)argument;
+    janus_scheduler *scheduler = open_with(workers, false);
+    janus_nursery    root;
+    CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&root, sleep_an_hour, NULL), JANUS_OK);
+    jrt_replacements_refuse(UINT32_MAX);
+    for (uint32_t i = 0; i < workers; i++) jrt_worker_doom(scheduler, i);
+    (void)janus_nursery_end(&root, NULL);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+TEST("when the last worker's thread cannot be replaced the process ends with a sentence")
+{
+    for (int c = 0; c < COUNTS; c++) {
+        uint32_t    workers = counts[c];
+        int         status = 0;
+        const char *text = harness_child(lose_all, &workers, &status);
+        CHECK(strstr(text, "the last worker's thread ended and no other could be started") != NULL);
+        CHECK(status != 0);
+    }
+}
