@@ -24,3 +24,7 @@ endforeach()
 janus_test(fiber/exception_test.cc)
 target_compile_options(fiber.exception_test PRIVATE
   -Wall -Wextra -Wshadow -Wno-missing-field-initializers) # harness.h is C
+
+janus_test(task/death_cxx_test.cc)
+target_compile_options(task.death_cxx_test PRIVATE
+  -Wall -Wextra -Wshadow -Wno-missing-field-initializers)

@@ -14,6 +14,10 @@
  *   been cleaned up by then, what is below has not been touched. If the thread has an on_exit, that
  *   does not return: it leaves the stack, and the walk stays unfinished.
  *
+ * [exit-exception]  an exception that the call does not catch must not be caught further down
+ *   either, behind the back of everything between. Its search for a catcher ends here as it would
+ *   at the end of the stack: with std::terminate.
+ *
  * [exit-spoilt]  a thread of which such a walk was stopped must end soon all the same: the C
  *   library believes that it is ending and, for one thing, does not tell it of a setuid any more.
  *
@@ -43,7 +47,8 @@ _Unwind_Reason_Code jrt_ctx_personality(int version, _Unwind_Action actions,
     (void)version, (void)class, (void)exception, (void)context;
     struct jrt_thread *thread = jrt_thread_self();
     if ((actions & _UA_FORCE_UNWIND) && thread->on_exit != NULL) thread->on_exit();
-    return _URC_CONTINUE_UNWIND; /* an exception: nobody here catches it */
+    if (actions & _UA_SEARCH_PHASE) return _URC_FATAL_PHASE1_ERROR; /* [exit-exception] */
+    return _URC_CONTINUE_UNWIND;
 }
 
 /* A call on the stack of a thread that goes on after it. */
