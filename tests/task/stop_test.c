@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* Stopping a scheduler that is in the middle of everything: nothing is dropped, nobody hangs. */
+#include "town.h"
+
+#include "plat/seam.h"
+#include "task/replace.h"
+
+#include <string.h>
+
+enum { REPEATS = TOWN_SLOW ? 5 : 40, OF_EACH = 8, QUEUED = 200 };
+
+/* Everybody in town. */
+struct town {
+    janus_scheduler *scheduler;
+    janus_nursery    root;
+    atomic_int       spawned, arrived, ended, defers, released;
+    bool             die; /* threads end, too */
+};
+
+static void spawn_in(struct town *town, janus_nursery *nursery, janus_entry *entry)
+{
+    janus_status status = janus_spawn(nursery, entry, town);
+    if (status == JANUS_OK) atomic_fetch_add(&town->spawned, 1);
+    CHECK(status == JANUS_OK || status == JANUS_CLOSED);
+}
+
+static void note_defer(void *argument) { atomic_fetch_add((atomic_int *)argument, 1); }
+
+static void arrive(struct town *town)
+{
+    CHECK_EQ(janus_defer(note_defer, &town->defers), JANUS_OK);
+    atomic_fetch_add(&town->arrived, 1);
+}
+
+static int64_t end(struct town *town, int64_t result)
+{
+    atomic_fetch_add(&town->ended, 1);
+    return result;
+}
+
+/* Those who wait. */
+
+static int64_t sleeper(void *argument)
+{
+    arrive(argument);
+    CHECK_EQ(janus_sleep(3600 * 1000 * town_ms), JANUS_CANCELLED);
+    CHECK_EQ(janus_sleep(3600 * 1000 * town_ms), JANUS_CANCELLED); /* and again */
+    return end(argument, JANUS_CANCELLED);
+}
+
+static int64_t inner_sleeper(void *argument)
+{
+    janus_status status = janus_sleep(3600 * 1000 * town_ms);
+    CHECK_EQ(status, JANUS_CANCELLED);
+    return end(argument, status);
+}
+
+static int64_t joiner(void *argument)
+{
+    struct town  *town = argument;
+    janus_nursery n;
+    janus_task_id id;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn_with(&n, inner_sleeper, town, NULL, &id), JANUS_OK);
+    atomic_fetch_add(&town->spawned, 1);
+    arrive(town);
+    janus_status status = janus_join(&n, id, NULL);
+    CHECK(status == JANUS_CANCELLED || status == JANUS_CHILD_FAILED); /* it ended first */
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    return end(town, JANUS_CANCELLED);
+}
+
+static int64_t awaiter(void *argument)
+{
+    struct town  *town = argument;
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < 3; i++) spawn_in(town, &n, inner_sleeper);
+    arrive(town);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    return end(town, JANUS_CANCELLED);
+}
+
+static int64_t wait_released(void *argument)
+{
+    struct town *town = argument;
+    while (!atomic_load(&town->released)) jrt_thread_yield();
+    return 5;
+}
+
+static int64_t blocker(void *argument)
+{
+    int64_t result = 0;
+    arrive(argument);
+    CHECK_EQ(janus_blocking(wait_released, argument, &result), JANUS_OK);
+    CHECK_EQ(result, 5);
+    CHECK_EQ(janus_blocking(wait_released, argument, &result), JANUS_CANCELLED);
+    return end(argument, JANUS_CANCELLED);
+}
+
+/* Those who do not listen. */
+
+static int64_t shielded(void *argument)
+{
+    struct town *town = argument;
+    arrive(town);
+    janus_shield_begin();
+    while (!atomic_load(&town->released)) CHECK_EQ(janus_sleep(1000), JANUS_OK);
+    CHECK_EQ(janus_sleep(1000), JANUS_OK);
+    janus_shield_end();
+    CHECK_EQ(janus_yield(), JANUS_CANCELLED);
+    return end(town, JANUS_CANCELLED);
+}
+
+static int64_t stubborn(void *argument)
+{
+    struct town *town = argument;
+    arrive(town);
+    while (!atomic_load(&town->released)) jrt_thread_yield(); /* has the worker to itself */
+    return end(town, janus_yield());
+}
+
+static int64_t queued(void *argument)
+{
+    arrive(argument);
+    return end(argument, 0);
+}
+
+static void await_arrived(struct town *town, int wanted)
+{
+    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    while (atomic_load(&town->arrived) < wanted && janus_now_ns() < limit) jrt_thread_yield();
+    CHECK(atomic_load(&town->arrived) >= wanted);
+}
+
+/* Lets go of the stubborn when the scheduler has begun to stop. */
+static void release_in_time(void *argument)
+{
+    struct town *town = argument;
+    uint64_t     limit = janus_now_ns() + 20000 * town_ms;
+    while (janus_nursery_state_of(&town->root) == JANUS_NURSERY_OPEN) {
+        CHECK(janus_now_ns() < limit);
+        jrt_thread_yield();
+    }
+    for (uint32_t i = 0; i < town->scheduler->worker_count && town->die; i++) {
+        jrt_worker_doom(town->scheduler, i);
+    }
+    atomic_store(&town->released, 1);
+}
+
+static void check_books(struct town *town, bool all_began)
+{
+    janus_worker_stats stats = {.struct_bytes = sizeof stats};
+    CHECK_EQ(janus_scheduler_stats(town->scheduler, UINT32_MAX, &stats), JANUS_OK);
+    CHECK_EQ(stats.tasks_executed + stats.tasks_cancelled, town->spawned);
+    CHECK_EQ(stats.tasks_executed, town->ended);
+    CHECK_EQ(town->defers, town->arrived);
+    if (!all_began) CHECK(stats.tasks_cancelled > 0);
+}
+
+static void stop_town(uint32_t workers, bool die)
+{
+    static janus_entry *const waiting[] = {sleeper, joiner, awaiter, blocker, shielded};
+    enum { KINDS = sizeof waiting / sizeof waiting[0] };
+    struct town          town = {.die = die};
+    struct jrt_os_thread releaser;
+    janus_nursery_result result;
+    town.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
+    CHECK_EQ(janus_nursery_open_in(town.scheduler, &town.root, NULL), JANUS_OK);
+    for (int i = 0; i < OF_EACH * KINDS; i++) spawn_in(&town, &town.root, waiting[i % KINDS]);
+    await_arrived(&town, OF_EACH * KINDS);
+    for (uint32_t i = 0; i < workers; i++) spawn_in(&town, &town.root, stubborn);
+    await_arrived(&town, OF_EACH * KINDS + (int)workers); /* now nobody looks at a queue */
+    for (int i = 0; i < QUEUED; i++) spawn_in(&town, &town.root, queued);
+    CHECK(jrt_os_thread_start(&releaser, release_in_time, &town, "releaser"));
+    CHECK_EQ(janus_scheduler_stop(town.scheduler), JANUS_OK);
+    jrt_os_thread_join(&releaser);
+    CHECK_EQ(janus_nursery_end(&town.root, &result), JANUS_CANCELLED);
+    CHECK_EQ(result.reason, JANUS_CANCEL_SHUTDOWN);
+    CHECK_EQ(result.errors, 0);
+    check_books(&town, false);
+    CHECK_EQ(janus_scheduler_close(town.scheduler), JANUS_OK);
+}
+
+TEST("stopping ends those who sleep, join, await, block, are shielded, do not listen or are queued")
+{
+    for (int i = 0; i < REPEATS; i++) {
+        stop_town(1, false);
+        stop_town(2, false);
+        stop_town(8, false);
+    }
+}
+
+TEST("stopping ends all of them also while every worker's thread ends")
+{
+    for (int i = 0; i < REPEATS; i++) {
+        stop_town(1, true);
+        stop_town(2, true);
+        stop_town(8, true);
+    }
+}
+
+/* At no particular moment. */
+
+static int64_t anything(void *argument)
+{
+    struct town  *town = argument;
+    janus_nursery n;
+    arrive(town);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < 5; i++) spawn_in(town, &n, i % 2 == 0 ? queued : inner_sleeper);
+    janus_status status = janus_nursery_end(&n, NULL);
+    CHECK(status == JANUS_OK || status == JANUS_CANCELLED);
+    return end(town, status);
+}
+
+TEST("a scheduler that is stopped as soon as it runs has run or skipped every task")
+{
+    static const uint32_t counts[] = {1, 2, 8};
+    for (int i = 0; i < 10 * REPEATS; i++) {
+        struct town town = {.die = i % 2 != 0};
+        town.scheduler = town_open(
+            JANUS_SCHEDULER_OPTIONS(.worker_count = counts[i % 3], .no_stealing = i % 5 == 0));
+        CHECK_EQ(janus_nursery_open_in(town.scheduler, &town.root, NULL), JANUS_OK);
+        for (int j = 0; j < i % 50; j++) spawn_in(&town, &town.root, anything);
+        for (uint32_t j = 0; j < counts[i % 3] && town.die; j++) jrt_worker_doom(town.scheduler, j);
+        for (int j = 0; j < i % 11; j++) jrt_thread_yield();
+        CHECK_EQ(janus_scheduler_stop(town.scheduler), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&town.root, NULL), JANUS_CANCELLED);
+        check_books(&town, true);
+        CHECK_EQ(janus_scheduler_close(town.scheduler), JANUS_OK);
+    }
+}
