@@ -104,6 +104,7 @@ JANUS_API uint64_t janus_now_ns(void);
  * Errors:  CANCELLED  cancelled before it started: it did not run
  *          FULL       options.blocking_queue_max calls are waiting
  *          NO_MEMORY  no helper thread could be started
+ *          A function that ends its thread (pthread_exit) is a panic of the task.
  */
 JANUS_API janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_result);
 

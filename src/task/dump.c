@@ -142,8 +142,10 @@ static void put_worker(struct text *text, const janus_scheduler *scheduler, uint
         (unsigned long long)stats.tasks_executed, (unsigned long long)stats.tasks_in_place,
         (unsigned long long)stats.tasks_cancelled, (unsigned long long)stats.tasks_stolen,
         (unsigned long long)stats.steals_failed);
-    put(text, ", switches %llu, parks %llu, yields %llu\n", (unsigned long long)stats.switches,
+    put(text, ", switches %llu, parks %llu, yields %llu", (unsigned long long)stats.switches,
         (unsigned long long)stats.parks, (unsigned long long)stats.yields);
+    if (stats.restarts > 0) put(text, ", restarts %llu", (unsigned long long)stats.restarts);
+    put(text, "\n");
 }
 
 static int indent(unsigned depth) { return depth * 2 < INDENT_MAX ? (int)depth * 2 : INDENT_MAX; }

@@ -205,6 +205,7 @@ void jrt_workers_revive(janus_scheduler *scheduler)
     /* relaxed: as above. */
     if (!jrt_cas_relaxed(&scheduler->revive_next, &next, now + revive_every_ns)) return;
     const struct jrt_worker *revived = NULL;
+    jrt_ctx_probe(); /* we may be on a task's stack; an overflow comes now or not at all */
     pthread_mutex_lock(&scheduler->threads_lock);
     for (uint32_t i = 0; i < scheduler->worker_count && revived == NULL; i++) {
         struct jrt_worker *worker = &scheduler->workers[i];
