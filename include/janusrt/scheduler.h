@@ -97,11 +97,11 @@ JANUS_NODISCARD JANUS_API janus_status janus_scheduler_start(janus_scheduler *sc
  * Cancels every task, waits until all have ended, and ends the threads. Calling it again does
  * nothing.
  *
- * Context: any thread that is not a worker of this scheduler.
+ * Context: any thread that is not a worker of this scheduler, outside of its blocking calls.
  * Yields:  never; it blocks the thread until the last task has ended.
  * Owns:    nothing.
  * Cost:    as long as the slowest task takes to notice.
- * Errors:  STATE  called inside a task of this scheduler
+ * Errors:  STATE  called inside a task of this scheduler or a blocking call of one
  */
 JANUS_API janus_status janus_scheduler_stop(janus_scheduler *scheduler);
 

@@ -30,6 +30,7 @@ struct jrt_thread {
     struct jrt_guarded *guarded;          /* the innermost call of jrt_call_guarded */
     void              **rescue;    /* the scheduler's: where watches without a landing lead */
     void               *worker;    /* the scheduler's, for threads that are workers */
+    const void         *helps;     /* the scheduler whose blocking call runs here; NULL: none */
     void               *cancelled; /* tokens that this thread is to cancel, see task/token.c */
     unsigned            holding;   /* locks of ours that this thread holds */
     unsigned            number;    /* tells threads apart; 0: none yet, see jrt_thread_number */

@@ -214,6 +214,7 @@ janus_status janus_scheduler_stop(janus_scheduler *scheduler)
 {
     struct jrt_worker *worker = jrt_worker_self();
     if (worker != NULL && worker->scheduler == scheduler) return JANUS_STATE;
+    if (jrt_thread_self()->helps == scheduler) return JANUS_STATE; /* it would wait for itself */
     pthread_mutex_lock(&scheduler->roots_lock);
     bool running = scheduler->started && !scheduler->stopped;
     scheduler->stopped = true; /* [sched-stop] no new roots from here on */

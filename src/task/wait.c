@@ -75,8 +75,11 @@ struct call {
 
 static void run_call(struct jrt_blocking_job *job)
 {
-    struct call *call = (struct call *)job;
+    struct call       *call = (struct call *)job;
+    struct jrt_thread *thread = jrt_thread_self();
+    thread->helps = call->scheduler; /* one call after the other, so it was NULL */
     job->spoilt = !jrt_call_guarded(call->function, call->argument, &call->result);
+    thread->helps = NULL;
 }
 
 static void call_done(struct jrt_blocking_job *job)

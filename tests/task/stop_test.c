@@ -231,3 +231,21 @@ TEST("a scheduler that is stopped as soon as it runs has run or skipped every ta
         CHECK_EQ(janus_scheduler_close(town.scheduler), JANUS_OK);
     }
 }
+
+static int64_t stop_it(void *argument) { return janus_scheduler_stop(argument); }
+
+static int64_t stop_in_helper(void *argument)
+{
+    int64_t result = 0;
+    CHECK_EQ(janus_scheduler_stop(argument), JANUS_STATE);
+    CHECK_EQ(janus_blocking(stop_it, argument, &result), JANUS_OK);
+    CHECK_EQ(result, JANUS_STATE);
+    return 0;
+}
+
+TEST("a scheduler cannot be stopped inside its own tasks, nor in their blocking calls")
+{
+    janus_scheduler *scheduler = town_open(NULL);
+    town_do(scheduler, stop_in_helper, scheduler);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
