@@ -171,7 +171,7 @@ jrt_ctx_switch_then:
     .p2align 6
 jrt_ctx_call:
     .cfi_startproc
-    .cfi_personality 0x1b, jrt_ctx_personality
+    .cfi_personality 0x1b, jrt_ctx_personality /* [exit-boundary] in exit.c */
     sub     sp, sp, #JRT_CTX_FRAME_BYTES
     .cfi_adjust_cfa_offset JRT_CTX_FRAME_BYTES
     SAVE_REGISTERS
@@ -207,7 +207,7 @@ jrt_ctx_call:
     .p2align 4
 jrt_ctx_entry:
     .cfi_startproc
-    .cfi_personality 0x1b, jrt_ctx_personality
+    .cfi_personality 0x1b, jrt_ctx_personality /* [exit-boundary] in exit.c */
     .cfi_undefined x30
     nop                                 /* JRT_CTX_ENTRY_SKIP */
     mov     w1, w0

@@ -159,7 +159,7 @@ jrt_ctx_switch_then:
     .p2align 6
 jrt_ctx_call:
     .cfi_startproc
-    .cfi_personality 0x1b, jrt_ctx_personality
+    .cfi_personality 0x1b, jrt_ctx_personality /* [exit-boundary] in exit.c */
     endbr64
     leaq    -JRT_CTX_RIP(%rsp), %rsp
     .cfi_adjust_cfa_offset JRT_CTX_RIP
@@ -195,7 +195,7 @@ jrt_ctx_call:
     .p2align 4
 jrt_ctx_entry:
     .cfi_startproc
-    .cfi_personality 0x1b, jrt_ctx_personality
+    .cfi_personality 0x1b, jrt_ctx_personality /* [exit-boundary] in exit.c */
     .cfi_undefined %rip
     .cfi_def_cfa %rsp, 0
     nop                                 /* JRT_CTX_ENTRY_SKIP */
