@@ -56,6 +56,13 @@ uint64_t jrt_clock_now_ns(void)
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
+uint64_t jrt_clock_coarse_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* cannot fail */
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
 void jrt_futex_wait(_Atomic(uint32_t) *word, uint32_t expected)
 {
     (void)jrt_futex_wait_until(word, expected, JRT_NEVER);

@@ -18,6 +18,9 @@
 /* Nanoseconds since some moment in the past; never goes back. Every deadline is on this clock. */
 uint64_t jrt_clock_now_ns(void);
 
+/* The same clock as it stood at the kernel's last tick, up to 10 ms ago: a quarter of the price. */
+uint64_t jrt_clock_coarse_ns(void);
+
 /* No deadline: later than any. */
 #define JRT_NEVER UINT64_MAX
 

@@ -184,6 +184,8 @@ void jrt_task_link(struct jrt_task *task)
     pthread_mutex_lock(&task->nursery->lock);
     if (!jrt_load_relaxed(&task->linked)) { /* relaxed: under the lock. */
         jrt_list_init(&task->nurseries);
+        jrt_store_relaxed(&task->since_ns, (uint64_t)0);           /* relaxed, both: for dumps. */
+        jrt_store_relaxed(&task->worker, (uint16_t)JRT_NO_WORKER); /* relaxed: as above. */
         jrt_list_push_front(&task->nursery->children, &task->sibling);
         jrt_store_release(&task->linked, true); /* release: the way up is there. */
     }

@@ -22,6 +22,7 @@
 #include "task/nursery.h"
 
 #include "base/options.h"
+#include "task/state.h"
 #include "task/token.h"
 
 #include <stdlib.h>
@@ -319,9 +320,7 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
     bool cancelled = task->saw_cancel && task->landing.result == JANUS_CANCELLED;
     /* It obeyed somebody further up: the nurseries between shall say so too. */
     if (jrt_unlikely(cancelled)) (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
-    /* relaxed: for those who ask. */
-    jrt_store_relaxed(&task->state,
-                      (uint8_t)(cancelled ? JANUS_TASK_CANCELLED : JANUS_TASK_COMPLETED));
+    jrt_task_move(task, cancelled ? JANUS_TASK_CANCELLED : JANUS_TASK_COMPLETED);
     bool free_record = true;
     /* relaxed: only set while the task waits, which it does no more. */
     if (jrt_unlikely(jrt_load_relaxed(&task->linked) || task->joinable)) {

@@ -4,6 +4,7 @@
 #define JRT_TASK_NURSERY_H
 
 #include "fiber/fiber.h"
+#include "task/state.h"
 #include "task/worker.h"
 
 /* In `pending` until the owner folds, [nursery-count]. */
@@ -119,7 +120,7 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
     }
     worker->current = task;
     jrt_count(&worker->stats.tasks_executed);
-    jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_RUNNING); /* relaxed: for those who ask. */
+    jrt_task_move(task, JANUS_TASK_RUNNING);
     int  how = jrt_ctx_call(&task->landing, task->entry, task->argument);
     bool plain = how == 0 && task->special == 0 && task->landing.result >= 0;
     if (jrt_unlikely(owner == NULL || !plain || task->innermost != NULL || n->counted_apart != 0)) {
@@ -127,6 +128,7 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
     }
     worker = jrt_worker_self(); /* [worker-again] */
     worker->current = owner;
+    jrt_task_move(task, JANUS_TASK_COMPLETED);
     jrt_task_free_here(worker, task);
     n->local--;
     return worker;

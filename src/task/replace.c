@@ -38,6 +38,7 @@
 
 #include "fiber/fiber.h"
 #include "plat/signal.h"
+#include "task/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,10 +84,8 @@ void jrt_worker_on_exit(void)
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     while (!jrt_worker_can_leave(worker)) jrt_thread_yield(); /* it must leave; so wait */
     jrt_store_relaxed(&worker->doomed, true); /* relaxed: our own, [replace-doom]. */
-    /* relaxed: told to those who ask; the queue orders it for whoever runs the task. */
-    jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_READY);
+    jrt_task_move(task, JANUS_TASK_READY);
     jrt_task_leave_to_loop(worker, task);
-    jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_RUNNING); /* relaxed: as above. */
     janus_panic(message); /* the task, or the fiber that it runs */
 }
 

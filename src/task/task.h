@@ -78,6 +78,8 @@ enum jrt_park {
     JRT_INTERRUPTIBLE = 4, /* [task-interrupt] */
 };
 
+enum { JRT_NO_WORKER = UINT16_MAX };
+
 struct jrt_defer {
     struct jrt_defer *next;
     void              (*function)(void *);
@@ -135,8 +137,10 @@ struct jrt_task {
 
     struct jrt_list_node sibling;   /* on nursery->children, once linked; the nursery's lock */
     struct jrt_list_node nurseries; /* registered ones of ours; the nursery's lock */
-    const void *fault_data;         /* an overflow's address, or a panic's message, which is ours */
-    const void *fault_code;         /* an overflow's instruction */
+    const void       *fault_data;   /* an overflow's address, or a panic's message, which is ours */
+    const void       *fault_code;   /* an overflow's instruction */
+    _Atomic(uint64_t) since_ns;     /* coarse: when it last left the CPU to wait; 0: never */
+    _Atomic(uint16_t) worker;       /* it left then; JRT_NO_WORKER: never. Linked tasks only */
 } __attribute__((aligned(64)));
 
 _Static_assert(offsetof(struct jrt_task, strand) == 64, "a line to start and run");

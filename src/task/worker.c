@@ -28,6 +28,7 @@
 #include "fiber/exception.h"
 #include "task/nursery.h"
 #include "task/replace.h"
+#include "task/state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,7 @@ static void park_arrived(struct jrt_worker *worker, struct jrt_task *task)
     /* acq_rel: who sees PARKED may run the strand, so what was written on it before it was left
      * comes first; failing, the waker's status is seen. [task-park] */
     if (parking && jrt_cas_acq_rel(&task->park, &expected, parked)) return;
+    jrt_task_move(task, JANUS_TASK_READY);
     jrt_submit_again(worker, task);
 }
 
@@ -107,10 +109,7 @@ static int arrive(void *argument)
     jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
     worker->left = JRT_LEFT_NOTHING;
     worker->thread->watch = (struct jrt_watch){worker->strand->stack, NULL};
-    /* relaxed: for those who ask. */
-    if (jrt_likely(worker->current != NULL)) {
-        jrt_store_relaxed(&worker->current->state, (uint8_t)JANUS_TASK_RUNNING);
-    }
+    if (jrt_likely(worker->current != NULL)) jrt_task_move(worker->current, JANUS_TASK_RUNNING);
     switch (left) {
     case JRT_LEFT_NOTHING: break;
     case JRT_LEFT_YIELDED: jrt_submit_again(worker, task); break;
@@ -129,8 +128,7 @@ static int arrive_from_yield(void *argument)
     struct jrt_worker *worker = argument;
     jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
     worker->thread->watch.stack = worker->strand->stack;
-    /* relaxed: for those who ask. */
-    jrt_store_relaxed(&worker->current->state, (uint8_t)JANUS_TASK_RUNNING);
+    jrt_task_move(worker->current, JANUS_TASK_RUNNING);
     jrt_submit_again(worker, worker->left_task);
     return JANUS_OK;
 }
@@ -270,8 +268,7 @@ static inline __attribute__((always_inline)) janus_status yield_to(struct jrt_wo
 {
     struct jrt_strand  *strand = worker->strand;
     struct jrt_context *to = next->strand->left;
-    /* relaxed: told to those who ask; the queue orders it for whoever runs the task. */
-    jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_READY);
+    jrt_task_move(task, JANUS_TASK_READY);
     task->strand = strand;
     task->touched = true;
     worker->left_task = task;
@@ -303,8 +300,7 @@ static inline __attribute__((always_inline)) janus_status give_way(struct jrt_wo
         jrt_submit_again(worker, next); /* not now: no stack to go on with */
         return JANUS_OK;
     }
-    /* relaxed: told to those who ask; the queue orders it for whoever runs the task. */
-    jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_READY);
+    jrt_task_move(task, JANUS_TASK_READY);
     if (jrt_unlikely(has_more(worker))) {
         return leave_with_more(worker, task, next, JRT_LEFT_YIELDED);
     }
@@ -360,8 +356,8 @@ janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task)
 {
     uint32_t park = jrt_load_acquire(&task->park); /* acquire: pairs with [park-wake]. */
     if ((park & JRT_PARK_MASK) == JRT_PARKING) {
-        /* relaxed: told to those who ask. */
-        jrt_store_relaxed(&task->state, (uint8_t)JANUS_TASK_BLOCKED);
+        jrt_task_move(task, JANUS_TASK_BLOCKED);
+        jrt_task_note_wait(task, worker);
         struct jrt_task *next = jrt_pick(worker);
         if (jrt_unlikely(has_more(worker))) {
             (void)leave_with_more(worker, task, next, JRT_LEFT_PARKING);
@@ -384,7 +380,9 @@ static bool end_wait(struct jrt_task *task, janus_status status, uint32_t requir
         /* acq_rel [park-wake]: our writes come before the woken task goes on; its strand's are
          * seen by whoever we queue it for. */
     } while (!jrt_cas_acq_rel(&task->park, &park, awake));
-    if ((park & JRT_PARK_MASK) == JRT_PARKED) jrt_submit_woken(task);
+    if ((park & JRT_PARK_MASK) != JRT_PARKED) return true;
+    jrt_task_move(task, JANUS_TASK_READY);
+    jrt_submit_woken(task);
     return true;
 }
 
@@ -396,6 +394,16 @@ bool jrt_task_interrupt(struct jrt_task *task, janus_status status)
 }
 
 /* Running a task in place. */
+
+/* On the strand that overflowed, with its task still the one that runs. */
+static void arrive_from_rescue(void)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *task = worker->current;
+    worker->current = NULL; /* it does not begin to run */
+    (void)arrive(worker);
+    worker->current = task;
+}
 
 static int64_t call_defer(void *argument)
 {
@@ -420,7 +428,7 @@ static void run_defers(struct jrt_task *task)
         struct jrt_defer *defer = task->defers;
         task->defers = defer->next;
         int how = jrt_ctx_call(&task->landing, call_defer, defer);
-        if (how == JRT_ENDED_OVERFLOWED) (void)arrive(jrt_worker_self());
+        if (how == JRT_ENDED_OVERFLOWED) arrive_from_rescue();
         if (how != 0) note_panic(task, (enum jrt_ending)how);
     }
 }
@@ -453,7 +461,7 @@ struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *tas
 /* A call has ended in any way but the plainest. */
 struct jrt_worker *jrt_task_end_call(struct jrt_task *task, int how, struct jrt_task *below)
 {
-    if (jrt_unlikely(how == JRT_ENDED_OVERFLOWED)) (void)arrive(jrt_worker_self());
+    if (jrt_unlikely(how == JRT_ENDED_OVERFLOWED)) arrive_from_rescue();
     if (jrt_unlikely(how != 0)) { /* it may have ended in a fiber of its own */
         struct jrt_worker *worker = jrt_worker_self();
         worker->thread->current = NULL;

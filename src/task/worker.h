@@ -102,6 +102,9 @@ struct janus_scheduler {
     bool          stealing;
     bool          deadlock_check;
 
+    /* Debug builds: is told every change of a task's state. NULL: nobody. Set before the start. */
+    void (*on_move)(const struct jrt_task *task, janus_task_state from, janus_task_state to);
+
     struct jrt_depot    depot;
     struct jrt_roster   roster;
     struct jrt_blocking blocking;

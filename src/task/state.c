@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * [task-moves]  what a task's state may do. Row: from. Bit: to. Everything else is a bug.
+ *
+ *     READY      -> RUNNING           a worker took it from a queue
+ *                -> CANCELLED         skipped: cancelled before it ever ran
+ *     RUNNING    -> READY             it gave way
+ *                -> BLOCKED           it waits
+ *                -> BUDGET_EXHAUSTED  a charge could not be paid
+ *                -> COMPLETED         its call has ended: returned, panicked, overflowed
+ *                -> CANCELLED         its call has ended, and it obeyed a cancel
+ *     BLOCKED    -> READY             what it waited for has come
+ *                -> CANCELLED
+ *     EXHAUSTED  -> READY             it was recharged
+ *                -> CANCELLED
+ *
+ *   A blocked task that is cancelled is woken, runs, cleans up and ends: BLOCKED -> CANCELLED and
+ *   its like are legal by the documents but are not made. There are no budgets yet, so nothing
+ *   leads to BUDGET_EXHAUSTED.
+ *
+ * [task-owner]  only the worker that has the task changes its state: the one that runs it, the one
+ *   that took it from a queue and skips it, or, when it leaves the CPU, the one that arrives. The
+ *   one exception is the step to READY. It is made by whoever ended the wait, which may be any
+ *   thread: by [task-park] it is exactly one, and the task is its own until it is on a queue.
+ */
+#include "task/state.h"
+
+#include "task/nursery.h"
+
+#include <janusrt/dump.h>
+#include <stdio.h>
+
+#define TO(state) (1u << JANUS_TASK_##state)
+
+static const uint8_t moves[] = {
+    [JANUS_TASK_READY] = TO(RUNNING) | TO(CANCELLED),
+    [JANUS_TASK_RUNNING] =
+        TO(READY) | TO(BLOCKED) | TO(BUDGET_EXHAUSTED) | TO(COMPLETED) | TO(CANCELLED),
+    [JANUS_TASK_BLOCKED] = TO(READY) | TO(CANCELLED),
+    [JANUS_TASK_BUDGET_EXHAUSTED] = TO(READY) | TO(CANCELLED),
+    [JANUS_TASK_COMPLETED] = 0,
+    [JANUS_TASK_CANCELLED] = 0,
+};
+
+bool jrt_task_may_move(janus_task_state from, janus_task_state to)
+{
+    if ((unsigned)from > JANUS_TASK_CANCELLED || (unsigned)to > JANUS_TASK_CANCELLED) return false;
+    return moves[from] >> to & 1u;
+}
+
+static bool is_mine_to_move(const janus_scheduler *scheduler, janus_task_state from,
+                            janus_task_state to)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    if (to == JANUS_TASK_READY && from != JANUS_TASK_RUNNING) return true;
+    return worker != NULL && worker->scheduler == scheduler;
+}
+
+void jrt_task_check_move(const struct jrt_task *task, janus_task_state to)
+{
+    const janus_scheduler *scheduler = task->nursery->scheduler;
+    /* relaxed: we own the task, [task-owner]. */
+    janus_task_state from = (janus_task_state)jrt_load_relaxed(&task->state);
+    if (jrt_unlikely(!jrt_task_may_move(from, to))) {
+        char what[64];
+        snprintf(what, sizeof what, "%s -> %s", janus_task_state_name(from),
+                 janus_task_state_name(to));
+        jrt_die("invariant [task-moves] broken", what, __FILE__, __LINE__);
+    }
+    jrt_invariant("task-owner", is_mine_to_move(scheduler, from, to));
+    if (jrt_unlikely(scheduler->on_move != NULL)) scheduler->on_move(task, from, to);
+}
