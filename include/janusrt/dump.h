@@ -6,13 +6,16 @@
  *     worker 0: task 0x100000001, executed 7 (2 in place), skipped 0, stolen 1, ...
  *     worker 1: idle, executed 3 (0 in place), ...
  *     nursery "root" of a thread: closing, 1 child
- *       task "main" 0x100000001: blocked, waits for its children, server.c:31
+ *       task "main" 0x100000001: blocked, waits for its children, for 3.2 s, last on worker 1
  *         nursery "requests": closing, 3 children
- *           task "task" 0x200000001: blocked, waits for the clock, server.c:24
+ *           task "task" 0x200000001: blocked, waits for the clock, for 12 ms, last on worker 0
  *           and 2 more that are queued, run, or never had to wait
  *     janusrt: end of dump
  *
  * Tasks that never had to wait are in no list, which is why they cost so little; they are counted.
+ * Each line ends with where its task was started. Times are by a clock that moves at the kernel's
+ * ticks, every 1 to 10 ms, and a task notes one only when it begins to wait: for one that does not
+ * wait any more they are a bound, "for at most 3.2 s".
  */
 #ifndef JANUSRT_DUMP_H
 #define JANUSRT_DUMP_H
@@ -33,13 +36,55 @@
 
 /* What is known about one task. */
 typedef struct janus_task_info {
-    size_t           struct_bytes; /* in: sizeof this struct; the call fills no more than that */
-    janus_task_id    id;
-    janus_task_state state;
-    const char      *wait; /* BLOCKED: for what, "the clock"; else "nothing" */
-    const char      *name; /* as given, or "task"; borrowed from whoever gave it */
-    janus_site       site; /* where it was started; file NULL: unknown */
+    size_t              struct_bytes; /* in: sizeof this struct; the call fills no more than that */
+    janus_task_id       id;
+    janus_task_state    state;
+    const char         *wait;         /* BLOCKED: for what, "the clock"; else "nothing" */
+    const char         *name;         /* as given, or "task"; borrowed from whoever gave it */
+    janus_site          site;         /* where it was started; file NULL: unknown */
+    janus_priority      priority;     /* never DEFAULT */
+    janus_cancel_reason cancel;       /* why it shall end, shielded or not; NONE: it shall not */
+    size_t              stack_bytes;  /* that it was promised */
+    janus_nursery      *nursery;      /* that it is a child of; of others': to compare only */
+    const char         *nursery_name; /* as given, or "nursery" */
+    janus_task_id       parent;       /* the task that owns that nursery; 0: a thread does */
+    janus_nursery      *owned;     /* the innermost of its own; NULL: none. Of others': one of them,
+                                      which may be gone by now: to compare only */
+    uint32_t            nurseries; /* it has open; of others': those that somebody had to wait in */
+    uint32_t            worker;    /* it runs on, or last began to wait on; UINT32_MAX: unknown */
+    uint64_t            state_ns;  /* in its state, within a tick of the kernel; 0: unknown */
+    bool                at_most;   /* state_ns is a bound: it does not wait */
+    bool                has_result; /* it has ended and was not joined: the next two are set */
+    int64_t             result;
+    janus_panic_kind    panic; /* NONE: it returned */
 } janus_task_info;
+
+/* What is known about one nursery. */
+typedef struct janus_nursery_info {
+    size_t               struct_bytes; /* in: as above */
+    janus_nursery_state  state;
+    janus_cancel_reason  reason; /* CANCELLING or CANCELLED: why */
+    janus_nursery_policy policy;
+    uint32_t             max_children; /* 0: no limit */
+    const char          *name;         /* as given, or "nursery" */
+    size_t               stack_bytes;  /* for children that ask for nothing */
+    uint64_t             children;     /* that have not ended; not their children */
+    janus_task_id        owner;        /* 0: a plain thread */
+    janus_nursery       *parent;     /* the owner's next one around it, or else the one the owner is
+                                          a child of; NULL: none. To compare only */
+    uint64_t             errors;     /* children that failed */
+    int64_t              error;      /* of the first of them */
+    janus_task_id        error_task; /* which that was */
+} janus_nursery_info;
+
+/* What is known about one worker. Its counters: janus_scheduler_stats. */
+typedef struct janus_worker_info {
+    size_t        struct_bytes; /* in: as above */
+    uint32_t      index;        /* from 0 */
+    bool          stealing;     /* it may take from others */
+    janus_task_id task;         /* it runs; 0: none */
+    uint64_t      queued;       /* tasks in its own queues */
+} janus_worker_info;
 
 JANUS_BEGIN_DECLS
 
@@ -87,6 +132,42 @@ JANUS_NODISCARD JANUS_API janus_status janus_scheduler_dump_on(janus_scheduler *
  */
 JANUS_API janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id task,
                                           janus_task_info *out);
+
+/*
+ * Looks at the current task. Its nurseries are counted exactly; state_ns is not known.
+ *
+ * Context: inside a task.
+ * Yields:  never.
+ * Owns:    *out stays the caller's; set out->struct_bytes before.
+ * Cost:    a look at each nursery it has open and each around it.
+ * Errors:  STATE    not inside a task
+ *          INVALID  `out` is NULL, or out->struct_bytes is too small
+ */
+JANUS_API janus_status janus_task_inspect_self(janus_task_info *out);
+
+/*
+ * Looks at a nursery.
+ *
+ * Context: the nursery's owner.
+ * Yields:  never.
+ * Owns:    *out stays the caller's; set out->struct_bytes before.
+ * Cost:    a lock.
+ * Errors:  STATE    not the owner
+ *          INVALID  an argument is NULL, or out->struct_bytes is too small
+ */
+JANUS_API janus_status janus_nursery_inspect(janus_nursery *nursery, janus_nursery_info *out);
+
+/*
+ * Looks at a worker, by its number from 0.
+ *
+ * Context: any thread or task, while the scheduler is not closed; it goes on meanwhile.
+ * Yields:  never.
+ * Owns:    *out stays the caller's; set out->struct_bytes before.
+ * Cost:    a few loads.
+ * Errors:  INVALID  no such worker, an argument is NULL, or out->struct_bytes is too small
+ */
+JANUS_API janus_status janus_worker_inspect(const janus_scheduler *scheduler, uint32_t worker,
+                                            janus_worker_info *out);
 
 /*
  * A task state's name: "ready", "running", "blocked", "budget exhausted", "completed", "cancelled".

@@ -10,16 +10,12 @@
  *   still exists until the lock of the one it hangs from is let go, because it takes itself off
  *   under that lock before it ends.
  *
- * [dump-peek]  what only a worker or an owner writes, the current task, children that are counted
- *   without atomics, is read as it lies, while it changes. Any value will do: numbers are
- *   printed, and a task's record stays readable when it is free. Its name does not, so only tasks
- *   in the tree are shown with theirs.
- *
  * Locks: roots_lock, then nurseries' from the top down.
  */
 #include "task/dump.h"
 
 #include "plat/signal.h"
+#include "task/peek.h"
 
 #include <janusrt/dump.h>
 #include <stdarg.h>
@@ -31,12 +27,6 @@
 enum {
     INDENT_MAX = 60,    /* columns */
     TRAILER_BYTES = 96, /* kept free for what ends a dump */
-};
-
-static const char *const wait_texts[] = {
-#define X(name, text) [JRT_WAIT_##name] = text,
-    JRT_WAIT_MAP(X)
-#undef X
 };
 
 const char *janus_task_state_name(janus_task_state state)
@@ -96,42 +86,12 @@ static bool text_close(struct text *text, int fd)
     return written;
 }
 
-/* Peeking, see [dump-peek]. */
-
-__attribute__((noinline, no_sanitize("thread"))) static janus_task_id peek_current(
-    const struct jrt_worker *worker)
-{
-    const struct jrt_task *task = *(struct jrt_task *const volatile *)&worker->current;
-    if (task == NULL) return 0;
-    uint32_t generation = jrt_load_relaxed(&task->record.generation); /* relaxed: [dump-peek]. */
-    return (uint64_t)(*(const volatile uint32_t *)&task->record.index + 1) << 32 | generation;
-}
-
-__attribute__((noinline, no_sanitize("thread"))) static int64_t peek_signed(const int64_t *number)
-{
-    return *(const volatile int64_t *)number;
-}
-
-/* What a record says about itself: whether it is, for certain, a child that can be joined. */
-__attribute__((noinline, no_sanitize("thread"))) bool jrt_task_peek_joinable(
-    const struct jrt_task *task, const struct jrt_nursery *n, janus_task_id id)
-{
-    /* acquire: what the task was given came before its id. */
-    if ((uint32_t)id != jrt_load_acquire(&task->record.generation)) return false;
-    struct jrt_nursery *nursery = *(struct jrt_nursery *const volatile *)&task->nursery;
-    bool                joinable = *(const volatile bool *)&task->joinable;
-    jrt_fence_seq_cst(); /* seq_cst: the second look comes after what we read. */
-    /* relaxed: after the fence. */
-    if ((uint32_t)id != jrt_load_relaxed(&task->record.generation)) return false;
-    return joinable && nursery == n;
-}
-
 /* Lines. */
 
 static void put_worker(struct text *text, const janus_scheduler *scheduler, uint32_t index)
 {
     janus_worker_stats stats = {.struct_bytes = sizeof stats};
-    janus_task_id      id = peek_current(&scheduler->workers[index]);
+    janus_task_id      id = jrt_peek_current(&scheduler->workers[index]);
     (void)janus_scheduler_stats(scheduler, index, &stats);
     if (id != 0) {
         put(text, "worker %u: task %#llx", index, (unsigned long long)id);
@@ -150,17 +110,9 @@ static void put_worker(struct text *text, const janus_scheduler *scheduler, uint
 
 static int indent(unsigned depth) { return depth * 2 < INDENT_MAX ? (int)depth * 2 : INDENT_MAX; }
 
-/* Children that have not ended, as far as one can know: [nursery-count]. */
-static int64_t count_children(const struct jrt_nursery *n)
-{
-    int64_t pending = jrt_load_acquire(&n->pending); /* acquire: what they did. */
-    if (pending > JRT_NURSERY_BIAS / 2) pending += peek_signed(&n->local) - JRT_NURSERY_BIAS;
-    return pending > 0 ? pending : 0;
-}
-
 static void put_nursery(struct text *text, const struct jrt_nursery *n, unsigned depth)
 {
-    long long children = count_children(n);
+    long long children = jrt_peek_children(n);
     uint8_t   state = jrt_load_acquire(&n->state); /* acquire: what led to it. */
     put(text, "%*snursery \"%.64s\"%s: %s, %lld %s\n", indent(depth), "",
         n->name != NULL ? n->name : "nursery", n->owner == NULL ? " of a thread" : "",
@@ -168,44 +120,30 @@ static void put_nursery(struct text *text, const struct jrt_nursery *n, unsigned
         children == 1 ? "child" : "children");
 }
 
-static bool is_current(const struct jrt_task *task)
+/* How long, and where; see [peek-time]. */
+static void put_time(struct text *text, const struct jrt_sight *sight)
 {
-    const janus_scheduler *scheduler = task->nursery->scheduler;
-    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
-        if (peek_current(&scheduler->workers[i]) == jrt_task_id(task)) return true;
+    unsigned long long ms = sight->state_ns / 1000000;
+    if (sight->state_ns != 0) {
+        put(text, ", for %s", sight->at_most ? "at most " : "");
+        if (ms < 1000) put(text, "%llu ms", ms);
+        if (ms >= 1000) put(text, "%llu.%llu s", ms / 1000, ms / 100 % 10);
     }
-    return false;
-}
-
-/*
- * The state as it is meant, and what it waits for; under the lock of its nursery. A task that was
- * woken and is not on a CPU yet is ready. One that runs, has open nurseries that somebody waits
- * in, and is on no CPU, awaits them: it lies below a child that it runs in place.
- */
-static janus_task_state state_of(const struct jrt_task *task, const char **out_wait)
-{
-    uint8_t  state = jrt_load_relaxed(&task->state);   /* relaxed, all: told as they are. */
-    uint8_t  wait = jrt_load_relaxed(&task->wait);     /* relaxed: as above. */
-    uint32_t park = jrt_load_relaxed(&task->park);     /* relaxed: as above. */
-    bool     linked = jrt_load_relaxed(&task->linked); /* relaxed: under the lock. */
-    if (state == JANUS_TASK_BLOCKED && (park & 0xff) == JRT_AWAKE) state = JANUS_TASK_READY;
-    if (state == JANUS_TASK_RUNNING && linked && !jrt_list_empty(&task->nurseries) &&
-        !is_current(task)) {
-        state = JANUS_TASK_BLOCKED;
-        wait = JRT_WAIT_NURSERY;
-    }
-    *out_wait = wait_texts[state == JANUS_TASK_BLOCKED ? wait : JRT_WAIT_NONE];
-    return (janus_task_state)state;
+    if (sight->worker == UINT32_MAX) return;
+    bool runs = sight->state == JANUS_TASK_RUNNING;
+    put(text, ", %sworker %u", runs ? "on " : "last on ", sight->worker);
 }
 
 static void put_task(struct text *text, const struct jrt_task *task, unsigned depth)
 {
-    const char      *wait;
-    janus_task_state state = state_of(task, &wait);
-    bool             blocked = state == JANUS_TASK_BLOCKED;
+    struct jrt_sight sight;
+    jrt_peek_task(task, &sight);
+    bool blocked = sight.state == JANUS_TASK_BLOCKED;
     put(text, "%*stask \"%.64s\" %#llx: %s%s%s", indent(depth), "",
         task->name != NULL ? task->name : "task", (unsigned long long)jrt_task_id(task),
-        janus_task_state_name(state), blocked ? ", waits for " : "", blocked ? wait : "");
+        janus_task_state_name(sight.state), blocked ? ", waits for " : "",
+        blocked ? sight.wait : "");
+    put_time(text, &sight);
     if (task->site != NULL) put(text, ", %.200s:%d", task->site->file, task->site->line);
     put(text, "\n");
 }
@@ -214,7 +152,7 @@ static void put_task(struct text *text, const struct jrt_task *task, unsigned de
 static void put_rest(struct text *text, struct jrt_nursery *n, unsigned depth)
 {
     if (text->full) return;
-    long long             rest = count_children(n);
+    long long             rest = jrt_peek_children(n);
     struct jrt_list_node *node = n->children.next; /* all of them were put: not so many */
     for (; node != &n->children; node = node->next) rest--;
     if (rest <= 0) return;
@@ -343,44 +281,4 @@ void jrt_dump_off(janus_scheduler *scheduler)
     jrt_signal_watch_remove(scheduler->dump_watch);
     free(scheduler->dump_watch);
     scheduler->dump_watch = NULL;
-}
-
-/* One task. */
-
-/* A child that can be found; under the nursery's lock. */
-static struct jrt_task *find_child(struct jrt_nursery *n, janus_task_id id)
-{
-    uint32_t         index = (uint32_t)(id >> 32);
-    struct jrt_task *task = NULL;
-    if (index != 0) task = jrt_roster_find(&n->scheduler->roster, index - 1);
-    if (task == NULL) return NULL;
-    if (jrt_task_peek_joinable(task, n, id))
-        return task; /* only its owner lets it go, and that is us */
-    struct jrt_list_node *node = n->children.next;
-    for (; node != &n->children; node = node->next) {
-        task = jrt_list_entry(node, struct jrt_task, sibling);
-        if (jrt_task_id(task) == id) return task;
-    }
-    return NULL;
-}
-
-janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id id, janus_task_info *out)
-{
-    if (nursery == NULL || out == NULL) return JANUS_INVALID;
-    if (out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
-    struct jrt_nursery *n = jrt_nursery_of(nursery);
-    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
-    pthread_mutex_lock(&n->lock);
-    struct jrt_task *task = find_child(n, id);
-    janus_task_info  info = {.id = id};
-    if (task != NULL) {
-        info.state = state_of(task, &info.wait);
-        info.name = task->name != NULL ? task->name : "task";
-        if (task->site != NULL) info.site = *task->site;
-    }
-    pthread_mutex_unlock(&n->lock);
-    if (task == NULL) return JANUS_STALE;
-    info.struct_bytes = out->struct_bytes < sizeof info ? out->struct_bytes : sizeof info;
-    memcpy(out, &info, info.struct_bytes);
-    return JANUS_OK;
 }

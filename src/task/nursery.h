@@ -141,7 +141,7 @@ bool jrt_nursery_cancel(struct jrt_nursery *nursery, janus_cancel_reason reason)
 bool jrt_nursery_cancel_locked(struct jrt_nursery *nursery, janus_cancel_reason reason);
 
 /* Whether a record, free or not, is for certain a child of this nursery with that id that can be
- * joined; from dump.c. */
+ * joined; from peek.c. */
 bool jrt_task_peek_joinable(const struct jrt_task *task, const struct jrt_nursery *n,
                             janus_task_id id);
 

@@ -181,24 +181,12 @@ static struct jrt_task *take_oldest(struct jrt_worker *worker, unsigned lane)
     return lane == JRT_LANE_NORMAL ? jrt_shelf_pop_oldest(&worker->again_shelf) : NULL;
 }
 
-static uint64_t count_old(const struct jrt_worker *worker, unsigned lane)
-{
-    uint64_t count = jrt_deque_size(&worker->again[lane]);
-    return lane == JRT_LANE_NORMAL ? count + jrt_shelf_size(&worker->again_shelf) : count;
-}
-
-static uint64_t count_fresh(const struct jrt_worker *worker, unsigned lane)
-{
-    uint64_t count = jrt_deque_size(&worker->fresh[lane]);
-    return lane == JRT_LANE_NORMAL ? count + jrt_shelf_size(&worker->fresh_shelf) : count;
-}
-
 static inline struct jrt_task *pick_lane(struct jrt_worker *worker, unsigned lane,
                                          bool oldest_first)
 {
     struct jrt_task *task = NULL;
     /* Where more and more come to wait, the two kinds take turns, or the queue would only grow. */
-    if ((worker->tick & 1u) && count_old(worker, lane) > FIFO_EVERY) oldest_first = true;
+    if ((worker->tick & 1u) && jrt_count_again(worker, lane) > FIFO_EVERY) oldest_first = true;
     if (oldest_first) task = take_oldest(worker, lane);
     if (task == NULL) task = jrt_take_newest(worker, lane);
     if (task == NULL && !oldest_first) task = take_oldest(worker, lane);
@@ -236,7 +224,7 @@ bool jrt_look_for_others(struct jrt_worker *worker)
     jrt_sched_timers_fire(worker->scheduler);
     jrt_idle_notify_shelf(worker); /* who searches may want some of what we go through */
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
-        if (count_old(worker, lane) > 0) return true;
+        if (jrt_count_again(worker, lane) > 0) return true;
     }
     return jrt_load_relaxed(&worker->scheduler->injected) != 0; /* relaxed: a hint. */
 }
@@ -320,8 +308,8 @@ unsigned jrt_victim_choose(struct jrt_worker *thief, uint32_t attempt)
         for (uint32_t i = 0; i < count; i++) {
             uint64_t load = 0;
             for (unsigned lane = 0; lane < JRT_LANES; lane++) {
-                load += count_fresh(&scheduler->workers[i], lane);
-                load += count_old(&scheduler->workers[i], lane);
+                load += jrt_count_fresh(&scheduler->workers[i], lane);
+                load += jrt_count_again(&scheduler->workers[i], lane);
             }
             thief->loads[i] = load < UINT32_MAX ? (uint32_t)load : UINT32_MAX;
         }
@@ -337,8 +325,8 @@ bool jrt_work_for(const struct jrt_worker *worker)
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
         if (!scheduler->stealing && i != worker->index) continue;
         for (unsigned lane = 0; lane < JRT_LANES; lane++) {
-            if (count_fresh(&scheduler->workers[i], lane) > 0) return true;
-            if (count_old(&scheduler->workers[i], lane) > 0) return true;
+            if (jrt_count_fresh(&scheduler->workers[i], lane) > 0) return true;
+            if (jrt_count_again(&scheduler->workers[i], lane) > 0) return true;
         }
     }
     return false;

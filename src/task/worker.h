@@ -162,6 +162,12 @@ static inline uint32_t jrt_birth(unsigned stack_class)
     return like.birth;
 }
 
+static inline unsigned jrt_birth_class(uint32_t birth)
+{
+    struct jrt_task like = {.birth = birth};
+    return like.stack_class;
+}
+
 /* The thread of a worker. */
 void jrt_worker_main(void *worker);
 
@@ -251,6 +257,19 @@ struct jrt_task *jrt_steal(struct jrt_worker *thief, bool raid);
 void jrt_task_leave_to_loop(struct jrt_worker *worker, struct jrt_task *task);
 
 unsigned jrt_victim_choose(struct jrt_worker *thief, uint32_t attempt);
+
+/* How many new tasks, or such that ran before, a worker has in a lane; out of date at once. */
+static inline uint64_t jrt_count_fresh(const struct jrt_worker *worker, unsigned lane)
+{
+    uint64_t count = jrt_deque_size(&worker->fresh[lane]);
+    return lane == JRT_LANE_NORMAL ? count + jrt_shelf_size(&worker->fresh_shelf) : count;
+}
+
+static inline uint64_t jrt_count_again(const struct jrt_worker *worker, unsigned lane)
+{
+    uint64_t count = jrt_deque_size(&worker->again[lane]);
+    return lane == JRT_LANE_NORMAL ? count + jrt_shelf_size(&worker->again_shelf) : count;
+}
 
 /* Whether a queue this worker may take from has something, after a fence. */
 bool jrt_work_for(const struct jrt_worker *worker);

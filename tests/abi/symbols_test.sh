@@ -40,6 +40,11 @@ soname=$("$readelf" -dW "$shared" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
 "$readelf" -lW "$shared" | grep GNU_STACK | grep -qv 'RWE' ||
     complain "$shared asks for an executable stack"
 
+# Tasks give way by themselves; no timer of the system interrupts them.
+timers=$("$nm" -D --undefined-only "$shared" | awk '{ sub(/@.*/, "", $2); print $2 }' |
+    grep -Ex 'u?alarm|[gs]etitimer|timer_[a-z]+|timerfd_[a-z]+' || true)
+[ -z "$timers" ] || complain "$shared uses timers of the system:" $timers
+
 if [ -n "$static" ]; then
     strangers=$("$nm" -g --defined-only "$static" |
         awk 'NF == 3 && $3 !~ /^(janus|jrt)_/ { print $3 }')

@@ -22,6 +22,19 @@ TEST("the clock does not go back")
     }
 }
 
+TEST("the coarse clock is the same clock, a tick late at most")
+{
+    const uint64_t tick = 10000000;
+    uint64_t       last = 0;
+    for (int i = 0; i < 1000; i++) {
+        uint64_t before = jrt_clock_now_ns();
+        uint64_t coarse = jrt_clock_coarse_ns();
+        CHECK(coarse >= last);
+        CHECK(coarse + tick >= before && coarse <= jrt_clock_now_ns());
+        last = coarse;
+    }
+}
+
 TEST("a wait on a word that has already changed returns at once")
 {
     _Atomic(uint32_t) word = 1;

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* One task, one nursery, one worker, for programs; dump.c shows them all, to people. */
+#include "task/peek.h"
+
+#include <janusrt/dump.h>
+#include <string.h>
+
+/* Copies as much as the caller has room for. */
+static void give(void *out, size_t room, void *info, size_t bytes)
+{
+    size_t shorter = room < bytes ? room : bytes;
+    memcpy(info, &shorter, sizeof shorter); /* struct_bytes, the first field of all of them */
+    memcpy(out, info, shorter);
+}
+
+static janus_nursery *handle_of(struct jrt_nursery *n) { return (janus_nursery *)(void *)n; }
+
+/* Tasks. */
+
+/* Why the calls of a task would say CANCELLED, were it not shielded; the way up is there. */
+static janus_cancel_reason cancel_of(const struct jrt_nursery *n)
+{
+    for (const struct jrt_nursery *at = n;;) {
+        janus_nursery_state state = jrt_nursery_state(at);
+        if (state == JANUS_NURSERY_CANCELLING || state == JANUS_NURSERY_CANCELLED) {
+            if (at != n) return JANUS_CANCEL_PARENT;
+            return (janus_cancel_reason)jrt_load_relaxed(&n->reason); /* relaxed: set before. */
+        }
+        if (at->owner == NULL || at->shielded) return JANUS_CANCEL_NONE;
+        at = at->owner->nursery;
+    }
+}
+
+/* A child that can be found; under the nursery's lock. */
+static struct jrt_task *find_child(struct jrt_nursery *n, janus_task_id id)
+{
+    uint32_t         index = (uint32_t)(id >> 32);
+    struct jrt_task *task = NULL;
+    if (index != 0) task = jrt_roster_find(&n->scheduler->roster, index - 1);
+    if (task == NULL) return NULL;
+    if (jrt_task_peek_joinable(task, n, id)) {
+        return task; /* only its owner lets it go, and that is us */
+    }
+    struct jrt_list_node *node = n->children.next;
+    for (; node != &n->children; node = node->next) {
+        task = jrt_list_entry(node, struct jrt_task, sibling);
+        if (jrt_task_id(task) == id) return task;
+    }
+    return NULL;
+}
+
+/* Whether it has ended and is kept to be joined; under the nursery's lock. */
+static bool is_kept(const struct jrt_nursery *n, const struct jrt_task *task)
+{
+    const struct jrt_record *record = n->finished != NULL ? &n->finished->record : NULL;
+    while (record != NULL && record != &task->record) record = record->next;
+    return record != NULL;
+}
+
+/* What never changes, or only the caller changes. */
+static void describe(const struct jrt_task *task, janus_task_info *info)
+{
+    struct jrt_nursery *n = task->nursery;
+    info->id = jrt_task_id(task);
+    info->name = task->name != NULL ? task->name : "task";
+    if (task->site != NULL) info->site = *task->site;
+    info->priority = (janus_priority)(task->lane + 1);
+    info->stack_bytes = n->scheduler->depot.classes[task->stack_class].stack_bytes;
+    info->nursery = handle_of(n);
+    info->nursery_name = n->name != NULL ? n->name : "nursery";
+    info->parent = n->owner != NULL ? jrt_task_id(n->owner) : 0;
+    info->cancel = cancel_of(n);
+}
+
+/* What moves; under the nursery's lock. */
+static void look_at(const struct jrt_nursery *n, struct jrt_task *task, janus_task_info *info)
+{
+    struct jrt_sight sight;
+    jrt_peek_task(task, &sight);
+    bool ended = sight.state == JANUS_TASK_COMPLETED || sight.state == JANUS_TASK_CANCELLED;
+    info->has_result = ended && is_kept(n, task);
+    if (ended && !info->has_result) sight.state = JANUS_TASK_RUNNING; /* it is just about to end */
+    info->state = sight.state;
+    info->wait = sight.wait;
+    info->worker = sight.worker;
+    info->state_ns = sight.state_ns;
+    info->at_most = sight.at_most;
+    if (info->has_result) {
+        info->result = task->landing.result;
+        info->panic = (janus_panic_kind)task->panic;
+    }
+    if (!jrt_load_relaxed(&task->linked)) return; /* relaxed: under the lock. */
+    if (jrt_list_empty(&task->nurseries)) return;
+    struct jrt_list_node *node = task->nurseries.next;
+    info->owned = handle_of(jrt_list_entry(node, struct jrt_nursery, link));
+    for (; node != &task->nurseries; node = node->next) info->nurseries++;
+}
+
+janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id id, janus_task_info *out)
+{
+    if (nursery == NULL || out == NULL) return JANUS_INVALID;
+    if (out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
+    janus_task_info info = {0};
+    pthread_mutex_lock(&n->lock);
+    struct jrt_task *task = find_child(n, id);
+    if (task != NULL) {
+        describe(task, &info);
+        look_at(n, task, &info);
+    }
+    pthread_mutex_unlock(&n->lock);
+    if (task == NULL) return JANUS_STALE;
+    give(out, out->struct_bytes, &info, sizeof info);
+    return JANUS_OK;
+}
+
+janus_status janus_task_inspect_self(janus_task_info *out)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (out == NULL || out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
+    if (worker == NULL) return JANUS_STATE;
+    struct jrt_task *task = worker->current;
+    janus_task_info  info = {.state = JANUS_TASK_RUNNING, .wait = "nothing"};
+    describe(task, &info);
+    info.worker = worker->index;
+    info.at_most = true;
+    if (task->innermost != NULL) info.owned = handle_of(task->innermost);
+    for (struct jrt_nursery *n = task->innermost; n != NULL; n = n->outer) info.nurseries++;
+    give(out, out->struct_bytes, &info, sizeof info);
+    return JANUS_OK;
+}
+
+/* Nurseries. */
+
+/* [nursery-parent]  the nursery that was the current one when this was opened. */
+static struct jrt_nursery *parent_of(const struct jrt_nursery *n)
+{
+    if (n->outer != NULL) return n->outer;
+    return n->owner != NULL ? n->owner->nursery : NULL;
+}
+
+janus_status janus_nursery_inspect(janus_nursery *nursery, janus_nursery_info *out)
+{
+    if (nursery == NULL || out == NULL) return JANUS_INVALID;
+    if (out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
+    janus_nursery_info info = {
+        .state = janus_nursery_state_of(nursery),
+        .reason = (janus_cancel_reason)jrt_load_relaxed(&n->reason), /* relaxed: after the state. */
+        .policy = (janus_nursery_policy)n->policy,
+        .max_children = n->max_children,
+        .name = n->name != NULL ? n->name : "nursery",
+        .stack_bytes = n->scheduler->depot.classes[jrt_birth_class(n->birth)].stack_bytes,
+        .owner = n->owner != NULL ? jrt_task_id(n->owner) : 0,
+        .parent = handle_of(parent_of(n)), /* [nursery-parent] */
+    };
+    pthread_mutex_lock(&n->lock);
+    info.children = (uint64_t)jrt_peek_children(n);
+    info.errors = n->errors;
+    if (n->errors != 0) info.error = n->error;
+    if (n->errors != 0) info.error_task = n->error_task;
+    pthread_mutex_unlock(&n->lock);
+    give(out, out->struct_bytes, &info, sizeof info);
+    return JANUS_OK;
+}
+
+/* Workers. */
+
+janus_status janus_worker_inspect(const janus_scheduler *scheduler, uint32_t index,
+                                  janus_worker_info *out)
+{
+    if (scheduler == NULL || out == NULL) return JANUS_INVALID;
+    if (out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
+    if (index >= scheduler->worker_count) return JANUS_INVALID;
+    const struct jrt_worker *worker = &scheduler->workers[index];
+    janus_worker_info        info = {.index = index,
+                                     .stealing = scheduler->stealing && !worker->alone,
+                                     .task = jrt_peek_current(worker),
+                                     .queued = jrt_peek_queued(worker)};
+    give(out, out->struct_bytes, &info, sizeof info);
+    return JANUS_OK;
+}

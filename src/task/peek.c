@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Looking without asking to wait.
+ *
+ * [dump-peek]  what only a worker or an owner writes, the current task, children that are counted
+ *   without atomics, is read as it lies, while it changes. Any value will do: numbers are
+ *   printed, and a task's record stays readable when it is free. Its name does not, so only tasks
+ *   in the tree are shown with theirs.
+ *
+ * [peek-time]  a task notes the time only when it leaves the CPU to wait, by a clock that stands
+ *   still between the kernel's ticks (4 ms where it ticks 250 times a second): 5 ns for each
+ *   wait, nothing for starting, running and giving way. So the time of a task that waits is known
+ *   to a tick. One that does not wait any more has been in its state for less than that.
+ *
+ * Locks: none of its own; callers hold the nursery's.
+ */
+#include "task/peek.h"
+
+static const char *const wait_texts[] = {
+#define X(name, text) [JRT_WAIT_##name] = text,
+    JRT_WAIT_MAP(X)
+#undef X
+};
+
+__attribute__((noinline, no_sanitize("thread"))) janus_task_id
+jrt_peek_current(const struct jrt_worker *worker)
+{
+    const struct jrt_task *task = *(struct jrt_task *const volatile *)&worker->current;
+    if (task == NULL) return 0;
+    uint32_t generation = jrt_load_relaxed(&task->record.generation); /* relaxed: [dump-peek]. */
+    return (uint64_t)(*(const volatile uint32_t *)&task->record.index + 1) << 32 | generation;
+}
+
+uint64_t jrt_peek_queued(const struct jrt_worker *worker)
+{
+    uint64_t queued = 0;
+    for (unsigned lane = 0; lane < JRT_LANES; lane++) {
+        queued += jrt_count_fresh(worker, lane) + jrt_count_again(worker, lane);
+    }
+    return queued;
+}
+
+__attribute__((noinline, no_sanitize("thread"))) static int64_t peek_signed(const int64_t *number)
+{
+    return *(const volatile int64_t *)number;
+}
+
+int64_t jrt_peek_children(const struct jrt_nursery *n)
+{
+    int64_t pending = jrt_load_acquire(&n->pending); /* acquire: what they did. */
+    if (pending > JRT_NURSERY_BIAS / 2) pending += peek_signed(&n->local) - JRT_NURSERY_BIAS;
+    return pending > 0 ? pending : 0;
+}
+
+/* What a record says about itself: whether it is, for certain, a child that can be joined. */
+__attribute__((noinline, no_sanitize("thread"))) bool jrt_task_peek_joinable(
+    const struct jrt_task *task, const struct jrt_nursery *n, janus_task_id id)
+{
+    /* acquire: what the task was given came before its id. */
+    if ((uint32_t)id != jrt_load_acquire(&task->record.generation)) return false;
+    struct jrt_nursery *nursery = *(struct jrt_nursery *const volatile *)&task->nursery;
+    bool                joinable = *(const volatile bool *)&task->joinable;
+    jrt_fence_seq_cst(); /* seq_cst: the second look comes after what we read. */
+    /* relaxed: after the fence. */
+    if ((uint32_t)id != jrt_load_relaxed(&task->record.generation)) return false;
+    return joinable && nursery == n;
+}
+
+/* The worker whose current task it is; UINT32_MAX: none's. */
+static uint32_t worker_of(const struct jrt_task *task)
+{
+    const janus_scheduler *scheduler = task->nursery->scheduler;
+    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
+        if (jrt_peek_current(&scheduler->workers[i]) == jrt_task_id(task)) return i;
+    }
+    return UINT32_MAX;
+}
+
+/*
+ * A task that was woken and is not on a CPU yet is ready. One that runs, has open nurseries that
+ * somebody waits in, and is on no CPU, awaits them: it lies below a child that it runs in place.
+ */
+void jrt_peek_task(const struct jrt_task *task, struct jrt_sight *out)
+{
+    uint8_t  state = jrt_load_relaxed(&task->state);   /* relaxed, all: told as they are. */
+    uint8_t  wait = jrt_load_relaxed(&task->wait);     /* relaxed: as above. */
+    uint32_t park = jrt_load_relaxed(&task->park);     /* relaxed: as above. */
+    bool     linked = jrt_load_relaxed(&task->linked); /* relaxed: under the lock. */
+    uint64_t since = 0;
+    uint32_t worker = UINT32_MAX;
+    if (linked) {                                        /* before that the two are not set */
+        since = jrt_load_relaxed(&task->since_ns);       /* relaxed: as above. */
+        uint16_t last = jrt_load_relaxed(&task->worker); /* relaxed: as above. */
+        if (last != JRT_NO_WORKER) worker = last;
+    }
+    bool at_most = state != JANUS_TASK_BLOCKED;
+    if (state == JANUS_TASK_BLOCKED && (park & 0xff) == JRT_AWAKE) {
+        state = JANUS_TASK_READY;
+        at_most = true;
+    }
+    if (state == JANUS_TASK_RUNNING) {
+        uint32_t here = worker_of(task);
+        if (here != UINT32_MAX) {
+            worker = here;
+        } else if (linked && !jrt_list_empty(&task->nurseries)) {
+            state = JANUS_TASK_BLOCKED;
+            wait = JRT_WAIT_NURSERY;
+        }
+    }
+    uint64_t now = since != 0 ? jrt_clock_coarse_ns() : 0;
+    *out = (struct jrt_sight){.state = (janus_task_state)state,
+                              .wait = wait_texts[state == JANUS_TASK_BLOCKED ? wait : 0],
+                              .worker = worker,
+                              .state_ns = now > since ? now - since : since != 0,
+                              .at_most = at_most};
+}
