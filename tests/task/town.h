@@ -86,6 +86,16 @@ static inline int64_t at_gate(void *argument)
     return gate->result;
 }
 
+/* A child that keeps its worker to itself until the gate is opened. */
+static inline int64_t keep_worker(void *argument)
+{
+    struct gate *gate = argument;
+    uint64_t     limit = janus_now_ns() + 20000 * town_ms;
+    atomic_fetch_add(&gate->arrived, 1);
+    while (!atomic_load(&gate->open)) CHECK(janus_now_ns() < limit);
+    return gate->result;
+}
+
 static inline int64_t nothing(void *argument)
 {
     (void)argument;
