@@ -76,6 +76,21 @@ TEST("options out of range are refused")
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
+TEST("a scheduler is not closed while a nursery of it is open, and its tasks have ended then")
+{
+    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_nursery    n, m;
+    CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQ(janus_spawn(&n, i % 2 ? sleep_an_hour : yield_for_ever, NULL), JANUS_OK);
+    }
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_STATE);
+    CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_CANCELLED);
+    CHECK_EQ(janus_nursery_open_in(scheduler, &m, NULL), JANUS_STATE);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
 TEST("several schedulers run at once and know nothing of each other")
 {
     enum { SCHEDULERS = 4 };
@@ -209,7 +224,7 @@ TEST("a worker whose only task yields in a loop still takes work from one that i
 
 /* A task that is put back while another holds its worker, so that a thief must take it. */
 struct move {
-    atomic_int moved;
+    atomic_int moved, children;
     pid_t      home; /* the thread's; pthread_self() may be kept across a yield */
 };
 
@@ -239,7 +254,13 @@ static int64_t yield_until_moved(void *argument)
     }
     CHECK(gettid() != move->home);
     atomic_store(&move->moved, 1);
+    janus_task_info info = {.struct_bytes = sizeof info};
+    CHECK_EQ(janus_task_inspect_self(&info), JANUS_OK);
+    CHECK(info.owned == &n && info.nurseries == 1); /* its nurseries have come along */
+    CHECK_EQ(janus_scheduler_spawn(count_me, &move->children), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(move->children, 1);
+    CHECK_EQ(janus_scheduler_spawn(count_me, &move->children), JANUS_NO_NURSERY);
     return 5;
 }
 
@@ -254,7 +275,7 @@ static int64_t force_a_move(void *argument)
     return 0;
 }
 
-TEST("a task's local pointer and id go with it to another thread")
+TEST("a task's local pointer, id and open nursery go with it to another thread")
 {
     town_run(2, force_a_move, NULL, TOWN_SLOW ? 20 : 200);
 }

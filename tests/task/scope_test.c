@@ -6,6 +6,13 @@
 
 enum { REPEATS = TOWN_SLOW ? 10 : 100 };
 
+/* The document's scenario: so often everywhere, but where a CPU is emulated. */
+#if defined(__aarch64__)
+enum { SCENARIOS = 100 };
+#else
+enum { SCENARIOS = 1000 };
+#endif
+
 /* A log that tasks write words to. */
 struct journal {
     atomic_int  count;
@@ -80,13 +87,13 @@ static int64_t lifo_cleanup(void *argument)
 
 TEST("inner nurseries are done and cleaned up before outer ones")
 {
-    town_all(lifo_cleanup, NULL, REPEATS);
+    town_all(lifo_cleanup, NULL, SCENARIOS);
 }
 
 /* What the owner of the inner nursery was told by its wait it may return: it has obeyed. */
 TEST("a task that passes on the CANCELLED of its inner nursery has obeyed")
 {
-    town_all(lifo_cleanup, "cancel", REPEATS);
+    town_all(lifo_cleanup, "cancel", SCENARIOS);
 }
 
 /* Depth. */
@@ -137,10 +144,16 @@ static int64_t cancel_chain(void *argument)
     return 0;
 }
 
-TEST("a cancel reaches the bottom of 64 nested nurseries")
+static int64_t cancel_chains(void *argument)
 {
-    int depth = 64;
-    town_all(cancel_chain, &depth, REPEATS / 5);
+    (void)argument;
+    for (int depth = 1; depth <= 64; depth++) CHECK_EQ(cancel_chain(&depth), 0);
+    return 0;
+}
+
+TEST("a cancel reaches the bottom of 1, 2, 3, up to 64 nested nurseries")
+{
+    town_all(cancel_chains, NULL, TOWN_SLOW ? 1 : 5);
 }
 
 TEST("a cancel reaches the bottom of 3000 nested nurseries")

@@ -62,6 +62,7 @@ struct node {
     atomic_int     live_kids; /* entered and not left */
     atomic_int     entered, left;
     atomic_int     depth;
+    janus_task_id  id;
     int64_t        result;
     const char *_Atomic doing;
 };
@@ -371,10 +372,26 @@ static int64_t scope(struct node *node)
     return status;
 }
 
+/* It has exactly one parent, which is alive. */
+static void check_parent(struct node *node)
+{
+    janus_task_info info = {.struct_bytes = sizeof info};
+    MUST(janus_task_inspect_self(&info) == JANUS_OK, "no task");
+    MUST(info.nursery == node->nursery, "a child of another nursery");
+    node->id = info.id;
+    if (node->parent == NULL) {
+        MUST(info.parent == 0, "%#llx", (unsigned long long)info.parent);
+    } else {
+        MUST(info.parent == node->parent->id, "%#llx", (unsigned long long)info.parent);
+        MUST(!atomic_load(&node->parent->left), "an orphan");
+    }
+}
+
 static int64_t node_main(void *argument)
 {
     struct node *node = argument;
     MUST(atomic_exchange(&node->entered, 1) == 0, "a task entered twice");
+    check_parent(node);
     if (node->parent != NULL) atomic_fetch_add(&node->parent->live_kids, 1);
     MUST(janus_defer(on_leave, node) == JANUS_OK, "no memory");
     void **local = janus_task_local();
