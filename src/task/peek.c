@@ -82,8 +82,8 @@ static uint32_t worker_of(const struct jrt_task *task)
  */
 void jrt_peek_task(const struct jrt_task *task, struct jrt_sight *out)
 {
-    uint8_t  state = jrt_load_relaxed(&task->state);   /* relaxed, all: told as they are. */
-    uint8_t  wait = jrt_load_relaxed(&task->wait);     /* relaxed: as above. */
+    uint8_t  state = jrt_load_acquire(&task->state);   /* acquire: since when, [peek-time]. */
+    uint8_t  wait = jrt_load_relaxed(&task->wait);     /* relaxed, all: told as they are. */
     uint32_t park = jrt_load_relaxed(&task->park);     /* relaxed: as above. */
     bool     linked = jrt_load_relaxed(&task->linked); /* relaxed: under the lock. */
     uint64_t since = 0;

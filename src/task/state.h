@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of a task, for those who ask: every change of it goes through jrt_task_move. Nothing
- * is decided by it; who may run a task is decided by the park word and the queues.
+ * The state of a task, for those who ask: every change of it goes through these two. Nothing is
+ * decided by it; who may run a task is decided by the park word and the queues.
  */
 #ifndef JRT_TASK_STATE_H
 #define JRT_TASK_STATE_H
@@ -22,11 +22,14 @@ static inline void jrt_task_move(struct jrt_task *task, janus_task_state to)
     jrt_store_relaxed(&task->state, (uint8_t)to);
 }
 
-/* The task leaves the CPU to wait: when, and from where, for dumps. */
-static inline void jrt_task_note_wait(struct jrt_task *task, const struct jrt_worker *worker)
+/* The same to BLOCKED, when the task is about to leave the CPU: since when, and from where. */
+static inline void jrt_task_move_to_wait(struct jrt_task *task, const struct jrt_worker *worker)
 {
-    jrt_store_relaxed(&task->since_ns, jrt_clock_coarse_ns()); /* relaxed, both: for dumps. */
+    if (JRT_DEBUG) jrt_task_check_move(task, JANUS_TASK_BLOCKED);
+    jrt_store_relaxed(&task->since_ns, jrt_clock_coarse_ns()); /* relaxed, both: see below. */
     jrt_store_relaxed(&task->worker, (uint16_t)worker->index); /* relaxed: as above. */
+    /* release: who sees that it is blocked sees since when, [peek-time]. */
+    jrt_store_release(&task->state, (uint8_t)JANUS_TASK_BLOCKED);
 }
 
 #endif

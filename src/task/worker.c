@@ -356,8 +356,7 @@ janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task)
 {
     uint32_t park = jrt_load_acquire(&task->park); /* acquire: pairs with [park-wake]. */
     if ((park & JRT_PARK_MASK) == JRT_PARKING) {
-        jrt_task_move(task, JANUS_TASK_BLOCKED);
-        jrt_task_note_wait(task, worker);
+        jrt_task_move_to_wait(task, worker);
         struct jrt_task *next = jrt_pick(worker);
         if (jrt_unlikely(has_more(worker))) {
             (void)leave_with_more(worker, task, next, JRT_LEFT_PARKING);
