@@ -6,22 +6,42 @@
  */
 #include "task/dump.h"
 
-/* Wakes the linked children of a nursery and what is below; under its lock's parent. */
-static unsigned break_below(struct jrt_nursery *n)
+/* Wakes the linked children of a root and what is below, the lowest first. Without recursion, as in
+ * put_tree ([dump-walk]): trees may be deep, and our stack small. */
+static unsigned break_below(struct jrt_nursery *root)
 {
-    unsigned woken = 0;
-    pthread_mutex_lock(&n->lock);
-    struct jrt_list_node *node = n->children.next;
-    for (; node != &n->children; node = node->next) {
-        struct jrt_task      *task = jrt_list_entry(node, struct jrt_task, sibling);
-        struct jrt_list_node *inner = task->nurseries.next;
-        for (; inner != &task->nurseries; inner = inner->next) {
-            woken += break_below(jrt_list_entry(inner, struct jrt_nursery, link));
+    unsigned              woken = 0;
+    struct jrt_nursery   *n = root;
+    struct jrt_list_node *node = NULL;
+    for (;;) {
+        if (node == NULL) { /* arriving in n */
+            pthread_mutex_lock(&n->lock);
+            node = n->children.next;
         }
-        if (jrt_task_interrupt(task, JANUS_DEADLOCK)) woken++;
+        if (node != &n->children) {
+            struct jrt_task *task = jrt_list_entry(node, struct jrt_task, sibling);
+            if (jrt_list_empty(&task->nurseries)) {
+                woken += jrt_task_interrupt(task, JANUS_DEADLOCK);
+                node = node->next;
+            } else {
+                n = jrt_list_entry(task->nurseries.next, struct jrt_nursery, link);
+                node = NULL;
+            }
+            continue;
+        }
+        pthread_mutex_unlock(&n->lock);
+        if (n == root) return woken;
+        struct jrt_task      *owner = n->owner;
+        struct jrt_list_node *next = n->link.next;
+        if (next != &owner->nurseries) { /* the owner's next one */
+            n = jrt_list_entry(next, struct jrt_nursery, link);
+            node = NULL;
+        } else { /* all below the owner are done */
+            woken += jrt_task_interrupt(owner, JANUS_DEADLOCK);
+            n = owner->nursery;
+            node = owner->sibling.next;
+        }
     }
-    pthread_mutex_unlock(&n->lock);
-    return woken;
 }
 
 bool jrt_anybody_waits(janus_scheduler *scheduler);

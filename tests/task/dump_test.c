@@ -339,6 +339,32 @@ TEST("a deadlock is told with the same tree, and ended")
     CHECK(strstr(text, "blocked, waits for a child") != NULL);
 }
 
+static int64_t wait_far_below(void *argument)
+{
+    intptr_t depth = (intptr_t)argument;
+    if (depth == 0) return wait_for_ever(NULL);
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, wait_far_below, (void *)(depth - 1)), JANUS_OK);
+    return janus_nursery_end(&n, NULL);
+}
+
+static void deep_deadlock(void *argument)
+{
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = 65536),
+                       wait_far_below, argument, NULL),
+             JANUS_OK);
+}
+
+TEST("a deadlock at the bottom of 2000 nested nurseries is ended on a small stack")
+{
+    int         status = -1;
+    intptr_t    depth = JRT_TSAN ? 40 : 2000; /* ThreadSanitizer: at most 64 locks are held */
+    const char *text = harness_child(deep_deadlock, (void *)depth, &status);
+    CHECK_EQ(status, 0);
+    CHECK(strstr(text, "janusrt: deadlock: every task waits\n") != NULL);
+}
+
 /* Inspecting. */
 
 static int64_t return_one(void *argument)
