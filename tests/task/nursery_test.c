@@ -13,12 +13,8 @@ enum { REPEATS = 50, MANY = 2000 };
 enum { REPEATS = 1000, MANY = 100000 };
 #endif
 
-/* The scenarios of the nursery's document: so often everywhere, but where a CPU is emulated. */
-#if defined(__aarch64__)
-enum { SCENARIOS = 100 };
-#else
+/* The scenarios of the nursery's document: so often everywhere. */
 enum { SCENARIOS = 1000 };
-#endif
 
 static const uint32_t worker_counts[] = {1, 2, 8};
 

@@ -6,12 +6,8 @@
 
 enum { REPEATS = TOWN_SLOW ? 10 : 100 };
 
-/* The document's scenario: so often everywhere, but where a CPU is emulated. */
-#if defined(__aarch64__)
-enum { SCENARIOS = 100 };
-#else
+/* The document's scenario: so often everywhere. */
 enum { SCENARIOS = 1000 };
-#endif
 
 /* A log that tasks write words to. */
 struct journal {
