@@ -180,7 +180,7 @@ static int64_t all_fail(void *argument)
 
 TEST("of eight that fail at once one is the first, with the code and the id of the same child")
 {
-    town_run(8, all_fail, NULL, TOWN_SLOW ? 100 : 1000);
+    town_run(8, all_fail, NULL, TOWN_SLOW ? 40 : 1000);
 }
 
 /* Never back. */
@@ -256,7 +256,7 @@ static int64_t never_back(void *argument)
 
 TEST("while it is closed, cancelled and spawned into, a nursery's state never goes back")
 {
-    town_all(never_back, NULL, TOWN_SLOW ? 100 : 1000);
+    town_all(never_back, NULL, TOWN_SLOW ? 40 : 1000);
 }
 
 /* A cancel reaches every kind of wait. */
@@ -383,11 +383,11 @@ TEST("ten thousand nurseries started and cancelled hold no more records and stac
         janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
         for (int i = 0; i < 100; i++) town_do(scheduler, start_and_cancel, NULL);
         struct held before = held_by(scheduler);
-        for (int i = 0; i < (TOWN_SLOW ? 1000 : 10000); i++) {
+        for (int i = 0; i < (TOWN_SLOW ? 400 : 10000); i++) {
             town_do(scheduler, start_and_cancel, NULL);
         }
         struct held after = held_by(scheduler);
-        /* Each worker keeps up to a thousand for its own use; a leak would be 50,000. */
+        /* Each worker keeps up to a thousand for its own use; a leak would be many more. */
         CHECK(after.records <= before.records + workers * 512 * 1024);
         CHECK(after.stacks <= before.stacks + workers * 64); /* caches, batches */
         CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
@@ -458,7 +458,7 @@ TEST("a supervisor's agents and their scanners all complete")
 
 TEST("cancelling a supervisor cancels its agents, and these their scanners")
 {
-    town_all(run_company, "stay", TOWN_SLOW ? 20 : 200);
+    town_all(run_company, "stay", TOWN_SLOW ? 10 : 200);
 }
 
 /* Asking. */
