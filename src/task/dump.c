@@ -113,10 +113,9 @@ static int indent(unsigned depth) { return depth * 2 < INDENT_MAX ? (int)depth *
 static void put_nursery(struct text *text, const struct jrt_nursery *n, unsigned depth)
 {
     long long children = jrt_peek_children(n);
-    uint8_t   state = jrt_load_acquire(&n->state); /* acquire: what led to it. */
     put(text, "%*snursery \"%.64s\"%s: %s, %lld %s\n", indent(depth), "",
         n->name != NULL ? n->name : "nursery", n->owner == NULL ? " of a thread" : "",
-        janus_nursery_state_name((janus_nursery_state)state), children,
+        janus_nursery_state_name(jrt_nursery_state(n)), children,
         children == 1 ? "child" : "children");
 }
 

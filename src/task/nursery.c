@@ -11,6 +11,11 @@
  *   not added what it knows. Closing folds: local is added, the bias is taken away. From then on
  *   zero means that all have ended, and exactly one operation brings it there.
  *
+ * [nursery-closing]  an owner that waits closes the nursery first. Where nobody else has a hand in
+ *   it, that is a mark of its own and not the step from Open to Closing, which costs a locked
+ *   instruction: to all who ask, Open with the mark is Closing. The step is made when it comes to
+ *   more than running children in place.
+ *
  * [tree-lazy]  a task is on its nursery's list of children only once it had to wait, and a
  *   nursery on its owner's list only once such a child exists. Tasks that never wait are found by
  *   nobody and cost no lock: they look upwards themselves (jrt_task_cancel_reason). A list is
@@ -440,6 +445,7 @@ janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *ou
     struct jrt_worker  *worker = jrt_worker_self();
     struct jrt_task    *task = worker != NULL ? worker->current : NULL;
     if (jrt_unlikely(!jrt_nursery_is_mine(n))) return JANUS_STATE;
+    jrt_store_relaxed(&n->closing, true); /* relaxed: [nursery-closing]. */
     if (task != NULL) run_children(n, worker, task);
     if (!is_final(jrt_nursery_state(n))) {
         (void)move(n, JANUS_NURSERY_OPEN, JANUS_NURSERY_CLOSING);
@@ -546,6 +552,7 @@ janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out
     if (jrt_unlikely(worker == NULL || out != NULL)) return end_slowly(n, out);
     struct jrt_task *owner = worker->current;
     if (jrt_unlikely(n->owner != owner || owner->innermost != n)) return end_slowly(n, out);
+    jrt_store_relaxed(&n->closing, true); /* relaxed: [nursery-closing]. */
     run_in_place(n, worker, owner);
     if (jrt_unlikely(!is_plainly_over(n))) return end_slowly(n, out);
     jrt_sanitizer_lock_gone(&n->lock);

@@ -56,8 +56,9 @@ struct jrt_nursery {
     struct janus_token  *token;    /* a reference of ours; NULL: nobody asked for it */
     struct jrt_binding  *bindings; /* tokens that cancel us; the owner's alone */
     uint64_t             errors;
-    janus_panic_info    *panic; /* owned; of the first failure, if that is one */
-    int64_t              local; /* [nursery-count]; not guarded: the owner's alone */
+    janus_panic_info    *panic;   /* owned; of the first failure, if that is one */
+    int64_t              local;   /* [nursery-count]; not guarded: the owner's alone */
+    _Atomic(bool)        closing; /* [nursery-closing]; not guarded: the owner's to write */
     _Alignas(16) int64_t error;
     janus_task_id        error_task;
     janus_panic_kind     panic_kind;
@@ -86,7 +87,10 @@ static inline struct jrt_nursery *jrt_nursery_of(janus_nursery *nursery)
 
 static inline janus_nursery_state jrt_nursery_state(const struct jrt_nursery *n)
 {
-    return (janus_nursery_state)jrt_load_acquire(&n->state); /* acquire: what led to it. */
+    uint8_t state = jrt_load_acquire(&n->state); /* acquire: what led to it. */
+    /* relaxed: [nursery-closing]. */
+    if (state == JANUS_NURSERY_OPEN && jrt_load_relaxed(&n->closing)) return JANUS_NURSERY_CLOSING;
+    return (janus_nursery_state)state;
 }
 
 /* One child less in the shared count; the last one ends the nursery, which may then be gone. */

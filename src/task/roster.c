@@ -181,3 +181,12 @@ struct jrt_task *jrt_roster_find(struct jrt_roster *roster, uint32_t index)
     pthread_mutex_unlock(&roster->lock);
     return task;
 }
+
+size_t jrt_roster_count(struct jrt_roster *roster)
+{
+    pthread_mutex_lock(&roster->lock);
+    size_t full = roster->block_count > 0 ? roster->block_count - 1 : 0;
+    size_t count = full * BLOCK_RECORDS + (roster->block_count > 0 ? roster->carved : 0);
+    pthread_mutex_unlock(&roster->lock);
+    return count;
+}

@@ -36,6 +36,9 @@ void jrt_roster_give_batch(struct jrt_roster *roster, struct jrt_task *list);
 /* The record with a number, free or not; NULL: there never was one. */
 struct jrt_task *jrt_roster_find(struct jrt_roster *roster, uint32_t index);
 
+/* How many records were ever made. */
+size_t jrt_roster_count(struct jrt_roster *roster);
+
 static inline struct jrt_task *jrt_task_next(const struct jrt_task *task)
 {
     return (struct jrt_task *)task->record.next;

@@ -124,13 +124,13 @@ TEST("a worker looks at its own queue, then at the one for all, then at others'"
     struct jrt_task   *own = make_task(scheduler), *ours = make_task(scheduler);
     struct jrt_task   *theirs = make_task(scheduler);
     jrt_submit_fresh(other, theirs);
-    jrt_submit_again(scheduler, ours); /* this thread is no worker */
+    jrt_submit_outside(scheduler, ours);
     jrt_submit_fresh(worker, own);
     CHECK(jrt_pick(worker) == own);
     CHECK(jrt_pick(worker) == ours);
     CHECK(jrt_pick(worker) == NULL);
-    CHECK(jrt_steal(worker) == theirs);
-    CHECK(jrt_pick(worker) == NULL && jrt_steal(worker) == NULL);
+    CHECK(jrt_steal(worker, true) == theirs);
+    CHECK(jrt_pick(worker) == NULL && jrt_steal(worker, true) == NULL);
     jrt_task_free(scheduler, NULL, own);
     jrt_task_free(scheduler, NULL, ours);
     jrt_task_free(scheduler, NULL, theirs);
@@ -146,7 +146,7 @@ TEST("a cycle of stealing asks four others, or as many as there are, and none wi
             janus_scheduler *scheduler =
                 make(JANUS_SCHEDULER_OPTIONS(.worker_count = count, .no_stealing = !flag));
             for (uint64_t cycle = 1; cycle <= 10; cycle++) {
-                CHECK(jrt_steal(&scheduler->workers[0]) == NULL);
+                CHECK(jrt_steal(&scheduler->workers[0], true) == NULL);
                 CHECK_EQ(books(scheduler, 0).steals_failed, flag ? cycle * bound : 0);
             }
             CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
@@ -202,9 +202,10 @@ TEST("LEAST_LOADED steals from the longest queue, ROUND_ROBIN from one after the
                 jrt_submit_fresh(&scheduler->workers[i], tasks[made++]);
             }
         }
-        CHECK(jrt_steal(&scheduler->workers[0]) == oldest[longest ? 2 : 1]);
-        if (!longest) CHECK(jrt_steal(&scheduler->workers[0]) == oldest[2]);
-        while (jrt_steal(&scheduler->workers[0]) != NULL) continue;
+        CHECK(jrt_steal(&scheduler->workers[0], true) == oldest[longest ? 2 : 1]);
+        if (!longest) CHECK(jrt_steal(&scheduler->workers[0], true) == oldest[2]);
+        while (jrt_steal(&scheduler->workers[0], true) != NULL) continue;
+        while (jrt_pick(&scheduler->workers[0]) != NULL) continue; /* what came with them */
         while (made > 0) jrt_task_free(scheduler, NULL, tasks[--made]);
         CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
     }
