@@ -3,6 +3,7 @@
 #ifndef JRT_TASK_NURSERY_H
 #define JRT_TASK_NURSERY_H
 
+#include "fiber/exception.h"
 #include "fiber/fiber.h"
 #include "task/state.h"
 #include "task/worker.h"
@@ -112,6 +113,9 @@ struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *tas
                                  struct jrt_task *below);
 struct jrt_worker *jrt_task_end_call(struct jrt_task *task, int how, struct jrt_task *below);
 
+/* Calls a task's entry where there may be exceptions: what the thread is handling is put aside. */
+int jrt_task_call_aside(struct jrt_task *task);
+
 /*
  * Runs a task that never ran, here and now, on the current strand: a child of n, for n's owner, or
  * for the loop, where `owner` is NULL. Returns the worker, which may be another one afterwards.
@@ -125,7 +129,12 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
     worker->current = task;
     jrt_count(&worker->stats.tasks_executed);
     jrt_task_move(task, JANUS_TASK_RUNNING);
-    int  how = jrt_ctx_call(&task->landing, task->entry, task->argument);
+    int how = 0;
+    if (jrt_unlikely(jrt_exceptions_exist())) {
+        how = jrt_task_call_aside(task);
+    } else {
+        how = jrt_ctx_call(&task->landing, task->entry, task->argument);
+    }
     bool plain = how == 0 && task->special == 0 && task->landing.result >= 0;
     if (jrt_unlikely(owner == NULL || !plain || task->innermost != NULL || n->counted_apart != 0)) {
         return jrt_task_end_call(task, how, owner);

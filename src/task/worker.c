@@ -445,6 +445,16 @@ static void clean_up(struct jrt_task *task, enum jrt_ending how)
     task->landing.result = task->panic != JANUS_PANIC_NONE ? INT64_MIN : result;
 }
 
+/* A child does not see what its parent is handling, and leaves nothing behind when it is broken
+ * off inside a handler. */
+int jrt_task_call_aside(struct jrt_task *task)
+{
+    struct jrt_exceptions handled = jrt_exceptions_take();
+    int                   how = jrt_ctx_call(&task->landing, task->entry, task->argument);
+    jrt_exceptions_put(handled);
+    return how;
+}
+
 /* Cancelled before it started. */
 struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *task,
                                  struct jrt_task *below)

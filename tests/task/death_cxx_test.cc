@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <janusrt/janus.h>
 #include <pthread.h>
 #include <stdexcept>
@@ -75,6 +76,58 @@ static int64_t parent(void *argument)
         }
     }
     return 0;
+}
+
+static int64_t panic_in_handler(void *)
+{
+    try {
+        throw std::runtime_error("old");
+    } catch (...) {
+        janus_panic("inside a handler");
+    }
+    return 0;
+}
+
+static int64_t sees_no_exception(void *)
+{
+    CHECK(std::current_exception() == nullptr);
+    CHECK_EQ(std::uncaught_exceptions(), 0);
+    return 0;
+}
+
+static void run_child(janus_entry *entry, janus_status expected)
+{
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, nullptr), JANUS_OK);
+    CHECK_EQ(janus_spawn_at(&n, entry, nullptr, nullptr), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, nullptr), expected);
+}
+
+static int64_t handles_one(void *)
+{
+    try {
+        throw std::runtime_error("ours");
+    } catch (const std::runtime_error &) {
+        run_child(sees_no_exception, JANUS_OK);
+        run_child(panic_in_handler, JANUS_CHILD_FAILED);
+        run_child(sees_no_exception, JANUS_OK);
+        try {
+            throw;
+        } catch (const std::runtime_error &again) {
+            CHECK_STR(again.what(), "ours");
+        }
+    }
+    return sees_no_exception(nullptr);
+}
+
+TEST("a child sees no exception of its parent's, and a panic in a handler leaves none behind")
+{
+    for (uint32_t workers = 1; workers <= 2; workers++) {
+        janus_scheduler_options options{};
+        options.struct_bytes = sizeof options;
+        options.worker_count = workers;
+        CHECK_EQ(janus_run(&options, handles_one, nullptr, nullptr), JANUS_OK);
+    }
 }
 
 TEST("a task that ends its thread destroys what is its own, not what its parent has below it")
