@@ -11,7 +11,7 @@ help:
 	@echo 'make run        build (gcc, -O2 -g) and run the demo'
 	@echo 'make test       every check on every preset; about ten minutes at most'
 	@echo 'make test-NAME  one preset: make test-gcc-asan (names: CMakePresets.json)'
-	@echo 'make bench      build and run the benches'
+	@echo 'make bench      our times beside those of others (ONLY=spawn,fib QUICK=1: less)'
 	@echo 'make install    install to PREFIX (/usr/local) below DESTDIR'
 	@echo 'make tidy       the rules of this tree, by tools/tidy.py'
 	@echo 'make format     clang-format all C files in place'
@@ -35,9 +35,9 @@ test-%:
 
 bench:
 	@tools/bootstrap bench
-	cmake --preset gcc-release
-	cmake --build $(RELEASE)
-	cmake --build $(RELEASE) --target bench
+	@mkdir -p build
+	@cmake --preset gcc-release >build/bench.log 2>&1 || { cat build/bench.log; exit 1; }
+	@ONLY='$(ONLY)' QUICK='$(QUICK)' cmake --build $(RELEASE) --target bench
 
 install:
 	@tools/bootstrap install

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+
+// The works of janusrt_tasks.c with goroutines; the protocol is that of runner.h.
+//
+// Timed: spawn, million, fib, yield, skynet.
+// Moves it: a stack of 2 KiB for each goroutine, the wait group's shared count.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	batchSize = 1000
+	million   = 1000000
+	leaves    = 1000000
+	width     = 10
+)
+
+var (
+	work    string
+	workers int
+	quick   bool
+)
+
+func pick(inQuick, inFull int) int {
+	if quick {
+		return inQuick
+	}
+	return inFull
+}
+
+func batch(children int) {
+	var group sync.WaitGroup
+	group.Add(children)
+	for i := 0; i < children; i++ {
+		go group.Done()
+	}
+	group.Wait()
+}
+
+func timedBatches(batches, children int) float64 {
+	batch(batchSize)
+	start := time.Now()
+	for i := 0; i < batches; i++ {
+		batch(children)
+	}
+	return float64(time.Since(start).Nanoseconds()) / float64(batches*children)
+}
+
+func fib(n int) int {
+	if n < 2 {
+		return n
+	}
+	var left int
+	var group sync.WaitGroup
+	group.Add(1)
+	go func() {
+		left = fib(n - 1)
+		group.Done()
+	}()
+	right := fib(n - 2)
+	group.Wait()
+	return left + right
+}
+
+func serialFib(n int) int {
+	previous, current := 0, 1
+	for ; n > 0; n-- {
+		previous, current = current, previous+current
+	}
+	return previous
+}
+
+func need(right bool, what string) {
+	if !right {
+		fmt.Fprintln(os.Stderr, "Go:", what)
+		os.Exit(1)
+	}
+}
+
+func fibs() float64 {
+	n := pick(27, 32)
+	start := time.Now()
+	result := fib(n)
+	spent := time.Since(start)
+	need(result == serialFib(n), "fib is wrong")
+	return float64(spent.Nanoseconds()) / float64(serialFib(n+1)-1)
+}
+
+func yields() float64 {
+	count := pick(200000, 1000000)
+	var group sync.WaitGroup
+	start := time.Now()
+	group.Add(2 * workers)
+	for i := 0; i < 2*workers; i++ {
+		go func() {
+			for k := 0; k < count; k++ {
+				runtime.Gosched()
+			}
+			group.Done()
+		}()
+	}
+	group.Wait()
+	return float64(time.Since(start).Nanoseconds()) / float64(2*count)
+}
+
+func skynetNode(first, leaves int) int {
+	if leaves == 1 {
+		return first
+	}
+	var sums [width]int
+	var group sync.WaitGroup
+	part := leaves / width
+	group.Add(width)
+	for i := 0; i < width; i++ {
+		i := i
+		go func() {
+			sums[i] = skynetNode(first+i*part, part)
+			group.Done()
+		}()
+	}
+	group.Wait()
+	sum := 0
+	for _, partSum := range sums {
+		sum += partSum
+	}
+	return sum
+}
+
+func skynet() float64 {
+	start := time.Now()
+	sum := skynetNode(0, leaves)
+	spent := time.Since(start)
+	need(sum == leaves*(leaves-1)/2, "the sum is wrong")
+	return float64(spent.Nanoseconds()) / 1e6
+}
+
+func say(metric, unit string, value float64) {
+	fmt.Printf("{\"work\":%q,\"system\":\"Go\",\"version\":%q,\"workers\":%d,"+
+		"\"metric\":%q,\"unit\":%q,\"value\":%.3f}\n",
+		work, strings.TrimPrefix(runtime.Version(), "go"), workers, metric, unit, value)
+}
+
+// Some turns; a short first one warms up and is not told.
+func turns(metric, unit string, once func() float64) {
+	enough := time.Duration(pick(50, 300)) * time.Millisecond
+	start := time.Now()
+	value := once()
+	if time.Since(start) > enough {
+		say(metric, unit, value)
+		return
+	}
+	start = time.Now()
+	for turn := 0; turn < 5 && time.Since(start) <= enough; turn++ {
+		say(metric, unit, once())
+	}
+}
+
+func main() {
+	works := map[string]func(){
+		"spawn": func() {
+			turns("a task, batches of 1000", "ns",
+				func() float64 { return timedBatches(pick(100, 300), batchSize) })
+		},
+		"million": func() {
+			turns("a task, one batch of 1000000", "ns",
+				func() float64 { return timedBatches(1, million) })
+		},
+		"fib":    func() { turns("a spawn of fib", "ns", fibs) },
+		"yield":  func() { turns("a yield", "ns", yields) },
+		"skynet": func() { turns("1000000 leaves", "ms", skynet) },
+	}
+	if len(os.Args) == 2 && os.Args[1] == "works" {
+		for name := range works {
+			fmt.Println(name, 0)
+		}
+		return
+	}
+	if len(os.Args) == 5 && works[os.Args[2]] != nil {
+		work = os.Args[2]
+		workers, _ = strconv.Atoi(os.Args[3])
+		quick = os.Args[4] == "quick"
+		runtime.GOMAXPROCS(workers)
+		works[work]()
+		return
+	}
+	fmt.Fprintln(os.Stderr, "usage: works | run WORK WORKERS full|quick")
+	os.Exit(2)
+}

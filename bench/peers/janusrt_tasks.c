@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What do our tasks cost: to start and wait for, to yield, to divide work, as they get more?
+ *
+ * Timed: spawn    batches of 1000 empty children in a nursery, per child
+ *        million  one batch of 1,000,000
+ *        fib      fib(32), every call starts a child for one half; per child
+ *        yield    two tasks for each worker that only yield; per yield of one worker
+ *        skynet   a tree, ten children a task, 1,000,000 leaves that return a number
+ *        growth   one batch of 100, 1000, ... 1,000,000, per child
+ * Moves it: whether a child runs in place (it does, unless somebody steals it), the cache lines of
+ *        its record, the locked instruction of the deque's pop, wake-ups of other workers.
+ * Expect: some 20 ns a child and a yield; two workers divide fib and skynet in half; growth flat.
+ */
+#include "runner.h"
+
+#include <janusrt/janus.h>
+
+static double in_scheduler(janus_entry *entry)
+{
+    double       value = 0;
+    janus_status status =
+        janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = runner.workers), entry, &value, NULL);
+    runner_need(status == JANUS_OK, janus_status_text(status));
+    return value;
+}
+
+static int64_t nothing(void *argument)
+{
+    (void)argument;
+    return 0;
+}
+
+static void batch(int children)
+{
+    JANUS_NURSERY(n)
+    {
+        for (int i = 0; i < children; i++) janus_spawn(n, nothing, NULL);
+    }
+}
+
+static double timed_batches(int batches, int children)
+{
+    batch(children < RUNNER_BATCH ? children : RUNNER_BATCH);
+    uint64_t start = bench_now_ns();
+    for (int i = 0; i < batches; i++) batch(children);
+    return (double)(bench_now_ns() - start) / ((double)batches * (double)children);
+}
+
+static int64_t spawn(void *value)
+{
+    *(double *)value = timed_batches(runner_batches(), RUNNER_BATCH);
+    return 0;
+}
+
+static int64_t million(void *value)
+{
+    *(double *)value = timed_batches(1, RUNNER_MILLION);
+    return 0;
+}
+
+static int64_t fib(void *argument)
+{
+    int64_t *n = argument;
+    if (*n < 2) return 0;
+    int64_t left = *n - 1;
+    int64_t right = *n - 2;
+    JANUS_NURSERY(nursery)
+    {
+        janus_spawn(nursery, fib, &left);
+        (void)fib(&right);
+    }
+    *n = left + right;
+    return 0;
+}
+
+static int64_t fibs(void *value)
+{
+    int64_t  n = runner_fib();
+    uint64_t start = bench_now_ns();
+    (void)fib(&n);
+    uint64_t spent = bench_now_ns() - start;
+    runner_need((double)n == runner_fib_spawns(runner_fib() - 1) + 1, "fib is wrong");
+    *(double *)value = (double)spent / runner_fib_spawns(runner_fib());
+    return 0;
+}
+
+static int64_t yielder(void *argument)
+{
+    (void)argument;
+    for (int i = 0; i < runner_yields(); i++) {
+        if (janus_yield() != JANUS_OK) return -1;
+    }
+    return 0;
+}
+
+static int64_t yields(void *value)
+{
+    uint64_t start = bench_now_ns();
+    JANUS_NURSERY(n)
+    {
+        for (unsigned i = 0; i < 2 * runner.workers; i++) janus_spawn(n, yielder, NULL);
+    }
+    *(double *)value = (double)(bench_now_ns() - start) / (2.0 * runner_yields());
+    return 0;
+}
+
+struct node {
+    int64_t first, leaves, sum;
+};
+
+static int64_t skynet_node(void *argument)
+{
+    struct node *node = argument;
+    struct node  children[RUNNER_SKYNET_WIDTH];
+    if (node->leaves == 1) {
+        node->sum = node->first;
+        return 0;
+    }
+    int64_t leaves = node->leaves / RUNNER_SKYNET_WIDTH;
+    JANUS_NURSERY(n)
+    {
+        for (int i = 0; i < RUNNER_SKYNET_WIDTH; i++) {
+            children[i] = (struct node){node->first + i * leaves, leaves, 0};
+            janus_spawn(n, skynet_node, &children[i]);
+        }
+    }
+    node->sum = 0;
+    for (int i = 0; i < RUNNER_SKYNET_WIDTH; i++) node->sum += children[i].sum;
+    return 0;
+}
+
+static int64_t skynet(void *value)
+{
+    struct node root = {0, RUNNER_SKYNET_LEAVES, 0};
+    uint64_t    start = bench_now_ns();
+    (void)skynet_node(&root);
+    *(double *)value = (double)(bench_now_ns() - start) / 1e6;
+    runner_need(root.sum == (int64_t)RUNNER_SKYNET_LEAVES * (RUNNER_SKYNET_LEAVES - 1) / 2,
+                "the sum is wrong");
+    return 0;
+}
+
+static int growth_children;
+
+static int64_t growth(void *value)
+{
+    int batches = RUNNER_MILLION / growth_children;
+    *(double *)value = timed_batches(batches > 300 ? 300 : batches, growth_children);
+    return 0;
+}
+
+static double once_spawn(void) { return in_scheduler(spawn); }
+static double once_million(void) { return in_scheduler(million); }
+static double once_fib(void) { return in_scheduler(fibs); }
+static double once_yield(void) { return in_scheduler(yields); }
+static double once_skynet(void) { return in_scheduler(skynet); }
+static double once_growth(void) { return in_scheduler(growth); }
+
+static void run_spawn(void) { runner_turns("a task, batches of 1000", "ns", once_spawn); }
+static void run_million(void) { runner_turns("a task, one batch of 1000000", "ns", once_million); }
+static void run_fib(void) { runner_turns("a spawn of fib", "ns", once_fib); }
+static void run_yield(void) { runner_turns("a yield", "ns", once_yield); }
+static void run_skynet(void) { runner_turns("1000000 leaves", "ms", once_skynet); }
+
+static void run_growth(void)
+{
+    for (growth_children = 100; growth_children <= RUNNER_MILLION; growth_children *= 10) {
+        char metric[64];
+        snprintf(metric, sizeof metric, "a task, batches of %d", growth_children);
+        runner_turns(metric, "ns", once_growth);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct runner_work works[] = {
+        {"spawn", 0, run_spawn}, {"million", 0, run_million}, {"fib", 0, run_fib},
+        {"yield", 0, run_yield}, {"skynet", 0, run_skynet},   {"growth", 0, run_growth},
+        {NULL, 0, NULL},
+    };
+    return runner_main(argc, argv, "janusrt", JANUS_VERSION_STRING, works);
+}

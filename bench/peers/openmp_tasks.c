@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The works of janusrt_tasks.c with OpenMP tasks, once by gcc (libgomp), once by clang (libomp).
+ *
+ * Timed: spawn, million, fib, skynet. Tasks have no stacks and cannot yield, so yield is left out.
+ * Moves it: with one thread libgomp runs every task in place; with more, one lock for the team.
+ */
+#include "runner.h"
+
+#if defined(__clang__)
+#define SYSTEM "OpenMP clang"
+#define VERSION __clang_version__
+#else
+#define SYSTEM "OpenMP gcc"
+#define VERSION __VERSION__
+#endif
+
+static __attribute__((noinline)) void nothing(void) { __asm__ volatile(""); }
+
+static double timed_batches(int batches, int children)
+{
+    uint64_t start = 0;
+    for (int i = -1; i < batches; i++) {
+        if (i == 0) start = bench_now_ns();
+        int tasks = i < 0 ? RUNNER_BATCH : children; /* the first warms up */
+        for (int k = 0; k < tasks; k++) {
+#pragma omp task
+            nothing();
+        }
+#pragma omp taskwait
+    }
+    return (double)(bench_now_ns() - start) / ((double)batches * (double)children);
+}
+
+static double spawn(void) { return timed_batches(runner_batches(), RUNNER_BATCH); }
+static double million(void) { return timed_batches(1, RUNNER_MILLION); }
+
+static int64_t fib(int n)
+{
+    int64_t left, right;
+    if (n < 2) return n;
+#pragma omp task shared(left)
+    left = fib(n - 1);
+    right = fib(n - 2);
+#pragma omp taskwait
+    return left + right;
+}
+
+static double fibs(void)
+{
+    uint64_t start = bench_now_ns();
+    int64_t  result = fib(runner_fib());
+    uint64_t spent = bench_now_ns() - start;
+    runner_need((double)result == runner_fib_spawns(runner_fib() - 1) + 1, "fib is wrong");
+    return (double)spent / runner_fib_spawns(runner_fib());
+}
+
+static int64_t skynet_node(int64_t first, int64_t leaves)
+{
+    int64_t sums[RUNNER_SKYNET_WIDTH], sum = 0;
+    if (leaves == 1) return first;
+    int64_t part = leaves / RUNNER_SKYNET_WIDTH;
+    for (int i = 0; i < RUNNER_SKYNET_WIDTH; i++) {
+#pragma omp task shared(sums)
+        sums[i] = skynet_node(first + i * part, part);
+    }
+#pragma omp taskwait
+    for (int i = 0; i < RUNNER_SKYNET_WIDTH; i++) sum += sums[i];
+    return sum;
+}
+
+static double skynet(void)
+{
+    uint64_t start = bench_now_ns();
+    int64_t  sum = skynet_node(0, RUNNER_SKYNET_LEAVES);
+    double   spent = (double)(bench_now_ns() - start) / 1e6;
+    runner_need(sum == (int64_t)RUNNER_SKYNET_LEAVES * (RUNNER_SKYNET_LEAVES - 1) / 2,
+                "the sum is wrong");
+    return spent;
+}
+
+static double (*body)(void);
+
+static double in_team(void)
+{
+    double value = 0;
+#pragma omp parallel num_threads(runner.workers)
+#pragma omp single
+    value = body();
+    return value;
+}
+
+static void turns(const char *metric, const char *unit, double (*run)(void))
+{
+    body = run;
+    runner_turns(metric, unit, in_team);
+}
+
+static void run_spawn(void) { turns("a task, batches of 1000", "ns", spawn); }
+static void run_million(void) { turns("a task, one batch of 1000000", "ns", million); }
+static void run_fib(void) { turns("a spawn of fib", "ns", fibs); }
+static void run_skynet(void) { turns("1000000 leaves", "ms", skynet); }
+
+int main(int argc, char **argv)
+{
+    static const struct runner_work works[] = {
+        {"spawn", 0, run_spawn}, {"million", 0, run_million},
+        {"fib", 0, run_fib},     {"skynet", 0, run_skynet},
+        {NULL, 0, NULL},
+    };
+    return runner_main(argc, argv, SYSTEM, VERSION, works);
+}

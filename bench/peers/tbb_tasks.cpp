@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The works of janusrt_tasks.c with oneTBB's task_group in an arena of as many threads as asked.
+ *
+ * Timed: spawn, million, fib, skynet. Tasks have no stacks and cannot yield, so yield is left out.
+ * Moves it: the allocation of a task, the group's shared count of them.
+ */
+#include "runner.h"
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
+#include <oneapi/tbb/version.h>
+
+using oneapi::tbb::task_group;
+
+namespace
+{
+
+__attribute__((noinline)) void nothing() { __asm__ volatile(""); }
+
+void batch(int children)
+{
+    task_group group;
+    for (int i = 0; i < children; i++) group.run([] { nothing(); });
+    group.wait();
+}
+
+double timed_batches(int batches, int children)
+{
+    batch(RUNNER_BATCH);
+    uint64_t start = bench_now_ns();
+    for (int i = 0; i < batches; i++) batch(children);
+    return (double)(bench_now_ns() - start) / ((double)batches * (double)children);
+}
+
+int64_t fib(int n)
+{
+    if (n < 2) return n;
+    int64_t    left = 0;
+    task_group group;
+    group.run([&left, n] { left = fib(n - 1); });
+    int64_t right = fib(n - 2);
+    group.wait();
+    return left + right;
+}
+
+double fibs()
+{
+    uint64_t start = bench_now_ns();
+    int64_t  result = fib(runner_fib());
+    uint64_t spent = bench_now_ns() - start;
+    runner_need((double)result == runner_fib_spawns(runner_fib() - 1) + 1, "fib is wrong");
+    return (double)spent / runner_fib_spawns(runner_fib());
+}
+
+int64_t skynet_node(int64_t first, int64_t leaves)
+{
+    if (leaves == 1) return first;
+    int64_t    sums[RUNNER_SKYNET_WIDTH], sum = 0;
+    int64_t    part = leaves / RUNNER_SKYNET_WIDTH;
+    task_group group;
+    for (int i = 0; i < RUNNER_SKYNET_WIDTH; i++) {
+        group.run([&sums, i, first, part] { sums[i] = skynet_node(first + i * part, part); });
+    }
+    group.wait();
+    for (int64_t part_sum : sums) sum += part_sum;
+    return sum;
+}
+
+double skynet()
+{
+    uint64_t start = bench_now_ns();
+    int64_t  sum = skynet_node(0, RUNNER_SKYNET_LEAVES);
+    double   spent = (double)(bench_now_ns() - start) / 1e6;
+    runner_need(sum == (int64_t)RUNNER_SKYNET_LEAVES * (RUNNER_SKYNET_LEAVES - 1) / 2,
+                "the sum is wrong");
+    return spent;
+}
+
+double spawn() { return timed_batches(runner_batches(), RUNNER_BATCH); }
+double million() { return timed_batches(1, RUNNER_MILLION); }
+
+double (*body)();
+
+double in_arena()
+{
+    static oneapi::tbb::task_arena arena((int)runner.workers);
+    return arena.execute([] { return body(); });
+}
+
+void turns(const char *metric, const char *unit, double (*run)())
+{
+    oneapi::tbb::global_control limit(oneapi::tbb::global_control::max_allowed_parallelism,
+                                      runner.workers);
+    body = run;
+    runner_turns(metric, unit, in_arena);
+}
+
+void run_spawn() { turns("a task, batches of 1000", "ns", spawn); }
+void run_million() { turns("a task, one batch of 1000000", "ns", million); }
+void run_fib() { turns("a spawn of fib", "ns", fibs); }
+void run_skynet() { turns("1000000 leaves", "ms", skynet); }
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    static const runner_work works[] = {
+        {"spawn", 0, run_spawn},   {"million", 0, run_million}, {"fib", 0, run_fib},
+        {"skynet", 0, run_skynet}, {nullptr, 0, nullptr},
+    };
+    return runner_main(argc, argv, "oneTBB", TBB_runtime_version(), works);
+}

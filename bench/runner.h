@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What takes part in the race of tools/bench.py, in C and C++: a program that says which works it
+ * knows, runs one of them, and prints one JSON line for each measurement.
+ *
+ *     PROGRAM works                        a line for each: its name, the workers it allows at most
+ *     PROGRAM run WORK WORKERS full|quick  measures
+ *
+ * Smaller values are better, everywhere.
+ */
+#ifndef JANUSRT_BENCH_RUNNER_H
+#define JANUSRT_BENCH_RUNNER_H
+
+#include "bench.h"
+
+#include <stdbool.h>
+
+/* The sizes, the same for everybody. */
+enum {
+    RUNNER_BATCH = 1000,
+    RUNNER_MILLION = 1000000,
+    RUNNER_SKYNET_LEAVES = 1000000,
+    RUNNER_SKYNET_WIDTH = 10,
+};
+
+struct runner_work {
+    const char *name;
+    unsigned    workers_max; /* 0: any number */
+    void        (*run)(void);
+};
+
+/* What is asked for. */
+static struct {
+    const char *system, *version, *work;
+    unsigned    workers;
+    bool        quick;
+} runner;
+
+static inline int runner_batches(void) { return runner.quick ? 100 : 300; }
+static inline int runner_yields(void) { return runner.quick ? 200000 : 1000000; } /* of each task */
+static inline int runner_fib(void) { return runner.quick ? 27 : 32; }
+
+/* How many spawns fib(n) takes where every call spawns one of its two: fib(n + 1) - 1. */
+static inline double runner_fib_spawns(int n)
+{
+    double previous = 0, current = 1;
+    for (int i = 1; i <= n; i++) {
+        double next = previous + current;
+        previous = current;
+        current = next;
+    }
+    return current - 1;
+}
+
+static inline void runner_say(const char *metric, const char *unit, double value)
+{
+    printf("{\"work\":\"%s\",\"system\":\"%s\",\"version\":\"%s\",\"workers\":%u,"
+           "\"metric\":\"%s\",\"unit\":\"%s\",\"value\":%.3f}\n",
+           runner.work, runner.system, runner.version, runner.workers, metric, unit, value);
+    fflush(stdout);
+}
+
+static inline void runner_need(bool right, const char *what)
+{
+    if (right) return;
+    fprintf(stderr, "%s, %s: %s\n", runner.system, runner.work, what);
+    exit(1);
+}
+
+/* Some turns; a short first one warms up and is not told. */
+static inline void runner_turns(const char *metric, const char *unit, double (*once)(void))
+{
+    uint64_t enough = runner.quick ? 50000000 : 300000000;
+    uint64_t start = bench_now_ns();
+    double   value = once();
+    if (bench_now_ns() - start > enough) {
+        runner_say(metric, unit, value);
+        return;
+    }
+    start = bench_now_ns();
+    for (int turn = 0; turn < 5; turn++) {
+        runner_say(metric, unit, once());
+        if (bench_now_ns() - start > enough) return;
+    }
+}
+
+/* `works` ends with one that has no name. */
+static inline int runner_main(int argc, char **argv, const char *system, const char *version,
+                              const struct runner_work *works)
+{
+    runner.system = system;
+    runner.version = version;
+    if (argc == 2 && strcmp(argv[1], "works") == 0) {
+        for (; works->name != NULL; works++) printf("%s %u\n", works->name, works->workers_max);
+        return 0;
+    }
+    for (; argc == 5 && works->name != NULL; works++) {
+        if (strcmp(works->name, argv[2]) != 0) continue;
+        runner.work = works->name;
+        runner.workers = (unsigned)strtoul(argv[3], NULL, 10);
+        runner.quick = strcmp(argv[4], "quick") == 0;
+        works->run();
+        return 0;
+    }
+    fprintf(stderr, "usage: %s works | run WORK WORKERS full|quick\n", argv[0]);
+    return 2;
+}
+
+#endif
