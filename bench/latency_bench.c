@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How long until a task runs that was just woken, or just started while its worker stays busy?
+ *
+ * Timed: wake, same worker      a child's last instruction until its parent's join returns
+ *        wake, other worker     a call to cancel until the sleeping task goes on elsewhere, because
+ *                               the caller stays busy; and that call alone
+ *        wake, helper thread    the end of a blocking call until its task goes on
+ *        wake, clock            a deadline until the sleeper goes on, the worker being asleep
+ *        steal                  a call to spawn until the child runs elsewhere, because the parent
+ *                               stays busy without entering the runtime
+ *        a futex wake           one thread wakes another that sleeps: what "asleep" cannot beat
+ *        Where it says so the worker that has to run the task searches for work, or its thread
+ *        sleeps, which is looked up in the kernel. Nothing here waits by sleeping.
+ * Moves it: the futex wake and the kernel's own way to a sleeping thread (most of every "asleep"),
+ *        the pauses of a searching worker, the heavy fence of a cancel, other load on the machine.
+ * Expect: well below 1 us on the same worker and for searchers; below 10 us from sleep.
+ */
+#include "runner.h"
+
+#include <fcntl.h>
+#include <janusrt/janus.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { ROUNDS_FULL = 5000, ROUNDS_QUICK = 1000, WARM = 10, SETTLE_NS = 3000 };
+
+#define PATIENCE_NS UINT64_C(5000000000)
+
+static const uint64_t far = UINT64_MAX / 2;
+
+static double samples[ROUNDS_FULL];
+static double calls[ROUNDS_FULL];
+
+static int rounds(void) { return runner.quick ? ROUNDS_QUICK : ROUNDS_FULL; }
+
+static void relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static void spin_for(uint64_t ns)
+{
+    uint64_t start = bench_now_ns();
+    while (bench_now_ns() - start < ns) relax();
+}
+
+/* A time stamp that one task leaves for another. */
+static void spin_until_set(_Atomic(uint64_t) *stamp)
+{
+    uint64_t start = bench_now_ns();
+    while (atomic_load(stamp) == 0) {
+        relax();
+        runner_need(bench_now_ns() - start < PATIENCE_NS,
+                    "a task did not run although a worker was free");
+    }
+}
+
+static void tell(const char *what, const char *unit, double *values, double scale)
+{
+    static const struct {
+        const char *name;
+        int         percent;
+    } points[] = {{"min", 0}, {"p50", 50}, {"p99", 99}};
+    qsort(values, (size_t)rounds(), sizeof values[0], bench_compare);
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+        char metric[128];
+        snprintf(metric, sizeof metric, "%s, %s", what, points[i].name);
+        runner_say(metric, unit, values[(rounds() - 1) * points[i].percent / 100] / scale);
+    }
+}
+
+/* The other worker's thread: who it is, and whether it sleeps in the kernel. */
+
+static uint64_t other_thread;
+static int      other_file = -1;
+
+static uint64_t this_thread(void) { return (uint64_t)syscall(SYS_gettid); }
+
+static void watch_thread(uint64_t thread)
+{
+    char path[64];
+    if (thread == other_thread && other_file >= 0) return;
+    other_thread = thread;
+    snprintf(path, sizeof path, "/proc/self/task/%llu/stat", (unsigned long long)thread);
+    if (other_file >= 0) close(other_file);
+    other_file = open(path, O_RDONLY | O_CLOEXEC);
+    runner_need(other_file >= 0, "cannot look at a thread");
+}
+
+static bool other_sleeps(void)
+{
+    char    line[256];
+    ssize_t got = pread(other_file, line, sizeof line - 1, 0);
+    line[got > 0 ? got : 0] = 0;
+    const char *state = strrchr(line, ')');
+    return state != NULL && state[1] == ' ' && state[2] == 'S';
+}
+
+/* Twice in a row: it may have waited for a lock the first time. */
+static void until_other_sleeps(void)
+{
+    uint64_t start = bench_now_ns();
+    for (int seen = 0; seen < 2; seen = other_sleeps() ? seen + 1 : 0) {
+        runner_need(bench_now_ns() - start < PATIENCE_NS, "an idle worker does not sleep");
+    }
+    spin_for(SETTLE_NS);
+}
+
+static bool asleep; /* what the worker that is to run the task shall do before: else it searches */
+
+static void prepare_other(void)
+{
+    if (asleep) {
+        until_other_sleeps();
+    } else {
+        spin_for(SETTLE_NS); /* it has just ended a task */
+    }
+}
+
+/* Steal. */
+
+static _Atomic(uint64_t) started;
+static uint64_t          started_on;
+
+static int64_t stamp_start(void *argument)
+{
+    (void)argument;
+    uint64_t now = bench_now_ns();
+    started_on = this_thread();
+    atomic_store(&started, now);
+    return 0;
+}
+
+static int64_t steal(void *argument)
+{
+    (void)argument;
+    JANUS_NURSERY(n)
+    {
+        for (int i = -WARM; i < rounds(); i++) {
+            if (i > -WARM) prepare_other();
+            atomic_store(&started, 0);
+            uint64_t start = bench_now_ns();
+            janus_spawn(n, stamp_start, NULL);
+            spin_until_set(&started);
+            watch_thread(started_on);
+            if (i >= 0) samples[i] = (double)(atomic_load(&started) - start);
+        }
+    }
+    return 0;
+}
+
+/* Wake on another worker. */
+
+static _Atomic(uint64_t) about_to_sleep, woken;
+
+static int64_t sleeper(void *argument)
+{
+    (void)argument;
+    atomic_store(&about_to_sleep, this_thread());
+    janus_status status = janus_sleep_until(far);
+    atomic_store(&woken, bench_now_ns());
+    return status;
+}
+
+static int64_t wake_other(void *argument)
+{
+    (void)argument;
+    for (int i = -WARM; i < rounds(); i++) {
+        JANUS_NURSERY(n)
+        {
+            atomic_store(&about_to_sleep, 0);
+            atomic_store(&woken, 0);
+            janus_spawn(n, sleeper, NULL);
+            spin_until_set(&about_to_sleep);
+            watch_thread(atomic_load(&about_to_sleep));
+            prepare_other();
+            uint64_t start = bench_now_ns();
+            (void)janus_nursery_cancel(n);
+            uint64_t called = bench_now_ns();
+            spin_until_set(&woken);
+            if (i >= 0) samples[i] = (double)(atomic_load(&woken) - start);
+            if (i >= 0) calls[i] = (double)(called - start);
+        }
+    }
+    return 0;
+}
+
+/* Wake on the same worker. */
+
+static int64_t stamp_end(void *argument)
+{
+    (void)argument;
+    atomic_store_explicit(&started, bench_now_ns(), memory_order_relaxed);
+    return 0;
+}
+
+static int64_t wake_same(void *argument)
+{
+    (void)argument;
+    JANUS_NURSERY(n)
+    {
+        for (int i = -WARM; i < rounds(); i++) {
+            janus_task_id child;
+            janus_status  status = janus_spawn_with(n, stamp_end, NULL, NULL, &child);
+            if (status == JANUS_OK) status = janus_join(n, child, NULL);
+            uint64_t now = bench_now_ns();
+            runner_need(status == JANUS_OK, "a join failed");
+            if (i >= 0) samples[i] = (double)(now - atomic_load(&started));
+        }
+    }
+    return 0;
+}
+
+/* Wake by a helper thread, with a single worker, which has nothing else to do meanwhile. */
+
+static int64_t blocking_call(void *argument)
+{
+    (void)argument;
+    prepare_other();
+    return (int64_t)bench_now_ns();
+}
+
+static int64_t wake_helper(void *argument)
+{
+    (void)argument;
+    watch_thread(this_thread());
+    for (int i = -WARM; i < rounds(); i++) {
+        int64_t ended = 0;
+        runner_need(janus_blocking(blocking_call, NULL, &ended) == JANUS_OK, "a call failed");
+        if (i >= 0) samples[i] = (double)(bench_now_ns() - (uint64_t)ended);
+    }
+    return 0;
+}
+
+/* Wake by the clock. The pause is longer than a worker searches. */
+static int64_t wake_clock(void *argument)
+{
+    (void)argument;
+    for (int i = -WARM; i < rounds(); i++) {
+        uint64_t deadline = janus_now_ns() + 300000;
+        runner_need(janus_sleep_until(deadline) == JANUS_OK, "a sleep failed");
+        if (i >= 0) samples[i] = (double)(janus_now_ns() - deadline);
+    }
+    return 0;
+}
+
+/* What the kernel alone takes to wake a thread. */
+
+static _Atomic(uint32_t) word, over;
+
+static void *wait_in_kernel(void *argument)
+{
+    (void)argument;
+    started_on = this_thread();
+    atomic_store(&started, 1);
+    for (uint32_t seen = 0; atomic_load(&over) == 0; seen = atomic_load(&word)) {
+        while (atomic_load(&word) == seen) {
+            syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+        }
+        atomic_store(&woken, bench_now_ns());
+    }
+    return NULL;
+}
+
+static void run_kernel(void)
+{
+    pthread_t thread;
+    runner.workers = 2;
+    atomic_store(&started, 0);
+    runner_need(pthread_create(&thread, NULL, wait_in_kernel, NULL) == 0, "no thread");
+    spin_until_set(&started);
+    watch_thread(started_on);
+    for (int i = -WARM; i < rounds(); i++) {
+        until_other_sleeps();
+        atomic_store(&woken, 0);
+        if (i + 1 == rounds()) atomic_store(&over, 1);
+        uint64_t start = bench_now_ns();
+        atomic_fetch_add(&word, 1);
+        syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+        spin_until_set(&woken);
+        if (i >= 0) samples[i] = (double)(atomic_load(&woken) - start);
+    }
+    pthread_join(thread, NULL);
+    tell("a futex wake, the kernel alone", "us", samples, 1000);
+}
+
+static void measure(const char *what, unsigned workers, janus_entry *entry, bool sleeps)
+{
+    runner.workers = workers;
+    asleep = sleeps;
+    janus_status status =
+        janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), entry, NULL, NULL);
+    runner_need(status == JANUS_OK, janus_status_text(status));
+    tell(what, "us", samples, 1000);
+}
+
+static void run_latency(void)
+{
+    run_kernel();
+    measure("steal, thief searching", 2, steal, false);
+    measure("steal, thief asleep", 2, steal, true);
+    measure("wake, same worker", 1, wake_same, false);
+    measure("wake, other worker searching", 2, wake_other, false);
+    tell("cancel of one sleeper, the call", "us", calls, 1000);
+    measure("wake, other worker asleep", 2, wake_other, true);
+    measure("wake by a helper thread, worker searching", 1, wake_helper, false);
+    measure("wake by a helper thread, worker asleep", 1, wake_helper, true);
+    measure("wake by the clock, worker asleep", 1, wake_clock, true);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct runner_work works[] = {{"latency", 2, run_latency}, {NULL, 0, NULL}};
+    return runner_main(argc, argv, "janusrt", JANUS_VERSION_STRING, works);
+}
