@@ -98,20 +98,22 @@ def race(programs, work, workers, rounds, size):
 
 
 def show(work, workers, results, complaints):
-    """One table for each metric that has rivals, one for all that have none."""
-    metrics = list(dict.fromkeys((r["metric"], r["unit"], r["workers"]) for r in results))
+    """A table for each metric where systems are rivals; else one for all metrics."""
+    crew = f"{workers} worker{'s' if workers != 1 else ''}"
     rivals = len({r["system"] for r in results}) > 1
-    print(f"\n{work}, {workers} worker{'s' if workers != 1 else ''}"
-          + (f": {metrics[0][0]}" if rivals else ""))
-    width = 22 if rivals else max([len(m[0]) for m in metrics] + [22])
-    for metric, unit, here in metrics:
-        lines = [r for r in results if (r["metric"], r["workers"]) == (metric, here)]
+    if not rivals:
+        print(f"\n{work}, {crew}")
+    width = 22 if rivals else max([len(r["metric"]) for r in results] + [22])
+    for metric in dict.fromkeys(r["metric"] for r in results):
+        lines = sorted((r for r in results if r["metric"] == metric), key=lambda r: r["min"])
         ours = next((r["min"] for r in lines if r["system"] == OURS), None)
-        for r in sorted(lines, key=lambda r: r["min"]):
+        if rivals:
+            print(f"\n{work}, {crew}: {metric}")
+        for r in lines:
             name = f"{r['system']} {r['version']}" if rivals else metric
             ratio = f"{r['min'] / ours:8.2f} x" if rivals and ours else ""
-            print(f"  {name:{width}}  min {r['min']:10.2f}  median {r['median']:10.2f} {unit}"
-                  f"  {r['runs']:3} runs {ratio}")
+            print(f"  {name:{width}}  min {r['min']:10.2f}  median {r['median']:10.2f} "
+                  f"{r['unit']:2}  {r['runs']:3} runs {ratio}")
     for complaint in complaints:
         print(f"  {complaint}")
     sys.stdout.flush()

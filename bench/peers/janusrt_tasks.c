@@ -3,7 +3,7 @@
  * What do our tasks cost: to start and wait for, to yield, to divide work, as they get more?
  *
  * Timed: spawn    batches of 1000 empty children in a nursery, per child
- *        million  one batch of 1,000,000
+ *        million  one batch of 1,000,000; the first one apart, which has to get its memory
  *        fib      fib(32), every call starts a child for one half; per child
  *        yield    two tasks for each worker that only yield; per yield of one worker
  *        skynet   a tree, ten children a task, 1,000,000 leaves that return a number
@@ -15,15 +15,6 @@
 #include "runner.h"
 
 #include <janusrt/janus.h>
-
-static double in_scheduler(janus_entry *entry)
-{
-    double       value = 0;
-    janus_status status =
-        janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = runner.workers), entry, &value, NULL);
-    runner_need(status == JANUS_OK, janus_status_text(status));
-    return value;
-}
 
 static int64_t nothing(void *argument)
 {
@@ -47,17 +38,8 @@ static double timed_batches(int batches, int children)
     return (double)(bench_now_ns() - start) / ((double)batches * (double)children);
 }
 
-static int64_t spawn(void *value)
-{
-    *(double *)value = timed_batches(runner_batches(), RUNNER_BATCH);
-    return 0;
-}
-
-static int64_t million(void *value)
-{
-    *(double *)value = timed_batches(1, RUNNER_MILLION);
-    return 0;
-}
+static double spawn(void) { return timed_batches(runner_batches(), RUNNER_BATCH); }
+static double million(void) { return timed_batches(1, RUNNER_MILLION); }
 
 static int64_t fib(void *argument)
 {
@@ -74,15 +56,14 @@ static int64_t fib(void *argument)
     return 0;
 }
 
-static int64_t fibs(void *value)
+static double fibs(void)
 {
     int64_t  n = runner_fib();
     uint64_t start = bench_now_ns();
     (void)fib(&n);
     uint64_t spent = bench_now_ns() - start;
     runner_need((double)n == runner_fib_spawns(runner_fib() - 1) + 1, "fib is wrong");
-    *(double *)value = (double)spent / runner_fib_spawns(runner_fib());
-    return 0;
+    return (double)spent / runner_fib_spawns(runner_fib());
 }
 
 static int64_t yielder(void *argument)
@@ -94,15 +75,14 @@ static int64_t yielder(void *argument)
     return 0;
 }
 
-static int64_t yields(void *value)
+static double yields(void)
 {
     uint64_t start = bench_now_ns();
     JANUS_NURSERY(n)
     {
         for (unsigned i = 0; i < 2 * runner.workers; i++) janus_spawn(n, yielder, NULL);
     }
-    *(double *)value = (double)(bench_now_ns() - start) / (2.0 * runner_yields());
-    return 0;
+    return (double)(bench_now_ns() - start) / (2.0 * runner_yields());
 }
 
 struct node {
@@ -130,47 +110,81 @@ static int64_t skynet_node(void *argument)
     return 0;
 }
 
-static int64_t skynet(void *value)
+static double skynet(void)
 {
     struct node root = {0, RUNNER_SKYNET_LEAVES, 0};
     uint64_t    start = bench_now_ns();
     (void)skynet_node(&root);
-    *(double *)value = (double)(bench_now_ns() - start) / 1e6;
+    double spent = (double)(bench_now_ns() - start) / 1e6;
     runner_need(root.sum == (int64_t)RUNNER_SKYNET_LEAVES * (RUNNER_SKYNET_LEAVES - 1) / 2,
                 "the sum is wrong");
-    return 0;
+    return spent;
 }
 
 static int growth_children;
 
-static int64_t growth(void *value)
+static double growth(void)
 {
     int batches = RUNNER_MILLION / growth_children;
-    *(double *)value = timed_batches(batches > 300 ? 300 : batches, growth_children);
-    return 0;
+    return timed_batches(batches > 300 ? 300 : batches, growth_children);
 }
 
-static double once_spawn(void) { return in_scheduler(spawn); }
-static double once_million(void) { return in_scheduler(million); }
-static double once_fib(void) { return in_scheduler(fibs); }
-static double once_yield(void) { return in_scheduler(yields); }
-static double once_skynet(void) { return in_scheduler(skynet); }
-static double once_growth(void) { return in_scheduler(growth); }
+/* All turns of a work in one task of one scheduler, as the others keep their threads too. */
 
-static void run_spawn(void) { runner_turns("a task, batches of 1000", "ns", once_spawn); }
-static void run_million(void) { runner_turns("a task, one batch of 1000000", "ns", once_million); }
-static void run_fib(void) { runner_turns("a spawn of fib", "ns", once_fib); }
-static void run_yield(void) { runner_turns("a yield", "ns", once_yield); }
-static void run_skynet(void) { runner_turns("1000000 leaves", "ms", once_skynet); }
+static int64_t turns_spawn(void *argument)
+{
+    runner_turns("a task, batches of 1000", "ns", spawn);
+    return argument == NULL ? 0 : -1;
+}
 
-static void run_growth(void)
+static int64_t turns_million(void *argument)
+{
+    runner_say("a task, first batch of 1000000", "ns", million());
+    runner_turns("a task, one batch of 1000000", "ns", million);
+    return argument == NULL ? 0 : -1;
+}
+
+static int64_t turns_fib(void *argument)
+{
+    runner_turns("a spawn of fib", "ns", fibs);
+    return argument == NULL ? 0 : -1;
+}
+
+static int64_t turns_yield(void *argument)
+{
+    runner_turns("a yield", "ns", yields);
+    return argument == NULL ? 0 : -1;
+}
+
+static int64_t turns_skynet(void *argument)
+{
+    runner_turns("1000000 leaves", "ms", skynet);
+    return argument == NULL ? 0 : -1;
+}
+
+static int64_t turns_growth(void *argument)
 {
     for (growth_children = 100; growth_children <= RUNNER_MILLION; growth_children *= 10) {
         char metric[64];
         snprintf(metric, sizeof metric, "a task, batches of %d", growth_children);
-        runner_turns(metric, "ns", once_growth);
+        runner_turns(metric, "ns", growth);
     }
+    return argument == NULL ? 0 : -1;
 }
+
+static void in_scheduler(janus_entry *entry)
+{
+    janus_status status =
+        janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = runner.workers), entry, NULL, NULL);
+    runner_need(status == JANUS_OK, janus_status_text(status));
+}
+
+static void run_spawn(void) { in_scheduler(turns_spawn); }
+static void run_million(void) { in_scheduler(turns_million); }
+static void run_fib(void) { in_scheduler(turns_fib); }
+static void run_yield(void) { in_scheduler(turns_yield); }
+static void run_skynet(void) { in_scheduler(turns_skynet); }
+static void run_growth(void) { in_scheduler(turns_growth); }
 
 int main(int argc, char **argv)
 {

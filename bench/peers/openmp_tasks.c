@@ -93,6 +93,7 @@ static double in_team(void)
 static void turns(const char *metric, const char *unit, double (*run)(void))
 {
     body = run;
+    if (run == million) runner_say("a task, first batch of 1000000", unit, in_team());
     runner_turns(metric, unit, in_team);
 }
 

@@ -94,6 +94,7 @@ void turns(const char *metric, const char *unit, double (*run)())
     oneapi::tbb::global_control limit(oneapi::tbb::global_control::max_allowed_parallelism,
                                       runner.workers);
     body = run;
+    if (run == million) runner_say("a task, first batch of 1000000", unit, in_arena());
     runner_turns(metric, unit, in_arena);
 }
 
