@@ -10,8 +10,9 @@
  *        steal                  a call to spawn until the child runs elsewhere, because the parent
  *                               stays busy without entering the runtime
  *        a futex wake           one thread wakes another that sleeps: what "asleep" cannot beat
- *        Where it says so the worker that has to run the task searches for work, or its thread
- *        sleeps, which is looked up in the kernel. Nothing here waits by sleeping.
+ *        Where it says so the worker that has to run the task searches, having run out of work 1 to
+ *        20 us before, or its thread sleeps, which is looked up in the kernel. Nothing here waits
+ *        by sleeping.
  * Moves it: the futex wake and the kernel's own way to a sleeping thread (most of every "asleep"),
  *        the pauses of a searching worker, the heavy fence of a cancel, other load on the machine.
  * Expect: well below 1 us on the same worker and for searchers; below 10 us from sleep.
@@ -116,12 +117,13 @@ static void until_other_sleeps(void)
 
 static bool asleep; /* what the worker that is to run the task shall do before: else it searches */
 
-static void prepare_other(void)
+static void prepare_other(int round)
 {
     if (asleep) {
         until_other_sleeps();
     } else {
-        spin_for(SETTLE_NS); /* it has just ended a task */
+        /* It has just ended a task. From 1 to 20 us later, as pauses may grow while it searches. */
+        spin_for(1000 + (uint64_t)(round + WARM) * 7919 % 19000);
     }
 }
 
@@ -145,7 +147,7 @@ static int64_t steal(void *argument)
     JANUS_NURSERY(n)
     {
         for (int i = -WARM; i < rounds(); i++) {
-            if (i > -WARM) prepare_other();
+            if (i > -WARM) prepare_other(i);
             atomic_store(&started, 0);
             uint64_t start = bench_now_ns();
             janus_spawn(n, stamp_start, NULL);
@@ -181,7 +183,7 @@ static int64_t wake_other(void *argument)
             janus_spawn(n, sleeper, NULL);
             spin_until_set(&about_to_sleep);
             watch_thread(atomic_load(&about_to_sleep));
-            prepare_other();
+            prepare_other(i);
             uint64_t start = bench_now_ns();
             (void)janus_nursery_cancel(n);
             uint64_t called = bench_now_ns();
@@ -223,8 +225,7 @@ static int64_t wake_same(void *argument)
 
 static int64_t blocking_call(void *argument)
 {
-    (void)argument;
-    prepare_other();
+    prepare_other(*(int *)argument);
     return (int64_t)bench_now_ns();
 }
 
@@ -234,7 +235,7 @@ static int64_t wake_helper(void *argument)
     watch_thread(this_thread());
     for (int i = -WARM; i < rounds(); i++) {
         int64_t ended = 0;
-        runner_need(janus_blocking(blocking_call, NULL, &ended) == JANUS_OK, "a call failed");
+        runner_need(janus_blocking(blocking_call, &i, &ended) == JANUS_OK, "a call failed");
         if (i >= 0) samples[i] = (double)(bench_now_ns() - (uint64_t)ended);
     }
     return 0;
