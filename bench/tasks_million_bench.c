@@ -6,7 +6,8 @@
  *        alone and until the last has ended; waking all by the clock. On stacks of 256 KiB and of
  *        16 KiB, which the scheduler gives by default, and of 16 KiB where only the nursery asks
  *        for them. Memory is VmRSS + VmPTE less the value before, for tasks that never ran and for
- *        tasks that wait. Every task counts when it starts and when it ends.
+ *        tasks that wait. Every task counts when it starts and when it ends. Before, as many pages
+ *        are touched that are equally far apart: what the kernel takes for that alone.
  * Moves it: the first touch of a page (about 2 us), guards, page tables; then the heap of timers
  *        and the nursery's lock, which everybody takes.
  * Expect: 5 KiB a waiting task with 256 KiB of stack, 4.4 KiB with 16 KiB, 256 bytes one that never
@@ -16,6 +17,7 @@
 
 #include <janusrt/janus.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +25,7 @@ static const uint64_t far = UINT64_MAX / 2;
 
 static struct {
     int         tasks;
-    size_t      by_default, by_nursery; /* bytes of stack; 0: not said */
+    size_t      by_default, by_nursery; /* bytes of stack; 0: the same */
     const char *stack;
     uint64_t    deadline;     /* they sleep until then */
     uint64_t    create_block; /* what it took, all together */
@@ -130,6 +132,21 @@ static int64_t both(void *argument)
     return wake_all(argument);
 }
 
+/* What the kernel takes for the first touch of as many pages, as far apart as stacks are. */
+static void touch_pages(void)
+{
+    size_t spacing = crowd.by_default + (size_t)16 * 1024;
+    size_t bytes = spacing * (size_t)crowd.tasks;
+    char  *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    runner_need(base != MAP_FAILED, "no address space");
+    (void)madvise(base, bytes, MADV_NOHUGEPAGE);
+    uint64_t start = bench_now_ns();
+    for (size_t at = spacing; at <= bytes; at += spacing) ((volatile char *)base)[at - 8] = 1;
+    tell("touching a page, the kernel alone", "ns", (double)(bench_now_ns() - start));
+    munmap(base, bytes);
+}
+
 /* In a process of its own, so that memory starts from nothing. */
 static void run_crowd(const char *stack, size_t by_default, size_t by_nursery)
 {
@@ -141,6 +158,7 @@ static void run_crowd(const char *stack, size_t by_default, size_t by_nursery)
         crowd.stack = stack;
         crowd.by_default = by_default;
         crowd.by_nursery = by_nursery;
+        touch_pages();
         janus_status ran = janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = runner.workers,
                                                              .stack_bytes = crowd.by_default),
                                      both, NULL, NULL);
@@ -154,7 +172,7 @@ static void run_live(void)
 {
     run_crowd("256 KiB", (size_t)256 * 1024, 0);
     run_crowd("16 KiB", (size_t)16 * 1024, 0);
-    run_crowd("16 KiB by the nursery", 0, (size_t)16 * 1024);
+    run_crowd("16 KiB by the nursery", (size_t)256 * 1024, (size_t)16 * 1024);
 }
 
 int main(int argc, char **argv)

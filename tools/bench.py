@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Runs the benches. Usage: tools/bench.py PROGRAMS.json RESULTS.json
 
-`make bench` calls it. The environment says what to run: ONLY=spawn,fib names works, QUICK=1 makes
-everything small. The works of runner.h run as a race: all programs that know a work take turns,
-A B C A B C, so that a slow moment of the machine hits all of them. Of each the minimum and the
-median are told, and the ratio of minima to ours; smaller is better. A peer that takes very long
-does not run in every round. The other benches run once each and tell what they find by themselves.
+`make bench` calls it. The environment says what to run: ONLY=spawn,fib names works, or benches by
+their files (ONLY=switch_bench); QUICK=1 makes everything small. The works of runner.h are a race:
+all programs that know a work take turns, A B C A B C, so that a slow moment of the machine hits all
+of them. Of each the minimum and the median are told, and the ratio of minima to ours; smaller is
+better. A peer that takes very long does not run in every round. The other benches run once each and
+tell what they find by themselves.
 
 RESULTS.json becomes a list of {"work", "system", "version", "workers", "metric", "unit", "min",
 "median", "runs"}; ours has the system "janusrt".
@@ -124,7 +125,7 @@ def main(arguments):
     listed = json.loads(pathlib.Path(arguments[0]).read_text())
     quick = os.environ.get("QUICK", "") not in ("", "0")
     only = [w for w in os.environ.get("ONLY", "").replace(",", " ").split() if w]
-    benches = {pathlib.Path(p).name.removesuffix("_bench"): p for p in listed["benches"]}
+    benches = {pathlib.Path(p).name: p for p in listed["benches"]}
     unknown = [w for w in only if w not in WORKS and w not in benches]
     if unknown:
         print(f"no such work: {' '.join(unknown)}; there are {' '.join([*WORKS, *benches])}")

@@ -27,7 +27,7 @@ class Race(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
-        self.runners = []
+        self.runners, self.benches = [], []
 
     def fake(self, name, system, value, works="'spawn 0'", code=0):
         path = self.root / name
@@ -38,7 +38,7 @@ class Race(unittest.TestCase):
 
     def race(self, only, missing=()):
         """(exit code, what was printed, the results)"""
-        listing = {"benches": [], "runners": self.runners, "missing": list(missing)}
+        listing = {"benches": self.benches, "runners": self.runners, "missing": list(missing)}
         (self.root / "programs.json").write_text(json.dumps(listing))
         out = self.root / "out" / "results.json"
         done = subprocess.run(
@@ -82,6 +82,13 @@ class Race(unittest.TestCase):
         code, text, results = self.race("spawm")
         self.assertEqual((code, results), (2, None))
         self.assertIn("no such work: spawm", text)
+
+    def test_a_bench_runs_when_it_is_named_and_may_be_called_as_a_work_is(self):
+        self.fake("a", "janusrt", "10", works="'million 0'")
+        self.benches = [self.runners[0].replace("/a", "/million_bench")]
+        os.link(self.runners[0], self.benches[0])
+        self.assertNotIn("million_bench:", self.race("million")[1])
+        self.assertIn("million_bench:", self.race("million_bench")[1])
 
     def test_what_is_missing_is_named_in_a_line(self):
         self.fake("a", "janusrt", "10")
