@@ -29,6 +29,7 @@ bool jrt_anybody_waits(janus_scheduler *scheduler);
 enum {
     SEARCH_ROUNDS = 8,
     FIRST_PAUSE = 8, /* relaxes; doubled every round */
+    LOOK_EVERY = 16, /* relaxes in a pause */
     FIRST_RAID = 3,  /* round; before it we wait to be fed, which is cheaper */
 };
 
@@ -56,16 +57,16 @@ void jrt_idle_notify(janus_scheduler *scheduler)
     if (jrt_sleeping(idlers) != 0 && jrt_searching(idlers) == 0) wake_one(scheduler);
 }
 
-void jrt_idle_feed(struct jrt_worker *worker, uint64_t idlers)
+void jrt_idle_feed(struct jrt_worker *worker)
 {
-    if (jrt_searching(idlers) == 0) {
-        wake_one(worker->scheduler);
-    } else if (worker->scheduler->stealing) {
-        jrt_publish(worker);
-        /* While they were neither on the shelf nor on the deque, the searcher may have looked for
-         * the last time. */
-        jrt_idle_notify(worker->scheduler);
+    janus_scheduler *scheduler = worker->scheduler;
+    if (!scheduler->stealing) return; /* what is ours is for nobody else */
+    if (jrt_publish(worker)) {
+        jrt_fetch_add_relaxed(&scheduler->fed, 1u); /* relaxed: a hint, see pause_a_while. */
     }
+    /* For those who sleep, and for a searcher that looked for the last time while the tasks were
+     * neither on the shelf nor on the deque. */
+    jrt_idle_notify(scheduler);
 }
 
 void jrt_idle_wake_all(janus_scheduler *scheduler)
@@ -89,12 +90,24 @@ static struct jrt_task *look(struct jrt_worker *worker, bool raid)
     return task != NULL ? task : jrt_steal(worker, raid);
 }
 
+/* Unless somebody brings something. */
+static void pause_a_while(janus_scheduler *scheduler, int relaxes)
+{
+    uint32_t fed = jrt_load_relaxed(&scheduler->fed); /* relaxed, all: hints. */
+    for (int i = 0; i < relaxes; i++) {
+        jrt_cpu_relax();
+        if (i % LOOK_EVERY != 0) continue;
+        if (jrt_load_relaxed(&scheduler->fed) != fed) return;    /* relaxed: as above. */
+        if (jrt_load_relaxed(&scheduler->injected) != 0) return; /* relaxed: as above. */
+    }
+}
+
 static struct jrt_task *search(struct jrt_worker *worker)
 {
     for (int round = 0; round < SEARCH_ROUNDS; round++) {
         struct jrt_task *task = look(worker, round >= FIRST_RAID);
         if (task != NULL) return task;
-        for (int i = 0; i < FIRST_PAUSE << round; i++) jrt_cpu_relax();
+        pause_a_while(worker->scheduler, FIRST_PAUSE << round);
     }
     return NULL;
 }

@@ -204,8 +204,9 @@ static void finish(struct jrt_nursery *n)
     n->waiter = NULL;
     jrt_store_release(&n->done, 1u); /* release: the waiting thread sees what children wrote. */
     pthread_mutex_unlock(&n->lock);
-    /* From here on the nursery may be gone; the futex looks at the address only. */
-    jrt_futex_wake(&n->done, JRT_WAKE_ALL);
+    /* From here on the nursery may be gone; the futex looks at the address only. Tasks wait
+     * otherwise. */
+    if (root) jrt_futex_wake(&n->done, JRT_WAKE_ALL);
     if (waiter != NULL) (void)jrt_task_wake(waiter, JANUS_OK);
     if (root) jrt_root_done(scheduler);
 }

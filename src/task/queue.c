@@ -147,22 +147,25 @@ void jrt_submit_woken(struct jrt_task *task)
     }
 }
 
-static void publish_from(struct jrt_shelf *shelf, struct jrt_deque *deque,
+static bool publish_from(struct jrt_shelf *shelf, struct jrt_deque *deque,
                          janus_scheduler *scheduler)
 {
     void *tasks[PUBLISH_MAX];
-    if (!jrt_deque_seems_empty(deque)) return; /* there is something for them already */
+    if (!jrt_deque_seems_empty(deque)) return false; /* there is something for them already */
     size_t count = jrt_shelf_pop_half(shelf, tasks, PUBLISH_MAX);
     for (size_t i = 0; i < count; i++) {
         if (!jrt_deque_push(deque, tasks[i])) inject(scheduler, tasks[i]);
     }
+    return count > 0;
 }
 
-void jrt_publish(struct jrt_worker *worker)
+bool jrt_publish(struct jrt_worker *worker)
 {
+    janus_scheduler *scheduler = worker->scheduler;
     worker->lanes |= JRT_IN_PUBLIC;
-    publish_from(&worker->again_shelf, &worker->again[JRT_LANE_NORMAL], worker->scheduler);
-    publish_from(&worker->fresh_shelf, &worker->fresh[JRT_LANE_NORMAL], worker->scheduler);
+    bool old = publish_from(&worker->again_shelf, &worker->again[JRT_LANE_NORMAL], scheduler);
+    bool fresh = publish_from(&worker->fresh_shelf, &worker->fresh[JRT_LANE_NORMAL], scheduler);
+    return old || fresh;
 }
 
 /* Picking. */

@@ -125,6 +125,7 @@ struct janus_scheduler {
     /* How many look for work, and in units of JRT_SLEEPER how many sleep. One word, because every
      * submit looks at both. */
     _Alignas(64) _Atomic(uint64_t) idlers;
+    _Atomic(uint32_t) fed; /* changes when something was put where those who search look */
 
     pthread_mutex_t    threads_lock; /* guards the workers' threads, [replace-join] */
     struct jrt_former *formers;      /* owned; threads that were replaced and are not joined */
@@ -277,15 +278,15 @@ bool jrt_work_for(const struct jrt_worker *worker);
 /* From idle.c: after a task was put on a queue others may take from. */
 void jrt_idle_notify(janus_scheduler *scheduler);
 
-/* The same for a shelf, of which only those who search can be given something at once. */
-void jrt_idle_feed(struct jrt_worker *worker, uint64_t idlers);
+/* The same for a shelf, from which others have to be given something. */
+void jrt_idle_feed(struct jrt_worker *worker);
 
 static inline void jrt_idle_notify_shelf(struct jrt_worker *worker)
 {
     if (worker->alone) return;
     jrt_fence_light_seq_cst();                                      /* seq_cst: [idle-submit]. */
     uint64_t idlers = jrt_load_relaxed(&worker->scheduler->idlers); /* relaxed: after the fence. */
-    if (jrt_unlikely(idlers != 0)) jrt_idle_feed(worker, idlers);
+    if (jrt_unlikely(idlers != 0)) jrt_idle_feed(worker);
 }
 
 /* Puts a new task, or one that goes on, on the worker's own queues; its thread alone. */
@@ -311,8 +312,9 @@ static inline void jrt_submit_again(struct jrt_worker *worker, struct jrt_task *
     jrt_idle_notify_shelf(worker);
 }
 
-/* Moves some of the oldest tasks of the shelves to where others can take them. */
-void jrt_publish(struct jrt_worker *worker);
+/* Moves some of the oldest tasks of the shelves to where others can take them. False: there were
+ * some already, or there are none. */
+bool jrt_publish(struct jrt_worker *worker);
 
 /* Looks for work, sleeps, looks again. NULL: the scheduler has stopped. */
 struct jrt_task *jrt_idle(struct jrt_worker *worker);
