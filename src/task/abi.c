@@ -144,8 +144,7 @@ int janus_nursery_destroy(janus_nursery *nursery)
 int janus_nursery_propagate_cancel(janus_nursery *nursery)
 {
     if (nursery == NULL) return JANUS_INVALID;
-    bool cancelled = jrt_nursery_cancel(jrt_nursery_of(nursery), JANUS_CANCEL_PARENT);
-    return cancelled ? JANUS_OK : JANUS_STATE;
+    return jrt_nursery_cancel_called(jrt_nursery_of(nursery), JANUS_CANCEL_PARENT);
 }
 
 bool janus_in_task(void) { return current() != NULL; }

@@ -475,6 +475,7 @@ janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *ou
 bool janus_nursery_try_result(janus_nursery *nursery, janus_nursery_result *out)
 {
     janus_nursery_result result;
+    (void)janus_nursery_state_of(nursery); /* the owner's part, after somebody else's cancel */
     result_of(jrt_nursery_of(nursery), &result);
     if (out != NULL) *out = result;
     return result.kind != JANUS_RESULT_PENDING;
@@ -489,12 +490,17 @@ janus_status janus_nursery_close(janus_nursery *nursery)
     return JANUS_OK;
 }
 
+janus_status jrt_nursery_cancel_called(struct jrt_nursery *n, janus_cancel_reason reason)
+{
+    if (!jrt_nursery_cancel(n, reason)) return JANUS_STATE;
+    if (jrt_nursery_is_mine(n)) fold(n); /* it may be empty */
+    return JANUS_OK;
+}
+
 janus_status janus_nursery_cancel(janus_nursery *nursery)
 {
     struct jrt_nursery *n = jrt_nursery_of(nursery);
-    if (!jrt_nursery_cancel(n, JANUS_CANCEL_EXPLICIT)) return JANUS_STATE;
-    if (jrt_nursery_is_mine(n)) fold(n); /* it may be empty */
-    return JANUS_OK;
+    return jrt_nursery_cancel_called(n, JANUS_CANCEL_EXPLICIT);
 }
 
 static void unregister(struct jrt_nursery *n)

@@ -147,6 +147,10 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
     return worker;
 }
 
+/* A public call cancels it: as jrt_nursery_cancel, and if the owner called, an empty one is final
+ * at once. OK or STATE. */
+janus_status jrt_nursery_cancel_called(struct jrt_nursery *nursery, janus_cancel_reason reason);
+
 /* Cancels it and everything below. False: it was cancelled before or is final. */
 bool jrt_nursery_cancel(struct jrt_nursery *nursery, janus_cancel_reason reason);
 

@@ -4,9 +4,11 @@
 
 #include <janusrt/abi.h>
 #include <janusrt/janus.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #if JRT_ASAN || JRT_TSAN || defined(__aarch64__)
 enum { MANY = 10000 };
@@ -249,6 +251,81 @@ TEST("a million tasks of one nursery, one after the other, leave nothing behind"
     atomic_int       sum = 0;
     CHECK_EQ(run(scheduler, spawn_many, &sum).kind, JANUS_RESULT_SUCCESS);
     CHECK_EQ(sum, MANY);
+    CHECK_EQ(janus_scheduler_shutdown(scheduler), JANUS_OK);
+}
+
+/* On a worker's own stack, on a thread of the program's, on a helper thread. */
+
+static void *not_in_task(void *argument)
+{
+    CHECK(!janus_in_task());
+    CHECK(janus_task_current() == NULL);
+    CHECK_EQ(janus_task_current_id(), 0);
+    return argument;
+}
+
+static int64_t not_in_call(void *argument) { return not_in_task(argument) == argument; }
+
+static int64_t migrate(void *argument)
+{
+    atomic_int *moved = argument;
+    pid_t       first = gettid();
+    janus_task *self = janus_task_current();
+    int64_t     result = 0;
+    CHECK(janus_in_task());
+    for (long i = 0; i < 100000 && atomic_load(moved) == 0; i++) {
+        CHECK_EQ(janus_scheduler_yield(), JANUS_OK);
+        CHECK_EQ(janus_blocking(not_in_call, NULL, &result), JANUS_OK); /* any worker goes on */
+        CHECK_EQ(result, 1);
+        CHECK(janus_in_task());
+        CHECK(janus_task_current() == self);
+        if (gettid() != first) atomic_store(moved, 1); /* pthread_self is taken for a constant */
+    }
+    return 0;
+}
+
+static int64_t migrate_crowd(void *argument)
+{
+    janus_nursery *nursery = janus_nursery_create();
+    for (int i = 0; i < 8; i++) CHECK(janus_nursery_spawn(nursery, migrate, argument) != NULL);
+    CHECK_EQ(janus_nursery_destroy(nursery), JANUS_OK);
+    return 0;
+}
+
+TEST("a task knows itself on whatever thread it goes on, and a thread is no task")
+{
+    janus_scheduler *scheduler = create(2);
+    atomic_int       moved = 0;
+    pthread_t        thread;
+    CHECK_EQ(run(scheduler, migrate_crowd, &moved).kind, JANUS_RESULT_SUCCESS);
+    CHECK_EQ(moved, 1);
+    CHECK_EQ(pthread_create(&thread, NULL, not_in_task, NULL), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    (void)not_in_task(NULL);
+    CHECK_EQ(janus_scheduler_shutdown(scheduler), JANUS_OK);
+}
+
+static int64_t propagate_to_empty(void *argument)
+{
+    for (int way = 0; way < 2; way++) { /* as cancel does, but for the reason */
+        janus_nursery       *nursery = janus_nursery_create();
+        janus_nursery_result result;
+        CHECK_EQ(way == 0 ? (int)janus_nursery_cancel(nursery)
+                          : janus_nursery_propagate_cancel(nursery),
+                 JANUS_OK);
+        CHECK(janus_nursery_try_result(nursery, &result));
+        CHECK_EQ(result.kind, JANUS_RESULT_CANCELLED);
+        CHECK_EQ(result.reason, way == 0 ? JANUS_CANCEL_EXPLICIT : JANUS_CANCEL_PARENT);
+        CHECK_EQ(janus_nursery_destroy(nursery), JANUS_OK);
+    }
+    (void)argument;
+    return 0;
+}
+
+TEST("an empty nursery is final as soon as a cancel is propagated to it")
+{
+    janus_scheduler *scheduler = create(1);
+    CHECK_EQ(run(scheduler, propagate_to_empty, NULL).kind, JANUS_RESULT_SUCCESS);
     CHECK_EQ(janus_scheduler_shutdown(scheduler), JANUS_OK);
 }
 
