@@ -203,7 +203,8 @@ JANUS_API janus_status janus_nursery_cancel(janus_nursery *nursery);
  * Owns:    *out (NULL: not wanted) stays the caller's.
  * Cost:    no polling; one wake-up.
  * Errors:  CHILD_FAILED  see out->error
- *          CANCELLED     it was cancelled, and no child failed
+ *          CANCELLED     it was cancelled, and no child failed; if the caller was cancelled too and
+ *                        is to be unwound, it does not return
  *          STATE         not the owner; nothing happened
  */
 JANUS_API janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *out);

@@ -465,11 +465,9 @@ janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *ou
     if (out != NULL) *out = result;
     if (result.kind == JANUS_RESULT_CHILD_FAILED) return JANUS_CHILD_FAILED;
     if (result.kind != JANUS_RESULT_CANCELLED) return JANUS_OK;
-    /* A cancelled owner that passes this on has obeyed. */
-    if (task != NULL && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) {
-        task->saw_cancel = task->touched = true;
-    }
-    return JANUS_CANCELLED;
+    /* A cancelled owner that passes this on has obeyed; one that is to be unwound ends here. */
+    bool told = task != NULL && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
+    return told ? jrt_task_obey(task) : JANUS_CANCELLED;
 }
 
 bool janus_nursery_try_result(janus_nursery *nursery, janus_nursery_result *out)

@@ -364,10 +364,14 @@ static int64_t scope(struct node *node)
     doing(node, "waiting for its nursery");
     if (slot != NULL) {
         publish(slot, &nursery);
+        janus_shield_begin(); /* not to be unwound before it is withdrawn */
         (void)janus_nursery_wait(&nursery, NULL);
+        janus_shield_end();
         withdraw(slot, &nursery);
     }
+    if (status < 0) janus_shield_begin(); /* a failure on its way out is not to be unwound */
     janus_status ended = janus_nursery_end(&nursery, &result);
+    if (status < 0) janus_shield_end();
     check_result(ended, &result, atomic_load(&failures));
     return status;
 }
