@@ -15,5 +15,6 @@
 #include <janusrt/task.h>
 #include <janusrt/token.h>
 #include <janusrt/version.h>
+#include <janusrt/waitpoint.h>
 
 #endif

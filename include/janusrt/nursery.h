@@ -50,6 +50,12 @@ typedef enum janus_nursery_policy {
     JANUS_WAIT_ALL,            /* the others go on; the failure is in the result */
 } janus_nursery_policy;
 
+/* What a spawn meets when max_children are alive. */
+typedef enum janus_when_full {
+    JANUS_FULL_REFUSE = 0, /* it returns FULL */
+    JANUS_FULL_WAIT,       /* it waits until one has ended; who came first goes first */
+} janus_when_full;
+
 typedef enum janus_result_kind {
     JANUS_RESULT_SUCCESS = 0,
     JANUS_RESULT_CHILD_FAILED,
@@ -71,10 +77,11 @@ typedef struct janus_nursery_result {
 typedef struct janus_nursery_options {
     size_t               struct_bytes; /* sizeof this struct; JANUS_NURSERY_OPTIONS sets it */
     janus_nursery_policy policy;       /* 0: CANCEL_ON_ERROR */
-    uint32_t             max_children; /* live at a time; one more is FULL. 0: no limit */
+    uint32_t             max_children; /* live at a time; see when_full. 0: no limit */
     uint64_t             deadline_ns;  /* cancelled when the clock reaches it. 0: none */
     size_t               stack_bytes;  /* for children that ask for nothing. 0: scheduler's */
     const char          *name;         /* NULL: "nursery"; borrowed */
+    janus_when_full      when_full;    /* 0: REFUSE */
 } janus_nursery_options;
 
 /* Where a task was started, for dumps. */
@@ -116,8 +123,9 @@ JANUS_BEGIN_DECLS
  * Yields:  never.
  * Owns:    *nursery stays the caller's memory and must not move until janus_nursery_end.
  * Cost:    a few stores.
- * Errors:  STATE    not inside a task
- *          INVALID  a field is out of range
+ * Errors:  STATE      not inside a task
+ *          INVALID    a field is out of range
+ *          NO_MEMORY  no memory for the timer of a deadline, the nursery's or its shield's
  */
 JANUS_NODISCARD JANUS_API janus_status janus_nursery_open(janus_nursery               *nursery,
                                                           const janus_nursery_options *options);
@@ -129,8 +137,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open(janus_nursery         
  * Yields:  never.
  * Owns:    as janus_nursery_open.
  * Cost:    a lock.
- * Errors:  STATE    inside a task, or the scheduler does not run
- *          INVALID  a field is out of range
+ * Errors:  STATE      inside a task, or the scheduler does not run
+ *          INVALID    a field is out of range
+ *          NO_MEMORY  no memory for the timer of a deadline
  */
 JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler             *scheduler,
                                                              janus_nursery               *nursery,
@@ -140,12 +149,19 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
  * Starts `entry(argument)` as a child of `nursery`. *out (NULL: not wanted) is its id; a child
  * whose id was asked for keeps its result until it is joined or the nursery ends.
  *
+ * With options.when_full WAIT it waits for room, tasks and the owning thread in the order they
+ * came; any other thread is refused. Children that all wait to start siblings wait for themselves:
+ * that is a deadlock, and is told as one.
+ *
  * Context: the nursery's owner, or any task below it.
- * Yields:  never.
+ * Yields:  never; with when_full WAIT, if the nursery is full.
  * Owns:    `argument` stays the caller's; it must live until the child has ended.
- * Cost:    about 20 ns; no stack before it runs.
- * Errors:  CLOSED     the nursery is not Open
+ * Cost:    about 20 ns; no stack before it runs. With when_full WAIT a lock, here and at the
+ *          child's end.
+ * Errors:  CLOSED     the nursery is not Open, or left Open while this waited
  *          FULL       options.max_children are alive
+ *          CANCELLED  this task was cancelled while, or before, it waited for room
+ *          DEADLOCK   it waited for room, and nothing can happen any more
  *          INVALID    an argument is out of range
  *          NO_MEMORY  memory was refused
  *          On any error nothing was started.
@@ -159,7 +175,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_spawn_with(janus_nursery *nursery, 
  * The short form, with the place in the source that dumps show. janus_spawn() fills it in.
  *
  * Context: as janus_spawn_with.
- * Yields:  never.
+ * Yields:  as janus_spawn_with.
  * Owns:    as janus_spawn_with; `site` must live for ever.
  * Cost:    as janus_spawn_with.
  * Errors:  as janus_spawn_with
@@ -256,7 +272,7 @@ JANUS_API bool janus_nursery_is_cancelled(const janus_nursery *nursery);
 /*
  * Waits for one child and gives what it returned.
  *
- * Context: the nursery's owner, a task.
+ * Context: the nursery's owner. On a plain thread it blocks the thread, and is not cancelled.
  * Yields:  if the child has not ended.
  * Owns:    the child's record is given back; its id is stale afterwards.
  * Cost:    a lock.
@@ -264,6 +280,7 @@ JANUS_API bool janus_nursery_is_cancelled(const janus_nursery *nursery);
  *          CANCELLED     this task was cancelled while waiting; the child can still be joined
  *          CHILD_FAILED  it panicked or returned a negative number; *out_result is that number
  *          STATE         not the owner
+ *          NO_MEMORY     no memory for a stack to go on with, or a shield's timer
  */
 JANUS_API janus_status janus_join(janus_nursery *nursery, janus_task_id task, int64_t *out_result);
 

@@ -22,7 +22,8 @@
     X(PROFILE,    -9, "the profile does not allow this")                                           \
     X(CHILD_FAILED,-10, "a child task failed; the result says which and how")                      \
     X(DEADLOCK,  -11, "everything waits and nothing can happen any more")                          \
-    X(NO_NURSERY,-12, "no nursery is open here")
+    X(NO_NURSERY,-12, "no nursery is open here")                                                   \
+    X(DEADLINE,  -13, "the deadline passed first")
 /* clang-format on */
 
 typedef enum janus_status {

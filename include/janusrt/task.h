@@ -35,6 +35,11 @@ typedef enum janus_priority {
     JANUS_PRIORITY_LOW, /* waits longer, but is never starved */
 } janus_priority;
 
+/* A shield with a deadline; lives in the frame that begins and ends it. Nothing is for users. */
+typedef struct janus_shield {
+    uint64_t opaque[3];
+} janus_shield;
+
 /* Why a task was cancelled. */
 typedef enum janus_cancel_reason {
     JANUS_CANCEL_NONE = 0,
@@ -110,7 +115,8 @@ JANUS_API janus_status janus_blocking(janus_entry *function, void *argument, int
 
 /*
  * Has `function(argument)` called when the current task ends, however it ends: returned,
- * cancelled or panicked. The last one registered runs first. They run shielded.
+ * cancelled or panicked. The last one registered runs first. They run shielded; where the scheduler
+ * has options.grace_ns, in a shield that ends so long after the task's call did.
  *
  * Context: inside a task.
  * Yields:  never.
@@ -123,22 +129,42 @@ JANUS_API janus_status janus_blocking(janus_entry *function, void *argument, int
 JANUS_NODISCARD JANUS_API janus_status janus_defer(void (*function)(void *), void *argument);
 
 /*
- * Between the two, cancellation is held off for the current task: waits work as if it was not
- * cancelled. They nest. With a deadline, a wait inside returns CANCELLED once it has passed.
+ * Until janus_shield_end, cancellation is held off for the current task: waits work as if it was
+ * not cancelled. A nursery opened inside is shielded with all its children until it ends.
  *
- * Context: inside a task; elsewhere they do nothing.
+ * Shields nest, up to 65535, and the innermost alone decides: a plain one inside one with a
+ * deadline holds for as long as it lasts.
+ *
+ * Context: inside a task; elsewhere it does nothing.
  * Yields:  never.
- * Owns:    nothing.
+ * Owns:    nothing. The task's end ends its shields.
  * Cost:    a counter.
  * Errors:  none.
  */
 JANUS_API void janus_shield_begin(void);
 
-/* Ends the innermost shield.
+/*
+ * The same until the clock (janus_now_ns) reaches `deadline_ns`: time to clean up, not for ever.
+ * From then on a cancelled task is told as outside of a shield: its calls that wait return
+ * CANCELLED, or unwind it, and a wait that is going on ends at that moment. A nursery opened inside
+ * is shielded until then too, and cancelled then if its owner is. To a task that is not cancelled
+ * the deadline does nothing.
  *
- * Context: inside a task, after janus_shield_begin.
+ * Context: inside a task; elsewhere it does nothing.
  * Yields:  never.
- * Owns:    nothing.
+ * Owns:    *shield stays the caller's memory and must be there until janus_shield_end.
+ * Cost:    a counter; then a timer for each wait and each nursery inside, for which NO_MEMORY is
+ *          possible there.
+ * Errors:  none.
+ */
+JANUS_API void janus_shield_begin_until(janus_shield *shield, uint64_t deadline_ns);
+
+/* Ends the innermost shield, of either kind. To end one that was not begun breaks the contract and
+ * ends the process.
+ *
+ * Context: inside a task; elsewhere it does nothing.
+ * Yields:  never.
+ * Owns:    gives the memory of janus_shield_begin_until back.
  * Cost:    a counter.
  * Errors:  none.
  */

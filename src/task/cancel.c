@@ -18,6 +18,12 @@
  * [cancel-epoch]  looking up to the root at every start of a task would cost its depth. The
  *   scheduler counts cancels; a nursery remembers the count at which it and all above were found
  *   clean, and while the count is the same there is nothing to look for.
+ *
+ * [cancel-sticky]  who was told once is told always. A cancel is counted twice in the same word: as
+ *   begun before the state changes, in the low bits, and as done after, in the rest. While one is
+ *   on its way, nothing is remembered as clean and nothing that is remembered counts. So who has
+ *   seen the state sees, in the count, a cancel on its way, or one that is done; and who remembers
+ *   something under the latter count has seen the state too.
  */
 #include "task/nursery.h"
 #include "task/token.h"
@@ -36,20 +42,29 @@ static const struct jrt_nursery *cancelled_above(const struct jrt_nursery *n, ui
     for (;;) {
         if (is_cancelling(n)) return n;
         /* relaxed: a value of this epoch was written after looking at all above. */
-        if (n->owner == NULL || n->shielded || jrt_load_relaxed(&n->clean) == epoch) return NULL;
+        if (jrt_load_relaxed(&n->clean) == epoch || n->owner == NULL) return NULL;
+        if (jrt_nursery_is_shielded(n)) return NULL;
         n = n->owner->nursery;
     }
 }
 
+bool jrt_nursery_cancelled_above(const struct jrt_nursery *n)
+{
+    uint64_t epoch = jrt_load_acquire(&n->scheduler->cancels); /* acquire: as below. */
+    return cancelled_above(n, epoch) != NULL;
+}
+
 janus_cancel_reason jrt_task_look_up(const struct jrt_task *task)
 {
-    if (jrt_load_relaxed(&task->shield) > 0) return JANUS_CANCEL_NONE; /* relaxed: its own. */
+    /* relaxed: its own. */
+    if (jrt_load_relaxed(&task->shield) > 0 && jrt_shield_holds(task)) return JANUS_CANCEL_NONE;
     struct jrt_nursery *n = task->nursery;
     /* acquire: read before looking, so that a cancel we miss has a later epoch. */
     uint64_t                  epoch = jrt_load_acquire(&n->scheduler->cancels);
     const struct jrt_nursery *cancelled = cancelled_above(n, epoch);
     if (cancelled == NULL) {
-        jrt_store_relaxed(&n->clean, epoch); /* relaxed: [cancel-epoch]. */
+        /* relaxed: [cancel-epoch]. */
+        if ((epoch & JRT_CANCELS_BEGUN) == 0) jrt_store_relaxed(&n->clean, epoch);
         return JANUS_CANCEL_NONE;
     }
     if (cancelled != n) return JANUS_CANCEL_PARENT;
@@ -69,7 +84,8 @@ bool janus_nursery_is_cancelled(const janus_nursery *nursery)
 {
     const struct jrt_nursery *n = (const struct jrt_nursery *)(const void *)nursery;
     struct jrt_worker        *worker = jrt_worker_self();
-    for (; n != NULL; n = n->owner != NULL && !n->shielded ? n->owner->nursery : NULL) {
+    for (; n != NULL;
+         n = n->owner != NULL && !jrt_nursery_is_shielded(n) ? n->owner->nursery : NULL) {
         uint8_t state = jrt_load_acquire(&n->state); /* acquire: what led to it. */
         if (state != JANUS_NURSERY_CANCELLING && state != JANUS_NURSERY_CANCELLED) continue;
         if (worker != NULL && jrt_task_cancel_reason(worker->current) != JANUS_CANCEL_NONE) {
@@ -82,17 +98,21 @@ bool janus_nursery_is_cancelled(const janus_nursery *nursery)
 
 static bool become_cancelling(struct jrt_nursery *n, janus_cancel_reason reason)
 {
-    uint8_t none = JANUS_CANCEL_NONE;
-    uint8_t state = jrt_load_relaxed(&n->state); /* relaxed: a first look, the cas decides. */
-    while (state == JANUS_NURSERY_OPEN || state == JANUS_NURSERY_CLOSING) {
+    _Atomic(uint64_t) *cancels = &n->scheduler->cancels;
+    uint8_t            none = JANUS_CANCEL_NONE;
+    uint8_t            state = jrt_load_relaxed(&n->state); /* relaxed: the cas decides. */
+    bool               can = state == JANUS_NURSERY_OPEN || state == JANUS_NURSERY_CLOSING;
+    bool               did = false;
+    if (!can) return false;
+    jrt_fetch_add_seq_cst(cancels, (uint64_t)1); /* seq_cst: [cancel-sticky], before the state. */
+    while (!did && (state == JANUS_NURSERY_OPEN || state == JANUS_NURSERY_CLOSING)) {
         (void)jrt_cas_relaxed(&n->reason, &none, (uint8_t)reason); /* relaxed: the cas below. */
         /* seq_cst: before the heavy fence of [cancel-park]. */
-        if (!jrt_cas_seq_cst(&n->state, &state, (uint8_t)JANUS_NURSERY_CANCELLING)) continue;
-        /* seq_cst: [cancel-epoch], after the state and before the heavy fence. */
-        jrt_fetch_add_seq_cst(&n->scheduler->cancels, (uint64_t)1);
-        return true;
+        did = jrt_cas_seq_cst(&n->state, &state, (uint8_t)JANUS_NURSERY_CANCELLING);
     }
-    return false;
+    /* seq_cst: [cancel-epoch], after the state and before the heavy fence. */
+    jrt_fetch_add_seq_cst(cancels, did ? JRT_CANCELS_ONE - 1 : (uint64_t)-1);
+    return did;
 }
 
 /* Ends the waits of a nursery's children; those below that are not cancelled yet go on `list`, held
@@ -104,6 +124,7 @@ static struct jrt_nursery *cancel_children(struct jrt_nursery *n, struct jrt_nur
         /* relaxed: set before the state. */
         jrt_token_collect(n->token, (janus_cancel_reason)jrt_load_relaxed(&n->reason));
     }
+    if (jrt_unlikely(n->limited)) jrt_room_close_locked(n);
     struct jrt_list_node *node = n->children.next;
     for (; node != &n->children; node = node->next) {
         struct jrt_task *task = jrt_list_entry(node, struct jrt_task, sibling);
@@ -111,7 +132,8 @@ static struct jrt_nursery *cancel_children(struct jrt_nursery *n, struct jrt_nur
         struct jrt_list_node *inner = task->nurseries.next;
         for (; inner != &task->nurseries; inner = inner->next) {
             struct jrt_nursery *below = jrt_list_entry(inner, struct jrt_nursery, link);
-            if (below->shielded || !become_cancelling(below, JANUS_CANCEL_PARENT)) continue;
+            if (jrt_nursery_is_shielded(below) || !become_cancelling(below, JANUS_CANCEL_PARENT))
+                continue;
             /* relaxed: the lock orders it before the owner's look. */
             jrt_fetch_add_relaxed(&below->visitors, 1u);
             below->next_visit = list;
@@ -184,8 +206,6 @@ void jrt_task_link(struct jrt_task *task)
     pthread_mutex_lock(&task->nursery->lock);
     if (!jrt_load_relaxed(&task->linked)) { /* relaxed: under the lock. */
         jrt_list_init(&task->nurseries);
-        jrt_store_relaxed(&task->since_ns, (uint64_t)0);           /* relaxed, both: for dumps. */
-        jrt_store_relaxed(&task->worker, (uint16_t)JRT_NO_WORKER); /* relaxed: as above. */
         jrt_list_push_front(&task->nursery->children, &task->sibling);
         jrt_store_release(&task->linked, true); /* release: the way up is there. */
     }
@@ -194,7 +214,7 @@ void jrt_task_link(struct jrt_task *task)
 
 void jrt_nurseries_abandon(struct jrt_task *task)
 {
-    jrt_task_shield(task, 1);
+    jrt_shield_begin(task);
     struct jrt_nursery *n = task->innermost;
     while (n != NULL) {
         struct jrt_nursery *outer = n->outer;
@@ -204,5 +224,5 @@ void jrt_nurseries_abandon(struct jrt_task *task)
         if (on_heap) free(n);
         n = outer;
     }
-    jrt_task_shield(task, -1);
+    jrt_shield_end(task);
 }

@@ -26,7 +26,7 @@ static janus_cancel_reason cancel_of(const struct jrt_nursery *n)
             if (at != n) return JANUS_CANCEL_PARENT;
             return (janus_cancel_reason)jrt_load_relaxed(&n->reason); /* relaxed: set before. */
         }
-        if (at->owner == NULL || at->shielded) return JANUS_CANCEL_NONE;
+        if (at->owner == NULL || jrt_nursery_is_shielded(at)) return JANUS_CANCEL_NONE;
         at = at->owner->nursery;
     }
 }

@@ -65,6 +65,7 @@ static janus_status decode(const janus_nursery_options *given, janus_nursery_opt
     if (given == NULL) return JANUS_OK;
     if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
     memcpy(options, given, given->struct_bytes);
+    if ((unsigned)options->when_full > JANUS_FULL_WAIT) return JANUS_INVALID;
     return (unsigned)options->policy <= JANUS_WAIT_ALL ? JANUS_OK : JANUS_INVALID;
 }
 
@@ -99,13 +100,11 @@ static inline void init(struct jrt_nursery *n, janus_scheduler *scheduler)
 static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
                               struct jrt_task *owner)
 {
-    /* relaxed, all: its own, or nobody knows it yet. */
-    uint64_t shielded = jrt_load_relaxed(&owner->shield) > 0;
     init(n, worker->scheduler);
     n->owner = owner;
     n->outer = owner->innermost;
-    /* Open, without a reason, CANCEL_ON_ERROR: zeros. */
-    n->beginning = (uint64_t)worker->scheduler->birth << 32 | shielded << 24;
+    /* Open, without a reason, CANCEL_ON_ERROR, not covered: zeros. */
+    n->beginning = (uint64_t)worker->scheduler->birth << 32;
     /* relaxed: what is clean for the owner is clean here, [cancel-epoch]. */
     jrt_store_relaxed(&n->clean, jrt_load_relaxed(&owner->nursery->clean));
 }
@@ -117,13 +116,12 @@ static void init_root(struct jrt_nursery *n, janus_scheduler *scheduler)
     n->owner = NULL;
     n->outer = NULL;
     n->beginning = (uint64_t)scheduler->birth << 32;
-    jrt_store_relaxed(&n->clean, (uint64_t)0); /* relaxed: nobody knows it yet. */
+    jrt_store_relaxed(&n->clean, (uint64_t)0); /* relaxed, both: nobody knows it yet. */
+    jrt_store_relaxed(&n->joined, 0u);         /* relaxed: as above. */
     n->thread = jrt_thread_self();
 }
 
 _Static_assert(offsetof(struct jrt_nursery, birth) == offsetof(struct jrt_nursery, beginning) + 4 &&
-                   offsetof(struct jrt_nursery, shielded) ==
-                       offsetof(struct jrt_nursery, beginning) + 3 &&
                    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "the beginning");
 
@@ -139,12 +137,29 @@ static janus_status set_options(struct jrt_nursery *n, const janus_nursery_optio
     n->policy = (uint8_t)options.policy;
     n->max_children = options.max_children;
     n->limited = options.max_children != 0;
+    n->when_full = (uint8_t)options.when_full;
+    jrt_list_init(&n->spawners);
     n->name = options.name;
     if (options.deadline_ns == 0) return JANUS_OK;
     n->timed = true;
     n->deadline = (struct jrt_alarm){.ring = ring_deadline, .subject = n};
     bool armed = jrt_sched_timer_arm(n->scheduler, &n->deadline.timer, options.deadline_ns);
     return armed ? JANUS_OK : JANUS_NO_MEMORY;
+}
+
+static inline void disarm(struct jrt_nursery *n)
+{
+    if (n->timed) jrt_sched_timer_disarm(n->scheduler, &n->deadline.timer);
+}
+
+/* With options, in a shield, or both. */
+static janus_status open_with(struct jrt_nursery *n, struct jrt_task *owner,
+                              const janus_nursery_options *options)
+{
+    janus_status status = set_options(n, options);
+    if (status == JANUS_OK) status = jrt_shield_cover(n, owner);
+    if (status != JANUS_OK) disarm(n);
+    return status;
 }
 
 janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_options *options)
@@ -155,8 +170,9 @@ janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_opti
     struct jrt_task    *owner = worker->current;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     init_owned(n, worker, owner);
-    if (jrt_unlikely(options != NULL)) {
-        janus_status status = set_options(n, options);
+    /* relaxed: its own. */
+    if (jrt_unlikely(options != NULL || jrt_load_relaxed(&owner->shield) > 0)) {
+        janus_status status = open_with(n, owner, options);
         if (status != JANUS_OK) return status;
     }
     owner->innermost = n;
@@ -170,6 +186,8 @@ janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nu
     if (jrt_worker_self() != NULL) return JANUS_STATE;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     init_root(n, scheduler);
+    janus_status status = set_options(n, options);
+    if (status != JANUS_OK) return status;
     pthread_mutex_lock(&scheduler->roots_lock);
     bool runs = scheduler->started && !scheduler->stopped;
     if (runs) {
@@ -178,15 +196,8 @@ janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nu
         jrt_fetch_add_relaxed(&scheduler->outside, 1u); /* relaxed: a count, read under locks. */
     }
     pthread_mutex_unlock(&scheduler->roots_lock);
-    if (!runs) return JANUS_STATE;
-    janus_status status = set_options(n, options);
-    if (status != JANUS_OK) {
-        pthread_mutex_lock(&scheduler->roots_lock);
-        jrt_list_remove(&n->link);
-        jrt_fetch_sub_relaxed(&scheduler->outside, 1u); /* relaxed: as above. */
-        pthread_mutex_unlock(&scheduler->roots_lock);
-    }
-    return status;
+    if (!runs) disarm(n);
+    return runs ? JANUS_OK : JANUS_STATE;
 }
 
 /* Ending. */
@@ -264,11 +275,6 @@ static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
     }
 }
 
-static bool is_joining(const struct jrt_task *task)
-{
-    return jrt_load_relaxed(&task->wait) == JRT_WAIT_JOIN; /* relaxed: set before it waits. */
-}
-
 /* Off the list of children; a joinable one stays, with its result. True: the record is free. */
 static bool take_off(struct jrt_nursery *n, struct jrt_task *task)
 {
@@ -278,11 +284,7 @@ static bool take_off(struct jrt_nursery *n, struct jrt_task *task)
         n->kept = true;
         task->record.next = n->finished != NULL ? &n->finished->record : NULL;
         n->finished = task;
-        if (n->waiter != NULL && is_joining(n->waiter)) {
-            /* Under the lock, which a joiner whose wait was ended otherwise takes first. */
-            (void)jrt_task_wake(n->waiter, JANUS_OK);
-            n->waiter = NULL;
-        }
+        if (n->joining == jrt_task_id(task)) jrt_join_ended(n);
     }
     bool record_is_free = !task->joinable;
     pthread_mutex_unlock(&n->lock);
@@ -333,8 +335,7 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
         free_record = take_off(n, task);
     }
     if (jrt_likely(free_record)) jrt_task_retire(n->scheduler, worker, task);
-    /* relaxed: as in count_in. */
-    if (jrt_unlikely(n->limited)) jrt_fetch_sub_relaxed(&n->alive, 1u);
+    if (jrt_unlikely(n->limited)) jrt_room_give(n);
     if (jrt_likely(in_place)) {
         n->local--;
         return;
@@ -411,7 +412,7 @@ static inline bool is_plainly_over(struct jrt_nursery *n)
     if (n->local != 0) return false;
     /* acquire: children that were counted there and ended. */
     if (jrt_load_acquire(&n->pending) != bias || n->special != 0) return false;
-    return jrt_load_relaxed(&n->state) == JANUS_NURSERY_OPEN; /* relaxed: nothing follows. */
+    return jrt_load_relaxed(&n->plain) == 0; /* relaxed: nothing follows. */
 }
 
 static void wait_as_task(struct jrt_nursery *n, struct jrt_task *task)
@@ -430,14 +431,36 @@ static void wait_as_task(struct jrt_nursery *n, struct jrt_task *task)
     }
 }
 
-static void wait_as_thread(struct jrt_nursery *n)
+void jrt_nursery_thread_waits(struct jrt_nursery *n)
 {
     jrt_fetch_sub_relaxed(&n->scheduler->outside, 1u); /* relaxed: a count. */
     jrt_idle_notify(n->scheduler);                     /* a deadlock may be seen only now */
-    while (jrt_load_acquire(&n->done) == 0) {          /* acquire: pairs with finish. */
+}
+
+void jrt_nursery_thread_goes_on(struct jrt_nursery *n)
+{
+    jrt_fetch_add_relaxed(&n->scheduler->outside, 1u); /* relaxed: as above. */
+}
+
+static void wait_as_thread(struct jrt_nursery *n)
+{
+    jrt_nursery_thread_waits(n);
+    while (jrt_load_acquire(&n->done) == 0) { /* acquire: pairs with finish. */
         jrt_futex_wait(&n->done, 0);
     }
-    jrt_fetch_add_relaxed(&n->scheduler->outside, 1u); /* relaxed: as above. */
+    jrt_nursery_thread_goes_on(n);
+}
+
+/* Open -> Closing; false: it was not Open. */
+static bool begin_closing(struct jrt_nursery *n)
+{
+    if (!move(n, JANUS_NURSERY_OPEN, JANUS_NURSERY_CLOSING)) return false;
+    if (jrt_unlikely(n->limited)) {
+        pthread_mutex_lock(&n->lock);
+        jrt_room_close_locked(n);
+        pthread_mutex_unlock(&n->lock);
+    }
+    return true;
 }
 
 janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *out)
@@ -446,10 +469,9 @@ janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *ou
     struct jrt_worker  *worker = jrt_worker_self();
     struct jrt_task    *task = worker != NULL ? worker->current : NULL;
     if (jrt_unlikely(!jrt_nursery_is_mine(n))) return JANUS_STATE;
-    jrt_store_relaxed(&n->closing, true); /* relaxed: [nursery-closing]. */
+    (void)begin_closing(n);
     if (task != NULL) run_children(n, worker, task);
     if (!is_final(jrt_nursery_state(n))) {
-        (void)move(n, JANUS_NURSERY_OPEN, JANUS_NURSERY_CLOSING);
         fold(n);
         if (task != NULL) {
             if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) {
@@ -483,7 +505,7 @@ janus_status janus_nursery_close(janus_nursery *nursery)
 {
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
-    if (!move(n, JANUS_NURSERY_OPEN, JANUS_NURSERY_CLOSING)) return JANUS_STATE;
+    if (!begin_closing(n)) return JANUS_STATE;
     fold(n);
     return JANUS_OK;
 }
@@ -532,7 +554,8 @@ __attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n
     if (n->owner != NULL && n->owner->innermost != n) return JANUS_STATE;
     janus_status status = janus_nursery_wait((janus_nursery *)(void *)n, out);
     if (status == JANUS_STATE) return status;
-    if (n->timed) jrt_sched_timer_disarm(n->scheduler, &n->deadline.timer);
+    disarm(n);
+    jrt_shield_uncover(n);
     /* acquire: pairs with jrt_nursery_register; all children are gone. */
     if (jrt_load_acquire(&n->registered)) {
         unregister(n);

@@ -11,6 +11,14 @@
 /* In `pending` until the owner folds, [nursery-count]. */
 #define JRT_NURSERY_BIAS (INT64_C(1) << 60)
 
+/* A nursery that was opened in a shield is shielded too; [shield-nursery]. */
+enum jrt_cover {
+    JRT_COVER_NONE = 0,
+    JRT_COVER_FOR_GOOD,
+    JRT_COVER_UNTIL, /* the shield's deadline */
+    JRT_COVER_OVER,  /* it has passed */
+};
+
 /*
  * What the owner changes for every child, what children elsewhere change, and what all only read
  * lie at least a cache line apart.
@@ -22,13 +30,14 @@ struct jrt_nursery {
     _Atomic(uint64_t) clean; /* [cancel-epoch] */
     union {
         struct {
-            _Atomic(uint8_t) state;    /* janus_nursery_state, [nursery-moves] */
-            _Atomic(uint8_t) reason;   /* janus_cancel_reason; set before Cancelling */
-            uint8_t          policy;   /* janus_nursery_policy */
-            bool             shielded; /* opened in a shield: cancels from above stop here */
-            uint32_t         birth;    /* of a child that asks for nothing */
+            _Atomic(uint8_t) state;  /* janus_nursery_state, [nursery-moves] */
+            _Atomic(uint8_t) reason; /* janus_cancel_reason; set before Cancelling */
+            uint8_t          policy; /* janus_nursery_policy */
+            _Atomic(uint8_t) cover;  /* enum jrt_cover: whether cancels from above stop here */
+            uint32_t         birth;  /* of a child that asks for nothing */
         };
-        uint64_t beginning; /* all of them */
+        _Atomic(uint32_t) plain;     /* the first four: zero when there is nothing about them */
+        uint64_t          beginning; /* all of them */
     };
 
     /* What makes its end, or its children's, more than counting. */
@@ -52,7 +61,8 @@ struct jrt_nursery {
 
     pthread_mutex_t      lock;     /* guards what follows, up to link */
     struct jrt_list_node children; /* linked ones, [tree-lazy] */
-    struct jrt_task     *waiter;   /* the owner, while it waits in await or join */
+    struct jrt_task     *waiter;   /* the owner, while it waits in await */
+    janus_task_id        joining;  /* the child that the owner joins; 0: none */
     struct jrt_task     *finished; /* joinable children that have ended */
     struct janus_token  *token;    /* a reference of ours; NULL: nobody asked for it */
     struct jrt_binding  *bindings; /* tokens that cancel us; the owner's alone */
@@ -63,10 +73,14 @@ struct jrt_nursery {
     _Alignas(16) int64_t error;
     janus_task_id        error_task;
     janus_panic_kind     panic_kind;
+    struct jrt_list_node spawners; /* when_full WAIT: those who wait for room, [room-hand] */
     struct jrt_alarm     deadline;
-    struct jrt_list_node link; /* on owner->nurseries, or the scheduler's roots */
+    struct jrt_alarm     uncover; /* cover is, or was, UNTIL: its end */
+    struct jrt_list_node link;    /* on owner->nurseries, or the scheduler's roots */
 
     struct jrt_nursery *next_visit;   /* the visitor's */
+    _Atomic(uint32_t)   joined;       /* futex: changes when the child a thread joins has ended */
+    uint8_t             when_full;    /* limited: janus_when_full */
     uint32_t            max_children; /* 0: any number */
     _Atomic(uint32_t)   alive;        /* children, where max_children limits them */
     _Atomic(uint32_t)   done;         /* futex: 1 when the state is final */
@@ -93,6 +107,39 @@ static inline janus_nursery_state jrt_nursery_state(const struct jrt_nursery *n)
     if (state == JANUS_NURSERY_OPEN && jrt_load_relaxed(&n->closing)) return JANUS_NURSERY_CLOSING;
     return (janus_nursery_state)state;
 }
+
+static inline bool jrt_nursery_is_shielded(const struct jrt_nursery *n)
+{
+    uint8_t cover = jrt_load_acquire(&n->cover); /* acquire: [shield-nursery]. */
+    return cover == JRT_COVER_FOR_GOOD || cover == JRT_COVER_UNTIL;
+}
+
+/* Whether it, or something around it up to the next shield, is cancelled. */
+bool jrt_nursery_cancelled_above(const struct jrt_nursery *n);
+
+/* Covers a nursery that is being opened, if its owner is in a shield; from shield.c. */
+janus_status jrt_shield_cover(struct jrt_nursery *n, const struct jrt_task *owner);
+
+/* The nursery ends. */
+void               jrt_shield_end_cover(struct jrt_nursery *n);
+static inline void jrt_shield_uncover(struct jrt_nursery *n)
+{
+    /* relaxed: its own, but for the step to OVER, which says the same here. */
+    if (jrt_unlikely(jrt_load_relaxed(&n->cover) >= JRT_COVER_UNTIL)) jrt_shield_end_cover(n);
+}
+
+/* Limits, from room.c. Takes room for one more child, where max_children is set: OK, FULL, or if
+ * it has to wait what ended that. Gives it back. Sends away all who wait, under the lock. */
+janus_status jrt_room_take(struct jrt_nursery *n);
+void         jrt_room_give(struct jrt_nursery *n);
+void         jrt_room_close_locked(struct jrt_nursery *n);
+
+/* The child that the owner joins has ended; under the lock. From join.c. */
+void jrt_join_ended(struct jrt_nursery *n);
+
+/* The owner, a plain thread, waits for what children do, and goes on; for the deadlock check. */
+void jrt_nursery_thread_waits(struct jrt_nursery *n);
+void jrt_nursery_thread_goes_on(struct jrt_nursery *n);
 
 /* One child less in the shared count; the last one ends the nursery, which may then be gone. */
 void jrt_nursery_count_off(struct jrt_nursery *n);

@@ -86,13 +86,9 @@ void jrt_peek_task(const struct jrt_task *task, struct jrt_sight *out)
     uint8_t  wait = jrt_load_relaxed(&task->wait);     /* relaxed, all: told as they are. */
     uint32_t park = jrt_load_relaxed(&task->park);     /* relaxed: as above. */
     bool     linked = jrt_load_relaxed(&task->linked); /* relaxed: under the lock. */
-    uint64_t since = 0;
+    uint32_t since = jrt_load_relaxed(&task->since);   /* relaxed: as above. */
     uint32_t worker = UINT32_MAX;
-    if (linked) {                                        /* before that the two are not set */
-        since = jrt_load_relaxed(&task->since_ns);       /* relaxed: as above. */
-        uint16_t last = jrt_load_relaxed(&task->worker); /* relaxed: as above. */
-        if (last != JRT_NO_WORKER) worker = last;
-    }
+    if (since != 0) worker = jrt_load_relaxed(&task->worker); /* relaxed: as above. */
     bool at_most = state != JANUS_TASK_BLOCKED;
     if (state == JANUS_TASK_BLOCKED && (park & 0xff) == JRT_AWAKE) {
         state = JANUS_TASK_READY;
@@ -107,10 +103,15 @@ void jrt_peek_task(const struct jrt_task *task, struct jrt_sight *out)
             wait = JRT_WAIT_NURSERY;
         }
     }
-    uint64_t now = since != 0 ? jrt_clock_coarse_ns() : 0;
+    const char *text = wait_texts[state == JANUS_TASK_BLOCKED ? wait : JRT_WAIT_NONE];
+    if (state == JANUS_TASK_BLOCKED && wait == JRT_WAIT_POINT) {
+        const char *reason = jrt_load_acquire(&task->reason); /* acquire: [point-reason]. */
+        if (reason != NULL) text = reason;
+    }
+    uint32_t units = since != 0 ? jrt_since_now() - since : 0; /* around the end of the count too */
     *out = (struct jrt_sight){.state = (janus_task_state)state,
-                              .wait = wait_texts[state == JANUS_TASK_BLOCKED ? wait : 0],
+                              .wait = text,
                               .worker = worker,
-                              .state_ns = now > since ? now - since : since != 0,
+                              .state_ns = units != 0 ? units * JRT_SINCE_NS : since != 0,
                               .at_most = at_most};
 }

@@ -155,8 +155,9 @@ janus_status janus_scheduler_open(const janus_scheduler_options *given, janus_sc
     scheduler->birth = jrt_birth(scheduler->stack_class);
     scheduler->stealing = !options.no_stealing;
     scheduler->deadlock_check = !options.no_deadlock_check;
-    jrt_store_relaxed(&scheduler->timer_next, JRT_NEVER); /* relaxed: nobody knows it. */
-    jrt_store_relaxed(&scheduler->cancels, (uint64_t)1);  /* relaxed: nobody knows it. */
+    scheduler->grace_ns = options.grace_ns;
+    jrt_store_relaxed(&scheduler->timer_next, JRT_NEVER);    /* relaxed: nobody knows it. */
+    jrt_store_relaxed(&scheduler->cancels, JRT_CANCELS_ONE); /* relaxed: nobody knows it. */
     jrt_timers_init(&scheduler->timers);
     jrt_list_init(&scheduler->roots);
     pthread_mutex_init(&scheduler->inject_lock, NULL);
@@ -247,6 +248,8 @@ janus_status janus_scheduler_close(janus_scheduler *scheduler)
     bool open = !jrt_list_empty(&scheduler->roots);
     pthread_mutex_unlock(&scheduler->roots_lock);
     if (open) return JANUS_STATE;
+    /* acquire: what a guest did is over, [point-guest]. */
+    while (jrt_load_acquire(&scheduler->guests) != 0) jrt_thread_yield();
     free_all(scheduler);
     return JANUS_OK;
 }

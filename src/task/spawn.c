@@ -6,14 +6,9 @@
 #include <string.h>
 
 /* Counts one more live child where that is limited. */
-static bool count_in(struct jrt_nursery *n)
+static inline janus_status count_in(struct jrt_nursery *n)
 {
-    if (jrt_likely(!n->limited)) return true;
-    uint32_t alive = jrt_load_relaxed(&n->alive); /* relaxed: a count; it guards no memory. */
-    do {
-        if (alive >= n->max_children) return false;
-    } while (!jrt_cas_relaxed(&n->alive, &alive, alive + 1)); /* relaxed: as above. */
-    return true;
+    return jrt_likely(!n->limited) ? JANUS_OK : jrt_room_take(n);
 }
 
 /* The few words that make a clean record a task, [task-clean]. */
@@ -61,8 +56,7 @@ static void start(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_t
 static void refuse(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_task *task)
 {
     if (task != NULL) jrt_task_retire(n->scheduler, worker, task);
-    /* relaxed: as in count_in. */
-    if (n->limited) jrt_fetch_sub_relaxed(&n->alive, 1u);
+    if (n->limited) jrt_room_give(n);
 }
 
 /* From elsewhere than the owner's hand, into a nursery that counts apart, or with no record at
@@ -73,10 +67,10 @@ __attribute__((noinline)) static janus_status spawn_slowly(struct jrt_nursery *n
 {
     if (entry == NULL) return JANUS_INVALID;
     if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) return JANUS_CLOSED;
-    if (!count_in(n)) return JANUS_FULL;
+    janus_status status = count_in(n);
+    if (status != JANUS_OK) return status;
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_task   *task = jrt_task_alloc(n->scheduler, worker);
-    janus_status       status = JANUS_OK;
     if (task == NULL) status = JANUS_NO_MEMORY;
     if (task != NULL) fill(task, n, entry, argument, site);
     if (task != NULL && !enter(n, worker)) status = JANUS_CLOSED;
@@ -137,11 +131,12 @@ janus_status janus_spawn_with(janus_nursery *nursery, janus_entry *entry, void *
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (nursery == NULL || entry == NULL) return JANUS_INVALID;
     if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) return JANUS_CLOSED;
-    if (!count_in(n)) return JANUS_FULL;
+    janus_status status = count_in(n);
+    if (status != JANUS_OK) return status;
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_task   *task = jrt_task_alloc(n->scheduler, worker);
     bool               unjoinable = false;
-    janus_status       status = JANUS_NO_MEMORY;
+    status = JANUS_NO_MEMORY;
     if (task != NULL) fill(task, n, entry, argument, NULL);
     if (task != NULL) status = decode_spawn(options, task, &unjoinable);
     if (status == JANUS_OK && !enter(n, worker)) status = JANUS_CLOSED;

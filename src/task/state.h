@@ -22,11 +22,19 @@ static inline void jrt_task_move(struct jrt_task *task, janus_task_state to)
     jrt_store_relaxed(&task->state, (uint8_t)to);
 }
 
+/* The coarse clock in units that fit the record: 52 days until it is ambiguous. */
+#define JRT_SINCE_NS (UINT64_C(1) << 20)
+
+static inline uint32_t jrt_since_now(void)
+{
+    return (uint32_t)(jrt_clock_coarse_ns() / JRT_SINCE_NS) | 1u; /* 0 is never */
+}
+
 /* The same to BLOCKED, when the task is about to leave the CPU: since when, and from where. */
 static inline void jrt_task_move_to_wait(struct jrt_task *task, const struct jrt_worker *worker)
 {
     if (JRT_DEBUG) jrt_task_check_move(task, JANUS_TASK_BLOCKED);
-    jrt_store_relaxed(&task->since_ns, jrt_clock_coarse_ns()); /* relaxed, both: see below. */
+    jrt_store_relaxed(&task->since, jrt_since_now());          /* relaxed, both: see below. */
     jrt_store_relaxed(&task->worker, (uint16_t)worker->index); /* relaxed: as above. */
     /* release: who sees that it is blocked sees since when, [peek-time]. */
     jrt_store_release(&task->state, (uint8_t)JANUS_TASK_BLOCKED);

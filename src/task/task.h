@@ -42,7 +42,9 @@ _Static_assert(sizeof(struct jrt_strand) <= 64, "a line at the top of the stack"
     X(NURSERY, "its children")                                                                     \
     X(JOIN, "a child")                                                                             \
     X(SLEEP, "the clock")                                                                          \
-    X(BLOCKING, "a blocking call")
+    X(BLOCKING, "a blocking call")                                                                 \
+    X(ROOM, "room in its nursery")                                                                 \
+    X(POINT, "a waitpoint")
 
 enum jrt_wait {
 #define X(name, text) JRT_WAIT_##name,
@@ -68,7 +70,8 @@ enum jrt_wait {
  * [task-interrupt]  a cancel, or a deadlock, may end only waits that say so: not the wait for
  *   children, which end by themselves, nor for a blocking call, which cannot be stopped, nor any
  *   in a shield. It is a bit of the same word, so that it cannot belong to another wait than the
- *   one that is ended.
+ *   one that is ended. The end of a shield's deadline sets it in the middle of a wait
+ *   ([shield-end]), so whoever changes the word from PARKING tries again when only the bit did.
  */
 enum jrt_park {
     JRT_AWAKE = 0,
@@ -78,12 +81,17 @@ enum jrt_park {
     JRT_INTERRUPTIBLE = 4, /* [task-interrupt] */
 };
 
-enum { JRT_NO_WORKER = UINT16_MAX };
-
 struct jrt_defer {
     struct jrt_defer *next;
     void              (*function)(void *);
     void             *argument;
+};
+
+/* A shield with a deadline, in its caller's frame; the essay is in shield.c. */
+struct jrt_shield {
+    struct jrt_shield *outer; /* the next one with a deadline; plain ones are only counted */
+    uint64_t           deadline_ns;
+    uint64_t           depth; /* it is the so-manieth of the task's shields */
 };
 
 /*
@@ -128,24 +136,26 @@ struct jrt_task {
     struct jrt_defer   *defers;
     void               *local;
     const char         *name;
-    _Atomic(uint32_t)   park; /* enum jrt_park | status << 8 */
-    _Atomic(uint8_t)    wait; /* enum jrt_wait */
-    _Atomic(uint8_t)    shield;
+    _Atomic(uint32_t)   park;       /* enum jrt_park | status << 8 */
+    _Atomic(uint8_t)    wait;       /* enum jrt_wait */
     uint8_t             panic;      /* janus_panic_kind */
     bool                saw_cancel; /* a call told it that it is cancelled */
     bool                ending;     /* it has ended and is being cleaned up */
+    _Atomic(uint16_t)   shield;     /* how many are begun */
+    _Atomic(uint16_t)   worker;     /* it last left to wait, if `since` tells */
+    _Atomic(uint32_t)   since;      /* when, in units of JRT_SINCE_NS; 0: never */
+    struct jrt_shield  *bounds;     /* shield > 0: the innermost with a deadline; ours alone */
 
-    struct jrt_list_node sibling;   /* on nursery->children, once linked; the nursery's lock */
-    struct jrt_list_node nurseries; /* registered ones of ours; the nursery's lock */
-    const void       *fault_data;   /* an overflow's address, or a panic's message, which is ours */
-    const void       *fault_code;   /* an overflow's instruction */
-    _Atomic(uint64_t) since_ns;     /* coarse: when it last left the CPU to wait; 0: never */
-    _Atomic(uint16_t) worker;       /* it left then; JRT_NO_WORKER: never. Linked tasks only */
+    struct jrt_list_node  sibling;   /* on nursery->children, once linked; the nursery's lock */
+    struct jrt_list_node  nurseries; /* registered ones of ours; the nursery's lock */
+    _Atomic(const char *) reason;    /* what it last waited for at a waitpoint, or NULL */
+    const void *fault_data; /* an overflow's address, or a panic's message, which is ours */
+    const void *fault_code; /* an overflow's instruction */
 } __attribute__((aligned(64)));
 
 _Static_assert(offsetof(struct jrt_task, strand) == 64, "a line to start and run");
-_Static_assert(offsetof(struct jrt_task, sibling) <= 128, "a line to run further");
-_Static_assert(sizeof(struct jrt_task) <= 256, "an unstarted task");
+_Static_assert(offsetof(struct jrt_task, sibling) == 128, "a line to run further");
+_Static_assert(sizeof(struct jrt_task) == 192, "three lines");
 
 /* Whether it has been running and lies on a strand of its own. */
 static inline bool jrt_task_began(const struct jrt_task *task)
@@ -177,20 +187,36 @@ bool jrt_task_wake(struct jrt_task *task, janus_status status);
 /* The same, only if the wait is one that may be interrupted. */
 bool jrt_task_interrupt(struct jrt_task *task, janus_status status);
 
-/* Begins (1) or ends (-1) a shield. */
-static inline void jrt_task_shield(struct jrt_task *task, int change)
-{
-    /* relaxed, both: only the task writes it; others take it for a hint. */
-    int shield = jrt_load_relaxed(&task->shield) + change;
-    task->touched = true;
-    jrt_store_relaxed(&task->shield, (uint8_t)shield); /* relaxed: as above. */
-}
+/*
+ * Parks the current task, which is registered where somebody will wake it and has said PARKING. The
+ * other half of [cancel-park]. OK comes from a waker alone; on anything else (CANCELLED, DEADLOCK,
+ * NO_MEMORY, a waker's own word) its registration may still be there.
+ */
+janus_status jrt_task_park_cancellable(struct jrt_task *task);
+
+/* Begins a shield without a deadline, ends the innermost; from shield.c. */
+void jrt_shield_begin(struct jrt_task *task);
+void jrt_shield_end(struct jrt_task *task);
+
+/* The shield that defers run in, the only one then; `grace` lives as long as they run. The second
+ * ends all that a defer has begun and left. */
+void jrt_shield_for_cleanup(struct jrt_task *task, struct jrt_shield *grace);
+void jrt_shield_only(struct jrt_task *task, struct jrt_shield *grace);
+
+/* Whether the innermost shield, of which there is one, still holds. */
+bool jrt_shield_holds(const struct jrt_task *task);
+
+/* As jrt_task_park_cancellable, in a shield. */
+janus_status jrt_shield_park(struct jrt_task *task);
 
 /* Whether the calls of this task must say CANCELLED, and why; the slow part. */
 janus_cancel_reason jrt_task_look_up(const struct jrt_task *task);
 
 /* Returns CANCELLED, or ends the task there, as its mode wants. */
 janus_status jrt_task_obey(struct jrt_task *task);
+
+/* Returns CANCELLED whatever the mode: for waits that must let go of something first. */
+janus_status jrt_task_told(struct jrt_task *task);
 
 /* How a task's call came to its end. */
 enum jrt_ending {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the current task can do: sleep, call what blocks, defer, shield, join. */
+/* What the current task can do: sleep, call what blocks, defer. */
 #include "fiber/exit.h"
 #include "task/nursery.h"
 
@@ -11,13 +11,12 @@ static struct jrt_task *current(void)
     return worker != NULL ? worker->current : NULL;
 }
 
-/*
- * Parks the current task, which is registered where somebody will wake it and has said PARKING. The
- * other half of [cancel-park]. CANCELLED: its registration is still there.
- */
-static janus_status park_unless_cancelled(struct jrt_task *task)
+janus_status jrt_task_park_cancellable(struct jrt_task *task)
 {
     jrt_task_link(task);
+    if (jrt_unlikely(jrt_load_relaxed(&task->shield) > 0)) { /* relaxed: its own. */
+        return jrt_shield_park(task);
+    }
     jrt_fence_light_seq_cst(); /* seq_cst: [cancel-park]. */
     bool cancelled = jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
     if (cancelled && jrt_task_park_cancel(task)) return JANUS_CANCELLED;
@@ -50,7 +49,7 @@ janus_status janus_sleep_until(uint64_t deadline_ns)
         return JANUS_NO_MEMORY;
     }
     janus_scheduler *scheduler = worker->scheduler;
-    janus_status     status = park_unless_cancelled(task);
+    janus_status     status = jrt_task_park_cancellable(task);
     jrt_sched_timer_disarm(scheduler, &alarm.timer);
     return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
 }
@@ -127,7 +126,7 @@ janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_
     return JANUS_OK;
 }
 
-/* Defers, shields, what belongs to the task. */
+/* Defers, what belongs to the task. */
 
 janus_status janus_defer(void (*function)(void *), void *argument)
 {
@@ -142,18 +141,6 @@ janus_status janus_defer(void (*function)(void *), void *argument)
     return JANUS_OK;
 }
 
-void janus_shield_begin(void)
-{
-    struct jrt_task *task = current();
-    if (task != NULL) jrt_task_shield(task, 1);
-}
-
-void janus_shield_end(void)
-{
-    struct jrt_task *task = current();
-    if (task != NULL) jrt_task_shield(task, -1);
-}
-
 janus_task_id janus_task_self(void)
 {
     struct jrt_task *task = current();
@@ -166,61 +153,4 @@ void **janus_task_local(void)
     if (task == NULL) return NULL;
     task->touched = true; /* the caller may write there */
     return &task->local;
-}
-
-/* Joining. */
-
-/* Takes an ended child off the nursery's list; under its lock. */
-static struct jrt_task *take_finished(struct jrt_nursery *n, janus_task_id id)
-{
-    struct jrt_record *before = NULL;
-    struct jrt_record *record = n->finished != NULL ? &n->finished->record : NULL;
-    for (; record != NULL; before = record, record = record->next) {
-        struct jrt_task *task = (struct jrt_task *)record;
-        if (jrt_task_id(task) != id) continue;
-        if (before != NULL) before->next = record->next;
-        if (before == NULL) n->finished = (struct jrt_task *)record->next;
-        return task;
-    }
-    return NULL;
-}
-
-/* Whether an id names a child of this nursery that has not ended; under its lock. */
-static bool is_running_child(struct jrt_nursery *n, janus_task_id id)
-{
-    uint32_t index = (uint32_t)(id >> 32);
-    if (index == 0) return false;
-    struct jrt_task *task = jrt_roster_find(&n->scheduler->roster, index - 1);
-    return task != NULL && jrt_task_peek_joinable(task, n, id);
-}
-
-janus_status janus_join(janus_nursery *nursery, janus_task_id id, int64_t *out_result)
-{
-    struct jrt_nursery *n = jrt_nursery_of(nursery);
-    struct jrt_task    *task = current();
-    if (n->owner != task || task == NULL) return JANUS_STATE;
-    for (;;) {
-        struct jrt_worker *worker = jrt_worker_self();
-        if (!jrt_worker_can_leave(worker)) return JANUS_NO_MEMORY;
-        jrt_task_park_begin(task, JRT_WAIT_JOIN);
-        pthread_mutex_lock(&n->lock);
-        struct jrt_task *child = take_finished(n, id);
-        bool             running = child == NULL && is_running_child(n, id);
-        if (running) n->waiter = task;
-        pthread_mutex_unlock(&n->lock);
-        if (child != NULL || !running) (void)jrt_task_park_cancel(task);
-        if (child != NULL) {
-            int64_t result = child->landing.result;
-            bool    failed = child->panic != JANUS_PANIC_NONE || result < 0;
-            jrt_task_retire(n->scheduler, worker, child);
-            if (out_result != NULL) *out_result = result;
-            return failed ? JANUS_CHILD_FAILED : JANUS_OK;
-        }
-        if (!running) return JANUS_STALE;
-        if (park_unless_cancelled(task) != JANUS_CANCELLED) continue;
-        pthread_mutex_lock(&n->lock);
-        if (n->waiter == task) n->waiter = NULL;
-        pthread_mutex_unlock(&n->lock);
-        return jrt_task_obey(task);
-    }
 }

@@ -90,11 +90,12 @@ bool jrt_worker_can_leave(struct jrt_worker *worker)
 static void park_arrived(struct jrt_worker *worker, struct jrt_task *task)
 {
     uint32_t expected = jrt_load_relaxed(&task->park); /* relaxed: the cas decides. */
-    uint32_t parked = (expected & ~(uint32_t)JRT_PARK_MASK) | JRT_PARKED;
-    bool     parking = (expected & JRT_PARK_MASK) == JRT_PARKING;
-    /* acq_rel: who sees PARKED may run the strand, so what was written on it before it was left
-     * comes first; failing, the waker's status is seen. [task-park] */
-    if (parking && jrt_cas_acq_rel(&task->park, &expected, parked)) return;
+    while ((expected & JRT_PARK_MASK) == JRT_PARKING) {
+        uint32_t parked = (expected & ~(uint32_t)JRT_PARK_MASK) | JRT_PARKED;
+        /* acq_rel: who sees PARKED may run the strand, so what was written on it before it was
+         * left comes first; failing, the waker's status is seen. [task-park] */
+        if (jrt_cas_acq_rel(&task->park, &expected, parked)) return;
+    }
     jrt_task_move(task, JANUS_TASK_READY);
     jrt_submit_again(worker, task);
 }
@@ -336,9 +337,9 @@ void jrt_task_leave_to_loop(struct jrt_worker *worker, struct jrt_task *task)
 void jrt_task_park_begin(struct jrt_task *task, enum jrt_wait wait)
 {
     bool can_end = wait != JRT_WAIT_NURSERY && wait != JRT_WAIT_BLOCKING &&
-                   jrt_load_relaxed(&task->shield) == 0; /* relaxed: its own. [task-interrupt] */
-    jrt_store_relaxed(&task->wait, (uint8_t)wait);       /* relaxed: for those who ask. */
-    task->touched = true;
+                   /* relaxed: its own. [task-interrupt] */
+                   (jrt_load_relaxed(&task->shield) == 0 || !jrt_shield_holds(task));
+    jrt_store_relaxed(&task->wait, (uint8_t)wait); /* relaxed: for those who ask. */
     /* relaxed: nobody knows yet that it waits; registering makes it visible. */
     jrt_store_relaxed(&task->park, JRT_PARKING | (can_end ? JRT_INTERRUPTIBLE : 0u));
 }
@@ -346,10 +347,12 @@ void jrt_task_park_begin(struct jrt_task *task, enum jrt_wait wait)
 bool jrt_task_park_cancel(struct jrt_task *task)
 {
     uint32_t expected = jrt_load_relaxed(&task->park); /* relaxed: the cas decides. */
-    if ((expected & JRT_PARK_MASK) != JRT_PARKING) return false;
+    do {
+        if ((expected & JRT_PARK_MASK) != JRT_PARKING) return false;
+        /* acq_rel: a waker's writes come before what we do next. */
+    } while (!jrt_cas_acq_rel(&task->park, &expected, (uint32_t)JRT_AWAKE));
     jrt_store_relaxed(&task->wait, (uint8_t)JRT_WAIT_NONE); /* relaxed: for those who ask. */
-    /* acq_rel: a waker's writes come before what we do next. */
-    return jrt_cas_acq_rel(&task->park, &expected, (uint32_t)JRT_AWAKE);
+    return true;
 }
 
 janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task)
@@ -423,20 +426,22 @@ static void note_panic(struct jrt_task *task, enum jrt_ending how)
 /* A defer that panics ends there, and the task has failed; the others still run. */
 static void run_defers(struct jrt_task *task)
 {
+    struct jrt_shield grace;
+    jrt_shield_for_cleanup(task, &grace);
     while (task->defers != NULL) {
         struct jrt_defer *defer = task->defers;
         task->defers = defer->next;
         int how = jrt_ctx_call(&task->landing, call_defer, defer);
         if (how == JRT_ENDED_OVERFLOWED) arrive_from_rescue();
         if (how != 0) note_panic(task, (enum jrt_ending)how);
+        jrt_shield_only(task, &grace); /* it may have left some of its own */
     }
 }
 
 /* The task's call has ended; it is still the current task and may wait. */
 static void clean_up(struct jrt_task *task, enum jrt_ending how)
 {
-    task->ending = true; /* touched: the shield */
-    jrt_task_shield(task, 1);
+    task->ending = task->touched = true;
     jrt_contract(task->innermost == NULL, "a task returned with a nursery open");
     note_panic(task, how);
     int64_t result = task->landing.result; /* defers have results of their own */
@@ -495,11 +500,17 @@ void jrt_task_break_off(struct jrt_task *task, enum jrt_ending how)
     jrt_die("invariant [worker-again] broken", "a broken call went on", __FILE__, __LINE__);
 }
 
-janus_status jrt_task_obey(struct jrt_task *task)
+janus_status jrt_task_told(struct jrt_task *task)
 {
     task->saw_cancel = task->touched = true;
     /* Found further up: the nurseries between shall say so too. */
     (void)jrt_nursery_cancel(task->nursery, JANUS_CANCEL_PARENT);
+    return JANUS_CANCELLED;
+}
+
+janus_status jrt_task_obey(struct jrt_task *task)
+{
+    (void)jrt_task_told(task);
     if (task->cancel_mode == JANUS_CANCEL_UNWIND && !task->ending) {
         jrt_task_break_off(task, JRT_ENDED_UNWOUND);
     }

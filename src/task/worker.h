@@ -26,6 +26,10 @@ enum {
     JRT_IN_PUBLIC = 1 << JRT_LANES, /* the NORMAL lane's deques */
 };
 
+/* The count of cancels: those on their way in the low bits, those done above, beginning with 1. */
+#define JRT_CANCELS_BEGUN UINT64_C(0xffff)
+#define JRT_CANCELS_ONE UINT64_C(0x10000)
+
 /* What the strand that was just left wants done, now that it is off the CPU. */
 enum jrt_left {
     JRT_LEFT_NOTHING,
@@ -101,6 +105,7 @@ struct janus_scheduler {
     size_t        room[JRT_STACK_CLASSES]; /* what a child that runs in place must find */
     bool          stealing;
     bool          deadlock_check;
+    uint64_t      grace_ns; /* how long defers of a cancelled task can wait; 0: any time */
 
     /* Debug builds: is told every change of a task's state. NULL: nobody. Set before the start. */
     void (*on_move)(const struct jrt_task *task, janus_task_state from, janus_task_state to);
@@ -133,13 +138,16 @@ struct janus_scheduler {
     _Atomic(uint32_t)  lost;         /* of these, those whose queues have been emptied */
     _Atomic(uint64_t)  revive_next;  /* when to look for threads for them again */
 
-    pthread_mutex_t          roots_lock; /* guards the nurseries of plain threads and the state */
-    struct jrt_list_node     roots;
-    _Atomic(uint32_t)        blocking_calls; /* tasks that wait for one */
-    _Atomic(uint32_t)        outside; /* of these, those whose thread is not waiting in them */
+    pthread_mutex_t      roots_lock; /* guards the nurseries of plain threads and the state */
+    struct jrt_list_node roots;
+    _Atomic(uint32_t)    blocking_calls; /* tasks that wait for one */
+    /* Those who can act though no worker runs: nurseries of threads that do not wait in them,
+     * tokens that cancel a nursery, waitpoints that anybody may open. */
+    _Atomic(uint32_t)        outside;
+    _Atomic(uint32_t)        guests; /* [point-guest] */
     bool                     started, stopped;
     _Atomic(bool)            stopping;
-    _Atomic(uint64_t)        cancels;   /* how many there were, plus 1; [cancel-epoch] */
+    _Atomic(uint64_t)        cancels;   /* JRT_CANCELS_*; [cancel-epoch], [cancel-sticky] */
     _Atomic(uint32_t)        root_done; /* futex: changes when a root nursery has no child left */
     bool                     depot_open, roster_open, blocking_open, fault_open;
     uint32_t                 workers_open;

@@ -224,3 +224,59 @@ TEST("of eight that cancel at once one has done it")
 {
     town_run(8, eight_cancel, NULL, TOWN_SLOW ? 20 : 300);
 }
+
+/* Told once, told always; while others are cancelled, so that it has to look each time. */
+
+struct sticky {
+    atomic_int stop, told;
+};
+
+static int64_t cancel_others(void *argument)
+{
+    struct sticky *sticky = argument;
+    while (!atomic_load(&sticky->stop)) {
+        JANUS_NURSERY(n)(void) janus_nursery_cancel(n);
+        CHECK_EQ(janus_yield(), JANUS_OK);
+    }
+    return 0;
+}
+
+static int64_t look_again(void *argument)
+{
+    struct sticky *sticky = argument;
+    uint64_t       limit = janus_now_ns() + 20000 * town_ms;
+    for (uint64_t i = 0; !janus_cancelled() && janus_now_ns() < limit; i++) {
+        if (i % 16 == 0 && janus_yield() != JANUS_OK) break;
+    }
+    for (int i = 0; i < 200; i++) CHECK(janus_cancelled());
+    CHECK_EQ(janus_yield(), JANUS_CANCELLED);
+    atomic_fetch_add(&sticky->told, 1);
+    return JANUS_CANCELLED;
+}
+
+static int64_t cancel_lookers(void *argument)
+{
+    uint64_t      end = janus_now_ns() + run_ns;
+    struct sticky sticky = {0};
+    janus_nursery m;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&m, NULL), JANUS_OK);
+    for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&m, cancel_others, &sticky), JANUS_OK);
+    for (uint64_t round = 0; janus_now_ns() < end; round++) {
+        janus_nursery n;
+        CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+        for (int i = 0; i < CROWD; i++) CHECK_EQ(janus_spawn(&n, look_again, &sticky), JANUS_OK);
+        for (uint64_t i = 0; i < round % 8; i++) CHECK_EQ(janus_yield(), JANUS_OK);
+        CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    }
+    atomic_store(&sticky.stop, 1);
+    CHECK_EQ(janus_nursery_end(&m, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a task that was told once that it is cancelled is told so each time")
+{
+    town_run(4, cancel_lookers, NULL, 1);
+    town_run(8, cancel_lookers, NULL, 1);
+}

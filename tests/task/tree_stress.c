@@ -63,6 +63,7 @@ struct node {
     atomic_int     entered, left;
     atomic_int     depth;
     janus_task_id  id;
+    atomic_int     waits; /* a nursery of it lets spawns wait: siblings would, for each other */
     int64_t        result;
     const char *_Atomic doing;
 };
@@ -230,6 +231,38 @@ static void shielded(struct node *node)
     janus_shield_end();
 }
 
+/* Time to clean up: what is left of it, and not more where it is cancelled. */
+static int64_t shielded_until(struct node *node)
+{
+    janus_shield shield;
+    uint64_t     end = janus_now_ns() + below(node, 40) * microsecond;
+    doing(node, "sleeping in a shield with a deadline");
+    janus_shield_begin_until(&shield, end);
+    uint64_t     until = janus_now_ns() + below(node, 60) * microsecond;
+    janus_status status = janus_sleep_until(until);
+    bool         whole = janus_now_ns() >= until, over = janus_now_ns() >= end;
+    janus_shield_end();
+    if (status == JANUS_OK) MUST(whole, "a sleep in a shield was cut short");
+    if (status != JANUS_OK) MUST(over, "a shield ended before its deadline");
+    return status == JANUS_OK ? 0 : obey(node, status);
+}
+
+/* Nobody opens it, or it is open already. */
+static int64_t at_waitpoint(struct node *node)
+{
+    janus_waitpoint point;
+    bool            opened = below(node, 3) == 0;
+    uint64_t        end = janus_now_ns() + below(node, 40) * microsecond;
+    doing(node, "at a waitpoint");
+    janus_waitpoint_init(&point, JANUS_OPENED_BY_TASKS);
+    if (opened) janus_waitpoint_open(&point);
+    janus_status status = janus_waitpoint_wait_until(&point, "nobody", end);
+    MUST(opened == (status == JANUS_OK), "%d", status);
+    if (status == JANUS_CANCELLED) return obey(node, status);
+    MUST(opened || status == JANUS_DEADLINE, "%d", status);
+    return 0;
+}
+
 static int64_t blocking(struct node *node)
 {
     int64_t nanoseconds = below(node, 30) * 1000, result = -1;
@@ -242,7 +275,7 @@ static int64_t blocking(struct node *node)
 
 static int64_t act(struct node *node)
 {
-    switch (below(node, 16)) {
+    switch (below(node, 18)) {
     case 0:
     case 1:
     case 2:
@@ -262,6 +295,8 @@ static int64_t act(struct node *node)
         if (below(node, 6) == 0) janus_panic((failed(node, 0), "on purpose"));
         return 0;
     case 11: doing(node, "overflowing"); return below(node, 40) == 0 ? dig(failed(node, 0)) : 0;
+    case 16: return shielded_until(node);
+    case 17: return at_waitpoint(node);
     case 12: return janus_defer(restless_defer, node) == JANUS_OK ? 0 : failed(node, -99);
     default: return 0;
     }
@@ -293,7 +328,8 @@ static bool grow(struct node *who, struct node *parent, janus_nursery *nursery,
     janus_status status = below(who, 2) == 0 && out_id == NULL
                               ? janus_spawn(nursery, node_main, node)
                               : janus_spawn_with(nursery, node_main, node, options, out_id);
-    MUST(status == JANUS_OK || status == JANUS_CLOSED || status == JANUS_FULL, "%d", status);
+    bool known = status == JANUS_CLOSED || status == JANUS_FULL || status == JANUS_CANCELLED;
+    MUST(status == JANUS_OK || known, "%d", status);
     if (status != JANUS_OK) return false;
     atomic_fetch_add(&spawned, 1);
     if (out != NULL) *out = node;
@@ -357,7 +393,9 @@ static int64_t scope(struct node *node)
         JANUS_NURSERY_OPTIONS(.policy =
                                   below(node, 2) == 0 ? JANUS_WAIT_ALL : JANUS_CANCEL_ON_ERROR,
                               .max_children = below(node, 4) == 0 ? 1 + below(node, 3) : 0,
+                              .when_full = below(node, 2) == 0 ? JANUS_FULL_WAIT : 0,
                               .deadline_ns = below(node, 6) == 0 ? soon : 0);
+    if (options->when_full == JANUS_FULL_WAIT) atomic_store(&node->waits, 1);
     janus_status opened = janus_nursery_open(&nursery, options);
     MUST(opened == JANUS_OK, "%d", opened);
     int64_t status = fill(node, &nursery, &failures);
@@ -401,7 +439,8 @@ static int64_t node_main(void *argument)
     void **local = janus_task_local();
     *local = node;
     int64_t status = act(node);
-    if (status >= 0 && below(node, 8) == 0 && node->parent != NULL) {
+    if (status >= 0 && below(node, 8) == 0 && node->parent != NULL &&
+        !atomic_load(&node->parent->waits)) {
         (void)grow(node, node->parent, node->nursery, node->failures, NULL, NULL);
     }
     if (status >= 0 && atomic_load(&node->depth) < DEPTH_MAX) status = scope(node);

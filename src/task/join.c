@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Joining one child.
+ *
+ * [join-wait]  the owner writes the id into `joining` under the nursery's lock, in which it has
+ *   found that the child has not ended; the end of a child puts it on `finished` under the same
+ *   lock, and if it is the one, wakes the owner there. So either the owner finds the child, or the
+ *   child finds the owner. A wait that ends otherwise takes the id back under the lock before it
+ *   returns, so no late wake meets another wait. A thread sleeps on `joined`, which the waker
+ *   changes; the nursery is there for as long as the child has not counted itself off, which it
+ *   does later.
+ */
+#include "task/nursery.h"
+
+/* Takes an ended child off the nursery's list; under its lock. */
+static struct jrt_task *take_finished(struct jrt_nursery *n, janus_task_id id)
+{
+    struct jrt_record *before = NULL;
+    struct jrt_record *record = n->finished != NULL ? &n->finished->record : NULL;
+    for (; record != NULL; before = record, record = record->next) {
+        struct jrt_task *task = (struct jrt_task *)record;
+        if (jrt_task_id(task) != id) continue;
+        if (before != NULL) before->next = record->next;
+        if (before == NULL) n->finished = (struct jrt_task *)record->next;
+        return task;
+    }
+    return NULL;
+}
+
+/* Whether an id names a child of this nursery that has not ended; under its lock. */
+static bool is_running_child(struct jrt_nursery *n, janus_task_id id)
+{
+    uint32_t index = (uint32_t)(id >> 32);
+    if (index == 0) return false;
+    struct jrt_task *task = jrt_roster_find(&n->scheduler->roster, index - 1);
+    return task != NULL && jrt_task_peek_joinable(task, n, id);
+}
+
+/* The child, if it has ended; else says in *out_running whether it will, and then that the owner
+ * waits for it. */
+static struct jrt_task *take_or_announce(struct jrt_nursery *n, janus_task_id id, bool *out_running)
+{
+    pthread_mutex_lock(&n->lock);
+    struct jrt_task *child = take_finished(n, id);
+    *out_running = child == NULL && is_running_child(n, id);
+    n->joining = *out_running ? id : 0;
+    pthread_mutex_unlock(&n->lock);
+    return child;
+}
+
+static void take_back(struct jrt_nursery *n)
+{
+    pthread_mutex_lock(&n->lock);
+    n->joining = 0;
+    pthread_mutex_unlock(&n->lock);
+}
+
+void jrt_join_ended(struct jrt_nursery *n)
+{
+    n->joining = 0;
+    if (n->owner != NULL) {
+        (void)jrt_task_wake(n->owner, JANUS_OK); /* under the lock, [join-wait] */
+        return;
+    }
+    jrt_fetch_add_relaxed(&n->joined, 1u); /* relaxed: the lock orders what the child wrote. */
+    jrt_futex_wake(&n->joined, 1);
+}
+
+static janus_status result_of(struct jrt_nursery *n, struct jrt_task *child, int64_t *out_result)
+{
+    int64_t result = child->landing.result;
+    bool    failed = child->panic != JANUS_PANIC_NONE || result < 0;
+    jrt_task_retire(n->scheduler, jrt_worker_self(), child);
+    if (out_result != NULL) *out_result = result;
+    return failed ? JANUS_CHILD_FAILED : JANUS_OK;
+}
+
+static janus_status join_as_task(struct jrt_nursery *n, janus_task_id id, int64_t *out_result)
+{
+    struct jrt_task *task = n->owner;
+    for (;;) {
+        bool running;
+        if (!jrt_worker_can_leave(jrt_worker_self())) return JANUS_NO_MEMORY;
+        jrt_task_park_begin(task, JRT_WAIT_JOIN);
+        struct jrt_task *child = take_or_announce(n, id, &running);
+        if (!running) (void)jrt_task_park_cancel(task);
+        if (child != NULL) return result_of(n, child, out_result);
+        if (!running) return JANUS_STALE;
+        janus_status status = jrt_task_park_cancellable(task);
+        if (status == JANUS_OK) continue;
+        take_back(n);
+        if (status == JANUS_CANCELLED) return jrt_task_obey(task);
+        if (status != JANUS_DEADLOCK) return status;
+        /* The child was told too, and its end is what we wait for. */
+    }
+}
+
+static janus_status join_as_thread(struct jrt_nursery *n, janus_task_id id, int64_t *out_result)
+{
+    for (;;) {
+        bool             running;
+        uint32_t         seen = jrt_load_relaxed(&n->joined); /* relaxed: the lock follows. */
+        struct jrt_task *child = take_or_announce(n, id, &running);
+        if (child != NULL) return result_of(n, child, out_result);
+        if (!running) return JANUS_STALE;
+        jrt_nursery_thread_waits(n);
+        /* relaxed: it is a reason to look again, under the lock. */
+        while (jrt_load_relaxed(&n->joined) == seen) jrt_futex_wait(&n->joined, seen);
+        jrt_nursery_thread_goes_on(n);
+    }
+}
+
+janus_status janus_join(janus_nursery *nursery, janus_task_id id, int64_t *out_result)
+{
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
+    return n->owner != NULL ? join_as_task(n, id, out_result) : join_as_thread(n, id, out_result);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Limits: how many children a nursery may have alive at a time, and what happens at one more.
+ *
+ * REFUSE: a count, changed without a lock.
+ *
+ * [room-hand]  WAIT: all under the nursery's lock. Whoever finds no room, or others waiting for
+ *   it, joins their queue at the end. The end of a child does not lower the count while somebody
+ *   waits: it hands its room to the first, takes him off the queue, notes that in his entry and
+ *   wakes him. So nobody overtakes, and a full nursery stays full until the queue is empty.
+ *
+ *   Who closes the nursery changes its state and then, under the lock, sends all away; who joins
+ *   the queue looks at the state under the lock. So either he sees that it is not Open, or he is
+ *   sent away.
+ *
+ *   A task's wait may also be interrupted. Before it returns it takes the lock: if its entry is
+ *   still queued it takes it off; if it was handed room meanwhile it passes that on. As wakers
+ *   wake under the lock, none comes later. The entry lies on the waiter's stack. A thread's entry
+ *   has a word to sleep on; the waker's last touch is under the lock, which the thread takes.
+ */
+#include "task/nursery.h"
+
+struct spawner {
+    struct jrt_list_node link;
+    struct jrt_task     *task;    /* NULL: a plain thread */
+    janus_status         outcome; /* once it is off the queue: OK or CLOSED */
+    _Atomic(uint32_t)    woken;   /* futex: 1 when it is off the queue; under the lock */
+};
+
+/* Takes an entry off the queue and wakes who it is; under the lock. */
+static void let_go(struct spawner *spawner, janus_status outcome)
+{
+    jrt_list_remove(&spawner->link);
+    spawner->outcome = outcome;
+    jrt_store_relaxed(&spawner->woken, 1u); /* relaxed: under the lock, which the waiter takes. */
+    if (spawner->task != NULL) {
+        (void)jrt_task_wake(spawner->task, JANUS_OK);
+    } else {
+        jrt_futex_wake(&spawner->woken, 1);
+    }
+}
+
+static struct spawner *first_of(struct jrt_nursery *n)
+{
+    return jrt_list_entry(n->spawners.next, struct spawner, link);
+}
+
+static void give_locked(struct jrt_nursery *n)
+{
+    if (jrt_list_empty(&n->spawners)) {
+        jrt_fetch_sub_relaxed(&n->alive, 1u); /* relaxed: under the lock. */
+    } else {
+        let_go(first_of(n), JANUS_OK);
+    }
+}
+
+void jrt_room_give(struct jrt_nursery *n)
+{
+    if (n->when_full == JANUS_FULL_REFUSE) {
+        jrt_fetch_sub_relaxed(&n->alive, 1u); /* relaxed: a count; it guards no memory. */
+        return;
+    }
+    pthread_mutex_lock(&n->lock);
+    give_locked(n);
+    pthread_mutex_unlock(&n->lock);
+}
+
+void jrt_room_close_locked(struct jrt_nursery *n)
+{
+    while (!jrt_list_empty(&n->spawners)) let_go(first_of(n), JANUS_CLOSED);
+}
+
+static janus_status take_or_refuse(struct jrt_nursery *n)
+{
+    uint32_t alive = jrt_load_relaxed(&n->alive); /* relaxed: a count; it guards no memory. */
+    do {
+        if (alive >= n->max_children) return JANUS_FULL;
+    } while (!jrt_cas_relaxed(&n->alive, &alive, alive + 1)); /* relaxed: as above. */
+    return JANUS_OK;
+}
+
+/* OK, CLOSED, or FULL: then the entry, if there is one, is on the queue. */
+static janus_status take_or_queue(struct jrt_nursery *n, struct spawner *spawner)
+{
+    janus_status status = JANUS_FULL;
+    pthread_mutex_lock(&n->lock);
+    uint32_t alive = jrt_load_relaxed(&n->alive); /* relaxed: under the lock. */
+    if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) {
+        status = JANUS_CLOSED;
+    } else if (alive < n->max_children && jrt_list_empty(&n->spawners)) {
+        jrt_store_relaxed(&n->alive, alive + 1); /* relaxed: under the lock. */
+        status = JANUS_OK;
+    } else if (spawner != NULL) {
+        jrt_list_push_front(n->spawners.prev, &spawner->link); /* behind the last */
+    }
+    pthread_mutex_unlock(&n->lock);
+    return status;
+}
+
+/* After a wait, which ended so. */
+static janus_status come_back(struct jrt_nursery *n, struct spawner *spawner, janus_status ended)
+{
+    pthread_mutex_lock(&n->lock);
+    bool queued = jrt_load_relaxed(&spawner->woken) == 0; /* relaxed: under the lock. */
+    if (queued) jrt_list_remove(&spawner->link);
+    if (ended != JANUS_OK && !queued && spawner->outcome == JANUS_OK) give_locked(n);
+    pthread_mutex_unlock(&n->lock);
+    return ended != JANUS_OK ? ended : spawner->outcome;
+}
+
+static janus_status wait_as_task(struct jrt_nursery *n, struct jrt_worker *worker)
+{
+    struct jrt_task *task = worker->current;
+    struct spawner   spawner = {.task = task};
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_obey(task);
+    if (!jrt_worker_can_leave(worker)) return JANUS_NO_MEMORY;
+    jrt_task_park_begin(task, JRT_WAIT_ROOM);
+    janus_status status = take_or_queue(n, &spawner);
+    if (status != JANUS_FULL) {
+        (void)jrt_task_park_cancel(task);
+        return status;
+    }
+    status = come_back(n, &spawner, jrt_task_park_cancellable(task));
+    /* A child of the nursery that was cancelled may be sent away before it is told why. */
+    bool told = status == JANUS_CLOSED && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
+    return told || status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
+}
+
+static janus_status wait_as_thread(struct jrt_nursery *n)
+{
+    struct spawner spawner = {.task = NULL};
+    if (!jrt_nursery_is_mine(n)) return JANUS_FULL; /* a token's callback, a blocking call */
+    janus_status status = take_or_queue(n, &spawner);
+    if (status != JANUS_FULL) return status;
+    jrt_nursery_thread_waits(n);
+    /* relaxed: the lock follows. */
+    while (jrt_load_relaxed(&spawner.woken) == 0) jrt_futex_wait(&spawner.woken, 0);
+    jrt_nursery_thread_goes_on(n);
+    return come_back(n, &spawner, JANUS_OK);
+}
+
+janus_status jrt_room_take(struct jrt_nursery *n)
+{
+    if (n->when_full == JANUS_FULL_REFUSE) return take_or_refuse(n);
+    janus_status status = take_or_queue(n, NULL);
+    if (status != JANUS_FULL) return status;
+    struct jrt_worker *worker = jrt_worker_self();
+    return worker != NULL ? wait_as_task(n, worker) : wait_as_thread(n);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shields: sections in which a task that was cancelled can still wait.
+ *
+ * A task counts its shields. Those with a deadline lie in their callers' frames and are linked,
+ * each with its place in the count, so that the innermost is one with a deadline exactly if the
+ * first link's place is the count. The innermost alone decides: a plain shield inside one with a
+ * deadline holds for as long as it lasts, because the code in it was promised so.
+ *
+ * A deadline matters only to a task that is cancelled. Before it, nothing tells the task; after it,
+ * the shield is as if it was not there: waits say CANCELLED.
+ *
+ * [shield-end]  a wait that begins before the deadline cannot be interrupted, and brings an alarm
+ *   for the deadline. The alarm makes the wait interruptible, light fence, looks whether something
+ *   above is cancelled, and if so interrupts it. A cancel changes the state, heavy fence, looks at
+ *   the waits ([cancel-park]). Whichever comes second sees the other: a cancel before the deadline
+ *   is seen by the alarm, one after it finds a wait that can be interrupted. The alarm is disarmed
+ *   before the wait returns, under the lock it rings in, so it meets no other wait.
+ *
+ * [shield-nursery]  a nursery that is opened in a shield is covered: a cancel from above stops
+ *   there, on its way down and when its children look up. Opened in a plain shield it is so for
+ *   good; in one with a deadline until then. The end of the cover is an alarm again: it takes the
+ *   cover off, moves the epoch, light fence, looks above, and cancels the nursery if it finds a
+ *   reason. A cancel from above changes its state, heavy fence, looks at the cover: one of the two
+ *   sees the other. The epoch moves because children that looked up before have noted what is
+ *   above as clean ([cancel-epoch]) without looking there; who reads the new epoch sees no cover.
+ */
+#include "task/nursery.h"
+
+_Static_assert(sizeof(struct jrt_shield) <= sizeof(janus_shield), "it fits its storage");
+
+static struct jrt_task *current(void)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    return worker != NULL ? worker->current : NULL;
+}
+
+static uint16_t count_of(const struct jrt_task *task)
+{
+    return jrt_load_relaxed(&task->shield); /* relaxed: only the task writes it. */
+}
+
+static void set_count(struct jrt_task *task, uint16_t count)
+{
+    task->touched = true;
+    jrt_store_relaxed(&task->shield, count); /* relaxed: as above. */
+}
+
+/* The innermost shield, if it has a deadline; there is one. */
+static struct jrt_shield *bound_of(const struct jrt_task *task)
+{
+    struct jrt_shield *bound = task->bounds;
+    return bound != NULL && bound->depth == count_of(task) ? bound : NULL;
+}
+
+void jrt_shield_begin(struct jrt_task *task)
+{
+    uint16_t count = count_of(task);
+    jrt_contract(count < UINT16_MAX, "65536 shields, one in the other");
+    if (count == 0) task->bounds = NULL; /* whatever was left in the record */
+    set_count(task, (uint16_t)(count + 1));
+}
+
+void jrt_shield_end(struct jrt_task *task)
+{
+    struct jrt_shield *bound = bound_of(task);
+    if (bound != NULL) task->bounds = bound->outer;
+    set_count(task, (uint16_t)(count_of(task) - 1));
+}
+
+static void begin_until(struct jrt_task *task, struct jrt_shield *shield, uint64_t deadline_ns)
+{
+    jrt_shield_begin(task);
+    *shield = (struct jrt_shield){task->bounds, deadline_ns, count_of(task)};
+    task->bounds = shield;
+}
+
+void jrt_shield_for_cleanup(struct jrt_task *task, struct jrt_shield *grace)
+{
+    uint64_t grace_ns = task->nursery->scheduler->grace_ns;
+    uint64_t now = grace_ns != 0 ? jrt_clock_now_ns() : 0;
+    uint64_t deadline_ns = grace_ns != 0 && now + grace_ns > now ? now + grace_ns : JRT_NEVER;
+    set_count(task, 0); /* those of the call went with it */
+    begin_until(task, grace, deadline_ns);
+}
+
+void jrt_shield_only(struct jrt_task *task, struct jrt_shield *grace)
+{
+    set_count(task, 1);
+    task->bounds = grace;
+}
+
+bool jrt_shield_holds(const struct jrt_task *task)
+{
+    const struct jrt_shield *bound = bound_of(task);
+    if (bound == NULL || bound->deadline_ns == JRT_NEVER) return true;
+    return jrt_clock_now_ns() < bound->deadline_ns;
+}
+
+/* The public calls. */
+
+void janus_shield_begin(void)
+{
+    struct jrt_task *task = current();
+    if (task != NULL) jrt_shield_begin(task);
+}
+
+void janus_shield_begin_until(janus_shield *shield, uint64_t deadline_ns)
+{
+    struct jrt_task *task = current();
+    jrt_contract(shield != NULL, "janus_shield_begin_until without a place");
+    if (task != NULL) begin_until(task, (struct jrt_shield *)(void *)shield, deadline_ns);
+}
+
+void janus_shield_end(void)
+{
+    struct jrt_task *task = current();
+    if (task == NULL) return;
+    /* The first of a task that is cleaning up is the library's. */
+    jrt_contract(count_of(task) > task->ending, "janus_shield_end without janus_shield_begin");
+    jrt_shield_end(task);
+}
+
+/* Waiting. */
+
+static void ring_wait(struct jrt_alarm *alarm)
+{
+    struct jrt_task *task = alarm->subject;
+    uint32_t         park = jrt_load_relaxed(&task->park); /* relaxed: the cas decides. */
+    do {
+        if ((park & JRT_PARK_MASK) == JRT_AWAKE) return;
+        /* acq_rel: whoever interrupts it then comes after us. */
+    } while (!jrt_cas_acq_rel(&task->park, &park, park | JRT_INTERRUPTIBLE));
+    jrt_fence_light_seq_cst(); /* seq_cst: [shield-end]. */
+    if (jrt_nursery_cancelled_above(task->nursery)) {
+        (void)jrt_task_interrupt(task, JANUS_CANCELLED);
+    }
+}
+
+/* The alarm for a wait's end, armed. False: memory refused. */
+static bool arm_wait(struct jrt_task *task, const struct jrt_shield *bound, struct jrt_alarm *alarm)
+{
+    *alarm = (struct jrt_alarm){.ring = ring_wait, .subject = task};
+    return jrt_sched_timer_arm(task->nursery->scheduler, &alarm->timer, bound->deadline_ns);
+}
+
+janus_status jrt_shield_park(struct jrt_task *task)
+{
+    const struct jrt_shield *bound = bound_of(task);
+    struct jrt_alarm         alarm;
+    /* relaxed: set by ourselves, when the wait began. */
+    bool interruptible = (jrt_load_relaxed(&task->park) & JRT_INTERRUPTIBLE) != 0;
+    bool ends = bound != NULL && bound->deadline_ns != JRT_NEVER && !interruptible;
+    if (ends && !arm_wait(task, bound, &alarm)) {
+        if (jrt_task_park_cancel(task)) return JANUS_NO_MEMORY;
+        return jrt_task_park(jrt_worker_self(), task);
+    }
+    jrt_fence_light_seq_cst(); /* seq_cst: [cancel-park]. */
+    bool         cancelled = jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
+    janus_status status = JANUS_CANCELLED;
+    if (!cancelled || !jrt_task_park_cancel(task)) status = jrt_task_park(jrt_worker_self(), task);
+    if (ends) jrt_sched_timer_disarm(task->nursery->scheduler, &alarm.timer);
+    return status;
+}
+
+/* Nurseries. */
+
+static void ring_cover(struct jrt_alarm *alarm)
+{
+    struct jrt_nursery *n = alarm->subject;
+    /* release: who reads it, or the epoch, sees what came before. */
+    jrt_store_release(&n->cover, (uint8_t)JRT_COVER_OVER);
+    jrt_fetch_add_seq_cst(&n->scheduler->cancels, JRT_CANCELS_ONE); /* seq_cst: [shield-nursery]. */
+    jrt_fence_light_seq_cst();                                      /* seq_cst: [shield-nursery]. */
+    if (jrt_nursery_cancelled_above(n->owner->nursery)) {
+        (void)jrt_nursery_cancel_locked(n, JANUS_CANCEL_PARENT); /* the timers' lock */
+    }
+}
+
+janus_status jrt_shield_cover(struct jrt_nursery *n, const struct jrt_task *owner)
+{
+    if (count_of(owner) == 0) return JANUS_OK;
+    const struct jrt_shield *bound = bound_of(owner);
+    bool                     ends = bound != NULL && bound->deadline_ns != JRT_NEVER;
+    if (ends && !jrt_shield_holds(owner)) return JANUS_OK;
+    /* relaxed: nobody knows the nursery yet; the timers' lock, for the alarm. */
+    jrt_store_relaxed(&n->cover, (uint8_t)(ends ? JRT_COVER_UNTIL : JRT_COVER_FOR_GOOD));
+    if (!ends) return JANUS_OK;
+    n->uncover = (struct jrt_alarm){.ring = ring_cover, .subject = n};
+    bool armed = jrt_sched_timer_arm(n->scheduler, &n->uncover.timer, bound->deadline_ns);
+    return armed ? JANUS_OK : JANUS_NO_MEMORY;
+}
+
+void jrt_shield_end_cover(struct jrt_nursery *n)
+{
+    jrt_sched_timer_disarm(n->scheduler, &n->uncover.timer);
+}

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: MIT */
+/* Waitpoints: a wake that comes early, late, at the same moment as something else. */
+#include "town.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { REPEATS = TOWN_SLOW ? 5 : 50 };
+
+static const uint64_t run_ns = (TOWN_SLOW ? UINT64_C(1500) : UINT64_C(800)) * 1000000;
+static const uint64_t hour = UINT64_C(3600) * 1000000000;
+
+/* One after the other. */
+
+static int64_t early(void *argument)
+{
+    janus_waitpoint point;
+    (void)argument;
+    for (int opener = 0; opener < 2; opener++) {
+        janus_waitpoint_init(&point, (janus_opener)opener);
+        CHECK_EQ(janus_waitpoint_wait_until(&point, "nobody", 0), JANUS_DEADLINE);
+        uint64_t soon = janus_now_ns() + town_ms / 4;
+        CHECK_EQ(janus_waitpoint_wait_until(&point, "nobody", soon), JANUS_DEADLINE);
+        CHECK(janus_now_ns() >= soon);
+        janus_waitpoint_open(&point);
+        janus_waitpoint_open(&point);
+        CHECK_EQ(janus_waitpoint_wait(&point, "nothing"), JANUS_OK);
+        CHECK_EQ(janus_waitpoint_wait_until(&point, NULL, 0), JANUS_OK);
+    }
+    CHECK_EQ(janus_waitpoint_wait(NULL, "nothing"), JANUS_INVALID);
+    return 0;
+}
+
+TEST("an opening before the wait is not lost, and a deadline without one is told")
+{
+    CHECK_EQ(early(NULL), 0); /* on a plain thread */
+    town_all(early, NULL, REPEATS);
+}
+
+struct pair {
+    janus_waitpoint there, back;
+    int             value;
+    atomic_int      waits;
+};
+
+static int64_t answer(void *argument)
+{
+    struct pair *pair = argument;
+    CHECK_EQ(janus_waitpoint_wait(&pair->there, "a question"), JANUS_OK);
+    CHECK_EQ(pair->value, 1);
+    pair->value = 2;
+    janus_waitpoint_open(&pair->back);
+    return 0;
+}
+
+static void ask(struct pair *pair)
+{
+    pair->value = 1;
+    janus_waitpoint_open(&pair->there);
+    CHECK_EQ(janus_waitpoint_wait(&pair->back, "an answer"), JANUS_OK);
+    CHECK_EQ(pair->value, 2);
+}
+
+static void init_pair(struct pair *pair, janus_opener opener)
+{
+    memset(pair, 0, sizeof *pair);
+    janus_waitpoint_init(&pair->there, opener);
+    janus_waitpoint_init(&pair->back, opener);
+}
+
+static int64_t question(void *argument)
+{
+    struct pair   pair;
+    janus_nursery n;
+    (void)argument;
+    init_pair(&pair, JANUS_OPENED_BY_TASKS);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, answer, &pair), JANUS_OK);
+    ask(&pair);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("what was written before an opening is read after the wait")
+{
+    town_all(question, NULL, REPEATS * 10);
+}
+
+TEST("threads and tasks wait for each other")
+{
+    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    for (int i = 0; i < REPEATS * 10; i++) {
+        struct pair   pair;
+        janus_nursery n;
+        init_pair(&pair, JANUS_OPENED_BY_ANYBODY);
+        CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
+        CHECK_EQ(janus_spawn(&n, answer, &pair), JANUS_OK);
+        ask(&pair);
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    }
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+static int64_t wait_first(void *argument)
+{
+    struct pair *pair = argument;
+    atomic_store(&pair->waits, 1);
+    CHECK_EQ(janus_waitpoint_wait(&pair->there, "the second one"), JANUS_OK);
+    return 0;
+}
+
+static int64_t second_waiter(void *argument)
+{
+    struct pair   pair;
+    janus_nursery n;
+    (void)argument;
+    init_pair(&pair, JANUS_OPENED_BY_TASKS);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, wait_first, &pair), JANUS_OK);
+    CHECK(town_wait(&pair.waits));
+    for (int i = 0; i < 3; i++) CHECK_EQ(janus_yield(), JANUS_OK);
+    CHECK_EQ(janus_waitpoint_wait(&pair.there, "the first one"), JANUS_STATE);
+    janus_waitpoint_open(&pair.there);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a second one cannot wait at the same point") { town_run(1, second_waiter, NULL, REPEATS); }
+
+/* At the same moment. The waiter frees the waitpoint at once, so a late touch is seen. */
+
+struct post {
+    _Atomic(janus_waitpoint *) point; /* NULL: none is there to be opened */
+    atomic_int                 stop;
+};
+
+static void open_next(struct post *post)
+{
+    janus_waitpoint *point = atomic_exchange(&post->point, NULL);
+    if (point != NULL) janus_waitpoint_open(point);
+}
+
+static void *open_all(void *argument)
+{
+    struct post *post = argument;
+    while (!atomic_load(&post->stop)) open_next(post);
+    return NULL;
+}
+
+static int64_t open_all_as_task(void *argument)
+{
+    struct post *post = argument;
+    while (!atomic_load(&post->stop)) {
+        open_next(post);
+        CHECK_EQ(janus_yield(), JANUS_OK);
+    }
+    return 0;
+}
+
+static void meet(struct post *post, uint64_t round)
+{
+    janus_waitpoint *point = malloc(sizeof *point);
+    CHECK(point != NULL);
+    janus_waitpoint_init(point, JANUS_OPENED_BY_ANYBODY);
+    atomic_store(&post->point, point);
+    for (uint64_t i = 0; i < round % 64; i++) atomic_signal_fence(memory_order_seq_cst);
+    CHECK_EQ(janus_waitpoint_wait(point, "the post"), JANUS_OK);
+    memset(point, 0x5a, sizeof *point);
+    free(point);
+}
+
+static int64_t meet_many(void *argument)
+{
+    uint64_t end = janus_now_ns() + run_ns;
+    for (uint64_t round = 0; janus_now_ns() < end; round++) meet(argument, round);
+    return 0;
+}
+
+static int64_t meet_task(void *argument)
+{
+    struct post   post = {0};
+    janus_nursery n;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, open_all_as_task, &post), JANUS_OK);
+    CHECK_EQ(meet_many(&post), 0);
+    atomic_store(&post.stop, 1);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a task's opening at the moment of the wait is not lost, and its last touch comes before")
+{
+    town_run(1, meet_task, NULL, 1);
+    town_run(2, meet_task, NULL, 1);
+}
+
+TEST("a thread's opening at the moment of the wait is not lost, and its last touch comes before")
+{
+    struct post post = {0};
+    pthread_t   thread;
+    CHECK_EQ(pthread_create(&thread, NULL, open_all, &post), 0);
+    town_run(2, meet_many, &post, 1); /* a task waits */
+    CHECK_EQ(meet_many(&post), 0);    /* a thread waits */
+    atomic_store(&post.stop, 1);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+/* An opener that may outlive the scheduler of who it woke. */
+
+static int64_t meet_once(void *argument)
+{
+    meet(argument, 0);
+    return 0;
+}
+
+TEST("a scheduler may be closed as soon as the task that was woken from outside has ended")
+{
+    uint64_t    end = janus_now_ns() + run_ns;
+    struct post post = {0};
+    pthread_t   thread;
+    CHECK_EQ(pthread_create(&thread, NULL, open_all, &post), 0);
+    while (janus_now_ns() < end) town_run(2, meet_once, &post, 1);
+    atomic_store(&post.stop, 1);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+/* Cancelled, late or in time, as it is opened. */
+
+struct contest {
+    struct post post;
+    atomic_long opened, cancelled, late;
+};
+
+/* As the header shows it: who cannot take it back waits on. */
+static janus_status contend(struct contest *contest, uint64_t deadline_ns)
+{
+    janus_waitpoint *point = malloc(sizeof *point), *mine = point;
+    CHECK(point != NULL);
+    janus_waitpoint_init(point, JANUS_OPENED_BY_ANYBODY);
+    janus_waitpoint *none = NULL;
+    while (!atomic_compare_exchange_strong(&contest->post.point, &none, point)) {
+        none = NULL; /* others have theirs there */
+        if (janus_cancelled()) {
+            free(point);
+            return JANUS_CANCELLED;
+        }
+        janus_shield_begin(); /* not to be unwound before it is freed */
+        CHECK_EQ(janus_yield(), JANUS_OK);
+        janus_shield_end();
+    }
+    janus_status status = janus_waitpoint_wait_until(point, "the post", deadline_ns);
+    if (status == JANUS_OK) {
+        atomic_fetch_add(&contest->opened, 1);
+    } else {
+        CHECK(status == JANUS_CANCELLED || status == JANUS_DEADLINE);
+        atomic_fetch_add(status == JANUS_CANCELLED ? &contest->cancelled : &contest->late, 1);
+        if (!atomic_compare_exchange_strong(&contest->post.point, &mine, NULL)) {
+            janus_shield_begin();
+            CHECK_EQ(janus_waitpoint_wait(point, "the post"), JANUS_OK);
+            janus_shield_end();
+        }
+    }
+    memset(point, 0x5a, sizeof *point);
+    free(point);
+    return status;
+}
+
+static int64_t contend_for_ever(void *argument)
+{
+    struct contest *contest = argument;
+    for (uint64_t round = 0;; round++) {
+        bool         timed = round % 2 == 0;
+        uint64_t     deadline = timed ? janus_now_ns() + round % 16 * 500 : UINT64_MAX;
+        janus_status status = contend(contest, deadline);
+        if (status == JANUS_CANCELLED) return JANUS_CANCELLED;
+        uint64_t until = janus_now_ns() + 1000; /* no wake that comes late may end this one */
+        status = janus_sleep_until(until);
+        if (status != JANUS_OK) return status;
+        CHECK(janus_now_ns() >= until);
+    }
+}
+
+static int64_t cancel_contenders(void *argument)
+{
+    struct contest *contest = argument;
+    uint64_t        end = janus_now_ns() + run_ns;
+    for (uint64_t round = 0; janus_now_ns() < end; round++) {
+        janus_nursery n;
+        CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+        for (int i = 0; i < 4; i++) {
+            janus_spawn_options *options =
+                JANUS_SPAWN_OPTIONS(.cancel =
+                                        i % 2 == 0 ? JANUS_CANCEL_UNWIND : JANUS_CANCEL_RETURN);
+            CHECK_EQ(janus_spawn_with(&n, contend_for_ever, contest, options, NULL), JANUS_OK);
+        }
+        CHECK_EQ(janus_sleep(round % 32 * 1000), JANUS_OK);
+        CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    }
+    return 0;
+}
+
+TEST("a wait that is opened, cancelled and late at once ends once, and says OK if it was opened")
+{
+    struct contest contest = {0};
+    pthread_t      thread;
+    CHECK_EQ(pthread_create(&thread, NULL, open_all, &contest.post), 0);
+    town_run(4, cancel_contenders, &contest, 1);
+    atomic_store(&contest.post.stop, 1);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK(contest.opened > 0 && contest.cancelled > 0);
+}
+
+/* Cancelling, shields, modes. */
+
+static int64_t wait_for_nobody(void *argument)
+{
+    janus_waitpoint point;
+    janus_shield    shield;
+    uint64_t        end = janus_now_ns() + town_ms;
+    janus_waitpoint_init(&point, JANUS_OPENED_BY_ANYBODY);
+    atomic_store((atomic_int *)argument, 1);
+    CHECK_EQ(janus_waitpoint_wait(&point, "nobody"), JANUS_CANCELLED); /* also when unwinding */
+    CHECK_EQ(janus_waitpoint_wait_until(&point, "nobody", hour), JANUS_CANCELLED);
+    janus_shield_begin_until(&shield, end);
+    CHECK_EQ(janus_waitpoint_wait(&point, "nobody"), JANUS_CANCELLED);
+    CHECK(janus_now_ns() >= end);
+    janus_shield_end();
+    janus_waitpoint_open(&point);
+    CHECK_EQ(janus_waitpoint_wait(&point, "nobody"), JANUS_OK); /* open: cancelled or not */
+    atomic_store((atomic_int *)argument, 2);
+    return janus_yield();
+}
+
+static int64_t cancel_waiter(void *argument)
+{
+    (void)argument;
+    for (int mode = 0; mode < 2; mode++) {
+        janus_nursery        n;
+        atomic_int           stage = 0;
+        janus_spawn_options *options =
+            JANUS_SPAWN_OPTIONS(.cancel = mode == 0 ? JANUS_CANCEL_RETURN : JANUS_CANCEL_UNWIND);
+        CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+        CHECK_EQ(janus_spawn_with(&n, wait_for_nobody, &stage, options, NULL), JANUS_OK);
+        CHECK(town_wait(&stage));
+        CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+        CHECK_EQ(stage, 2);
+    }
+    return 0;
+}
+
+TEST("a cancel ends the wait and returns, in both modes; a shield holds it off")
+{
+    town_all(cancel_waiter, NULL, REPEATS);
+}
+
+/* What is said about it. */
+
+static char *dump_of(janus_scheduler *scheduler)
+{
+    int fd = memfd_create("dump", 0);
+    CHECK(fd >= 0);
+    CHECK_EQ(janus_scheduler_dump(scheduler, fd), JANUS_OK);
+    off_t length = lseek(fd, 0, SEEK_CUR);
+    char *text = calloc(1, (size_t)length + 1);
+    CHECK(text != NULL);
+    CHECK_EQ(pread(fd, text, (size_t)length, 0), length);
+    (void)close(fd);
+    return text;
+}
+
+static int64_t wait_three_times(void *argument)
+{
+    struct pair *pair = argument;
+    CHECK_EQ(janus_sleep(1), JANUS_OK);
+    CHECK_EQ(janus_waitpoint_wait(&pair->there, "the moon to rise"), JANUS_OK);
+    janus_waitpoint_init(&pair->there, JANUS_OPENED_BY_ANYBODY);
+    janus_waitpoint_open(&pair->back);
+    CHECK_EQ(janus_waitpoint_wait(&pair->there, NULL), JANUS_OK);
+    return 0;
+}
+
+static void check_told(janus_scheduler *scheduler, janus_nursery *n, janus_task_id id,
+                       const char *reason)
+{
+    janus_task_info info = {.struct_bytes = sizeof info};
+    uint64_t        limit = janus_now_ns() + 20000 * town_ms;
+    do CHECK_EQ(janus_task_inspect(n, id, &info), JANUS_OK);
+    while ((info.state != JANUS_TASK_BLOCKED || strcmp(info.wait, reason) != 0) &&
+           janus_now_ns() < limit);
+    CHECK_EQ(info.state, JANUS_TASK_BLOCKED);
+    CHECK_STR(info.wait, reason);
+    char  line[100] = "blocked, waits for ";
+    char *text = dump_of(scheduler);
+    CHECK(strstr(text, strcat(line, reason)) != NULL);
+    free(text);
+}
+
+TEST("dumps and inspections show the reason that was given")
+{
+    struct pair      pair;
+    janus_nursery    n;
+    janus_task_id    id;
+    janus_task_info  info = {.struct_bytes = sizeof info};
+    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    init_pair(&pair, JANUS_OPENED_BY_ANYBODY);
+    CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn_with(&n, wait_three_times, &pair, NULL, &id), JANUS_OK);
+    check_told(scheduler, &n, id, "the moon to rise");
+    janus_waitpoint_open(&pair.there);
+    CHECK_EQ(janus_waitpoint_wait(&pair.back, "the first half"), JANUS_OK);
+    check_told(scheduler, &n, id, "a waitpoint");
+    janus_waitpoint_open(&pair.there);
+    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_task_inspect(&n, id, &info), JANUS_OK);
+    CHECK_STR(info.wait, "nothing");
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+/* Deadlocks. */
+
+enum { DEPTH = TOWN_SLOW ? 30 : 6000 };
+
+static int64_t wait_deep(void *argument)
+{
+    int depth = *(int *)argument - 1;
+    if (depth > 0) {
+        janus_nursery n;
+        CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+        CHECK_EQ(janus_spawn(&n, wait_deep, &depth), JANUS_OK);
+        CHECK_EQ(janus_yield(), JANUS_OK);
+        return janus_nursery_end(&n, NULL);
+    }
+    janus_waitpoint point;
+    janus_waitpoint_init(&point, JANUS_OPENED_BY_TASKS);
+    CHECK_EQ(janus_waitpoint_wait(&point, "Godot"), JANUS_DEADLOCK);
+    CHECK_EQ(janus_waitpoint_wait(&point, "Godot again"), JANUS_DEADLOCK);
+    janus_waitpoint_open(&point);
+    return janus_waitpoint_wait(&point, "nobody");
+}
+
+static void run_deadlock(void *argument)
+{
+    town_run(1, wait_deep, argument, 1);
+    town_run(2, wait_deep, argument, 1);
+}
+
+TEST("a wait for tasks that all wait is told as a deadlock, however deep it is")
+{
+    int         status = 0, depth = 1;
+    const char *text = harness_child(run_deadlock, &depth, &status);
+    CHECK_EQ(status, 0);
+    CHECK(strstr(text, "janusrt: deadlock: every task waits\n") != NULL);
+    CHECK(strstr(text, "blocked, waits for Godot, ") != NULL);
+    depth = DEPTH;
+    text = harness_child(run_deadlock, &depth, &status);
+    CHECK_EQ(status, 0);
+}
+
+struct patient {
+    janus_waitpoint  point;
+    janus_scheduler *scheduler;
+    atomic_long      parks; /* of the only worker, while the task runs, plus 1; 0: not yet */
+};
+
+static long parks_of(struct patient *patient)
+{
+    janus_worker_stats stats = {.struct_bytes = sizeof stats};
+    CHECK_EQ(janus_scheduler_stats(patient->scheduler, 0, &stats), JANUS_OK);
+    return (long)stats.parks;
+}
+
+static int64_t wait_for_thread(void *argument)
+{
+    struct patient *patient = argument;
+    atomic_store(&patient->parks, parks_of(patient) + 1);
+    CHECK_EQ(janus_waitpoint_wait(&patient->point, "a thread"), JANUS_OK);
+    return 0;
+}
+
+/* When the worker sleeps: it has found that nothing can happen inside. */
+static void *open_later(void *argument)
+{
+    struct patient *patient = argument;
+    while (atomic_load(&patient->parks) == 0) continue;
+    while (parks_of(patient) < atomic_load(&patient->parks)) continue;
+    janus_waitpoint_open(&patient->point);
+    return NULL;
+}
+
+static void run_patient(void *argument)
+{
+    struct patient patient = {.scheduler = NULL};
+    pthread_t      thread;
+    (void)argument;
+    janus_waitpoint_init(&patient.point, JANUS_OPENED_BY_ANYBODY);
+    patient.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    CHECK_EQ(pthread_create(&thread, NULL, open_later, &patient), 0);
+    town_do(patient.scheduler, wait_for_thread, &patient);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(janus_scheduler_close(patient.scheduler), JANUS_OK);
+}
+
+TEST("a wait that a thread outside may end is no deadlock")
+{
+    int         status = 0;
+    const char *text = harness_child(run_patient, NULL, &status);
+    CHECK_EQ(status, 0);
+    CHECK_STR(text, "");
+}
