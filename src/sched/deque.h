@@ -76,27 +76,6 @@ static inline bool jrt_deque_push(struct jrt_deque *d, void *item)
     return true;
 }
 
-/* Owner only, and only where nobody ever steals. Takes the oldest item of a deque that is not
- * empty. */
-static inline void *jrt_deque_take_alone(struct jrt_deque *d)
-{
-    uint64_t               top = jrt_load_relaxed(&d->top);   /* relaxed: nobody else writes it. */
-    struct jrt_deque_ring *ring = jrt_load_relaxed(&d->ring); /* relaxed: as above. */
-    void                  *item = jrt_load_relaxed(&ring->slot[top & ring->mask]); /* relaxed. */
-    jrt_store_relaxed(&d->top, top + 1); /* relaxed: as above. */
-    return item;
-}
-
-/* Owner only, and only where nobody ever steals. Takes the newest item; NULL: there is none. */
-static inline void *jrt_deque_pop_alone(struct jrt_deque *d)
-{
-    uint64_t bottom = jrt_load_relaxed(&d->bottom);           /* relaxed: nobody else writes it. */
-    if (jrt_load_relaxed(&d->top) == bottom) return NULL;     /* relaxed: as above. */
-    jrt_store_relaxed(&d->bottom, bottom - 1);                /* relaxed: as above. */
-    struct jrt_deque_ring *ring = jrt_load_relaxed(&d->ring); /* relaxed: as above. */
-    return jrt_load_relaxed(&ring->slot[(bottom - 1) & ring->mask]); /* relaxed: as above. */
-}
-
 /* Owner only. Takes the newest item; NULL: there is none. */
 static inline void *jrt_deque_pop(struct jrt_deque *d)
 {
