@@ -87,7 +87,7 @@ static void announce(enum model_access access, const volatile void *object, bool
 {
     struct thread *self = model.current;
     int            actor = (int)(self - model.threads);
-    model.next[actor] = (struct action){access, object, at};
+    model.next[actor] = (struct action){access, self->ready != NULL, object, at};
     self->drains = drains && model.scenario->memory != MODEL_SC;
     leave(self);
 }
@@ -155,21 +155,33 @@ unsigned model_futex_wake(_Atomic(uint32_t) *word, unsigned count)
 
 static bool nothing_waits(void *argument)
 {
-    (void)argument;
-    for (int i = 0; i < model.thread_count; i++) {
-        for (int j = 0; j < model.threads[i].store_count; j++) {
-            if (model.threads[i].stores[j].waits) return false;
-        }
+    const struct thread *thread = argument;
+    for (int i = 0; i < thread->store_count; i++) {
+        if (thread->stores[i].waits) return false;
     }
     return true;
 }
 
 void model_membarrier(void)
 {
-    model.current->ready = nothing_waits;
-    announce(MODEL_ANY, NULL, true, MODEL_AT("membarrier"));
-    model.current->ready = NULL;
+    struct thread *self = model.current, *others[MODEL_THREADS_MAX];
+    unsigned       left = 0;
+    announce(MODEL_LOCAL, NULL, true, MODEL_AT("membarrier"));
+    if (model.scenario->memory == MODEL_SC) return;
+    for (int i = 0; i < model.thread_count; i++) {
+        if (&model.threads[i] != self) others[left++] = &model.threads[i];
+    }
+    self->ready = nothing_waits;
+    while (left > 0) {
+        unsigned which = model_choose(left);
+        self->ready_argument = others[which];
+        others[which] = others[--left];
+        announce(MODEL_ANY, NULL, false, MODEL_AT("membarrier has reached another"));
+    }
+    self->ready = NULL;
 }
+
+int model_self(void) { return (int)(model.current - model.threads); }
 
 /* Memory. */
 
@@ -240,7 +252,7 @@ void model_store(volatile void *object, const void *value, size_t bytes, memory_
         }
     }
     self->store_count++;
-    model.next[actor] = (struct action){MODEL_WRITE, object, at};
+    model.next[actor] = (struct action){MODEL_WRITE, false, object, at};
 }
 
 /* One store of a thread reaches memory. */

@@ -89,8 +89,12 @@ void model_wait_until(bool (*ready)(void *argument), void *argument);
 void     model_futex_wait(_Atomic(uint32_t) *word, uint32_t expected);
 unsigned model_futex_wake(_Atomic(uint32_t) *word, unsigned count);
 
-/* membarrier(2): whatever other threads stored before is seen by all afterwards. */
+/* membarrier(2): whatever other threads stored before is seen by all afterwards. They are reached
+ * one after the other, in an order that is a choice. */
 void model_membarrier(void);
+
+/* In bodies: which of them runs. */
+int model_self(void);
 
 enum model_access {
     MODEL_LOCAL, /* touches nothing that others touch */

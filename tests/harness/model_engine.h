@@ -23,6 +23,7 @@ struct clock {
 
 struct action {
     enum model_access    access;
+    bool                 waits; /* may have to */
     const volatile void *object;
     struct model_at      at;
 };

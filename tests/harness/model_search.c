@@ -139,12 +139,28 @@ static void choose(actor_set enabled, int last)
     step->backtrack = bit(step->actor);
 }
 
+/*
+ * A step that may have had to wait: by the chain that leads to it, what let it go on hides what had
+ * stopped it, and it might have gone before that. So it races with all that its own thread's steps
+ * do not need.
+ */
+static void add_waiter(int index)
+{
+    const struct clock *own = &model.known[model.steps[index].actor];
+    for (int i = index - 1; i >= 0; i--) {
+        const struct step *earlier = &model.steps[i];
+        if (earlier->choices != 0 || i + 1 <= own->last[earlier->actor]) continue;
+        add_backtrack(i, index);
+    }
+}
+
 /* What comes before the step, and, in a run's new part, whom it races with. */
 static void set_clock(int index)
 {
     struct step *step = &model.steps[index];
     int          races[STEPS_MAX];
     int          count = 0;
+    bool         is_new = !redundant && index + 1 >= model.prefix;
     step->clock = model.known[step->actor];
     if (step->actor < MODEL_THREADS_MAX && model.threads[step->actor].drains)
         join(&step->clock, &model.threads[step->actor].drained);
@@ -156,8 +172,9 @@ static void set_clock(int index)
         join(&step->clock, &earlier->clock);
     }
     step->clock.last[step->actor] = (int16_t)(index + 1);
+    if (is_new && step->action.waits) add_waiter(index);
     model.known[step->actor] = step->clock;
-    if (redundant || index + 1 < model.prefix) return;
+    if (!is_new) return;
     for (int i = 0; i < count; i++) add_backtrack(races[i], index);
 }
 

@@ -286,10 +286,18 @@ struct op {
 };
 
 static struct op program[MODEL_THREADS_MAX][OPS];
-static int       program_ops;
+static int       program_ops, program_threads;
 static uint64_t  outcomes[2][OUTCOMES_MAX];
 static size_t    outcome_count[2];
 static int       outcome_set;
+static int       active; /* threads that neither wait nor have ended */
+
+/* Not for ever: true once nobody is left who could make it so. */
+static bool x_is_odd_now(void *argument)
+{
+    (void)argument;
+    return world.x % 2 == 1 || active == 0;
+}
 
 static void run_program(void *state, int self)
 {
@@ -308,10 +316,23 @@ static void run_program(void *state, int self)
         case 4: jrt_store_seq_cst(object, value); break;
         case 5: seen = seen * 16 + jrt_exchange_acq_rel(object, value); break;
         case 6: seen = seen * 16 + jrt_cas_seq_cst(object, &expected, value); break;
+        case 7: model_membarrier(); break;
+        case 8:
+            active--;
+            model_wait_until(x_is_odd_now, NULL);
+            active++;
+            break;
         default: model_wait_until(x_is_set, NULL); break;
         }
     }
     world.seen[self] = seen;
+    active--;
+}
+
+static void open_program(void *state)
+{
+    clear(state);
+    active = program_threads;
 }
 
 static void note_outcome(void *state)
@@ -337,12 +358,13 @@ static void compare_on(struct jrt_rng *rng, int threads, int ops, enum model_mem
                        struct model_result total[2])
 {
     struct model_scenario scenario = {
-        .name = "random", .setup = clear, .check = note_outcome, .memory = memory};
+        .name = "random", .setup = open_program, .check = note_outcome, .memory = memory};
     program_ops = ops;
+    program_threads = threads;
     for (int i = 0; i < threads; i++) {
         scenario.bodies[i] = run_program;
         for (int j = 0; j < ops; j++) {
-            program[i][j] = (struct op){jrt_rng_below(rng, i == 0 ? 7 : 8), jrt_rng_below(rng, 2)};
+            program[i][j] = (struct op){jrt_rng_below(rng, i == 0 ? 9 : 10), jrt_rng_below(rng, 2)};
         }
     }
     program[0][0] = (struct op){4, 0}; /* so that nobody waits for ever */
@@ -384,11 +406,11 @@ TEST("leaving out orders loses no outcome, where stores are seen at once")
 TEST("leaving out orders loses no outcome, where stores come late")
 {
     compare(PROGRAMS, 2, 3, MODEL_TSO);
-    compare(PROGRAMS, 3, 2, MODEL_TSO);
+    compare(PROGRAMS / 5, 3, 2, MODEL_TSO);
 }
 
 TEST("leaving out orders loses no outcome, where stores come late and not in order")
 {
     compare(PROGRAMS, 2, 3, MODEL_PSO);
-    compare(PROGRAMS, 3, 2, MODEL_PSO);
+    compare(PROGRAMS / 5, 3, 2, MODEL_PSO);
 }
