@@ -35,6 +35,8 @@
 
 #include <stdlib.h>
 
+_Static_assert((JRT_SHELF_FIRST_SLOTS & (JRT_SHELF_FIRST_SLOTS - 1)) == 0, "a power of two");
+
 bool jrt_shelf_init(struct jrt_shelf *shelf)
 {
     *shelf = (struct jrt_shelf){.mask = JRT_SHELF_FIRST_SLOTS - 1, .room = JRT_SHELF_FIRST_SLOTS};

@@ -15,7 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { JRT_SHELF_FIRST_SLOTS = 256 };
+/* Slots of the first ring, a power of two; the models make it small. */
+#ifndef JRT_SHELF_FIRST_SLOTS
+#define JRT_SHELF_FIRST_SLOTS 256
+#endif
 
 struct jrt_shelf {
     _Atomic(uint64_t) newest; /* items ever added and not taken back; the owner's to write */
