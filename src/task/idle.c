@@ -12,7 +12,8 @@
  * [idle-sleep]   a worker counts itself as sleeping and no longer as searching; heavy fence; then
  *   it looks at every queue once more.
  *   Mirror images: whichever comes second sees the other. The fences are the asymmetric pair, so
- *   that queueing, the frequent side, pays nothing. models/park_wake.pml tries all orders.
+ *   that queueing, the frequent side, pays nothing. models/park_wake.pml tries all orders,
+ *   models/shelf_feed.pml those of tasks that are nowhere while they are moved.
  *
  * One sleeper, the keeper, sleeps only until the next timer. Arming an earlier timer wakes it.
  *
