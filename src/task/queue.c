@@ -162,9 +162,9 @@ static bool publish_from(struct jrt_shelf *shelf, struct jrt_deque *deque,
 bool jrt_publish(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
-    worker->lanes |= JRT_IN_PUBLIC;
     bool old = publish_from(&worker->again_shelf, &worker->again[JRT_LANE_NORMAL], scheduler);
     bool fresh = publish_from(&worker->fresh_shelf, &worker->fresh[JRT_LANE_NORMAL], scheduler);
+    if (old || fresh) worker->lanes |= JRT_IN_PUBLIC;
     return old || fresh;
 }
 

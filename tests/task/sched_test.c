@@ -2,6 +2,8 @@
 /* Schedulers: any number of workers, stealing, stacks, identities, books, and being idle. */
 #include "town.h"
 
+#include "task/worker.h"
+
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -472,4 +474,19 @@ TEST("the books can be read while they move")
     }
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+static int64_t publish_nothing(void *argument)
+{
+    (void)argument;
+    struct jrt_worker *worker = jrt_worker_self();
+    CHECK_EQ(janus_yield(), JANUS_OK); /* finds nobody, and notes that */
+    CHECK(!jrt_publish(worker));
+    CHECK_EQ(worker->lanes, 0);
+    return 0;
+}
+
+TEST("a worker that has nothing to publish does not take itself for one that has")
+{
+    town_run(1, publish_nothing, NULL, 1);
 }
