@@ -173,7 +173,7 @@ bool jrt_nursery_cancel_locked(struct jrt_nursery *nursery, janus_cancel_reason 
         jrt_fence_heavy_seq_cst(); /* seq_cst: [cancel-park]. */
         cancel_below(nursery);
     }
-    if (foreign) jrt_fetch_sub_relaxed(&scheduler->outside, 1u); /* relaxed: a count. */
+    if (foreign) jrt_outside_less(scheduler);
     return did;
 }
 

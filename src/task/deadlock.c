@@ -49,7 +49,7 @@ bool jrt_anybody_waits(janus_scheduler *scheduler)
 {
     bool waits = false;
     pthread_mutex_lock(&scheduler->roots_lock);
-    /* relaxed: it grows under this lock only; somebody outside may act after all. */
+    /* relaxed: somebody outside may act after all; who breaks the deadlock looks again. */
     bool                  outside = jrt_load_relaxed(&scheduler->outside) != 0;
     struct jrt_list_node *node = scheduler->roots.next;
     for (; node != &scheduler->roots && !waits; node = node->next) {
@@ -62,13 +62,18 @@ bool jrt_anybody_waits(janus_scheduler *scheduler)
     return waits && !outside;
 }
 
+/*
+ * Telling takes time, and meanwhile a thread may have opened a root, whose tasks wait for something
+ * that will come. So it is looked at once more, under the lock without which there is no new root.
+ */
 bool jrt_deadlock_break(janus_scheduler *scheduler)
 {
     unsigned woken = 0;
     jrt_dump_deadlock(scheduler, "janusrt: deadlock: every task waits\n");
     pthread_mutex_lock(&scheduler->roots_lock);
+    bool                  stuck = jrt_idle_stuck(scheduler) != 0;
     struct jrt_list_node *node = scheduler->roots.next;
-    for (; node != &scheduler->roots; node = node->next) {
+    for (; node != &scheduler->roots && stuck; node = node->next) {
         woken += break_below(jrt_list_entry(node, struct jrt_nursery, link));
     }
     pthread_mutex_unlock(&scheduler->roots_lock);

@@ -70,6 +70,13 @@ void jrt_idle_feed(struct jrt_worker *worker)
     jrt_idle_notify(scheduler);
 }
 
+void jrt_outside_less(janus_scheduler *scheduler)
+{
+    /* relaxed: the fence in notify follows. */
+    if (jrt_fetch_sub_relaxed(&scheduler->outside, 1u) != 1) return;
+    if (scheduler->deadlock_check) jrt_idle_notify(scheduler);
+}
+
 void jrt_idle_wake_all(janus_scheduler *scheduler)
 {
     for (uint32_t i = 0; i < scheduler->worker_count; i++) wake_one(scheduler);
@@ -145,8 +152,7 @@ static bool get_up(struct jrt_worker *worker)
     return listed;
 }
 
-/* Whether nothing can ever happen again. All the others sleep, and so shall we. */
-static uint32_t is_stuck(janus_scheduler *scheduler)
+uint32_t jrt_idle_stuck(janus_scheduler *scheduler)
 {
     if (!scheduler->deadlock_check) return 0;
     pthread_mutex_lock(&scheduler->idle_lock);
@@ -165,6 +171,17 @@ static uint32_t is_stuck(janus_scheduler *scheduler)
     uint32_t epoch = scheduler->epoch;
     pthread_mutex_unlock(&scheduler->idle_lock);
     return stuck ? epoch | 1u : 0;
+}
+
+/* Of all who find the same deadlock, the first. */
+static bool may_tell(janus_scheduler *scheduler, uint32_t epoch)
+{
+    bool stuck = jrt_idle_stuck(scheduler) == epoch;
+    pthread_mutex_lock(&scheduler->idle_lock);
+    bool first = stuck && scheduler->told != epoch;
+    if (first) scheduler->told = epoch;
+    pthread_mutex_unlock(&scheduler->idle_lock);
+    return first;
 }
 
 /* Sleeps until somebody wakes us or, as the keeper, until the next timer. */
@@ -214,8 +231,8 @@ struct jrt_task *jrt_idle(struct jrt_worker *worker)
             (void)get_up(worker);
             return NULL;
         }
-        uint32_t epoch = is_stuck(scheduler);
-        if (epoch != 0 && jrt_anybody_waits(scheduler) && is_stuck(scheduler) == epoch &&
+        uint32_t epoch = jrt_idle_stuck(scheduler);
+        if (epoch != 0 && jrt_anybody_waits(scheduler) && may_tell(scheduler, epoch) &&
             jrt_deadlock_break(scheduler)) {
             (void)get_up(worker);
             continue;

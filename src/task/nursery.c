@@ -433,8 +433,7 @@ static void wait_as_task(struct jrt_nursery *n, struct jrt_task *task)
 
 void jrt_nursery_thread_waits(struct jrt_nursery *n)
 {
-    jrt_fetch_sub_relaxed(&n->scheduler->outside, 1u); /* relaxed: a count. */
-    jrt_idle_notify(n->scheduler);                     /* a deadlock may be seen only now */
+    jrt_outside_less(n->scheduler); /* a deadlock may be seen only now */
 }
 
 void jrt_nursery_thread_goes_on(struct jrt_nursery *n)
@@ -528,7 +527,11 @@ static void unregister(struct jrt_nursery *n)
     if (n->owner == NULL) {
         pthread_mutex_lock(&n->scheduler->roots_lock);
         jrt_list_remove(&n->link);
-        jrt_fetch_sub_relaxed(&n->scheduler->outside, 1u); /* relaxed: a count. */
+        if (jrt_list_empty(&n->scheduler->roots)) {
+            jrt_fetch_sub_relaxed(&n->scheduler->outside, 1u); /* relaxed: nobody can wait. */
+        } else {
+            jrt_outside_less(n->scheduler);
+        }
         pthread_mutex_unlock(&n->scheduler->roots_lock);
     } else {
         pthread_mutex_lock(&n->owner->nursery->lock);

@@ -128,9 +128,13 @@ static bool start_next(struct jrt_worker *worker)
         uint64_t restarts = jrt_load_relaxed(&worker->stats.restarts);
         jrt_store_relaxed(&worker->stats.restarts, restarts + 1); /* relaxed: as above. */
         jrt_store_relaxed(&worker->doomed, false);
+        /* Not later: its thread may lie down at once, and would count twice for those who look for
+         * a deadlock. release: who sees it found sees it counted. */
+        if (worker->lost) jrt_fetch_sub_release(&scheduler->lost, 1u);
         ready =
             jrt_os_thread_start(&worker->os_thread, jrt_worker_main, worker, former->thread.name);
         if (!ready) {
+            if (worker->lost) jrt_fetch_add_relaxed(&scheduler->lost, 1u); /* relaxed: as it was. */
             worker->os_thread = former->thread;
             jrt_store_relaxed(&worker->stats.restarts, restarts); /* relaxed: as above. */
         }
@@ -213,7 +217,6 @@ void jrt_workers_revive(janus_scheduler *scheduler)
         if (!start_next(worker)) break;
         worker->lost = false;
         scheduler->threadless--;
-        jrt_fetch_sub_relaxed(&scheduler->lost, 1u); /* relaxed: it looks for work itself. */
         revived = worker;
     }
     pthread_mutex_unlock(&scheduler->threads_lock);

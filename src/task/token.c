@@ -445,7 +445,7 @@ void jrt_nursery_tokens_end(struct jrt_nursery *n)
         (void)janus_token_remove(binding->token, binding->handle);
         janus_token_release(binding->token);
         free(binding);
-        jrt_fetch_sub_relaxed(&n->scheduler->outside, 1u); /* relaxed: a count. */
+        jrt_outside_less(n->scheduler);
     }
     janus_token_release(n->token);
     n->token = NULL;

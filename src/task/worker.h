@@ -125,7 +125,8 @@ struct janus_scheduler {
 
     pthread_mutex_t    idle_lock; /* guards the sleepers */
     struct jrt_worker *sleepers;
-    uint32_t           epoch;
+    uint32_t           epoch;  /* changes when a sleeper gets up */
+    uint32_t           told;   /* the epoch, | 1, whose deadlock was told */
     struct jrt_worker *keeper; /* the one that sleeps until timer_next */
     /* How many look for work, and in units of JRT_SLEEPER how many sleep. One word, because every
      * submit looks at both. */
@@ -352,5 +353,12 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
 
 /* Nothing can happen any more: say so and end the waits; from deadlock.c. */
 bool jrt_deadlock_break(janus_scheduler *scheduler);
+
+/* Whether nothing can ever happen again: 0, or a number that stays the same while nobody gets up;
+ * from idle.c. */
+uint32_t jrt_idle_stuck(janus_scheduler *scheduler);
+
+/* One less who might act from outside: a deadlock may be seen only now; from idle.c. */
+void jrt_outside_less(janus_scheduler *scheduler);
 
 #endif
