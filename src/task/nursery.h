@@ -114,6 +114,11 @@ static inline bool jrt_nursery_is_shielded(const struct jrt_nursery *n)
     return cover == JRT_COVER_FOR_GOOD || cover == JRT_COVER_UNTIL;
 }
 
+static inline void jrt_nursery_disarm(struct jrt_nursery *n)
+{
+    if (n->timed) jrt_sched_timer_disarm(n->scheduler, &n->deadline.timer);
+}
+
 /* Whether it, or something around it up to the next shield, is cancelled. */
 bool jrt_nursery_cancelled_above(const struct jrt_nursery *n);
 

@@ -169,7 +169,7 @@ static janus_status wait_as_task(struct point *point, struct jrt_worker *worker,
         /* relaxed, both: a count; we run, so nobody looks for a deadlock now. */
         if (anybody) jrt_fetch_add_relaxed(&scheduler->outside, 1u);
         status = come_back(point, task, jrt_task_park_cancellable(task));
-        if (anybody) jrt_outside_less(scheduler);
+        if (anybody) jrt_fetch_sub_relaxed(&scheduler->outside, 1u); /* relaxed: as above. */
     } else {
         (void)jrt_task_park_cancel(task);
         status = is_open(point) ? JANUS_OK : JANUS_STATE;

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening nurseries: a few words written, and options, where there are any. */
+#include "base/options.h"
+#include "task/nursery.h"
+
+#include <string.h>
+
+/* What `init` clears in one go, in words of 16 bytes. */
+enum {
+    ZERO_PAIRS = (offsetof(struct jrt_nursery, error) - offsetof(struct jrt_nursery, lock)) / 16
+};
+_Static_assert(offsetof(struct jrt_nursery, lock) % 16 == 0, "in pairs");
+_Static_assert(offsetof(struct jrt_nursery, thread) == offsetof(struct jrt_nursery, name) + 8,
+               "a pair");
+_Static_assert(offsetof(struct jrt_nursery, pending) ==
+                   offsetof(struct jrt_nursery, max_children) + 16,
+               "a pair");
+
+static janus_status decode(const janus_nursery_options *given, janus_nursery_options *options)
+{
+    memset(options, 0, sizeof *options);
+    if (given == NULL) return JANUS_OK;
+    if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
+    memcpy(options, given, given->struct_bytes);
+    if ((unsigned)options->when_full > JANUS_FULL_WAIT) return JANUS_INVALID;
+    return (unsigned)options->policy <= JANUS_WAIT_ALL ? JANUS_OK : JANUS_INVALID;
+}
+
+static void ring_deadline(struct jrt_alarm *alarm)
+{
+    (void)jrt_nursery_cancel_locked(alarm->subject, JANUS_CANCEL_DEADLINE); /* the timers' */
+}
+
+/* gcc would clear a loop's or the whole's worth with `rep stos`, which costs more than all the
+ * rest. */
+typedef long long pair __attribute__((vector_size(16), aligned(8), may_alias));
+
+static inline __attribute__((always_inline)) void clear(void *at, unsigned pairs)
+{
+    pair *to = at;
+#pragma GCC unroll 8
+    for (unsigned i = 0; i < pairs; i++) to[i] = (pair){0, 0};
+}
+
+static inline void init(struct jrt_nursery *n, janus_scheduler *scheduler)
+{
+    n->scheduler = scheduler;
+    n->special = 0;
+    clear(&n->name, 1);
+    clear(&n->lock, ZERO_PAIRS); /* up to and with local */
+    jrt_list_init(&n->children);
+    clear(&n->max_children, 1);
+    jrt_store_relaxed(&n->pending, JRT_NURSERY_BIAS); /* relaxed: nobody knows it yet. */
+}
+
+/* Of a task. */
+static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
+                              struct jrt_task *owner)
+{
+    init(n, worker->scheduler);
+    n->owner = owner;
+    n->outer = owner->innermost;
+    /* Open, without a reason, CANCEL_ON_ERROR, not covered: zeros. */
+    n->beginning = (uint64_t)worker->scheduler->birth << 32;
+    /* relaxed: what is clean for the owner is clean here, [cancel-epoch]. */
+    jrt_store_relaxed(&n->clean, jrt_load_relaxed(&owner->nursery->clean));
+}
+
+/* Of a plain thread. */
+static void init_root(struct jrt_nursery *n, janus_scheduler *scheduler)
+{
+    init(n, scheduler);
+    n->owner = NULL;
+    n->outer = NULL;
+    n->beginning = (uint64_t)scheduler->birth << 32;
+    jrt_store_relaxed(&n->clean, (uint64_t)0); /* relaxed, both: nobody knows it yet. */
+    jrt_store_relaxed(&n->joined, 0u);         /* relaxed: as above. */
+    n->thread = jrt_thread_self();
+}
+
+_Static_assert(offsetof(struct jrt_nursery, birth) == offsetof(struct jrt_nursery, beginning) + 4 &&
+                   __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "the beginning");
+
+static janus_status set_options(struct jrt_nursery *n, const janus_nursery_options *given)
+{
+    janus_nursery_options options;
+    if (decode(given, &options) != JANUS_OK) return JANUS_INVALID;
+    if (options.stack_bytes != 0) {
+        unsigned class = jrt_pool_stack_class(options.stack_bytes);
+        if (class >= JRT_STACK_CLASSES) return JANUS_INVALID;
+        n->birth = jrt_birth(class);
+    }
+    n->policy = (uint8_t)options.policy;
+    n->max_children = options.max_children;
+    n->limited = options.max_children != 0;
+    n->when_full = (uint8_t)options.when_full;
+    jrt_list_init(&n->spawners);
+    n->name = options.name;
+    if (options.deadline_ns == 0) return JANUS_OK;
+    n->timed = true;
+    n->deadline = (struct jrt_alarm){.ring = ring_deadline, .subject = n};
+    bool armed = jrt_sched_timer_arm(n->scheduler, &n->deadline.timer, options.deadline_ns);
+    return armed ? JANUS_OK : JANUS_NO_MEMORY;
+}
+
+/* With options, in a shield, or both. */
+static janus_status open_with(struct jrt_nursery *n, struct jrt_task *owner,
+                              const janus_nursery_options *options)
+{
+    janus_status status = set_options(n, options);
+    if (status == JANUS_OK) status = jrt_shield_cover(n, owner);
+    if (status != JANUS_OK) jrt_nursery_disarm(n);
+    return status;
+}
+
+janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_options *options)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (nursery == NULL) return JANUS_INVALID;
+    if (worker == NULL) return JANUS_STATE;
+    struct jrt_task    *owner = worker->current;
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    init_owned(n, worker, owner);
+    /* relaxed: its own. */
+    if (jrt_unlikely(options != NULL || jrt_load_relaxed(&owner->shield) > 0)) {
+        janus_status status = open_with(n, owner, options);
+        if (status != JANUS_OK) return status;
+    }
+    owner->innermost = n;
+    return JANUS_OK;
+}
+
+janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nursery,
+                                   const janus_nursery_options *options)
+{
+    if (scheduler == NULL || nursery == NULL) return JANUS_INVALID;
+    if (jrt_worker_self() != NULL) return JANUS_STATE;
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    init_root(n, scheduler);
+    janus_status status = set_options(n, options);
+    if (status != JANUS_OK) return status;
+    pthread_mutex_lock(&scheduler->roots_lock);
+    bool runs = scheduler->started && !scheduler->stopped;
+    if (runs) {
+        jrt_list_push_front(&scheduler->roots, &n->link);
+        jrt_store_relaxed(&n->registered, true);        /* relaxed: under the lock. */
+        jrt_fetch_add_relaxed(&scheduler->outside, 1u); /* relaxed: a count, read under locks. */
+    }
+    pthread_mutex_unlock(&scheduler->roots_lock);
+    if (!runs) jrt_nursery_disarm(n);
+    return runs ? JANUS_OK : JANUS_STATE;
+}
