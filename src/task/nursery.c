@@ -73,9 +73,10 @@ static void fold(struct jrt_nursery *n)
     if (n->folded) return;
     n->folded = true;
     int64_t change = n->local - bias;
-    n->local = 0;
     /* acq_rel: what ended children wrote comes before the final state. */
-    if (jrt_fetch_add_acq_rel(&n->pending, change) + change == 0) finish(n);
+    int64_t left = jrt_fetch_add_acq_rel(&n->pending, change) + change;
+    n->local = 0; /* after it: whoever looks finds them in the one or the other */
+    if (left == 0) finish(n);
 }
 
 static bool is_failure(const struct jrt_task *task)
