@@ -74,9 +74,7 @@ static void fold(struct jrt_nursery *n)
     n->folded = true;
     int64_t change = n->local - bias;
     /* acq_rel: what ended children wrote comes before the final state. */
-    int64_t left = jrt_fetch_add_acq_rel(&n->pending, change) + change;
-    n->local = 0; /* after it: whoever looks finds them in the one or the other */
-    if (left == 0) finish(n);
+    if (jrt_fetch_add_acq_rel(&n->pending, change) + change == 0) finish(n);
 }
 
 static bool is_failure(const struct jrt_task *task)
@@ -248,7 +246,7 @@ static inline __attribute__((always_inline)) void run_in_place(struct jrt_nurser
 __attribute__((noinline)) static void run_children(struct jrt_nursery *n, struct jrt_worker *worker,
                                                    struct jrt_task *owner)
 {
-    run_in_place(n, worker, owner);
+    if (!n->folded) run_in_place(n, worker, owner);
 }
 
 /* Whether all children have ended in place, or at least without anything that has to be told or
@@ -428,7 +426,9 @@ janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out
     struct jrt_worker  *worker = jrt_worker_self();
     if (jrt_unlikely(worker == NULL || out != NULL)) return end_slowly(n, out);
     struct jrt_task *owner = worker->current;
-    if (jrt_unlikely(n->owner != owner || owner->innermost != n)) return end_slowly(n, out);
+    if (jrt_unlikely(n->owner != owner || owner->innermost != n || n->folded)) {
+        return end_slowly(n, out);
+    }
     jrt_store_relaxed(&n->closing, true); /* relaxed: [nursery-closing]. */
     run_in_place(n, worker, owner);
     if (jrt_unlikely(!is_plainly_over(n))) return end_slowly(n, out);
