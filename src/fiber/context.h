@@ -25,8 +25,8 @@ enum jrt_arrival {
 
 /* Leaves `from`, enters `to`. Returns when `from` is entered again, and says why. The caller then
  * calls jrt_context_arrive or, after OVERFLOWED, jrt_sanitizer_land. */
-static inline enum jrt_arrival jrt_context_switch(struct jrt_context *from, struct jrt_context *to,
-                                                  enum jrt_arrival why)
+static inline __attribute__((always_inline)) enum jrt_arrival jrt_context_switch(
+    struct jrt_context *from, struct jrt_context *to, enum jrt_arrival why)
 {
     bool last = why == JRT_ARRIVED_COMPLETED || why == JRT_ARRIVED_PANICKED;
     jrt_sanitizer_leave(&from->sanitizer, &to->sanitizer, last);

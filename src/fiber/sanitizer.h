@@ -81,9 +81,12 @@ static inline void jrt_sanitizer_detach(struct jrt_sanitizer *context, void *low
 #endif
 }
 
-/* Just before the switch. `last`: the leaving context will never be entered again. */
-static inline void jrt_sanitizer_leave(struct jrt_sanitizer *from, struct jrt_sanitizer *to,
-                                       bool last)
+/* Just before the switch. `last`: the leaving context will never be entered again. Part of its
+ * caller by force: TSan notes calls and returns per context, and this would be called in the one
+ * and return in the other. */
+static inline __attribute__((always_inline)) void jrt_sanitizer_leave(struct jrt_sanitizer *from,
+                                                                      struct jrt_sanitizer *to,
+                                                                      bool                  last)
 {
     (void)from, (void)to, (void)last;
 #if JRT_ASAN
@@ -105,7 +108,8 @@ static inline void jrt_sanitizer_arrive(struct jrt_sanitizer *self, struct jrt_s
 
 /* Instead of both, where a signal handler made the switch: the dead fiber could not say it
  * leaves, so the context that was landed in says it for it. */
-static inline void jrt_sanitizer_land(struct jrt_sanitizer *self, struct jrt_sanitizer *from)
+static inline __attribute__((always_inline)) void jrt_sanitizer_land(struct jrt_sanitizer *self,
+                                                                     struct jrt_sanitizer *from)
 {
     jrt_sanitizer_leave(from, self, true);
     jrt_sanitizer_arrive(self, from);
