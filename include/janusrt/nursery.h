@@ -15,7 +15,7 @@
  *
  *     Open -> Closing -> Closed            close, then the last child
  *       \         \
- *        +-> Cancelling -> Cancelled       cancel, an error, the owner's end or a deadline
+ *        +-> Cancelling -> Cancelled       cancel, an error, the owner's cancellation or a deadline
  *
  * A child that returns a negative number, or panics, has failed: its siblings are cancelled (unless
  * the policy is WAIT_ALL) and the nursery's result is CHILD_FAILED with the first failure. A child
@@ -73,6 +73,24 @@ typedef struct janus_nursery_result {
     janus_panic_info    panic;  /* CHILD_FAILED by a panic: which; else kind NONE */
 } janus_nursery_result;
 
+/* Where a task was started, for dumps. */
+typedef struct janus_site {
+    const char *file;
+    int         line;
+} janus_site;
+
+/* One child that failed. */
+typedef struct janus_failure {
+    janus_task_id    task;
+    int64_t          error; /* what it returned; INT64_MIN for a panic */
+    janus_panic_kind panic; /* NONE: it returned */
+    const char      *name;  /* as given, or "task"; borrowed from whoever gave it */
+    janus_site       site;  /* where it was started; file NULL: unknown */
+} janus_failure;
+
+/* Of each nursery the first so many are kept; all are counted. */
+#define JANUS_FAILURES_KEPT 64
+
 /* How a nursery is opened. Zero in any field asks for the default named beside it. */
 typedef struct janus_nursery_options {
     size_t               struct_bytes; /* sizeof this struct; JANUS_NURSERY_OPTIONS sets it */
@@ -83,12 +101,6 @@ typedef struct janus_nursery_options {
     const char          *name;         /* NULL: "nursery"; borrowed */
     janus_when_full      when_full;    /* 0: REFUSE */
 } janus_nursery_options;
-
-/* Where a task was started, for dumps. */
-typedef struct janus_site {
-    const char *file;
-    int         line;
-} janus_site;
 
 /* What a cancelled child meets at the calls that wait. */
 typedef enum janus_cancel_mode {
@@ -235,6 +247,18 @@ JANUS_API janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_
  * Errors:  none; returns whether it is final.
  */
 JANUS_API bool janus_nursery_try_result(janus_nursery *nursery, janus_nursery_result *out);
+
+/*
+ * The children that have failed so far, in the order they did; the first is the one of the result.
+ *
+ * Context: the nursery's owner, before it ends the nursery.
+ * Yields:  never.
+ * Owns:    `out` stays the caller's; up to `room` of them are written.
+ * Cost:    a lock.
+ * Errors:  none; returns how many are kept, at most JANUS_FAILURES_KEPT. 0: none, not the owner,
+ *          or memory was refused.
+ */
+JANUS_API size_t janus_nursery_failures(janus_nursery *nursery, janus_failure *out, size_t room);
 
 /*
  * Awaits, then ends the nursery: its memory is the caller's again.

@@ -72,7 +72,7 @@ JANUS_BEGIN_DECLS
  * Context: any thread.
  * Yields:  never.
  * Owns:    *out is the library's until janus_scheduler_close; `options` is only read.
- * Cost:    some 10 KiB for each worker.
+ * Cost:    some 20 KiB for each worker.
  * Errors:  INVALID      a field is out of range
  *          PROFILE      options->profile is CORE, which has no scheduler
  *          UNAVAILABLE  the guard is not to be had

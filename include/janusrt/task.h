@@ -106,7 +106,7 @@ JANUS_API uint64_t janus_now_ns(void);
  * Yields:  always.
  * Owns:    `argument` stays the caller's. *out_result (NULL: not wanted) is what it returned.
  * Cost:    two thread switches, some 10 us.
- * Errors:  CANCELLED  cancelled before it started: it did not run
+ * Errors:  CANCELLED  cancelled before it was queued: it does not run
  *          FULL       options.blocking_queue_max calls are waiting
  *          NO_MEMORY  no helper thread could be started
  *          A function that ends its thread (pthread_exit) is a panic of the task.
@@ -172,11 +172,13 @@ JANUS_API void janus_shield_end(void);
 
 /*
  * Whether the current task was cancelled, for loops that do not wait. It does not end anything.
+ * Every so often it also lets due timers ring, lest a loop on every worker keeps a deadline from
+ * passing; callbacks of tokens may then run inside of it.
  *
  * Context: anyone; false outside a task.
  * Yields:  never.
  * Owns:    nothing.
- * Cost:    a load for each nursery around the task.
+ * Cost:    three loads; more after somebody, anywhere, was cancelled, once for each nursery around.
  * Errors:  none.
  */
 JANUS_API bool janus_cancelled(void);

@@ -81,6 +81,17 @@ static inline void jrt_sanitizer_detach(struct jrt_sanitizer *context, void *low
 #endif
 }
 
+/* The same, and the stack is used again at once. TSan keeps the calls of each context, and those that
+ * were never returned from would fill its 64 Ki places. */
+static inline void jrt_sanitizer_renew(struct jrt_sanitizer *context)
+{
+    (void)context;
+#if JRT_TSAN
+    __tsan_destroy_fiber(context->fiber);
+    context->fiber = __tsan_create_fiber(0);
+#endif
+}
+
 /* Just before the switch. `last`: the leaving context will never be entered again. Part of its
  * caller by force: TSan notes calls and returns per context, and this would be called in the one
  * and return in the other. */

@@ -28,13 +28,13 @@ struct jrt_thread {
     void                (*on_exit)(void); /* whoever would be left behind if the thread ended here:
                                              asked before it does, does not return; see exit.c */
     struct jrt_guarded *guarded;          /* the innermost call of jrt_call_guarded */
-    void              **rescue;    /* the scheduler's: where watches without a landing lead */
-    void               *worker;    /* the scheduler's, for threads that are workers */
-    const void         *helps;     /* the scheduler whose blocking call runs here; NULL: none */
-    void               *cancelled; /* tokens that this thread is to cancel, see task/token.c */
-    unsigned            holding;   /* locks of ours that this thread holds */
-    unsigned            number;    /* tells threads apart; 0: none yet, see jrt_thread_number */
-    bool                attached;  /* can run fibers */
+    void              **rescue; /* the scheduler's: where watches without a landing lead */
+    void               *worker; /* the scheduler's, for threads that are workers */
+    const void *helps;     /* the scheduler whose blocking call, or token's callback, runs here */
+    void       *cancelled; /* tokens that this thread is to cancel, see task/token.c */
+    unsigned    holding;   /* locks of ours that this thread holds */
+    unsigned    number;    /* tells threads apart; 0: none yet, see jrt_thread_number */
+    bool        attached;  /* can run fibers */
     struct jrt_altstack altstack;
     const void         *fault_address;     /* of the overflow that is being reported, and the */
     const void         *fault_code;        /* instruction; written by the signal handler */

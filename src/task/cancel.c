@@ -75,6 +75,11 @@ bool janus_cancelled(void)
 {
     struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL) return false;
+    /* Who asks instead of waiting may be all that runs: then nobody else sees a deadline pass. */
+    if (jrt_unlikely(--worker->until_timers == 0)) {
+        worker->until_timers = 64;
+        jrt_sched_timers_fire(worker->scheduler);
+    }
     bool cancelled = jrt_task_cancel_reason(worker->current) != JANUS_CANCEL_NONE;
     if (cancelled) worker->current->saw_cancel = worker->current->touched = true;
     return cancelled;

@@ -21,7 +21,7 @@ static unsigned break_below(struct jrt_nursery *root)
         if (node != &n->children) {
             struct jrt_task *task = jrt_list_entry(node, struct jrt_task, sibling);
             if (jrt_list_empty(&task->nurseries)) {
-                woken += jrt_task_interrupt(task, JANUS_DEADLOCK);
+                woken += jrt_task_break_wait(task);
                 node = node->next;
             } else {
                 n = jrt_list_entry(task->nurseries.next, struct jrt_nursery, link);
@@ -37,7 +37,7 @@ static unsigned break_below(struct jrt_nursery *root)
             n = jrt_list_entry(next, struct jrt_nursery, link);
             node = NULL;
         } else { /* all below the owner are done */
-            woken += jrt_task_interrupt(owner, JANUS_DEADLOCK);
+            woken += jrt_task_break_wait(owner);
             n = owner->nursery;
             node = owner->sibling.next;
         }

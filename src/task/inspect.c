@@ -49,14 +49,6 @@ static struct jrt_task *find_child(struct jrt_nursery *n, janus_task_id id)
     return NULL;
 }
 
-/* Whether it has ended and is kept to be joined; under the nursery's lock. */
-static bool is_kept(const struct jrt_nursery *n, const struct jrt_task *task)
-{
-    const struct jrt_record *record = n->finished != NULL ? &n->finished->record : NULL;
-    while (record != NULL && record != &task->record) record = record->next;
-    return record != NULL;
-}
-
 /* What never changes, or only the caller changes. */
 static void describe(const struct jrt_task *task, janus_task_info *info)
 {
@@ -73,12 +65,12 @@ static void describe(const struct jrt_task *task, janus_task_info *info)
 }
 
 /* What moves; under the nursery's lock. */
-static void look_at(const struct jrt_nursery *n, struct jrt_task *task, janus_task_info *info)
+static void look_at(struct jrt_task *task, janus_task_info *info)
 {
     struct jrt_sight sight;
     jrt_peek_task(task, &sight);
     bool ended = sight.state == JANUS_TASK_COMPLETED || sight.state == JANUS_TASK_CANCELLED;
-    info->has_result = ended && is_kept(n, task);
+    info->has_result = ended && task->kept;
     if (ended && !info->has_result) sight.state = JANUS_TASK_RUNNING; /* it is just about to end */
     info->state = sight.state;
     info->wait = sight.wait;
@@ -107,7 +99,7 @@ janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id id, janus_
     struct jrt_task *task = find_child(n, id);
     if (task != NULL) {
         describe(task, &info);
-        look_at(n, task, &info);
+        look_at(task, &info);
     }
     pthread_mutex_unlock(&n->lock);
     if (task == NULL) return JANUS_STALE;

@@ -12,28 +12,13 @@
  */
 #include "task/nursery.h"
 
-/* Takes an ended child off the nursery's list; under its lock. */
-static struct jrt_task *take_finished(struct jrt_nursery *n, janus_task_id id)
-{
-    struct jrt_record *before = NULL;
-    struct jrt_record *record = n->finished != NULL ? &n->finished->record : NULL;
-    for (; record != NULL; before = record, record = record->next) {
-        struct jrt_task *task = (struct jrt_task *)record;
-        if (jrt_task_id(task) != id) continue;
-        if (before != NULL) before->next = record->next;
-        if (before == NULL) n->finished = (struct jrt_task *)record->next;
-        return task;
-    }
-    return NULL;
-}
-
-/* Whether an id names a child of this nursery that has not ended; under its lock. */
-static bool is_running_child(struct jrt_nursery *n, janus_task_id id)
+/* The child of this nursery with an id, ended or not, if it can be joined; under its lock. */
+static struct jrt_task *find_child(struct jrt_nursery *n, janus_task_id id)
 {
     uint32_t index = (uint32_t)(id >> 32);
-    if (index == 0) return false;
+    if (index == 0) return NULL;
     struct jrt_task *task = jrt_roster_find(&n->scheduler->roster, index - 1);
-    return task != NULL && jrt_task_peek_joinable(task, n, id);
+    return task != NULL && jrt_task_peek_joinable(task, n, id) ? task : NULL;
 }
 
 /* The child, if it has ended; else says in *out_running whether it will, and then that the owner
@@ -41,11 +26,13 @@ static bool is_running_child(struct jrt_nursery *n, janus_task_id id)
 static struct jrt_task *take_or_announce(struct jrt_nursery *n, janus_task_id id, bool *out_running)
 {
     pthread_mutex_lock(&n->lock);
-    struct jrt_task *child = take_finished(n, id);
-    *out_running = child == NULL && is_running_child(n, id);
+    struct jrt_task *child = find_child(n, id);
+    bool             ended = child != NULL && child->kept;
+    if (ended) jrt_list_remove(&child->sibling);
+    *out_running = child != NULL && !ended;
     n->joining = *out_running ? id : 0;
     pthread_mutex_unlock(&n->lock);
-    return child;
+    return ended ? child : NULL;
 }
 
 static void take_back(struct jrt_nursery *n)
@@ -112,6 +99,7 @@ static janus_status join_as_thread(struct jrt_nursery *n, janus_task_id id, int6
 
 janus_status janus_join(janus_nursery *nursery, janus_task_id id, int64_t *out_result)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     return n->owner != NULL ? join_as_task(n, id, out_result) : join_as_thread(n, id, out_result);

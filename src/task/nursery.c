@@ -112,6 +112,15 @@ static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
         n->panic_kind = (janus_panic_kind)task->panic;
         if (task->panic != JANUS_PANIC_NONE) n->panic = calloc(1, sizeof *n->panic);
         if (n->panic != NULL) describe_panic(n->panic, task);
+        n->failures = calloc(JANUS_FAILURES_KEPT, sizeof *n->failures); /* without: only counted */
+    }
+    if (n->failures != NULL && n->errors <= JANUS_FAILURES_KEPT) {
+        janus_failure *failure = &n->failures[n->errors - 1];
+        failure->task = jrt_task_id(task);
+        failure->error = task->landing.result;
+        failure->panic = (janus_panic_kind)task->panic;
+        failure->name = task->name != NULL ? task->name : "task";
+        if (task->site != NULL) failure->site = *task->site;
     }
     pthread_mutex_unlock(&n->lock);
     if (n->policy == JANUS_CANCEL_ON_ERROR) {
@@ -125,9 +134,9 @@ static bool take_off(struct jrt_nursery *n, struct jrt_task *task)
     pthread_mutex_lock(&n->lock);
     if (jrt_load_relaxed(&task->linked)) jrt_list_remove(&task->sibling); /* relaxed: locked. */
     if (task->joinable) {
-        n->kept = true;
-        task->record.next = n->finished != NULL ? &n->finished->record : NULL;
-        n->finished = task;
+        if (!n->kept) jrt_list_init(&n->finished);
+        n->kept = task->kept = true;
+        jrt_list_push_front(&n->finished, &task->sibling);
         if (n->joining == jrt_task_id(task)) jrt_join_ended(n);
     }
     bool record_is_free = !task->joinable;
@@ -263,7 +272,7 @@ static void wait_as_task(struct jrt_nursery *n, struct jrt_task *task)
 {
     while (!is_final(jrt_nursery_state(n))) {
         struct jrt_worker *worker = jrt_worker_self();
-        while (!jrt_worker_can_leave(worker)) jrt_thread_yield(); /* it must wait; so wait */
+        jrt_worker_must_leave(worker);
         jrt_task_park_begin(task, JRT_WAIT_NURSERY);
         pthread_mutex_lock(&n->lock);
         bool pending = !is_final(jrt_nursery_state(n));
@@ -308,6 +317,7 @@ static bool begin_closing(struct jrt_nursery *n)
 
 janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *out)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     struct jrt_worker  *worker = jrt_worker_self();
     struct jrt_task    *task = worker != NULL ? worker->current : NULL;
@@ -337,6 +347,7 @@ janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *ou
 
 bool janus_nursery_try_result(janus_nursery *nursery, janus_nursery_result *out)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     janus_nursery_result result;
     (void)janus_nursery_state_of(nursery); /* the owner's part, after somebody else's cancel */
     result_of(jrt_nursery_of(nursery), &result);
@@ -344,8 +355,23 @@ bool janus_nursery_try_result(janus_nursery *nursery, janus_nursery_result *out)
     return result.kind != JANUS_RESULT_PENDING;
 }
 
+size_t janus_nursery_failures(janus_nursery *nursery, janus_failure *out, size_t room)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (!jrt_nursery_is_mine(n) || (out == NULL && room > 0)) return 0;
+    pthread_mutex_lock(&n->lock);
+    size_t kept = n->errors < JANUS_FAILURES_KEPT ? (size_t)n->errors : JANUS_FAILURES_KEPT;
+    if (n->failures == NULL) kept = 0;
+    size_t count = kept < room ? kept : room;
+    if (count > 0) memcpy(out, n->failures, count * sizeof *out);
+    pthread_mutex_unlock(&n->lock);
+    return kept;
+}
+
 janus_status janus_nursery_close(janus_nursery *nursery)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     if (!begin_closing(n)) return JANUS_STATE;
@@ -362,6 +388,7 @@ janus_status jrt_nursery_cancel_called(struct jrt_nursery *n, janus_cancel_reaso
 
 janus_status janus_nursery_cancel(janus_nursery *nursery)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     return jrt_nursery_cancel_called(n, JANUS_CANCEL_EXPLICIT);
 }
@@ -387,9 +414,9 @@ static void unregister(struct jrt_nursery *n)
 static void free_finished(struct jrt_nursery *n)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    while (n->finished != NULL) {
-        struct jrt_task *task = n->finished;
-        n->finished = (struct jrt_task *)task->record.next;
+    while (!jrt_list_empty(&n->finished)) {
+        struct jrt_task *task = jrt_list_entry(n->finished.next, struct jrt_task, sibling);
+        jrt_list_remove(&task->sibling);
         jrt_task_retire(n->scheduler, worker, task);
     }
 }
@@ -411,6 +438,7 @@ __attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n
     if (n->kept) free_finished(n);
     if (n->bound) jrt_nursery_tokens_end(n);
     free(n->panic);
+    free(n->failures);
     jrt_sanitizer_lock_gone(&n->lock);
     if (n->owner != NULL) n->owner->innermost = n->outer;
     return status;
@@ -425,6 +453,7 @@ janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     struct jrt_worker  *worker = jrt_worker_self();
     if (jrt_unlikely(worker == NULL || out != NULL)) return end_slowly(n, out);
+    jrt_worker_stack_check(worker); /* [stack-reserve] */
     struct jrt_task *owner = worker->current;
     if (jrt_unlikely(n->owner != owner || owner->innermost != n || n->folded)) {
         return end_slowly(n, out);

@@ -63,13 +63,14 @@ struct jrt_nursery {
     struct jrt_list_node children; /* linked ones, [tree-lazy] */
     struct jrt_task     *waiter;   /* the owner, while it waits in await */
     janus_task_id        joining;  /* the child that the owner joins; 0: none */
-    struct jrt_task     *finished; /* joinable children that have ended */
+    struct jrt_list_node finished; /* kept: joinable children that have ended, by sibling */
     struct janus_token  *token;    /* a reference of ours; NULL: nobody asked for it */
     struct jrt_binding  *bindings; /* tokens that cancel us; the owner's alone */
     uint64_t             errors;
-    janus_panic_info    *panic;   /* owned; of the first failure, if that is one */
-    int64_t              local;   /* [nursery-count]; not guarded: the owner's alone */
-    _Atomic(bool)        closing; /* [nursery-closing]; not guarded: the owner's to write */
+    janus_panic_info    *panic;    /* owned; of the first failure, if that is one */
+    janus_failure       *failures; /* owned; the first JANUS_FAILURES_KEPT */
+    int64_t              local;    /* [nursery-count]; not guarded: the owner's alone */
+    _Atomic(bool)        closing;  /* [nursery-closing]; not guarded: the owner's to write */
     _Alignas(16) int64_t error;
     janus_task_id        error_task;
     janus_panic_kind     panic_kind;

@@ -124,6 +124,7 @@ janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_opti
     init_owned(n, worker, owner);
     /* relaxed: its own. */
     if (jrt_unlikely(options != NULL || jrt_load_relaxed(&owner->shield) > 0)) {
+        jrt_worker_stack_check(worker); /* [stack-reserve] */
         janus_status status = open_with(n, owner, options);
         if (status != JANUS_OK) return status;
     }

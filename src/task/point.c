@@ -80,6 +80,7 @@ static void wake_task(struct point *point, struct jrt_task *task)
 
 void janus_waitpoint_open(janus_waitpoint *given)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct point *point = point_of(given);
     uint64_t      word = jrt_load_relaxed(&point->word); /* relaxed: the cas decides. */
     do {
@@ -181,6 +182,7 @@ static janus_status wait_as_task(struct point *point, struct jrt_worker *worker,
 janus_status janus_waitpoint_wait_until(janus_waitpoint *given, const char *reason,
                                         uint64_t deadline_ns)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct point      *point = point_of(given);
     struct jrt_worker *worker = jrt_worker_self();
     if (point == NULL) return JANUS_INVALID;

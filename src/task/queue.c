@@ -9,6 +9,7 @@ enum {
     NORMAL_EVERY = 8,
     LOW_EVERY = 32,
     PUBLISH_MAX = 32,
+    LOOKS_MAX = 16, /* of FIFO_EVERY tasks each */
 };
 
 static struct jrt_task *as_task(struct jrt_record *record) { return (struct jrt_task *)record; }
@@ -51,8 +52,12 @@ void jrt_task_free(janus_scheduler *scheduler, struct jrt_worker *worker, struct
         return;
     }
     /* relaxed: as in jrt_task_free_here. */
-    uint32_t generation = jrt_load_relaxed(&task->record.generation);
-    jrt_store_relaxed(&task->record.generation, generation + 1); /* relaxed: as above. */
+    uint32_t generation = jrt_load_relaxed(&task->record.generation) + 1;
+    jrt_store_relaxed(&task->record.generation, generation); /* relaxed: as above. */
+    if (jrt_unlikely(generation == 0)) {
+        jrt_roster_drop(&scheduler->roster, task);
+        return;
+    }
     task->record.next = NULL;
     jrt_roster_give(&scheduler->roster, task);
 }
@@ -221,6 +226,23 @@ struct jrt_task *jrt_pick(struct jrt_worker *worker)
     return take_injected(worker->scheduler);
 }
 
+/* Newest first means that an old one waits for as long as new ones come. One that has been the
+ * oldest for many looks goes to those that take turns. */
+static bool move_oldest(struct jrt_worker *worker)
+{
+    uint64_t oldest = jrt_load_relaxed(&worker->fresh_shelf.oldest); /* relaxed: a hint. */
+    if (oldest != worker->oldest_seen || jrt_shelf_size(&worker->fresh_shelf) == 0) {
+        worker->oldest_seen = oldest;
+        worker->oldest_looks = 0;
+        return false;
+    }
+    if (++worker->oldest_looks < LOOKS_MAX) return false;
+    struct jrt_task *task = jrt_shelf_pop_oldest(&worker->fresh_shelf);
+    if (task == NULL) return false;
+    jrt_submit_again(worker, task);
+    return true;
+}
+
 bool jrt_look_for_others(struct jrt_worker *worker)
 {
     worker->until_others = FIFO_EVERY;
@@ -228,8 +250,11 @@ bool jrt_look_for_others(struct jrt_worker *worker)
     jrt_idle_notify_shelf(worker); /* who searches may want some of what we go through */
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
         if (jrt_count_again(worker, lane) > 0) return true;
+        /* New ones of other lanes: who runs children in place looks at NORMAL ones only. */
+        if (lane != JRT_LANE_NORMAL && jrt_count_fresh(worker, lane) > 0) return true;
     }
-    return jrt_load_relaxed(&worker->scheduler->injected) != 0; /* relaxed: a hint. */
+    if (jrt_load_relaxed(&worker->scheduler->injected) != 0) return true; /* relaxed: a hint. */
+    return move_oldest(worker);
 }
 
 /* Stealing: a bounded number of victims, from each the most urgent lane, oldest first. */

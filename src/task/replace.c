@@ -82,7 +82,7 @@ void jrt_worker_on_exit(void)
     jrt_contract(is_on(stack, __builtin_frame_address(0)),
                  "a task ended its thread (pthread_exit, pthread_cancel) in a signal handler");
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-    while (!jrt_worker_can_leave(worker)) jrt_thread_yield(); /* it must leave; so wait */
+    jrt_worker_must_leave(worker);
     jrt_store_relaxed(&worker->doomed, true); /* relaxed: our own, [replace-doom]. */
     jrt_task_move(task, JANUS_TASK_READY);
     jrt_task_leave_to_loop(worker, task);

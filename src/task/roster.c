@@ -168,6 +168,14 @@ void jrt_roster_give_batch(struct jrt_roster *roster, struct jrt_task *list)
     pthread_mutex_unlock(&roster->lock);
 }
 
+void jrt_roster_drop(struct jrt_roster *roster, struct jrt_task *task)
+{
+    (void)task;
+    pthread_mutex_lock(&roster->lock);
+    roster->out--;
+    pthread_mutex_unlock(&roster->lock);
+}
+
 struct jrt_task *jrt_roster_find(struct jrt_roster *roster, uint32_t index)
 {
     struct jrt_task *task = NULL;

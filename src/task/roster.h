@@ -33,6 +33,9 @@ struct jrt_task *jrt_roster_take_batch(struct jrt_roster *roster);
 void jrt_roster_give(struct jrt_roster *roster, struct jrt_task *list);
 void jrt_roster_give_batch(struct jrt_roster *roster, struct jrt_task *list);
 
+/* One that has had every generation: its ids could come again, so it is never used again. */
+void jrt_roster_drop(struct jrt_roster *roster, struct jrt_task *task);
+
 /* The record with a number, free or not; NULL: there never was one. */
 struct jrt_task *jrt_roster_find(struct jrt_roster *roster, uint32_t index);
 

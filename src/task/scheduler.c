@@ -132,6 +132,7 @@ static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_o
         worker->index = i;
         worker->alone = options->worker_count == 1;
         worker->until_others = 61;
+        worker->until_timers = 64;
         scheduler->workers_open++;
         if (!open_worker(worker, options)) return JANUS_NO_MEMORY;
     }

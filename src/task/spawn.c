@@ -65,6 +65,7 @@ __attribute__((noinline)) static janus_status spawn_slowly(struct jrt_nursery *n
                                                            janus_entry *entry, void *argument,
                                                            const janus_site *site)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     if (entry == NULL) return JANUS_INVALID;
     if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) return JANUS_CLOSED;
     janus_status status = count_in(n);
@@ -90,6 +91,7 @@ janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *ar
     if (jrt_unlikely(worker == NULL || worker->current != n->owner || n->counted_apart != 0)) {
         return spawn_slowly(n, entry, argument, site);
     }
+    jrt_worker_stack_check(worker); /* [stack-reserve] */
     struct jrt_task *task = worker->free;
     if (jrt_unlikely(task == NULL || entry == NULL || jrt_nursery_state(n) != JANUS_NURSERY_OPEN)) {
         return spawn_slowly(n, entry, argument, site);
@@ -128,6 +130,7 @@ static janus_status decode_spawn(const janus_spawn_options *given, struct jrt_ta
 janus_status janus_spawn_with(janus_nursery *nursery, janus_entry *entry, void *argument,
                               const janus_spawn_options *options, janus_task_id *out)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (nursery == NULL || entry == NULL) return JANUS_INVALID;
     if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) return JANUS_CLOSED;

@@ -67,9 +67,9 @@ enum jrt_wait {
  *
  *   Exactly one waker gets to do either; the others see AWAKE and go away.
  *
- * [task-interrupt]  a cancel, or a deadlock, may end only waits that say so: not the wait for
+ * [task-interrupt]  a cancel may end only waits that say so: not the wait for
  *   children, which end by themselves, nor for a blocking call, which cannot be stopped, nor any
- *   in a shield. It is a bit of the same word, so that it cannot belong to another wait than the
+ *   in a shield; a deadlock ends those too. It is a bit of the same word, so that it cannot belong to another wait than the
  *   one that is ended. The end of a shield's deadline sets it in the middle of a wait
  *   ([shield-end]), so whoever changes the word from PARKING tries again when only the bit did.
  */
@@ -79,6 +79,7 @@ enum jrt_park {
     JRT_PARKED = 2,
     JRT_PARK_MASK = 3,
     JRT_INTERRUPTIBLE = 4, /* [task-interrupt] */
+    JRT_BREAKABLE = 8, /* a deadlock may end it: all but those for children and blocking calls */
 };
 
 struct jrt_defer {
@@ -127,6 +128,7 @@ struct jrt_task {
             bool          touched;  /* the second or third line is not clean */
             _Atomic(bool) linked;   /* [tree-lazy] */
             bool          joinable; /* its id was asked for: the record outlives it */
+            bool          kept;     /* it has ended and waits to be joined; the nursery's lock */
         };
         uint32_t special; /* any of them, [task-clean] */
     };
@@ -186,6 +188,9 @@ bool jrt_task_wake(struct jrt_task *task, janus_status status);
 
 /* The same, only if the wait is one that may be interrupted. */
 bool jrt_task_interrupt(struct jrt_task *task, janus_status status);
+
+/* Ends it with DEADLOCK, also in a shield: nothing else ever will. */
+bool jrt_task_break_wait(struct jrt_task *task);
 
 /*
  * Parks the current task, which is registered where somebody will wake it and has said PARKING. The

@@ -73,6 +73,7 @@ static janus_token *make(void)
 
 janus_status janus_token_create(janus_token **out)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     if (out == NULL) return JANUS_INVALID;
     janus_token *token = make();
     if (token == NULL) return JANUS_NO_MEMORY;
@@ -82,6 +83,7 @@ janus_status janus_token_create(janus_token **out)
 
 janus_status janus_token_child(janus_token *parent, janus_token **out)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     if (parent == NULL || out == NULL) return JANUS_INVALID;
     janus_token *token = make();
     if (token == NULL) return JANUS_NO_MEMORY;
@@ -117,6 +119,7 @@ static bool retain_if_alive(janus_token *token)
 
 void janus_token_release(janus_token *token)
 {
+    jrt_stack_check();      /* [stack-reserve] */
     while (token != NULL) { /* a chain of parents, not a recursion */
         /* acq_rel: what others did with the token comes before its end. */
         if (jrt_fetch_sub_acq_rel(&token->refs, 1u) != 1) return;
@@ -170,9 +173,11 @@ static void call_plainly(void (*function)(void *), void *argument)
 {
     struct jrt_thread *thread = jrt_thread_self();
     struct jrt_watch   watch = thread->watch;
-    void              *worker = thread->worker;
+    struct jrt_worker *worker = thread->worker;
+    const void        *helps = thread->helps;
     void               (*on_panic)(const char *) = thread->on_panic;
     thread->worker = NULL;
+    if (worker != NULL) thread->helps = worker->scheduler; /* which must not be stopped from here */
     thread->on_panic = NULL;
     thread->watch = (struct jrt_watch){NULL, NULL};
     struct plain_call call = {function, argument};
@@ -183,6 +188,7 @@ static void call_plainly(void (*function)(void *), void *argument)
     thread->watch = watch;
     thread->on_panic = on_panic;
     thread->worker = worker;
+    thread->helps = helps;
 }
 
 static janus_token_handle handle_of(uint32_t number, const struct hook *hook)
@@ -224,6 +230,7 @@ static bool hook_room(janus_token *token)
 janus_status janus_token_on_cancel(janus_token *token, void (*function)(void *), void *argument,
                                    janus_token_handle *out)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     if (token == NULL || function == NULL) return JANUS_INVALID;
     janus_token_handle handle = 0;
     pthread_mutex_lock(&token->lock);
@@ -250,6 +257,7 @@ janus_status janus_token_on_cancel(janus_token *token, void (*function)(void *),
 
 janus_status janus_token_remove(janus_token *token, janus_token_handle handle)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     if (token == NULL) return JANUS_INVALID;
     const void *self = jrt_thread_self();
     uint64_t    number = handle >> 32;
@@ -326,6 +334,7 @@ static void run_hooks(janus_token *token)
 
 janus_status janus_token_cancel(janus_token *token, janus_cancel_reason reason)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     if (token == NULL || reason == JANUS_CANCEL_NONE) return JANUS_INVALID;
     if ((unsigned)reason > JANUS_CANCEL_SHUTDOWN) return JANUS_INVALID;
     pthread_mutex_lock(&token->lock);
@@ -379,6 +388,7 @@ static janus_cancel_reason reason_of(const struct jrt_nursery *n)
 
 janus_status janus_nursery_token(janus_nursery *nursery, janus_token **out)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     if (nursery == NULL || out == NULL) return JANUS_INVALID;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     janus_token        *spare = make();
@@ -417,6 +427,7 @@ static void cancel_bound(void *argument)
 
 janus_status janus_nursery_cancel_with(janus_nursery *nursery, janus_token *token)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     if (nursery == NULL || token == NULL) return JANUS_INVALID;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;

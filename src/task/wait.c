@@ -36,7 +36,9 @@ static janus_status sleep_thread(uint64_t deadline_ns)
 
 janus_status janus_sleep_until(uint64_t deadline_ns)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_worker *worker = jrt_worker_self();
+    if (deadline_ns == JRT_NEVER) deadline_ns = JRT_NEVER - 1; /* a timer all the same */
     if (worker == NULL) return sleep_thread(deadline_ns);
     struct jrt_task *task = worker->current;
     if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_obey(task);
@@ -93,6 +95,7 @@ static void call_done(struct jrt_blocking_job *job)
 
 janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_result)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_worker *worker = jrt_worker_self();
     if (function == NULL) return JANUS_INVALID;
     if (worker == NULL) {
@@ -130,6 +133,7 @@ janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_
 
 janus_status janus_defer(void (*function)(void *), void *argument)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_task *task = current();
     if (function == NULL) return JANUS_INVALID;
     if (task == NULL) return JANUS_STATE;

@@ -33,6 +33,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const uint64_t patience_ns = 10000000000; /* where memory for a stack is refused */
+
 enum { /* yields of a worker that has nothing else */
        STEAL_EVERY = 16,
        RAID_EVERY = 4096, /* a multiple */
@@ -70,6 +72,7 @@ void jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand)
 {
     unsigned class = strand->class;
     if (worker->spare == NULL && class == worker->scheduler->stack_class) {
+        jrt_sanitizer_renew(&strand->context.sanitizer);
         worker->spare = strand;
         return;
     }
@@ -83,6 +86,19 @@ bool jrt_worker_can_leave(struct jrt_worker *worker)
 {
     if (worker->spare == NULL) worker->spare = jrt_strand_take(worker);
     return worker->spare != NULL;
+}
+
+void jrt_worker_must_leave(struct jrt_worker *worker)
+{
+    if (jrt_likely(jrt_worker_can_leave(worker))) return;
+    uint64_t limit = jrt_clock_now_ns() + patience_ns;
+    while (!jrt_worker_can_leave(worker)) {
+        if (jrt_clock_now_ns() > limit) {
+            jrt_die("out of memory", "no stack to go on with while a task waits", __FILE__,
+                    __LINE__);
+        }
+        jrt_thread_yield(); /* others may end and give theirs back */
+    }
 }
 
 /* Arriving: the strand that was left is off the CPU now. */
@@ -180,9 +196,10 @@ static inline __attribute__((always_inline)) janus_status go_to_task(struct jrt_
 static void run_on_larger(struct jrt_worker *worker, struct jrt_task *task)
 {
     struct jrt_strand *larger = strand_of_class(worker, task->stack_class);
-    if (larger == NULL) { /* memory is short: somebody else, or later */
-        jrt_submit_again(worker, task);
-        jrt_thread_yield();
+    if (larger == NULL) { /* the child has failed before it began, and its nursery says how */
+        jrt_task_move(task, JANUS_TASK_RUNNING);
+        task->landing.result = JANUS_NO_MEMORY;
+        jrt_nursery_child_done(worker, task, NULL);
         return;
     }
     worker->left = JRT_LEFT_STRAND;
@@ -201,7 +218,9 @@ static void loop(void)
         if (task == NULL && !doomed) task = jrt_idle(worker);
         if (jrt_unlikely(task == NULL)) break;
         if (jrt_likely(!jrt_task_began(task))) {
-            if (jrt_likely(worker->strand->class >= task->stack_class)) {
+            /* One that is cancelled needs no stack: it must not wait for memory. */
+            if (jrt_likely(worker->strand->class >= task->stack_class) ||
+                jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) {
                 jrt_count(&worker->stats.tasks_by_loop);
                 worker = jrt_task_run(worker, task, task->nursery, NULL);
             } else {
@@ -317,6 +336,7 @@ janus_status janus_yield(void)
 {
     struct jrt_worker *worker = jrt_worker_self();
     if (jrt_unlikely(worker == NULL)) return JANUS_STATE;
+    jrt_worker_stack_check(worker); /* [stack-reserve] */
     struct jrt_task *task = worker->current;
     if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) return jrt_task_obey(task);
     jrt_count(&worker->stats.yields);
@@ -341,7 +361,9 @@ void jrt_task_park_begin(struct jrt_task *task, enum jrt_wait wait)
                    (jrt_load_relaxed(&task->shield) == 0 || !jrt_shield_holds(task));
     jrt_store_relaxed(&task->wait, (uint8_t)wait); /* relaxed: for those who ask. */
     /* relaxed: nobody knows yet that it waits; registering makes it visible. */
-    jrt_store_relaxed(&task->park, JRT_PARKING | (can_end ? JRT_INTERRUPTIBLE : 0u));
+    bool breakable = wait != JRT_WAIT_NURSERY && wait != JRT_WAIT_BLOCKING;
+    jrt_store_relaxed(&task->park, JRT_PARKING | (can_end ? JRT_INTERRUPTIBLE : 0u) |
+                                       (breakable ? JRT_BREAKABLE : 0u));
 }
 
 bool jrt_task_park_cancel(struct jrt_task *task)
@@ -393,6 +415,11 @@ bool jrt_task_wake(struct jrt_task *task, janus_status status) { return end_wait
 bool jrt_task_interrupt(struct jrt_task *task, janus_status status)
 {
     return end_wait(task, status, JRT_INTERRUPTIBLE);
+}
+
+bool jrt_task_break_wait(struct jrt_task *task)
+{
+    return end_wait(task, JANUS_DEADLOCK, JRT_BREAKABLE);
 }
 
 /* Running a task in place. */

@@ -65,6 +65,9 @@ struct jrt_worker {
     uint32_t               free_count;
     uint32_t               tick;         /* picks so far */
     uint32_t               until_others; /* picks until others come first */
+    uint32_t               oldest_looks; /* for which that has been the oldest of the shelf */
+    uint64_t               oldest_seen;
+    uint32_t               until_timers; /* calls of janus_cancelled until timers are fired */
     bool                   alone;        /* the only worker: nobody steals */
     uint32_t               lanes;        /* JRT_IN_*: what may have something */
     _Atomic(bool)          doomed;       /* its thread is to end, [replace-doom] */
@@ -160,6 +163,30 @@ struct janus_scheduler {
 /* The calling thread's worker; NULL on other threads. Not to be kept across a wait. */
 static inline struct jrt_worker *jrt_worker_self(void) { return jrt_thread_worker(); }
 
+/*
+ * [stack-reserve]  what a public call, and whoever arrives on the strand it leaves, may need of the
+ *   stack. A task that has less is told so here and now, where nothing is locked and nobody
+ *   switches, by touching the guard. By comparing first: a task that waits near the top of its
+ *   stack commits no page for it.
+ */
+enum { JRT_STACK_RESERVE = 3072 * JRT_STACK_FACTOR };
+
+static inline void jrt_worker_stack_check(const struct jrt_worker *worker)
+{
+    const char *low = worker->strand->low;
+    if (jrt_unlikely(worker->thread->current != NULL)) { /* in a fiber of its own */
+        low = jrt_stack_low(worker->thread->watch.stack);
+    }
+    size_t left = (size_t)((const char *)__builtin_frame_address(0) - low);
+    if (jrt_unlikely(left < JRT_STACK_RESERVE)) *(volatile char *)(uintptr_t)(low - 1) = 0;
+}
+
+static inline void jrt_stack_check(void)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    if (worker != NULL) jrt_worker_stack_check(worker);
+}
+
 #define JRT_SLEEPER ((uint64_t)1 << 32)
 
 static inline uint32_t jrt_sleeping(uint64_t idlers) { return (uint32_t)(idlers >> 32); }
@@ -191,6 +218,9 @@ bool jrt_worker_rescue_ready(struct jrt_worker *worker);
 /* Makes sure that the current task can leave the CPU. False: memory refused. */
 bool jrt_worker_can_leave(struct jrt_worker *worker);
 
+/* The same where it has to: waits for memory, and if none comes ends the process with a sentence. */
+void jrt_worker_must_leave(struct jrt_worker *worker);
+
 /* Whether the current strand has room for a child on top: nearly the stack that it was promised. */
 static inline bool jrt_worker_has_room(const struct jrt_worker *worker,
                                        const struct jrt_task   *child)
@@ -218,8 +248,12 @@ void jrt_worker_free_full(struct jrt_worker *worker);
 static inline void jrt_task_free_here(struct jrt_worker *worker, struct jrt_task *task)
 {
     /* relaxed: from here on the old id is stale; whoever looks it up does so under a lock. */
-    uint32_t generation = jrt_load_relaxed(&task->record.generation);
-    jrt_store_relaxed(&task->record.generation, generation + 1); /* relaxed: as above. */
+    uint32_t generation = jrt_load_relaxed(&task->record.generation) + 1;
+    jrt_store_relaxed(&task->record.generation, generation); /* relaxed: as above. */
+    if (jrt_unlikely(generation == 0)) {
+        jrt_roster_drop(&worker->scheduler->roster, task);
+        return;
+    }
     task->record.next = (struct jrt_record *)worker->free;
     worker->free = task;
     if (jrt_unlikely(++worker->free_count == JRT_ROSTER_BATCH)) jrt_worker_free_full(worker);

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* Where it gets tight: the end of the stack inside our calls, workers that never look up, old tasks
+ * behind new ones, memory that is refused, waits in shields that nothing can end. */
+#include "task/worker.h"
+#include "town.h"
+
+#include <stdlib.h>
+#include <sys/resource.h>
+
+/* The end of the stack. */
+
+enum call {
+    CALL_ON_CANCEL,
+    CALL_NURSERY,
+    CALL_DEADLINE,
+    CALL_TOKEN,
+    CALL_SLEEP,
+    CALL_BLOCKING,
+    CALL_JOIN,
+    CALL_CANCEL,
+    CALL_YIELD,
+    CALL_WAITPOINT,
+    CALLS,
+};
+
+static janus_token *token;
+static enum call    which;
+
+static void call_back(void *argument) { (void)argument; }
+
+static void with_nursery(void)
+{
+    janus_nursery n;
+    janus_token  *own;
+    janus_task_id id;
+    uint64_t      far = janus_now_ns() + 3600000 * town_ms;
+    janus_status  status = janus_nursery_open(
+        &n, which == CALL_DEADLINE ? JANUS_NURSERY_OPTIONS(.deadline_ns = far) : NULL);
+    if (status != JANUS_OK) return;
+    if (which == CALL_NURSERY || which == CALL_CANCEL) (void)janus_spawn(&n, nothing, NULL);
+    if (which == CALL_TOKEN && janus_nursery_token(&n, &own) == JANUS_OK) janus_token_release(own);
+    if (which == CALL_CANCEL) (void)janus_nursery_cancel(&n);
+    if (which == CALL_JOIN && janus_spawn_with(&n, nothing, NULL, NULL, &id) == JANUS_OK) {
+        (void)janus_join(&n, id, NULL);
+    }
+    (void)janus_nursery_end(&n, NULL);
+}
+
+static void do_call(void)
+{
+    janus_token_handle handle;
+    janus_waitpoint    point;
+    switch (which) {
+    case CALL_ON_CANCEL:
+        if (janus_token_on_cancel(token, call_back, NULL, &handle) == JANUS_OK) {
+            (void)janus_token_remove(token, handle);
+        }
+        break;
+    case CALL_SLEEP: (void)janus_sleep(1000); break;
+    case CALL_BLOCKING: (void)janus_blocking(nothing, NULL, NULL); break;
+    case CALL_YIELD: (void)janus_yield(); break;
+    case CALL_WAITPOINT:
+        janus_waitpoint_init(&point, JANUS_OPENED_BY_TASKS);
+        (void)!janus_waitpoint_wait_until(&point, "nobody", janus_now_ns() + 1000);
+        break;
+    default: with_nursery(); break;
+    }
+}
+
+__attribute__((noinline)) static int64_t call_deeper(size_t bytes)
+{
+    volatile char *frame = __builtin_alloca(bytes);
+    frame[0] = 1;
+    do_call();
+    if (frame[0] == 0) return 0; /* never */
+    return call_deeper(bytes) + frame[0];
+}
+
+static int64_t call_down(void *argument) { return call_deeper((size_t)(uintptr_t)argument); }
+
+static int64_t overflow_in_calls(void *argument)
+{
+    (void)argument;
+    for (which = CALL_ON_CANCEL; which < CALLS; which++) {
+        for (uintptr_t i = 0; i < (TOWN_SLOW ? 10 : 100); i++) {
+            janus_nursery        n;
+            janus_nursery_result result;
+            CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+            CHECK_EQ(janus_spawn(&n, call_down, (void *)(16 + i * 37 % 1500)), JANUS_OK);
+            CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
+            CHECK_EQ(result.panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+        }
+    }
+    return 0;
+}
+
+TEST("a task whose stack ends inside any call of ours panics, and nothing stays locked")
+{
+    if (JRT_TSAN) SKIP("ThreadSanitizer's own code dies where the stack ends, with its locks held");
+    CHECK_EQ(janus_token_create(&token), JANUS_OK);
+    janus_scheduler *scheduler =
+        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = 16384));
+    town_do(scheduler, overflow_in_calls, NULL);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    janus_token_release(token);
+}
+
+/* Workers that never look up. */
+
+static int64_t compute(void *argument)
+{
+    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    (void)argument;
+    while (!janus_cancelled()) CHECK(janus_now_ns() < limit);
+    return JANUS_CANCELLED;
+}
+
+static int64_t deadline_over_computing(void *argument)
+{
+    janus_nursery        n;
+    janus_nursery_result result;
+    uint64_t             soon = janus_now_ns() + 10 * town_ms;
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.deadline_ns = soon)), JANUS_OK);
+    for (int i = 0; i < *(int *)argument; i++) {
+        CHECK_EQ(janus_spawn(&n, compute, NULL), JANUS_OK);
+    }
+    CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CANCELLED);
+    CHECK_EQ(result.reason, JANUS_CANCEL_DEADLINE);
+    return 0;
+}
+
+TEST("a deadline passes also while every worker computes and only asks whether it is cancelled")
+{
+    for (int workers = 1; workers <= 2; workers++) {
+        town_run((uint32_t)workers, deadline_over_computing, &workers, 3);
+    }
+}
+
+/* Old tasks behind new ones. */
+
+static int64_t behind_new_ones(void *argument)
+{
+    janus_nursery n;
+    atomic_int    ran = 0;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn_with(&n, count_me, &ran,
+                              JANUS_SPAWN_OPTIONS(.priority = *(janus_priority *)argument), NULL),
+             JANUS_OK);
+    for (int i = 0; i < 100000 && !atomic_load(&ran); i++) {
+        JANUS_NURSERY(inner) { janus_spawn(inner, nothing, NULL); }
+    }
+    CHECK_EQ(atomic_load(&ran), 1);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a task that waits in the queue is not starved by a sibling's endless new children")
+{
+    janus_priority priorities[] = {JANUS_PRIORITY_HIGH, JANUS_PRIORITY_NORMAL, JANUS_PRIORITY_LOW};
+    for (int i = 0; i < 3; i++) {
+        for (uint32_t workers = 1; workers <= 2; workers++) {
+            janus_scheduler *scheduler =
+                town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .no_stealing = true));
+            town_do(scheduler, behind_new_ones, &priorities[i]);
+            CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        }
+    }
+}
+
+/* Memory that is refused. */
+
+TEST("a child whose stack cannot be had has failed with NO_MEMORY")
+{
+    if (JRT_ASAN || JRT_TSAN) SKIP("a sanitizer's own address space is beyond any limit");
+    struct rlimit        old, tight;
+    janus_nursery        n;
+    janus_nursery_result result;
+    janus_scheduler     *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    town_do(scheduler, nothing, NULL);
+    CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
+    CHECK(getrlimit(RLIMIT_AS, &old) == 0);
+    tight = old;
+    tight.rlim_cur = (rlim_t)1 << 30;
+    CHECK(setrlimit(RLIMIT_AS, &tight) == 0);
+    CHECK_EQ(janus_spawn_with(&n, nothing, NULL,
+                              JANUS_SPAWN_OPTIONS(.stack_bytes = (size_t)1 << 30), NULL),
+             JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
+    CHECK(setrlimit(RLIMIT_AS, &old) == 0);
+    CHECK_EQ(result.error, JANUS_NO_MEMORY);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+/* Waits in shields. */
+
+static int64_t wait_for_nobody(void *argument)
+{
+    janus_waitpoint point;
+    (void)argument;
+    janus_waitpoint_init(&point, JANUS_OPENED_BY_TASKS);
+    janus_shield_begin();
+    CHECK_EQ(janus_waitpoint_wait(&point, "nobody"), JANUS_DEADLOCK);
+    janus_shield_end();
+    return 0;
+}
+
+TEST("a wait in a shield that nothing can end any more ends as a deadlock")
+{
+    town_all(wait_for_nobody, NULL, 1);
+}
+
+/* Joins against the order of ending. */
+
+enum { JOINS = TOWN_SLOW ? 2000 : 40000 };
+
+static int64_t join_backwards(void *argument)
+{
+    janus_task_id *ids = argument;
+    janus_nursery  n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < JOINS; i++) {
+        CHECK_EQ(janus_spawn_with(&n, nothing, NULL, NULL, &ids[i]), JANUS_OK);
+    }
+    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_OK);
+    uint64_t spent[2];
+    for (int half = 0; half < 2; half++) { /* both directions; one is against the order */
+        uint64_t start = janus_now_ns();
+        for (int i = 0; i < JOINS / 2; i++) {
+            CHECK_EQ(janus_join(&n, ids[half == 0 ? i : JOINS - 1 - i], NULL), JANUS_OK);
+        }
+        spent[half] = janus_now_ns() - start + 1;
+    }
+    if (!TOWN_SLOW) CHECK(spent[0] < spent[1] * 50 && spent[1] < spent[0] * 50);
+    CHECK_EQ(janus_join(&n, ids[0], NULL), JANUS_STALE);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("joining children costs the same in whatever order they ended")
+{
+    janus_task_id *ids = calloc(JOINS, sizeof *ids);
+    CHECK(ids != NULL);
+    town_run(1, join_backwards, ids, 1);
+    free(ids);
+}
+
+/* Failures. */
+
+static int64_t fail_with(void *argument) { return -(int64_t)(intptr_t)argument; }
+
+static int64_t many_failures(void *argument)
+{
+    (void)argument;
+    janus_nursery        n;
+    janus_nursery_result result;
+    janus_failure        failures[3];
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_failures(&n, failures, 3), 0);
+    for (intptr_t i = 1; i <= 100; i++) {
+        CHECK_EQ(janus_spawn(&n, fail_with, (void *)(i + 10)), JANUS_OK);
+    }
+    CHECK_EQ(janus_nursery_wait(&n, &result), JANUS_CHILD_FAILED);
+    CHECK_EQ(result.errors, 100);
+    CHECK_EQ(janus_nursery_failures(&n, NULL, 0), JANUS_FAILURES_KEPT);
+    CHECK_EQ(janus_nursery_failures(&n, failures, 3), JANUS_FAILURES_KEPT);
+    CHECK_EQ(failures[0].error, result.error);
+    CHECK_EQ(failures[0].task, result.task);
+    CHECK(failures[1].error != failures[0].error && failures[1].error < -10);
+    CHECK(failures[2].site.file != NULL);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);
+    return 0;
+}
+
+TEST("later failures can be had too, the first is that of the result")
+{
+    town_all(many_failures, NULL, 3);
+}
+
+/* Ids. */
+
+TEST("a record that has had every generation is not used again")
+{
+    janus_scheduler *scheduler = NULL;
+    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), &scheduler),
+             JANUS_OK);
+    struct jrt_worker *worker = &scheduler->workers[0];
+    for (int own = 0; own < 2; own++) {
+        struct jrt_task *task = jrt_task_alloc(scheduler, own ? worker : NULL);
+        atomic_store(&task->record.generation, UINT32_MAX);
+        jrt_task_free(scheduler, own ? worker : NULL, task);
+        struct jrt_task *others[200];
+        for (int i = 0; i < 200; i++) {
+            others[i] = jrt_task_alloc(scheduler, own ? worker : NULL);
+            CHECK(others[i] != NULL && others[i] != task);
+        }
+        for (int i = 0; i < 200; i++) jrt_task_free(scheduler, own ? worker : NULL, others[i]);
+    }
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+/* Many waits. */
+
+static int64_t wait_often(void *argument)
+{
+    for (int i = 0; i < *(int *)argument; i++) {
+        CHECK_EQ(janus_sleep_until(janus_now_ns() + 1), JANUS_OK);
+    }
+    return 0;
+}
+
+TEST("a task may wait a hundred thousand times")
+{
+    int times = 100000;
+    town_run(1, wait_often, &times, 1);
+}
+
+static void stop_it(void *argument) { CHECK_EQ(janus_scheduler_stop(argument), JANUS_STATE); }
+
+static int64_t stop_from_callback(void *argument)
+{
+    janus_token       *own;
+    janus_token_handle handle;
+    CHECK_EQ(janus_token_create(&own), JANUS_OK);
+    CHECK_EQ(janus_token_on_cancel(own, stop_it, argument, &handle), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(own, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    janus_token_release(own);
+    return 0;
+}
+
+TEST("a scheduler is not stopped from within a token's callback in one of its tasks")
+{
+    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    town_do(scheduler, stop_from_callback, scheduler);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
