@@ -81,8 +81,8 @@ static inline void jrt_sanitizer_detach(struct jrt_sanitizer *context, void *low
 #endif
 }
 
-/* The same, and the stack is used again at once. TSan keeps the calls of each context, and those that
- * were never returned from would fill its 64 Ki places. */
+/* The same, and the stack is used again at once. TSan keeps the calls of each context, and those
+ * that were never returned from would fill its 64 Ki places. */
 static inline void jrt_sanitizer_renew(struct jrt_sanitizer *context)
 {
     (void)context;

@@ -69,9 +69,10 @@ enum jrt_wait {
  *
  * [task-interrupt]  a cancel may end only waits that say so: not the wait for
  *   children, which end by themselves, nor for a blocking call, which cannot be stopped, nor any
- *   in a shield; a deadlock ends those too. It is a bit of the same word, so that it cannot belong to another wait than the
- *   one that is ended. The end of a shield's deadline sets it in the middle of a wait
- *   ([shield-end]), so whoever changes the word from PARKING tries again when only the bit did.
+ *   in a shield; a deadlock ends those too. It is a bit of the same word, so that it cannot
+ *   belong to another wait than the one that is ended. The end of a shield's deadline sets it in
+ *   the middle of a wait ([shield-end]), so whoever changes the word from PARKING tries again when
+ *   only the bit did.
  */
 enum jrt_park {
     JRT_AWAKE = 0,

@@ -18,10 +18,6 @@
  * that ran before come oldest first, so that those who yield take turns. Every 61st pick looks at
  * the second kind and at injected tasks first, so that neither starves. Lanes: HIGH before NORMAL
  * before LOW, but every 8th pick starts at NORMAL and every 32nd at LOW.
- *
- * Overflow: the signal handler goes on in the worker's rescue strand, not on the stack that is
- * used up, because the nurseries the task has open lie there. The rescuer ends them, then the
- * call is broken off where it began.
  */
 #include "task/worker.h"
 
@@ -118,7 +114,7 @@ static void park_arrived(struct jrt_worker *worker, struct jrt_task *task)
 
 /* On the strand that was entered: the left one is off the CPU now. Of the worker that switched,
  * because a switch changes stacks and not threads. */
-static int arrive(void *argument)
+int jrt_worker_arrive(void *argument)
 {
     struct jrt_worker *worker = argument;
     struct jrt_task   *task = worker->left_task;
@@ -158,7 +154,7 @@ static inline __attribute__((always_inline)) janus_status switch_to(struct jrt_w
     worker->entered_context = to;
     jrt_count(&worker->stats.switches);
     jrt_sanitizer_leave(&from->sanitizer, &to->sanitizer, worker->left == JRT_LEFT_STRAND);
-    return (janus_status)jrt_ctx_switch_then(&from->sp, to->sp, arrive, worker);
+    return (janus_status)jrt_ctx_switch_then(&from->sp, to->sp, jrt_worker_arrive, worker);
 }
 
 /* The loop. */
@@ -422,185 +418,6 @@ bool jrt_task_break_wait(struct jrt_task *task)
     return end_wait(task, JANUS_DEADLOCK, JRT_BREAKABLE);
 }
 
-/* Running a task in place. */
-
-/* On the strand that overflowed, with its task still the one that runs. */
-static void arrive_from_rescue(void)
-{
-    struct jrt_worker *worker = jrt_worker_self();
-    struct jrt_task   *task = worker->current;
-    worker->current = NULL; /* it does not begin to run */
-    (void)arrive(worker);
-    worker->current = task;
-}
-
-static int64_t call_defer(void *argument)
-{
-    struct jrt_defer defer = *(struct jrt_defer *)argument;
-    free(argument);
-    defer.function(defer.argument);
-    return 0;
-}
-
-/* The first one counts. */
-static void note_panic(struct jrt_task *task, enum jrt_ending how)
-{
-    if (task->panic != JANUS_PANIC_NONE) return;
-    if (how == JRT_ENDED_PANICKED) task->panic = JANUS_PANIC_EXPLICIT;
-    if (how == JRT_ENDED_OVERFLOWED) task->panic = JANUS_PANIC_STACK_OVERFLOW;
-}
-
-/* A defer that panics ends there, and the task has failed; the others still run. */
-static void run_defers(struct jrt_task *task)
-{
-    struct jrt_shield grace;
-    jrt_shield_for_cleanup(task, &grace);
-    while (task->defers != NULL) {
-        struct jrt_defer *defer = task->defers;
-        task->defers = defer->next;
-        int how = jrt_ctx_call(&task->landing, call_defer, defer);
-        if (how == JRT_ENDED_OVERFLOWED) arrive_from_rescue();
-        if (how != 0) note_panic(task, (enum jrt_ending)how);
-        jrt_shield_only(task, &grace); /* it may have left some of its own */
-    }
-}
-
-/* The task's call has ended; it is still the current task and may wait. */
-static void clean_up(struct jrt_task *task, enum jrt_ending how)
-{
-    task->ending = task->touched = true;
-    jrt_contract(task->innermost == NULL, "a task returned with a nursery open");
-    note_panic(task, how);
-    int64_t result = task->landing.result; /* defers have results of their own */
-    if (how == JRT_ENDED_UNWOUND) result = JANUS_CANCELLED;
-    if (jrt_unlikely(task->defers != NULL)) run_defers(task);
-    task->landing.result = task->panic != JANUS_PANIC_NONE ? INT64_MIN : result;
-}
-
-/* A child does not see what its parent is handling, and leaves nothing behind when it is broken
- * off inside a handler. */
-int jrt_task_call_aside(struct jrt_task *task)
-{
-    struct jrt_exceptions handled = jrt_exceptions_take();
-    int                   how = jrt_ctx_call(&task->landing, task->entry, task->argument);
-    jrt_exceptions_put(handled);
-    return how;
-}
-
-/* Cancelled before it started. */
-struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *task,
-                                 struct jrt_task *below)
-{
-    jrt_count(&worker->stats.tasks_cancelled);
-    task->landing.result = JANUS_CANCELLED;
-    task->saw_cancel = task->touched = true;
-    (void)jrt_nursery_cancel(task->nursery, JANUS_CANCEL_PARENT);
-    jrt_nursery_child_done(worker, task, below);
-    return worker;
-}
-
-/* A call has ended in any way but the plainest. */
-struct jrt_worker *jrt_task_end_call(struct jrt_task *task, int how, struct jrt_task *below)
-{
-    if (jrt_unlikely(how == JRT_ENDED_OVERFLOWED)) arrive_from_rescue();
-    if (jrt_unlikely(how != 0)) { /* it may have ended in a fiber of its own */
-        struct jrt_worker *worker = jrt_worker_self();
-        worker->thread->current = NULL;
-        worker->thread->watch = (struct jrt_watch){worker->strand->stack, NULL};
-    }
-    if (how != 0 || task->defers != NULL || task->innermost != NULL) {
-        clean_up(task, (enum jrt_ending)how);
-    }
-    struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
-    worker->current = below;
-    jrt_nursery_child_done(worker, task, below);
-    return worker;
-}
-
-void jrt_task_break_off(struct jrt_task *task, enum jrt_ending how)
-{
-    jrt_nurseries_abandon(task);
-    struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
-    void              *nowhere;
-    jrt_sanitizer_unwind(jrt_stack_low(worker->strand->stack), task->landing.sp);
-    (void)jrt_ctx_switch(&nowhere, task->landing.sp, (int)how);
-    jrt_die("invariant [worker-again] broken", "a broken call went on", __FILE__, __LINE__);
-}
-
-janus_status jrt_task_told(struct jrt_task *task)
-{
-    task->saw_cancel = task->touched = true;
-    /* Found further up: the nurseries between shall say so too. */
-    (void)jrt_nursery_cancel(task->nursery, JANUS_CANCEL_PARENT);
-    return JANUS_CANCELLED;
-}
-
-janus_status jrt_task_obey(struct jrt_task *task)
-{
-    (void)jrt_task_told(task);
-    if (task->cancel_mode == JANUS_CANCEL_UNWIND && !task->ending) {
-        jrt_task_break_off(task, JRT_ENDED_UNWOUND);
-    }
-    return JANUS_CANCELLED;
-}
-
-/* Overflow. */
-
-static void rescue_main(void *argument, int message)
-{
-    (void)message;
-    struct jrt_strand *rescue = argument;
-    struct jrt_worker *worker = jrt_worker_self();
-    struct jrt_task   *task = worker->current;
-    struct jrt_strand *dead = worker->strand;
-    jrt_sanitizer_leave(&dead->context.sanitizer, &rescue->context.sanitizer, false);
-    jrt_sanitizer_arrive(&rescue->context.sanitizer, &dead->context.sanitizer);
-    if (task == NULL) jrt_die("stack overflow", "in a worker's loop", __FILE__, __LINE__);
-    task->touched = true;
-    if (task->panic == JANUS_PANIC_NONE) {
-        task->fault_data = worker->thread->fault_address;
-        task->fault_code = worker->thread->fault_code;
-    }
-    worker->strand = rescue;
-    worker->rescue = NULL;
-    if (!jrt_worker_rescue_ready(worker)) {
-        jrt_die("out of memory", "no stack to survive a stack overflow", __FILE__, __LINE__);
-    }
-    worker->thread->watch = (struct jrt_watch){rescue->stack, NULL};
-    jrt_nurseries_abandon(task);
-
-    worker = jrt_worker_self(); /* [worker-again] */
-    worker->strand = dead;
-    worker->left = JRT_LEFT_STRAND;
-    worker->left_context = &rescue->context;
-    worker->entered_context = &dead->context;
-    jrt_sanitizer_unwind(jrt_stack_low(dead->stack), task->landing.sp);
-    jrt_sanitizer_leave(&rescue->context.sanitizer, &dead->context.sanitizer, true);
-    (void)jrt_ctx_switch(&rescue->context.sp, task->landing.sp, JRT_ENDED_OVERFLOWED);
-    jrt_die("invariant [worker-again] broken", "a rescuer was entered twice", __FILE__, __LINE__);
-}
-
-bool jrt_worker_rescue_ready(struct jrt_worker *worker)
-{
-    if (worker->rescue != NULL) return true;
-    worker->rescue = jrt_strand_take(worker);
-    if (worker->rescue == NULL) return false;
-    worker->rescue->context.sp = jrt_ctx_make(worker->rescue, rescue_main, worker->rescue);
-    if (worker->thread != NULL) worker->thread->rescue = &worker->rescue->context.sp;
-    return true;
-}
-
-/* From janus_panic. */
-static void on_panic(const char *message)
-{
-    struct jrt_worker *worker = jrt_worker_self();
-    struct jrt_task   *task = worker->current;
-    task->touched = true;
-    /* NULL where memory is short. The first panic counts, not one of a defer. */
-    if (task->panic == JANUS_PANIC_NONE) task->fault_data = strdup(message);
-    jrt_task_break_off(task, JRT_ENDED_PANICKED);
-}
-
 void jrt_worker_main(void *argument)
 {
     struct jrt_worker *worker = argument;
@@ -611,7 +428,7 @@ void jrt_worker_main(void *argument)
     worker->thread = thread;
     thread->worker = worker;
     thread->rescue = &worker->rescue->context.sp;
-    thread->on_panic = on_panic;
+    thread->on_panic = jrt_task_on_panic;
     thread->on_exit = jrt_worker_on_exit;
     jrt_sanitizer_adopt_thread(&worker->root.sanitizer);
     struct jrt_strand *strand = jrt_strand_take(worker); /* made before the thread was started */

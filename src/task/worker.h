@@ -212,13 +212,19 @@ void jrt_worker_main(void *worker);
 struct jrt_strand *jrt_strand_take(struct jrt_worker *worker);
 void               jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand);
 
+/* On the strand that was entered: the left one is off the CPU; from worker.c. */
+int jrt_worker_arrive(void *worker);
+
+/* From janus_panic, in a task; in ending.c. */
+void jrt_task_on_panic(const char *message);
+
 /* Makes sure that an overflow on this worker can be survived. False: memory refused. */
 bool jrt_worker_rescue_ready(struct jrt_worker *worker);
 
 /* Makes sure that the current task can leave the CPU. False: memory refused. */
 bool jrt_worker_can_leave(struct jrt_worker *worker);
 
-/* The same where it has to: waits for memory, and if none comes ends the process with a sentence. */
+/* The same where it has to: waits for memory; if none comes it ends the process with a sentence. */
 void jrt_worker_must_leave(struct jrt_worker *worker);
 
 /* Whether the current strand has room for a child on top: nearly the stack that it was promised. */

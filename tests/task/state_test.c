@@ -243,6 +243,7 @@ TEST("a panic and a stack overflow complete a task as a return does")
 {
     if (!JRT_DEBUG) SKIP("only debug builds tell");
     CHECK_STR(path_when((struct subject){.entry = panic_now}), "RrC");
+    TOWN_OVERFLOWS();
     CHECK_STR(path_when((struct subject){.entry = overflow}), "RrC");
 }
 

@@ -294,7 +294,9 @@ static int64_t act(struct node *node)
         doing(node, "panicking");
         if (below(node, 6) == 0) janus_panic((failed(node, 0), "on purpose"));
         return 0;
-    case 11: doing(node, "overflowing"); return below(node, 40) == 0 ? dig(failed(node, 0)) : 0;
+    case 11:
+        doing(node, "overflowing");
+        return !JRT_TSAN && below(node, 40) == 0 ? dig(failed(node, 0)) : 0;
     case 16: return shielded_until(node);
     case 17: return at_waitpoint(node);
     case 12: return janus_defer(restless_defer, node) == JANUS_OK ? 0 : failed(node, -99);
