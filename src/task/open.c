@@ -38,7 +38,7 @@ typedef long long pair __attribute__((vector_size(16), aligned(8), may_alias));
 static inline __attribute__((always_inline)) void clear(void *at, unsigned pairs)
 {
     pair *to = at;
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (unsigned i = 0; i < pairs; i++) to[i] = (pair){0, 0};
 }
 

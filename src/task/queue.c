@@ -9,8 +9,11 @@ enum {
     NORMAL_EVERY = 8,
     LOW_EVERY = 32,
     PUBLISH_MAX = 32,
-    LOOKS_MAX = 16, /* of FIFO_EVERY tasks each */
+    LOOKS_MAX = 16, /* of FIFO_EVERY tasks each, between two looks at the clock */
 };
+
+static const uint64_t patience_ns = 20000000; /* see move_oldest */
+static const uint64_t turn_ns = 100000;       /* see jrt_look_for_others */
 
 static struct jrt_task *as_task(struct jrt_record *record) { return (struct jrt_task *)record; }
 
@@ -227,7 +230,8 @@ struct jrt_task *jrt_pick(struct jrt_worker *worker)
 }
 
 /* Newest first means that an old one waits for as long as new ones come. One that has been the
- * oldest for many looks goes to those that take turns. */
+ * oldest for some milliseconds goes to those that take turns. Not sooner: who divides work wants
+ * the old ones last. */
 static bool move_oldest(struct jrt_worker *worker)
 {
     uint64_t oldest = jrt_load_relaxed(&worker->fresh_shelf.oldest); /* relaxed: a hint. */
@@ -236,18 +240,18 @@ static bool move_oldest(struct jrt_worker *worker)
         worker->oldest_looks = 0;
         return false;
     }
-    if (++worker->oldest_looks < LOOKS_MAX) return false;
+    if (++worker->oldest_looks % LOOKS_MAX != 0) return false;
+    uint64_t now = jrt_clock_coarse_ns();
+    if (worker->oldest_looks == LOOKS_MAX) worker->oldest_since_ns = now;
+    if (now - worker->oldest_since_ns < patience_ns) return false;
     struct jrt_task *task = jrt_shelf_pop_oldest(&worker->fresh_shelf);
     if (task == NULL) return false;
     jrt_submit_again(worker, task);
     return true;
 }
 
-bool jrt_look_for_others(struct jrt_worker *worker)
+static bool others_wait(struct jrt_worker *worker)
 {
-    worker->until_others = FIFO_EVERY;
-    jrt_sched_timers_fire(worker->scheduler);
-    jrt_idle_notify_shelf(worker); /* who searches may want some of what we go through */
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
         if (jrt_count_again(worker, lane) > 0) return true;
         /* New ones of other lanes: who runs children in place looks at NORMAL ones only. */
@@ -255,6 +259,19 @@ bool jrt_look_for_others(struct jrt_worker *worker)
     }
     if (jrt_load_relaxed(&worker->scheduler->injected) != 0) return true; /* relaxed: a hint. */
     return move_oldest(worker);
+}
+
+bool jrt_look_for_others(struct jrt_worker *worker)
+{
+    worker->until_others = FIFO_EVERY;
+    jrt_sched_timers_fire(worker->scheduler);
+    jrt_idle_notify_shelf(worker); /* who searches may want some of what we go through */
+    if (!others_wait(worker)) return false;
+    /* Sixty tasks may be a microsecond: a turn has a shortest length too. */
+    uint64_t now = jrt_clock_now_ns();
+    if (now - worker->turn_ns < turn_ns) return false;
+    worker->turn_ns = now;
+    return true;
 }
 
 /* Stealing: a bounded number of victims, from each the most urgent lane, oldest first. */

@@ -66,7 +66,8 @@ struct jrt_worker {
     uint32_t               tick;         /* picks so far */
     uint32_t               until_others; /* picks until others come first */
     uint32_t               oldest_looks; /* for which that has been the oldest of the shelf */
-    uint64_t               oldest_seen;
+    uint64_t               oldest_seen, oldest_since_ns;
+    uint64_t               turn_ns;      /* when others were last let go first */
     uint32_t               until_timers; /* calls of janus_cancelled until timers are fired */
     bool                   alone;        /* the only worker: nobody steals */
     uint32_t               lanes;        /* JRT_IN_*: what may have something */
