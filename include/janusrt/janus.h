@@ -4,6 +4,7 @@
 #define JANUSRT_JANUS_H
 
 #include <janusrt/abi.h>
+#include <janusrt/budget.h>
 #include <janusrt/dump.h>
 #include <janusrt/export.h>
 #include <janusrt/fiber.h>
