@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Blocks that change hands. A large one is relinked. A small one stays where it is, in the chunk of
+ * the heap that made it; its new owner notes it in a register, an array in which the block's word
+ * says its place, so that forgetting one is moving the last there. When it is freed it is sent home
+ * ([chunk-away]), where the heap that made it finds it the next time it runs out of blocks.
+ *
+ * A small block keeps a chunk of up to 64 KiB alive, and its new owner is charged for the block
+ * alone: a task that collects small blocks of many tasks that have ended holds more than it pays
+ * for. Rejected: copying small blocks at the gift, which would change addresses that the content
+ * may hold.
+ */
+#include "heap/block.h"
+
+#include <stdlib.h>
+
+void jrt_adopted_forget(struct jrt_heap *heap, void *block, uint64_t word)
+{
+    uint64_t place = word & JRT_TAG_MASK;
+    void    *last = heap->adopted[--heap->adopted_count];
+    if (last == block) return;
+    heap->adopted[place] = last;
+    jrt_block_mark(last, (jrt_block_word(last) & ~JRT_TAG_MASK) | place);
+}
+
+/* The register of a heap that adopts nothing for a while goes with the heap. */
+static bool adopted_note(struct jrt_heap *heap, void *block, uint64_t word)
+{
+    if (heap->adopted_count == heap->adopted_room) {
+        uint32_t room = heap->adopted_room == 0 ? 8 : heap->adopted_room * 2;
+        void   **more = realloc(heap->adopted, room * sizeof *more);
+        if (more == NULL) return false;
+        heap->held += (room - heap->adopted_room) * sizeof *more;
+        heap->adopted = more;
+        heap->adopted_room = room;
+    }
+    jrt_block_mark(block,
+                   (word & ~JRT_OWNER_MASK) | JRT_STATE(JRT_BLOCK_ADOPTED) | heap->adopted_count);
+    heap->adopted[heap->adopted_count++] = block;
+    return true;
+}
+
+void jrt_block_send_home(struct jrt_heap_cache *cache, void *block, uint64_t word)
+{
+    struct jrt_chunk *chunk = jrt_block_chunk(block, word);
+    jrt_poison(block, jrt_strides[jrt_word_class(word)] - 8u);
+    jrt_block_mark(block, word & ~JRT_OWNER_MASK); /* FREE, of nobody */
+
+    void *head = jrt_load_relaxed(&chunk->returned); /* relaxed: the cas looks again. */
+    do jrt_block_link(block, head);
+    /* release [home-push]: the link and the word are written before the block can be found. */
+    while (!jrt_cas_release(&chunk->returned, &head, block));
+
+    /* acq_rel: see [chunk-away]. Everything we did to the chunk comes before it is given back, by
+     * us or another; if by us, after what all others did. */
+    if (jrt_fetch_sub_acq_rel(&chunk->away, 1) == (JRT_AWAY_ORPHAN | 1)) {
+        jrt_chunk_give(cache, chunk);
+    }
+}
+
+void jrt_heap_collect(struct jrt_heap *heap, struct jrt_chunk *chunk)
+{
+    if (jrt_load_relaxed(&chunk->returned) == NULL) return; /* relaxed: a hint. */
+    /* acquire: pairs with [home-push]. */
+    void *block = jrt_exchange_acquire(&chunk->returned, NULL);
+    while (block != NULL) {
+        void    *next = jrt_block_next(block);
+        unsigned grade = jrt_word_class(jrt_block_word(block));
+        jrt_block_link(block, heap->free[grade]);
+        heap->free[grade] = block;
+        heap->idle += jrt_strides[grade];
+        block = next;
+    }
+}
+
+void jrt_heap_detach(struct jrt_heap *heap, void *block)
+{
+    uint64_t away = jrt_block_tag(JRT_COOKIE_AWAY, block);
+    (void)jrt_heap_usable(heap, block); /* or it ends here */
+    uint64_t word = jrt_block_word(block);
+    if (jrt_word_class(word) == JRT_CLASS_LARGE) {
+        jrt_heap_refund(heap, jrt_large_of(block)->cost);
+        jrt_large_unlink(heap, block);
+    } else {
+        jrt_heap_refund(heap, jrt_word_cost(word));
+        if ((word & JRT_STATE_MASK) == JRT_STATE(JRT_BLOCK_ADOPTED)) {
+            jrt_adopted_forget(heap, block, word);
+        } else {
+            struct jrt_chunk *chunk = jrt_block_chunk(block, word);
+            /* relaxed: the block's new owner comes to know it in some ordered way, and so knows
+             * that it counts. */
+            (void)jrt_fetch_add_relaxed(&chunk->away, 1);
+            if (!chunk->lends) {
+                chunk->lends = true;
+                chunk->next_lender = heap->lenders;
+                heap->lenders = chunk;
+            }
+        }
+    }
+    jrt_block_mark(block, (word & ~JRT_OWNER_MASK) | away);
+}
+
+/* The word of a block that is between two heaps. */
+static uint64_t away_word(const void *block)
+{
+    jrt_contract((uintptr_t)block % JRT_UNIT == 0, "memory that is not aligned is not a block");
+    uint64_t word = jrt_block_word(block);
+    jrt_contract(((word ^ jrt_block_tag(JRT_COOKIE_AWAY, block)) & JRT_OWNER_MASK) == 0,
+                 "only memory that was given away can be adopted or discarded");
+    return word;
+}
+
+bool jrt_heap_adopt(struct jrt_heap *heap, void *block)
+{
+    uint64_t word = away_word(block);
+    bool     large = jrt_word_class(word) == JRT_CLASS_LARGE;
+    size_t   cost = large ? jrt_large_of(block)->cost : jrt_word_cost(word);
+    if (!jrt_heap_charge(heap, cost)) return false;
+    if (large) {
+        jrt_large_link(heap, block);
+    } else if (!adopted_note(heap, block, word)) {
+        jrt_heap_refund(heap, cost);
+        return false;
+    }
+    return true;
+}
+
+void jrt_heap_discard(struct jrt_heap_cache *cache, void *block)
+{
+    uint64_t word = away_word(block);
+    if (jrt_word_class(word) == JRT_CLASS_LARGE) {
+        jrt_large_drop(block);
+    } else {
+        jrt_block_send_home(cache, block, word);
+    }
+}
