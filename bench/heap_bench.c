@@ -58,7 +58,7 @@ static void theirs_free(void *block) { free(block); }
 
 static double per_block(uint64_t start)
 {
-    return (double)(bench_now_ns() - start) / ((double)BLOCKS * ROUNDS);
+    return (double)(bench_now_ns() - start) / ((double)BLOCKS * (double)ROUNDS);
 }
 
 /* The same loops for both, each with its calls inlined. */

@@ -15,7 +15,7 @@
 #if JRT_TSAN || defined(__aarch64__)
 enum { ROUNDS = 20000 };
 #else
-enum { ROUNDS = 100000 };
+enum { ROUNDS = 400000 };
 #endif
 enum { THREADS = 4, POOLS = 3, POOL_OPS = 1000 };
 

@@ -29,10 +29,9 @@ static struct jrt_account_books books(struct jrt_pool_account *account)
 static void check(struct jrt_pool_account *root)
 {
     struct jrt_account_fault fault;
-    if (!jrt_account_check(root, &fault)) {
-        printf("# %s, component %s\n", fault.what, janus_component_name(fault.component));
-        CHECK(!"the books balance");
-    }
+    bool                     balanced = jrt_account_check(root, &fault);
+    if (!balanced) printf("# %s, %s\n", fault.what, janus_component_name(fault.component));
+    CHECK(balanced);
 }
 
 static void close_account(struct jrt_pool_account *account)
