@@ -141,8 +141,8 @@ void model_store(volatile void *object, const void *value, size_t bytes, memory_
 #undef JRT_RMW
 #define JRT_RMW(verb, object, value, order)                                                        \
     ({                                                                                             \
-        __typeof__(object)   model_object = (object);                                              \
-        __typeof__(+(value)) model_value = (value);                                                \
+        __typeof__(object)           model_object = (object);                                      \
+        __typeof__((void)0, (value)) model_value = (value);                                        \
         model_point(MODEL_WRITE, model_object, true, MODEL_AT(#verb " " #object));                 \
         atomic_##verb(model_object, model_value);                                                  \
     })
