@@ -48,21 +48,22 @@ enum jrt_block_state {
 
 enum {
     JRT_UNIT = 16,
-    JRT_CLASSES = 35,
+    JRT_CLASSES = 36,
     JRT_CLASS_LARGE = 63,
-    JRT_SMALL_MAX = 8192 - 8,  /* bytes; larger blocks are malloc's */
-    JRT_SWEEP_MIN = 64 * 1024, /* [heap-idle] */
+    JRT_SMALL_MAX = 8208 - 8,   /* bytes; larger blocks are malloc's */
+    JRT_SWEEP_MIN = 256 * 1024, /* [heap-idle] */
 };
 
-/* Bytes from one block of a class to the next: by 16 up to 256, then four to each doubling. */
+/* Bytes from one block of a class to the next: by 16 up to 272, then four to each doubling, and 16
+ * more, so that a power of two and its word just fit. */
 extern const uint16_t jrt_strides[JRT_CLASSES];
 
-/* The class for blocks of `units` * 16 bytes, word included; 2 to 512. */
+/* The class for blocks of `units` * 16 bytes, word included; 2 to 513. */
 static inline unsigned jrt_class_of_units(uint32_t units)
 {
-    if (jrt_likely(units <= 16)) return units - 2;
-    unsigned log2 = 31 - (unsigned)__builtin_clz(units - 1);
-    return 15 + (log2 - 4) * 4 + (((units - 1) >> (log2 - 2)) & 3);
+    if (jrt_likely(units <= 17)) return units - 2;
+    unsigned log2 = 31 - (unsigned)__builtin_clz(units - 2);
+    return 16 + (log2 - 4) * 4 + (((units - 2) >> (log2 - 2)) & 3);
 }
 
 static inline unsigned jrt_class_of(size_t size)
@@ -165,6 +166,7 @@ struct jrt_heap {
 
 /* heap.c */
 size_t jrt_heap_carved(const struct jrt_heap *heap); /* of the current chunk */
+void   jrt_heap_rewind(struct jrt_heap *heap);       /* only the first chunk is left, all free */
 __attribute__((noreturn, cold)) void jrt_heap_complain(const struct jrt_heap *heap,
                                                        const void *block, uint64_t word);
 

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of each kind: 64, 128, 256 KiB and 1 MiB. */
-static const uint32_t cached_max[JRT_CHUNK_KINDS] = {64, 32, 16, 16};
+/* Of each kind: 64, 128, 256 KiB and 2 MiB. */
+static const uint32_t cached_max[JRT_CHUNK_KINDS] = {64, 32, 16, 32};
 
 static void push(struct jrt_chunk **list, struct jrt_chunk *chunk)
 {

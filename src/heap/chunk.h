@@ -53,7 +53,7 @@ struct jrt_heap_depot {
     size_t            bytes_max; /* of each kind */
 };
 
-/* One per worker; used by one thread at a time. Holds up to about 1.4 MiB. */
+/* One per worker; used by one thread at a time. Holds up to about 2.5 MiB. */
 struct jrt_heap_cache {
     struct jrt_heap_depot *depot; /* NULL: none */
     struct jrt_chunk      *idle[JRT_CHUNK_KINDS];

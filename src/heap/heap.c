@@ -29,8 +29,8 @@
 
 const uint16_t jrt_strides[JRT_CLASSES] = {
     32,   48,   64,   80,   96,   112,  128,  144,  160,  176,  192,  208,
-    224,  240,  256,  320,  384,  448,  512,  640,  768,  896,  1024, 1280,
-    1536, 1792, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168, 8192,
+    224,  240,  256,  272,  336,  400,  464,  528,  656,  784,  912,  1040,
+    1296, 1552, 1808, 2064, 2576, 3088, 3600, 4112, 5136, 6160, 7184, 8208,
 };
 
 /* Nothing is that large, and sums with it do not wrap. */
@@ -102,6 +102,15 @@ static void begin_chunk(struct jrt_heap *heap, struct jrt_chunk *chunk, size_t r
     heap->limit = (char *)chunk + jrt_chunk_bytes(chunk->kind) + 8; /* where a word would end */
 }
 
+void jrt_heap_rewind(struct jrt_heap *heap)
+{
+    struct jrt_chunk *first = heap->chunks;
+    heap->chunks = NULL;
+    heap->chunk_count = 0;
+    heap->held -= jrt_chunk_bytes(first->kind);
+    begin_chunk(heap, first, sizeof *heap);
+}
+
 struct jrt_heap *jrt_heap_open(struct jrt_heap_cache *cache, const struct jrt_heap_rules *rules,
                                void *owner)
 {
@@ -153,7 +162,7 @@ static void end_chunk(struct jrt_heap *heap)
     size_t rest;
     while ((rest = (size_t)(heap->limit - heap->bump)) >= jrt_strides[0]) {
         uint32_t units = (uint32_t)(rest / JRT_UNIT);
-        unsigned grade = units >= 512 ? JRT_CLASSES - 1 : jrt_class_of_units(units);
+        unsigned grade = units >= 513 ? JRT_CLASSES - 1 : jrt_class_of_units(units);
         if (jrt_strides[grade] > rest) grade--;
         uint64_t offset = (uint64_t)(heap->bump - (char *)heap->current) / JRT_UNIT;
         jrt_block_mark(heap->bump, offset << JRT_OFFSET_SHIFT | jrt_word_sized(0, grade));
@@ -162,9 +171,7 @@ static void end_chunk(struct jrt_heap *heap)
         heap->idle += jrt_strides[grade];
         heap->bump += jrt_strides[grade];
     }
-    /* Not true of the first chunk, which is never asked. */
-    heap->current->carved =
-        (uint32_t)((size_t)(heap->bump - (char *)heap->current) - first_block(0));
+    heap->current->carved = (uint32_t)jrt_heap_carved(heap);
 }
 
 /* Sees to it that a block of that class can be had. False: no memory. */

@@ -36,7 +36,7 @@ struct jrt_heap *jrt_heap_open(struct jrt_heap_cache *cache, const struct jrt_he
 void jrt_heap_close(struct jrt_heap *heap, struct jrt_heap_cache *cache);
 
 /* A block of at least `size` bytes, aligned to 16. NULL: refused, or no memory; nothing happened.
- * The owner knows whether it refused. Small ones (up to 8184 bytes) lie in chunks. */
+ * The owner knows whether it refused. Small ones (up to 8200 bytes) lie in chunks. */
 void *jrt_heap_alloc(struct jrt_heap *heap, struct jrt_heap_cache *cache, size_t size);
 void *jrt_heap_alloc_zeroed(struct jrt_heap *heap, struct jrt_heap_cache *cache, size_t size);
 

@@ -2,22 +2,64 @@
 /*
  * Giving chunks back while the task lives.
  *
- * [heap-idle]  freed memory is kept up to JRT_SWEEP_MIN. Beyond that the heap sweeps whenever what
- *   is idle has doubled since the last sweep, or what is not has halved. So what it hoards beyond
- *   the minimum lies between blocks that live or lived a moment ago, and the cost of a sweep is
- *   paid by the frees before it.
+ * [heap-idle]  freed memory is kept up to JRT_SWEEP_MIN. Beyond that the heap sweeps when what is
+ *   idle is four times what it was after the last sweep, when less than a sixteenth is in use, and
+ *   when nothing is. So what it hoards beyond the minimum lay between live blocks at the last
+ *   sweep, or is less than four times that; and the frees before a sweep have paid for it.
  *
  * Free blocks do not know whether their chunk is empty, so a sweep counts: the bytes of every free
  * block for its chunk; a chunk of which all carved bytes are free is empty. Its blocks leave the
- * free lists, and it goes. The current chunk stays, and the first, in which the heap lies.
+ * free lists, and it goes. The current chunk stays, and the first, in which the heap lies. Where
+ * everything is free there is nothing to count, and only the first stays.
+ *
+ * Rejected: live blocks counted in each chunk as they come and go. It finds empty chunks at once,
+ * but frees of blocks that are not in the cache then wait for one another (measured: 15 ns instead
+ * of 9 for 1000 blocks of 64 bytes in random order), also in heaps that never have to sweep.
  */
 #include "heap/block.h"
 
+/* Whether nobody is on the way home to the chunk. */
+static bool is_quiet(const struct jrt_chunk *chunk)
+{
+    /* acquire: 0 also means that nobody who sent a block home will look at the chunk again. */
+    return !chunk->lends || jrt_load_acquire(&chunk->away) == 0;
+}
+
+static size_t carved_bytes(const struct jrt_heap *heap, const struct jrt_chunk *chunk)
+{
+    return chunk == heap->current ? jrt_heap_carved(heap) : chunk->carved;
+}
+
+/* All that was carved; *out_quiet: nobody is on the way home. */
+static size_t survey(const struct jrt_heap *heap, bool *out_quiet)
+{
+    size_t carved = 0;
+    *out_quiet = true;
+    for (const struct jrt_chunk *c = heap->chunks; c != NULL; c = c->next) {
+        carved += carved_bytes(heap, c);
+        *out_quiet = *out_quiet && is_quiet(c);
+    }
+    return carved;
+}
+
+/* Everything is free. */
+static void start_over(struct jrt_heap *heap, struct jrt_heap_cache *cache)
+{
+    while (heap->chunks->next != NULL) {
+        struct jrt_chunk *chunk = heap->chunks;
+        heap->chunks = chunk->next;
+        heap->held -= jrt_chunk_bytes(chunk->kind);
+        jrt_chunk_give(cache, chunk);
+    }
+    for (unsigned grade = 0; grade < JRT_CLASSES; grade++) heap->free[grade] = NULL;
+    heap->idle = 0;
+    heap->lenders = heap->lender = NULL;
+    heap->chunks->lends = false;
+    jrt_heap_rewind(heap);
+}
+
 static void count_idle(struct jrt_heap *heap)
 {
-    for (struct jrt_chunk *c = heap->lenders; c != NULL; c = c->next_lender) {
-        jrt_heap_collect(heap, c);
-    }
     for (struct jrt_chunk *c = heap->chunks; c != NULL; c = c->next) c->idle = 0;
     for (unsigned grade = 0; grade < JRT_CLASSES; grade++) {
         for (void *b = heap->free[grade]; b != NULL; b = jrt_block_next(b)) {
@@ -31,9 +73,7 @@ static bool doom(struct jrt_heap *heap)
 {
     bool any = false;
     for (struct jrt_chunk *c = heap->chunks; c->next != NULL; c = c->next) {
-        if (c == heap->current || c->idle != c->carved) continue;
-        /* acquire: 0 also means that nobody who sent a block home will look at the chunk again. */
-        if (c->lends && jrt_load_acquire(&c->away) != 0) continue;
+        if (c == heap->current || c->idle != c->carved || !is_quiet(c)) continue;
         any = c->doomed = true;
     }
     return any;
@@ -57,41 +97,55 @@ static void filter(struct jrt_heap *heap)
     }
 }
 
-/* As [heap-idle] wants it; both halves as a number of idle bytes. */
-static size_t next_sweep(const struct jrt_heap *heap)
+/* Gives the doomed chunks back; what is left of the lenders. */
+static void give_doomed(struct jrt_heap *heap, struct jrt_heap_cache *cache)
 {
-    size_t idle = heap->idle, carved = jrt_heap_carved(heap);
-    for (const struct jrt_chunk *c = heap->chunks; c != NULL; c = c->next) {
-        if (c != heap->current) carved += c->carved;
+    heap->lenders = heap->lender = NULL;
+    for (struct jrt_chunk **at = &heap->chunks; *at != NULL;) {
+        struct jrt_chunk *chunk = *at;
+        if (chunk->doomed) {
+            *at = chunk->next;
+            heap->chunk_count--;
+            heap->idle -= chunk->idle;
+            heap->held -= jrt_chunk_bytes(chunk->kind);
+            jrt_chunk_give(cache, chunk);
+            continue;
+        }
+        if (chunk->lends) {
+            chunk->next_lender = heap->lenders;
+            heap->lenders = chunk;
+        }
+        at = &chunk->next;
     }
-    size_t doubled = idle * 2, halved = idle + (carved - idle) / 2;
-    size_t next = doubled < halved ? doubled : halved;
+}
+
+/* As [heap-idle] wants it, all three as a number of idle bytes. */
+static size_t next_sweep(size_t idle, size_t carved)
+{
+    size_t few = carved - carved / 16, next = idle * 4;
+    if (next > few) next = few;
+    if (idle >= few && carved > 0) next = carved - 1;
     return next > JRT_SWEEP_MIN ? next : JRT_SWEEP_MIN;
 }
 
 void jrt_heap_sweep(struct jrt_heap *heap, struct jrt_heap_cache *cache)
 {
-    count_idle(heap);
-    if (doom(heap)) {
-        struct jrt_chunk **at = &heap->chunks;
-        filter(heap);
-        heap->lenders = heap->lender = NULL;
-        while (*at != NULL) {
-            struct jrt_chunk *chunk = *at;
-            if (chunk->doomed) {
-                *at = chunk->next;
-                heap->chunk_count--;
-                heap->idle -= chunk->idle;
-                heap->held -= jrt_chunk_bytes(chunk->kind);
-                jrt_chunk_give(cache, chunk);
-                continue;
-            }
-            if (chunk->lends) {
-                chunk->next_lender = heap->lenders;
-                heap->lenders = chunk;
-            }
-            at = &chunk->next;
-        }
+    bool quiet;
+    for (struct jrt_chunk *c = heap->lenders; c != NULL; c = c->next_lender) {
+        jrt_heap_collect(heap, c);
     }
-    heap->sweep_at = next_sweep(heap);
+    size_t carved = survey(heap, &quiet);
+    if (quiet && heap->idle == carved) {
+        start_over(heap, cache);
+        carved = 0;
+    } else {
+        size_t had = heap->idle;
+        count_idle(heap);
+        if (doom(heap)) {
+            filter(heap);
+            give_doomed(heap, cache);
+        }
+        carved -= had - heap->idle;
+    }
+    heap->sweep_at = next_sweep(heap->idle, carved);
 }

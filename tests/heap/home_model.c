@@ -24,6 +24,11 @@ static void give(struct jrt_heap_cache *cache, struct jrt_chunk *chunk);
 #define doom broken_doom
 #define filter broken_filter
 #define next_sweep broken_next_sweep
+#define is_quiet broken_is_quiet
+#define carved_bytes broken_carved_bytes
+#define survey broken_survey
+#define start_over broken_start_over
+#define give_doomed broken_give_doomed
 #define jrt_heap_sweep broken_sweep
 #undef jrt_load_acquire
 #define jrt_load_acquire(object) ((void)(object), 0u)
