@@ -33,7 +33,6 @@ struct jrt_chunk {
     _Atomic(void *)   returned;    /* blocks that came home, linked */
     _Atomic(uint32_t) away;        /* blocks that are, or seem, away */
     uint32_t          carved;      /* once it is left: bytes that are or were blocks */
-    uint32_t          idle;        /* of those, bytes on free lists; a sweep counts them */
     uint8_t           kind;
     bool              lends;  /* had a block away */
     bool              doomed; /* by a sweep */

@@ -20,7 +20,7 @@ static void give(struct jrt_heap_cache *cache, struct jrt_chunk *chunk);
 #include "heap/transfer.c"
 
 /* The same sweep, which does not ask whether somebody is still on the way home. */
-#define count_idle broken_count_idle
+#define is_empty broken_is_empty
 #define doom broken_doom
 #define filter broken_filter
 #define next_sweep broken_next_sweep
