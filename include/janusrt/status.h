@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The one list of statuses. Every call that can fail returns one; none is kept in a global, and
- * errno is never the answer. Zero is success, everything else is negative. The list only grows.
+ * errno is never the answer. Zero is success; negative: refused, and nothing happened; positive:
+ * done, with a remark. The list only grows.
  */
 #ifndef JANUSRT_STATUS_H
 #define JANUSRT_STATUS_H
@@ -23,7 +24,25 @@
     X(CHILD_FAILED,-10, "a child task failed; the result says which and how")                      \
     X(DEADLOCK,  -11, "everything waits and nothing can happen any more")                          \
     X(NO_NURSERY,-12, "no nursery is open here")                                                   \
-    X(DEADLINE,  -13, "the deadline passed first")
+    X(DEADLINE,  -13, "the deadline passed first")                                                 \
+    X(NO_SPAWN_CAP,   -40, "no capability to spawn is held here")                                  \
+    X(NO_BUDGET_CAP,  -41, "no capability for budgets is held here")                               \
+    X(NO_CHANNEL_CAP, -42, "no capability for channels is held here")                              \
+    X(NO_EXECUTOR_CAP,-43, "no capability for executors is held here")                             \
+    X(CAP_FORGED,     -44, "the handle is none that was ever given out")                           \
+    X(CAP_STALE,      -45, "the capability was released, or its place is used again")              \
+    X(CAP_FOREIGN,    -46, "the capability belongs to another holder")                             \
+    X(CAP_REVOKED,    -47, "the capability was revoked")                                           \
+    X(CAP_KIND,       -48, "the capability is of another kind")                                    \
+    X(CAP_RIGHT,      -49, "the capability lacks a right that this needs")                         \
+    X(CAP_LIMIT,      -50, "the capability's limits do not allow this")                            \
+    X(CAP_WIDENS,     -51, "a derived capability can only be narrower")                            \
+    X(NOT_DELEGATABLE,-52, "the capability must not be given to another holder")                   \
+    X(NO_AUTHORITY,   -53, "only the root authority may do this")                                  \
+    X(TASK_LIMIT,     -54, "as many tasks live as the capability allows")                          \
+    X(CHANNEL_LIMIT,  -55, "as many channels live as the capability allows")                       \
+    X(AUDIT_FULL,     -56, "the audit log has no room and must not miss this")                     \
+    X(CLAMPED,          1, "granted, but less than was asked for")
 /* clang-format on */
 
 typedef enum janus_status {

@@ -44,6 +44,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,6 +63,24 @@ uint64_t jrt_clock_coarse_ns(void)
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* cannot fail */
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+bool jrt_random_fill(void *out, size_t bytes)
+{
+    ssize_t got;
+    do { /* up to 256 bytes come whole, or not at all while the kernel has not gathered enough */
+        got = getrandom(out, bytes, 0);
+    } while (got < 0 && errno == EINTR);
+    return got == (ssize_t)bytes;
+}
+
+ptrdiff_t jrt_fd_write(int fd, const void *bytes, size_t count)
+{
+    long took;
+    do { /* by syscall: write() is a cancellation point, and callers hold locks */
+        took = syscall(SYS_write, fd, bytes, count);
+    } while (took < 0 && errno == EINTR);
+    return took;
 }
 
 void jrt_futex_wait(_Atomic(uint32_t) *word, uint32_t expected)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the outside world offers to the scheduler, besides memory (plat/memory.h): a clock, a word
- * to sleep on, threads, and fences. Nothing above this room asks the system itself, so that a
- * simulated world can stand here instead. linux.c is the real one and holds the essay.
+ * What the outside world offers to the scheduler, besides memory (plat/memory.h): a clock, random
+ * numbers, a word to sleep on, threads, and fences. Nothing above this room asks the system itself,
+ * so that a simulated world can stand here instead. linux.c is the real one and holds the essay.
  */
 #ifndef JRT_PLAT_SEAM_H
 #define JRT_PLAT_SEAM_H
@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Nanoseconds since some moment in the past; never goes back. Every deadline is on this clock. */
@@ -20,6 +21,12 @@ uint64_t jrt_clock_now_ns(void);
 
 /* The same clock as it stood at the kernel's last tick, up to 10 ms ago: a quarter of the price. */
 uint64_t jrt_clock_coarse_ns(void);
+
+/* Fills `bytes`, at most 256, with numbers nobody can guess. False when the system has none. */
+bool jrt_random_fill(void *out, size_t bytes);
+
+/* Writes to a descriptor: how many bytes it took, or -1. Retries when a signal came first. */
+ptrdiff_t jrt_fd_write(int fd, const void *bytes, size_t count);
 
 /* No deadline: later than any. */
 #define JRT_NEVER UINT64_MAX
