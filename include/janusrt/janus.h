@@ -4,7 +4,9 @@
 #define JANUSRT_JANUS_H
 
 #include <janusrt/abi.h>
+#include <janusrt/audit.h>
 #include <janusrt/budget.h>
+#include <janusrt/cap.h>
 #include <janusrt/dump.h>
 #include <janusrt/export.h>
 #include <janusrt/fiber.h>

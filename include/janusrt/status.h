@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The one list of statuses. Every call that can fail returns one; none is kept in a global, and
- * errno is never the answer. Zero is success; negative: refused, and nothing happened; positive:
- * done, with a remark. The list only grows.
+ * errno is never the answer. Zero is success; negative: refused or failed; positive: done, with a
+ * remark. The list only grows.
  */
 #ifndef JANUSRT_STATUS_H
 #define JANUSRT_STATUS_H

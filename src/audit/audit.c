@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The audit log: rings, one for each writer, and one consumer that makes lines of them.
+ *
+ *     worker ──► its ring ──┐
+ *     worker ──► its ring ──┼──► drain ──► lines ──► fd or sink
+ *     others ──► a ring under a lock ──┘
+ *
+ * [audit-ring]   head counts what was put in, tail what was taken out; event i lies in place i mod
+ *                the size. The producer writes an event and then head; the consumer reads head,
+ *                then events, then writes tail. Each reads the other's counter only, and the
+ *                producer only when by its last look the ring is full: it pays two stores.
+ * [audit-seq]    an event's number is head + lost at its beginning, so events without room use up
+ *                numbers too, and the hole shows at the next event. If there is none, the consumer
+ *                finds it: it reads lost *before* head, so all events that came before those
+ *                losses are in what it drains, and numbers that are missing up to head + lost are
+ *                lost for good.
+ * [audit-must]   an operation begins its event before it changes anything. If there is no room and
+ *                the log fails closed, it is refused; afterwards it cannot fail. What takes rights
+ *                away does not insist: refusing a revocation because a log is full would be
+ *                failing open. Such events can be lost, and the gap says so.
+ * [audit-uses]   uses are counted in a small table of the producer's, one place for each
+ *                capability and right; who needs the place hands the former in. A drain raises
+ *                `flush`, and producers hand in everything at the next use. So the consumer never
+ *                reads the table, and counting is an increment. Foreign threads may never come
+ *                back, so their table is under the lock and the drain itself hands it in.
+ * [audit-sink]   a line that the sink did not take stays: the event is still in its ring, or the
+ *                text in the buffer before the fd, and nothing behind it is taken out.
+ *
+ * Rejected: one ring for all (producers would write one line of memory); overwriting the oldest
+ * (what an attacker wants to hide is what comes before the noise); sorting by time over all
+ * writers (readers can, each line has its time).
+ *
+ * Locks: drain_lock, then list_lock. The shared writer's own, from begin to commit; nothing is
+ * locked inside, and the caller may hold a capability table's lock around it.
+ */
+#include "audit/audit.h"
+
+#include "base/options.h"
+#include "fiber/ctx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DEFAULT_EVENTS = 1024,
+    EVENTS_MAX = 1 << 20,
+    DEFAULT_USES = 65536,
+    BUFFER_BYTES = 32768,
+};
+
+static void poke(janus_audit *audit)
+{
+    if (audit->options.interval_ns == 0) return;
+    /* relaxed: a hint; if it is old, the thread is awake and looks at the rings anyway. */
+    if (jrt_load_relaxed(&audit->poked) != 0) return;
+    /* release: what the thread shall see was written before. Pairs with its exchange. */
+    if (jrt_exchange_release(&audit->poked, 1) == 0) jrt_futex_wake(&audit->poked, 1);
+}
+
+/* The producer. */
+
+static void writer_lock(struct jrt_audit_writer *writer)
+{
+    if (writer->shared) pthread_mutex_lock(&writer->lock);
+}
+
+static void writer_unlock(struct jrt_audit_writer *writer)
+{
+    if (writer->shared) pthread_mutex_unlock(&writer->lock);
+}
+
+/* jrt_audit_begin inside the lock, by [audit-ring]. */
+static janus_status event_begin(struct jrt_audit_writer *writer, bool must)
+{
+    jrt_contract(writer->open == NULL, "an audit event is begun inside another");
+    uint64_t head = jrt_load_relaxed(&writer->head); /* relaxed: only the producer writes it. */
+    uint64_t lost = jrt_load_relaxed(&writer->lost); /* relaxed: as above. */
+    if (head - writer->tail_seen > writer->mask) {
+        /* acquire: pairs with [tail-publish]; the consumer is done with the places below. */
+        writer->tail_seen = jrt_load_acquire(&writer->tail);
+    }
+    bool full = head - writer->tail_seen > writer->mask;
+    if (full && must && writer->audit->options.fail_closed) {
+        /* relaxed, both: only the producer writes it. */
+        jrt_store_relaxed(&writer->refused, jrt_load_relaxed(&writer->refused) + 1);
+        poke(writer->audit);
+        return JANUS_AUDIT_FULL;
+    }
+    writer->open = full ? &writer->spare : &writer->events[head & writer->mask];
+    memset(writer->open, 0, sizeof *writer->open);
+    writer->open->seq = head + lost; /* [audit-seq] */
+    writer->open->mono_ns = jrt_clock_now_ns();
+    return JANUS_OK;
+}
+
+/* jrt_audit_commit inside the lock. */
+static void event_commit(struct jrt_audit_writer *writer)
+{
+    /* relaxed, both: only the producer writes them. */
+    uint64_t head = jrt_load_relaxed(&writer->head);
+    uint64_t lost = jrt_load_relaxed(&writer->lost);
+    if (writer->open == &writer->spare) {
+        jrt_store_release(&writer->lost, lost + 1); /* release: after the head before it. */
+    } else {
+        /* release [head-publish]: who sees the new head sees the event. */
+        jrt_store_release(&writer->head, head + 1);
+        if (jrt_unlikely(head + 1 - writer->tail_seen > writer->mask / 2)) {
+            /* acquire: as in event_begin. */
+            writer->tail_seen = jrt_load_acquire(&writer->tail);
+            if (head + 1 - writer->tail_seen > writer->mask / 2) poke(writer->audit);
+        }
+    }
+    writer->open = NULL;
+}
+
+janus_status jrt_audit_begin(struct jrt_audit_writer *writer, bool must,
+                             struct jrt_audit_event **out)
+{
+    writer_lock(writer);
+    janus_status status = event_begin(writer, must);
+    if (status == JANUS_OK) {
+        *out = writer->open;
+    } else {
+        writer_unlock(writer);
+    }
+    return status;
+}
+
+void jrt_audit_commit(struct jrt_audit_writer *writer)
+{
+    event_commit(writer);
+    writer_unlock(writer);
+}
+
+void jrt_audit_abandon(struct jrt_audit_writer *writer)
+{
+    writer->open = NULL;
+    writer_unlock(writer);
+}
+
+void jrt_audit_name(struct jrt_audit_event *event, const char *name)
+{
+    if (name == NULL) return;
+    event->name_bytes = (uint8_t)strnlen(name, JRT_AUDIT_NAME_BYTES);
+    memcpy(event->name, name, event->name_bytes);
+}
+
+janus_status jrt_audit_budget(struct jrt_audit_writer *writer, enum jrt_audit_what what,
+                              uint64_t holder, enum jrt_audit_component component, uint64_t before,
+                              uint64_t after, const char *name)
+{
+    struct jrt_audit_event *event;
+    bool                    must = what == JRT_AUDIT_RECHARGE; /* [audit-must] */
+    janus_status            status = jrt_audit_begin(writer, must, &event);
+    if (status != JANUS_OK) return status;
+    event->what = (uint8_t)what;
+    event->holder = holder;
+    event->component = (uint8_t)component;
+    event->first = before;
+    event->after = after;
+    jrt_audit_name(event, name);
+    jrt_audit_commit(writer);
+    return JANUS_OK;
+}
+
+/* Writes the uses counted in one place, [audit-uses]; AUDIT_FULL: they stay. Inside the lock. */
+static janus_status hand_in(struct jrt_audit_writer *writer, struct jrt_audit_use *use)
+{
+    if (use->cap == 0) return JANUS_OK;
+    janus_status status = event_begin(writer, true);
+    if (status != JANUS_OK) return status;
+    struct jrt_audit_event *event = writer->open;
+    event->what = JRT_AUDIT_USE;
+    event->cap = use->cap;
+    event->kind = (uint8_t)use->kind;
+    event->holder = use->holder;
+    event->wanted = use->rights;
+    event->count = use->count;
+    event->first = use->first_ns;
+    use->cap = 0;
+    event_commit(writer);
+    return JANUS_OK;
+}
+
+/* jrt_audit_flush inside the lock. */
+static janus_status hand_in_all(struct jrt_audit_writer *writer)
+{
+    /* relaxed: a drain in between is noticed at the next use. */
+    uint64_t flush = jrt_load_relaxed(&writer->audit->flush);
+    for (int i = 0; i < JRT_AUDIT_USES; i++) {
+        janus_status status = hand_in(writer, &writer->uses[i]);
+        if (status != JANUS_OK) return status;
+    }
+    writer->flush_seen = flush;
+    return JANUS_OK;
+}
+
+janus_status jrt_audit_flush(struct jrt_audit_writer *writer)
+{
+    writer_lock(writer);
+    janus_status status = hand_in_all(writer);
+    writer_unlock(writer);
+    return status;
+}
+
+/* jrt_audit_used inside the lock, where it is not just an increment. */
+static janus_status count_use(struct jrt_audit_writer *writer, const struct jrt_audit_use *use)
+{
+    /* relaxed: as in jrt_audit_used. */
+    if (jrt_load_relaxed(&writer->audit->flush) != writer->flush_seen) {
+        janus_status status = hand_in_all(writer);
+        if (status != JANUS_OK) return status;
+    }
+    struct jrt_audit_use *mine = jrt_audit_use_at(writer, use);
+    bool                  same = mine->cap == use->cap && mine->rights == use->rights;
+    if (!same || mine->count >= writer->audit->options.use_count_max) {
+        janus_status status = hand_in(writer, mine);
+        if (status != JANUS_OK) return status;
+        *mine = *use;
+        mine->count = 0;
+        mine->first_ns = jrt_clock_now_ns();
+    }
+    mine->count++;
+    return JANUS_OK;
+}
+
+janus_status jrt_audit_used_slow(struct jrt_audit_writer *writer, const struct jrt_audit_use *use)
+{
+    writer_lock(writer);
+    janus_status status = count_use(writer, use);
+    writer_unlock(writer);
+    return status;
+}
+
+/* The consumer; all under drain_lock. */
+
+static bool buffer_flush(janus_audit *audit)
+{
+    size_t done = 0;
+    while (done < audit->buffered) {
+        ptrdiff_t took =
+            jrt_fd_write(audit->options.fd, audit->buffer + done, audit->buffered - done);
+        if (took <= 0) break;
+        done += (size_t)took;
+    }
+    audit->buffered -= done;
+    memmove(audit->buffer, audit->buffer + done, audit->buffered);
+    return audit->buffered == 0;
+}
+
+/* Hands audit->line on. False: the sink does not take it, [audit-sink]. */
+static bool emit(janus_audit *audit, size_t bytes)
+{
+    if (audit->options.sink != NULL) {
+        if (!audit->options.sink(audit->options.argument, audit->line, bytes)) return false;
+    } else {
+        if (audit->buffered + bytes > BUFFER_BYTES) (void)buffer_flush(audit);
+        if (audit->buffered + bytes > BUFFER_BYTES) return false;
+        memcpy(audit->buffer + audit->buffered, audit->line, bytes);
+        audit->buffered += bytes;
+    }
+    (void)jrt_fetch_add_relaxed(&audit->written, 1); /* relaxed: a statistic. */
+    return true;
+}
+
+/* Numbers below `seq` that are missing are told as a gap. */
+static bool emit_gap(janus_audit *audit, struct jrt_audit_writer *writer, uint64_t seq)
+{
+    if (seq <= writer->next_seq) return true;
+    size_t bytes = jrt_audit_format_gap(audit->line, sizeof audit->line, writer->id,
+                                        writer->next_seq, seq - writer->next_seq);
+    if (!emit(audit, bytes)) return false;
+    writer->next_seq = seq;
+    return true;
+}
+
+static bool drain_writer(janus_audit *audit, struct jrt_audit_writer *writer)
+{
+    /* acquire: lost is read before head, [audit-seq]. */
+    uint64_t lost = jrt_load_acquire(&writer->lost);
+    /* acquire: pairs with [head-publish]. */
+    uint64_t head = jrt_load_acquire(&writer->head);
+    uint64_t tail = jrt_load_relaxed(&writer->tail); /* relaxed: only the consumer writes it. */
+    for (; tail != head; tail++) {
+        const struct jrt_audit_event *event = &writer->events[tail & writer->mask];
+        if (!emit_gap(audit, writer, event->seq)) return false;
+        size_t bytes = jrt_audit_format(audit->line, sizeof audit->line, writer->id, event);
+        if (!emit(audit, bytes)) return false;
+        writer->next_seq = event->seq + 1;
+        /* release [tail-publish]: we are done with the place before it is filled again. */
+        jrt_store_release(&writer->tail, tail + 1);
+    }
+    return emit_gap(audit, writer, head + lost);
+}
+
+static bool drain_begun(janus_audit *audit)
+{
+    if (audit->begun) return true;
+    size_t bytes = jrt_audit_format_begin(audit->line, sizeof audit->line, jrt_clock_now_ns(),
+                                          audit->options.fail_closed);
+    audit->begun = emit(audit, bytes);
+    return audit->begun;
+}
+
+janus_status janus_audit_drain(janus_audit *audit)
+{
+    if (audit == NULL) return JANUS_INVALID;
+    jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
+    pthread_mutex_lock(&audit->drain_lock);
+    bool taken = drain_begun(audit);
+    (void)jrt_audit_flush(audit->shared); /* without room they stay for the next time */
+    pthread_mutex_lock(&audit->list_lock);
+    struct jrt_audit_writer *writer = audit->writers; /* the list only grows, at its head */
+    pthread_mutex_unlock(&audit->list_lock);
+    for (; taken && writer != NULL; writer = writer->next) taken = drain_writer(audit, writer);
+    if (audit->options.sink == NULL && !buffer_flush(audit)) taken = false;
+    pthread_mutex_unlock(&audit->drain_lock);
+    (void)jrt_fetch_add_relaxed(&audit->flush, 1); /* relaxed: [audit-uses], no data goes with it */
+    return taken ? JANUS_OK : JANUS_UNAVAILABLE;
+}
+
+static void thread_main(void *argument)
+{
+    janus_audit *audit = argument;
+    /* relaxed: the join orders what follows; the last drain is destroy's. */
+    while (!jrt_load_relaxed(&audit->stopping)) {
+        uint64_t deadline_ns = jrt_clock_now_ns() + audit->options.interval_ns;
+        (void)jrt_futex_wait_until(&audit->poked, 0, deadline_ns);
+        /* acquire: pairs with poke; who pokes after this is seen at the next round. */
+        (void)jrt_exchange_acquire(&audit->poked, 0);
+        (void)janus_audit_drain(audit);
+    }
+}
+
+/* Writers, creation and the end. */
+
+static janus_status writer_create(janus_audit *audit, bool shared, struct jrt_audit_writer **out)
+{
+    struct jrt_audit_writer *writer = aligned_alloc(64, sizeof *writer);
+    struct jrt_audit_event  *events =
+        aligned_alloc(64, audit->options.ring_events * sizeof(struct jrt_audit_event));
+    if (writer == NULL || events == NULL) {
+        free(writer);
+        free(events);
+        return JANUS_NO_MEMORY;
+    }
+    *writer = (struct jrt_audit_writer){.mask = audit->options.ring_events - 1,
+                                        .events = events,
+                                        .audit = audit,
+                                        .shared = shared,
+                                        .in_use = true};
+    (void)pthread_mutex_init(&writer->lock, NULL); /* cannot fail without attributes */
+    pthread_mutex_lock(&audit->list_lock);
+    writer->id = audit->writer_count++;
+    writer->next = audit->writers;
+    audit->writers = writer;
+    pthread_mutex_unlock(&audit->list_lock);
+    *out = writer;
+    return JANUS_OK;
+}
+
+janus_status jrt_audit_writer_open(janus_audit *audit, struct jrt_audit_writer **out)
+{
+    pthread_mutex_lock(&audit->list_lock);
+    struct jrt_audit_writer *writer = audit->writers;
+    while (writer != NULL && writer->in_use) writer = writer->next;
+    if (writer != NULL) writer->in_use = true;
+    pthread_mutex_unlock(&audit->list_lock);
+    if (writer == NULL) return writer_create(audit, false, out);
+    *out = writer;
+    return JANUS_OK;
+}
+
+void jrt_audit_writer_close(struct jrt_audit_writer *writer)
+{
+    jrt_contract(!writer->shared, "the shared audit writer is not anybody's to close");
+    janus_audit *audit = writer->audit;
+    (void)jrt_audit_flush(writer); /* without room they stay for the next owner, or for the end */
+    pthread_mutex_lock(&audit->list_lock);
+    writer->in_use = false;
+    pthread_mutex_unlock(&audit->list_lock);
+}
+
+static janus_status options_fill(const janus_audit_options *given, janus_audit_options *options)
+{
+    *options = (janus_audit_options){0};
+    if (given != NULL) {
+        if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
+        memcpy(options, given, given->struct_bytes);
+    }
+    if (options->fd < 0 || options->ring_events > EVENTS_MAX) return JANUS_INVALID;
+    if (options->fd == 0) options->fd = 2;
+    if (options->ring_events == 0) options->ring_events = DEFAULT_EVENTS;
+    if (options->use_count_max == 0) options->use_count_max = DEFAULT_USES;
+    uint32_t events = 2;
+    while (events < options->ring_events) events *= 2;
+    options->ring_events = events;
+    return JANUS_OK;
+}
+
+static void audit_free(janus_audit *audit)
+{
+    while (audit->writers != NULL) {
+        struct jrt_audit_writer *writer = audit->writers;
+        audit->writers = writer->next;
+        pthread_mutex_destroy(&writer->lock);
+        free(writer->events);
+        free(writer);
+    }
+    pthread_mutex_destroy(&audit->list_lock);
+    pthread_mutex_destroy(&audit->drain_lock);
+    free(audit->buffer);
+    free(audit);
+}
+
+janus_status janus_audit_create(const janus_audit_options *options, janus_audit **out)
+{
+    janus_audit_options filled;
+    if (out == NULL) return JANUS_INVALID;
+    janus_status status = options_fill(options, &filled);
+    if (status != JANUS_OK) return status;
+    janus_audit *audit = aligned_alloc(64, sizeof *audit);
+    char        *buffer = malloc(BUFFER_BYTES);
+    if (audit == NULL || buffer == NULL) {
+        free(audit);
+        free(buffer);
+        return JANUS_NO_MEMORY;
+    }
+    *audit = (janus_audit){.options = filled, .buffer = buffer};
+    (void)pthread_mutex_init(&audit->list_lock, NULL); /* cannot fail without attributes */
+    (void)pthread_mutex_init(&audit->drain_lock, NULL);
+    status = writer_create(audit, true, &audit->shared);
+    if (status == JANUS_OK && filled.interval_ns > 0 &&
+        !jrt_os_thread_start(&audit->thread, thread_main, audit, "janus-audit")) {
+        status = JANUS_NO_MEMORY;
+    }
+    if (status != JANUS_OK) {
+        audit_free(audit);
+        return status;
+    }
+    *out = audit;
+    return JANUS_OK;
+}
+
+janus_status janus_audit_stats_read(janus_audit *audit, janus_audit_stats *out)
+{
+    if (audit == NULL || out == NULL || !jrt_options_sane(out->struct_bytes, sizeof *out)) {
+        return JANUS_INVALID;
+    }
+    janus_audit_stats sum = {.struct_bytes = out->struct_bytes};
+    pthread_mutex_lock(&audit->list_lock);
+    for (struct jrt_audit_writer *writer = audit->writers; writer != NULL; writer = writer->next) {
+        sum.recorded += jrt_load_relaxed(&writer->head);   /* relaxed: it moves while it is read. */
+        sum.lost += jrt_load_relaxed(&writer->lost);       /* relaxed: as above. */
+        sum.refused += jrt_load_relaxed(&writer->refused); /* relaxed: as above. */
+    }
+    pthread_mutex_unlock(&audit->list_lock);
+    sum.written = jrt_load_relaxed(&audit->written); /* relaxed: as above. */
+    memcpy(out, &sum, out->struct_bytes);
+    return JANUS_OK;
+}
+
+janus_status janus_audit_destroy(janus_audit *audit)
+{
+    if (audit == NULL) return JANUS_INVALID;
+    if (audit->options.interval_ns > 0) {
+        jrt_store_relaxed(&audit->stopping, true); /* relaxed: poke's release orders it. */
+        jrt_exchange_release(&audit->poked, 1);    /* release: as in poke, but always. */
+        jrt_futex_wake(&audit->poked, 1);
+        jrt_os_thread_join(&audit->thread);
+    }
+    janus_status status = janus_audit_drain(audit);
+    for (struct jrt_audit_writer *writer = audit->writers; writer != NULL; writer = writer->next) {
+        (void)jrt_audit_flush(writer); /* there is room now, if the sink takes anything at all */
+    }
+    if (status == JANUS_OK) status = janus_audit_drain(audit);
+    audit_free(audit);
+    return status;
+}

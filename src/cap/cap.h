@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* Capability tables, as other rooms use them. The essays are in entry.h and table.c. */
+#ifndef JRT_CAP_CAP_H
+#define JRT_CAP_CAP_H
+
+#include "audit/audit.h"
+#include "base/assert.h"
+#include "cap/entry.h"
+
+#include <pthread.h>
+
+/* Why something was refused; one counter each. */
+#define JRT_CAP_REFUSAL_MAP(X)                                                                     \
+    X(NONE, none)                                                                                  \
+    X(FORGED, forged)                                                                              \
+    X(STALE, stale)                                                                                \
+    X(FOREIGN, foreign)                                                                            \
+    X(REVOKED, revoked)                                                                            \
+    X(KIND, kind)                                                                                  \
+    X(RIGHT, right)                                                                                \
+    X(LIMIT, limit)                                                                                \
+    X(WIDENS, widens)                                                                              \
+    X(DELEGATION, delegation)                                                                      \
+    X(AUTHORITY, authority)                                                                        \
+    X(AUDIT, audit)
+
+enum jrt_cap_refusal {
+#define X(name, field) JRT_CAP_REFUSED_##name,
+    JRT_CAP_REFUSAL_MAP(X)
+#undef X
+        JRT_CAP_REFUSALS
+};
+
+enum { JRT_CAP_NONCES = 32 };
+
+struct janus_authority {
+    janus_cap_table *table;
+};
+
+struct janus_cap_table {
+    /* Constant. */
+    struct jrt_cap_entry *entries; /* slots_max places, committed as they are touched */
+    uint32_t              slots_max;
+    janus_profile         profile;
+    janus_audit          *audit;     /* borrowed, or NULL */
+    janus_authority      *authority; /* owned */
+    char                 *map;       /* owned; the places between two guards */
+    size_t                map_bytes;
+
+    char apart[64]; /* checks read what is above and must not wait for who writes what is below */
+
+    _Atomic(uint64_t) refused[JRT_CAP_REFUSALS];
+
+    pthread_mutex_t lock;             /* guards what follows */
+    uint32_t        slots;            /* places ever used: all below are touched */
+    uint32_t        first_generation; /* of a new place; 1, but tests begin near the end */
+    uint32_t        free_first, free_last, free_count; /* queue, oldest first; number + 1 */
+    uint32_t        nonces_left;
+    uint64_t        nonces[JRT_CAP_NONCES]; /* used ones are wiped */
+    janus_cap_stats stats;                  /* live, retired, minted … released */
+};
+
+/* Who asks, and where that is written down. */
+struct jrt_cap_actor {
+    uint64_t                 holder;
+    struct jrt_audit_writer *writer; /* NULL: the log's shared one, if there is a log */
+};
+
+/* Behind jrt_cap_check: says what was wrong and counts it. NO_KIND: any would do. */
+__attribute__((cold)) janus_status jrt_cap_refuse(janus_cap_table *table, janus_cap cap,
+                                                  struct jrt_cap_view view, janus_cap_kind kind,
+                                                  uint32_t rights, uint64_t holder);
+
+/* Reads a place; a slot that cannot be reads as one that was never used. */
+static inline struct jrt_cap_view jrt_cap_look(const janus_cap_table *table, janus_cap cap,
+                                               janus_cap_limits *out_limits)
+{
+    if (jrt_unlikely(cap.slot >= table->slots_max)) return (struct jrt_cap_view){0};
+    return jrt_cap_entry_read(&table->entries[cap.slot], out_limits);
+}
+
+/* janus_cap_check without the audit log: nothing is locked and, unless it is refused, nothing
+ * written. */
+static inline janus_status jrt_cap_check(janus_cap_table *table, janus_cap cap, janus_cap_kind kind,
+                                         uint32_t rights, uint64_t holder)
+{
+    struct jrt_cap_view view = jrt_cap_look(table, cap, NULL);
+    if (jrt_likely(jrt_cap_view_allows(&view, cap, kind, rights, holder))) return JANUS_OK;
+    return jrt_cap_refuse(table, cap, view, kind, rights, holder);
+}
+
+/* The same, and the limits as they were at that moment. On any error *out is rubbish: copying it
+ * only when all is well costs more than the check. */
+janus_status jrt_cap_check_limits(janus_cap_table *table, janus_cap cap, janus_cap_kind kind,
+                                  uint32_t rights, uint64_t holder, janus_cap_limits *out);
+
+/* The same with the audit log: a use is counted, a refusal recorded. `out`: NULL, not wanted. */
+janus_status jrt_cap_use_right(janus_cap_table *table, janus_cap cap, janus_cap_kind kind,
+                               uint32_t rights, const struct jrt_cap_actor *actor,
+                               janus_cap_limits *out);
+
+/* The second half of it, for a check that was made: counts the use. OK, AUDIT_FULL. */
+janus_status jrt_cap_used(janus_cap_table *table, janus_cap cap, janus_cap_kind kind,
+                          uint32_t rights, const struct jrt_cap_actor *actor);
+
+/* The public calls, for an actor. */
+janus_status jrt_cap_mint(janus_cap_table *table, const janus_authority *authority,
+                          const struct jrt_cap_actor *actor, const janus_cap_grant *grant,
+                          janus_cap *out);
+janus_status jrt_cap_attenuate(janus_cap_table *table, janus_cap cap,
+                               const struct jrt_cap_actor *actor, const janus_cap_grant *grant,
+                               janus_cap *out);
+janus_status jrt_cap_delegate(janus_cap_table *table, janus_cap cap,
+                              const struct jrt_cap_actor *actor, uint64_t to_holder,
+                              const janus_cap_grant *grant, janus_cap *out);
+janus_status jrt_cap_revoke(janus_cap_table *table, janus_cap victim, janus_cap with,
+                            const struct jrt_cap_actor *actor);
+janus_status jrt_cap_release(janus_cap_table *table, janus_cap cap,
+                             const struct jrt_cap_actor *actor);
+
+/* Between the files of this room. */
+
+static inline uint64_t jrt_cap_id(janus_cap cap)
+{
+    return (uint64_t)cap.generation << 32 | cap.slot;
+}
+
+/* The entry of a slot by number + 1. */
+static inline struct jrt_cap_entry *jrt_cap_at(janus_cap_table *table, uint32_t place)
+{
+    return &table->entries[place - 1];
+}
+
+/* Under the lock: a place to fill, with the generation and the nonce for it. Nothing is taken
+ * until jrt_cap_slot_take, which cannot fail. OK, FULL, UNAVAILABLE. */
+struct jrt_cap_slot {
+    uint32_t place, generation;
+    uint64_t nonce;
+};
+janus_status jrt_cap_slot_find(janus_cap_table *table, struct jrt_cap_slot *out);
+void         jrt_cap_slot_take(janus_cap_table *table, const struct jrt_cap_slot *slot);
+
+/* Under the lock: a place whose capability has ended, and that is in no tree, can be used again. */
+void jrt_cap_slot_give(janus_cap_table *table, uint32_t place);
+
+/* Counts a refusal. */
+void jrt_cap_count(janus_cap_table *table, enum jrt_cap_refusal refusal);
+
+/* Writes a denial; returns `status`. */
+janus_status jrt_cap_deny(janus_cap_table *table, const struct jrt_cap_actor *actor, janus_cap cap,
+                          janus_cap_kind kind, uint32_t wanted, janus_status status);
+
+/* Where the actor's events go; NULL: nowhere. */
+static inline struct jrt_audit_writer *jrt_cap_writer(const janus_cap_table      *table,
+                                                      const struct jrt_cap_actor *actor)
+{
+    if (table->audit == NULL) return NULL;
+    return actor->writer != NULL ? actor->writer : table->audit->shared;
+}
+
+/* How many words of the limits count. */
+unsigned jrt_cap_kind_words(janus_cap_kind kind);
+
+/* Whether `narrow` allows nothing that `wide` does not. */
+bool jrt_cap_limits_within(janus_cap_kind kind, const janus_cap_limits *narrow,
+                           const janus_cap_limits *wide);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checks: what is wrong with a handle that was refused, and what is written down about it.
+ *
+ * [check-order]  The order of the questions is part of the answer. Without the right nonce nothing
+ *                is told but that the handle is no good: FORGED where its generation is the one of
+ *                the place or was never reached, STALE where it is past, for then its nonce is
+ *                gone and nobody can say any more whether it was ever right.
+ */
+#include "base/options.h"
+#include "cap/cap.h"
+#include "fiber/ctx.h"
+
+#include <string.h>
+
+static janus_status none_of_kind(janus_cap_kind kind)
+{
+    switch (kind) {
+    case JANUS_CAP_SPAWN: return JANUS_NO_SPAWN_CAP;
+    case JANUS_CAP_BUDGET: return JANUS_NO_BUDGET_CAP;
+    case JANUS_CAP_CHANNEL: return JANUS_NO_CHANNEL_CAP;
+    case JANUS_CAP_EXECUTOR: return JANUS_NO_EXECUTOR_CAP;
+    case JANUS_CAP_NO_KIND: break;
+    }
+    return JANUS_CAP_FORGED;
+}
+
+static janus_status refused(janus_cap_table *table, enum jrt_cap_refusal refusal,
+                            janus_status status)
+{
+    jrt_cap_count(table, refusal);
+    return status;
+}
+
+/* As [check-order] says. */
+janus_status jrt_cap_refuse(janus_cap_table *table, janus_cap cap, struct jrt_cap_view view,
+                            janus_cap_kind kind, uint32_t rights, uint64_t holder)
+{
+    uint32_t generation = (uint32_t)(view.state >> 32);
+    uint32_t phase = (uint32_t)view.state;
+    if (cap.slot == 0 && cap.generation == 0 && cap.nonce == 0) {
+        return refused(table, JRT_CAP_REFUSED_NONE, none_of_kind(kind));
+    }
+    if (cap.generation == 0 || cap.generation > generation) {
+        return refused(table, JRT_CAP_REFUSED_FORGED, JANUS_CAP_FORGED);
+    }
+    if (cap.generation < generation) {
+        return refused(table, JRT_CAP_REFUSED_STALE, JANUS_CAP_STALE);
+    }
+    if (cap.nonce != view.nonce) {
+        return refused(table, JRT_CAP_REFUSED_FORGED, JANUS_CAP_FORGED);
+    }
+    if (phase == JRT_CAP_REVOKED) {
+        return refused(table, JRT_CAP_REFUSED_REVOKED, JANUS_CAP_REVOKED);
+    }
+    if (phase != JRT_CAP_LIVE) return refused(table, JRT_CAP_REFUSED_STALE, JANUS_CAP_STALE);
+    if (view.holder != holder) {
+        return refused(table, JRT_CAP_REFUSED_FOREIGN, JANUS_CAP_FOREIGN);
+    }
+    if (view.scope >> 32 != (uint64_t)kind) {
+        return refused(table, JRT_CAP_REFUSED_KIND, JANUS_CAP_KIND);
+    }
+    jrt_invariant("check-order", (~view.scope & rights) != 0);
+    return refused(table, JRT_CAP_REFUSED_RIGHT, JANUS_CAP_RIGHT);
+}
+
+janus_status jrt_cap_deny(janus_cap_table *table, const struct jrt_cap_actor *actor, janus_cap cap,
+                          janus_cap_kind kind, uint32_t wanted, janus_status status)
+{
+    struct jrt_audit_writer *writer = jrt_cap_writer(table, actor);
+    struct jrt_audit_event  *event;
+    if (writer == NULL) return status;
+    (void)jrt_audit_begin(writer, false, &event); /* never refused, [audit-must] */
+    event->what = JRT_AUDIT_DENIAL;
+    event->cap = jrt_cap_id(cap);
+    event->kind = (uint8_t)kind;
+    event->holder = actor->holder;
+    event->wanted = wanted == JANUS_RIGHTS_ALL ? 0 : wanted;
+    event->status = status;
+    jrt_audit_commit(writer);
+    return status;
+}
+
+janus_status jrt_cap_check_limits(janus_cap_table *table, janus_cap cap, janus_cap_kind kind,
+                                  uint32_t rights, uint64_t holder, janus_cap_limits *out)
+{
+    struct jrt_cap_view view = jrt_cap_look(table, cap, out);
+    if (jrt_likely(jrt_cap_view_allows(&view, cap, kind, rights, holder))) return JANUS_OK;
+    return jrt_cap_refuse(table, cap, view, kind, rights, holder);
+}
+
+janus_status jrt_cap_use_right(janus_cap_table *table, janus_cap cap, janus_cap_kind kind,
+                               uint32_t rights, const struct jrt_cap_actor *actor,
+                               janus_cap_limits *out)
+{
+    janus_status status = out == NULL
+                              ? jrt_cap_check(table, cap, kind, rights, actor->holder)
+                              : jrt_cap_check_limits(table, cap, kind, rights, actor->holder, out);
+    if (jrt_unlikely(status != JANUS_OK)) {
+        return jrt_cap_deny(table, actor, cap, kind, rights, status);
+    }
+    return jrt_cap_used(table, cap, kind, rights, actor);
+}
+
+janus_status jrt_cap_used(janus_cap_table *table, janus_cap cap, janus_cap_kind kind,
+                          uint32_t rights, const struct jrt_cap_actor *actor)
+{
+    struct jrt_audit_writer *writer = jrt_cap_writer(table, actor);
+    if (writer == NULL) return JANUS_OK;
+    struct jrt_audit_use use = {
+        .cap = jrt_cap_id(cap), .holder = actor->holder, .rights = rights, .kind = kind};
+    janus_status status = jrt_audit_used(writer, &use);
+    if (jrt_unlikely(status != JANUS_OK)) jrt_cap_count(table, JRT_CAP_REFUSED_AUDIT);
+    return status;
+}
+
+janus_status janus_cap_check(janus_cap_table *table, janus_cap cap, janus_cap_kind kind,
+                             uint32_t rights, uint64_t holder)
+{
+    if (table == NULL) return JANUS_INVALID;
+    if (table->audit == NULL) return jrt_cap_check(table, cap, kind, rights, holder);
+    struct jrt_cap_actor actor = {.holder = holder};
+    jrt_ctx_probe(); /* an overflow happens before the log's lock, not inside */
+    return jrt_cap_use_right(table, cap, kind, rights, &actor, NULL);
+}
+
+janus_status janus_cap_read(janus_cap_table *table, janus_cap cap, uint64_t holder,
+                            janus_cap_info *out)
+{
+    janus_cap_info info = {0};
+    if (table == NULL || out == NULL || !jrt_options_sane(out->struct_bytes, sizeof *out)) {
+        return JANUS_INVALID;
+    }
+    jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
+    pthread_mutex_lock(&table->lock);
+    struct jrt_cap_view view = jrt_cap_look(table, cap, &info.limits);
+    info.kind = (janus_cap_kind)(view.scope >> 32);
+    bool allowed = jrt_cap_view_allows(&view, cap, info.kind, 0, holder);
+    if (allowed) {
+        const struct jrt_cap_entry *entry = &table->entries[cap.slot];
+        info.rights = (uint32_t)view.scope;
+        info.delegation_depth = entry->delegation_depth;
+        info.depth = entry->depth;
+    }
+    pthread_mutex_unlock(&table->lock);
+    if (!allowed) {
+        struct jrt_cap_actor actor = {.holder = holder};
+        janus_status status = jrt_cap_refuse(table, cap, view, JANUS_CAP_NO_KIND, 0, holder);
+        return jrt_cap_deny(table, &actor, cap, JANUS_CAP_NO_KIND, 0, status);
+    }
+    info.struct_bytes = out->struct_bytes;
+    memcpy(out, &info, out->struct_bytes);
+    return JANUS_OK;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "cap/gate.h"
+
+/* A limit was reached: counted and written down. */
+static janus_status over_limit(janus_cap_table *table, const struct jrt_cap_actor *actor,
+                               janus_cap cap, janus_cap_kind kind, uint32_t right,
+                               janus_status status)
+{
+    jrt_cap_count(table, JRT_CAP_REFUSED_LIMIT);
+    return jrt_cap_deny(table, actor, cap, kind, right, status);
+}
+
+/* The limits, if `actor` has the right; otherwise a denial is written down. */
+static janus_status limits_for(janus_cap_table *table, janus_cap cap, janus_cap_kind kind,
+                               uint32_t right, const struct jrt_cap_actor *actor,
+                               janus_cap_limits *out)
+{
+    janus_status status = jrt_cap_check_limits(table, cap, kind, right, actor->holder, out);
+    if (jrt_likely(status == JANUS_OK)) return JANUS_OK;
+    return jrt_cap_deny(table, actor, cap, kind, right, status);
+}
+
+janus_status jrt_cap_gate_spawn(janus_cap_table *table, janus_cap cap,
+                                const struct jrt_cap_actor *actor, struct jrt_cap_use *use,
+                                janus_cap_limits *out)
+{
+    const uint32_t right = JANUS_RIGHT_SPAWN_TASK;
+    janus_status   status = limits_for(table, cap, JANUS_CAP_SPAWN, right, actor, out);
+    if (status != JANUS_OK) return status;
+    status = jrt_cap_take_task(use, out->spawn.max_tasks);
+    if (jrt_unlikely(status != JANUS_OK)) {
+        return over_limit(table, actor, cap, JANUS_CAP_SPAWN, right, status);
+    }
+    status = jrt_cap_used(table, cap, JANUS_CAP_SPAWN, right, actor);
+    if (jrt_unlikely(status != JANUS_OK)) jrt_cap_give_task(use);
+    return status;
+}
+
+janus_status jrt_cap_gate_channel(janus_cap_table *table, janus_cap cap,
+                                  const struct jrt_cap_actor *actor, struct jrt_cap_use *use,
+                                  uint64_t buffer_size)
+{
+    const uint32_t   right = JANUS_RIGHT_CHANNEL_CREATE;
+    janus_cap_limits limits;
+    janus_status     status = limits_for(table, cap, JANUS_CAP_CHANNEL, right, actor, &limits);
+    if (status != JANUS_OK) return status;
+    if (buffer_size > limits.channel.max_buffer_size) {
+        status = JANUS_CAP_LIMIT;
+    } else {
+        status = jrt_cap_take_channel(use, limits.channel.max_channels);
+    }
+    if (jrt_unlikely(status != JANUS_OK)) {
+        return over_limit(table, actor, cap, JANUS_CAP_CHANNEL, right, status);
+    }
+    status = jrt_cap_used(table, cap, JANUS_CAP_CHANNEL, right, actor);
+    if (jrt_unlikely(status != JANUS_OK)) jrt_cap_give_channel(use);
+    return status;
+}
+
+janus_status jrt_cap_gate_budget(janus_cap_table *table, janus_cap cap,
+                                 const struct jrt_cap_actor *actor, uint32_t right,
+                                 const janus_budget *requested, janus_budget *out)
+{
+    janus_cap_limits limits;
+    janus_status     status = limits_for(table, cap, JANUS_CAP_BUDGET, right, actor, &limits);
+    if (status != JANUS_OK) return status;
+    status = jrt_cap_used(table, cap, JANUS_CAP_BUDGET, right, actor);
+    if (jrt_unlikely(status != JANUS_OK)) return status;
+    return janus_budget_limits_clamp(requested, &limits.budget, out);
+}
+
+janus_status jrt_cap_gate_backend(janus_cap_table *table, janus_cap cap,
+                                  const struct jrt_cap_actor *actor, uint32_t right,
+                                  janus_backend backend)
+{
+    janus_cap_limits limits;
+    if ((unsigned)backend >= JANUS_BACKENDS) return JANUS_INVALID;
+    janus_status status = limits_for(table, cap, JANUS_CAP_EXECUTOR, right, actor, &limits);
+    if (status != JANUS_OK) return status;
+    if ((limits.executor.allowed_backends & JANUS_BACKEND_SET(backend)) == 0) {
+        return over_limit(table, actor, cap, JANUS_CAP_EXECUTOR, right, JANUS_CAP_LIMIT);
+    }
+    return jrt_cap_used(table, cap, JANUS_CAP_EXECUTOR, right, actor);
+}
