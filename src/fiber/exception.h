@@ -27,6 +27,15 @@ static inline struct jrt_exceptions jrt_exceptions_take(void)
     return taken;
 }
 
+__attribute__((weak)) void __cxa_end_catch(void);
+
+/* Those handlers will not be left any more: what they handle goes. */
+static inline void jrt_exceptions_drop(void)
+{
+    if (__cxa_end_catch == 0) return;
+    while (__cxa_get_globals()->caught != 0) __cxa_end_catch();
+}
+
 /* Puts it on the thread that runs now. */
 static inline void jrt_exceptions_put(struct jrt_exceptions taken) { *__cxa_get_globals() = taken; }
 

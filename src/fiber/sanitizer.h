@@ -34,6 +34,13 @@ enum { JRT_STACK_FACTOR = 2 };
 enum { JRT_STACK_FACTOR = 1 };
 #endif
 
+/* A function that reads or writes stacks it does not own. */
+#define JRT_SEES_FOREIGN_STACKS __attribute__((no_sanitize("address", "thread")))
+
+/* A function that runs between leaving one context and arriving in another: ASan would put its
+ * frame on a fake stack that is neither's. */
+#define JRT_BETWEEN_STACKS __attribute__((no_sanitize("address", "thread")))
+
 /* What a sanitizer remembers of one context; no bytes where there is none. */
 struct jrt_sanitizer {
 #if JRT_ASAN
@@ -86,6 +93,9 @@ static inline void jrt_sanitizer_detach(struct jrt_sanitizer *context, void *low
 static inline void jrt_sanitizer_renew(struct jrt_sanitizer *context)
 {
     (void)context;
+#if JRT_ASAN
+    context->fake_stack = NULL; /* it went when the context was left for good */
+#endif
 #if JRT_TSAN
     __tsan_destroy_fiber(context->fiber);
     context->fiber = __tsan_create_fiber(0);
@@ -109,7 +119,8 @@ static inline __attribute__((always_inline)) void jrt_sanitizer_leave(struct jrt
 }
 
 /* Just after the switch, as `self`. `from` is who was left; its bounds are noted. */
-static inline void jrt_sanitizer_arrive(struct jrt_sanitizer *self, struct jrt_sanitizer *from)
+JRT_BETWEEN_STACKS static inline void jrt_sanitizer_arrive(struct jrt_sanitizer *self,
+                                                           struct jrt_sanitizer *from)
 {
     (void)self, (void)from;
 #if JRT_ASAN
@@ -176,8 +187,5 @@ static inline void jrt_sanitizer_scan_end(void)
     VALGRIND_ENABLE_ERROR_REPORTING;
 #endif
 }
-
-/* A function that reads or writes stacks it does not own. */
-#define JRT_SEES_FOREIGN_STACKS __attribute__((no_sanitize("address", "thread")))
 
 #endif

@@ -20,6 +20,7 @@ static void arrive_from_rescue(void)
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_task   *task = worker->current;
     worker->current = NULL; /* it does not begin to run */
+    jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
     (void)jrt_worker_arrive(worker);
     worker->current = task;
 }
@@ -73,6 +74,7 @@ int jrt_task_call_aside(struct jrt_task *task)
 {
     struct jrt_exceptions handled = jrt_exceptions_take();
     int                   how = jrt_ctx_call(&task->landing, task->entry, task->argument);
+    if (how != 0) jrt_exceptions_drop();
     jrt_exceptions_put(handled);
     return how;
 }

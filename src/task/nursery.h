@@ -90,7 +90,7 @@ struct jrt_nursery {
 };
 
 _Static_assert(offsetof(struct jrt_nursery, lock) >= 64 &&
-                   offsetof(struct jrt_nursery, local) >= 2 * 64 &&
+                   offsetof(struct jrt_nursery, local) >= 128 &&
                    offsetof(struct jrt_nursery, pending) - offsetof(struct jrt_nursery, local) > 64,
                "lines apart");
 

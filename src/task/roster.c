@@ -102,6 +102,7 @@ static struct jrt_task *bundle(struct jrt_roster *roster)
 {
     struct jrt_task *list = roster->loose;
     struct jrt_task *last = list;
+    jrt_invariant("roster-home", last != NULL);
     for (int i = 1; i < JRT_ROSTER_BATCH; i++) last = jrt_task_next(last);
     roster->loose = jrt_task_next(last);
     roster->loose_count -= JRT_ROSTER_BATCH;

@@ -119,7 +119,6 @@ int jrt_worker_arrive(void *argument)
     struct jrt_worker *worker = argument;
     struct jrt_task   *task = worker->left_task;
     enum jrt_left      left = worker->left;
-    jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
     worker->left = JRT_LEFT_NOTHING;
     worker->thread->watch = (struct jrt_watch){worker->strand->stack, NULL};
     if (jrt_likely(worker->current != NULL)) jrt_task_move(worker->current, JANUS_TASK_RUNNING);
@@ -134,16 +133,29 @@ int jrt_worker_arrive(void *argument)
     return JANUS_OK;
 }
 
-/* The same after a yield that went straight to another task, neither of them inside a fiber of its
- * own. */
-static int arrive_from_yield(void *argument)
+/* What the switch calls there. */
+JRT_BETWEEN_STACKS static int arrive(void *argument)
 {
     struct jrt_worker *worker = argument;
     jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
+    return jrt_worker_arrive(worker);
+}
+
+/* The same after a yield that went straight to another task, neither of them inside a fiber of its
+ * own. */
+static int arrive_yielded(struct jrt_worker *worker)
+{
     worker->thread->watch.stack = worker->strand->stack;
     jrt_task_move(worker->current, JANUS_TASK_RUNNING);
     jrt_submit_again(worker, worker->left_task);
     return JANUS_OK;
+}
+
+JRT_BETWEEN_STACKS static int arrive_from_yield(void *argument)
+{
+    struct jrt_worker *worker = argument;
+    jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
+    return arrive_yielded(worker);
 }
 
 static inline __attribute__((always_inline)) janus_status switch_to(struct jrt_worker  *worker,
@@ -154,7 +166,7 @@ static inline __attribute__((always_inline)) janus_status switch_to(struct jrt_w
     worker->entered_context = to;
     jrt_count(&worker->stats.switches);
     jrt_sanitizer_leave(&from->sanitizer, &to->sanitizer, worker->left == JRT_LEFT_STRAND);
-    return (janus_status)jrt_ctx_switch_then(&from->sp, to->sp, jrt_worker_arrive, worker);
+    return (janus_status)jrt_ctx_switch_then(&from->sp, to->sp, arrive, worker);
 }
 
 /* The loop. */
