@@ -36,9 +36,11 @@ struct jrt_thread {
     unsigned    number;    /* tells threads apart; 0: none yet, see jrt_thread_number */
     bool        attached;  /* can run fibers */
     struct jrt_altstack altstack;
-    const void         *fault_address;     /* of the overflow that is being reported, and the */
-    const void         *fault_code;        /* instruction; written by the signal handler */
-    char                panic_message[96]; /* of the panic that is being reported */
+    /* Aligned: compilers write both at once, and the interrupted code may have asked the CPU to
+     * check (EFLAGS.AC). */
+    _Alignas(16) const void *fault_address; /* of the overflow that is being reported, and the */
+    const void *fault_code;                 /* instruction; written by the signal handler */
+    char        panic_message[96];          /* of the panic that is being reported */
 };
 
 /*
