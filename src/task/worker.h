@@ -65,15 +65,17 @@ struct jrt_worker {
     uint32_t               free_count;
     uint32_t               tick;         /* picks so far */
     uint32_t               until_others; /* picks until others come first */
-    uint32_t               oldest_looks; /* for which that has been the oldest of the shelf */
-    uint64_t               oldest_seen, oldest_since_ns;
-    uint64_t               turn_ns;      /* when others were last let go first */
     uint32_t               until_timers; /* calls of janus_cancelled until timers are fired */
-    bool                   alone;        /* the only worker: nobody steals */
     uint32_t               lanes;        /* JRT_IN_*: what may have something */
-    _Atomic(bool)          doomed;       /* its thread is to end, [replace-doom] */
-    bool                   lost;         /* nobody executes it, [replace-lost]; threads_lock */
     enum jrt_left          left;
+    bool                   alone;       /* the only worker: nobody steals */
+    _Atomic(bool)          doomed;      /* its thread is to end, [replace-doom] */
+    bool                   lost;        /* nobody executes it, [replace-lost]; threads_lock */
+    uint64_t               turn_ns;     /* when others were last let go first */
+    uint64_t               oldest_seen; /* of the fresh shelf, */
+    uint64_t               oldest_since_ns;
+    uint32_t               oldest_looks; /* for so long */
+    unsigned               deques_open;
     struct jrt_task       *left_task;
     struct jrt_context    *left_context;
     struct jrt_context    *entered_context;
@@ -83,7 +85,6 @@ struct jrt_worker {
     uint32_t              *loads; /* owned; LEAST_LOADED only, else NULL */
     struct jrt_counts      stats;
     struct jrt_stack_cache stacks;
-    unsigned               deques_open;
 
     /* New tasks, newest first; tasks that ran before, oldest first. In the NORMAL lane first those
      * on the shelves, which are the worker's own until somebody wants them; [queue-shelf]. */
