@@ -75,7 +75,7 @@ TEST("a thousand children's plain writes are all there when a thread has waited"
 
 /* Awaiting, again and again: no wake-up is lost. */
 
-enum { AWAITS = TOWN_SLOW || JRT_DEBUG ? 20000 : 1000000 };
+enum { AWAITS = TOWN_SLOW || JRT_DEBUG ? 6000 : 1000000 };
 
 /* HIGH, so that its parent does not run it in place: the parent blocks, the child wakes it. */
 static int64_t await_often(void *argument)
@@ -205,7 +205,7 @@ static int64_t all_fail(void *argument)
 
 TEST("of eight that fail at once one is the first, with the code and the id of the same child")
 {
-    town_run(8, all_fail, NULL, TOWN_SLOW ? 40 : 1000);
+    town_run(8, all_fail, NULL, TOWN_SLOW ? 15 : 1000);
 }
 
 /* Never back. */
@@ -281,7 +281,7 @@ static int64_t never_back(void *argument)
 
 TEST("while it is closed, cancelled and spawned into, a nursery's state never goes back")
 {
-    town_all(never_back, NULL, TOWN_SLOW ? 40 : 1000);
+    town_all(never_back, NULL, TOWN_SLOW ? 15 : 1000);
 }
 
 /* A cancel reaches every kind of wait. */
@@ -408,7 +408,7 @@ TEST("ten thousand nurseries started and cancelled hold no more records and stac
         janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
         for (int i = 0; i < 100; i++) town_do(scheduler, start_and_cancel, NULL);
         struct held before = held_by(scheduler);
-        for (int i = 0; i < (TOWN_SLOW ? 400 : 10000); i++) {
+        for (int i = 0; i < (TOWN_SLOW ? 150 : 10000); i++) {
             town_do(scheduler, start_and_cancel, NULL);
         }
         struct held after = held_by(scheduler);

@@ -10,7 +10,7 @@
 
 enum { REPEATS = TOWN_SLOW ? 5 : 50 };
 
-static const uint64_t run_ns = (TOWN_SLOW ? UINT64_C(1500) : UINT64_C(800)) * 1000000;
+static const uint64_t run_ns = (TOWN_SLOW ? UINT64_C(800) : UINT64_C(500)) * 1000000;
 static const uint64_t hour = UINT64_C(3600) * 1000000000;
 
 /* One after the other. */

@@ -6,7 +6,7 @@
 
 enum { CROWD = 16 };
 
-static const uint64_t run_ns = (TOWN_SLOW ? UINT64_C(2000) : UINT64_C(1000)) * 1000000;
+static const uint64_t run_ns = (TOWN_SLOW ? UINT64_C(1000) : UINT64_C(600)) * 1000000;
 
 static int64_t give_back(void *argument) { return *(int64_t *)argument; }
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { REPEATS = TOWN_SLOW ? 5 : 30 };
+enum { REPEATS = TOWN_SLOW ? 2 : 20 };
 
 static const uint32_t counts[] = {1, 2, 8};
 enum { COUNTS = sizeof counts / sizeof counts[0] };
