@@ -34,7 +34,7 @@
 
 /* Lives where its opener puts it, usually on the stack. Nothing in it is for users. */
 typedef struct janus_nursery {
-    uint64_t opaque[48] __attribute__((aligned(16)));
+    uint64_t opaque[56] __attribute__((aligned(16)));
 } janus_nursery;
 
 typedef enum janus_nursery_state {
