@@ -93,13 +93,8 @@
     IN_FRAME
 .endm
 
-    .text
-    .globl  jrt_ctx_switch
-    .hidden jrt_ctx_switch
-    .type   jrt_ctx_switch, %function
-    .p2align 6
-jrt_ctx_switch:
-    .cfi_startproc
+/* From a frame for the caller, saved at [x0], to the one at x1; to the label if FPCR is another. */
+.macro GO_OVER other
     sub     sp, sp, #JRT_CTX_FRAME_BYTES
     .cfi_adjust_cfa_offset JRT_CTX_FRAME_BYTES
     SAVE_REGISTERS
@@ -110,7 +105,17 @@ jrt_ctx_switch:
     mov     sp, x1                      /* from here on we are the other context */
     ldr     x11, [sp, #JRT_CTX_FPCR]
     cmp     x9, x11
-    b.ne    2f
+    b.ne    \other
+.endm
+
+    .text
+    .globl  jrt_ctx_switch
+    .hidden jrt_ctx_switch
+    .type   jrt_ctx_switch, %function
+    .p2align 6
+jrt_ctx_switch:
+    .cfi_startproc
+    GO_OVER 2f
 1:
     .cfi_remember_state
     LEAVE_BY_FRAME
@@ -134,17 +139,7 @@ jrt_ctx_switch:
     .p2align 6
 jrt_ctx_switch_then:
     .cfi_startproc
-    sub     sp, sp, #JRT_CTX_FRAME_BYTES
-    .cfi_adjust_cfa_offset JRT_CTX_FRAME_BYTES
-    SAVE_REGISTERS
-    mrs     x9, fpcr
-    str     x9, [sp, #JRT_CTX_FPCR]
-    mov     x10, sp
-    str     x10, [x0]
-    mov     sp, x1                      /* from here on we are the other context */
-    ldr     x11, [sp, #JRT_CTX_FPCR]
-    cmp     x9, x11
-    b.ne    2f
+    GO_OVER 2f
 1:
     mov     x0, x3
     blr     x2

@@ -89,6 +89,15 @@
     movzwl  JRT_CTX_X87_CW(%rsp), %r8d
 .endm
 
+/* From that frame, saved at (rdi), to the one at rsi; to the label if the x87 word is another. */
+.macro GO_OVER other
+    movq    %rsp, (%rdi)
+    movq    %rsi, %rsp                  /* from here on we are the other context */
+    ldmxcsr JRT_CTX_MXCSR(%rsp)
+    cmpw    JRT_CTX_X87_CW(%rsp), %r8w
+    jne     \other
+.endm
+
     .globl  jrt_ctx_switch
     .hidden jrt_ctx_switch
     .type   jrt_ctx_switch, @function
@@ -97,11 +106,7 @@ jrt_ctx_switch:
     .cfi_startproc
     endbr64
     ENTER_FRAME
-    movq    %rsp, (%rdi)
-    movq    %rsi, %rsp                  /* from here on we are the other context */
-    ldmxcsr JRT_CTX_MXCSR(%rsp)
-    cmpw    JRT_CTX_X87_CW(%rsp), %r8w
-    jne     2f
+    GO_OVER     2f
 1:
     .cfi_remember_state
     LEAVE_BY_FRAME
@@ -127,11 +132,7 @@ jrt_ctx_switch_then:
     .cfi_startproc
     endbr64
     ENTER_FRAME
-    movq    %rsp, (%rdi)
-    movq    %rsi, %rsp                  /* from here on we are the other context */
-    ldmxcsr JRT_CTX_MXCSR(%rsp)
-    cmpw    JRT_CTX_X87_CW(%rsp), %r8w
-    jne     2f
+    GO_OVER     2f
 1:
     movq    %rcx, %rdi
     callq   *%rdx
