@@ -140,7 +140,7 @@ static int64_t some_work(void *argument)
     return 0;
 }
 
-/* 200 ms of nothing: measured, not waited for. */
+/* A second of nothing: measured, not waited for. */
 static void check_quiet(int workers)
 {
     uint64_t limit = janus_now_ns() + 10000 * town_ms;
@@ -151,14 +151,14 @@ static void check_quiet(int workers)
     uint64_t     cpu = cpu_ns();
     CHECK_EQ(before.threads, workers);
     CHECK_EQ(before.asleep, workers);
-    CHECK_EQ(poll(NULL, 0, 200), 0);
+    CHECK_EQ(poll(NULL, 0, 1000), 0);
     cpu = cpu_ns() - cpu;
     struct quiet after = look_at_all();
     CHECK_EQ(after.switches, before.switches);
     if (!TOWN_SLOW) CHECK(cpu < town_ms);
 }
 
-TEST("idle workers are not switched to once in 200 ms and use no time")
+TEST("idle workers are not switched to once in a second and use no time")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
