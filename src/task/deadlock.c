@@ -44,7 +44,6 @@ static unsigned break_below(struct jrt_nursery *root)
     }
 }
 
-bool jrt_anybody_waits(janus_scheduler *scheduler);
 bool jrt_anybody_waits(janus_scheduler *scheduler)
 {
     bool waits = false;

@@ -25,7 +25,6 @@
 #include "task/replace.h"
 #include "task/token.h"
 #include "task/worker.h"
-bool jrt_anybody_waits(janus_scheduler *scheduler);
 
 enum {
     SEARCH_ROUNDS = 8,

@@ -118,24 +118,13 @@ static struct jrt_task *take_injected(janus_scheduler *scheduler)
  */
 
 /* On a deque, or where there is no memory for it to grow, on the list, which needs none. */
-static void submit_openly(struct jrt_worker *worker, struct jrt_deque *deques,
-                          struct jrt_task *task)
+void jrt_submit_openly(struct jrt_worker *worker, struct jrt_deque *deques, struct jrt_task *task)
 {
     unsigned lane = task->lane; /* once pushed it may be stolen, ended and used again */
     worker->lanes |= 1u << lane;
     if (lane == JRT_LANE_NORMAL) worker->lanes |= JRT_IN_PUBLIC;
     if (!jrt_deque_push(&deques[lane], task)) inject(worker->scheduler, task);
     if (!worker->alone) jrt_idle_notify(worker->scheduler);
-}
-
-void jrt_submit_fresh_openly(struct jrt_worker *worker, struct jrt_task *task)
-{
-    submit_openly(worker, worker->fresh, task);
-}
-
-void jrt_submit_again_openly(struct jrt_worker *worker, struct jrt_task *task)
-{
-    submit_openly(worker, worker->again, task);
 }
 
 void jrt_submit_outside(janus_scheduler *scheduler, struct jrt_task *task)

@@ -45,17 +45,8 @@ static janus_status decode(const janus_scheduler_options *given, janus_scheduler
 static void close_worker(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
-    if (worker->rescue != NULL) {
-        worker->spare = NULL == worker->spare ? NULL : worker->spare;
-        jrt_strand_give(worker, worker->rescue);
-    }
-    if (worker->spare != NULL) {
-        struct jrt_strand *spare = worker->spare;
-        struct jrt_stack  *stack = spare->stack;
-        char              *low = jrt_stack_low(stack);
-        jrt_sanitizer_detach(&spare->context.sanitizer, low, (size_t)(stack->top - low));
-        jrt_stack_give(&worker->stacks, &scheduler->depot, spare->class, stack);
-    }
+    if (worker->rescue != NULL) jrt_strand_drop(worker, worker->rescue);
+    if (worker->spare != NULL) jrt_strand_drop(worker, worker->spare);
     jrt_stack_cache_flush(&worker->stacks, &scheduler->depot);
     jrt_roster_give(&scheduler->roster, worker->free);
     jrt_roster_give(&scheduler->roster, worker->free_batch);

@@ -64,18 +64,22 @@ struct jrt_strand *jrt_strand_take(struct jrt_worker *worker)
     return strand_of_class(worker, worker->scheduler->stack_class);
 }
 
+void jrt_strand_drop(struct jrt_worker *worker, struct jrt_strand *strand)
+{
+    struct jrt_stack *stack = strand->stack;
+    char             *low = jrt_stack_low(stack);
+    jrt_sanitizer_detach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
+    jrt_stack_give(&worker->stacks, &worker->scheduler->depot, strand->class, stack);
+}
+
 void jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand)
 {
-    unsigned class = strand->class;
-    if (worker->spare == NULL && class == worker->scheduler->stack_class) {
+    if (worker->spare == NULL && strand->class == worker->scheduler->stack_class) {
         jrt_sanitizer_renew(&strand->context.sanitizer);
         worker->spare = strand;
         return;
     }
-    struct jrt_stack *stack = strand->stack;
-    char             *low = jrt_stack_low(stack);
-    jrt_sanitizer_detach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
-    jrt_stack_give(&worker->stacks, &worker->scheduler->depot, class, stack);
+    jrt_strand_drop(worker, strand);
 }
 
 bool jrt_worker_can_leave(struct jrt_worker *worker)

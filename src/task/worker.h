@@ -214,6 +214,9 @@ void jrt_worker_main(void *worker);
 struct jrt_strand *jrt_strand_take(struct jrt_worker *worker);
 void               jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand);
 
+/* Gives its stack back, also where it could be kept as the spare. */
+void jrt_strand_drop(struct jrt_worker *worker, struct jrt_strand *strand);
+
 /* On the strand that was entered: the left one is off the CPU; from worker.c. */
 int jrt_worker_arrive(void *worker);
 
@@ -242,9 +245,8 @@ static inline bool jrt_worker_has_room(const struct jrt_worker *worker,
 void jrt_submit_outside(janus_scheduler *scheduler, struct jrt_task *task);
 void jrt_submit_woken(struct jrt_task *task);
 
-/* On queues that others can take from; the worker's thread alone. */
-void jrt_submit_fresh_openly(struct jrt_worker *worker, struct jrt_task *task);
-void jrt_submit_again_openly(struct jrt_worker *worker, struct jrt_task *task);
+/* On deques that others can take from, `fresh` or `again`; the worker's thread alone. */
+void jrt_submit_openly(struct jrt_worker *worker, struct jrt_deque *deques, struct jrt_task *task);
 
 /* A task record, and back. NULL: memory refused. */
 struct jrt_task *jrt_task_alloc(janus_scheduler *scheduler, struct jrt_worker *worker);
@@ -340,27 +342,27 @@ static inline void jrt_idle_notify_shelf(struct jrt_worker *worker)
     if (jrt_unlikely(idlers != 0)) jrt_idle_feed(worker);
 }
 
-/* Puts a new task, or one that goes on, on the worker's own queues; its thread alone. */
-static inline void jrt_submit_fresh(struct jrt_worker *worker, struct jrt_task *task)
+/* Puts a task on the worker's own queues, those of new tasks or of such that go on; its thread
+ * alone. */
+static inline void jrt_submit_on(struct jrt_worker *worker, struct jrt_shelf *shelf,
+                                 struct jrt_deque *deques, struct jrt_task *task)
 {
-    if (jrt_unlikely(task->lane != JRT_LANE_NORMAL ||
-                     !jrt_shelf_push(&worker->fresh_shelf, task))) {
-        jrt_submit_fresh_openly(worker, task);
+    if (jrt_unlikely(task->lane != JRT_LANE_NORMAL || !jrt_shelf_push(shelf, task))) {
+        jrt_submit_openly(worker, deques, task);
         return;
     }
     worker->lanes |= JRT_IN_NORMAL;
     jrt_idle_notify_shelf(worker);
 }
 
+static inline void jrt_submit_fresh(struct jrt_worker *worker, struct jrt_task *task)
+{
+    jrt_submit_on(worker, &worker->fresh_shelf, worker->fresh, task);
+}
+
 static inline void jrt_submit_again(struct jrt_worker *worker, struct jrt_task *task)
 {
-    if (jrt_unlikely(task->lane != JRT_LANE_NORMAL ||
-                     !jrt_shelf_push(&worker->again_shelf, task))) {
-        jrt_submit_again_openly(worker, task);
-        return;
-    }
-    worker->lanes |= JRT_IN_NORMAL;
-    jrt_idle_notify_shelf(worker);
+    jrt_submit_on(worker, &worker->again_shelf, worker->again, task);
 }
 
 /* Moves some of the oldest tasks of the shelves to where others can take them. False: there were
@@ -392,6 +394,9 @@ void jrt_sched_timers_fire(janus_scheduler *scheduler);
  * is the task that ran it in place, or NULL. */
 void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
                             const struct jrt_task *below);
+
+/* Whether any task waits, and no thread outside could act; from deadlock.c. */
+bool jrt_anybody_waits(janus_scheduler *scheduler);
 
 /* Nothing can happen any more: say so and end the waits; from deadlock.c. */
 bool jrt_deadlock_break(janus_scheduler *scheduler);
