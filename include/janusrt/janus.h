@@ -7,9 +7,13 @@
 #include <janusrt/audit.h>
 #include <janusrt/budget.h>
 #include <janusrt/cap.h>
+#include <janusrt/charge.h>
 #include <janusrt/dump.h>
+#include <janusrt/explain.h>
 #include <janusrt/export.h>
 #include <janusrt/fiber.h>
+#include <janusrt/grant.h>
+#include <janusrt/memory.h>
 #include <janusrt/nursery.h>
 #include <janusrt/profile.h>
 #include <janusrt/scheduler.h>
@@ -19,5 +23,6 @@
 #include <janusrt/token.h>
 #include <janusrt/version.h>
 #include <janusrt/waitpoint.h>
+#include <janusrt/yield.h>
 
 #endif

@@ -24,6 +24,8 @@
 #ifndef JANUSRT_NURSERY_H
 #define JANUSRT_NURSERY_H
 
+#include <janusrt/budget.h>
+#include <janusrt/cap.h>
 #include <janusrt/export.h>
 #include <janusrt/scheduler.h>
 #include <janusrt/status.h>
@@ -34,7 +36,7 @@
 
 /* Lives where its opener puts it, usually on the stack. Nothing in it is for users. */
 typedef struct janus_nursery {
-    uint64_t opaque[56] __attribute__((aligned(16)));
+    uint64_t opaque[62] __attribute__((aligned(16)));
 } janus_nursery;
 
 typedef enum janus_nursery_state {
@@ -86,10 +88,36 @@ typedef struct janus_failure {
     janus_panic_kind panic; /* NONE: it returned */
     const char      *name;  /* as given, or "task"; borrowed from whoever gave it */
     janus_site       site;  /* where it was started; file NULL: unknown */
+    janus_component  lacks; /* BUDGET_EXHAUSTED: of what it had too little; else NONE */
+    uint64_t         used;  /* of that, of all it got, */
+    uint64_t         limit; /* so much */
 } janus_failure;
 
 /* Of each nursery the first so many are kept; all are counted. */
 #define JANUS_FAILURES_KEPT 64
+
+/* A child that cannot pay for what it wants to do. */
+typedef struct janus_exhausted {
+    janus_task_id   task;
+    const char     *name;    /* as given, or "task"; borrowed from whoever gave it */
+    janus_site      site;    /* where it was started; file NULL: unknown */
+    janus_component lacks;   /* what it has too little of */
+    uint64_t        needs;   /* of that, for what it wants to do now */
+    janus_budget    left;    /* what it has */
+    janus_budget    granted; /* what it got in all */
+} janus_exhausted;
+
+/* What a supervisor wants done with it. */
+typedef enum janus_verdict {
+    JANUS_VERDICT_IGNORE = 0, /* it stays exhausted, until somebody recharges it or the nursery is
+                                 waited for */
+    JANUS_VERDICT_RECHARGE,   /* it gets *grant */
+    JANUS_VERDICT_CANCEL,     /* it ends, cancelled */
+} janus_verdict;
+
+/* Called in the child, without cost to it, when it is exhausted; must not wait. */
+typedef janus_verdict janus_on_exhausted(void *argument, const janus_exhausted *child,
+                                         janus_budget *grant);
 
 /* How a nursery is opened. Zero in any field asks for the default named beside it. */
 typedef struct janus_nursery_options {
@@ -100,6 +128,21 @@ typedef struct janus_nursery_options {
     size_t               stack_bytes;  /* for children that ask for nothing. 0: scheduler's */
     const char          *name;         /* NULL: "nursery"; borrowed */
     janus_when_full      when_full;    /* 0: REFUSE */
+
+    /* Budgets, charge.h. A pool is carved from that of the nurseries around it, if they have one;
+     * cut to what the budget capability allows, which CLAMPED tells. */
+    const janus_budget *budget;       /* a pool of its own for the children. NULL: that of the
+                                         nurseries around it; without one, implicit budgets */
+    janus_exhaustion    exhaustion;   /* what becomes of exhausted children. 0: as around it */
+    janus_on_exhausted *on_exhausted; /* SUPERVISE: who decides. NULL: whoever polls or waits */
+    void               *on_exhausted_argument;
+
+    /* Capabilities of the opener, for everything started inside instead of those around it. Zero:
+     * as around it. */
+    janus_cap spawn_cap, budget_cap, channel_cap, executor_cap;
+    bool      scope;   /* with spawn_cap: until the nursery ends its owner, too, has only that
+                          capability's task_budget */
+    uint64_t  backend; /* JANUS_BACKEND_SET of the one that runs the children. 0: as around it */
 } janus_nursery_options;
 
 /* What a cancelled child meets at the calls that wait. */
@@ -110,13 +153,19 @@ typedef enum janus_cancel_mode {
 
 /* How one child is started. Zero in any field asks for the default named beside it. */
 typedef struct janus_spawn_options {
-    size_t            struct_bytes; /* sizeof this struct; JANUS_SPAWN_OPTIONS sets it */
-    size_t            stack_bytes;  /* 0: the nursery's */
-    janus_priority    priority;     /* 0: NORMAL */
-    janus_cancel_mode cancel;       /* 0: RETURN */
-    const char       *name;         /* NULL: "task"; borrowed, must outlive the child */
-    const janus_site *site;         /* NULL: unknown; borrowed */
-    bool              unjoinable;   /* nothing is kept for a join, also if the id is asked for */
+    size_t              struct_bytes; /* sizeof this struct; JANUS_SPAWN_OPTIONS sets it */
+    size_t              stack_bytes;  /* 0: the nursery's */
+    janus_priority      priority;     /* 0: NORMAL */
+    janus_cancel_mode   cancel;       /* 0: RETURN */
+    const char         *name;         /* NULL: "task"; borrowed, must outlive the child */
+    const janus_site   *site;         /* NULL: unknown; borrowed */
+    bool                unjoinable;   /* nothing is kept for a join, also if the id is asked for */
+    const janus_budget *budget; /* what it gets, explicitly; at most what the capability allows,
+                                       of a pool what is there. NULL: the capability's task_budget */
+
+    /* with_cap: what the child holds instead of what the nursery does; of the spawner's own, and
+     * never more than the nursery has. Zero: the nursery's. */
+    janus_cap spawn_cap, budget_cap, channel_cap, executor_cap;
 } janus_spawn_options;
 
 #ifndef __cplusplus
@@ -137,7 +186,13 @@ JANUS_BEGIN_DECLS
  * Cost:    a few stores.
  * Errors:  STATE      not inside a task
  *          INVALID    a field is out of range
- *          NO_MEMORY  no memory for the timer of a deadline, the nursery's or its shield's
+ *          NO_MEMORY  no memory for the timer of a deadline, the nursery's or its shield's, or for
+ *                     its terms
+ *          CLAMPED    it is open, with a smaller pool than asked for
+ *          BUDGET_EXHAUSTED  the pool around it has less than options.budget
+ *          NO_BUDGET_CAP, NO_SPAWN_CAP, CAP_…  as janus_cap_check, for the capabilities it needs or
+ *                     was given; CAP_WIDENS: more than is held around it
+ *          UNAVAILABLE  the backend is not built
  */
 JANUS_NODISCARD JANUS_API janus_status janus_nursery_open(janus_nursery               *nursery,
                                                           const janus_nursery_options *options);
@@ -176,6 +231,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
  *          DEADLOCK   it waited for room, and nothing can happen any more
  *          INVALID    an argument is out of range
  *          NO_MEMORY  memory was refused
+ *          TASK_LIMIT      as many tasks live as the capability allows
+ *          SPAWN_BUDGET    the pool has no spawn_count, or no ops, for another child
+ *          NO_SPAWN_CAP, CAP_…  as janus_cap_check
  *          On any error nothing was started.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_spawn_with(janus_nursery *nursery, janus_entry *entry,

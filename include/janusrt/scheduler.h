@@ -10,6 +10,8 @@
 #ifndef JANUSRT_SCHEDULER_H
 #define JANUSRT_SCHEDULER_H
 
+#include <janusrt/audit.h>
+#include <janusrt/budget.h>
 #include <janusrt/export.h>
 #include <janusrt/fiber.h>
 #include <janusrt/profile.h>
@@ -28,6 +30,18 @@ typedef enum janus_victims {
     JANUS_VICTIMS_LEAST_LOADED, /* the one with the longest queue */
 } janus_victims;
 
+/* What becomes of a task that cannot pay; charge.h says more. */
+typedef enum janus_exhaustion {
+    JANUS_EXHAUSTION_DEFAULT = 0, /* the profile's: AUTO, in :cluster SUPERVISE, in :sovereign
+                                     MANUAL */
+    JANUS_EXHAUSTION_AUTO,        /* it gets more, if there is any */
+    JANUS_EXHAUSTION_SUPERVISE,   /* the nursery's owner is told and decides */
+    JANUS_EXHAUSTION_MANUAL,      /* it waits until it is recharged */
+} janus_exhaustion;
+
+/* In max_tasks. */
+#define JANUS_UNLIMITED UINT64_MAX
+
 /* How a scheduler is made. Zero in any field asks for the default named beside it. */
 typedef struct janus_scheduler_options {
     size_t        struct_bytes;         /* sizeof this struct; JANUS_SCHEDULER_OPTIONS sets it */
@@ -42,6 +56,17 @@ typedef struct janus_scheduler_options {
     uint32_t      blocking_queue_max;   /* calls that may wait for one. 0: 65536 */
     bool          no_deadlock_check;    /* wait for ever where nothing can happen any more */
     uint64_t      grace_ns; /* how long what a cancelled task deferred can wait. 0: any time */
+
+    /* What tasks have without being given it. */
+    uint64_t            max_tasks;      /* live at a time. 0: the profile's, 100 or 10,000;
+                                           JANUS_UNLIMITED: any number. :sovereign has none */
+    const janus_budget *task_budget;    /* of each. NULL: the profile's */
+    const janus_budget *budget_max;     /* most that can be asked for. NULL: the profile's */
+    janus_exhaustion    exhaustion;     /* 0: the profile's */
+    uint32_t            yield_interval; /* iterations between checks. 0: the profile's; :sovereign
+                                           has none, and must be given one */
+    janus_audit        *audit; /* what happens to capabilities and budgets is written there;
+                                           borrowed. NULL: nowhere */
 } janus_scheduler_options;
 
 #ifndef __cplusplus
@@ -62,6 +87,9 @@ typedef struct janus_worker_stats {
     uint64_t yields;          /* tasks that gave way */
     uint64_t restarts;        /* threads that ended under the worker and were replaced: 0, unless a
                                  task calls pthread_exit or its thread is cancelled */
+    uint64_t exhaustions;     /* times a task could not pay */
+    uint64_t recharges;       /* times one got more */
+    uint64_t refusals;        /* spawns that a limit or a missing capability refused */
 } janus_worker_stats;
 
 JANUS_BEGIN_DECLS

@@ -238,4 +238,12 @@ jrt_thread_here:
     .zero   JRT_THREAD_BYTES
     .size   jrt_thread_here, JRT_THREAD_BYTES
 
+    /* What yield checks count down, <janusrt/yield.h>. */
+    .globl  janus_fuel
+    .type   janus_fuel, %object
+    .p2align 3
+janus_fuel:
+    .zero   8
+    .size   janus_fuel, 8
+
     .section .note.GNU-stack, "", %progbits

@@ -240,6 +240,14 @@ jrt_thread_here:
     .zero   JRT_THREAD_BYTES
     .size   jrt_thread_here, JRT_THREAD_BYTES
 
+    /* What yield checks count down, <janusrt/yield.h>. */
+    .globl  janus_fuel
+    .type   janus_fuel, @object
+    .p2align 3
+janus_fuel:
+    .zero   8
+    .size   janus_fuel, 8
+
     /* GNU property: IBT yes, SHSTK no. */
     .section .note.gnu.property, "a", @note
     .p2align 3

@@ -21,7 +21,7 @@ static const size_t chunk_bytes = (size_t)256 << 10;
 /* Where the first record lies; whole cache lines. */
 enum { CHUNK_FRONT = 64 };
 
-_Static_assert(sizeof(struct jrt_chunk) <= CHUNK_FRONT, "the chunk's own fields fit");
+_Static_assert(sizeof(struct jrt_record_chunk) <= CHUNK_FRONT, "the chunk's own fields fit");
 
 bool jrt_records_init(struct jrt_records *records, size_t record_bytes)
 {
@@ -34,7 +34,7 @@ bool jrt_records_init(struct jrt_records *records, size_t record_bytes)
     return pthread_mutex_init(&records->lock, NULL) == 0;
 }
 
-static void place(struct jrt_records *records, struct jrt_chunk *chunk)
+static void place(struct jrt_records *records, struct jrt_record_chunk *chunk)
 {
     bool full = chunk->free_list == NULL && chunk->carved == records->chunk_records;
     struct jrt_list_node *where = full ? &records->full : &records->partial;
@@ -44,7 +44,7 @@ static void place(struct jrt_records *records, struct jrt_chunk *chunk)
     chunk->where = where;
 }
 
-static void release(struct jrt_records *records, struct jrt_chunk *chunk)
+static void release(struct jrt_records *records, struct jrt_record_chunk *chunk)
 {
     jrt_list_remove(&chunk->link);
     jrt_map_release(chunk, chunk_bytes);
@@ -55,7 +55,7 @@ static void release_idle(struct jrt_records *records)
 {
     struct jrt_list_node *node = records->partial.next;
     while (node != &records->partial) {
-        struct jrt_chunk *chunk = jrt_list_entry(node, struct jrt_chunk, link);
+        struct jrt_record_chunk *chunk = jrt_list_entry(node, struct jrt_record_chunk, link);
         node = node->next;
         if (chunk->given == 0) release(records, chunk);
     }
@@ -75,9 +75,9 @@ void jrt_records_fini(struct jrt_records *records)
     pthread_mutex_destroy(&records->lock);
 }
 
-static struct jrt_chunk *add_chunk(struct jrt_records *records)
+static struct jrt_record_chunk *add_chunk(struct jrt_records *records)
 {
-    struct jrt_chunk *chunk = jrt_map_reserve(chunk_bytes); /* zeroed */
+    struct jrt_record_chunk *chunk = jrt_map_reserve(chunk_bytes); /* zeroed */
     if (chunk == NULL) return NULL;
     jrt_list_init(&chunk->link);
     chunk->number = (uint32_t)records->chunks++;
@@ -87,9 +87,9 @@ static struct jrt_chunk *add_chunk(struct jrt_records *records)
 
 static struct jrt_record *take_one(struct jrt_records *records)
 {
-    struct jrt_chunk *chunk;
+    struct jrt_record_chunk *chunk;
     if (!jrt_list_empty(&records->partial)) {
-        chunk = jrt_list_entry(records->partial.next, struct jrt_chunk, link);
+        chunk = jrt_list_entry(records->partial.next, struct jrt_record_chunk, link);
     } else {
         chunk = add_chunk(records);
         if (chunk == NULL) return NULL;
@@ -128,8 +128,8 @@ void jrt_records_give(struct jrt_records *records, struct jrt_record *list)
 {
     pthread_mutex_lock(&records->lock);
     while (list != NULL) {
-        struct jrt_record *record = list;
-        struct jrt_chunk  *chunk = record->chunk;
+        struct jrt_record       *record = list;
+        struct jrt_record_chunk *chunk = record->chunk;
         list = list->next; /* before the chunk may be gone */
         /* [records-home] A record goes back to the chunk it was carved from, and a chunk goes
          * only when all of its records are back. */

@@ -15,7 +15,7 @@
 struct jrt_record {
     struct jrt_record *next; /* while it is free */
     union {
-        struct jrt_chunk *chunk; /* where it belongs, always */
+        struct jrt_record_chunk *chunk; /* where it belongs, always */
         struct jrt_record
             *batch; /* of tasks: the next batch, while it is free, see task/roster.c */
     };
@@ -23,7 +23,7 @@ struct jrt_record {
     _Atomic(uint32_t) generation; /* for owners that hand out names of records */
 };
 
-struct jrt_chunk {
+struct jrt_record_chunk {
     struct jrt_list_node  link; /* on partial or full */
     struct jrt_list_node *where;
     struct jrt_record    *free_list;

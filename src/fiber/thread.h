@@ -21,6 +21,13 @@ struct jrt_watch {
                                       * NULL: the thread's rescue, whichever thread that is */
 };
 
+/* What was refused here last; task/trouble.c. */
+struct jrt_trouble {
+    int32_t  status, component;
+    uint64_t used, limit;
+    uint64_t task; /* whose call it was; 0: the thread's */
+};
+
 struct jrt_thread {
     struct janus_fiber *current;                   /* the fiber that runs here, NULL: none */
     struct jrt_watch    watch;                     /* read by the signal handler */
@@ -39,8 +46,9 @@ struct jrt_thread {
     /* Aligned: compilers write both at once, and the interrupted code may have asked the CPU to
      * check (EFLAGS.AC). */
     _Alignas(16) const void *fault_address; /* of the overflow that is being reported, and the */
-    const void *fault_code;                 /* instruction; written by the signal handler */
-    char        panic_message[96];          /* of the panic that is being reported */
+    const void        *fault_code;          /* instruction; written by the signal handler */
+    char               panic_message[96];   /* of the panic that is being reported */
+    struct jrt_trouble trouble;
 };
 
 /*

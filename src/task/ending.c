@@ -41,10 +41,12 @@ static void note_panic(struct jrt_task *task, enum jrt_ending how)
     if (how == JRT_ENDED_OVERFLOWED) task->panic = JANUS_PANIC_STACK_OVERFLOW;
 }
 
-/* A defer that panics ends there, and the task has failed; the others still run. */
-static void run_defers(struct jrt_task *task)
+/* A defer that panics ends there, and the task has failed; the others still run. The same for one
+ * that uses up what there is to clean up with: then false is returned. */
+static bool run_defers(struct jrt_task *task)
 {
     struct jrt_shield grace;
+    bool              paid = true;
     jrt_shield_for_cleanup(task, &grace);
     while (task->defers != NULL) {
         struct jrt_defer *defer = task->defers;
@@ -52,8 +54,10 @@ static void run_defers(struct jrt_task *task)
         int how = jrt_ctx_call(&task->landing, call_defer, defer);
         if (how == JRT_ENDED_OVERFLOWED) arrive_from_rescue();
         if (how != 0) note_panic(task, (enum jrt_ending)how);
+        if (how == JRT_ENDED_EXHAUSTED) paid = false;
         jrt_shield_only(task, &grace); /* it may have left some of its own */
     }
+    return paid;
 }
 
 /* The task's call has ended; it is still the current task and may wait. */
@@ -64,7 +68,10 @@ static void clean_up(struct jrt_task *task, enum jrt_ending how)
     note_panic(task, how);
     int64_t result = task->landing.result; /* defers have results of their own */
     if (how == JRT_ENDED_UNWOUND) result = JANUS_CANCELLED;
-    if (jrt_unlikely(task->defers != NULL)) run_defers(task);
+    if (how == JRT_ENDED_EXHAUSTED) result = JANUS_BUDGET_EXHAUSTED;
+    if (jrt_unlikely(task->defers != NULL) && !run_defers(task) && result >= 0) {
+        result = JANUS_BUDGET_EXHAUSTED;
+    }
     task->landing.result = task->panic != JANUS_PANIC_NONE ? INT64_MIN : result;
 }
 

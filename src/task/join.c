@@ -11,6 +11,7 @@
  *   does later.
  */
 #include "task/nursery.h"
+#include "task/purse.h"
 
 /* The child of this nursery with an id, ended or not, if it can be joined; under its lock. */
 static struct jrt_task *find_child(struct jrt_nursery *n, janus_task_id id)
@@ -31,6 +32,7 @@ static struct jrt_task *take_or_announce(struct jrt_nursery *n, janus_task_id id
     if (ended) jrt_list_remove(&child->sibling);
     *out_running = child != NULL && !ended;
     n->joining = *out_running ? id : 0;
+    if (*out_running) jrt_exhausted_abandon_one_locked(n, id); /* [exhaust-await] */
     pthread_mutex_unlock(&n->lock);
     return ended ? child : NULL;
 }

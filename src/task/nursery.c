@@ -26,7 +26,9 @@
  */
 #include "task/nursery.h"
 
+#include "task/purse.h"
 #include "task/state.h"
+#include "task/terms.h"
 #include "task/token.h"
 
 #include <stdlib.h>
@@ -121,6 +123,12 @@ static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
         failure->panic = (janus_panic_kind)task->panic;
         failure->name = task->name != NULL ? task->name : "task";
         if (task->site != NULL) failure->site = *task->site;
+        if (task->purse != NULL && task->landing.result == JANUS_BUDGET_EXHAUSTED) {
+            const struct jrt_purse *purse = task->purse;
+            failure->lacks = purse->lacks;
+            failure->limit = janus_budget_get(&purse->granted, purse->lacks);
+            failure->used = failure->limit - janus_budget_get(&purse->had, purse->lacks);
+        }
     }
     pthread_mutex_unlock(&n->lock);
     if (n->policy == JANUS_CANCEL_ON_ERROR) {
@@ -180,7 +188,9 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
     if (jrt_unlikely(is_failure(task))) note_failure(n, task);
     bool cancelled = task->saw_cancel && task->landing.result == JANUS_CANCELLED;
     /* It obeyed somebody further up: the nurseries between shall say so too. */
-    if (jrt_unlikely(cancelled)) (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
+    bool alone = cancelled && task->purse != NULL && task->purse->dismissed;
+    if (jrt_unlikely(cancelled && !alone)) (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
+    if (jrt_unlikely(task->touched && task->purse != NULL)) jrt_purse_close(worker, task);
     jrt_task_move(task, cancelled ? JANUS_TASK_CANCELLED : JANUS_TASK_COMPLETED);
     bool free_record = true;
     /* relaxed: only set while the task waits, which it does no more. */
@@ -189,6 +199,11 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
     }
     if (jrt_likely(free_record)) jrt_task_retire(n->scheduler, worker, task);
     if (jrt_unlikely(n->limited)) jrt_room_give(n);
+    if (jrt_unlikely(n->on_terms)) {
+        jrt_terms_leave(n, worker);
+    } else {
+        jrt_quota_give(&worker->quota);
+    }
     if (jrt_likely(in_place)) {
         n->local--;
         return;
@@ -315,6 +330,20 @@ static bool begin_closing(struct jrt_nursery *n)
     return true;
 }
 
+void jrt_nursery_close_for_wait(struct jrt_nursery *n)
+{
+    (void)begin_closing(n);
+    fold(n);
+}
+
+/* From here on the owner gives nothing to exhausted children, [exhaust-await]. */
+static void begin_waiting(struct jrt_nursery *n)
+{
+    pthread_mutex_lock(&n->lock);
+    jrt_exhausted_abandon_locked(n);
+    pthread_mutex_unlock(&n->lock);
+}
+
 janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
@@ -323,6 +352,7 @@ janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *ou
     struct jrt_task    *task = worker != NULL ? worker->current : NULL;
     if (jrt_unlikely(!jrt_nursery_is_mine(n))) return JANUS_STATE;
     (void)begin_closing(n);
+    begin_waiting(n);
     if (task != NULL) run_children(n, worker, task);
     if (!is_final(jrt_nursery_state(n))) {
         fold(n);
@@ -437,6 +467,7 @@ __attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n
     }
     if (n->kept) free_finished(n);
     if (n->bound) jrt_nursery_tokens_end(n);
+    jrt_nursery_drop_terms(n);
     free(n->panic);
     free(n->failures);
     jrt_sanitizer_lock_gone(&n->lock);
@@ -459,6 +490,7 @@ janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out
         return end_slowly(n, out);
     }
     jrt_store_relaxed(&n->closing, true); /* relaxed: [nursery-closing]. */
+    jrt_store_relaxed(&n->awaited, true); /* relaxed: [exhaust-await]. */
     run_in_place(n, worker, owner);
     if (jrt_unlikely(!is_plainly_over(n))) return end_slowly(n, out);
     jrt_sanitizer_lock_gone(&n->lock);

@@ -5,6 +5,7 @@
 
 #include "fiber/exception.h"
 #include "fiber/fiber.h"
+#include "fiber/fuel.h"
 #include "task/state.h"
 #include "task/worker.h"
 
@@ -43,34 +44,40 @@ struct jrt_nursery {
     /* What makes its end, or its children's, more than counting. */
     union {
         struct {
-            bool          folded;     /* [nursery-count]; the owner's */
-            bool          limited;    /* max_children */
-            bool          on_heap;    /* janus_nursery_create made it */
-            bool          timed;      /* there is a deadline */
-            _Atomic(bool) registered; /* [tree-lazy]; the lock of the nursery above */
-            bool          failed;     /* there are errors; the lock's */
-            bool          kept;       /* ended children may be left to join; the lock's */
-            bool          bound;      /* there is a token, or bindings */
+            bool          folded;      /* [nursery-count]; the owner's */
+            bool          limited;     /* max_children */
+            bool          on_terms;    /* its children are started on terms, terms.h */
+            bool          on_heap : 1; /* janus_nursery_create made it */
+            bool          timed : 1;   /* there is a deadline */
+            _Atomic(bool) registered;  /* [tree-lazy]; the lock of the nursery above */
+            bool          failed;      /* there are errors; the lock's */
+            bool          kept;        /* ended children may be left to join; the lock's */
+            bool          bound;       /* there is a token, or bindings */
         };
-        uint16_t counted_apart; /* the first two */
-        uint64_t special;       /* any of them */
+        uint32_t first_four; /* see jrt_nursery_is_apart */
+        uint64_t special;    /* any of them */
     };
     struct jrt_nursery      *outer; /* the owner's next one around this */
     const char              *name;
     const struct jrt_thread *thread; /* the owner, where that is a plain thread */
+    struct jrt_terms        *terms;  /* what children are started on; NULL: implicit */
 
-    pthread_mutex_t      lock;     /* guards what follows, up to link */
-    struct jrt_list_node children; /* linked ones, [tree-lazy] */
-    struct jrt_task     *waiter;   /* the owner, while it waits in await */
-    janus_task_id        joining;  /* the child that the owner joins; 0: none */
-    struct jrt_list_node finished; /* kept: joinable children that have ended, by sibling */
-    struct janus_token  *token;    /* a reference of ours; NULL: nobody asked for it */
-    struct jrt_binding  *bindings; /* tokens that cancel us; the owner's alone */
+    _Alignas(16) pthread_mutex_t lock; /* guards what follows, up to link */
+    struct jrt_list_node children;     /* linked ones, [tree-lazy] */
+    struct jrt_task     *waiter;       /* the owner, while it waits in await */
+    janus_task_id        joining;      /* the child that the owner joins; 0: none */
+    struct jrt_list_node finished;     /* kept: joinable children that have ended, by sibling */
+    struct janus_token  *token;        /* a reference of ours; NULL: nobody asked for it */
+    struct jrt_binding  *bindings;     /* tokens that cancel us; the owner's alone */
+    struct jrt_list_node exhausted;    /* children that wait for budget, once there was one;
+                                       [exhaust-list] */
     uint64_t             errors;
-    janus_panic_info    *panic;    /* owned; of the first failure, if that is one */
-    janus_failure       *failures; /* owned; the first JANUS_FAILURES_KEPT */
-    int64_t              local;    /* [nursery-count]; not guarded: the owner's alone */
-    _Atomic(bool)        closing;  /* [nursery-closing]; not guarded: the owner's to write */
+    janus_panic_info    *panic;      /* owned; of the first failure, if that is one */
+    janus_failure       *failures;   /* owned; the first JANUS_FAILURES_KEPT */
+    int64_t              local;      /* [nursery-count]; not guarded: the owner's alone */
+    _Atomic(bool)        closing;    /* [nursery-closing]; not guarded: the owner's to write */
+    _Atomic(bool)        awaited;    /* [exhaust-await]; the owner's to write */
+    bool                 supervised; /* the waiter waits for exhausted children */
     _Alignas(16) int64_t error;
     janus_task_id        error_task;
     janus_panic_kind     panic_kind;
@@ -95,6 +102,12 @@ _Static_assert(offsetof(struct jrt_nursery, lock) >= 64 &&
                "lines apart");
 
 _Static_assert(sizeof(struct jrt_nursery) <= sizeof(janus_nursery), "it fits its storage");
+
+/* What makes a spawn, or a child's end, more than counting. */
+static inline bool jrt_nursery_is_apart(const struct jrt_nursery *n)
+{
+    return (n->first_four & 0xffffffu) != 0; /* folded, limited, on_terms */
+}
 
 static inline struct jrt_nursery *jrt_nursery_of(janus_nursery *nursery)
 {
@@ -147,6 +160,9 @@ void jrt_join_ended(struct jrt_nursery *n);
 void jrt_nursery_thread_waits(struct jrt_nursery *n);
 void jrt_nursery_thread_goes_on(struct jrt_nursery *n);
 
+/* The owner closes it, in order to wait for something in it. */
+void jrt_nursery_close_for_wait(struct jrt_nursery *n);
+
 /* One child less in the shared count; the last one ends the nursery, which may then be gone. */
 void jrt_nursery_count_off(struct jrt_nursery *n);
 
@@ -159,6 +175,9 @@ static inline janus_cancel_reason jrt_task_cancel_reason(const struct jrt_task *
     if (jrt_likely(jrt_load_relaxed(&n->clean) == epoch)) return JANUS_CANCEL_NONE;
     return jrt_task_look_up(task);
 }
+
+/* The fuel that a task that is not clean begins with; from purse.c. */
+int64_t jrt_purse_first_fuel(struct jrt_worker *worker, struct jrt_task *task);
 
 /* The rare ways of jrt_task_run: a task that was cancelled before it started, a call that did not
  * end in the plainest way. They return the worker. */
@@ -179,9 +198,12 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
     if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) {
         return jrt_task_skip(worker, task, owner);
     }
+    int64_t below = jrt_fuel_get(); /* the owner's, [purse-fuel] */
     worker->current = task;
     jrt_count(&worker->stats.tasks_executed);
     jrt_task_move(task, JANUS_TASK_RUNNING);
+    jrt_fuel_set(jrt_likely(task->special == 0) ? worker->slice
+                                                : jrt_purse_first_fuel(worker, task));
     int how = 0;
     if (jrt_unlikely(jrt_exceptions_exist())) {
         how = jrt_task_call_aside(task);
@@ -189,16 +211,24 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
         how = jrt_ctx_call(&task->landing, task->entry, task->argument);
     }
     bool plain = how == 0 && task->special == 0 && task->landing.result >= 0;
-    if (jrt_unlikely(owner == NULL || !plain || task->innermost != NULL || n->counted_apart != 0)) {
-        return jrt_task_end_call(task, how, owner);
+    if (jrt_unlikely(owner == NULL || !plain || task->innermost != NULL ||
+                     jrt_nursery_is_apart(n))) {
+        worker = jrt_task_end_call(task, how, owner);
+        jrt_fuel_set(below);
+        return worker;
     }
     worker = jrt_worker_self(); /* [worker-again] */
     worker->current = owner;
     jrt_task_move(task, JANUS_TASK_COMPLETED);
     jrt_task_free_here(worker, task);
+    jrt_quota_give(&worker->quota);
     n->local--;
+    jrt_fuel_set(below);
     return worker;
 }
+
+/* Starts the first task of janus_run in its nursery; from spawn.c. */
+janus_status jrt_spawn_first(janus_nursery *nursery, janus_entry *entry, void *argument);
 
 /* A public call cancels it: as jrt_nursery_cancel, and if the owner called, an empty one is final
  * at once. OK or STATE. */

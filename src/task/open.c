@@ -2,6 +2,7 @@
 /* Opening nurseries: a few words written, and options, where there are any. */
 #include "base/options.h"
 #include "task/nursery.h"
+#include "task/terms.h"
 
 #include <string.h>
 
@@ -53,6 +54,13 @@ static inline void init(struct jrt_nursery *n, janus_scheduler *scheduler)
     jrt_store_relaxed(&n->pending, JRT_NURSERY_BIAS); /* relaxed: nobody knows it yet. */
 }
 
+/* As jrt_terms_here; a task that was given any is not clean. */
+static inline struct jrt_terms *terms_around(const struct jrt_task *owner)
+{
+    if (jrt_unlikely(owner->touched)) return jrt_terms_here(owner);
+    return (owner->innermost != NULL ? owner->innermost : owner->nursery)->terms;
+}
+
 /* Of a task. */
 static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
                               struct jrt_task *owner)
@@ -60,6 +68,7 @@ static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
     init(n, worker->scheduler);
     n->owner = owner;
     n->outer = owner->innermost;
+    n->terms = terms_around(owner);
     /* Open, without a reason, CANCEL_ON_ERROR, not covered: zeros. */
     n->beginning = (uint64_t)worker->scheduler->birth << 32;
     /* relaxed: what is clean for the owner is clean here, [cancel-epoch]. */
@@ -72,6 +81,7 @@ static void init_root(struct jrt_nursery *n, janus_scheduler *scheduler)
     init(n, scheduler);
     n->owner = NULL;
     n->outer = NULL;
+    n->terms = scheduler->terms;
     n->beginning = (uint64_t)scheduler->birth << 32;
     jrt_store_relaxed(&n->clean, (uint64_t)0); /* relaxed, both: nobody knows it yet. */
     jrt_store_relaxed(&n->joined, 0u);         /* relaxed: as above. */
@@ -82,35 +92,52 @@ _Static_assert(offsetof(struct jrt_nursery, birth) == offsetof(struct jrt_nurser
                    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "the beginning");
 
-static janus_status set_options(struct jrt_nursery *n, const janus_nursery_options *given)
+static janus_status set_options(struct jrt_nursery *n, const janus_nursery_options *options)
 {
-    janus_nursery_options options;
-    if (decode(given, &options) != JANUS_OK) return JANUS_INVALID;
-    if (options.stack_bytes != 0) {
-        unsigned class = jrt_pool_stack_class(options.stack_bytes);
+    if (options->stack_bytes != 0) {
+        unsigned class = jrt_pool_stack_class(options->stack_bytes);
         if (class >= JRT_STACK_CLASSES) return JANUS_INVALID;
         n->birth = jrt_birth(class);
     }
-    n->policy = (uint8_t)options.policy;
-    n->max_children = options.max_children;
-    n->limited = options.max_children != 0;
-    n->when_full = (uint8_t)options.when_full;
+    n->policy = (uint8_t)options->policy;
+    n->max_children = options->max_children;
+    n->limited = options->max_children != 0;
+    n->when_full = (uint8_t)options->when_full;
     jrt_list_init(&n->spawners);
-    n->name = options.name;
-    if (options.deadline_ns == 0) return JANUS_OK;
+    n->name = options->name;
+    if (options->deadline_ns == 0) return JANUS_OK;
     n->timed = true;
     n->deadline = (struct jrt_alarm){.ring = ring_deadline, .subject = n};
-    bool armed = jrt_sched_timer_arm(n->scheduler, &n->deadline.timer, options.deadline_ns);
+    bool armed = jrt_sched_timer_arm(n->scheduler, &n->deadline.timer, options->deadline_ns);
     return armed ? JANUS_OK : JANUS_NO_MEMORY;
 }
 
-/* With options, in a shield, or both. */
-static janus_status open_with(struct jrt_nursery *n, struct jrt_task *owner,
-                              const janus_nursery_options *options)
+/* Its own terms, or those around it. Last, because only this can say CLAMPED. */
+static janus_status set_terms(struct jrt_nursery *n, const janus_nursery_options *options)
 {
-    janus_status status = set_options(n, options);
-    if (status == JANUS_OK) status = jrt_shield_cover(n, owner);
-    if (status != JANUS_OK) jrt_nursery_disarm(n);
+    janus_status status = JANUS_OK;
+    if (jrt_terms_wanted(options)) {
+        status = jrt_terms_open(n, options);
+    } else if (n->terms != NULL) {
+        status = jrt_terms_inherit(n);
+    }
+    n->on_terms = n->terms != NULL;
+    return status;
+}
+
+/* With options, in a shield, on terms. OK or CLAMPED; else nothing is left of it. */
+static janus_status open_with(struct jrt_nursery *n, struct jrt_task *owner,
+                              const janus_nursery_options *given)
+{
+    janus_nursery_options options;
+    if (decode(given, &options) != JANUS_OK) return JANUS_INVALID;
+    janus_status status = set_options(n, &options);
+    if (status == JANUS_OK && owner != NULL) status = jrt_shield_cover(n, owner);
+    if (status == JANUS_OK) {
+        status = set_terms(n, &options);
+        if (status < 0) jrt_shield_uncover(n);
+    }
+    if (status < 0) jrt_nursery_disarm(n);
     return status;
 }
 
@@ -123,13 +150,15 @@ janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_opti
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     init_owned(n, worker, owner);
     /* relaxed: its own. */
-    if (jrt_unlikely(options != NULL || jrt_load_relaxed(&owner->shield) > 0)) {
+    bool         shielded = jrt_load_relaxed(&owner->shield) > 0;
+    janus_status status = JANUS_OK;
+    if (jrt_unlikely(options != NULL || shielded || n->terms != NULL)) {
         jrt_worker_stack_check(worker); /* [stack-reserve] */
-        janus_status status = open_with(n, owner, options);
-        if (status != JANUS_OK) return status;
+        status = open_with(n, owner, options);
+        if (status < 0) return status;
     }
     owner->innermost = n;
-    return JANUS_OK;
+    return status;
 }
 
 janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nursery,
@@ -139,8 +168,8 @@ janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nu
     if (jrt_worker_self() != NULL) return JANUS_STATE;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     init_root(n, scheduler);
-    janus_status status = set_options(n, options);
-    if (status != JANUS_OK) return status;
+    janus_status status = open_with(n, NULL, options);
+    if (status < 0) return status;
     pthread_mutex_lock(&scheduler->roots_lock);
     bool runs = scheduler->started && !scheduler->stopped;
     if (runs) {
@@ -149,6 +178,8 @@ janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nu
         jrt_fetch_add_relaxed(&scheduler->outside, 1u); /* relaxed: a count, read under locks. */
     }
     pthread_mutex_unlock(&scheduler->roots_lock);
-    if (!runs) jrt_nursery_disarm(n);
-    return runs ? JANUS_OK : JANUS_STATE;
+    if (runs) return status;
+    jrt_nursery_disarm(n);
+    jrt_nursery_drop_terms(n);
+    return JANUS_STATE;
 }

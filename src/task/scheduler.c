@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "plat/cpus.h"
 #include "task/dump.h"
+#include "task/implicit.h"
 #include "task/nursery.h"
 #include "task/replace.h"
 #include "task/token.h"
@@ -39,7 +40,7 @@ static janus_status decode(const janus_scheduler_options *given, janus_scheduler
     if (options->blocking_queue_max == 0) options->blocking_queue_max = 65536;
     bool known = (unsigned)options->victims <= JANUS_VICTIMS_LEAST_LOADED &&
                  (unsigned)options->guard <= JANUS_GUARD_CANARY;
-    return known ? JANUS_OK : JANUS_INVALID;
+    return known && jrt_implicit_sane(options) ? JANUS_OK : JANUS_INVALID;
 }
 
 static void close_worker(struct jrt_worker *worker)
@@ -48,6 +49,8 @@ static void close_worker(struct jrt_worker *worker)
     if (worker->rescue != NULL) jrt_strand_drop(worker, worker->rescue);
     if (worker->spare != NULL) jrt_strand_drop(worker, worker->spare);
     jrt_stack_cache_flush(&worker->stacks, &scheduler->depot);
+    jrt_heap_cache_fini(&worker->heaps);
+    if (worker->audit != NULL) jrt_audit_writer_close(worker->audit);
     jrt_roster_give(&scheduler->roster, worker->free);
     jrt_roster_give(&scheduler->roster, worker->free_batch);
     if (worker->fresh_shelf.slots != NULL) jrt_shelf_fini(&worker->fresh_shelf);
@@ -69,6 +72,8 @@ static bool open_worker(struct jrt_worker *worker, const janus_scheduler_options
         if (worker->loads == NULL) return false;
     }
     jrt_victims_init(&worker->victims, strategy, options->deterministic_seed + worker->index);
+    jrt_heap_cache_init(&worker->heaps, &worker->scheduler->heaps);
+    if (!jrt_implicit_open_worker(worker)) return false;
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
         if (!jrt_deque_init(&worker->fresh[lane])) return false;
         worker->deques_open++;
@@ -87,6 +92,7 @@ static void free_all(janus_scheduler *scheduler)
     jrt_dump_off(scheduler);
     for (uint32_t i = 0; i < scheduler->workers_open; i++) close_worker(&scheduler->workers[i]);
     if (scheduler->blocking_open) jrt_blocking_fini(&scheduler->blocking);
+    jrt_implicit_close(scheduler);
     if (scheduler->roster_open) jrt_roster_fini(&scheduler->roster);
     if (scheduler->depot_open) jrt_depot_fini(&scheduler->depot);
     if (scheduler->fault_open) jrt_fault_close();
@@ -117,6 +123,8 @@ static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_o
     scheduler->fault_open = jrt_fault_open();
     if (!scheduler->fault_open) return JANUS_UNAVAILABLE;
     (void)jrt_fences_asymmetric(); /* decides for the process, before anything depends on it */
+    status = jrt_implicit_open(scheduler, options);
+    if (status != JANUS_OK) return status;
     for (uint32_t i = 0; i < options->worker_count; i++) {
         struct jrt_worker *worker = &scheduler->workers[i];
         worker->scheduler = scheduler;
@@ -255,6 +263,8 @@ struct first_task {
 static int64_t run_first(void *argument)
 {
     struct first_task *first = argument;
+    struct jrt_worker *worker = jrt_worker_self();
+    worker->scheduler->first = worker->current;
     first->result = first->entry(first->argument);
     return first->result;
 }
@@ -272,8 +282,7 @@ janus_status janus_run(const janus_scheduler_options *options, janus_entry *entr
     status = janus_scheduler_start(scheduler);
     if (status == JANUS_OK) status = janus_nursery_open_in(scheduler, &nursery, NULL);
     if (status == JANUS_OK) {
-        janus_status spawned = janus_spawn_with(&nursery, run_first, &first,
-                                                JANUS_SPAWN_OPTIONS(.name = "main"), NULL);
+        janus_status spawned = jrt_spawn_first(&nursery, run_first, &first);
         status = janus_nursery_end(&nursery, NULL);
         if (spawned != JANUS_OK) status = spawned;
         if (out_result != NULL) *out_result = first.result;
@@ -309,6 +318,9 @@ janus_status janus_scheduler_stats(const janus_scheduler *scheduler, uint32_t wo
         sum.parks += jrt_load_relaxed(&stats->parks);                     /* relaxed */
         sum.yields += jrt_load_relaxed(&stats->yields);                   /* relaxed */
         sum.restarts += jrt_load_relaxed(&stats->restarts);               /* relaxed */
+        sum.exhaustions += jrt_load_relaxed(&stats->exhaustions);         /* relaxed */
+        sum.recharges += jrt_load_relaxed(&stats->recharges);             /* relaxed */
+        sum.refusals += jrt_load_relaxed(&stats->refusals);               /* relaxed */
     }
     if (sum.tasks_executed > by_loop) sum.tasks_in_place = sum.tasks_executed - by_loop;
     sum.struct_bytes = out->struct_bytes < sizeof sum ? out->struct_bytes : sizeof sum;

@@ -2,6 +2,9 @@
 /* Spawning: a record, a count, a queue; in this order, so that a refusal leaves nothing behind. */
 #include "base/options.h"
 #include "task/nursery.h"
+#include "task/purse.h"
+#include "task/terms.h"
+#include "task/trouble.h"
 
 #include <string.h>
 
@@ -52,11 +55,118 @@ static void start(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_t
     }
 }
 
-/* Takes back what a refused spawn has taken. */
-static void refuse(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_task *task)
+/* What a spawn has taken before the child is there. */
+struct birth {
+    struct jrt_entry  entry;
+    struct jrt_terms *terms; /* with_cap; NULL: none */
+    bool              all;   /* the first task, without limits */
+};
+
+/* Counts one more live child where that is limited, asks for what it needs. */
+static janus_status take(struct jrt_nursery *n, const janus_spawn_options *options,
+                         struct birth *birth)
 {
+    const struct jrt_caps caps = {{[JANUS_CAP_SPAWN] = options->spawn_cap,
+                                   [JANUS_CAP_BUDGET] = options->budget_cap,
+                                   [JANUS_CAP_CHANNEL] = options->channel_cap,
+                                   [JANUS_CAP_EXECUTOR] = options->executor_cap}};
+    *birth = (struct birth){.terms = NULL};
+    janus_status status = jrt_terms_narrow(n, &caps, &birth->terms);
+    if (status != JANUS_OK) return status;
+    status = count_in(n);
+    if (status == JANUS_OK) {
+        /* Having waited for room, we may be on another worker. */
+        status = jrt_terms_admit(n, jrt_worker_self(), options->budget, &birth->entry);
+        if (status != JANUS_OK && n->limited) jrt_room_give(n);
+    }
+    if (status != JANUS_OK) jrt_terms_put(birth->terms);
+    return status;
+}
+
+/* Takes back what a refused spawn has taken. */
+static void refuse(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_task *task,
+                   const struct birth *birth)
+{
+    if (task != NULL && task->purse != NULL) {
+        jrt_purse_close(worker, task);
+    } else {
+        jrt_entry_return(&birth->entry);
+        jrt_terms_put(birth->terms);
+    }
     if (task != NULL) jrt_task_retire(n->scheduler, worker, task);
+    jrt_terms_leave(n, worker);
     if (n->limited) jrt_room_give(n);
+}
+
+/* The child's share, and its terms, where it has any. */
+static bool endow(struct jrt_task *task, const struct birth *birth)
+{
+    const janus_budget all =
+        janus_budget_of(UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+    const janus_budget *share = &birth->entry.share;
+    if (birth->entry.account == NULL && birth->terms == NULL && !birth->all) return true;
+    if (birth->entry.account == NULL) share = &task->nursery->scheduler->task_budget;
+    if (birth->all) share = &all;
+    struct jrt_purse *purse = jrt_purse_make(task, share, birth->entry.account);
+    if (purse != NULL) purse->terms = birth->terms;
+    return purse != NULL;
+}
+
+/* One op, from whoever spawns; a pool pays for it itself. OK, CANCELLED. */
+static janus_status pay(const struct jrt_nursery *n, struct jrt_worker *worker)
+{
+    if (worker == NULL || worker->current == NULL || n->on_terms || jrt_fuel_one()) return JANUS_OK;
+    return jrt_pay_ops(worker->current, 1);
+}
+
+/* What the options say of the record. */
+static void equip(struct jrt_task *task, const janus_spawn_options *options)
+{
+    if (options->stack_bytes != 0) {
+        task->stack_class = (uint8_t)jrt_pool_stack_class(options->stack_bytes);
+    }
+    if (options->priority != JANUS_PRIORITY_DEFAULT) task->lane = (uint8_t)(options->priority - 1);
+    if (options->cancel != JANUS_CANCEL_RETURN) task->cancel_mode = (uint8_t)options->cancel;
+    if (options->name == NULL) return;
+    task->touched = true;
+    task->name = options->name;
+}
+
+/* With all that it needs. On any error that is taken back. */
+static janus_status start_child(struct jrt_nursery *n, janus_entry *entry, void *argument,
+                                const janus_spawn_options *options, const struct birth *birth,
+                                janus_task_id *out)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *task = jrt_task_alloc(n->scheduler, worker);
+    janus_status       status = JANUS_OK;
+    if (task != NULL) fill(task, n, entry, argument, options->site);
+    if (task == NULL || !endow(task, birth)) status = JANUS_NO_MEMORY;
+    if (status == JANUS_OK && !enter(n, worker)) status = JANUS_CLOSED;
+    if (status != JANUS_OK) {
+        refuse(n, worker, task, birth);
+        return status;
+    }
+    equip(task, options);
+    if (out != NULL) {
+        task->joinable = !options->unjoinable;
+        *out = jrt_task_id(task);
+    }
+    start(n, worker, task);
+    return JANUS_OK;
+}
+
+static janus_status spawn(struct jrt_nursery *n, janus_entry *entry, void *argument,
+                          const janus_spawn_options *options, janus_task_id *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (entry == NULL) return JANUS_INVALID;
+    if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) return JANUS_CLOSED;
+    struct birth birth;
+    janus_status status = pay(n, jrt_worker_self());
+    if (status == JANUS_OK) status = take(n, options, &birth);
+    if (status != JANUS_OK) return status;
+    return start_child(n, entry, argument, options, &birth, out);
 }
 
 /* From elsewhere than the owner's hand, into a nursery that counts apart, or with no record at
@@ -65,22 +175,15 @@ __attribute__((noinline)) static janus_status spawn_slowly(struct jrt_nursery *n
                                                            janus_entry *entry, void *argument,
                                                            const janus_site *site)
 {
-    jrt_stack_check(); /* [stack-reserve] */
-    if (entry == NULL) return JANUS_INVALID;
-    if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) return JANUS_CLOSED;
-    janus_status status = count_in(n);
-    if (status != JANUS_OK) return status;
-    struct jrt_worker *worker = jrt_worker_self();
-    struct jrt_task   *task = jrt_task_alloc(n->scheduler, worker);
-    if (task == NULL) status = JANUS_NO_MEMORY;
-    if (task != NULL) fill(task, n, entry, argument, site);
-    if (task != NULL && !enter(n, worker)) status = JANUS_CLOSED;
-    if (status != JANUS_OK) {
-        refuse(n, worker, task);
-        return status;
-    }
-    start(n, worker, task);
-    return JANUS_OK;
+    const janus_spawn_options options = {.site = site};
+    return spawn(n, entry, argument, &options, NULL);
+}
+
+__attribute__((cold, noinline)) static janus_status over_limit(struct jrt_worker *worker)
+{
+    uint64_t max = (uint64_t)worker->scheduler->limit.max;
+    jrt_count(&worker->stats.refusals);
+    return jrt_trouble(JANUS_TASK_LIMIT, JANUS_COMPONENT_NONE, max, max);
 }
 
 janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *argument,
@@ -88,7 +191,7 @@ janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *ar
 {
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     struct jrt_worker  *worker = jrt_worker_self();
-    if (jrt_unlikely(worker == NULL || worker->current != n->owner || n->counted_apart != 0)) {
+    if (jrt_unlikely(worker == NULL || worker->current != n->owner || jrt_nursery_is_apart(n))) {
         return spawn_slowly(n, entry, argument, site);
     }
     jrt_worker_stack_check(worker); /* [stack-reserve] */
@@ -96,6 +199,8 @@ janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *ar
     if (jrt_unlikely(task == NULL || entry == NULL || jrt_nursery_state(n) != JANUS_NURSERY_OPEN)) {
         return spawn_slowly(n, entry, argument, site);
     }
+    if (jrt_unlikely(!jrt_fuel_one())) return spawn_slowly(n, entry, argument, site);
+    if (jrt_unlikely(!jrt_quota_take(&worker->quota, worker))) return over_limit(worker);
     worker->free = jrt_task_next(task);
     worker->free_count--;
     fill(task, n, entry, argument, site);
@@ -104,53 +209,36 @@ janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *ar
     return JANUS_OK;
 }
 
-static janus_status decode_spawn(const janus_spawn_options *given, struct jrt_task *task,
-                                 bool *unjoinable)
+static janus_status decode(const janus_spawn_options *given, janus_spawn_options *options)
 {
-    janus_spawn_options options = {0};
+    memset(options, 0, sizeof *options);
     if (given == NULL) return JANUS_OK;
-    if (!jrt_options_sane(given->struct_bytes, sizeof options)) return JANUS_INVALID;
-    memcpy(&options, given, given->struct_bytes);
-    if ((unsigned)options.priority > JANUS_PRIORITY_LOW) return JANUS_INVALID;
-    if ((unsigned)options.cancel > JANUS_CANCEL_UNWIND) return JANUS_INVALID;
-    if (options.stack_bytes != 0) {
-        unsigned class = jrt_pool_stack_class(options.stack_bytes);
-        if (class >= JRT_STACK_CLASSES) return JANUS_INVALID;
-        task->stack_class = (uint8_t)class;
-    }
-    if (options.priority != JANUS_PRIORITY_DEFAULT) task->lane = (uint8_t)(options.priority - 1);
-    task->cancel_mode = (uint8_t)options.cancel;
-    *unjoinable = options.unjoinable;
-    task->touched = true;
-    task->name = options.name;
-    task->site = options.site;
-    return JANUS_OK;
+    if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
+    memcpy(options, given, given->struct_bytes);
+    if ((unsigned)options->priority > JANUS_PRIORITY_LOW) return JANUS_INVALID;
+    if ((unsigned)options->cancel > JANUS_CANCEL_UNWIND) return JANUS_INVALID;
+    bool stack_known =
+        options->stack_bytes == 0 || jrt_pool_stack_class(options->stack_bytes) < JRT_STACK_CLASSES;
+    return stack_known ? JANUS_OK : JANUS_INVALID;
+}
+
+/* The runtime itself starts it: no capability is asked for. Where nothing is implicit, it has all
+ * that there is to give, and nothing is given to others but by it. */
+janus_status jrt_spawn_first(janus_nursery *nursery, janus_entry *entry, void *argument)
+{
+    struct jrt_nursery       *n = jrt_nursery_of(nursery);
+    const janus_spawn_options options = {.name = "main"};
+    struct birth              birth = {.terms = NULL};
+    if (n->terms == NULL) return spawn(n, entry, argument, &options, NULL);
+    birth.all = true;
+    return start_child(n, entry, argument, &options, &birth, NULL);
 }
 
 janus_status janus_spawn_with(janus_nursery *nursery, janus_entry *entry, void *argument,
-                              const janus_spawn_options *options, janus_task_id *out)
+                              const janus_spawn_options *given, janus_task_id *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_nursery *n = jrt_nursery_of(nursery);
-    if (nursery == NULL || entry == NULL) return JANUS_INVALID;
-    if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) return JANUS_CLOSED;
-    janus_status status = count_in(n);
-    if (status != JANUS_OK) return status;
-    struct jrt_worker *worker = jrt_worker_self();
-    struct jrt_task   *task = jrt_task_alloc(n->scheduler, worker);
-    bool               unjoinable = false;
-    status = JANUS_NO_MEMORY;
-    if (task != NULL) fill(task, n, entry, argument, NULL);
-    if (task != NULL) status = decode_spawn(options, task, &unjoinable);
-    if (status == JANUS_OK && !enter(n, worker)) status = JANUS_CLOSED;
-    if (status != JANUS_OK) {
-        refuse(n, worker, task);
-        return status;
-    }
-    if (out != NULL) {
-        task->joinable = !unjoinable;
-        *out = jrt_task_id(task);
-    }
-    start(n, worker, task);
-    return JANUS_OK;
+    janus_spawn_options options;
+    if (nursery == NULL || decode(given, &options) != JANUS_OK) return JANUS_INVALID;
+    return spawn(jrt_nursery_of(nursery), entry, argument, &options, out);
 }

@@ -15,8 +15,7 @@
  *                -> CANCELLED
  *
  *   A blocked task that is cancelled is woken, runs, cleans up and ends: BLOCKED -> CANCELLED and
- *   its like are legal by the documents but are not made. There are no budgets yet, so nothing
- *   leads to BUDGET_EXHAUSTED.
+ *   its like are legal by the documents but are not made.
  *
  * [task-owner]  only the worker that has the task changes its state: the one that runs it, the one
  *   that took it from a queue and skips it, or, when it leaves the CPU, the one that arrives. The

@@ -30,14 +30,16 @@ static inline uint32_t jrt_since_now(void)
     return (uint32_t)(jrt_clock_coarse_ns() / JRT_SINCE_NS) | 1u; /* 0 is never */
 }
 
-/* The same to BLOCKED, when the task is about to leave the CPU: since when, and from where. */
+/* The same to BLOCKED, or BUDGET_EXHAUSTED, when the task is about to leave the CPU: since when, and from where. */
 static inline void jrt_task_move_to_wait(struct jrt_task *task, const struct jrt_worker *worker)
 {
-    if (JRT_DEBUG) jrt_task_check_move(task, JANUS_TASK_BLOCKED);
+    bool exhausted = jrt_load_relaxed(&task->wait) == JRT_WAIT_BUDGET; /* relaxed: its own. */
+    janus_task_state to = exhausted ? JANUS_TASK_BUDGET_EXHAUSTED : JANUS_TASK_BLOCKED;
+    if (JRT_DEBUG) jrt_task_check_move(task, to);
     jrt_store_relaxed(&task->since, jrt_since_now());          /* relaxed, both: see below. */
     jrt_store_relaxed(&task->worker, (uint16_t)worker->index); /* relaxed: as above. */
     /* release: who sees that it is blocked sees since when, [peek-time]. */
-    jrt_store_release(&task->state, (uint8_t)JANUS_TASK_BLOCKED);
+    jrt_store_release(&task->state, (uint8_t)to);
 }
 
 #endif

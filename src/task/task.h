@@ -23,6 +23,7 @@
 #include <janusrt/task.h>
 
 struct jrt_nursery;
+struct jrt_purse;
 struct jrt_worker;
 
 /* Lies at the top of its own stack. */
@@ -32,6 +33,7 @@ struct jrt_strand {
     unsigned class;           /* of the stack */
     struct jrt_context *left; /* the context that was left with it: its own, or a fiber's */
     const char         *low;  /* the lowest byte of the stack */
+    int64_t             fuel; /* suspended: of the task on top, [purse-fuel] */
 };
 
 _Static_assert(sizeof(struct jrt_strand) <= 64, "a line at the top of the stack");
@@ -44,7 +46,9 @@ _Static_assert(sizeof(struct jrt_strand) <= 64, "a line at the top of the stack"
     X(SLEEP, "the clock")                                                                          \
     X(BLOCKING, "a blocking call")                                                                 \
     X(ROOM, "room in its nursery")                                                                 \
-    X(POINT, "a waitpoint")
+    X(POINT, "a waitpoint")                                                                        \
+    X(BUDGET, "more budget")                                                                       \
+    X(EXHAUSTED, "a child to be exhausted")
 
 enum jrt_wait {
 #define X(name, text) JRT_WAIT_##name,
@@ -152,8 +156,9 @@ struct jrt_task {
     struct jrt_list_node  sibling;   /* on nursery->children, once linked; the nursery's lock */
     struct jrt_list_node  nurseries; /* registered ones of ours; the nursery's lock */
     _Atomic(const char *) reason;    /* what it last waited for at a waitpoint, or NULL */
-    const void *fault_data; /* an overflow's address, or a panic's message, which is ours */
-    const void *fault_code; /* an overflow's instruction */
+    const void       *fault_data; /* an overflow's address, or a panic's message, which is ours */
+    const void       *fault_code; /* an overflow's instruction */
+    struct jrt_purse *purse;      /* owned; NULL: an implicit budget, hardly touched */
 } __attribute__((aligned(64)));
 
 _Static_assert(offsetof(struct jrt_task, strand) == 64, "a line to start and run");
@@ -230,6 +235,7 @@ enum jrt_ending {
     JRT_ENDED_PANICKED = JRT_ARRIVED_PANICKED,
     JRT_ENDED_OVERFLOWED = JRT_ARRIVED_OVERFLOWED,
     JRT_ENDED_UNWOUND = 16,
+    JRT_ENDED_EXHAUSTED = 17,
 };
 
 /* Ends the current task here, after its open nurseries. */

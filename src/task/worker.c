@@ -125,7 +125,10 @@ int jrt_worker_arrive(void *argument)
     enum jrt_left      left = worker->left;
     worker->left = JRT_LEFT_NOTHING;
     worker->thread->watch = (struct jrt_watch){worker->strand->stack, NULL};
-    if (jrt_likely(worker->current != NULL)) jrt_task_move(worker->current, JANUS_TASK_RUNNING);
+    if (jrt_likely(worker->current != NULL)) {
+        jrt_task_move(worker->current, JANUS_TASK_RUNNING);
+        jrt_fuel_set(worker->strand->fuel); /* [purse-fuel] */
+    }
     switch (left) {
     case JRT_LEFT_NOTHING: break;
     case JRT_LEFT_YIELDED: jrt_submit_again(worker, task); break;
@@ -151,6 +154,7 @@ static int arrive_yielded(struct jrt_worker *worker)
 {
     worker->thread->watch.stack = worker->strand->stack;
     jrt_task_move(worker->current, JANUS_TASK_RUNNING);
+    jrt_fuel_set(worker->strand->fuel); /* [purse-fuel] */
     jrt_submit_again(worker, worker->left_task);
     return JANUS_OK;
 }
@@ -259,6 +263,7 @@ static inline __attribute__((always_inline)) janus_status leave(struct jrt_worke
     struct jrt_strand *strand = worker->strand;
     task->strand = strand;
     task->touched = true;
+    strand->fuel = jrt_fuel_get(); /* [purse-fuel] */
     worker->left = how;
     worker->left_task = task;
     if (next != NULL && jrt_task_began(next)) return go_to_task(worker, next, strand->left);
@@ -303,6 +308,7 @@ static inline __attribute__((always_inline)) janus_status yield_to(struct jrt_wo
     jrt_task_move(task, JANUS_TASK_READY);
     task->strand = strand;
     task->touched = true;
+    strand->fuel = jrt_fuel_get(); /* [purse-fuel] */
     worker->left_task = task;
     worker->left_context = &strand->context;
     worker->entered_context = to;

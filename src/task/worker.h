@@ -3,12 +3,18 @@
 #ifndef JRT_TASK_WORKER_H
 #define JRT_TASK_WORKER_H
 
+#include "audit/audit.h"
+#include "budget/account.h"
+#include "cap/cap.h"
+#include "cap/use.h"
 #include "fiber/thread.h"
+#include "heap/chunk.h"
 #include "plat/seam.h"
 #include "sched/blocking.h"
 #include "sched/deque.h"
 #include "sched/shelf.h"
 #include "sched/victim.h"
+#include "task/limit.h"
 #include "task/roster.h"
 #include "task/task.h"
 
@@ -42,6 +48,7 @@ enum jrt_left {
 struct jrt_counts {
     _Atomic(uint64_t) tasks_executed, tasks_by_loop, tasks_cancelled, tasks_stolen;
     _Atomic(uint64_t) steals_failed, switches, parks, yields, restarts;
+    _Atomic(uint64_t) exhaustions, recharges, refusals;
 };
 
 static inline void jrt_count(_Atomic(uint64_t) *counter)
@@ -53,38 +60,42 @@ static inline void jrt_count(_Atomic(uint64_t) *counter)
 
 struct jrt_worker {
     /* Written by the worker's own thread alone. */
-    struct jrt_task       *current;    /* the task that runs, NULL in the loop */
-    struct jrt_strand     *strand;     /* we are running on */
-    struct jrt_strand     *spare;      /* for the next loop; NULL: take one */
-    struct jrt_task       *handoff;    /* for the fresh loop to run first */
-    struct jrt_task       *free;       /* clean task records at hand, fewer than a batch */
-    struct jrt_task       *free_batch; /* a whole batch more, or NULL */
-    struct jrt_thread     *thread;
-    janus_scheduler       *scheduler;
-    uint32_t               index;
-    uint32_t               free_count;
-    uint32_t               tick;         /* picks so far */
-    uint32_t               until_others; /* picks until others come first */
-    uint32_t               until_timers; /* calls of janus_cancelled until timers are fired */
-    uint32_t               lanes;        /* JRT_IN_*: what may have something */
-    enum jrt_left          left;
-    bool                   alone;       /* the only worker: nobody steals */
-    _Atomic(bool)          doomed;      /* its thread is to end, [replace-doom] */
-    bool                   lost;        /* nobody executes it, [replace-lost]; threads_lock */
-    uint64_t               turn_ns;     /* when others were last let go first */
-    uint64_t               oldest_seen; /* of the fresh shelf, */
-    uint64_t               oldest_since_ns;
-    uint32_t               oldest_looks; /* for so long */
-    unsigned               deques_open;
-    struct jrt_task       *left_task;
-    struct jrt_context    *left_context;
-    struct jrt_context    *entered_context;
-    struct jrt_strand     *rescue; /* where a task that overflowed is cleaned up */
-    struct jrt_context     root;   /* the thread's own stack, while strands run */
-    struct jrt_victims     victims;
-    uint32_t              *loads; /* owned; LEAST_LOADED only, else NULL */
-    struct jrt_counts      stats;
-    struct jrt_stack_cache stacks;
+    struct jrt_task         *current;    /* the task that runs, NULL in the loop */
+    struct jrt_strand       *strand;     /* we are running on */
+    struct jrt_strand       *spare;      /* for the next loop; NULL: take one */
+    struct jrt_task         *handoff;    /* for the fresh loop to run first */
+    struct jrt_task         *free;       /* clean task records at hand, fewer than a batch */
+    struct jrt_task         *free_batch; /* a whole batch more, or NULL */
+    struct jrt_thread       *thread;
+    janus_scheduler         *scheduler;
+    int64_t                  slice; /* the fuel of a task that was given nothing; constant */
+    uint32_t                 index;
+    uint32_t                 free_count;
+    uint32_t                 tick;         /* picks so far */
+    uint32_t                 until_others; /* picks until others come first */
+    uint32_t                 until_timers; /* calls of janus_cancelled until timers are fired */
+    uint32_t                 lanes;        /* JRT_IN_*: what may have something */
+    enum jrt_left            left;
+    bool                     alone;       /* the only worker: nobody steals */
+    _Atomic(bool)            doomed;      /* its thread is to end, [replace-doom] */
+    bool                     lost;        /* nobody executes it, [replace-lost]; threads_lock */
+    uint64_t                 turn_ns;     /* when others were last let go first */
+    uint64_t                 oldest_seen; /* of the fresh shelf, */
+    uint64_t                 oldest_since_ns;
+    uint32_t                 oldest_looks; /* for so long */
+    unsigned                 deques_open;
+    struct jrt_task         *left_task;
+    struct jrt_context      *left_context;
+    struct jrt_context      *entered_context;
+    struct jrt_strand       *rescue; /* where a task that overflowed is cleaned up */
+    struct jrt_context       root;   /* the thread's own stack, while strands run */
+    struct jrt_victims       victims;
+    uint32_t                *loads; /* owned; LEAST_LOADED only, else NULL */
+    struct jrt_quota         quota;
+    struct jrt_counts        stats;
+    struct jrt_stack_cache   stacks;
+    struct jrt_heap_cache    heaps;
+    struct jrt_audit_writer *audit; /* ours; NULL: nothing is recorded */
 
     /* New tasks, newest first; tasks that ran before, oldest first. In the NORMAL lane first those
      * on the shelves, which are the worker's own until somebody wants them; [queue-shelf]. */
@@ -111,6 +122,27 @@ struct janus_scheduler {
     bool          stealing;
     bool          deadlock_check;
     uint64_t      grace_ns; /* how long defers of a cancelled task can wait; 0: any time */
+
+    /* What tasks have without being given it; constant too. */
+    janus_budget         task_budget; /* each */
+    janus_budget         budget_max;  /* most that can be asked for */
+    janus_channel_limits channel_limits;
+    uint64_t             backends;       /* a set */
+    uint32_t             implicit;       /* bits 1 << kind: held without a capability */
+    uint32_t             yield_interval; /* iterations */
+    uint8_t              exhaustion;     /* janus_exhaustion */
+    bool                 supervisors;    /* recharge without a capability */
+    struct jrt_terms    *terms;          /* owned; of root nurseries; NULL: implicit */
+
+    struct jrt_limit        limit; /* tasks that live without a capability */
+    struct jrt_cap_use      use;   /* channels that do */
+    struct jrt_pool_account bank;  /* every explicit budget comes from here */
+    struct jrt_heap_depot   heaps;
+    janus_cap_table        *caps;      /* owned */
+    janus_authority        *authority; /* the table's; NULL: it was taken. roots_lock */
+    janus_audit            *audit;     /* borrowed, or NULL */
+    struct jrt_task        *first;     /* of janus_run, which may take the authority */
+    bool                    implicit_open;
 
     /* Debug builds: is told every change of a task's state. NULL: nobody. Set before the start. */
     void (*on_move)(const struct jrt_task *task, janus_task_state from, janus_task_state to);

@@ -23,11 +23,13 @@ static const uint64_t town_ms = 1000000;
         if (JRT_TSAN) SKIP("ThreadSanitizer's own code dies where the stack ends, locks held");    \
     } while (0)
 
-/* A started scheduler. */
-static inline janus_scheduler *town_open(const janus_scheduler_options *options)
+/* A started scheduler; for as many tasks as a test wants, unless it says how many. */
+static inline janus_scheduler *town_open(const janus_scheduler_options *given)
 {
-    janus_scheduler *scheduler = NULL;
-    CHECK_EQ(janus_scheduler_open(options, &scheduler), JANUS_OK);
+    janus_scheduler        *scheduler = NULL;
+    janus_scheduler_options options = *given;
+    if (options.max_tasks == 0) options.max_tasks = JANUS_UNLIMITED;
+    CHECK_EQ(janus_scheduler_open(&options, &scheduler), JANUS_OK);
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
     return scheduler;
 }

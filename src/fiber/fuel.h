@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* The word that yield checks count down, for those who switch tasks. Defined in assembly, see
+ * ctx_*.S, because assembly in C names it. */
+#ifndef JRT_FIBER_FUEL_H
+#define JRT_FIBER_FUEL_H
+
+#include "base/assert.h"
+
+#include <janusrt/yield.h>
+
+/* 0: a library without checks, only to measure what they cost. */
+#ifndef JRT_CHECKED
+#define JRT_CHECKED 1
+#endif
+
+static inline __attribute__((always_inline)) int64_t jrt_fuel_get(void)
+{
+    if (!JRT_CHECKED) return 0;
+    uint64_t at;
+    int64_t  left;
+    JANUS_FUEL_OFFSET(at);
+#if defined(__x86_64__)
+    __asm__ volatile("movq %%fs:(%1), %0" : "=r"(left) : "r"(at));
+#else
+    __asm__ volatile("mrs %0, tpidr_el0\n\tldr %0, [%0, %1]" : "=&r"(left) : "r"(at));
+#endif
+    return left;
+}
+
+static inline __attribute__((always_inline)) void jrt_fuel_set(int64_t fuel)
+{
+    if (!JRT_CHECKED) return;
+    uint64_t at;
+    JANUS_FUEL_OFFSET(at);
+#if defined(__x86_64__)
+    __asm__ volatile("movq %1, %%fs:(%0)" : : "r"(at), "r"(fuel));
+#else
+    uint64_t thread;
+    __asm__ volatile("mrs %0, tpidr_el0\n\tstr %2, [%0, %1]" : "=&r"(thread) : "r"(at), "r"(fuel));
+#endif
+}
+
+/* Takes one; false: there was none, and none was taken. */
+static inline __attribute__((always_inline)) bool jrt_fuel_one(void)
+{
+    if (!JRT_CHECKED || jrt_likely(janus_fuel_take(1) >= 0)) return true;
+    (void)janus_fuel_take((uint64_t)-1);
+    return false;
+}
+
+#endif

@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exhaustion: a task that cannot pay gets more, waits for it, or ends.
+ *
+ * [exhaust-list]  a task that waits for budget is on its nursery's list, under the nursery's lock;
+ *   its purse may be changed there, under that lock, and by nobody else until it is awake. Whoever
+ *   takes it off the list wakes it, under the same lock. A task whose wait ended otherwise (a
+ *   cancel, a deadlock) takes itself off.
+ *
+ * [exhaust-await]  an owner that waits for the nursery's end cannot give anything any more. It says
+ *   so (`awaited`) and then, under the lock, sends all on the list away; who joins the list looks
+ *   at `awaited` under the lock. So nobody stays behind on the list, and no wait lasts for ever.
+ *   The fast way of janus_nursery_end says it without the lock, and takes the lock before it waits.
+ *
+ * Policies: see <janusrt/charge.h>.
+ */
+#include "task/nursery.h"
+#include "task/purse.h"
+#include "task/state.h"
+#include "task/terms.h"
+#include "task/trouble.h"
+
+static struct jrt_task *current(void)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    return worker != NULL ? worker->current : NULL;
+}
+
+void jrt_task_requeue(struct jrt_task *task)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    jrt_count(&worker->stats.recharges);
+    jrt_task_move(task, JANUS_TASK_BUDGET_EXHAUSTED);
+    jrt_task_move(task, JANUS_TASK_READY);
+    jrt_task_move(task, JANUS_TASK_RUNNING);
+    jrt_sched_timers_fire(worker->scheduler);
+    jrt_task_give_way(worker, task);
+}
+
+/* Gives the current task, or one on the list, so much; it is in the books of its account. */
+static void put_in(struct jrt_purse *purse, const janus_budget *amount)
+{
+    purse->left = janus_budget_add(purse->left, *amount);
+    purse->granted = janus_budget_add(purse->granted, *amount);
+}
+
+static janus_budget only(janus_component component, uint64_t amount)
+{
+    switch (component) {
+    case JANUS_COMPONENT_OPS: return janus_budget_of(amount, 0, 0, 0, 0);
+    case JANUS_COMPONENT_MEMORY: return janus_budget_of(0, amount, 0, 0, 0);
+    case JANUS_COMPONENT_SPAWN_COUNT: return janus_budget_of(0, 0, amount, 0, 0);
+    case JANUS_COMPONENT_CHANNEL_OPS: return janus_budget_of(0, 0, 0, amount, 0);
+    case JANUS_COMPONENT_SYSCALLS: return janus_budget_of(0, 0, 0, 0, amount);
+    case JANUS_COMPONENT_NONE: break;
+    }
+    return janus_budget_zero();
+}
+
+static void tell_audit(struct jrt_worker *worker, const struct jrt_task *task,
+                       enum jrt_audit_what what, janus_component component, uint64_t before,
+                       uint64_t after)
+{
+    if (worker == NULL || worker->audit == NULL) return;
+    enum jrt_audit_component which = (enum jrt_audit_component)(component - JANUS_COMPONENT_OPS);
+    (void)jrt_audit_budget(worker->audit, what, jrt_task_id(task), which, before, after,
+                           task->name);
+}
+
+/* AUTO. */
+
+/* An implicit budget: one portion more of what is short. False: it is a hard limit. */
+static bool replenish(struct jrt_task *task, janus_component lacks)
+{
+    janus_scheduler *scheduler = task->nursery->scheduler;
+    if (lacks == JANUS_COMPONENT_MEMORY || lacks == JANUS_COMPONENT_SPAWN_COUNT) return false;
+    uint64_t portion = janus_budget_get(&scheduler->task_budget, lacks);
+    uint64_t most = janus_budget_get(&scheduler->budget_max, lacks);
+    if (portion > most) portion = most;
+    if (portion == 0) return false;
+    if (task->purse == NULL && portion <= JANUS_SLICE) { /* ops, and it has no others */
+        jrt_fuel_set(jrt_fuel_get() + (int64_t)portion);
+        return true;
+    }
+    struct jrt_purse *purse = jrt_purse_need(task);
+    janus_budget      more = only(lacks, portion);
+    if (purse == NULL) return false;
+    put_in(purse, &more);
+    return true;
+}
+
+/* An explicit one: from the pool, as much as a child is given at once, or as it needs. */
+static bool draw(struct jrt_task *task, janus_component lacks, uint64_t needs)
+{
+    struct jrt_purse *purse = task->purse;
+    uint64_t          portion = janus_budget_get(&task->nursery->scheduler->task_budget, lacks);
+    janus_budget      want = only(lacks, needs > portion ? needs : portion), got;
+    if (purse->account == &task->nursery->scheduler->bank) return false; /* it is no pool */
+    (void)jrt_account_take_some(purse->account, &want, &got);
+    if (janus_budget_get(&got, lacks) == 0) return false;
+    put_in(purse, &got);
+    return true;
+}
+
+/* By the budget capability of its context; *granted is what it got. */
+static janus_status recharge_self(struct jrt_task *task, const janus_budget *amount,
+                                  janus_budget *granted)
+{
+    const janus_budget all =
+        janus_budget_of(UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+    struct jrt_purse *purse = jrt_purse_need(task);
+    janus_budget      limit;
+    *granted = janus_budget_zero();
+    if (purse == NULL) return JANUS_NO_MEMORY;
+    janus_status status = jrt_terms_budget(task, JANUS_RIGHT_BUDGET_RECHARGE, &all, &limit);
+    if (status < 0) return status;
+    janus_budget rest = janus_budget_zero();
+    for (unsigned c = JANUS_COMPONENT_OPS; c <= JANUS_COMPONENT_SYSCALLS; c++) {
+        uint64_t     most = janus_budget_get(&limit, (janus_component)c);
+        uint64_t     had = janus_budget_get(&purse->recharged, (janus_component)c);
+        janus_budget part = only((janus_component)c, most > had ? most - had : 0);
+        rest = janus_budget_add(rest, part);
+    }
+    *granted = janus_budget_min(*amount, rest);
+    if (purse->account != NULL) {
+        jrt_account_mint(purse->account, granted, granted);
+        if (jrt_account_take(purse->account, granted) != JANUS_COMPONENT_NONE) {
+            *granted = janus_budget_zero();
+        }
+    }
+    put_in(purse, granted);
+    purse->recharged = janus_budget_add(purse->recharged, *granted);
+    return janus_budget_equal(*granted, *amount) ? JANUS_OK : JANUS_CLAMPED;
+}
+
+static bool help_itself(struct jrt_task *task, janus_component lacks, uint64_t needs)
+{
+    uint64_t     portion = janus_budget_get(&task->nursery->scheduler->task_budget, lacks);
+    janus_budget want = only(lacks, needs > portion ? needs : portion), got;
+    if (!jrt_terms_holds(task, JANUS_CAP_BUDGET)) return false;
+    (void)recharge_self(task, &want, &got);
+    return janus_budget_get(&got, lacks) > 0;
+}
+
+/* SUPERVISE. */
+
+static void describe(const struct jrt_purse *purse, janus_exhausted *out)
+{
+    const struct jrt_task *task = purse->task;
+    *out = (janus_exhausted){.task = jrt_task_id(task),
+                             .name = task->name != NULL ? task->name : "task",
+                             .lacks = purse->lacks,
+                             .needs = purse->needs,
+                             .left = purse->had,
+                             .granted = purse->granted};
+    if (task->site != NULL) out->site = *task->site;
+}
+
+/* From the pool; or where there is none, new units. */
+static janus_status give(struct jrt_purse *purse, const janus_budget *amount)
+{
+    struct jrt_pool_account *bank = &purse->task->nursery->scheduler->bank;
+    janus_budget             made = *amount;
+    if (purse->account == bank) jrt_account_mint(bank, amount, &made);
+    if (purse->account != NULL &&
+        (!janus_budget_equal(made, *amount) ||
+         jrt_account_take(purse->account, amount) != JANUS_COMPONENT_NONE)) {
+        return JANUS_BUDGET_EXHAUSTED;
+    }
+    put_in(purse, amount);
+    return JANUS_OK;
+}
+
+/* Asks who decides. The call costs the child nothing. */
+static janus_verdict ask(struct jrt_task *task, struct jrt_terms *terms)
+{
+    struct jrt_purse *purse = task->purse;
+    janus_budget      grant = janus_budget_zero();
+    janus_exhausted   child;
+    describe(purse, &child);
+    int64_t fuel = jrt_fuel_get();
+    jrt_fuel_set(INT64_MAX / 2);
+    janus_verdict verdict = terms->on_exhausted(terms->argument, &child, &grant);
+    jrt_fuel_set(fuel);
+    if (verdict != JANUS_VERDICT_RECHARGE) return verdict;
+    return give(purse, &grant) == JANUS_OK ? verdict : JANUS_VERDICT_IGNORE;
+}
+
+/* Waiting. */
+
+/* Ends here, for good. */
+__attribute__((noreturn)) static void run_out(struct jrt_task *task)
+{
+    (void)jrt_trouble(JANUS_BUDGET_EXHAUSTED,
+                      task->purse != NULL ? task->purse->lacks : JANUS_COMPONENT_NONE, 0, 0);
+    jrt_task_break_off(task, JRT_ENDED_EXHAUSTED);
+}
+
+__attribute__((noreturn)) static void be_dismissed(struct jrt_task *task)
+{
+    task->saw_cancel = task->touched = true;
+    task->purse->dismissed = true;
+    (void)jrt_purse_clean_up(task);
+    jrt_task_break_off(task, JRT_ENDED_UNWOUND);
+}
+
+/* False: the owner waits, there is no point. */
+static bool join_list(struct jrt_nursery *n, struct jrt_purse *purse)
+{
+    pthread_mutex_lock(&n->lock);
+    bool awaited = jrt_load_relaxed(&n->awaited) || /* relaxed: under the lock, [exhaust-await]. */
+                   n->joining == jrt_task_id(purse->task);
+    if (!awaited) {
+        if (n->exhausted.next == NULL) jrt_list_init(&n->exhausted);
+        purse->listed = true;
+        purse->reported = false;
+        jrt_list_push_front(n->exhausted.prev, &purse->exhausted); /* behind the last */
+        if (n->supervised && n->waiter != NULL) (void)jrt_task_wake(n->waiter, JANUS_OK);
+    }
+    pthread_mutex_unlock(&n->lock);
+    return !awaited;
+}
+
+static void leave_list(struct jrt_nursery *n, struct jrt_purse *purse)
+{
+    pthread_mutex_lock(&n->lock);
+    if (purse->listed) jrt_list_remove(&purse->exhausted);
+    purse->listed = false;
+    pthread_mutex_unlock(&n->lock);
+}
+
+/* OK: it was recharged. CANCELLED. BUDGET_EXHAUSTED: it will never be. STATE: dismissed. */
+static janus_status wait_for_more(struct jrt_task *task)
+{
+    struct jrt_worker  *worker = jrt_worker_self();
+    struct jrt_nursery *n = task->nursery;
+    struct jrt_purse   *purse = task->purse;
+    if (!jrt_worker_can_leave(worker)) return JANUS_BUDGET_EXHAUSTED;
+    jrt_task_park_begin(task, JRT_WAIT_BUDGET);
+    if (!join_list(n, purse)) {
+        (void)jrt_task_park_cancel(task);
+        return JANUS_BUDGET_EXHAUSTED;
+    }
+    janus_status status = jrt_task_park_cancellable(task);
+    leave_list(n, purse);
+    bool known = status == JANUS_OK || status == JANUS_CANCELLED || status == JANUS_STATE;
+    return known ? status : JANUS_BUDGET_EXHAUSTED;
+}
+
+static bool get_more(struct jrt_task *task, janus_exhaustion policy, janus_component lacks,
+                     uint64_t needs)
+{
+    bool hard = task->purse != NULL && task->purse->hard;
+    if (policy != JANUS_EXHAUSTION_AUTO) return false;
+    if (hard ? draw(task, lacks, needs) : replenish(task, lacks)) return true;
+    return help_itself(task, lacks, needs);
+}
+
+janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t needs)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_terms  *terms = task->nursery->terms;
+    janus_exhaustion   policy = (janus_exhaustion)task->nursery->scheduler->exhaustion;
+    if (terms != NULL) policy = (janus_exhaustion)terms->exhaustion;
+    jrt_count(&worker->stats.exhaustions);
+    if (task->ending) {
+        if (lacks == JANUS_COMPONENT_OPS && jrt_purse_clean_up(task)) return JANUS_OK;
+        jrt_task_break_off(task, JRT_ENDED_EXHAUSTED);
+    }
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_purse_stop(task);
+    if (get_more(task, policy, lacks, needs)) {
+        jrt_task_requeue(task);
+        return JANUS_OK;
+    }
+    struct jrt_purse *purse = jrt_purse_need(task);
+    if (purse == NULL) run_out(task);
+    purse->lacks = lacks;
+    purse->needs = needs;
+    purse->had = jrt_purse_read(task);
+    uint64_t rest = janus_budget_get(&purse->had, lacks);
+    tell_audit(worker, task, JRT_AUDIT_EXHAUSTION, lacks, rest, rest);
+    if (policy == JANUS_EXHAUSTION_SUPERVISE && terms != NULL && terms->on_exhausted != NULL) {
+        janus_verdict verdict = ask(task, terms);
+        if (verdict == JANUS_VERDICT_CANCEL) be_dismissed(task);
+        if (verdict == JANUS_VERDICT_RECHARGE) {
+            jrt_task_requeue(task);
+            return JANUS_OK;
+        }
+    }
+    janus_status status = wait_for_more(task);
+    if (status == JANUS_CANCELLED) return jrt_purse_stop(task);
+    if (status == JANUS_STATE) be_dismissed(task);
+    if (status != JANUS_OK) run_out(task);
+    jrt_count(&jrt_worker_self()->stats.recharges);
+    return JANUS_OK;
+}
+
+/* Those who recharge. */
+
+/* Takes it off the list and wakes it; under the lock. */
+static void release(struct jrt_purse *purse, janus_status status)
+{
+    jrt_list_remove(&purse->exhausted);
+    purse->listed = false;
+    (void)jrt_task_wake(purse->task, status);
+}
+
+void jrt_exhausted_abandon_locked(struct jrt_nursery *n)
+{
+    jrt_store_relaxed(&n->awaited, true); /* relaxed: under the lock, [exhaust-await]. */
+    while (n->exhausted.next != NULL && !jrt_list_empty(&n->exhausted)) {
+        release(jrt_list_entry(n->exhausted.next, struct jrt_purse, exhausted),
+                JANUS_BUDGET_EXHAUSTED);
+    }
+}
+
+/* The entry of a child on the list; under the lock. NULL: it is not there. */
+static struct jrt_purse *find(struct jrt_nursery *n, janus_task_id child)
+{
+    if (n->exhausted.next == NULL) return NULL;
+    struct jrt_list_node *node = n->exhausted.next;
+    for (; node != &n->exhausted; node = node->next) {
+        struct jrt_purse *purse = jrt_list_entry(node, struct jrt_purse, exhausted);
+        if (jrt_task_id(purse->task) == child) return purse;
+    }
+    return NULL;
+}
+
+void jrt_exhausted_abandon_one_locked(struct jrt_nursery *n, janus_task_id child)
+{
+    struct jrt_purse *purse = find(n, child);
+    if (purse != NULL) release(purse, JANUS_BUDGET_EXHAUSTED);
+}
+
+/* Not exhausted: alive, or no more? */
+static janus_status why_not(struct jrt_nursery *n, janus_task_id child)
+{
+    const struct jrt_task *task =
+        jrt_roster_find(&n->scheduler->roster, (uint32_t)(child >> 32) - 1);
+    if (task == NULL) return JANUS_STALE;
+    /* relaxed: it may change in the next moment. */
+    bool lives = jrt_load_relaxed(&task->record.generation) == (uint32_t)child;
+    return lives ? JANUS_STATE : JANUS_STALE;
+}
+
+static janus_status recharge_locked(struct jrt_nursery *n, janus_task_id child,
+                                    const janus_budget *amount)
+{
+    struct jrt_purse *purse = find(n, child);
+    if (purse == NULL) return why_not(n, child);
+    uint64_t     before = janus_budget_get(&purse->left, purse->lacks);
+    janus_status status = give(purse, amount);
+    if (status != JANUS_OK) return status;
+    tell_audit(jrt_worker_self(), purse->task, JRT_AUDIT_RECHARGE, purse->lacks, before,
+               janus_budget_get(&purse->left, purse->lacks));
+    release(purse, JANUS_OK);
+    return JANUS_OK;
+}
+
+/* Whether the caller may give `amount` to somebody, out of nothing. */
+static janus_status may_give(struct jrt_nursery *n, const janus_budget *amount)
+{
+    janus_budget granted;
+    if (n->terms != NULL && n->terms->account != NULL) return JANUS_OK; /* from the pool */
+    janus_status status =
+        n->owner != NULL ? jrt_terms_budget(n->owner, JANUS_RIGHT_BUDGET_TRANSFER, amount, &granted)
+                         : jrt_terms_budget_outside(n->scheduler, amount);
+    return status == JANUS_CLAMPED ? JANUS_CAP_LIMIT : status;
+}
+
+janus_status janus_nursery_recharge(janus_nursery *nursery, janus_task_id child,
+                                    janus_budget amount)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (nursery == NULL || !jrt_nursery_is_mine(n)) return JANUS_STATE;
+    janus_status status = may_give(n, &amount);
+    if (status != JANUS_OK) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    pthread_mutex_lock(&n->lock);
+    status = recharge_locked(n, child, &amount);
+    pthread_mutex_unlock(&n->lock);
+    if (status == JANUS_BUDGET_EXHAUSTED) {
+        (void)jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    }
+    return status;
+}
+
+int janus_budget_recharge_child(janus_task_id child, janus_budget amount, const janus_cap *cap)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_task *task = current();
+    if (task == NULL) return JANUS_STATE;
+    janus_status status = jrt_terms_supervise(task, cap, &amount);
+    if (status != JANUS_OK) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    status = JANUS_STALE;
+    struct jrt_nursery *n = task->innermost;
+    for (; n != NULL && status != JANUS_OK && status != JANUS_BUDGET_EXHAUSTED; n = n->outer) {
+        pthread_mutex_lock(&n->lock);
+        status = recharge_locked(n, child, &amount);
+        pthread_mutex_unlock(&n->lock);
+    }
+    return status;
+}
+
+int janus_budget_recharge(janus_budget amount) { return janus_budget_recharge_self(amount, NULL); }
+
+janus_status janus_budget_recharge_self(janus_budget amount, janus_budget *out_granted)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_task *task = current();
+    janus_budget     granted;
+    if (task == NULL) return JANUS_STATE;
+    janus_status status = recharge_self(task, &amount, &granted);
+    if (status < 0) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    if (granted.ops > 0) {
+        tell_audit(jrt_worker_self(), task, JRT_AUDIT_RECHARGE, JANUS_COMPONENT_OPS, 0,
+                   granted.ops);
+    }
+    if (out_granted != NULL) *out_granted = granted;
+    return status;
+}
+
+janus_status janus_nursery_cancel_exhausted(janus_nursery *nursery, janus_task_id child)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (nursery == NULL || !jrt_nursery_is_mine(n)) return JANUS_STATE;
+    pthread_mutex_lock(&n->lock);
+    struct jrt_purse *purse = find(n, child);
+    if (purse != NULL) release(purse, JANUS_STATE);
+    pthread_mutex_unlock(&n->lock);
+    return purse != NULL ? JANUS_OK : JANUS_STALE;
+}
+
+/* The oldest that was not reported; under the lock. */
+static bool report(struct jrt_nursery *n, janus_exhausted *out)
+{
+    if (n->exhausted.next == NULL) return false;
+    struct jrt_list_node *node = n->exhausted.next;
+    for (; node != &n->exhausted; node = node->next) {
+        struct jrt_purse *purse = jrt_list_entry(node, struct jrt_purse, exhausted);
+        if (purse->reported) continue;
+        purse->reported = true;
+        describe(purse, out);
+        return true;
+    }
+    return false;
+}
+
+bool janus_nursery_exhausted_poll(janus_nursery *nursery, janus_exhausted *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (nursery == NULL || out == NULL || !jrt_nursery_is_mine(n)) return false;
+    pthread_mutex_lock(&n->lock);
+    bool found = report(n, out);
+    pthread_mutex_unlock(&n->lock);
+    return found;
+}
+
+janus_task_id janus_supervisor_poll_exhausted(void)
+{
+    const struct jrt_task *task = current();
+    janus_exhausted        child = {.task = 0};
+    if (task == NULL) return 0;
+    for (struct jrt_nursery *n = task->innermost; n != NULL; n = n->outer) {
+        if (janus_nursery_exhausted_poll((janus_nursery *)(void *)n, &child)) break;
+    }
+    return child.task;
+}
+
+janus_status janus_nursery_exhausted_wait(janus_nursery *nursery, janus_exhausted *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    struct jrt_task    *task = current();
+    if (nursery == NULL || out == NULL) return JANUS_INVALID;
+    if (task == NULL || !jrt_nursery_is_mine(n)) return JANUS_STATE;
+    jrt_nursery_close_for_wait(n);
+    for (;;) {
+        if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_obey(task);
+        struct jrt_worker *worker = jrt_worker_self();
+        if (!jrt_worker_can_leave(worker)) return JANUS_NO_MEMORY;
+        jrt_task_park_begin(task, JRT_WAIT_EXHAUSTED);
+        pthread_mutex_lock(&n->lock);
+        bool found = report(n, out);
+        bool over = jrt_nursery_state(n) >= JANUS_NURSERY_CLOSED;
+        n->supervised = !found && !over;
+        n->waiter = n->supervised ? task : NULL;
+        pthread_mutex_unlock(&n->lock);
+        if (found || over) {
+            (void)jrt_task_park_cancel(task);
+            return found ? JANUS_OK : JANUS_CLOSED;
+        }
+        jrt_nursery_register(n);
+        janus_status status = jrt_task_park_cancellable(task);
+        pthread_mutex_lock(&n->lock);
+        n->supervised = false;
+        n->waiter = NULL;
+        pthread_mutex_unlock(&n->lock);
+        if (status == JANUS_CANCELLED) return jrt_task_obey(task);
+        if (status != JANUS_OK) return status;
+    }
+}
+
+janus_status janus_nursery_books(janus_nursery *nursery, janus_pool_books *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (nursery == NULL || out == NULL) return JANUS_INVALID;
+    const struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (n->terms == NULL || n->terms->account == NULL) return JANUS_STATE;
+    struct jrt_account_books books;
+    jrt_account_read(n->terms->account, &books);
+    *out = (janus_pool_books){books.granted, books.left,  books.shares,
+                              books.nested,  books.spent, books.refunded};
+    return JANUS_OK;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * [limit-seize]  Room for tasks is with the workers and in the centre:
+ *
+ *     room of a worker = base - (made - ended)        never below 0
+ *     sum of all rooms + centre + tasks alive = max
+ *
+ *   A worker that starts a task counts it in `made`, then, after a light fence, looks at `base`; if
+ *   there was no room it takes the count back and comes here. Who wants a worker's room lowers its
+ *   `base` by what seems free, and after a heavy fence looks at `made`: either the worker saw the
+ *   lower base, or its count is seen here; what it has used after all is given back. A base is
+ *   changed under the lock only. `ended` may be read too late: then a task's end is noticed later,
+ *   as if it had ended later.
+ *
+ *   A task that ends makes room where it ends.
+ *
+ *   The room that is told to be there without a fence is never less than there was at some moment
+ *   since the question was asked, so a refusal needs no fence. That is what keeps a fork bomb at
+ *   its limit from interrupting all others. models/limit.pml tries all orders.
+ */
+#include "task/limit.h"
+
+#include "task/worker.h"
+
+enum { PORTION = 64 };
+
+static int64_t room_of(struct jrt_quota *quota)
+{
+    /* relaxed, all: the fence, or nothing, stands between this and what is done with it. */
+    int64_t ended = jrt_load_relaxed(&quota->ended);
+    int64_t made = jrt_load_relaxed(&quota->made);        /* relaxed: as above. */
+    return jrt_load_relaxed(&quota->base) - made + ended; /* relaxed: as above. */
+}
+
+static void change_base(struct jrt_quota *quota, int64_t by)
+{
+    int64_t base = jrt_load_relaxed(&quota->base); /* relaxed, both: under the lock. */
+    jrt_store_relaxed(&quota->base, base + by);    /* relaxed: [limit-seize]. */
+}
+
+/* Gathers what other workers do not use into the centre; under the lock. */
+static void seize(janus_scheduler *scheduler, const struct jrt_worker *self)
+{
+    int64_t hope = 0;
+    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
+        struct jrt_quota *quota = &scheduler->workers[i].quota;
+        int64_t           room = room_of(quota);
+        if (&scheduler->workers[i] != self && room > 0) hope += room;
+    }
+    if (hope == 0) return;
+    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
+        struct jrt_quota *quota = &scheduler->workers[i].quota;
+        int64_t           room = room_of(quota);
+        if (&scheduler->workers[i] == self || room <= 0) continue;
+        change_base(quota, -room);
+        scheduler->limit.central += room;
+    }
+    jrt_fence_heavy_seq_cst(); /* seq_cst: [limit-seize]. */
+    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
+        struct jrt_quota *quota = &scheduler->workers[i].quota;
+        int64_t           room = room_of(quota);
+        if (&scheduler->workers[i] == self || room >= 0) continue;
+        change_base(quota, -room);
+        scheduler->limit.central += room;
+    }
+    jrt_invariant("limit-seize", scheduler->limit.central >= 0);
+}
+
+/* Takes up to `want` from the centre; under the lock. */
+static int64_t take_central(janus_scheduler *scheduler, const struct jrt_worker *self, int64_t want)
+{
+    struct jrt_limit *limit = &scheduler->limit;
+    if (limit->central == 0) seize(scheduler, self);
+    /* Not all at once: others start tasks too, and what a worker has must be seized. */
+    int64_t share = limit->central / (2 * (int64_t)scheduler->worker_count) + 1;
+    if (want > share) want = share;
+    if (want > limit->central) want = limit->central;
+    limit->central -= want;
+    return want;
+}
+
+bool jrt_limit_take_slow(struct jrt_worker *worker)
+{
+    struct jrt_quota *quota = &worker->quota;
+    janus_scheduler  *scheduler = worker->scheduler;
+    pthread_mutex_lock(&scheduler->limit.lock);
+    if (room_of(quota) <= 0) change_base(quota, take_central(scheduler, worker, PORTION));
+    bool room = room_of(quota) > 0;
+    if (room) {
+        int64_t made = jrt_load_relaxed(&quota->made); /* relaxed, both: under the lock. */
+        jrt_store_relaxed(&quota->made, made + 1);     /* relaxed: as above. */
+    }
+    pthread_mutex_unlock(&scheduler->limit.lock);
+    return room;
+}
+
+bool jrt_limit_take_outside(janus_scheduler *scheduler)
+{
+    pthread_mutex_lock(&scheduler->limit.lock);
+    bool room = take_central(scheduler, NULL, 1) == 1;
+    pthread_mutex_unlock(&scheduler->limit.lock);
+    return room;
+}
+
+void jrt_limit_give_outside(janus_scheduler *scheduler)
+{
+    pthread_mutex_lock(&scheduler->limit.lock);
+    scheduler->limit.central++;
+    pthread_mutex_unlock(&scheduler->limit.lock);
+}
+
+int64_t jrt_limit_alive(janus_scheduler *scheduler)
+{
+    pthread_mutex_lock(&scheduler->limit.lock);
+    int64_t alive = scheduler->limit.max - scheduler->limit.central;
+    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
+        alive -= room_of(&scheduler->workers[i].quota);
+    }
+    pthread_mutex_unlock(&scheduler->limit.lock);
+    return alive;
+}

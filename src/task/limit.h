@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How many tasks may live that nobody gave a capability for: exact, over all workers, and without a
+ * locked instruction where a worker starts and ends its own. The essay is in limit.c.
+ */
+#ifndef JRT_TASK_LIMIT_H
+#define JRT_TASK_LIMIT_H
+
+#include "base/assert.h"
+#include "base/atomic.h"
+#include "plat/seam.h"
+
+#include <janusrt/status.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One worker's part. `made` and `ended` are written by its thread alone. */
+struct jrt_quota {
+    _Atomic(int64_t) made, ended; /* tasks it started, tasks that ended here */
+    _Atomic(int64_t) base;        /* [limit-seize] it may start until made - ended is this */
+};
+
+struct jrt_limit {
+    pthread_mutex_t lock;    /* guards the rest, and every change of a base */
+    int64_t         max;     /* constant; INT64_MAX: none */
+    int64_t         central; /* not with any worker */
+};
+
+struct jrt_worker;
+
+/* The slow parts: from the centre, from other workers; FULL tells TASK_LIMIT. In limit.c. */
+bool jrt_limit_take_slow(struct jrt_worker *worker);
+
+/* From a thread that is no worker; and back. */
+struct janus_scheduler;
+bool jrt_limit_take_outside(struct janus_scheduler *scheduler);
+void jrt_limit_give_outside(struct janus_scheduler *scheduler);
+
+/* Alive now; exact when nobody starts or ends any. */
+int64_t jrt_limit_alive(struct janus_scheduler *scheduler);
+
+/* One more, for the worker that asks; false: the limit is reached. */
+static inline bool jrt_quota_take(struct jrt_quota *quota, struct jrt_worker *worker)
+{
+    /* relaxed, both: its own. */
+    int64_t made = jrt_load_relaxed(&quota->made) + 1;
+    int64_t ended = jrt_load_relaxed(&quota->ended); /* relaxed: as above. */
+    jrt_store_relaxed(&quota->made, made);           /* relaxed: the fence follows. */
+    jrt_fence_light_seq_cst();                       /* seq_cst: [limit-seize]. */
+    /* relaxed: [limit-seize]. */
+    if (jrt_likely(made - ended <= jrt_load_relaxed(&quota->base))) return true;
+    jrt_store_relaxed(&quota->made, made - 1); /* relaxed: the lock follows. */
+    return jrt_limit_take_slow(worker);
+}
+
+static inline void jrt_quota_give(struct jrt_quota *quota)
+{
+    /* relaxed, both: its own; who reads it late is told too little. */
+    int64_t ended = jrt_load_relaxed(&quota->ended);
+    jrt_store_relaxed(&quota->ended, ended + 1); /* relaxed: as above. */
+}
+
+#endif

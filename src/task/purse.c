@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Purses: where a task's budget is.
+ *
+ * [purse-fuel]  a task's ops are in two places: the fuel word of the thread it runs on (or, while
+ *   it is off the CPU, its strand; or, while a child runs on top of it, the frame below that), and
+ *   `left.ops`. Their sum is what it has. The word holds at most JANUS_SLICE, so that a task with a
+ *   large budget gives way now and then; when it is empty it is filled from the rest.
+ *
+ * A task that was given nothing explicitly has no purse until it needs one: its whole budget is the
+ * scheduler's task_budget, of which a first slice is in the fuel word.
+ *
+ * Everything here is done by the task itself, or by whoever ends it; only what is marked in the
+ * header is shared, under the nursery's lock, while the task is exhausted.
+ */
+#include "task/purse.h"
+
+#include "task/nursery.h"
+#include "task/terms.h"
+
+#include <stdlib.h>
+
+static const int64_t slice = JANUS_SLICE;
+
+static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static struct jrt_purse *make(struct jrt_task *task)
+{
+    struct jrt_purse *purse = calloc(1, sizeof *purse);
+    if (purse == NULL) return NULL;
+    purse->task = task;
+    task->purse = purse;
+    task->touched = true;
+    return purse;
+}
+
+struct jrt_purse *jrt_purse_need(struct jrt_task *task)
+{
+    if (task->purse != NULL) return task->purse;
+    struct jrt_purse *purse = make(task);
+    if (purse == NULL) return NULL;
+    const janus_budget *given = &task->nursery->scheduler->task_budget;
+    purse->left = purse->granted = *given;
+    purse->left.ops -= min_u64(given->ops, JANUS_SLICE); /* [purse-fuel]: the first slice */
+    purse->started = true;
+    return purse;
+}
+
+struct jrt_purse *jrt_purse_make(struct jrt_task *task, const janus_budget *share,
+                                 struct jrt_pool_account *account)
+{
+    struct jrt_purse *purse = make(task);
+    if (purse == NULL) return NULL;
+    purse->left = purse->granted = *share;
+    purse->account = account;
+    purse->hard = account != NULL;
+    return purse;
+}
+
+/* Fills the word from the rest, up to a slice. */
+static void fill(struct jrt_purse *purse, int64_t fuel)
+{
+    uint64_t more = min_u64((uint64_t)(fuel < slice ? slice - fuel : 0), purse->left.ops);
+    purse->left.ops -= more;
+    jrt_fuel_set(fuel + (int64_t)more);
+}
+
+int64_t jrt_purse_first_fuel(struct jrt_worker *worker, struct jrt_task *task)
+{
+    struct jrt_purse *purse = task->purse;
+    if (purse == NULL) return worker->slice;
+    uint64_t first = min_u64(purse->left.ops, JANUS_SLICE);
+    purse->left.ops -= first;
+    purse->started = true;
+    return (int64_t)first;
+}
+
+void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task)
+{
+    struct jrt_purse *purse = task->purse;
+    if (purse->started)
+        purse->left.ops = janus_units_add(purse->left.ops, (uint64_t)jrt_fuel_get());
+    if (purse->heap != NULL) {
+        jrt_heap_close(purse->heap, worker != NULL ? &worker->heaps : NULL);
+    }
+    if (purse->account != NULL) {
+        jrt_account_settle(purse->account, &purse->granted, &purse->left);
+    }
+    jrt_terms_put(purse->terms);
+    free(purse);
+    task->purse = NULL;
+}
+
+janus_budget jrt_purse_read(const struct jrt_task *task)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    janus_budget             left = task->nursery->scheduler->task_budget;
+    bool                     started = true;
+    if (task->purse != NULL) {
+        left = task->purse->left;
+        started = task->purse->started;
+    } else {
+        left.ops -= min_u64(left.ops, JANUS_SLICE);
+    }
+    int64_t fuel = 0;
+    if (worker != NULL && worker->current == task) {
+        fuel = jrt_fuel_get();
+    } else if (started && jrt_task_began(task)) {
+        fuel = task->strand->fuel;
+    } else if (task->purse == NULL) {
+        fuel = (int64_t)min_u64(task->nursery->scheduler->task_budget.ops, JANUS_SLICE);
+    }
+    left.ops = janus_units_add(left.ops, (uint64_t)(fuel > 0 ? fuel : 0));
+    return left;
+}
+
+janus_component jrt_pay_now(struct jrt_task *task, const janus_budget *price)
+{
+    int64_t fuel = jrt_fuel_get();
+    bool    ops_only =
+        (price->memory | price->spawn_count | price->channel_ops | price->syscalls) == 0;
+    if (ops_only && price->ops <= (uint64_t)(fuel > 0 ? fuel : 0)) {
+        jrt_fuel_set(fuel - (int64_t)price->ops);
+        return JANUS_COMPONENT_NONE;
+    }
+    struct jrt_purse *purse = jrt_purse_need(task);
+    if (purse == NULL) return JANUS_COMPONENT_MEMORY;
+    janus_budget left = purse->left;
+    left.ops = janus_units_add(left.ops, (uint64_t)fuel);
+    janus_component lacks = janus_budget_charge(&left, *price);
+    if (lacks != JANUS_COMPONENT_NONE) return lacks;
+    uint64_t from_word = min_u64(price->ops, (uint64_t)fuel);
+    purse->left = left;
+    purse->left.ops -= (uint64_t)fuel - from_word;
+    jrt_fuel_set(fuel - (int64_t)from_word);
+    return JANUS_COMPONENT_NONE;
+}
+
+janus_status jrt_pay(struct jrt_task *task, const janus_budget *price)
+{
+    for (;;) {
+        janus_component lacks = jrt_pay_now(task, price);
+        if (jrt_likely(lacks == JANUS_COMPONENT_NONE)) return JANUS_OK;
+        janus_status status = jrt_exhaust(task, lacks, janus_budget_get(price, lacks));
+        if (status != JANUS_OK) return status;
+    }
+}
+
+/* The turn is over: due timers ring, others run. */
+static void end_turn(struct jrt_task *task)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    jrt_sched_timers_fire(worker->scheduler);
+    jrt_task_give_way(worker, task);
+}
+
+/* What the books do not have comes from nowhere, and they say so. */
+static void allow_cleanup(struct jrt_purse *purse)
+{
+    int64_t fuel = jrt_fuel_get();
+    if (purse->cleaning) return;
+    purse->cleaning = true;
+    if (fuel >= slice) return;
+    janus_budget more = janus_price_loop((uint64_t)(slice - fuel));
+    if (purse->account != NULL) {
+        jrt_account_mint(purse->account, &more, &more);
+        if (jrt_account_take(purse->account, &more) != JANUS_COMPONENT_NONE) return;
+    }
+    purse->granted = janus_budget_add(purse->granted, more);
+    jrt_fuel_set(fuel + (int64_t)more.ops);
+}
+
+janus_status jrt_purse_stop(struct jrt_task *task)
+{
+    struct jrt_purse *purse = jrt_purse_need(task);
+    if (purse == NULL || (purse->cleaning && !task->ending)) {
+        (void)jrt_task_told(task);
+        jrt_task_break_off(task, JRT_ENDED_UNWOUND);
+    }
+    allow_cleanup(purse);
+    return jrt_task_obey(task);
+}
+
+bool jrt_purse_clean_up(struct jrt_task *task)
+{
+    struct jrt_purse *purse = jrt_purse_need(task);
+    if (purse == NULL || purse->cleaning) return false;
+    allow_cleanup(purse);
+    return true;
+}
+
+janus_status jrt_pay_ops(struct jrt_task *task, uint64_t ops)
+{
+    const janus_budget price = janus_price_loop(ops);
+    for (;;) {
+        if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_purse_stop(task);
+        janus_component lacks = jrt_pay_now(task, &price);
+        if (lacks == JANUS_COMPONENT_NONE) break;
+        janus_status status = jrt_exhaust(task, lacks, ops);
+        if (status != JANUS_OK) return status;
+    }
+    if (task->purse != NULL && task->purse->left.ops > 0) {
+        fill(task->purse, jrt_fuel_get());
+        end_turn(task);
+    }
+    return JANUS_OK;
+}
+
+/* Public. */
+
+static janus_status check(uint64_t cost, bool must_end)
+{
+    jrt_fuel_set(jrt_fuel_get() + (int64_t)cost);
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker == NULL || worker->current == NULL) {
+        jrt_fuel_set(INT64_MAX / 2);
+        return JANUS_OK;
+    }
+    jrt_worker_stack_check(worker); /* [stack-reserve] */
+    struct jrt_task *task = worker->current;
+    janus_status     status = jrt_pay_ops(task, cost);
+    if (status == JANUS_OK || !must_end || task->ending) return status;
+    jrt_task_break_off(task, JRT_ENDED_UNWOUND);
+}
+
+janus_status janus_check_slow(uint64_t cost) { return check(cost, false); }
+
+void janus_check_or_end_slow(uint64_t cost) { (void)check(cost, true); }
+
+uint32_t janus_yield_interval(void)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    return worker != NULL ? worker->scheduler->yield_interval : JANUS_YIELD_INTERVAL_SERVICE;
+}
+
+janus_status janus_charge(janus_budget price)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker == NULL) return JANUS_OK;
+    jrt_worker_stack_check(worker); /* [stack-reserve] */
+    return jrt_pay(worker->current, &price);
+}
+
+janus_status janus_try_charge(janus_budget price, janus_component *missing)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    janus_component    lacks = JANUS_COMPONENT_NONE;
+    if (worker != NULL) {
+        jrt_worker_stack_check(worker); /* [stack-reserve] */
+        lacks = jrt_pay_now(worker->current, &price);
+    }
+    if (missing != NULL) *missing = lacks;
+    return lacks == JANUS_COMPONENT_NONE ? JANUS_OK : JANUS_BUDGET_EXHAUSTED;
+}
+
+janus_budget janus_budget_get_current(void)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    return worker != NULL ? jrt_purse_read(worker->current) : janus_budget_zero();
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A task's purse: what is left of its budget, beyond what the fuel word holds, and what else few
+ * tasks have. A task without one has the scheduler's implicit budget and has touched nothing of it
+ * but ops, of which it has not used up its first slice. The essay is in purse.c.
+ */
+#ifndef JRT_TASK_PURSE_H
+#define JRT_TASK_PURSE_H
+
+#include "budget/account.h"
+#include "fiber/fuel.h"
+#include "heap/heap.h"
+#include "task/task.h"
+
+#include <janusrt/charge.h>
+
+struct jrt_terms;
+
+struct jrt_purse {
+    janus_budget             left;      /* without the fuel; under way: guarded by nothing, the
+                                           task's own; exhausted: by the nursery's lock */
+    janus_budget             granted;   /* all it got, for the books and for messages */
+    janus_budget             recharged; /* of that, by itself under a capability */
+    struct jrt_pool_account *account;   /* hard: where it came from and goes back to */
+    struct jrt_terms        *terms;     /* owned; what it was restricted to at its spawn, or NULL */
+    struct jrt_heap         *heap;      /* owned; NULL: it never allocated */
+    bool                     hard;      /* explicit: finite and conserved */
+    bool                     started;   /* some of it is in the fuel word, or on a strand */
+    bool                     cleaning;  /* got its allowance to clean up with */
+    bool                     dismissed; /* its supervisor cancelled it alone */
+
+    /* While it is exhausted, under the nursery's lock. */
+    struct jrt_list_node exhausted; /* on the nursery's list */
+    struct jrt_task     *task;
+    bool                 listed, reported;
+    janus_component      lacks;
+    uint64_t             needs; /* of that */
+    janus_budget         had;   /* all it had then */
+};
+
+/* The purse of the current task, or of one that has not started; NULL: no memory. */
+struct jrt_purse *jrt_purse_need(struct jrt_task *task);
+
+/* A purse for a task that is being started, with so much in it; `account` NULL: implicit. */
+struct jrt_purse *jrt_purse_make(struct jrt_task *task, const janus_budget *share,
+                                 struct jrt_pool_account *account);
+
+/* The fuel that a task that is not clean begins with. */
+int64_t jrt_purse_first_fuel(struct jrt_worker *worker, struct jrt_task *task);
+
+/* The task has ended, or is not started after all: frees what it has, settles. Nobody knows it. */
+void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task);
+
+/* What the task may still do: the current one, or one that does not run. */
+janus_budget jrt_purse_read(const struct jrt_task *task);
+
+/*
+ * Pays for something the current task does, all or nothing; if it cannot, as its policy says: waits,
+ * or ends there. OK, CANCELLED.
+ */
+janus_status jrt_pay(struct jrt_task *task, const janus_budget *price);
+
+/* Pays if it can be paid at once; else what is short. */
+janus_component jrt_pay_now(struct jrt_task *task, const janus_budget *price);
+
+/* One op that the fuel word did not have: as jrt_pay. */
+janus_status jrt_pay_ops(struct jrt_task *task, uint64_t ops);
+
+/* A task that cannot pay: waits for more, gets it, or ends. OK: try again. From exhaust.c. */
+janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t needs);
+
+/*
+ * The current task is cancelled and cannot, or shall not, pay: it gets a slice to clean up with, and
+ * CANCELLED; one that goes on all the same ends when that is used up, too.
+ */
+janus_status jrt_purse_stop(struct jrt_task *task);
+
+/* The current task is ending: a slice to clean up with. False: it had that. */
+bool jrt_purse_clean_up(struct jrt_task *task);
+
+/* It goes to the back of the queue, having got more. */
+void jrt_task_requeue(struct jrt_task *task);
+
+/* The owner waits for n's end and gives nothing any more: exhausted children end. Under n's lock. */
+void jrt_exhausted_abandon_locked(struct jrt_nursery *n);
+
+/* It waits for this child. */
+void jrt_exhausted_abandon_one_locked(struct jrt_nursery *n, janus_task_id child);
+
+#endif

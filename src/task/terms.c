@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Terms.
+ *
+ * [terms-narrow]  terms lie within terms: those of a nursery within those of the nursery, or the
+ *   task, around it. What is not said is inherited; what is said can only be narrower, unless
+ *   nothing is held around it: then the capability that is shown is all the authority there is.
+ *
+ * [terms-count]  a task counts for the terms whose spawn capability it was started under, and for
+ *   all around those that hold one themselves: a sandbox of ten inside a limit of fifty takes ten
+ *   of the fifty. Tasks that no capability was shown for count against the scheduler's limit
+ *   (limit.c). A nursery's terms outlive its children, and those around it outlive it.
+ *
+ * [terms-energy]  where shares come from. A pool of its own is carved from the pool around it, or
+ *   where there is none, made new in the scheduler's bank, as far as the budget capability allows.
+ *   Without a pool, a child that was started under a capability gets that capability's task_budget,
+ *   new units in the bank. Both are explicit: finite, and in books that balance. Without either, a
+ *   child has the scheduler's implicit budget, which replenishes and is in no books.
+ *
+ * Terms change only while they are made; the counters in them are atomic, the account has a lock.
+ */
+#include "task/terms.h"
+
+#include "task/purse.h"
+#include "task/trouble.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_null(janus_cap cap) { return (cap.slot | cap.generation | cap.nonce) == 0; }
+
+static bool none_given(const struct jrt_caps *caps)
+{
+    for (unsigned kind = 1; kind < JRT_KINDS; kind++) {
+        if (!is_null(caps->of[kind])) return false;
+    }
+    return true;
+}
+
+static struct jrt_caps caps_of(const janus_nursery_options *options)
+{
+    return (struct jrt_caps){{[JANUS_CAP_SPAWN] = options->spawn_cap,
+                              [JANUS_CAP_BUDGET] = options->budget_cap,
+                              [JANUS_CAP_CHANNEL] = options->channel_cap,
+                              [JANUS_CAP_EXECUTOR] = options->executor_cap}};
+}
+
+bool jrt_terms_wanted(const janus_nursery_options *options)
+{
+    struct jrt_caps caps = caps_of(options);
+    return options->budget != NULL || options->exhaustion != 0 || options->on_exhausted != NULL ||
+           options->scope || options->backend != 0 || !none_given(&caps);
+}
+
+struct jrt_terms *jrt_terms_here(const struct jrt_task *task)
+{
+    if (task->innermost != NULL) return task->innermost->terms;
+    if (task->purse != NULL && task->purse->terms != NULL) return task->purse->terms;
+    return task->nursery->terms;
+}
+
+/* What holds where nothing was said, as terms. */
+static void begin(struct jrt_terms *terms, janus_scheduler *scheduler, struct jrt_terms *outer)
+{
+    memset(terms, 0, sizeof *terms);
+    jrt_store_relaxed(&terms->refs, 1u); /* relaxed: nobody knows it yet. */
+    terms->outer = outer;
+    if (outer == NULL) {
+        terms->implicit = scheduler->implicit;
+        terms->task_budget = scheduler->task_budget;
+        terms->exhaustion = scheduler->exhaustion;
+        terms->backend = JANUS_BACKEND_COOPERATIVE;
+        return;
+    }
+    memcpy(terms->held, outer->held, sizeof terms->held);
+    terms->implicit = outer->implicit;
+    terms->task_budget = outer->task_budget;
+    terms->account = outer->account;
+    terms->exhaustion = outer->exhaustion;
+    terms->backend = outer->backend;
+    terms->on_exhausted = outer->on_exhausted;
+    terms->argument = outer->argument;
+}
+
+/* What is held around, to compare with; false: nothing but the profile's. */
+static bool limits_around(janus_cap_table *table, const struct jrt_held *held, janus_cap_kind kind,
+                          janus_cap_limits *out)
+{
+    return held->holder != 0 &&
+           jrt_cap_check_limits(table, held->cap, kind, 0, held->holder, out) == JANUS_OK;
+}
+
+/* Binds one capability of the caller's; [terms-narrow]. */
+static janus_status bind(struct jrt_terms *terms, janus_scheduler *scheduler, janus_cap_kind kind,
+                         janus_cap cap, const struct jrt_cap_actor *actor)
+{
+    janus_cap_limits limits, around;
+    janus_status     status = jrt_cap_use_right(scheduler->caps, cap, kind, 0, actor, &limits);
+    if (status != JANUS_OK) return status;
+    if (terms->held[kind].holder != 0 &&
+        (!limits_around(scheduler->caps, &terms->held[kind], kind, &around) ||
+         !jrt_cap_limits_within(kind, &limits, &around))) {
+        return jrt_cap_deny(scheduler->caps, actor, cap, kind, 0, JANUS_CAP_WIDENS);
+    }
+    terms->held[kind] = (struct jrt_held){cap, actor->holder};
+    terms->implicit &= ~(1u << kind);
+    terms->bound |= 1u << kind;
+    if (kind == JANUS_CAP_SPAWN) terms->task_budget = limits.spawn.task_budget;
+    return JANUS_OK;
+}
+
+static janus_status bind_all(struct jrt_terms *terms, janus_scheduler *scheduler,
+                             const struct jrt_caps *caps)
+{
+    struct jrt_cap_actor actor = jrt_actor(jrt_worker_self());
+    for (unsigned kind = 1; kind < JRT_KINDS; kind++) {
+        if (is_null(caps->of[kind])) continue;
+        janus_status status = bind(terms, scheduler, (janus_cap_kind)kind, caps->of[kind], &actor);
+        if (status != JANUS_OK) return status;
+    }
+    return JANUS_OK;
+}
+
+/* Budgets. */
+
+/* Asks for `amount` under terms; NULL: the scheduler's. */
+static janus_status request(janus_scheduler *scheduler, const struct jrt_terms *terms,
+                            uint32_t right, const janus_budget *amount, janus_budget *out)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    const uint32_t           bit = 1u << JANUS_CAP_BUDGET;
+    if (terms != NULL && terms->held[JANUS_CAP_BUDGET].holder != 0) {
+        const struct jrt_held *held = &terms->held[JANUS_CAP_BUDGET];
+        struct jrt_cap_actor   actor = {held->holder, worker != NULL ? worker->audit : NULL};
+        return jrt_cap_gate_budget(scheduler->caps, held->cap, &actor, right, amount, out);
+    }
+    if (((terms != NULL ? terms->implicit : scheduler->implicit) & bit) == 0) {
+        struct jrt_cap_actor actor = jrt_actor(worker);
+        return jrt_cap_deny(scheduler->caps, &actor, (janus_cap){0}, JANUS_CAP_BUDGET, right,
+                            JANUS_NO_BUDGET_CAP);
+    }
+    *out = *amount;
+    return janus_budget_clamp(out, scheduler->budget_max) ? JANUS_CLAMPED : JANUS_OK;
+}
+
+janus_status jrt_terms_budget(const struct jrt_task *task, uint32_t right,
+                              const janus_budget *amount, janus_budget *out)
+{
+    return request(task->nursery->scheduler, jrt_terms_here(task), right, amount, out);
+}
+
+janus_status jrt_terms_budget_outside(janus_scheduler *scheduler, const janus_budget *amount)
+{
+    janus_budget granted;
+    return request(scheduler, scheduler->terms, JANUS_RIGHT_BUDGET_TRANSFER, amount, &granted);
+}
+
+janus_status jrt_terms_supervise(const struct jrt_task *task, const janus_cap *cap,
+                                 const janus_budget *amount)
+{
+    janus_scheduler     *scheduler = task->nursery->scheduler;
+    struct jrt_cap_actor actor = jrt_actor(jrt_worker_self());
+    janus_budget         granted;
+    janus_status         status;
+    if (cap != NULL && !is_null(*cap)) {
+        status = jrt_cap_gate_budget(scheduler->caps, *cap, &actor, JANUS_RIGHT_BUDGET_TRANSFER,
+                                     amount, &granted);
+    } else if (jrt_terms_holds(task, JANUS_CAP_BUDGET) || scheduler->supervisors) {
+        status = jrt_terms_budget(task, JANUS_RIGHT_BUDGET_TRANSFER, amount, &granted);
+    } else {
+        status = jrt_cap_deny(scheduler->caps, &actor, (janus_cap){0}, JANUS_CAP_BUDGET,
+                              JANUS_RIGHT_BUDGET_TRANSFER, JANUS_NO_BUDGET_CAP);
+    }
+    return status == JANUS_CLAMPED ? JANUS_CAP_LIMIT : status;
+}
+
+bool jrt_terms_holds(const struct jrt_task *task, janus_cap_kind kind)
+{
+    const struct jrt_terms *terms = jrt_terms_here(task);
+    return terms != NULL && terms->held[kind].holder != 0;
+}
+
+/* New units in the bank, for a share or a pool. */
+static janus_component make_new(janus_scheduler *scheduler, const janus_budget *amount)
+{
+    janus_budget made;
+    jrt_account_mint(&scheduler->bank, amount, &made);
+    return janus_budget_lacks(made, *amount);
+}
+
+/* A pool of its own, [terms-energy]. */
+static janus_status open_pool(struct jrt_terms *terms, janus_scheduler *scheduler,
+                              const janus_budget *asked)
+{
+    janus_budget amount;
+    janus_status status = request(scheduler, terms, JANUS_RIGHT_BUDGET_REQUEST, asked, &amount);
+    if (status < 0) return status;
+    struct jrt_pool_account *parent = terms->account;
+    if (parent == NULL) {
+        parent = &scheduler->bank;
+        if (make_new(scheduler, &amount) != JANUS_COMPONENT_NONE) return JANUS_BUDGET_EXHAUSTED;
+    }
+    janus_component lacks = jrt_account_open(&terms->own, parent, &amount);
+    if (lacks != JANUS_COMPONENT_NONE) {
+        struct jrt_account_books books;
+        jrt_account_read(parent, &books);
+        return jrt_trouble(JANUS_BUDGET_EXHAUSTED, lacks,
+                           janus_budget_get(&books.granted, lacks) -
+                               janus_budget_get(&books.left, lacks),
+                           janus_budget_get(&books.granted, lacks));
+    }
+    terms->account = &terms->own;
+    terms->owns_account = true;
+    return status;
+}
+
+/* A share of exactly so much; out of nothing where there is no pool. */
+static janus_component take_share(struct jrt_terms *terms, janus_scheduler *scheduler,
+                                  const janus_budget *amount, struct jrt_pool_account **out)
+{
+    *out = terms->account != NULL ? terms->account : &scheduler->bank;
+    if (terms->account == NULL) {
+        janus_component lacks = make_new(scheduler, amount);
+        if (lacks != JANUS_COMPONENT_NONE) return lacks;
+    }
+    return jrt_account_take(*out, amount);
+}
+
+/* The scope's owner has what the capability gives a task, until the end. */
+static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
+{
+    struct jrt_task         *task = n->owner;
+    struct jrt_pool_account *account;
+    if (task == NULL || (terms->bound & 1u << JANUS_CAP_SPAWN) == 0) return JANUS_INVALID;
+    const janus_budget *share = &terms->task_budget;
+    if (take_share(terms, n->scheduler, share, &account) != JANUS_COMPONENT_NONE) {
+        return JANUS_BUDGET_EXHAUSTED;
+    }
+    struct jrt_purse *aside = jrt_purse_need(task);
+    struct jrt_purse *purse = aside != NULL ? jrt_purse_make(task, share, account) : NULL;
+    if (purse == NULL) {
+        jrt_account_settle(account, share, share);
+        return JANUS_NO_MEMORY;
+    }
+    terms->scope = true;
+    terms->aside = aside;
+    terms->aside_fuel = jrt_fuel_get();
+    purse->heap = aside->heap; /* what it allocates stays when the scope ends */
+    jrt_fuel_set(jrt_purse_first_fuel(jrt_worker_self(), task));
+    return JANUS_OK;
+}
+
+static void leave_scope(struct jrt_terms *terms, struct jrt_task *task)
+{
+    struct jrt_purse *purse = task->purse;
+    terms->aside->heap = purse->heap;
+    purse->heap = NULL;
+    terms->aside->cleaning |= purse->cleaning;
+    jrt_purse_close(jrt_worker_self(), task);
+    task->purse = terms->aside;
+    jrt_fuel_set(terms->aside_fuel);
+}
+
+/* Opening and closing. */
+
+static janus_status choose_backend(struct jrt_terms *terms, janus_scheduler *scheduler,
+                                   uint64_t set)
+{
+    if ((set & (set - 1)) != 0 || set >= JANUS_BACKEND_SET(JANUS_BACKENDS)) return JANUS_INVALID;
+    janus_backend            backend = (janus_backend)__builtin_ctzll(set);
+    const struct jrt_worker *worker = jrt_worker_self();
+    const struct jrt_held   *held = &terms->held[JANUS_CAP_EXECUTOR];
+    struct jrt_cap_actor     actor = jrt_actor(worker);
+    const uint32_t           right = JANUS_RIGHT_EXECUTOR_SELECT;
+    janus_status             status = JANUS_OK;
+    if (held->holder != 0) {
+        actor.holder = held->holder;
+        status = jrt_cap_gate_backend(scheduler->caps, held->cap, &actor, right, backend);
+    } else if ((terms->implicit & 1u << JANUS_CAP_EXECUTOR) == 0) {
+        status = jrt_cap_deny(scheduler->caps, &actor, (janus_cap){0}, JANUS_CAP_EXECUTOR, right,
+                              JANUS_NO_EXECUTOR_CAP);
+    } else if ((scheduler->backends & set) == 0) {
+        status = jrt_cap_deny(scheduler->caps, &actor, (janus_cap){0}, JANUS_CAP_EXECUTOR, right,
+                              JANUS_CAP_LIMIT);
+    }
+    if (status != JANUS_OK) return status;
+    if (backend == JANUS_BACKEND_EVENTED) return JANUS_UNAVAILABLE;
+    terms->backend = (uint8_t)backend;
+    return JANUS_OK;
+}
+
+static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
+                            const janus_nursery_options *options)
+{
+    struct jrt_caps caps = caps_of(options);
+    janus_status    clamped = JANUS_OK;
+    janus_status    status = bind_all(terms, n->scheduler, &caps);
+    if (status != JANUS_OK) return status;
+    if (options->exhaustion != 0) {
+        terms->exhaustion = (uint8_t)options->exhaustion;
+        terms->on_exhausted = NULL;
+    }
+    if (options->on_exhausted != NULL) {
+        terms->on_exhausted = options->on_exhausted;
+        terms->argument = options->on_exhausted_argument;
+    }
+    if (options->backend != 0) status = choose_backend(terms, n->scheduler, options->backend);
+    if (status == JANUS_OK && options->budget != NULL) {
+        clamped = open_pool(terms, n->scheduler, options->budget);
+        if (clamped < 0) return clamped;
+    }
+    if (status == JANUS_OK && options->scope) status = enter_scope(terms, n);
+    return status == JANUS_OK ? clamped : status;
+}
+
+/* The right to open a nursery, where a capability is shown for it. */
+static janus_status may_open(const struct jrt_terms *terms, janus_scheduler *scheduler)
+{
+    const struct jrt_held *held = &terms->held[JANUS_CAP_SPAWN];
+    struct jrt_cap_actor   actor = jrt_actor(jrt_worker_self());
+    if (held->holder == 0) return JANUS_OK; /* nothing can be started in it, or implicitly */
+    actor.holder = held->holder;
+    return jrt_cap_use_right(scheduler->caps, held->cap, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_NURSERY,
+                             &actor, NULL);
+}
+
+janus_status jrt_terms_inherit(struct jrt_nursery *n)
+{
+    return jrt_trouble(may_open(n->terms, n->scheduler), JANUS_COMPONENT_NONE, 0, 0);
+}
+
+void jrt_terms_put(struct jrt_terms *terms)
+{
+    /* acq_rel: what others did with it comes before its end. */
+    if (terms != NULL && jrt_fetch_sub_acq_rel(&terms->refs, 1u) == 1) free(terms);
+}
+
+static void drop(struct jrt_terms *terms)
+{
+    if (terms->owns_account) {
+        jrt_account_close(&terms->own);
+        jrt_account_fini(&terms->own);
+    }
+    jrt_terms_put(terms);
+}
+
+janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *options)
+{
+    if ((unsigned)options->exhaustion > JANUS_EXHAUSTION_MANUAL) return JANUS_INVALID;
+    struct jrt_terms *terms = malloc(sizeof *terms);
+    if (terms == NULL) return JANUS_NO_MEMORY;
+    begin(terms, n->scheduler, n->terms);
+    janus_status status = fill_in(terms, n, options);
+    if (status >= 0) {
+        janus_status may = may_open(terms, n->scheduler);
+        if (may != JANUS_OK && terms->scope) leave_scope(terms, n->owner);
+        if (may != JANUS_OK) status = may;
+    }
+    if (status < 0) {
+        drop(terms);
+        return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    }
+    terms->of = n;
+    n->terms = terms;
+    return status;
+}
+
+void jrt_terms_close(struct jrt_nursery *n)
+{
+    struct jrt_terms *terms = n->terms;
+    if (terms->of != n) return; /* somebody else's */
+    if (terms->scope) leave_scope(terms, n->owner);
+    drop(terms);
+}
+
+janus_status jrt_terms_narrow(struct jrt_nursery *n, const struct jrt_caps *caps,
+                              struct jrt_terms **out)
+{
+    *out = NULL;
+    if (none_given(caps)) return JANUS_OK;
+    struct jrt_terms *terms = malloc(sizeof *terms);
+    if (terms == NULL) return JANUS_NO_MEMORY;
+    begin(terms, n->scheduler, n->terms);
+    janus_status status = bind_all(terms, n->scheduler, caps);
+    if (status != JANUS_OK) {
+        jrt_terms_put(terms);
+        return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    }
+    *out = terms;
+    return JANUS_OK;
+}
+
+/* Letting children in. */
+
+/* Takes room in all terms that count it, [terms-count]; on any error in none. */
+static janus_status take_room(struct jrt_terms *terms, janus_scheduler *scheduler,
+                              struct jrt_worker *worker)
+{
+    struct jrt_cap_actor actor = jrt_actor(worker);
+    janus_cap_limits     limits;
+    const uint32_t       bit = 1u << JANUS_CAP_SPAWN;
+    struct jrt_terms    *at = terms;
+    for (; at != NULL; at = at->outer) {
+        if ((at->bound & bit) == 0) continue;
+        actor.holder = at->held[JANUS_CAP_SPAWN].holder;
+        janus_status status = jrt_cap_gate_spawn(scheduler->caps, at->held[JANUS_CAP_SPAWN].cap,
+                                                 &actor, &at->use, &limits);
+        if (status == JANUS_OK) continue;
+        for (struct jrt_terms *taken = terms; taken != at; taken = taken->outer) {
+            if ((taken->bound & bit) != 0) jrt_cap_give_task(&taken->use);
+        }
+        /* relaxed: for the message. */
+        uint64_t used = jrt_load_relaxed(&at->use.tasks);
+        return jrt_trouble(status, JANUS_COMPONENT_NONE, used, used);
+    }
+    return JANUS_OK;
+}
+
+static void give_room(struct jrt_terms *terms)
+{
+    for (; terms != NULL; terms = terms->outer) {
+        if ((terms->bound & 1u << JANUS_CAP_SPAWN) != 0) jrt_cap_give_task(&terms->use);
+    }
+}
+
+static bool is_implicit(const struct jrt_terms *terms, const janus_scheduler *scheduler)
+{
+    uint32_t implicit = terms != NULL ? terms->implicit : scheduler->implicit;
+    return (implicit & 1u << JANUS_CAP_SPAWN) != 0;
+}
+
+static janus_status take_implicit(janus_scheduler *scheduler, struct jrt_worker *worker)
+{
+    bool mine = worker != NULL && worker->scheduler == scheduler;
+    bool room = mine ? jrt_quota_take(&worker->quota, worker) : jrt_limit_take_outside(scheduler);
+    if (room) return JANUS_OK;
+    uint64_t max = (uint64_t)scheduler->limit.max;
+    return jrt_trouble(JANUS_TASK_LIMIT, JANUS_COMPONENT_NONE, max, max);
+}
+
+void jrt_terms_leave(struct jrt_nursery *n, struct jrt_worker *worker)
+{
+    if (!is_implicit(n->terms, n->scheduler)) {
+        give_room(n->terms);
+    } else if (worker != NULL && worker->scheduler == n->scheduler) {
+        jrt_quota_give(&worker->quota);
+    } else {
+        jrt_limit_give_outside(n->scheduler);
+    }
+}
+
+/* The share, [terms-energy]. */
+static janus_status take_entry(struct jrt_nursery *n, const janus_budget *want,
+                               struct jrt_entry *out)
+{
+    struct jrt_terms *terms = n->terms;
+    janus_scheduler  *scheduler = n->scheduler;
+    bool              implicit = is_implicit(terms, scheduler);
+    janus_component   lacks = JANUS_COMPONENT_NONE;
+    janus_budget      most = terms != NULL ? terms->task_budget : scheduler->task_budget;
+    *out = (struct jrt_entry){.account = NULL};
+    if (terms != NULL && terms->account != NULL) {
+        out->share = most;
+        if (want != NULL) out->share = implicit ? *want : janus_budget_min(*want, most);
+        out->account = terms->account;
+        lacks = jrt_account_split(terms->account, &out->share, &out->share);
+    } else if (!implicit || want != NULL) {
+        out->share = most;
+        if (want != NULL && !implicit) out->share = janus_budget_min(*want, most);
+        if (want != NULL && implicit) { /* a request */
+            janus_status status =
+                request(scheduler, terms, JANUS_RIGHT_BUDGET_REQUEST, want, &out->share);
+            if (status < 0) return status;
+        }
+        out->account = &scheduler->bank;
+        lacks = make_new(scheduler, &out->share);
+        if (lacks == JANUS_COMPONENT_NONE) lacks = jrt_account_take(out->account, &out->share);
+    }
+    if (lacks == JANUS_COMPONENT_NONE) return JANUS_OK;
+    struct jrt_account_books books;
+    jrt_account_read(out->account, &books);
+    uint64_t granted = janus_budget_get(&books.granted, lacks);
+    return jrt_trouble(JANUS_SPAWN_BUDGET, lacks, granted - janus_budget_get(&books.left, lacks),
+                       granted);
+}
+
+void jrt_entry_return(const struct jrt_entry *entry)
+{
+    if (entry->account != NULL) jrt_account_settle(entry->account, &entry->share, &entry->share);
+}
+
+janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,
+                             const janus_budget *want, struct jrt_entry *out)
+{
+    janus_scheduler *scheduler = n->scheduler;
+    janus_status     status = JANUS_OK;
+    if (is_implicit(n->terms, scheduler)) {
+        status = take_implicit(scheduler, worker);
+    } else if (n->terms == NULL || n->terms->held[JANUS_CAP_SPAWN].holder == 0) {
+        struct jrt_cap_actor actor = jrt_actor(worker);
+        status = jrt_cap_deny(scheduler->caps, &actor, (janus_cap){0}, JANUS_CAP_SPAWN,
+                              JANUS_RIGHT_SPAWN_TASK, JANUS_NO_SPAWN_CAP);
+        (void)jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    } else {
+        status = take_room(n->terms, scheduler, worker);
+    }
+    if (status == JANUS_OK) {
+        status = take_entry(n, want, out);
+        if (status != JANUS_OK) jrt_terms_leave(n, worker);
+    }
+    if (status != JANUS_OK && worker != NULL) jrt_count(&worker->stats.refusals);
+    return status;
+}
+
+/* Channels and backends. */
+
+janus_status jrt_terms_channel(const struct jrt_task *task, uint64_t buffer, struct jrt_terms **out)
+{
+    janus_scheduler     *scheduler = task->nursery->scheduler;
+    struct jrt_terms    *terms = jrt_terms_here(task);
+    struct jrt_cap_actor actor = jrt_actor(jrt_worker_self());
+    const uint32_t       bit = 1u << JANUS_CAP_CHANNEL;
+    janus_status         status = JANUS_OK;
+    *out = NULL;
+    while (terms != NULL && (terms->bound & bit) == 0 && terms->outer != NULL) {
+        terms = terms->outer;
+    }
+    if (terms != NULL && (terms->bound & bit) != 0) {
+        const struct jrt_held *held = &terms->held[JANUS_CAP_CHANNEL];
+        actor.holder = held->holder;
+        status = jrt_cap_gate_channel(scheduler->caps, held->cap, &actor, &terms->use, buffer);
+        if (status == JANUS_OK) {
+            jrt_fetch_add_relaxed(&terms->refs, 1u); /* relaxed: it is alive. */
+            *out = terms;
+        }
+    } else if (((terms != NULL ? terms->implicit : scheduler->implicit) & bit) == 0) {
+        status = jrt_cap_deny(scheduler->caps, &actor, (janus_cap){0}, JANUS_CAP_CHANNEL,
+                              JANUS_RIGHT_CHANNEL_CREATE, JANUS_NO_CHANNEL_CAP);
+    } else if (buffer > scheduler->channel_limits.max_buffer_size) {
+        status = JANUS_CAP_LIMIT;
+    } else {
+        status = jrt_cap_take_channel(&scheduler->use, scheduler->channel_limits.max_channels);
+    }
+    return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+}
+
+void jrt_terms_channel_gone(janus_scheduler *scheduler, struct jrt_terms *terms)
+{
+    jrt_cap_give_channel(terms != NULL ? &terms->use : &scheduler->use);
+    jrt_terms_put(terms);
+}

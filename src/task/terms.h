@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Terms: under which capabilities, from which pool and with which policy a nursery's children are
+ * started. A nursery without any has the scheduler's implicit ones. The essay is in terms.c.
+ */
+#ifndef JRT_TASK_TERMS_H
+#define JRT_TASK_TERMS_H
+
+#include "budget/account.h"
+#include "cap/gate.h"
+#include "task/nursery.h"
+
+#include <janusrt/grant.h>
+
+struct jrt_purse;
+
+enum { JRT_KINDS = JANUS_CAP_EXECUTOR + 1 };
+
+/* A capability, and for whom it is checked: who bound it to the terms. */
+struct jrt_held {
+    janus_cap cap;
+    uint64_t  holder; /* 0: none is held */
+};
+
+struct jrt_terms {
+    _Atomic(uint32_t)         refs;            /* its owner, channels that were made under it */
+    const struct jrt_nursery *of;              /* whose own they are; NULL: a task's */
+    struct jrt_terms         *outer;           /* what they narrow; NULL: the scheduler's */
+    struct jrt_held           held[JRT_KINDS]; /* by janus_cap_kind */
+    uint32_t                  implicit;    /* bits 1 << kind: the profile's, where none is held */
+    uint32_t                  bound;       /* bits 1 << kind: held since here, not inherited */
+    struct jrt_cap_use        use;         /* what was started under what is bound here */
+    janus_budget              task_budget; /* a child's share, where it asks for nothing */
+    struct jrt_pool_account  *account;     /* where shares come from; NULL: from nothing */
+    struct jrt_pool_account   own;         /* owns_account: that one */
+    bool                      owns_account;
+    uint8_t                   exhaustion;   /* janus_exhaustion */
+    uint8_t                   backend;      /* janus_backend */
+    janus_on_exhausted       *on_exhausted; /* NULL: nobody is called */
+    void                     *argument;
+    bool                      scope; /* the owner has a purse of the scope's; its own is aside */
+    struct jrt_purse         *aside;
+    int64_t                   aside_fuel;
+};
+
+/* The four that options of nurseries and spawns carry. */
+struct jrt_caps {
+    janus_cap of[JRT_KINDS];
+};
+
+/* Whether options of a nursery make terms of its own necessary. */
+bool jrt_terms_wanted(const janus_nursery_options *options);
+
+/* Makes n's own terms, within those around it, which are n->terms. OK, CLAMPED, or an error, on
+ * which nothing happened. */
+janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *options);
+
+/* The nursery has ended; for one that is on terms. */
+void jrt_terms_close(struct jrt_nursery *n);
+
+static inline void jrt_nursery_drop_terms(struct jrt_nursery *n)
+{
+    if (jrt_unlikely(n->on_terms)) jrt_terms_close(n);
+}
+
+/* A nursery that is opened under the terms around it: whether that is allowed. */
+janus_status jrt_terms_inherit(struct jrt_nursery *n);
+
+/* One reference less; a task's own terms when it ends. NULL does nothing. */
+void jrt_terms_put(struct jrt_terms *terms);
+
+/* What the current task opens nurseries, makes channels and so on under. NULL: implicit. */
+struct jrt_terms *jrt_terms_here(const struct jrt_task *task);
+
+/* What a child was let in with. */
+struct jrt_entry {
+    janus_budget             share;
+    struct jrt_pool_account *account; /* of the share; NULL: an implicit budget */
+};
+
+/* Before a child is started in n, which has terms, or with a budget of its own (NULL: the terms'):
+ * asks the capability, takes room and the share. On any error nothing happened. */
+janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,
+                             const janus_budget *want, struct jrt_entry *out);
+
+/* Takes back the share of a child that was not started; then jrt_terms_leave. */
+void jrt_entry_return(const struct jrt_entry *entry);
+
+/* A child of n has ended, or was not started: room for another. */
+void jrt_terms_leave(struct jrt_nursery *n, struct jrt_worker *worker);
+
+/* with_cap: terms for one child, within those of the nursery. OK: *out is the caller's to free. */
+janus_status jrt_terms_narrow(struct jrt_nursery *n, const struct jrt_caps *caps,
+                              struct jrt_terms **out);
+
+/* Whether the task's context has a capability of the kind that is not the profile's. */
+bool jrt_terms_holds(const struct jrt_task *task, janus_cap_kind kind);
+
+/* Asks the task's budget capability for `amount`. OK, CLAMPED: *out is what it allows; or as
+ * janus_cap_check. */
+janus_status jrt_terms_budget(const struct jrt_task *task, uint32_t right,
+                              const janus_budget *amount, janus_budget *out);
+
+/* The same for the owner of a root nursery, a plain thread. */
+janus_status jrt_terms_budget_outside(janus_scheduler *scheduler, const janus_budget *amount);
+
+/* Whether a supervisor may give `amount`: with `cap`, or where that is NULL or zero with what its
+ * profile gives supervisors. CAP_LIMIT: not so much. */
+janus_status jrt_terms_supervise(const struct jrt_task *task, const janus_cap *cap,
+                                 const janus_budget *amount);
+
+/* One more channel with such a buffer, or one less; what made it. */
+janus_status jrt_terms_channel(const struct jrt_task *task, uint64_t buffer,
+                               struct jrt_terms **out);
+void         jrt_terms_channel_gone(janus_scheduler *scheduler, struct jrt_terms *terms);
+
+/* Who a caller of ours is, for the table. */
+static inline struct jrt_cap_actor jrt_actor(const struct jrt_worker *worker)
+{
+    struct jrt_cap_actor actor = {JANUS_HOLDER_OUTSIDE, NULL};
+    if (worker == NULL) return actor;
+    actor.writer = worker->audit;
+    if (worker->current != NULL) actor.holder = jrt_task_id(worker->current);
+    return actor;
+}
+
+#endif

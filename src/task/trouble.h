@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* What was refused last, for janus_explain. Facts only: the sentence is made when somebody asks. */
+#ifndef JRT_TASK_TROUBLE_H
+#define JRT_TASK_TROUBLE_H
+
+#include "fiber/thread.h"
+
+#include <janusrt/budget.h>
+#include <janusrt/status.h>
+
+struct jrt_task;
+
+/* Behind jrt_trouble. */
+void jrt_trouble_note(janus_status status, janus_component component, uint64_t used,
+                      uint64_t limit);
+
+/* Notes a refusal, of which so much is used of so much (0 of 0: there are no numbers); what was
+ * noted with numbers is not overwritten by the same status without. Returns the status. */
+static inline janus_status jrt_trouble(janus_status status, janus_component component,
+                                       uint64_t used, uint64_t limit)
+{
+    if (jrt_unlikely(status < 0)) jrt_trouble_note(status, component, used, limit);
+    return status;
+}
+
+#endif
