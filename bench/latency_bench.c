@@ -298,7 +298,8 @@ static void measure(const char *what, unsigned workers, janus_entry *entry, bool
     runner.workers = workers;
     asleep = sleeps;
     janus_status status =
-        janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), entry, NULL, NULL);
+        janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = JANUS_UNLIMITED),
+                  entry, NULL, NULL);
     runner_need(status == JANUS_OK, janus_status_text(status));
     tell(what, "us", samples, 1000);
 }

@@ -160,6 +160,7 @@ static void run_crowd(const char *stack, size_t by_default, size_t by_nursery)
         crowd.by_nursery = by_nursery;
         touch_pages();
         janus_status ran = janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = runner.workers,
+                                                             .max_tasks = JANUS_UNLIMITED,
                                                              .stack_bytes = crowd.by_default),
                                      both, NULL, NULL);
         runner_need(ran == JANUS_OK, janus_status_text(ran));

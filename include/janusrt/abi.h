@@ -35,7 +35,10 @@ typedef struct janus_scheduler_config {
     uint64_t stack_bytes;        /* 0: the profile's */
     uint32_t victims;            /* janus_victims; 0: RANDOM */
     uint32_t flags;              /* JANUS_CONFIG_*; 0: none */
-    uint64_t reserved[4];        /* must be 0 */
+    uint64_t max_tasks;          /* live at a time; 0: the profile's; all ones: any number */
+    uint32_t yield_interval;     /* iterations between checks; 0: the profile's */
+    uint32_t exhaustion;         /* janus_exhaustion; 0: the profile's */
+    uint64_t reserved[2];        /* must be 0 */
 } janus_scheduler_config;
 
 enum {

@@ -16,8 +16,8 @@
  *     MANUAL     nobody is told; the owner looks, and recharges.
  *
  * If the owner waits for the nursery's end, it can give nothing any more: then the task ends, as if
- * it had returned JANUS_BUDGET_EXHAUSTED; its defers run, its memory is freed. So no policy can make
- * a wait last for ever.
+ * it had returned JANUS_BUDGET_EXHAUSTED; its defers run, its memory is freed. So no policy makes a
+ * wait last for ever.
  *
  *     static int64_t plugin(void *argument) { for (;;) janus_check_or_end(1); }
  *

@@ -160,8 +160,8 @@ typedef struct janus_spawn_options {
     const char         *name;         /* NULL: "task"; borrowed, must outlive the child */
     const janus_site   *site;         /* NULL: unknown; borrowed */
     bool                unjoinable;   /* nothing is kept for a join, also if the id is asked for */
-    const janus_budget *budget; /* what it gets, explicitly; at most what the capability allows,
-                                       of a pool what is there. NULL: the capability's task_budget */
+    const janus_budget *budget;       /* what it gets, explicitly, within what the capability and
+                                         the pool allow. NULL: the capability's task_budget */
 
     /* with_cap: what the child holds instead of what the nursery does; of the spawner's own, and
      * never more than the nursery has. Zero: the nursery's. */

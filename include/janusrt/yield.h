@@ -43,7 +43,15 @@
 
 JANUS_BEGIN_DECLS
 
-/* The word. Not to be touched from C, whose compilers keep addresses: use what is below. */
+/*
+ * The word.
+ *
+ * Context: generated code; C uses what is below, because its compilers keep addresses.
+ * Yields:  never.
+ * Owns:    the task that runs.
+ * Cost:    none.
+ * Errors:  none.
+ */
 JANUS_API extern __thread int64_t janus_fuel __attribute__((tls_model("initial-exec")));
 
 /*

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 
 #include <janusrt/yield.h>
+#include <stdbool.h>
 
 /* 0: a library without checks, only to measure what they cost. */
 #ifndef JRT_CHECKED

@@ -20,7 +20,7 @@ static bool config_known(const janus_scheduler_config *config)
 {
     const uint32_t flags = JANUS_CONFIG_NO_STEALING | JANUS_CONFIG_NO_DEADLOCK_CHECK;
     uint64_t       rest = config->flags & ~flags;
-    for (size_t i = 0; i < 4; i++) rest |= config->reserved[i];
+    for (size_t i = 0; i < 2; i++) rest |= config->reserved[i];
     return rest == 0;
 }
 
@@ -37,6 +37,9 @@ janus_scheduler *janus_scheduler_create(janus_scheduler_config config)
         .no_stealing = config.flags & JANUS_CONFIG_NO_STEALING,
         .stack_bytes = config.stack_bytes,
         .no_deadlock_check = config.flags & JANUS_CONFIG_NO_DEADLOCK_CHECK,
+        .max_tasks = config.max_tasks,
+        .yield_interval = config.yield_interval,
+        .exhaustion = (janus_exhaustion)config.exhaustion,
     };
     if (janus_scheduler_open(&options, &scheduler) != JANUS_OK) return NULL;
     if (janus_scheduler_start(scheduler) == JANUS_OK) return scheduler;

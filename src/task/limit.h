@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/atomic.h"
+#include "fiber/fuel.h"
 #include "plat/seam.h"
 
 #include <janusrt/status.h>
@@ -43,6 +44,7 @@ int64_t jrt_limit_alive(struct janus_scheduler *scheduler);
 /* One more, for the worker that asks; false: the limit is reached. */
 static inline bool jrt_quota_take(struct jrt_quota *quota, struct jrt_worker *worker)
 {
+    if (!JRT_CHECKED) return true;
     /* relaxed, both: its own. */
     int64_t made = jrt_load_relaxed(&quota->made) + 1;
     int64_t ended = jrt_load_relaxed(&quota->ended); /* relaxed: as above. */
@@ -56,6 +58,7 @@ static inline bool jrt_quota_take(struct jrt_quota *quota, struct jrt_worker *wo
 
 static inline void jrt_quota_give(struct jrt_quota *quota)
 {
+    if (!JRT_CHECKED) return;
     /* relaxed, both: its own; who reads it late is told too little. */
     int64_t ended = jrt_load_relaxed(&quota->ended);
     jrt_store_relaxed(&quota->ended, ended + 1); /* relaxed: as above. */

@@ -69,8 +69,7 @@ struct jrt_nursery {
     struct jrt_list_node finished;     /* kept: joinable children that have ended, by sibling */
     struct janus_token  *token;        /* a reference of ours; NULL: nobody asked for it */
     struct jrt_binding  *bindings;     /* tokens that cancel us; the owner's alone */
-    struct jrt_list_node exhausted;    /* children that wait for budget, once there was one;
-                                       [exhaust-list] */
+    struct jrt_list_node exhausted;    /* children that wait for budget, [exhaust-list] */
     uint64_t             errors;
     janus_panic_info    *panic;      /* owned; of the first failure, if that is one */
     janus_failure       *failures;   /* owned; the first JANUS_FAILURES_KEPT */

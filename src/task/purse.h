@@ -55,8 +55,8 @@ void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task);
 janus_budget jrt_purse_read(const struct jrt_task *task);
 
 /*
- * Pays for something the current task does, all or nothing; if it cannot, as its policy says: waits,
- * or ends there. OK, CANCELLED.
+ * Pays for something the current task does, all or nothing; if it cannot, it waits or ends there,
+ * as its policy says. OK, CANCELLED.
  */
 janus_status jrt_pay(struct jrt_task *task, const janus_budget *price);
 
@@ -70,7 +70,7 @@ janus_status jrt_pay_ops(struct jrt_task *task, uint64_t ops);
 janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t needs);
 
 /*
- * The current task is cancelled and cannot, or shall not, pay: it gets a slice to clean up with, and
+ * The current task is cancelled and cannot, or shall not, pay: it gets a slice to clean up with and
  * CANCELLED; one that goes on all the same ends when that is used up, too.
  */
 janus_status jrt_purse_stop(struct jrt_task *task);
@@ -81,7 +81,7 @@ bool jrt_purse_clean_up(struct jrt_task *task);
 /* It goes to the back of the queue, having got more. */
 void jrt_task_requeue(struct jrt_task *task);
 
-/* The owner waits for n's end and gives nothing any more: exhausted children end. Under n's lock. */
+/* The owner waits for n's end and gives nothing any more: exhausted children end. Under the lock. */
 void jrt_exhausted_abandon_locked(struct jrt_nursery *n);
 
 /* It waits for this child. */

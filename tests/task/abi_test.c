@@ -18,8 +18,8 @@ enum { MANY = 1000000 };
 
 static janus_scheduler *create(uint32_t workers)
 {
-    janus_scheduler *scheduler =
-        janus_scheduler_create((janus_scheduler_config){.worker_count = workers});
+    janus_scheduler *scheduler = janus_scheduler_create(
+        (janus_scheduler_config){.worker_count = workers, .max_tasks = JANUS_UNLIMITED});
     CHECK(scheduler != NULL);
     return scheduler;
 }
@@ -67,7 +67,7 @@ static int64_t yield_for_ever(void *argument)
 TEST("a configuration with unknown bits or numbers is refused")
 {
     janus_scheduler_config config = {.worker_count = 1};
-    config.reserved[3] = 1;
+    config.reserved[1] = 1;
     CHECK(janus_scheduler_create(config) == NULL);
     CHECK(janus_scheduler_create((janus_scheduler_config){.flags = 1u << 31}) == NULL);
     CHECK(janus_scheduler_create((janus_scheduler_config){.worker_count = 5000}) == NULL);

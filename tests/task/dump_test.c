@@ -37,9 +37,10 @@ static char *dump(janus_scheduler *scheduler)
 
 static janus_scheduler *start(uint32_t workers)
 {
-    janus_scheduler *scheduler;
-    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), &scheduler),
-             JANUS_OK);
+    janus_scheduler         *scheduler;
+    janus_scheduler_options *options =
+        JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = JANUS_UNLIMITED);
+    CHECK_EQ(janus_scheduler_open(options, &scheduler), JANUS_OK);
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
     return scheduler;
 }

@@ -23,7 +23,8 @@ static void scenario(janus_entry *entry, int times)
 {
     for (size_t i = 0; i < 3; i++) {
         janus_scheduler *scheduler;
-        CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = worker_counts[i]),
+        CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = worker_counts[i],
+                                                              .max_tasks = JANUS_UNLIMITED),
                                       &scheduler),
                  JANUS_OK);
         CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
@@ -403,7 +404,8 @@ TEST("stopping a scheduler ends what runs, waits or is queued")
     for (size_t i = 0; i < 3; i++) {
         janus_scheduler *scheduler;
         janus_nursery    root;
-        CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = worker_counts[i]),
+        CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = worker_counts[i],
+                                                              .max_tasks = JANUS_UNLIMITED),
                                       &scheduler),
                  JANUS_OK);
         CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);

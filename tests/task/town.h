@@ -27,7 +27,8 @@ static const uint64_t town_ms = 1000000;
 static inline janus_scheduler *town_open(const janus_scheduler_options *given)
 {
     janus_scheduler        *scheduler = NULL;
-    janus_scheduler_options options = *given;
+    janus_scheduler_options options = {.struct_bytes = sizeof options};
+    if (given != NULL) options = *given;
     if (options.max_tasks == 0) options.max_tasks = JANUS_UNLIMITED;
     CHECK_EQ(janus_scheduler_open(&options, &scheduler), JANUS_OK);
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
