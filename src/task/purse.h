@@ -81,7 +81,7 @@ bool jrt_purse_clean_up(struct jrt_task *task);
 /* It goes to the back of the queue, having got more. */
 void jrt_task_requeue(struct jrt_task *task);
 
-/* The owner waits for n's end and gives nothing any more: exhausted children end. Under the lock. */
+/* The owner waits for n's end and gives nothing any more: exhausted children end. Locked. */
 void jrt_exhausted_abandon_locked(struct jrt_nursery *n);
 
 /* It waits for this child. */

@@ -30,7 +30,7 @@ static inline uint32_t jrt_since_now(void)
     return (uint32_t)(jrt_clock_coarse_ns() / JRT_SINCE_NS) | 1u; /* 0 is never */
 }
 
-/* The same to BLOCKED, or BUDGET_EXHAUSTED, when the task is about to leave the CPU: since when, and
+/* The same to BLOCKED or BUDGET_EXHAUSTED, when the task is about to leave the CPU: since when, and
  * from where. */
 static inline void jrt_task_move_to_wait(struct jrt_task *task, const struct jrt_worker *worker)
 {
