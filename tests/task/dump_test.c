@@ -352,7 +352,8 @@ static int64_t wait_far_below(void *argument)
 
 static void deep_deadlock(void *argument)
 {
-    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = 65536),
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = 65536,
+                                               .max_tasks = JANUS_UNLIMITED),
                        wait_far_below, argument, NULL),
              JANUS_OK);
 }

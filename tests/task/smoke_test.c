@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "town.h"
 #include <stdio.h>
 #include <string.h>
