@@ -221,8 +221,14 @@ static void fit(const struct jrt_account_books *books, janus_budget *amount)
 #undef X
 }
 
-void jrt_account_mint(struct jrt_pool_account *account, const janus_budget *amount,
-                      janus_budget *out)
+/* Where new units of an account go. */
+static janus_budget *place(struct jrt_pool_account *account, bool share)
+{
+    return share ? &account->books.shares : &account->books.left;
+}
+
+static void mint(struct jrt_pool_account *account, const janus_budget *amount, bool share,
+                 janus_budget *out)
 {
     struct jrt_pool_account *root = account;
     *out = *amount;
@@ -231,14 +237,26 @@ void jrt_account_mint(struct jrt_pool_account *account, const janus_budget *amou
     enter(root);
     fit(&root->books, out);
     put(&root->books.granted, out);
-    put(root == account ? &root->books.left : &root->books.nested, out);
+    put(root == account ? place(root, share) : &root->books.nested, out);
     leave(root);
     for (struct jrt_pool_account *at = account; at != root; at = at->parent) {
         enter(at);
         put(&at->books.granted, out);
-        put(at == account ? &at->books.left : &at->books.nested, out);
+        put(at == account ? place(at, share) : &at->books.nested, out);
         leave(at);
     }
+}
+
+void jrt_account_mint(struct jrt_pool_account *account, const janus_budget *amount,
+                      janus_budget *out)
+{
+    mint(account, amount, false, out);
+}
+
+void jrt_account_mint_share(struct jrt_pool_account *account, const janus_budget *amount,
+                            janus_budget *out)
+{
+    mint(account, amount, true, out);
 }
 
 void jrt_account_read(struct jrt_pool_account *account, struct jrt_account_books *out)

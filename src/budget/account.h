@@ -77,6 +77,10 @@ janus_component jrt_account_refund(struct jrt_pool_account *account, const janus
 void jrt_account_mint(struct jrt_pool_account *account, const janus_budget *amount,
                       janus_budget *out);
 
+/* The same, straight into a share: nobody else gets at them. */
+void jrt_account_mint_share(struct jrt_pool_account *account, const janus_budget *amount,
+                            janus_budget *out);
+
 /* The books at one moment. */
 void jrt_account_read(struct jrt_pool_account *account, struct jrt_account_books *out);
 

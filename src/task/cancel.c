@@ -26,6 +26,7 @@
  *   something under the latter count has seen the state too.
  */
 #include "task/nursery.h"
+#include "task/purse.h"
 #include "task/token.h"
 
 #include <stdlib.h>
@@ -145,6 +146,7 @@ static struct jrt_nursery *cancel_children(struct jrt_nursery *n, struct jrt_nur
             list = below;
         }
     }
+    jrt_exhausted_cancel_locked(n); /* after the interrupts, which say CANCELLED */
     pthread_mutex_unlock(&n->lock);
     return list;
 }

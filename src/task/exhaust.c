@@ -11,6 +11,8 @@
  *   so (`awaited`) and then, under the lock, sends all on the list away; who joins the list looks
  *   at `awaited` under the lock. So nobody stays behind on the list, and no wait lasts for ever.
  *   The fast way of janus_nursery_end says it without the lock, and takes the lock before it waits.
+ *   A cancel does the same with the nursery's state instead of `awaited`, lest a task in a shield,
+ *   whose waits no cancel ends, is waited for in vain.
  *
  * Policies: see <janusrt/charge.h>.
  */
@@ -90,10 +92,17 @@ static bool replenish(struct jrt_task *task, janus_component lacks)
 }
 
 /* An explicit one: from the pool, as much as a child is given at once, or as it needs. */
+static uint64_t portion_of(const struct jrt_task *task, janus_component lacks)
+{
+    const struct jrt_nursery *n = task->nursery;
+    bool                      own = n->terms != NULL;
+    return janus_budget_get(own ? &n->terms->task_budget : &n->scheduler->task_budget, lacks);
+}
+
 static bool draw(struct jrt_task *task, janus_component lacks, uint64_t needs)
 {
     struct jrt_purse *purse = task->purse;
-    uint64_t          portion = janus_budget_get(&task->nursery->scheduler->task_budget, lacks);
+    uint64_t          portion = portion_of(task, lacks);
     janus_budget      want = only(lacks, needs > portion ? needs : portion), got;
     if (purse->account == &task->nursery->scheduler->bank) return false; /* it is no pool */
     (void)jrt_account_take_some(purse->account, &want, &got);
@@ -122,12 +131,7 @@ static janus_status recharge_self(struct jrt_task *task, const janus_budget *amo
         rest = janus_budget_add(rest, part);
     }
     *granted = janus_budget_min(*amount, rest);
-    if (purse->account != NULL) {
-        jrt_account_mint(purse->account, granted, granted);
-        if (jrt_account_take(purse->account, granted) != JANUS_COMPONENT_NONE) {
-            *granted = janus_budget_zero();
-        }
-    }
+    if (purse->account != NULL) jrt_account_mint_share(purse->account, granted, granted);
     put_in(purse, granted);
     purse->recharged = janus_budget_add(purse->recharged, *granted);
     return janus_budget_equal(*granted, *amount) ? JANUS_OK : JANUS_CLAMPED;
@@ -135,7 +139,7 @@ static janus_status recharge_self(struct jrt_task *task, const janus_budget *amo
 
 static bool help_itself(struct jrt_task *task, janus_component lacks, uint64_t needs)
 {
-    uint64_t     portion = janus_budget_get(&task->nursery->scheduler->task_budget, lacks);
+    uint64_t     portion = portion_of(task, lacks);
     janus_budget want = only(lacks, needs > portion ? needs : portion), got;
     if (!jrt_terms_holds(task, JANUS_CAP_BUDGET)) return false;
     (void)recharge_self(task, &want, &got);
@@ -159,14 +163,14 @@ static void describe(const struct jrt_purse *purse, janus_exhausted *out)
 /* From the pool; or where there is none, new units. */
 static janus_status give(struct jrt_purse *purse, const janus_budget *amount)
 {
-    struct jrt_pool_account *bank = &purse->task->nursery->scheduler->bank;
-    janus_budget             made = *amount;
-    if (purse->account == bank) jrt_account_mint(bank, amount, &made);
-    if (purse->account != NULL &&
-        (!janus_budget_equal(made, *amount) ||
-         jrt_account_take(purse->account, amount) != JANUS_COMPONENT_NONE)) {
-        return JANUS_BUDGET_EXHAUSTED;
+    janus_scheduler *scheduler = purse->task->nursery->scheduler;
+    janus_component  lacks = JANUS_COMPONENT_NONE;
+    if (purse->account == &scheduler->bank) {
+        lacks = jrt_bank_take(scheduler, amount);
+    } else if (purse->account != NULL) {
+        lacks = jrt_account_take(purse->account, amount);
     }
+    if (lacks != JANUS_COMPONENT_NONE) return JANUS_BUDGET_EXHAUSTED;
     put_in(purse, amount);
     return JANUS_OK;
 }
@@ -208,7 +212,9 @@ __attribute__((noreturn)) static void be_dismissed(struct jrt_task *task)
 static bool join_list(struct jrt_nursery *n, struct jrt_purse *purse)
 {
     pthread_mutex_lock(&n->lock);
-    bool awaited = jrt_load_relaxed(&n->awaited) || /* relaxed: under the lock, [exhaust-await]. */
+    /* In a shield, too: a nursery that is cancelled gives nothing. */
+    bool awaited = jrt_nursery_cancelled_above(n) ||
+                   jrt_load_relaxed(&n->awaited) || /* relaxed: under the lock, [exhaust-await]. */
                    n->joining == jrt_task_id(purse->task);
     if (!awaited) {
         if (n->exhausted.next == NULL) jrt_list_init(&n->exhausted);
@@ -308,6 +314,11 @@ static void release(struct jrt_purse *purse, janus_status status)
 void jrt_exhausted_abandon_locked(struct jrt_nursery *n)
 {
     jrt_store_relaxed(&n->awaited, true); /* relaxed: under the lock, [exhaust-await]. */
+    jrt_exhausted_cancel_locked(n);
+}
+
+void jrt_exhausted_cancel_locked(struct jrt_nursery *n)
+{
     while (n->exhausted.next != NULL && !jrt_list_empty(&n->exhausted)) {
         release(jrt_list_entry(n->exhausted.next, struct jrt_purse, exhausted),
                 JANUS_BUDGET_EXHAUSTED);

@@ -16,7 +16,8 @@
 static bool may(void *owner, size_t bytes)
 {
     struct jrt_task *task = owner;
-    if (task->purse->left.memory < bytes) return false;
+    task->purse->refused = task->purse->left.memory < bytes;
+    if (task->purse->refused) return false;
     task->purse->left.memory -= bytes;
     return true;
 }
@@ -165,11 +166,9 @@ janus_status janus_adopt(void *block)
     if (heap == NULL) return JANUS_NO_MEMORY;
     const janus_budget op = janus_price_call();
     if (jrt_pay_now(task, &op) != JANUS_COMPONENT_NONE) return JANUS_BUDGET_EXHAUSTED;
-    uint64_t before = task->purse->left.memory;
     if (jrt_heap_adopt(heap, block)) return JANUS_OK;
-    bool short_of = task->purse->left.memory == before; /* refused by us, or by the system */
-    return short_of ? jrt_trouble(JANUS_BUDGET_EXHAUSTED, JANUS_COMPONENT_MEMORY, 0, 0)
-                    : JANUS_NO_MEMORY;
+    if (!task->purse->refused) return JANUS_NO_MEMORY;
+    return jrt_trouble(JANUS_BUDGET_EXHAUSTED, JANUS_COMPONENT_MEMORY, 0, 0);
 }
 
 void janus_discard(void *block)

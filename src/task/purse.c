@@ -46,14 +46,14 @@ struct jrt_purse *jrt_purse_need(struct jrt_task *task)
     return purse;
 }
 
-struct jrt_purse *jrt_purse_make(struct jrt_task *task, const janus_budget *share,
-                                 struct jrt_pool_account *account)
+struct jrt_purse *jrt_purse_make(struct jrt_task *task, const struct jrt_entry *entry)
 {
     struct jrt_purse *purse = make(task);
     if (purse == NULL) return NULL;
-    purse->left = purse->granted = *share;
-    purse->account = account;
-    purse->hard = account != NULL;
+    purse->left = entry->share;
+    purse->granted = entry->account != NULL ? entry->booked : entry->share;
+    purse->account = entry->account;
+    purse->hard = entry->account != NULL;
     return purse;
 }
 
@@ -162,10 +162,7 @@ static void allow_cleanup(struct jrt_purse *purse)
     purse->cleaning = true;
     if (fuel >= slice) return;
     janus_budget more = janus_price_loop((uint64_t)(slice - fuel));
-    if (purse->account != NULL) {
-        jrt_account_mint(purse->account, &more, &more);
-        if (jrt_account_take(purse->account, &more) != JANUS_COMPONENT_NONE) return;
-    }
+    if (purse->account != NULL) jrt_account_mint_share(purse->account, &more, &more);
     purse->granted = janus_budget_add(purse->granted, more);
     jrt_fuel_set(fuel + (int64_t)more.ops);
 }
@@ -192,16 +189,18 @@ bool jrt_purse_clean_up(struct jrt_task *task)
 janus_status jrt_pay_ops(struct jrt_task *task, uint64_t ops)
 {
     const janus_budget price = janus_price_loop(ops);
+    bool               turned = false;
     for (;;) {
         if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_purse_stop(task);
         janus_component lacks = jrt_pay_now(task, &price);
         if (lacks == JANUS_COMPONENT_NONE) break;
         janus_status status = jrt_exhaust(task, lacks, ops);
         if (status != JANUS_OK) return status;
+        turned = true; /* it has been at the back of the queue */
     }
     if (task->purse != NULL && task->purse->left.ops > 0) {
         fill(task->purse, jrt_fuel_get());
-        end_turn(task);
+        if (!turned) end_turn(task);
     }
     return JANUS_OK;
 }

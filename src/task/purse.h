@@ -27,6 +27,7 @@ struct jrt_purse {
     bool                     hard;      /* explicit: finite and conserved */
     bool                     started;   /* some of it is in the fuel word, or on a strand */
     bool                     cleaning;  /* got its allowance to clean up with */
+    bool                     refused;   /* the heap asked for more than is left */
     bool                     dismissed; /* its supervisor cancelled it alone */
 
     /* While it is exhausted, under the nursery's lock. */
@@ -38,12 +39,18 @@ struct jrt_purse {
     janus_budget         had;   /* all it had then */
 };
 
+/* What a child was let in with. */
+struct jrt_entry {
+    janus_budget             share;
+    janus_budget             booked;  /* of that, what the account knows of */
+    struct jrt_pool_account *account; /* of the share; NULL: an implicit budget */
+};
+
 /* The purse of the current task, or of one that has not started; NULL: no memory. */
 struct jrt_purse *jrt_purse_need(struct jrt_task *task);
 
-/* A purse for a task that is being started, with so much in it; `account` NULL: implicit. */
-struct jrt_purse *jrt_purse_make(struct jrt_task *task, const janus_budget *share,
-                                 struct jrt_pool_account *account);
+/* A purse for a task that is being started, with its share in it. NULL: no memory. */
+struct jrt_purse *jrt_purse_make(struct jrt_task *task, const struct jrt_entry *entry);
 
 /* The fuel that a task that is not clean begins with. */
 int64_t jrt_purse_first_fuel(struct jrt_worker *worker, struct jrt_task *task);
@@ -83,6 +90,9 @@ void jrt_task_requeue(struct jrt_task *task);
 
 /* The owner waits for n's end and gives nothing any more: exhausted children end. Locked. */
 void jrt_exhausted_abandon_locked(struct jrt_nursery *n);
+
+/* The nursery is cancelled: also those that cannot be interrupted wait no longer. */
+void jrt_exhausted_cancel_locked(struct jrt_nursery *n);
 
 /* It waits for this child. */
 void jrt_exhausted_abandon_one_locked(struct jrt_nursery *n, janus_task_id child);

@@ -101,13 +101,14 @@ static void refuse(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_
 /* The child's share, and its terms, where it has any. */
 static bool endow(struct jrt_task *task, const struct birth *birth)
 {
-    const janus_budget all =
-        janus_budget_of(UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX);
-    const janus_budget *share = &birth->entry.share;
-    if (birth->entry.account == NULL && birth->terms == NULL && !birth->all) return true;
-    if (birth->entry.account == NULL) share = &task->nursery->scheduler->task_budget;
-    if (birth->all) share = &all;
-    struct jrt_purse *purse = jrt_purse_make(task, share, birth->entry.account);
+    struct jrt_entry entry = birth->entry;
+    if (entry.account == NULL && birth->terms == NULL && !birth->all) return true;
+    if (entry.account == NULL) entry.share = task->nursery->scheduler->task_budget;
+    if (birth->all) {
+        entry.share = janus_budget_of(JANUS_UNLIMITED, JANUS_UNLIMITED, JANUS_UNLIMITED,
+                                      JANUS_UNLIMITED, JANUS_UNLIMITED);
+    }
+    struct jrt_purse *purse = jrt_purse_make(task, &entry);
     if (purse != NULL) purse->terms = birth->terms;
     return purse != NULL;
 }
@@ -115,7 +116,8 @@ static bool endow(struct jrt_task *task, const struct birth *birth)
 /* One op, from whoever spawns; a pool pays for it itself. OK, CANCELLED. */
 static janus_status pay(const struct jrt_nursery *n, struct jrt_worker *worker)
 {
-    if (worker == NULL || worker->current == NULL || n->on_terms || jrt_fuel_one()) return JANUS_OK;
+    bool pool_pays = n->on_terms && n->terms->account != NULL;
+    if (worker == NULL || worker->current == NULL || pool_pays || jrt_fuel_one()) return JANUS_OK;
     return jrt_pay_ops(worker->current, 1);
 }
 

@@ -14,7 +14,8 @@
  * [terms-energy]  where shares come from. A pool of its own is carved from the pool around it, or
  *   where there is none, made new in the scheduler's bank, as far as the budget capability allows.
  *   Without a pool, a child that was started under a capability gets that capability's task_budget,
- *   new units in the bank. Both are explicit: finite, and in books that balance. Without either, a
+ *   units of the bank's. Both are explicit: finite, and in books that balance; only an unlimited
+ *   component is in none. Without either, a
  *   child has the scheduler's implicit budget, which replenishes and is in no books.
  *
  * Terms change only while they are made; the counters in them are atomic, the account has a lock.
@@ -26,6 +27,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { TRIES_MAX = 100 };
+
+/* A pool of more would keep others from having any. */
+#define PLENTY (UINT64_C(1) << 56)
 
 static bool is_null(janus_cap cap) { return (cap.slot | cap.generation | cap.nonce) == 0; }
 
@@ -180,12 +186,26 @@ bool jrt_terms_holds(const struct jrt_task *task, janus_cap_kind kind)
     return terms != NULL && terms->held[kind].holder != 0;
 }
 
-/* New units in the bank, for a share or a pool. */
-static janus_component make_new(janus_scheduler *scheduler, const janus_budget *amount)
+/* What of a share is in the books: all but what is unlimited. */
+static janus_budget booked(const janus_budget *share)
 {
-    janus_budget made;
-    jrt_account_mint(&scheduler->bank, amount, &made);
-    return janus_budget_lacks(made, *amount);
+    janus_budget b = *share;
+    uint64_t    *parts[] = {&b.ops, &b.memory, &b.spawn_count, &b.channel_ops, &b.syscalls};
+    for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (*parts[i] == JANUS_UNLIMITED) *parts[i] = 0;
+    }
+    return b;
+}
+
+janus_component jrt_bank_take(janus_scheduler *scheduler, const janus_budget *amount)
+{
+    janus_budget    made;
+    janus_component lacks = jrt_account_take(&scheduler->bank, amount);
+    if (lacks == JANUS_COMPONENT_NONE) return lacks;
+    jrt_account_mint_share(&scheduler->bank, amount, &made);
+    lacks = janus_budget_lacks(made, *amount);
+    if (lacks != JANUS_COMPONENT_NONE) jrt_account_settle(&scheduler->bank, &made, &made);
+    return lacks;
 }
 
 /* A pool of its own, [terms-energy]. */
@@ -195,12 +215,17 @@ static janus_status open_pool(struct jrt_terms *terms, janus_scheduler *schedule
     janus_budget amount;
     janus_status status = request(scheduler, terms, JANUS_RIGHT_BUDGET_REQUEST, asked, &amount);
     if (status < 0) return status;
-    struct jrt_pool_account *parent = terms->account;
-    if (parent == NULL) {
-        parent = &scheduler->bank;
-        if (make_new(scheduler, &amount) != JANUS_COMPONENT_NONE) return JANUS_BUDGET_EXHAUSTED;
+    bool                     root = terms->account == NULL;
+    struct jrt_pool_account *parent = root ? &scheduler->bank : terms->account;
+    if (root)
+        amount = janus_budget_min(amount, janus_budget_of(PLENTY, PLENTY, PLENTY, PLENTY, PLENTY));
+    janus_component lacks;
+    int             tries = 0;
+    while ((lacks = jrt_account_open(&terms->own, parent, &amount)) != JANUS_COMPONENT_NONE) {
+        janus_budget made;
+        if (!root || tries++ == TRIES_MAX) break;
+        jrt_account_mint(parent, &amount, &made); /* others may be faster to take it */
     }
-    janus_component lacks = jrt_account_open(&terms->own, parent, &amount);
     if (lacks != JANUS_COMPONENT_NONE) {
         struct jrt_account_books books;
         jrt_account_read(parent, &books);
@@ -216,30 +241,29 @@ static janus_status open_pool(struct jrt_terms *terms, janus_scheduler *schedule
 
 /* A share of exactly so much; out of nothing where there is no pool. */
 static janus_component take_share(struct jrt_terms *terms, janus_scheduler *scheduler,
-                                  const janus_budget *amount, struct jrt_pool_account **out)
+                                  const janus_budget *amount, struct jrt_entry *out)
 {
-    *out = terms->account != NULL ? terms->account : &scheduler->bank;
-    if (terms->account == NULL) {
-        janus_component lacks = make_new(scheduler, amount);
-        if (lacks != JANUS_COMPONENT_NONE) return lacks;
-    }
-    return jrt_account_take(*out, amount);
+    bool root = terms->account == NULL;
+    *out =
+        (struct jrt_entry){.share = *amount, .booked = booked(amount), .account = terms->account};
+    if (!root) return jrt_account_take(out->account, &out->booked);
+    out->account = &scheduler->bank;
+    return jrt_bank_take(scheduler, &out->booked);
 }
 
 /* The scope's owner has what the capability gives a task, until the end. */
 static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
 {
-    struct jrt_task         *task = n->owner;
-    struct jrt_pool_account *account;
+    struct jrt_task *task = n->owner;
+    struct jrt_entry entry;
     if (task == NULL || (terms->bound & 1u << JANUS_CAP_SPAWN) == 0) return JANUS_INVALID;
-    const janus_budget *share = &terms->task_budget;
-    if (take_share(terms, n->scheduler, share, &account) != JANUS_COMPONENT_NONE) {
+    if (take_share(terms, n->scheduler, &terms->task_budget, &entry) != JANUS_COMPONENT_NONE) {
         return JANUS_BUDGET_EXHAUSTED;
     }
     struct jrt_purse *aside = jrt_purse_need(task);
-    struct jrt_purse *purse = aside != NULL ? jrt_purse_make(task, share, account) : NULL;
+    struct jrt_purse *purse = aside != NULL ? jrt_purse_make(task, &entry) : NULL;
     if (purse == NULL) {
-        jrt_account_settle(account, share, share);
+        jrt_entry_return(&entry);
         return JANUS_NO_MEMORY;
     }
     terms->scope = true;
@@ -464,6 +488,7 @@ static janus_status take_entry(struct jrt_nursery *n, const janus_budget *want,
         if (want != NULL) out->share = implicit ? *want : janus_budget_min(*want, most);
         out->account = terms->account;
         lacks = jrt_account_split(terms->account, &out->share, &out->share);
+        out->booked = out->share;
     } else if (!implicit || want != NULL) {
         out->share = most;
         if (want != NULL && !implicit) out->share = janus_budget_min(*want, most);
@@ -473,8 +498,8 @@ static janus_status take_entry(struct jrt_nursery *n, const janus_budget *want,
             if (status < 0) return status;
         }
         out->account = &scheduler->bank;
-        lacks = make_new(scheduler, &out->share);
-        if (lacks == JANUS_COMPONENT_NONE) lacks = jrt_account_take(out->account, &out->share);
+        out->booked = booked(&out->share);
+        lacks = jrt_bank_take(scheduler, &out->booked);
     }
     if (lacks == JANUS_COMPONENT_NONE) return JANUS_OK;
     struct jrt_account_books books;
@@ -486,7 +511,7 @@ static janus_status take_entry(struct jrt_nursery *n, const janus_budget *want,
 
 void jrt_entry_return(const struct jrt_entry *entry)
 {
-    if (entry->account != NULL) jrt_account_settle(entry->account, &entry->share, &entry->share);
+    if (entry->account != NULL) jrt_account_settle(entry->account, &entry->booked, &entry->booked);
 }
 
 janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,

@@ -12,6 +12,7 @@
 
 #include <janusrt/grant.h>
 
+struct jrt_entry;
 struct jrt_purse;
 
 enum { JRT_KINDS = JANUS_CAP_EXECUTOR + 1 };
@@ -72,16 +73,13 @@ void jrt_terms_put(struct jrt_terms *terms);
 /* What the current task opens nurseries, makes channels and so on under. NULL: implicit. */
 struct jrt_terms *jrt_terms_here(const struct jrt_task *task);
 
-/* What a child was let in with. */
-struct jrt_entry {
-    janus_budget             share;
-    struct jrt_pool_account *account; /* of the share; NULL: an implicit budget */
-};
-
 /* Before a child is started in n, which has terms, or with a budget of its own (NULL: the terms'):
  * asks the capability, takes room and the share. On any error nothing happened. */
 janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,
                              const janus_budget *want, struct jrt_entry *out);
+
+/* A share of exactly so much of the bank's, which makes what it does not have. */
+janus_component jrt_bank_take(janus_scheduler *scheduler, const janus_budget *amount);
 
 /* Takes back the share of a child that was not started; then jrt_terms_leave. */
 void jrt_entry_return(const struct jrt_entry *entry);

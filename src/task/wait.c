@@ -2,6 +2,7 @@
 /* What the current task can do: sleep, call what blocks, defer. */
 #include "fiber/exit.h"
 #include "task/nursery.h"
+#include "task/purse.h"
 
 #include <stdlib.h>
 
@@ -103,8 +104,12 @@ janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_
         if (out_result != NULL) *out_result = result;
         return JANUS_OK;
     }
-    struct jrt_task *task = worker->current;
+    struct jrt_task   *task = worker->current;
+    const janus_budget price = janus_price_file_io();
     if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_obey(task);
+    janus_status paid = jrt_pay(task, &price);
+    if (paid != JANUS_OK) return paid;
+    worker = jrt_worker_self(); /* [worker-again] */
     if (!jrt_worker_can_leave(worker)) return JANUS_NO_MEMORY;
     struct call call = {.job = {.run = run_call, .done = call_done},
                         .task = task,
