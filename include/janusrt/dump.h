@@ -56,7 +56,10 @@ typedef struct janus_task_info {
     bool                at_most;   /* state_ns is a bound: it does not wait */
     bool                has_result; /* it has ended and was not joined: the next two are set */
     int64_t             result;
-    janus_panic_kind    panic; /* NONE: it returned */
+    janus_panic_kind    panic;        /* NONE: it returned */
+    bool                budget_known; /* of oneself, and of children that are exhausted: then */
+    janus_component     lacks;        /* exhausted: of what it has too little */
+    janus_budget        budget;       /* what it may still do */
 } janus_task_info;
 
 /* What is known about one nursery. */

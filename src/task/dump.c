@@ -16,6 +16,7 @@
 
 #include "plat/signal.h"
 #include "task/peek.h"
+#include "task/purse.h"
 
 #include <janusrt/dump.h>
 #include <stdarg.h>
@@ -137,11 +138,17 @@ static void put_task(struct text *text, const struct jrt_task *task, unsigned de
 {
     struct jrt_sight sight;
     jrt_peek_task(task, &sight);
-    bool blocked = sight.state == JANUS_TASK_BLOCKED;
+    bool exhausted = sight.state == JANUS_TASK_BUDGET_EXHAUSTED;
+    bool blocked = sight.state == JANUS_TASK_BLOCKED || exhausted;
     put(text, "%*stask \"%.64s\" %#llx: %s%s%s", indent(depth), "",
         task->name != NULL ? task->name : "task", (unsigned long long)jrt_task_id(task),
         janus_task_state_name(sight.state), blocked ? ", waits for " : "",
         blocked ? sight.wait : "");
+    janus_component lacks;
+    janus_budget    left;
+    if (exhausted && jrt_exhausted_read(task, &left, &lacks)) {
+        put(text, " (%s)", janus_component_name(lacks));
+    }
     put_time(text, &sight);
     if (task->site != NULL) put(text, ", %.200s:%d", task->site->file, task->site->line);
     put(text, "\n");

@@ -337,6 +337,15 @@ static struct jrt_purse *find(struct jrt_nursery *n, janus_task_id child)
     return NULL;
 }
 
+bool jrt_exhausted_read(const struct jrt_task *task, janus_budget *out, janus_component *lacks)
+{
+    const struct jrt_purse *purse = find(task->nursery, jrt_task_id(task));
+    if (purse == NULL) return false;
+    *out = purse->had;
+    *lacks = purse->lacks;
+    return true;
+}
+
 void jrt_exhausted_abandon_one_locked(struct jrt_nursery *n, janus_task_id child)
 {
     struct jrt_purse *purse = find(n, child);

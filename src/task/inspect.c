@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One task, one nursery, one worker, for programs; dump.c shows them all, to people. */
 #include "task/peek.h"
+#include "task/purse.h"
 
 #include <janusrt/dump.h>
 #include <string.h>
@@ -77,6 +78,9 @@ static void look_at(struct jrt_task *task, janus_task_info *info)
     info->worker = sight.worker;
     info->state_ns = sight.state_ns;
     info->at_most = sight.at_most;
+    if (task->touched && sight.state == JANUS_TASK_BUDGET_EXHAUSTED) {
+        info->budget_known = jrt_exhausted_read(task, &info->budget, &info->lacks);
+    }
     if (info->has_result) {
         info->result = task->landing.result;
         info->panic = (janus_panic_kind)task->panic;
@@ -117,6 +121,8 @@ janus_status janus_task_inspect_self(janus_task_info *out)
     describe(task, &info);
     info.worker = worker->index;
     info.at_most = true;
+    info.budget_known = true;
+    info.budget = jrt_purse_read(task);
     if (task->innermost != NULL) info.owned = handle_of(task->innermost);
     for (struct jrt_nursery *n = task->innermost; n != NULL; n = n->outer) info.nurseries++;
     give(out, out->struct_bytes, &info, sizeof info);

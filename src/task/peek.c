@@ -89,8 +89,9 @@ void jrt_peek_task(const struct jrt_task *task, struct jrt_sight *out)
     uint32_t since = jrt_load_relaxed(&task->since);   /* relaxed: as above. */
     uint32_t worker = UINT32_MAX;
     if (since != 0) worker = jrt_load_relaxed(&task->worker); /* relaxed: as above. */
-    bool at_most = state != JANUS_TASK_BLOCKED;
-    if (state == JANUS_TASK_BLOCKED && (park & 0xff) == JRT_AWAKE) {
+    bool waits = state == JANUS_TASK_BLOCKED || state == JANUS_TASK_BUDGET_EXHAUSTED;
+    bool at_most = !waits;
+    if (waits && (park & 0xff) == JRT_AWAKE) {
         state = JANUS_TASK_READY;
         at_most = true;
     }
@@ -103,7 +104,8 @@ void jrt_peek_task(const struct jrt_task *task, struct jrt_sight *out)
             wait = JRT_WAIT_NURSERY;
         }
     }
-    const char *text = wait_texts[state == JANUS_TASK_BLOCKED ? wait : JRT_WAIT_NONE];
+    waits = state == JANUS_TASK_BLOCKED || state == JANUS_TASK_BUDGET_EXHAUSTED;
+    const char *text = wait_texts[waits ? wait : JRT_WAIT_NONE];
     if (state == JANUS_TASK_BLOCKED && wait == JRT_WAIT_POINT) {
         const char *reason = jrt_load_acquire(&task->reason); /* acquire: [point-reason]. */
         if (reason != NULL) text = reason;

@@ -94,6 +94,9 @@ void jrt_exhausted_abandon_locked(struct jrt_nursery *n);
 /* The nursery is cancelled: also those that cannot be interrupted wait no longer. */
 void jrt_exhausted_cancel_locked(struct jrt_nursery *n);
 
+/* What a child on n's list has, and of what too little; false: it is not on it. Under the lock. */
+bool jrt_exhausted_read(const struct jrt_task *task, janus_budget *out, janus_component *lacks);
+
 /* It waits for this child. */
 void jrt_exhausted_abandon_one_locked(struct jrt_nursery *n, janus_task_id child);
 
