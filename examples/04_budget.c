@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* Budgets: a pool that children share, one that uses up its part, one that is recharged. */
+#include <janusrt/janus.h>
+#include <stdio.h>
+
+/* Never ends by itself; every round costs an op. */
+static int64_t spin(void *argument)
+{
+    (void)argument;
+    while (janus_check() == JANUS_OK) continue;
+    return JANUS_CANCELLED;
+}
+
+static int64_t hoard(void *argument)
+{
+    (void)argument;
+    while (janus_alloc(1000) != NULL) continue;
+    return -1;
+}
+
+/* Works in 25,000 steps, of which it has 10,000. */
+static int64_t work(void *argument)
+{
+    int *steps = argument;
+    for (*steps = 0; *steps < 25000; ++*steps) {
+        if (janus_check() != JANUS_OK) return JANUS_CANCELLED;
+    }
+    return 0;
+}
+
+/* A pool of their own: when it is empty, it is. */
+static void contain(janus_entry *child, const char *name)
+{
+    const janus_budget   pool = JANUS_BUDGET(.ops = 20000, .memory = 65536, .spawn_count = 1);
+    janus_nursery        n;
+    janus_nursery_result result;
+    janus_failure        failure;
+    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)) != JANUS_OK) return;
+    janus_spawn(&n, child, NULL);
+    (void)janus_nursery_wait(&n, &result);
+    if (janus_nursery_failures(&n, &failure, 1) == 1) {
+        printf("%s: %s: %llu of %llu\n", name, janus_component_name(failure.lacks),
+               (unsigned long long)failure.used, (unsigned long long)failure.limit);
+    }
+    (void)janus_nursery_end(&n, NULL);
+}
+
+/* The owner decides, each time a child has used up what it has. */
+static void supervise(void)
+{
+    const janus_budget pool = JANUS_BUDGET(.ops = 100000, .spawn_count = 1);
+    janus_nursery      n;
+    janus_exhausted    child;
+    int                steps = 0, times = 0;
+    if (janus_nursery_open(
+            &n, JANUS_NURSERY_OPTIONS(.budget = &pool, .exhaustion = JANUS_EXHAUSTION_SUPERVISE))) {
+        return;
+    }
+    janus_spawn(&n, work, &steps);
+    while (janus_nursery_exhausted_wait(&n, &child) == JANUS_OK) {
+        janus_nursery_recharge(&n, child.task, janus_budget_of(5000, 0, 0, 0, 0));
+        times++;
+    }
+    janus_status status = janus_nursery_end(&n, NULL);
+    printf("work: %s, %d steps, recharged %d times\n", janus_status_name(status), steps, times);
+}
+
+static int64_t program(void *argument)
+{
+    (void)argument;
+    contain(spin, "spin");
+    contain(hoard, "hoard");
+    supervise();
+    return 0;
+}
+
+int main(void) { return janus_run(NULL, program, NULL, NULL) == JANUS_OK ? 0 : 1; }
+
+/* Prints:
+ * spin: ops: 19999 of 19999
+ * hoard: memory: 65520 of 65536
+ * work: JANUS_OK, 25000 steps, recharged 3 times
+ */
