@@ -69,6 +69,7 @@ static bool open_worker(struct jrt_worker *worker, const janus_scheduler_options
         if (worker->loads == NULL) return false;
     }
     jrt_victims_init(&worker->victims, strategy, options->deterministic_seed + worker->index);
+    jrt_rng_seed(&worker->choices, options->deterministic_seed + worker->index);
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
         if (!jrt_deque_init(&worker->fresh[lane])) return false;
         worker->deques_open++;

@@ -82,7 +82,8 @@ struct jrt_worker {
     struct jrt_strand     *rescue; /* where a task that overflowed is cleaned up */
     struct jrt_context     root;   /* the thread's own stack, while strands run */
     struct jrt_victims     victims;
-    uint32_t              *loads; /* owned; LEAST_LOADED only, else NULL */
+    struct jrt_rng         choices; /* of selects */
+    uint32_t              *loads;   /* owned; LEAST_LOADED only, else NULL */
     struct jrt_counts      stats;
     struct jrt_stack_cache stacks;
 
