@@ -20,9 +20,9 @@ enum { ROOM = 128, CROWD = 1000000, SELECTED = 8 };
 
 static int messages(void) { return runner.quick ? 200000 : 1000000; }
 
-static void need(janus_status status)
+static inline void need(janus_status status)
 {
-    runner_need(status == JANUS_OK, janus_status_text(status));
+    if (status != JANUS_OK) runner_need(false, janus_status_text(status));
 }
 
 static janus_channel open_channel(uint64_t capacity)

@@ -37,40 +37,9 @@
  * Locks: a channel's; selects take several, by address. None is held across a wait, a wake, or an
  * allocation.
  */
-#include "chan/chan.h"
+#include "chan/step.h"
 
 #include <stdlib.h>
-
-/* The ring. */
-
-static inline void copy(const struct jrt_chan *chan, void *to, const void *from)
-{
-    if (jrt_likely(chan->item_bytes == sizeof(uint64_t))) {
-        memcpy(to, from, sizeof(uint64_t));
-    } else if (chan->item_bytes != 0) {
-        memcpy(to, from, chan->item_bytes);
-    }
-}
-
-static inline char *slot(const struct jrt_chan *chan, uint64_t number)
-{
-    uint64_t at = chan->first + number;
-    if (at >= chan->slots) at -= chan->slots;
-    return chan->ring + at * chan->item_bytes;
-}
-
-static inline void put(struct jrt_chan *chan, const void *value)
-{
-    copy(chan, slot(chan, chan->length), value);
-    chan->length++;
-    if (chan->length > chan->high_water) chan->high_water = chan->length;
-}
-
-static inline void drop_first(struct jrt_chan *chan)
-{
-    if (++chan->first == chan->slots) chan->first = 0;
-    chan->length--;
-}
 
 /* Steps. */
 
@@ -93,14 +62,8 @@ struct jrt_chan_entry *jrt_chan_pop(struct jrt_chan_queue *queue)
     return NULL;
 }
 
-static inline struct jrt_chan_party *done_with(struct jrt_chan_entry *entry)
-{
-    entry->party->outcome = JANUS_OK;
-    return entry->party;
-}
-
 /* No room. */
-static janus_status overflow(struct jrt_chan *chan, const void *value)
+janus_status jrt_chan_overflow(struct jrt_chan *chan, const void *value)
 {
     if (chan->slots < chan->capacity) return JRT_CHAN_GROW;
     switch ((janus_overflow)chan->overflow) {
@@ -108,63 +71,15 @@ static janus_status overflow(struct jrt_chan *chan, const void *value)
     case JANUS_OVERFLOW_FAIL: return JANUS_FULL;
     case JANUS_OVERFLOW_DROP_OLDEST: break;
     }
-    drop_first(chan);
-    put(chan, value);
+    jrt_chan_drop_first(chan);
+    jrt_chan_put(chan, value);
     chan->dropped++;
     return JANUS_OK;
 }
 
-static inline janus_status send_step(struct jrt_chan *chan, const void *value,
-                                     struct jrt_chan_party **out_wake)
-{
-    if (jrt_unlikely(chan->closed)) return JANUS_CLOSED;
-    if (chan->receivers.count > 0) {
-        struct jrt_chan_entry *receiver = jrt_chan_pop(&chan->receivers);
-        if (receiver != NULL) {
-            jrt_invariant("chan-waits", chan->length == 0);
-            copy(chan, receiver->value, value);
-            *out_wake = done_with(receiver);
-            return JANUS_OK;
-        }
-    }
-    if (chan->length >= chan->slots) return overflow(chan, value);
-    put(chan, value);
-    return JANUS_OK;
-}
-
-static inline janus_status recv_step(struct jrt_chan *chan, void *value,
-                                     struct jrt_chan_party **out_wake)
-{
-    struct jrt_chan_entry *sender = NULL;
-    bool                   some = chan->length > 0;
-    if (!some && chan->closed) return JANUS_CLOSED;
-    if (chan->senders.count > 0 && !chan->closed) sender = jrt_chan_pop(&chan->senders);
-    if (some) {
-        copy(chan, value, slot(chan, 0));
-        jrt_invariant("chan-waits", sender == NULL || chan->length == chan->slots);
-        drop_first(chan);
-        if (sender != NULL) put(chan, sender->value);
-    } else if (sender != NULL) {
-        copy(chan, value, sender->value);
-    } else {
-        return JANUS_WOULD_WAIT;
-    }
-    if (sender != NULL) *out_wake = done_with(sender);
-    return JANUS_OK;
-}
-
-janus_status jrt_chan_step(struct jrt_chan *chan, enum jrt_chan_kind kind, void *value,
-                           struct jrt_chan_party **out_wake)
-{
-    *out_wake = NULL;
-    if (jrt_unlikely(value == NULL && chan->item_bytes != 0)) return JANUS_INVALID;
-    if (kind == JRT_CHAN_SEND) return send_step(chan, value, out_wake);
-    return recv_step(chan, value, out_wake);
-}
-
 /* Growing, for unbounded ones. */
 
-enum { FIRST_SLOTS = 16, KEPT_BYTES = 65536 };
+enum { FIRST_SLOTS = 16 };
 
 /* Moves the values to a larger ring; under the lock. Returns the old one. */
 static char *move_to(struct jrt_chan *chan, char *larger, uint64_t slots)
@@ -184,11 +99,11 @@ static char *move_to(struct jrt_chan *chan, char *larger, uint64_t slots)
 }
 
 /* Twice the slots, unless somebody else was faster. The lock is not held. */
-static janus_status grow(struct jrt_chan_ref ref, const struct jrt_worker *worker, uint64_t slots)
+janus_status jrt_chan_grow(janus_channel handle, const struct jrt_worker *worker, uint64_t slots)
 {
-    struct jrt_chan *chan = ref.chan;
+    struct jrt_chan *chan = jrt_chan_of(handle);
     bool             own = jrt_chan_enter(chan, worker);
-    bool             valid = jrt_chan_is_valid(ref);
+    bool             valid = jrt_chan_is_valid(handle);
     uint64_t         wanted = slots < FIRST_SLOTS ? FIRST_SLOTS : slots * 2;
     if (valid && wanted > chan->capacity) wanted = chan->capacity;
     size_t bytes = valid ? wanted * chan->item_bytes : 0;
@@ -197,48 +112,10 @@ static janus_status grow(struct jrt_chan_ref ref, const struct jrt_worker *worke
     char *ring = malloc(bytes > 0 ? bytes : 1);
     if (ring == NULL) return JANUS_NO_MEMORY;
     own = jrt_chan_enter(chan, worker);
-    if (jrt_chan_is_valid(ref) && chan->slots == slots) ring = move_to(chan, ring, wanted);
+    if (jrt_chan_is_valid(handle) && chan->slots == slots) ring = move_to(chan, ring, wanted);
     jrt_chan_leave(chan, own);
     free(ring);
     return JANUS_OK;
-}
-
-/* An empty ring that is large is given back; under the lock. Returns it, or NULL. */
-static inline char *shrink(struct jrt_chan *chan)
-{
-    if (jrt_likely(!chan->unbounded || chan->length > 0)) return NULL;
-    if (chan->slots * chan->item_bytes <= KEPT_BYTES) return NULL;
-    char *ring = chan->ring;
-    chan->ring = NULL;
-    chan->slots = chan->first = 0;
-    return ring;
-}
-
-janus_status jrt_chan_attempt(struct jrt_chan_ref ref, const struct jrt_worker *worker,
-                              enum jrt_chan_kind kind, void *value)
-{
-    struct jrt_chan       *chan = ref.chan;
-    struct jrt_chan_party *wake = NULL;
-    char                  *large = NULL;
-    uint64_t               slots = 0;
-    janus_status           status = JANUS_STALE;
-    do {
-        if (jrt_unlikely(status == JRT_CHAN_GROW)) {
-            status = grow(ref, worker, slots);
-            if (status != JANUS_OK) return status;
-        }
-        status = JANUS_STALE;
-        bool own = jrt_chan_enter(chan, worker);
-        if (jrt_likely(jrt_chan_is_valid(ref))) {
-            status = jrt_chan_step(chan, kind, value, &wake);
-            slots = chan->slots;
-            if (kind == JRT_CHAN_RECV) large = shrink(chan);
-        }
-        jrt_chan_leave(chan, own);
-    } while (jrt_unlikely(status == JRT_CHAN_GROW));
-    if (wake != NULL) jrt_chan_wake(wake);
-    if (jrt_unlikely(large != NULL)) free(large);
-    return status;
 }
 
 /* Waking and being woken. */

@@ -67,27 +67,28 @@ struct jrt_chan {
     struct jrt_chan *next_free;             /* the pool's */
 };
 
-/* A handle, taken apart. */
-struct jrt_chan_ref {
-    struct jrt_chan *chan;
-    uint64_t         key;
-    unsigned         rights;
-};
-
-static inline struct jrt_chan_ref jrt_chan_ref_of(janus_channel handle)
+/* A handle's parts. It is passed on as it is, in two registers. */
+static inline struct jrt_chan *jrt_chan_of(janus_channel handle)
 {
-    struct jrt_chan_ref ref = {
-        .chan = (struct jrt_chan *)(uintptr_t)(handle.opaque[0] & ~UINT64_C(63)),
-        .key = handle.opaque[1],
-        .rights = handle.opaque[0] & JANUS_CHANNEL_MAY_ALL,
-    };
-    return ref;
+    return (struct jrt_chan *)(uintptr_t)(handle.opaque[0] & ~UINT64_C(63));
+}
+
+static inline unsigned jrt_chan_rights(janus_channel handle)
+{
+    return (unsigned)handle.opaque[0] & JANUS_CHANNEL_MAY_ALL;
+}
+
+static inline bool jrt_chan_is_none(janus_channel handle)
+{
+    return (handle.opaque[0] | handle.opaque[1]) == 0;
 }
 
 /* Whether the handle is one of the channel that is there now. Certain under the lock. */
-static inline bool jrt_chan_is_valid(struct jrt_chan_ref ref)
+static inline bool jrt_chan_is_valid(janus_channel handle)
 {
-    return jrt_load_relaxed(&ref.chan->keys[ref.rights]) == ref.key; /* relaxed: [chan-key]. */
+    const struct jrt_chan *chan = jrt_chan_of(handle);
+    /* relaxed: [chan-key]. */
+    return jrt_load_relaxed(&chan->keys[jrt_chan_rights(handle)]) == handle.opaque[1];
 }
 
 static inline bool jrt_chan_enter(struct jrt_chan *chan, const struct jrt_worker *worker)
@@ -101,11 +102,11 @@ static inline void jrt_chan_leave(struct jrt_chan *chan, bool as_owner)
 }
 
 /* What a call may do with a handle, before anything happens: OK, INVALID, STALE, CAP_RIGHT. */
-static inline janus_status jrt_chan_decode(struct jrt_chan_ref ref, unsigned right)
+static inline janus_status jrt_chan_decode(janus_channel handle, unsigned right)
 {
-    if (jrt_unlikely(ref.chan == NULL)) return JANUS_INVALID;
-    if (jrt_unlikely(!jrt_chan_is_valid(ref))) return JANUS_STALE;
-    return jrt_likely(ref.rights & right) ? JANUS_OK : JANUS_CAP_RIGHT;
+    if (jrt_unlikely(jrt_chan_of(handle) == NULL)) return JANUS_INVALID;
+    if (jrt_unlikely(!jrt_chan_is_valid(handle))) return JANUS_STALE;
+    return jrt_likely(jrt_chan_rights(handle) & right) ? JANUS_OK : JANUS_CAP_RIGHT;
 }
 
 static inline unsigned jrt_chan_right_for(enum jrt_chan_kind kind)
@@ -119,17 +120,6 @@ void             jrt_chan_give(struct jrt_chan *chan);
 
 /* Other keys than ever before; under the lock. */
 void jrt_chan_new_keys(struct jrt_chan *chan);
-
-/*
- * One step of a channel, under its lock: does it, or says why not (WOULD_WAIT, FULL, GROW, CLOSED,
- * INVALID). *out_wake is who must be woken when the lock is free again, or NULL.
- */
-janus_status jrt_chan_step(struct jrt_chan *chan, enum jrt_chan_kind kind, void *value,
-                           struct jrt_chan_party **out_wake);
-
-/* The same with taking the lock and, where it must, growing. STALE too. */
-janus_status jrt_chan_attempt(struct jrt_chan_ref ref, const struct jrt_worker *worker,
-                              enum jrt_chan_kind kind, void *value);
 
 /* Takes the first off a queue who is still waiting, and claims it; under the lock. */
 struct jrt_chan_entry *jrt_chan_pop(struct jrt_chan_queue *queue);
@@ -152,6 +142,13 @@ static inline void jrt_chan_enqueue(struct jrt_chan *chan, enum jrt_chan_kind ki
 
 /* Tells who was claimed that it can go on. With no lock held; it may be gone afterwards. */
 void jrt_chan_wake(struct jrt_chan_party *party);
+
+/* What a send does where there is no room, under the lock: as jrt_chan_step. */
+janus_status jrt_chan_overflow(struct jrt_chan *chan, const void *value);
+
+/* Makes the ring of an unbounded channel larger, unless it has other than `slots` slots meanwhile.
+ * The lock is not held. OK, STALE, NO_MEMORY. */
+janus_status jrt_chan_grow(janus_channel handle, const struct jrt_worker *worker, uint64_t slots);
 
 /* Waits, having said where: the wait's own status, or OK where somebody has claimed it. As a
  * plain thread DEADLINE is the only other one. */

@@ -126,18 +126,17 @@ static void wake_list(struct jrt_chan_party *list)
 janus_status janus_channel_close(janus_channel channel)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_chan_ref    ref = jrt_chan_ref_of(channel);
     struct jrt_chan_party *list = NULL;
-    janus_status           status = jrt_chan_decode(ref, JANUS_CHANNEL_MAY_CLOSE);
+    janus_status           status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_CLOSE);
     if (status != JANUS_OK) return status;
     bool first = true;
     do {
-        bool own = jrt_chan_enter(ref.chan, jrt_worker_self());
-        bool valid = jrt_chan_is_valid(ref); /* who destroys it meanwhile wakes the rest */
+        bool own = jrt_chan_enter(jrt_chan_of(channel), jrt_worker_self());
+        bool valid = jrt_chan_is_valid(channel); /* who destroys it meanwhile wakes the rest */
         if (first && !valid) status = JANUS_STALE;
-        if (valid) ref.chan->closed = true;
-        list = valid ? collect(ref.chan) : NULL;
-        jrt_chan_leave(ref.chan, own);
+        if (valid) jrt_chan_of(channel)->closed = true;
+        list = valid ? collect(jrt_chan_of(channel)) : NULL;
+        jrt_chan_leave(jrt_chan_of(channel), own);
         first = false;
         wake_list(list);
     } while (list != NULL);
@@ -147,15 +146,15 @@ janus_status janus_channel_close(janus_channel channel)
 janus_status janus_channel_destroy(janus_channel channel)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_chan_ref ref = jrt_chan_ref_of(channel);
-    struct jrt_chan    *chan = ref.chan;
+    struct jrt_chan *chan = jrt_chan_of(channel);
     if (channel.opaque[0] == 0 && channel.opaque[1] == 0) return JANUS_OK;
-    janus_status status = jrt_chan_decode(ref, JANUS_CHANNEL_MAY_ALL);
-    if (status == JANUS_OK && ref.rights != JANUS_CHANNEL_MAY_ALL) status = JANUS_CAP_RIGHT;
+    janus_status status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_ALL);
+    if (status == JANUS_OK && jrt_chan_rights(channel) != JANUS_CHANNEL_MAY_ALL)
+        status = JANUS_CAP_RIGHT;
     if (status != JANUS_OK) return status;
     struct jrt_worker *worker = jrt_worker_self();
     bool               own = jrt_chan_enter(chan, worker);
-    bool               valid = jrt_chan_is_valid(ref);
+    bool               valid = jrt_chan_is_valid(channel);
     if (valid) jrt_chan_new_keys(chan); /* nobody else comes in from here on */
     if (valid) chan->closed = true;
     jrt_chan_leave(chan, own);
@@ -178,35 +177,33 @@ janus_status janus_channel_destroy(janus_channel channel)
 janus_status janus_channel_attenuate(janus_channel channel, uint32_t rights, janus_channel *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_chan_ref ref = jrt_chan_ref_of(channel);
     if (out == NULL || rights == 0 || (rights & ~(uint32_t)JANUS_CHANNEL_MAY_ALL) != 0) {
         return JANUS_INVALID;
     }
-    janus_status status = jrt_chan_decode(ref, JANUS_CHANNEL_MAY_ALL);
+    janus_status status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_ALL);
     if (status != JANUS_OK) return status;
-    if ((rights & ~ref.rights) != 0) return JANUS_CAP_WIDENS;
-    bool own = jrt_chan_enter(ref.chan, jrt_worker_self());
-    if (jrt_chan_is_valid(ref)) {
-        *out = handle_of(ref.chan, rights);
+    if ((rights & ~jrt_chan_rights(channel)) != 0) return JANUS_CAP_WIDENS;
+    bool own = jrt_chan_enter(jrt_chan_of(channel), jrt_worker_self());
+    if (jrt_chan_is_valid(channel)) {
+        *out = handle_of(jrt_chan_of(channel), rights);
     } else {
         status = JANUS_STALE;
     }
-    jrt_chan_leave(ref.chan, own);
+    jrt_chan_leave(jrt_chan_of(channel), own);
     return status;
 }
 
 janus_status janus_channel_inspect(janus_channel channel, janus_channel_info *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_chan_ref ref = jrt_chan_ref_of(channel);
-    struct jrt_chan    *chan = ref.chan;
+    struct jrt_chan *chan = jrt_chan_of(channel);
     if (out == NULL || out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
-    janus_status status = jrt_chan_decode(ref, JANUS_CHANNEL_MAY_ALL);
+    janus_status status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_ALL);
     if (status != JANUS_OK) return status;
     size_t             room = out->struct_bytes < sizeof *out ? out->struct_bytes : sizeof *out;
-    janus_channel_info info = {.struct_bytes = room, .rights = ref.rights};
+    janus_channel_info info = {.struct_bytes = room, .rights = jrt_chan_rights(channel)};
     bool               own = jrt_chan_enter(chan, jrt_worker_self());
-    bool               valid = jrt_chan_is_valid(ref);
+    bool               valid = jrt_chan_is_valid(channel);
     if (valid) {
         info.item_bytes = chan->item_bytes;
         info.capacity = chan->capacity;

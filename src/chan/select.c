@@ -17,7 +17,7 @@
  *   cannot: then all is tried again from the beginning, where it does.
  */
 #include "base/rng.h"
-#include "chan/chan.h"
+#include "chan/step.h"
 #include "chan/toll.h"
 
 #define CASES_MAX ((size_t)INT32_MAX)
@@ -42,19 +42,9 @@ struct selection {
 
 static struct place *place_of(janus_select_case *at) { return (struct place *)(void *)at->opaque; }
 
-static struct jrt_chan_ref ref_of(const janus_select_case *at)
-{
-    return jrt_chan_ref_of(at->channel);
-}
-
 static enum jrt_chan_kind kind_of(const janus_select_case *at)
 {
     return (enum jrt_chan_kind)at->kind;
-}
-
-static bool is_none(const janus_select_case *at)
-{
-    return at->channel.opaque[0] == 0 && at->channel.opaque[1] == 0;
 }
 
 /* Looks at all cases, before anything happens. */
@@ -64,8 +54,8 @@ static janus_status decode(struct selection *s)
         janus_select_case *at = &s->cases[i];
         janus_status       status = JANUS_OK;
         if ((unsigned)at->kind > JANUS_SELECT_SEND) status = JANUS_INVALID;
-        if (status == JANUS_OK && !is_none(at)) {
-            status = jrt_chan_decode(ref_of(at), jrt_chan_right_for(kind_of(at)));
+        if (status == JANUS_OK && !jrt_chan_is_none(at->channel)) {
+            status = jrt_chan_decode(at->channel, jrt_chan_right_for(kind_of(at)));
         }
         s->chosen = i;
         if (jrt_unlikely(status != JANUS_OK)) return status;
@@ -102,9 +92,9 @@ static janus_status try_each(struct selection *s)
         place_of(&cases[other])->drawn = place_of(&cases[i])->drawn;
         place_of(&cases[i])->drawn = now;
         janus_select_case *at = &cases[now];
-        if (is_none(at)) continue;
+        if (jrt_chan_is_none(at->channel)) continue;
         janus_status status =
-            in_select(jrt_chan_attempt(ref_of(at), s->worker, kind_of(at), at->value));
+            in_select(jrt_chan_attempt(at->channel, s->worker, kind_of(at), at->value));
         s->chosen = now;
         if (status != JANUS_WOULD_WAIT) return status;
     }
@@ -116,7 +106,7 @@ static janus_status try_each(struct selection *s)
 static struct jrt_chan *chan_at(const struct selection *s, uint32_t number)
 {
     uint32_t index = place_of(&s->cases[number])->sorted;
-    return ref_of(&s->cases[index]).chan;
+    return jrt_chan_of(s->cases[index].channel);
 }
 
 static void swap_sorted(struct selection *s, uint32_t left, uint32_t right)
@@ -178,11 +168,11 @@ static janus_status step_any(struct selection *s, struct jrt_chan_party **out_wa
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t           now = place_of(&s->cases[i])->drawn;
         janus_select_case *at = &s->cases[now];
-        if (is_none(at)) continue;
+        if (jrt_chan_is_none(at->channel)) continue;
         s->chosen = now;
-        if (!jrt_chan_is_valid(ref_of(at))) return JANUS_STALE;
+        if (!jrt_chan_is_valid(at->channel)) return JANUS_STALE;
         janus_status status =
-            in_select(jrt_chan_step(ref_of(at).chan, kind_of(at), at->value, out_wake));
+            in_select(jrt_chan_step(jrt_chan_of(at->channel), kind_of(at), at->value, out_wake));
         if (status != JANUS_WOULD_WAIT) return status;
     }
     return JANUS_WOULD_WAIT;
@@ -194,8 +184,8 @@ static bool queue_all(struct selection *s)
     bool outside = false;
     for (uint32_t i = 0; i < s->count; i++) {
         janus_select_case *at = &s->cases[i];
-        if (is_none(at)) continue;
-        struct jrt_chan       *chan = ref_of(at).chan;
+        if (jrt_chan_is_none(at->channel)) continue;
+        struct jrt_chan       *chan = jrt_chan_of(at->channel);
         struct jrt_chan_entry *entry = &place_of(at)->entry;
         *entry = (struct jrt_chan_entry){.party = &s->party, .value = at->value, .index = i};
         jrt_chan_enqueue(chan, kind_of(at), entry);
@@ -208,8 +198,8 @@ static void dequeue_all(struct selection *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         janus_select_case *at = &s->cases[i];
-        if (is_none(at)) continue;
-        struct jrt_chan *chan = ref_of(at).chan;
+        if (jrt_chan_is_none(at->channel)) continue;
+        struct jrt_chan *chan = jrt_chan_of(at->channel);
         bool             own = jrt_chan_enter(chan, s->worker);
         if (place_of(at)->entry.queue != NULL) jrt_chan_dequeue(&place_of(at)->entry);
         jrt_chan_leave(chan, own);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sending and receiving. */
-#include "chan/chan.h"
+#include "chan/step.h"
 #include "chan/toll.h"
 
 static enum jrt_wait wait_for(enum jrt_chan_kind kind)
@@ -9,15 +9,15 @@ static enum jrt_wait wait_for(enum jrt_chan_kind kind)
 }
 
 /* Tries once more, and queues if it must wait; *out_outside: it waits for others than tasks. */
-static janus_status step_or_queue(struct jrt_chan_ref ref, const struct jrt_worker *worker,
+static janus_status step_or_queue(janus_channel handle, const struct jrt_worker *worker,
                                   enum jrt_chan_kind kind, struct jrt_chan_entry *entry,
                                   bool *out_outside)
 {
-    struct jrt_chan       *chan = ref.chan;
+    struct jrt_chan       *chan = jrt_chan_of(handle);
     struct jrt_chan_party *wake = NULL;
     janus_status           status = JANUS_STALE;
     bool                   own = jrt_chan_enter(chan, worker);
-    if (jrt_likely(jrt_chan_is_valid(ref))) {
+    if (jrt_likely(jrt_chan_is_valid(handle))) {
         status = jrt_chan_step(chan, kind, entry->value, &wake);
         if (status == JANUS_WOULD_WAIT) jrt_chan_enqueue(chan, kind, entry);
         *out_outside = chan->outside;
@@ -52,7 +52,7 @@ static janus_status park(struct jrt_chan *chan, struct jrt_worker *worker,
     return come_back(chan, jrt_worker_self(), entry, status); /* [worker-again] */
 }
 
-static janus_status wait_as_task(struct jrt_chan_ref ref, struct jrt_worker *worker,
+static janus_status wait_as_task(janus_channel handle, struct jrt_worker *worker,
                                  enum jrt_chan_kind kind, void *value, uint64_t deadline_ns)
 {
     struct jrt_task      *task = worker->current;
@@ -63,9 +63,9 @@ static janus_status wait_as_task(struct jrt_chan_ref ref, struct jrt_worker *wor
     bool                  outside = false;
     janus_status          status = jrt_chan_park_begin(worker, wait_for(kind), &alarm, deadline_ns);
     if (status != JANUS_OK) return status;
-    status = step_or_queue(ref, worker, kind, &entry, &outside);
+    status = step_or_queue(handle, worker, kind, &entry, &outside);
     if (jrt_likely(status == JANUS_WOULD_WAIT)) {
-        status = park(ref.chan, worker, &entry, outside);
+        status = park(jrt_chan_of(handle), worker, &entry, outside);
     } else {
         (void)jrt_task_park_cancel(task);
     }
@@ -73,55 +73,102 @@ static janus_status wait_as_task(struct jrt_chan_ref ref, struct jrt_worker *wor
     return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
 }
 
-static janus_status wait_as_thread(struct jrt_chan_ref ref, enum jrt_chan_kind kind, void *value,
+static janus_status wait_as_thread(janus_channel handle, enum jrt_chan_kind kind, void *value,
                                    uint64_t deadline_ns)
 {
     struct jrt_chan_party party = {.task = NULL};
     struct jrt_chan_entry entry = {.party = &party, .value = value};
     bool                  outside = false;
-    janus_status          status = step_or_queue(ref, NULL, kind, &entry, &outside);
+    janus_status          status = step_or_queue(handle, NULL, kind, &entry, &outside);
     if (status != JANUS_WOULD_WAIT) return status;
     status = jrt_chan_park_thread(&party, deadline_ns);
-    return status == JANUS_OK ? party.outcome : come_back(ref.chan, NULL, &entry, status);
+    return status == JANUS_OK ? party.outcome
+                              : come_back(jrt_chan_of(handle), NULL, &entry, status);
 }
 
-static inline janus_status transfer(janus_channel channel, enum jrt_chan_kind kind, void *value,
-                                    uint64_t deadline_ns)
+/* It could not be done at once: a deadline, no stack at hand, a ring that must grow. */
+__attribute__((noinline)) static janus_status wait(janus_channel channel, enum jrt_chan_kind kind,
+                                                   void *value, uint64_t deadline_ns)
 {
-    struct jrt_worker  *worker = jrt_worker_self();
-    struct jrt_chan_ref ref = jrt_chan_ref_of(channel);
-    if (jrt_likely(worker != NULL)) jrt_worker_stack_check(worker); /* [stack-reserve] */
-    janus_status status = jrt_chan_decode(ref, jrt_chan_right_for(kind));
-    if (jrt_unlikely(status != JANUS_OK)) return status;
-    if (jrt_likely(worker != NULL)) {
-        struct jrt_task *task = worker->current;
-        if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_obey(task);
-        status = jrt_chan_pay(worker);
-        if (jrt_unlikely(status != JANUS_OK)) return status;
-    }
+    janus_status status = JANUS_OK;
     do {
-        status = jrt_chan_attempt(ref, worker, kind, value);
-        if (jrt_likely(status != JANUS_WOULD_WAIT)) {
-            if (jrt_likely(worker != NULL)) jrt_chan_took_a_turn(worker);
-            return status;
-        }
-        status = worker != NULL ? wait_as_task(ref, worker, kind, value, deadline_ns)
-                                : wait_as_thread(ref, kind, value, deadline_ns);
-        worker = jrt_worker_self(); /* [worker-again] */
+        struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
+        status = jrt_chan_attempt(channel, worker, kind, value);
+        if (status != JANUS_WOULD_WAIT) return status;
+        status = worker != NULL ? wait_as_task(channel, worker, kind, value, deadline_ns)
+                                : wait_as_thread(channel, kind, value, deadline_ns);
     } while (jrt_unlikely(status == JRT_CHAN_GROW));
     return status;
 }
 
-static inline janus_status try_transfer(janus_channel channel, enum jrt_chan_kind kind, void *value)
+static janus_status transfer_as_thread(janus_channel channel, enum jrt_chan_kind kind, void *value,
+                                       uint64_t deadline_ns)
 {
-    struct jrt_worker  *worker = jrt_worker_self();
-    struct jrt_chan_ref ref = jrt_chan_ref_of(channel);
+    janus_status status = jrt_chan_decode(channel, jrt_chan_right_for(kind));
+    return status == JANUS_OK ? wait(channel, kind, value, deadline_ns) : status;
+}
+
+/* The common case of it: a task that has what it needs to leave, and no deadline. The lock is held,
+ * and there is nothing to be done. */
+__attribute__((noinline)) static janus_status wait_at_once(struct jrt_chan   *chan,
+                                                           struct jrt_worker *worker,
+                                                           enum jrt_chan_kind kind, void *value,
+                                                           bool own)
+{
+    struct jrt_task      *task = worker->current;
+    struct jrt_chan_party party = {.task = task};
+    struct jrt_chan_entry entry = {.party = &party, .value = value};
+    bool                  outside = chan->outside;
+    jrt_task_park_begin(task, wait_for(kind));
+    jrt_chan_enqueue(chan, kind, &entry);
+    jrt_chan_leave(chan, own);
+    janus_status status = park(chan, worker, &entry, outside);
+    return jrt_unlikely(status == JANUS_CANCELLED) ? jrt_task_obey(task) : status;
+}
+
+static inline __attribute__((always_inline)) janus_status transfer(janus_channel      channel,
+                                                                   enum jrt_chan_kind kind,
+                                                                   void              *value,
+                                                                   uint64_t           deadline_ns)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_chan   *chan = jrt_chan_of(channel);
+    if (jrt_unlikely(worker == NULL)) return transfer_as_thread(channel, kind, value, deadline_ns);
+    jrt_worker_stack_check(worker); /* [stack-reserve] */
+    janus_status status = jrt_chan_decode(channel, jrt_chan_right_for(kind));
+    if (jrt_unlikely(status != JANUS_OK)) return status;
+    struct jrt_task *task = worker->current;
+    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) return jrt_task_obey(task);
+    status = jrt_chan_pay(worker);
+    if (jrt_unlikely(status != JANUS_OK)) return status;
+    struct jrt_chan_party *wake = NULL;
+    char                  *large = NULL;
+    bool                   own = jrt_chan_enter(chan, worker);
+    status = jrt_chan_step_valid(channel, kind, value, &wake, &large);
+    if (status == JANUS_WOULD_WAIT && worker->spare != NULL && deadline_ns == JRT_NEVER) {
+        return wait_at_once(chan, worker, kind, value, own);
+    }
+    jrt_chan_leave(chan, own);
+    if (wake != NULL) jrt_chan_wake(wake);
+    if (jrt_unlikely(large != NULL)) free(large);
+    if (jrt_unlikely(status == JANUS_WOULD_WAIT || status == JRT_CHAN_GROW)) {
+        return wait(channel, kind, value, deadline_ns);
+    }
+    jrt_chan_took_a_turn(worker);
+    return status;
+}
+
+static inline __attribute__((always_inline)) janus_status try_transfer(janus_channel      channel,
+                                                                       enum jrt_chan_kind kind,
+                                                                       void              *value)
+{
+    struct jrt_worker *worker = jrt_worker_self();
     if (worker != NULL) jrt_worker_stack_check(worker); /* [stack-reserve] */
-    janus_status status = jrt_chan_decode(ref, jrt_chan_right_for(kind));
+    janus_status status = jrt_chan_decode(channel, jrt_chan_right_for(kind));
     if (jrt_unlikely(status != JANUS_OK)) return status;
     if (worker != NULL) status = jrt_chan_pay(worker);
     if (jrt_unlikely(status != JANUS_OK)) return status;
-    return jrt_chan_attempt(ref, worker, kind, value);
+    return jrt_chan_attempt(channel, worker, kind, value);
 }
 
 /* What is sent is only read. */

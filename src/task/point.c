@@ -66,17 +66,6 @@ void janus_waitpoint_init(janus_waitpoint *given, janus_opener opener)
 
 /* Opening. */
 
-bool jrt_task_wake_from_anywhere(struct jrt_task *task)
-{
-    janus_scheduler   *scheduler = task->nursery->scheduler;
-    struct jrt_worker *worker = jrt_worker_self();
-    bool               guest = worker == NULL || worker->scheduler != scheduler;
-    if (guest) jrt_fetch_add_relaxed(&scheduler->guests, 1u); /* relaxed: before the wake. */
-    bool woken = jrt_task_wake(task, JANUS_OK);
-    if (guest) jrt_fetch_sub_release(&scheduler->guests, 1u); /* release: the last touch. */
-    return woken;
-}
-
 static void wake_task(struct point *point, struct jrt_task *task)
 {
     /* Not woken: it stays until we say so, and with it its scheduler. */

@@ -394,7 +394,8 @@ janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task)
     uint32_t park = jrt_load_acquire(&task->park); /* acquire: pairs with [park-wake]. */
     if ((park & JRT_PARK_MASK) == JRT_PARKING) {
         jrt_task_move_to_wait(task, worker);
-        struct jrt_task *next = jrt_pick(worker);
+        struct jrt_task *next = jrt_pick_easily(worker);
+        if (next == NULL) next = jrt_pick(worker);
         if (jrt_unlikely(has_more(worker))) {
             (void)leave_with_more(worker, task, next, JRT_LEFT_PARKING);
         } else {
