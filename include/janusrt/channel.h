@@ -7,10 +7,12 @@
  *     JANUS_NURSERY(n)
  *     {
  *         janus_spawn(n, worker, &jobs);     // while (janus_channel_recv(*jobs, &job) == JANUS_OK)
- *         for (int i = 0; i < count; i++) (void)janus_channel_send(jobs, &job[i]);
- *         (void)janus_channel_close(jobs);   // who receives gets what is left, then CLOSED
+ *         for (int i = 0; i < count; i++) {
+ *             if (janus_channel_send(jobs, &job[i]) != JANUS_OK) break;
+ *         }
+ *         janus_channel_close(jobs);         // who receives gets what is left, then CLOSED
  *     }
- *     (void)janus_channel_destroy(jobs);
+ *     janus_channel_destroy(jobs);
  *
  * With capacity 0 a send waits for its receiver. Otherwise up to `capacity` values lie in between;
  * what happens at one more is the channel's `overflow`. Values are copied; a value is received once
