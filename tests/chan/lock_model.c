@@ -2,9 +2,9 @@
 /*
  * The lock of a channel as it is shipped, all orders of all its atomic steps: its owner goes in and
  * out while one or two others come, who take it away. Nobody is ever inside with somebody else,
- * what one wrote inside the next one reads, and everybody gets in. The light fence does nothing, the
- * heavy one is membarrier(2); stores may come late and out of order (PSO). A variant without the
- * heavy fence shows that the model would notice.
+ * what one wrote inside the next one reads, and everybody gets in. The light fence does nothing,
+ * the heavy one is membarrier(2); stores may come late and out of order (PSO). A variant without
+ * the heavy fence shows that the model would notice.
  */
 #include "model.h"
 
