@@ -125,7 +125,7 @@ void jrt_chan_wake(struct jrt_chan_party *party)
     if (party->task == NULL) {
         jrt_store_release(&party->done, 1u); /* release: the outcome, [chan-last]. */
         jrt_futex_wake(&party->done, 1);
-    } else if (jrt_unlikely(!jrt_task_wake_from_anywhere(party->task))) {
+    } else if (jrt_unlikely(!jrt_task_serve_from_anywhere(party->task))) {
         jrt_store_release(&party->done, 1u); /* release: [chan-last]. */
     }
 }

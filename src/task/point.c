@@ -69,7 +69,7 @@ void janus_waitpoint_init(janus_waitpoint *given, janus_opener opener)
 static void wake_task(struct point *point, struct jrt_task *task)
 {
     /* Not woken: it stays until we say so, and with it its scheduler. */
-    if (!jrt_task_wake_from_anywhere(task)) {
+    if (!jrt_task_serve_from_anywhere(task)) {
         jrt_store_release(&point->done, 1u); /* release: [point-last]. */
     }
 }

@@ -82,8 +82,10 @@ struct jrt_worker {
     struct jrt_strand     *rescue; /* where a task that overflowed is cleaned up */
     struct jrt_context     root;   /* the thread's own stack, while strands run */
     struct jrt_victims     victims;
-    struct jrt_rng         choices; /* of selects */
-    uint32_t              *loads;   /* owned; LEAST_LOADED only, else NULL */
+    struct jrt_rng         choices;     /* of selects */
+    uint32_t              *loads;       /* owned; LEAST_LOADED only, else NULL */
+    const void            *lone_shelf;  /* where there was one task at the last look, */
+    uint64_t               lone_oldest; /* and which, [queue-served] */
     struct jrt_counts      stats;
     struct jrt_stack_cache stacks;
 
@@ -242,9 +244,10 @@ static inline bool jrt_worker_has_room(const struct jrt_worker *worker,
     return left >= worker->scheduler->room[child->stack_class];
 }
 
-/* Puts a task where a worker will find it, from anywhere: a new one, one that was woken. */
+/* Puts a task where a worker will find it, from anywhere: a new one, one that was woken; `served`:
+ * by what the caller did with it, [queue-served]. */
 void jrt_submit_outside(janus_scheduler *scheduler, struct jrt_task *task);
-void jrt_submit_woken(struct jrt_task *task);
+void jrt_submit_woken(struct jrt_task *task, bool served);
 
 /* On deques that others can take from, `fresh` or `again`; the worker's thread alone. */
 void jrt_submit_openly(struct jrt_worker *worker, struct jrt_deque *deques, struct jrt_task *task);
@@ -364,6 +367,20 @@ static inline void jrt_submit_fresh(struct jrt_worker *worker, struct jrt_task *
 static inline void jrt_submit_again(struct jrt_worker *worker, struct jrt_task *task)
 {
     jrt_submit_on(worker, &worker->again_shelf, worker->again, task);
+}
+
+/* The same for one that a task of this worker has just served, and that will run here as soon as
+ * the server waits, [queue-served]. */
+static inline void jrt_submit_served(struct jrt_worker *worker, struct jrt_task *task)
+{
+    bool lone = !worker->alone && jrt_shelf_size(&worker->again_shelf) == 0 &&
+                task->lane == JRT_LANE_NORMAL;
+    if (jrt_unlikely(!lone || !jrt_shelf_push(&worker->again_shelf, task))) {
+        jrt_submit_again(worker, task);
+        return;
+    }
+    worker->lanes |= JRT_IN_NORMAL;
+    jrt_idle_notify(worker->scheduler);
 }
 
 /* Moves some of the oldest tasks of the shelves to where others can take them. False: there were

@@ -120,7 +120,7 @@ static bool is_done(void *word) { return atomic_load((_Atomic(uint32_t) *)word) 
 #define jrt_task_park_begin park_begin
 #define jrt_task_park_cancellable park_now
 #define jrt_task_park_cancel park_cancel
-#define jrt_task_wake_from_anywhere wake
+#define jrt_task_serve_from_anywhere wake
 #define jrt_worker_can_leave(worker) true
 #define jrt_others_wait(worker) false
 #define jrt_futex_wait_until(word, expected, until)                                                \
