@@ -40,8 +40,11 @@ static janus_status come_back(struct jrt_chan *chan, const struct jrt_worker *wo
     return entry->party->outcome;
 }
 
-static janus_status park(struct jrt_chan *chan, struct jrt_worker *worker,
-                         struct jrt_chan_entry *entry, bool outside)
+/* Inline, as every return after a switch is one that the CPU has not foreseen. */
+static inline __attribute__((always_inline)) janus_status park(struct jrt_chan       *chan,
+                                                               struct jrt_worker     *worker,
+                                                               struct jrt_chan_entry *entry,
+                                                               bool                   outside)
 {
     janus_scheduler *scheduler = worker->scheduler;
     /* relaxed, both: a count; we run, so nobody looks for a deadlock now. */
