@@ -457,3 +457,59 @@ static int64_t share(void *argument)
 }
 
 TEST("a task whose channel is always ready lets others run") { town_run(1, share, NULL, 3); }
+
+/* Cancelled tasks that end where they wait. */
+
+struct unwound {
+    janus_channel channel;
+    atomic_int    waits, cleaned;
+    bool          selects;
+};
+
+static void clean(void *argument)
+{
+    struct unwound *unwound = argument;
+    int64_t         value = 8;
+    CHECK_EQ(janus_channel_send(unwound->channel, &value), JANUS_OK); /* in a shield, by nature */
+    atomic_store(&unwound->cleaned, 1);
+}
+
+static int64_t wait_to_be_unwound(void *argument)
+{
+    struct unwound   *unwound = argument;
+    int64_t           value = 0;
+    janus_select_case one = {.channel = unwound->channel, .value = &value};
+    CHECK_EQ(janus_defer(clean, unwound), JANUS_OK);
+    CHECK_EQ(unwound->selects ? janus_select(&one, 1, NULL)
+                              : janus_channel_recv(unwound->channel, &value),
+             JANUS_STATE); /* it does not return */
+    return 0;
+}
+
+static int64_t unwind_them(void *argument)
+{
+    (void)argument;
+    for (int selects = 0; selects < 2; selects++) {
+        struct unwound unwound = {.channel = open_channel(1), .selects = selects != 0};
+        janus_nursery  nursery;
+        int64_t        value = 0;
+        CHECK_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
+        CHECK_EQ(janus_spawn_with(&nursery, wait_to_be_unwound, &unwound,
+                                  JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_UNWIND), NULL),
+                 JANUS_OK);
+        await_waiting(unwound.channel, 0, 1);
+        CHECK_EQ(janus_nursery_cancel(&nursery), JANUS_OK);
+        (void)janus_nursery_end(&nursery, NULL);
+        CHECK_EQ(atomic_load(&unwound.cleaned), 1);
+        CHECK_EQ(look(unwound.channel).receivers, 0);
+        CHECK_EQ(janus_channel_recv(unwound.channel, &value), JANUS_OK);
+        CHECK_EQ(value, 8);
+        destroy(unwound.channel);
+    }
+    return 0;
+}
+
+TEST("a task in unwind mode that is cancelled at a channel is off its queue before it ends")
+{
+    town_all(unwind_them, NULL, REPEATS);
+}
