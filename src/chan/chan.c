@@ -56,7 +56,7 @@ struct jrt_chan_entry *jrt_chan_pop(struct jrt_chan_queue *queue)
     while (queue->count > 0) {
         struct jrt_chan_entry *entry =
             jrt_list_entry(queue->entries.next, struct jrt_chan_entry, link);
-        jrt_chan_dequeue(entry);
+        jrt_chan_dequeue(queue, entry);
         if (claim(entry)) return entry; /* the others may be gone at once */
     }
     return NULL;

@@ -18,7 +18,7 @@ enum jrt_chan_kind {
 };
 
 /* Inside only: an unbounded channel must grow before it can take the value. */
-#define JRT_CHAN_GROW ((janus_status)2)
+#define JRT_CHAN_GROW JANUS_CLAMPED
 
 /* Who waits: a task or a plain thread, in one channel or, selecting, in several. In its frame. */
 struct jrt_chan_party {
@@ -47,6 +47,8 @@ struct jrt_chan_entry {
 };
 
 struct jrt_chan {
+    _Alignas(64) _Atomic(uint64_t) keys[8]; /* [chan-key] by rights */
+
     struct jrt_chan_lock lock; /* guards all that follows */
     size_t               item_bytes;
     uint64_t             capacity; /* values */
@@ -63,9 +65,10 @@ struct jrt_chan {
     uint64_t              high_water;
     uint64_t              dropped;
 
-    _Alignas(64) _Atomic(uint64_t) keys[8]; /* [chan-key] by rights */
-    struct jrt_chan *next_free;             /* the pool's */
+    struct jrt_chan *next_free; /* the pool's */
 };
+
+_Static_assert(offsetof(struct jrt_chan, senders) == 128, "a line to check, a line to send");
 
 /* A handle's parts. It is passed on as it is, in two registers. */
 static inline struct jrt_chan *jrt_chan_of(janus_channel handle)
@@ -124,10 +127,11 @@ void jrt_chan_new_keys(struct jrt_chan *chan);
 /* Takes the first off a queue who is still waiting, and claims it; under the lock. */
 struct jrt_chan_entry *jrt_chan_pop(struct jrt_chan_queue *queue);
 
-static inline void jrt_chan_dequeue(struct jrt_chan_entry *entry)
+/* Takes it off the queue it stands in. */
+static inline void jrt_chan_dequeue(struct jrt_chan_queue *queue, struct jrt_chan_entry *entry)
 {
     jrt_list_remove(&entry->link);
-    entry->queue->count--;
+    queue->count--;
     entry->queue = NULL;
 }
 

@@ -199,9 +199,10 @@ static void dequeue_all(struct selection *s)
     for (uint32_t i = 0; i < s->count; i++) {
         janus_select_case *at = &s->cases[i];
         if (jrt_chan_is_none(at->channel)) continue;
-        struct jrt_chan *chan = jrt_chan_of(at->channel);
-        bool             own = jrt_chan_enter(chan, s->worker);
-        if (place_of(at)->entry.queue != NULL) jrt_chan_dequeue(&place_of(at)->entry);
+        struct jrt_chan       *chan = jrt_chan_of(at->channel);
+        bool                   own = jrt_chan_enter(chan, s->worker);
+        struct jrt_chan_entry *entry = &place_of(at)->entry;
+        if (entry->queue != NULL) jrt_chan_dequeue(entry->queue, entry);
         jrt_chan_leave(chan, own);
     }
 }

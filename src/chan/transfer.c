@@ -33,7 +33,7 @@ static janus_status come_back(struct jrt_chan *chan, const struct jrt_worker *wo
 {
     bool own = jrt_chan_enter(chan, worker);
     bool queued = entry->queue != NULL;
-    if (queued) jrt_chan_dequeue(entry);
+    if (queued) jrt_chan_dequeue(entry->queue, entry);
     jrt_chan_leave(chan, own);
     if (queued) return ended;
     jrt_chan_await_done(entry->party); /* [chan-last] */

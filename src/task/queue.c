@@ -118,9 +118,9 @@ static struct jrt_task *take_injected(janus_scheduler *scheduler)
  *
  * [queue-served]  two tasks that take turns, one waiting for what the other sends, are best on one
  *   worker. So a task that was woken by another's send or receive, and finds the shelf empty, is
- *   not given to those who search. They see it there; who sees the same lone task at two looks
- *   in a row knows that its worker is busy otherwise, and raids. Nobody falls asleep while it is
- *   there, and if all sleep one is woken, as for every other task.
+ *   not given to those who search. They see it there, and say so; who sees the same lone task at
+ *   a second look, by whomever, knows that its worker is busy otherwise, and raids. Nobody falls
+ *   asleep while it is there, and if all sleep one is woken, as for every other task.
  */
 
 /* On a deque, or where there is no memory for it to grow, on the list, which needs none. */
@@ -276,15 +276,14 @@ bool jrt_look_for_others(struct jrt_worker *worker)
 
 /* Stealing: a bounded number of victims, from each the most urgent lane, oldest first. */
 
-/* Whether there is a lone task that was not there at the last look, [queue-served]. */
-static bool is_passing(struct jrt_worker *thief, const struct jrt_shelf *shelf)
+/* Whether there is a lone task that nobody saw there before, [queue-served]. */
+static bool is_passing(struct jrt_worker *victim)
 {
-    if (jrt_shelf_size(shelf) != 1) return false;
-    uint64_t oldest = jrt_load_relaxed(&shelf->oldest); /* relaxed: a hint. */
-    bool     same = thief->lone_shelf == shelf && thief->lone_oldest == oldest;
-    thief->lone_shelf = shelf;
-    thief->lone_oldest = oldest;
-    return !same;
+    if (jrt_shelf_size(&victim->again_shelf) != 1) return false;
+    uint64_t oldest = jrt_load_relaxed(&victim->again_shelf.oldest) + 1; /* relaxed, all: hints. */
+    if (jrt_load_relaxed(&victim->lone_seen) == oldest) return false;    /* relaxed: as above. */
+    jrt_store_relaxed(&victim->lone_seen, oldest);                       /* relaxed: as above. */
+    return true;
 }
 
 /* Up to half of a shelf: the oldest to run, the rest for our own. */
@@ -334,7 +333,7 @@ static struct jrt_task *steal_from(struct jrt_worker *thief, struct jrt_worker *
             task = steal_some(thief, &victim->fresh[lane], normal ? &thief->fresh_shelf : NULL);
         }
     }
-    if (task == NULL && raids && !is_passing(thief, &victim->again_shelf)) {
+    if (task == NULL && raids && !is_passing(victim)) {
         task = raid(thief, &victim->again_shelf, &thief->again_shelf);
     }
     if (task == NULL && raids) task = raid(thief, &victim->fresh_shelf, &thief->fresh_shelf);

@@ -82,10 +82,8 @@ struct jrt_worker {
     struct jrt_strand     *rescue; /* where a task that overflowed is cleaned up */
     struct jrt_context     root;   /* the thread's own stack, while strands run */
     struct jrt_victims     victims;
-    struct jrt_rng         choices;     /* of selects */
-    uint32_t              *loads;       /* owned; LEAST_LOADED only, else NULL */
-    const void            *lone_shelf;  /* where there was one task at the last look, */
-    uint64_t               lone_oldest; /* and which, [queue-served] */
+    struct jrt_rng         choices; /* of selects */
+    uint32_t              *loads;   /* owned; LEAST_LOADED only, else NULL */
     struct jrt_counts      stats;
     struct jrt_stack_cache stacks;
 
@@ -100,6 +98,7 @@ struct jrt_worker {
 
     /* Written by others too. */
     _Alignas(64) _Atomic(uint32_t) signal; /* [idle-sleep] 1: somebody woke us */
+    _Atomic(uint64_t)    lone_seen;        /* [queue-served] which lone task others saw last, + 1 */
     struct jrt_worker   *next_sleeper;
     struct jrt_os_thread os_thread;
 };

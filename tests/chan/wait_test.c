@@ -513,3 +513,54 @@ TEST("a task in unwind mode that is cancelled at a channel is off its queue befo
 {
     town_all(unwind_them, NULL, REPEATS);
 }
+
+/* Served by a task that does not wait afterwards. */
+
+struct busy {
+    janus_channel channel;
+    atomic_int    ran;
+};
+
+static int64_t be_served(void *argument)
+{
+    struct busy *busy = argument;
+    int64_t      value = 0;
+    CHECK_EQ(janus_channel_recv(busy->channel, &value), JANUS_OK);
+    atomic_store(&busy->ran, 1);
+    return 0;
+}
+
+static int64_t serve_and_keep_worker(void *argument)
+{
+    struct busy *busy = argument;
+    int64_t      value = 1;
+    uint64_t     limit = janus_now_ns() + 20000 * town_ms;
+    await_waiting(busy->channel, 0, 1);
+    CHECK_EQ(janus_channel_send(busy->channel, &value), JANUS_OK);
+    while (!atomic_load(&busy->ran)) CHECK(janus_now_ns() < limit); /* without giving way */
+    return 0;
+}
+
+static int64_t keep_all_busy(void *argument)
+{
+    int         pairs = *(int *)argument;
+    struct busy busy[3];
+    JANUS_NURSERY(n)
+    {
+        for (int i = 0; i < pairs; i++) {
+            busy[i].channel = open_channel(0);
+            atomic_store(&busy[i].ran, 0);
+            janus_spawn(n, be_served, &busy[i]);
+            janus_spawn(n, serve_and_keep_worker, &busy[i]);
+        }
+    }
+    for (int i = 0; i < pairs; i++) destroy(busy[i].channel);
+    return 0;
+}
+
+TEST("a task that was served by one that keeps its worker runs on another")
+{
+    for (int pairs = 1; pairs < 4; pairs++) {
+        town_run((uint32_t)pairs + 1, keep_all_busy, &pairs, REPEATS);
+    }
+}
