@@ -157,7 +157,7 @@ static double selects(void)
     }
     uint64_t spent = bench_now_ns() - start;
     for (int i = 0; i < SELECTED; i++) destroy(sources[i].channel);
-    return (double)spent / ((double)each * SELECTED);
+    return (double)spent / (double)(each * SELECTED);
 }
 
 struct crowd {
