@@ -2,14 +2,19 @@
 /* The slow ways into a channel, [chan-lock]. */
 #include "chan/lock.h"
 
-enum { SPINS = 64 }; /* then the core is somebody else's */
+enum {
+    PAUSE_MAX = 32, /* relaxes between two looks: who is inside may go in again meanwhile, which is
+                     * cheaper for all than handing the line over at every step */
+    LOOKS_MAX = 16, /* then the core is somebody else's */
+};
 
 static void await_zero(_Atomic(uint32_t) *word)
 {
-    unsigned spins = 0;
+    unsigned looks = 0, pause = 1;
     while (jrt_load_acquire(word) != 0) { /* acquire: what its holder did. */
-        jrt_cpu_relax();
-        if (++spins % SPINS == 0) jrt_thread_yield();
+        for (unsigned i = 0; i < pause; i++) jrt_cpu_relax();
+        if (pause < PAUSE_MAX) pause *= 2;
+        if (++looks % LOOKS_MAX == 0) jrt_thread_yield();
     }
 }
 
