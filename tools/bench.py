@@ -32,12 +32,17 @@ WORKS = {
     "fib": (1, 2),
     "yield": (1, 2),
     "skynet": (1, 2),
+    "pingpong": (1, 2),
+    "buffered": (1, 2),
+    "mpmc": (1, 2),
+    "select": (1, 2),
     "latency": (2,),
     "live": (1, 2),
+    "crowd": (1, 2),
     "growth": (1, 2, 4, 8),
 }
 SELDOM = ("growth",)  # only when named
-ONE_ROUND = ("live",)  # long, and its numbers hardly move
+ONE_ROUND = ("live", "crowd")  # long, and their numbers hardly move
 
 
 class Program:

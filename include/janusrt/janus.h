@@ -7,6 +7,7 @@
 #include <janusrt/audit.h>
 #include <janusrt/budget.h>
 #include <janusrt/cap.h>
+#include <janusrt/channel.h>
 #include <janusrt/charge.h>
 #include <janusrt/dump.h>
 #include <janusrt/explain.h>

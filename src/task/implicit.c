@@ -52,18 +52,24 @@ static void set_limits(janus_scheduler *scheduler, const janus_scheduler_options
     scheduler->audit = options->audit;
 }
 
-/* In :sovereign nothing is implicit, so root nurseries are on terms that hold nothing. */
-static bool set_terms(janus_scheduler *scheduler)
+static struct jrt_terms *make_terms(const janus_scheduler *scheduler)
 {
-    if ((scheduler->implicit & 1u << JANUS_CAP_SPAWN) != 0) return true;
     struct jrt_terms *terms = calloc(1, sizeof *terms);
-    if (terms == NULL) return false;
+    if (terms == NULL) return NULL;
     jrt_store_relaxed(&terms->refs, 1u); /* relaxed: nobody knows it yet. */
     terms->task_budget = scheduler->task_budget;
     terms->exhaustion = scheduler->exhaustion;
     terms->backend = JANUS_BACKEND_COOPERATIVE;
-    scheduler->terms = terms;
-    return true;
+    return terms;
+}
+
+/* In :sovereign nothing is implicit, so root nurseries are on terms that hold nothing. */
+static bool set_terms(janus_scheduler *scheduler)
+{
+    bool implicit = (scheduler->implicit & 1u << JANUS_CAP_SPAWN) != 0;
+    scheduler->counter = make_terms(scheduler);
+    if (!implicit) scheduler->terms = make_terms(scheduler);
+    return scheduler->counter != NULL && (implicit || scheduler->terms != NULL);
 }
 
 janus_status jrt_implicit_open(janus_scheduler *scheduler, const janus_scheduler_options *options)
@@ -115,6 +121,7 @@ void jrt_implicit_close(janus_scheduler *scheduler)
     jrt_account_close(&scheduler->bank);
     jrt_account_fini(&scheduler->bank);
     jrt_terms_put(scheduler->terms);
+    jrt_terms_put(scheduler->counter);
     jrt_heap_depot_fini(&scheduler->heaps);
     pthread_mutex_destroy(&scheduler->limit.lock);
 }

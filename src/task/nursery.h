@@ -177,6 +177,19 @@ static inline janus_cancel_reason jrt_task_cancel_reason(const struct jrt_task *
 
 /* The fuel that a task that is not clean begins with; from purse.c. */
 int64_t jrt_purse_first_fuel(struct jrt_worker *worker, struct jrt_task *task);
+/* jrt_task_serve from any thread, also one that is no worker of its scheduler. */
+static inline bool jrt_task_serve_from_anywhere(struct jrt_task *task)
+{
+    janus_scheduler   *scheduler = task->nursery->scheduler;
+    struct jrt_worker *worker = jrt_worker_self();
+    if (jrt_likely(worker != NULL && worker->scheduler == scheduler)) {
+        return jrt_task_serve(task);
+    }
+    jrt_fetch_add_relaxed(&scheduler->guests, 1u); /* relaxed: before the wake, [point-guest]. */
+    bool woken = jrt_task_serve(task);
+    jrt_fetch_sub_release(&scheduler->guests, 1u); /* release: the last touch. */
+    return woken;
+}
 
 /* The rare ways of jrt_task_run: a task that was cancelled before it started, a call that did not
  * end in the plainest way. They return the worker. */

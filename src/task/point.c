@@ -68,14 +68,10 @@ void janus_waitpoint_init(janus_waitpoint *given, janus_opener opener)
 
 static void wake_task(struct point *point, struct jrt_task *task)
 {
-    janus_scheduler   *scheduler = task->nursery->scheduler;
-    struct jrt_worker *worker = jrt_worker_self();
-    bool               guest = worker == NULL || worker->scheduler != scheduler;
-    if (guest) jrt_fetch_add_relaxed(&scheduler->guests, 1u); /* relaxed: before the wake. */
-    if (!jrt_task_wake(task, JANUS_OK)) {
+    /* Not woken: it stays until we say so, and with it its scheduler. */
+    if (!jrt_task_serve_from_anywhere(task)) {
         jrt_store_release(&point->done, 1u); /* release: [point-last]. */
     }
-    if (guest) jrt_fetch_sub_release(&scheduler->guests, 1u); /* release: the last touch. */
 }
 
 void janus_waitpoint_open(janus_waitpoint *given)

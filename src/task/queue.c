@@ -115,6 +115,12 @@ static struct jrt_task *take_injected(janus_scheduler *scheduler)
  * [queue-shelf]  what a worker starts or goes on with itself lies on its shelves first, for nobody
  *   else to see. While somebody searches, the oldest go to the deques; who finds nothing there
  *   raids. Of each kind, what is on the deque is older than what is on the shelf.
+ *
+ * [queue-served]  two tasks that take turns, one waiting for what the other sends, are best on one
+ *   worker. So a task that was woken by another's send or receive, and finds the shelf empty, is
+ *   not given to those who search. They see it there, and say so; who sees the same lone task at
+ *   a second look, by whomever, knows that its worker is busy otherwise, and raids. Nobody falls
+ *   asleep while it is there, and if all sleep one is woken, as for every other task.
  */
 
 /* On a deque, or where there is no memory for it to grow, on the list, which needs none. */
@@ -133,14 +139,16 @@ void jrt_submit_outside(janus_scheduler *scheduler, struct jrt_task *task)
     jrt_idle_notify(scheduler);
 }
 
-void jrt_submit_woken(struct jrt_task *task)
+void jrt_submit_woken(struct jrt_task *task, bool served)
 {
     struct jrt_worker *worker = jrt_worker_self();
     janus_scheduler   *scheduler = task->nursery->scheduler;
-    if (jrt_likely(worker != NULL && worker->scheduler == scheduler)) {
-        jrt_submit_again(worker, task);
-    } else {
+    if (jrt_unlikely(worker == NULL || worker->scheduler != scheduler)) {
         jrt_submit_outside(scheduler, task);
+    } else if (served) {
+        jrt_submit_served(worker, task);
+    } else {
+        jrt_submit_again(worker, task);
     }
 }
 
@@ -254,7 +262,10 @@ bool jrt_look_for_others(struct jrt_worker *worker)
 {
     worker->until_others = FIFO_EVERY;
     jrt_sched_timers_fire(worker->scheduler);
-    jrt_idle_notify_shelf(worker); /* who searches may want some of what we go through */
+    /* Who searches may want some of what we go through; a lone one waits for us, [queue-served]. */
+    if (jrt_shelf_size(&worker->again_shelf) != 1 || jrt_shelf_size(&worker->fresh_shelf) != 0) {
+        jrt_idle_notify_shelf(worker);
+    }
     if (!others_wait(worker)) return false;
     /* Sixty tasks may be a microsecond: a turn has a shortest length too. */
     uint64_t now = jrt_clock_now_ns();
@@ -264,6 +275,16 @@ bool jrt_look_for_others(struct jrt_worker *worker)
 }
 
 /* Stealing: a bounded number of victims, from each the most urgent lane, oldest first. */
+
+/* Whether there is a lone task that nobody saw there before, [queue-served]. */
+static bool is_passing(struct jrt_worker *victim)
+{
+    if (jrt_shelf_size(&victim->again_shelf) != 1) return false;
+    uint64_t oldest = jrt_load_relaxed(&victim->again_shelf.oldest) + 1; /* relaxed, all: hints. */
+    if (jrt_load_relaxed(&victim->lone_seen) == oldest) return false;    /* relaxed: as above. */
+    jrt_store_relaxed(&victim->lone_seen, oldest);                       /* relaxed: as above. */
+    return true;
+}
 
 /* Up to half of a shelf: the oldest to run, the rest for our own. */
 static struct jrt_task *raid(struct jrt_worker *thief, struct jrt_shelf *shelf,
@@ -312,7 +333,9 @@ static struct jrt_task *steal_from(struct jrt_worker *thief, struct jrt_worker *
             task = steal_some(thief, &victim->fresh[lane], normal ? &thief->fresh_shelf : NULL);
         }
     }
-    if (task == NULL && raids) task = raid(thief, &victim->again_shelf, &thief->again_shelf);
+    if (task == NULL && raids && !is_passing(victim)) {
+        task = raid(thief, &victim->again_shelf, &thief->again_shelf);
+    }
     if (task == NULL && raids) task = raid(thief, &victim->fresh_shelf, &thief->fresh_shelf);
     jrt_count(task != NULL ? &thief->stats.tasks_stolen : &thief->stats.steals_failed);
     /* Somebody may have looked while they were nowhere. */

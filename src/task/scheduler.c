@@ -74,6 +74,7 @@ static bool open_worker(struct jrt_worker *worker, const janus_scheduler_options
     jrt_victims_init(&worker->victims, strategy, options->deterministic_seed + worker->index);
     jrt_heap_cache_init(&worker->heaps, &worker->scheduler->heaps);
     if (!jrt_implicit_open_worker(worker)) return false;
+    jrt_rng_seed(&worker->choices, options->deterministic_seed + worker->index);
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
         if (!jrt_deque_init(&worker->fresh[lane])) return false;
         worker->deques_open++;

@@ -48,7 +48,10 @@ _Static_assert(sizeof(struct jrt_strand) <= 64, "a line at the top of the stack"
     X(ROOM, "room in its nursery")                                                                 \
     X(POINT, "a waitpoint")                                                                        \
     X(BUDGET, "more budget")                                                                       \
-    X(EXHAUSTED, "a child to be exhausted")
+    X(EXHAUSTED, "a child to be exhausted")                                                        \
+    X(SEND, "a channel to send to")                                                                \
+    X(RECV, "a channel to receive from")                                                           \
+    X(SELECT, "one of several channels")
 
 enum jrt_wait {
 #define X(name, text) JRT_WAIT_##name,
@@ -191,6 +194,9 @@ bool jrt_task_park_cancel(struct jrt_task *task);
 /* Ends a task's wait with a status. False: it was awake, or another was first. The caller knows
  * that it is the wait it means: it holds what the task must take before it can wait again. */
 bool jrt_task_wake(struct jrt_task *task, janus_status status);
+
+/* The same with OK, for one that waited for what the caller has done: [queue-served]. */
+bool jrt_task_serve(struct jrt_task *task);
 
 /* The same, only if the wait is one that may be interrupted. */
 bool jrt_task_interrupt(struct jrt_task *task, janus_status status);

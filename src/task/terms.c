@@ -542,35 +542,33 @@ janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,
 janus_status jrt_terms_channel(const struct jrt_task *task, uint64_t buffer, struct jrt_terms **out)
 {
     janus_scheduler     *scheduler = task->nursery->scheduler;
-    struct jrt_terms    *terms = jrt_terms_here(task);
+    struct jrt_terms    *here = jrt_terms_here(task), *terms = here;
     struct jrt_cap_actor actor = jrt_actor(jrt_worker_self());
     const uint32_t       bit = 1u << JANUS_CAP_CHANNEL;
     janus_status         status = JANUS_OK;
-    *out = NULL;
-    while (terms != NULL && (terms->bound & bit) == 0 && terms->outer != NULL) {
-        terms = terms->outer;
-    }
-    if (terms != NULL && (terms->bound & bit) != 0) {
+    while (terms != NULL && (terms->bound & bit) == 0) terms = terms->outer;
+    if (terms != NULL) {
         const struct jrt_held *held = &terms->held[JANUS_CAP_CHANNEL];
         actor.holder = held->holder;
         status = jrt_cap_gate_channel(scheduler->caps, held->cap, &actor, &terms->use, buffer);
-        if (status == JANUS_OK) {
-            jrt_fetch_add_relaxed(&terms->refs, 1u); /* relaxed: it is alive. */
-            *out = terms;
-        }
-    } else if (((terms != NULL ? terms->implicit : scheduler->implicit) & bit) == 0) {
+    } else if (((here != NULL ? here->implicit : scheduler->implicit) & bit) == 0) {
         status = jrt_cap_deny(scheduler->caps, &actor, (janus_cap){0}, JANUS_CAP_CHANNEL,
                               JANUS_RIGHT_CHANNEL_CREATE, JANUS_NO_CHANNEL_CAP);
     } else if (buffer > scheduler->channel_limits.max_buffer_size) {
-        status = JANUS_CAP_LIMIT;
+        status = jrt_trouble(JANUS_CAP_LIMIT, JANUS_COMPONENT_NONE, buffer,
+                             scheduler->channel_limits.max_buffer_size);
     } else {
-        status = jrt_cap_take_channel(&scheduler->use, scheduler->channel_limits.max_channels);
+        terms = scheduler->counter;
+        status = jrt_cap_take_channel(&terms->use, scheduler->channel_limits.max_channels);
     }
-    return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    if (status != JANUS_OK) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    jrt_fetch_add_relaxed(&terms->refs, 1u); /* relaxed: it is alive. */
+    *out = terms;
+    return JANUS_OK;
 }
 
-void jrt_terms_channel_gone(janus_scheduler *scheduler, struct jrt_terms *terms)
+void jrt_terms_channel_gone(struct jrt_terms *terms)
 {
-    jrt_cap_give_channel(terms != NULL ? &terms->use : &scheduler->use);
+    jrt_cap_give_channel(&terms->use);
     jrt_terms_put(terms);
 }

@@ -107,10 +107,11 @@ janus_status jrt_terms_budget_outside(janus_scheduler *scheduler, const janus_bu
 janus_status jrt_terms_supervise(const struct jrt_task *task, const janus_cap *cap,
                                  const janus_budget *amount);
 
-/* One more channel with such a buffer, or one less; what made it. */
+/* One more channel with such a buffer; *out is who counts it, and is there until the channel is
+ * gone, even if the scheduler ends before. */
 janus_status jrt_terms_channel(const struct jrt_task *task, uint64_t buffer,
                                struct jrt_terms **out);
-void         jrt_terms_channel_gone(janus_scheduler *scheduler, struct jrt_terms *terms);
+void         jrt_terms_channel_gone(struct jrt_terms *terms);
 
 /* Who a caller of ours is, for the table. */
 static inline struct jrt_cap_actor jrt_actor(const struct jrt_worker *worker)

@@ -400,7 +400,8 @@ janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task)
     uint32_t park = jrt_load_acquire(&task->park); /* acquire: pairs with [park-wake]. */
     if ((park & JRT_PARK_MASK) == JRT_PARKING) {
         jrt_task_move_to_wait(task, worker);
-        struct jrt_task *next = jrt_pick(worker);
+        struct jrt_task *next = jrt_pick_easily(worker);
+        if (next == NULL) next = jrt_pick(worker);
         if (jrt_unlikely(has_more(worker))) {
             (void)leave_with_more(worker, task, next, JRT_LEFT_PARKING);
         } else {
@@ -413,7 +414,8 @@ janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task)
     return (janus_status) - (int)(park >> 8);
 }
 
-static bool end_wait(struct jrt_task *task, janus_status status, uint32_t required)
+static inline bool end_wait(struct jrt_task *task, janus_status status, uint32_t required,
+                            bool served)
 {
     uint32_t awake = (uint32_t)(-(int)status) << 8 | JRT_AWAKE;
     uint32_t park = jrt_load_relaxed(&task->park); /* relaxed: a first look, the cas decides. */
@@ -424,20 +426,25 @@ static bool end_wait(struct jrt_task *task, janus_status status, uint32_t requir
     } while (!jrt_cas_acq_rel(&task->park, &park, awake));
     if ((park & JRT_PARK_MASK) != JRT_PARKED) return true;
     jrt_task_move(task, JANUS_TASK_READY);
-    jrt_submit_woken(task);
+    jrt_submit_woken(task, served);
     return true;
 }
 
-bool jrt_task_wake(struct jrt_task *task, janus_status status) { return end_wait(task, status, 0); }
+bool jrt_task_wake(struct jrt_task *task, janus_status status)
+{
+    return end_wait(task, status, 0, false);
+}
+
+bool jrt_task_serve(struct jrt_task *task) { return end_wait(task, JANUS_OK, 0, true); }
 
 bool jrt_task_interrupt(struct jrt_task *task, janus_status status)
 {
-    return end_wait(task, status, JRT_INTERRUPTIBLE);
+    return end_wait(task, status, JRT_INTERRUPTIBLE, false);
 }
 
 bool jrt_task_break_wait(struct jrt_task *task)
 {
-    return end_wait(task, JANUS_DEADLOCK, JRT_BREAKABLE);
+    return end_wait(task, JANUS_DEADLOCK, JRT_BREAKABLE, false);
 }
 
 void jrt_worker_main(void *argument)

@@ -90,7 +90,8 @@ struct jrt_worker {
     struct jrt_strand       *rescue; /* where a task that overflowed is cleaned up */
     struct jrt_context       root;   /* the thread's own stack, while strands run */
     struct jrt_victims       victims;
-    uint32_t                *loads; /* owned; LEAST_LOADED only, else NULL */
+    struct jrt_rng           choices; /* of selects */
+    uint32_t                *loads;   /* owned; LEAST_LOADED only, else NULL */
     struct jrt_quota         quota;
     struct jrt_counts        stats;
     struct jrt_stack_cache   stacks;
@@ -108,6 +109,7 @@ struct jrt_worker {
 
     /* Written by others too. */
     _Alignas(64) _Atomic(uint32_t) signal; /* [idle-sleep] 1: somebody woke us */
+    _Atomic(uint64_t)    lone_seen;        /* [queue-served] which lone task others saw last, + 1 */
     struct jrt_worker   *next_sleeper;
     struct jrt_os_thread os_thread;
 };
@@ -133,9 +135,9 @@ struct janus_scheduler {
     uint8_t              exhaustion;     /* janus_exhaustion */
     bool                 supervisors;    /* recharge without a capability */
     struct jrt_terms    *terms;          /* owned; of root nurseries; NULL: implicit */
+    struct jrt_terms    *counter;        /* owned; counts channels that need no capability */
 
     struct jrt_limit        limit; /* tasks that live without a capability */
-    struct jrt_cap_use      use;   /* channels that do */
     struct jrt_pool_account bank;  /* every explicit budget comes from here */
     struct jrt_heap_depot   heaps;
     janus_cap_table        *caps;      /* owned */
@@ -273,9 +275,10 @@ static inline bool jrt_worker_has_room(const struct jrt_worker *worker,
     return left >= worker->scheduler->room[child->stack_class];
 }
 
-/* Puts a task where a worker will find it, from anywhere: a new one, one that was woken. */
+/* Puts a task where a worker will find it, from anywhere: a new one, one that was woken; `served`:
+ * by what the caller did with it, [queue-served]. */
 void jrt_submit_outside(janus_scheduler *scheduler, struct jrt_task *task);
-void jrt_submit_woken(struct jrt_task *task);
+void jrt_submit_woken(struct jrt_task *task, bool served);
 
 /* On deques that others can take from, `fresh` or `again`; the worker's thread alone. */
 void jrt_submit_openly(struct jrt_worker *worker, struct jrt_deque *deques, struct jrt_task *task);
@@ -395,6 +398,20 @@ static inline void jrt_submit_fresh(struct jrt_worker *worker, struct jrt_task *
 static inline void jrt_submit_again(struct jrt_worker *worker, struct jrt_task *task)
 {
     jrt_submit_on(worker, &worker->again_shelf, worker->again, task);
+}
+
+/* The same for one that a task of this worker has just served, and that will run here as soon as
+ * the server waits, [queue-served]. */
+static inline void jrt_submit_served(struct jrt_worker *worker, struct jrt_task *task)
+{
+    bool lone = !worker->alone && jrt_shelf_size(&worker->again_shelf) == 0 &&
+                task->lane == JRT_LANE_NORMAL;
+    if (jrt_unlikely(!lone || !jrt_shelf_push(&worker->again_shelf, task))) {
+        jrt_submit_again(worker, task);
+        return;
+    }
+    worker->lanes |= JRT_IN_NORMAL;
+    jrt_idle_notify(worker->scheduler);
 }
 
 /* Moves some of the oldest tasks of the shelves to where others can take them. False: there were

@@ -122,6 +122,14 @@ void model_wait_until(bool (*ready)(void *argument), void *argument)
     model.current->ready = NULL;
 }
 
+void model_wait_for(const volatile void *object, bool (*ready)(void *argument), void *argument)
+{
+    model.current->ready = ready;
+    model.current->ready_argument = argument;
+    announce(MODEL_WRITE, object, true, MODEL_AT("wait for"));
+    model.current->ready = NULL;
+}
+
 static bool is_awake(void *argument) { return !((struct thread *)argument)->asleep; }
 
 void model_futex_wait(_Atomic(uint32_t) *word, uint32_t expected)

@@ -85,6 +85,9 @@ unsigned model_choose(unsigned count);
  * somebody waits, the execution has failed. */
 void model_wait_until(bool (*ready)(void *argument), void *argument);
 
+/* The same where `ready` reads, and what follows up to the next operation writes, only `object`. */
+void model_wait_for(const volatile void *object, bool (*ready)(void *argument), void *argument);
+
 /* futex(2), FUTEX_WAIT and FUTEX_WAKE; whom a wake meets is a choice. */
 void     model_futex_wait(_Atomic(uint32_t) *word, uint32_t expected);
 unsigned model_futex_wake(_Atomic(uint32_t) *word, unsigned count);

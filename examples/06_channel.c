@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Channels: workers take jobs from one, results come back by another, a select hears of the end. */
+#include <janusrt/janus.h>
+#include <stdio.h>
+
+struct shop {
+    janus_channel jobs, results, done;
+};
+
+static int64_t worker(void *argument)
+{
+    struct shop *shop = argument;
+    int          number;
+    while (janus_channel_recv(shop->jobs, &number) == JANUS_OK) {
+        number *= number;
+        if (janus_channel_send(shop->results, &number) != JANUS_OK) break;
+    }
+    return 0;
+}
+
+static int64_t boss(void *argument)
+{
+    struct shop *shop = argument;
+    JANUS_NURSERY(workers)
+    {
+        for (int i = 0; i < 3; i++) janus_spawn(workers, worker, shop);
+        for (int i = 1; i <= 10; i++) {
+            if (janus_channel_send(shop->jobs, &i) != JANUS_OK) break;
+        }
+        janus_channel_close(shop->jobs); /* the workers do what is left, and end */
+    }
+    return janus_channel_close(shop->done);
+}
+
+static int64_t program(void *argument)
+{
+    struct shop  shop;
+    int          number = 0, sum = 0;
+    size_t       chosen = 0;
+    janus_status status = JANUS_OK;
+    (void)argument;
+    if (janus_channel_open(sizeof(int), 4, NULL, &shop.jobs) != JANUS_OK) return -1;
+    if (janus_channel_open(sizeof(int), 0, NULL, &shop.results) != JANUS_OK) return -1;
+    if (janus_channel_open(0, 0, NULL, &shop.done) != JANUS_OK) return -1;
+    janus_select_case cases[] = {{.channel = shop.results, .value = &number},
+                                 {.channel = shop.done}};
+    JANUS_NURSERY(n)
+    {
+        janus_spawn(n, boss, &shop);
+        while ((status = janus_select(cases, 2, &chosen)) == JANUS_OK) sum += number;
+    }
+    printf("%d, then case %d: %s\n", sum, (int)chosen, janus_status_name(status));
+    janus_channel_destroy(shop.jobs);
+    janus_channel_destroy(shop.results);
+    janus_channel_destroy(shop.done);
+    return 0;
+}
+
+int main(void) { return janus_run(NULL, program, NULL, NULL) == JANUS_OK ? 0 : 1; }
+
+/* Prints:
+ * 385, then case 1: JANUS_CLOSED
+ */

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The channel: a ring of values and two queues of those who wait. The essay is in chan.c.
+ */
+#ifndef JRT_CHAN_CHAN_H
+#define JRT_CHAN_CHAN_H
+
+#include "base/list.h"
+#include "chan/lock.h"
+#include "task/nursery.h"
+
+#include <janusrt/channel.h>
+#include <string.h>
+
+enum jrt_chan_kind {
+    JRT_CHAN_RECV = JANUS_SELECT_RECV,
+    JRT_CHAN_SEND = JANUS_SELECT_SEND,
+};
+
+/* Inside only: an unbounded channel must grow before it can take the value. */
+#define JRT_CHAN_GROW JANUS_CLAMPED
+
+/* Who waits: a task or a plain thread, in one channel or, selecting, in several. In its frame. */
+struct jrt_chan_party {
+    struct jrt_task       *task;    /* NULL: a plain thread */
+    bool                   selects; /* [chan-claim] must be asked */
+    janus_status           outcome; /* written by who claimed it */
+    _Atomic(uint32_t)      claimed; /* selects: 0, or 1 + the case, or JRT_CHAN_GAVE_UP */
+    _Atomic(uint32_t)      done;    /* futex: 1: who claimed it has let go, [chan-last] */
+    struct jrt_chan_party *next;    /* among those to be woken */
+};
+
+#define JRT_CHAN_GAVE_UP UINT32_MAX
+
+struct jrt_chan_queue {
+    struct jrt_list_node entries; /* first come, first served */
+    uint64_t             count;
+};
+
+/* Its place in one channel's queue; guarded by that channel's lock. */
+struct jrt_chan_entry {
+    struct jrt_list_node   link;
+    struct jrt_chan_queue *queue; /* it stands in; NULL: none, any more */
+    struct jrt_chan_party *party;
+    void                  *value;
+    uint32_t               index; /* of the case */
+};
+
+struct jrt_chan {
+    _Alignas(64) _Atomic(uint64_t) keys[8]; /* [chan-key] by rights */
+
+    struct jrt_chan_lock lock; /* guards all that follows */
+    size_t               item_bytes;
+    uint64_t             capacity; /* values */
+    uint64_t             slots;    /* of the ring; less than capacity where it still grows */
+    uint64_t             length;
+    uint64_t             first; /* slot of the oldest value */
+    char                *ring;  /* owned; NULL: no slots, or no bytes */
+
+    struct jrt_chan_queue senders, receivers;
+    uint8_t               overflow; /* janus_overflow */
+    bool                  closed;
+    bool                  unbounded;
+    bool                  outside;
+    uint64_t              high_water;
+    uint64_t              dropped;
+
+    struct jrt_terms *terms;     /* that count it; NULL: a plain thread made it */
+    struct jrt_chan  *next_free; /* the pool's */
+};
+
+_Static_assert(offsetof(struct jrt_chan, senders) == 128, "a line to check, a line to send");
+
+/* A handle's parts. It is passed on as it is, in two registers. */
+static inline struct jrt_chan *jrt_chan_of(janus_channel handle)
+{
+    return (struct jrt_chan *)(uintptr_t)(handle.opaque[0] & ~UINT64_C(63));
+}
+
+static inline unsigned jrt_chan_rights(janus_channel handle)
+{
+    return (unsigned)handle.opaque[0] & JANUS_CHANNEL_MAY_ALL;
+}
+
+static inline bool jrt_chan_is_none(janus_channel handle)
+{
+    return (handle.opaque[0] | handle.opaque[1]) == 0;
+}
+
+/* Whether the handle is one of the channel that is there now. Certain under the lock. */
+static inline bool jrt_chan_is_valid(janus_channel handle)
+{
+    const struct jrt_chan *chan = jrt_chan_of(handle);
+    /* relaxed: [chan-key]. */
+    return jrt_load_relaxed(&chan->keys[jrt_chan_rights(handle)]) == handle.opaque[1];
+}
+
+static inline bool jrt_chan_enter(struct jrt_chan *chan, const struct jrt_worker *worker)
+{
+    return jrt_chan_lock(&chan->lock, worker);
+}
+
+static inline void jrt_chan_leave(struct jrt_chan *chan, bool as_owner)
+{
+    jrt_chan_unlock(&chan->lock, as_owner);
+}
+
+/* What a call may do with a handle, before anything happens: OK, INVALID, STALE, CAP_RIGHT. */
+static inline janus_status jrt_chan_decode(janus_channel handle, unsigned right)
+{
+    if (jrt_unlikely(jrt_chan_of(handle) == NULL)) return JANUS_INVALID;
+    if (jrt_unlikely(!jrt_chan_is_valid(handle))) return JANUS_STALE;
+    return jrt_likely(jrt_chan_rights(handle) & right) ? JANUS_OK : JANUS_CAP_RIGHT;
+}
+
+static inline unsigned jrt_chan_right_for(enum jrt_chan_kind kind)
+{
+    return kind == JRT_CHAN_SEND ? JANUS_CHANNEL_MAY_SEND : JANUS_CHANNEL_MAY_RECV;
+}
+
+/* Heads of channels, from pool.c. They stay readable for ever, [chan-key]. */
+struct jrt_chan *jrt_chan_take(void);
+void             jrt_chan_give(struct jrt_chan *chan);
+
+/* Other keys than ever before; under the lock. */
+void jrt_chan_new_keys(struct jrt_chan *chan);
+
+/* Takes the first off a queue who is still waiting, and claims it; under the lock. */
+struct jrt_chan_entry *jrt_chan_pop(struct jrt_chan_queue *queue);
+
+/* Takes it off the queue it stands in. */
+static inline void jrt_chan_dequeue(struct jrt_chan_queue *queue, struct jrt_chan_entry *entry)
+{
+    jrt_list_remove(&entry->link);
+    queue->count--;
+    entry->queue = NULL;
+}
+
+static inline void jrt_chan_enqueue(struct jrt_chan *chan, enum jrt_chan_kind kind,
+                                    struct jrt_chan_entry *entry)
+{
+    struct jrt_chan_queue *queue = kind == JRT_CHAN_SEND ? &chan->senders : &chan->receivers;
+    entry->queue = queue;
+    queue->count++;
+    jrt_list_push_front(queue->entries.prev, &entry->link); /* behind the last */
+}
+
+/* Tells who was claimed that it can go on. With no lock held; it may be gone afterwards. */
+void jrt_chan_wake(struct jrt_chan_party *party);
+
+/* What a send does where there is no room, under the lock: as jrt_chan_step. */
+janus_status jrt_chan_overflow(struct jrt_chan *chan, const void *value);
+
+/* Makes the ring of an unbounded channel larger, unless it has other than `slots` slots meanwhile.
+ * The lock is not held. OK, STALE, NO_MEMORY. */
+janus_status jrt_chan_grow(janus_channel handle, const struct jrt_worker *worker, uint64_t slots);
+
+/* Waits, having said where: the wait's own status, or OK where somebody has claimed it. As a
+ * plain thread DEADLINE is the only other one. */
+janus_status jrt_chan_park_thread(struct jrt_chan_party *party, uint64_t deadline_ns);
+
+/* Who claimed it is about to let go. */
+void jrt_chan_await_done(struct jrt_chan_party *party);
+
+/* Says PARKING; arms the alarm if there is a deadline. DEADLINE and NO_MEMORY: it has not. */
+janus_status jrt_chan_park_begin(struct jrt_worker *worker, enum jrt_wait wait,
+                                 struct jrt_alarm *alarm, uint64_t deadline_ns);
+
+/* After something was done without waiting: others may want the CPU. */
+static inline void jrt_chan_took_a_turn(struct jrt_worker *worker)
+{
+    if (jrt_unlikely(jrt_others_wait(worker))) jrt_task_give_way(worker, worker->current);
+}
+
+#endif

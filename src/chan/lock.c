@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The slow ways into a channel, [chan-lock]. */
+#include "chan/lock.h"
+
+enum {
+    PAUSE_MAX = 32, /* relaxes between two looks: who is inside may go in again meanwhile, which is
+                     * cheaper for all than handing the line over at every step */
+    LOOKS_MAX = 16, /* then the core is somebody else's */
+};
+
+static void await_zero(_Atomic(uint32_t) *word)
+{
+    unsigned looks = 0, pause = 1;
+    while (jrt_load_acquire(word) != 0) { /* acquire: what its holder did. */
+        for (unsigned i = 0; i < pause; i++) jrt_cpu_relax();
+        if (pause < PAUSE_MAX) pause *= 2;
+        if (++looks % LOOKS_MAX == 0) jrt_thread_yield();
+    }
+}
+
+void jrt_chan_lock_wait(struct jrt_chan_lock *lock)
+{
+    do await_zero(&lock->word);
+    while (jrt_exchange_acquire(&lock->word, 1u) != 0); /* acquire: what the last holder did. */
+}
+
+void jrt_chan_lock_disown(struct jrt_chan_lock *lock)
+{
+    jrt_store_relaxed(&lock->owner, NULL); /* relaxed: the fence follows. */
+    jrt_fence_heavy_seq_cst();             /* seq_cst: [chan-bias]. */
+    await_zero(&lock->busy);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Making channels, narrowing handles, closing, looking, ending. */
+#include "chan/chan.h"
+#include "chan/toll.h"
+
+#include <stdlib.h>
+
+enum { CLOSE_BATCH = 64 }; /* woken at a time, [chan-close] */
+
+static janus_channel handle_of(struct jrt_chan *chan, unsigned rights)
+{
+    uint64_t key = jrt_load_relaxed(&chan->keys[rights]); /* relaxed: under the lock. */
+    return (janus_channel){{(uintptr_t)chan | rights, key}};
+}
+
+/* As much of the options as the caller knows. */
+static bool read_options(const janus_channel_options *given, janus_channel_options *out)
+{
+    *out = (janus_channel_options){.struct_bytes = sizeof *out};
+    if (given == NULL) return true;
+    if (given->struct_bytes < sizeof given->struct_bytes) return false;
+    size_t bytes = given->struct_bytes < sizeof *out ? given->struct_bytes : sizeof *out;
+    memcpy(out, given, bytes);
+    return (unsigned)out->overflow <= JANUS_OVERFLOW_DROP_OLDEST;
+}
+
+/* What is to be made. */
+struct plan {
+    janus_channel_options options;
+    size_t                item_bytes;
+    uint64_t              capacity;
+    bool                  unbounded;
+    struct jrt_terms     *terms;
+};
+
+static janus_status perform(const struct plan *plan, janus_channel *out)
+{
+    size_t           bytes = plan->unbounded ? 0 : plan->item_bytes * plan->capacity;
+    bool             ringed = !plan->unbounded && plan->capacity > 0;
+    char            *ring = ringed ? malloc(bytes > 0 ? bytes : 1) : NULL;
+    struct jrt_chan *chan = ringed && ring == NULL ? NULL : jrt_chan_take();
+    if (chan == NULL) {
+        free(ring);
+        return JANUS_NO_MEMORY;
+    }
+    struct jrt_worker *worker = jrt_worker_self();
+    bool               own = jrt_chan_enter(chan, worker);
+    chan->item_bytes = plan->item_bytes;
+    chan->capacity = plan->capacity;
+    chan->slots = plan->unbounded ? 0 : plan->capacity;
+    chan->length = chan->first = chan->high_water = chan->dropped = 0;
+    chan->ring = ring;
+    chan->senders.count = chan->receivers.count = 0;
+    jrt_list_init(&chan->senders.entries);
+    jrt_list_init(&chan->receivers.entries);
+    chan->overflow = (uint8_t)plan->options.overflow;
+    chan->closed = false;
+    chan->unbounded = plan->unbounded;
+    chan->terms = plan->terms;
+    chan->outside = plan->options.outside;
+    jrt_chan_new_keys(chan);
+    *out = handle_of(chan, JANUS_CHANNEL_MAY_ALL);
+    if (!own && worker != NULL && worker->alone) {
+        jrt_store_relaxed(&chan->lock.owner, worker); /* relaxed: under the lock, [chan-bias]. */
+    }
+    jrt_chan_leave(chan, own);
+    return JANUS_OK;
+}
+
+static janus_status open_planned(struct plan *plan, const janus_channel_options *options,
+                                 janus_channel *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (out == NULL || !read_options(options, &plan->options)) return JANUS_INVALID;
+    size_t item = plan->item_bytes > 0 ? plan->item_bytes : 1;
+    if (item > PTRDIFF_MAX || plan->capacity > PTRDIFF_MAX / item) return JANUS_INVALID;
+    if (plan->capacity == 0 && plan->options.overflow == JANUS_OVERFLOW_DROP_OLDEST) {
+        return JANUS_INVALID;
+    }
+    uint64_t     bytes = plan->item_bytes * plan->capacity;
+    janus_status status = jrt_chan_may_open(plan->capacity, bytes, &plan->terms);
+    if (status != JANUS_OK) return status;
+    status = perform(plan, out);
+    if (status != JANUS_OK) jrt_chan_closed(plan->terms);
+    return status;
+}
+
+janus_status janus_channel_open(size_t item_bytes, uint64_t capacity,
+                                const janus_channel_options *options, janus_channel *out)
+{
+    struct plan plan = {.item_bytes = item_bytes, .capacity = capacity};
+    return open_planned(&plan, options, out);
+}
+
+janus_status janus_channel_open_unbounded(size_t item_bytes, uint64_t bytes_max,
+                                          const janus_channel_options *options, janus_channel *out)
+{
+    uint64_t    capacity = bytes_max / (item_bytes > 0 ? item_bytes : 1);
+    struct plan plan = {.item_bytes = item_bytes, .capacity = capacity, .unbounded = true};
+    if (capacity == 0) return JANUS_INVALID;
+    return open_planned(&plan, options, out);
+}
+
+/* Claims some of those who wait, the lock held; a list of parties to wake, NULL: nobody is left. */
+static struct jrt_chan_party *collect(struct jrt_chan *chan)
+{
+    struct jrt_chan_party *list = NULL, **end = &list;
+    for (int i = 0; i < CLOSE_BATCH; i++) {
+        struct jrt_chan_entry *entry = jrt_chan_pop(&chan->receivers);
+        if (entry == NULL) entry = jrt_chan_pop(&chan->senders);
+        if (entry == NULL) break;
+        entry->party->outcome = JANUS_CLOSED;
+        entry->party->next = NULL;
+        *end = entry->party;
+        end = &entry->party->next;
+    }
+    return list;
+}
+
+static void wake_list(struct jrt_chan_party *list)
+{
+    while (list != NULL) {
+        struct jrt_chan_party *party = list;
+        list = party->next; /* it may be gone once it is woken */
+        jrt_chan_wake(party);
+    }
+}
+
+janus_status janus_channel_close(janus_channel channel)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_chan_party *list = NULL;
+    janus_status           status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_CLOSE);
+    if (status != JANUS_OK) return status;
+    bool first = true;
+    do {
+        bool own = jrt_chan_enter(jrt_chan_of(channel), jrt_worker_self());
+        bool valid = jrt_chan_is_valid(channel); /* who destroys it meanwhile wakes the rest */
+        if (first && !valid) status = JANUS_STALE;
+        if (valid) jrt_chan_of(channel)->closed = true;
+        list = valid ? collect(jrt_chan_of(channel)) : NULL;
+        jrt_chan_leave(jrt_chan_of(channel), own);
+        first = false;
+        wake_list(list);
+    } while (list != NULL);
+    return status;
+}
+
+janus_status janus_channel_destroy(janus_channel channel)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_chan *chan = jrt_chan_of(channel);
+    if (channel.opaque[0] == 0 && channel.opaque[1] == 0) return JANUS_OK;
+    janus_status status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_ALL);
+    if (status == JANUS_OK && jrt_chan_rights(channel) != JANUS_CHANNEL_MAY_ALL)
+        status = JANUS_CAP_RIGHT;
+    if (status != JANUS_OK) return status;
+    struct jrt_worker *worker = jrt_worker_self();
+    bool               own = jrt_chan_enter(chan, worker);
+    bool               valid = jrt_chan_is_valid(channel);
+    if (valid) jrt_chan_new_keys(chan); /* nobody else comes in from here on */
+    if (valid) chan->closed = true;
+    jrt_chan_leave(chan, own);
+    if (!valid) return JANUS_STALE;
+    struct jrt_chan_party *list = NULL;
+    do {
+        own = jrt_chan_enter(chan, worker); /* those who give up take their entries off */
+        list = collect(chan);
+        jrt_chan_leave(chan, own);
+        wake_list(list);
+    } while (list != NULL);
+    struct jrt_terms *terms = chan->terms;
+    free(chan->ring);
+    chan->ring = NULL;
+    jrt_chan_give(chan);
+    jrt_chan_closed(terms);
+    return JANUS_OK;
+}
+
+janus_status janus_channel_attenuate(janus_channel channel, uint32_t rights, janus_channel *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (out == NULL || rights == 0 || (rights & ~(uint32_t)JANUS_CHANNEL_MAY_ALL) != 0) {
+        return JANUS_INVALID;
+    }
+    janus_status status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_ALL);
+    if (status != JANUS_OK) return status;
+    if ((rights & ~jrt_chan_rights(channel)) != 0) return JANUS_CAP_WIDENS;
+    bool own = jrt_chan_enter(jrt_chan_of(channel), jrt_worker_self());
+    if (jrt_chan_is_valid(channel)) {
+        *out = handle_of(jrt_chan_of(channel), rights);
+    } else {
+        status = JANUS_STALE;
+    }
+    jrt_chan_leave(jrt_chan_of(channel), own);
+    return status;
+}
+
+janus_status janus_channel_inspect(janus_channel channel, janus_channel_info *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_chan *chan = jrt_chan_of(channel);
+    if (out == NULL || out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
+    janus_status status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_ALL);
+    if (status != JANUS_OK) return status;
+    size_t             room = out->struct_bytes < sizeof *out ? out->struct_bytes : sizeof *out;
+    janus_channel_info info = {.struct_bytes = room, .rights = jrt_chan_rights(channel)};
+    bool               own = jrt_chan_enter(chan, jrt_worker_self());
+    bool               valid = jrt_chan_is_valid(channel);
+    if (valid) {
+        info.item_bytes = chan->item_bytes;
+        info.capacity = chan->capacity;
+        info.length = chan->length;
+        info.high_water = chan->high_water;
+        info.dropped = chan->dropped;
+        info.senders = chan->senders.count;
+        info.receivers = chan->receivers.count;
+        info.overflow = (janus_overflow)chan->overflow;
+        info.unbounded = chan->unbounded;
+        info.closed = chan->closed;
+    }
+    jrt_chan_leave(chan, own);
+    if (!valid) return JANUS_STALE;
+    memcpy(out, &info, room);
+    return JANUS_OK;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Selecting: one of several cases, none of them twice.
+ *
+ * First the cases are tried one by one, in an order that is drawn while it is gone through, so that
+ * each that can be done is as likely as every other and a case that is found early costs one draw.
+ * Where none could be done, all channels are locked, by address, each once. Now it is certain:
+ * there is a moment at which no case can be done, which is what a try tells; or it stands in all
+ * queues before anybody can change anything, and waits.
+ *
+ * It is woken by whoever claims it ([chan-claim]), or it gives up, by the same step. Then it takes
+ * its entries off the other queues, one lock at a time. Until then others may find them there and
+ * pass them over; the entries lie in the caller's cases, and the party in our frame, so we do not
+ * return before.
+ *
+ * [select-grow]  an unbounded channel that must grow is found ready under all locks, where it
+ *   cannot: then all is tried again from the beginning, where it does.
+ */
+#include "base/rng.h"
+#include "chan/step.h"
+#include "chan/toll.h"
+
+#define CASES_MAX ((size_t)INT32_MAX)
+
+/* What lies in a case while it is used. `drawn` and `sorted` are arrays over all cases. */
+struct place {
+    struct jrt_chan_entry entry;
+    uint32_t              drawn;  /* the so-manieth that is tried */
+    uint32_t              sorted; /* the so-manieth by address */
+    bool                  own;    /* how its channel was locked, where it is the first with that */
+};
+
+_Static_assert(sizeof(struct place) <= sizeof((janus_select_case *)0)->opaque, "it fits");
+
+struct selection {
+    janus_select_case    *cases;
+    uint32_t              count;
+    uint32_t              chosen; /* or where something was wrong */
+    struct jrt_worker    *worker; /* NULL: a plain thread; [worker-again] after a wait */
+    struct jrt_chan_party party;
+};
+
+static struct place *place_of(janus_select_case *at) { return (struct place *)(void *)at->opaque; }
+
+static enum jrt_chan_kind kind_of(const janus_select_case *at)
+{
+    return (enum jrt_chan_kind)at->kind;
+}
+
+/* Looks at all cases, before anything happens. */
+static janus_status decode(struct selection *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        janus_select_case *at = &s->cases[i];
+        janus_status       status = JANUS_OK;
+        if ((unsigned)at->kind > JANUS_SELECT_SEND) status = JANUS_INVALID;
+        if (status == JANUS_OK && !jrt_chan_is_none(at->channel)) {
+            status = jrt_chan_decode(at->channel, jrt_chan_right_for(kind_of(at)));
+        }
+        s->chosen = i;
+        if (jrt_unlikely(status != JANUS_OK)) return status;
+        place_of(at)->drawn = place_of(at)->sorted = i;
+    }
+    return JANUS_OK;
+}
+
+/* One by one. */
+
+/* A number below n; for threads that are no workers from a count of theirs. */
+static uint32_t draw(struct selection *s, uint32_t n)
+{
+    static _Atomic(uint64_t) draws;
+    if (s->worker != NULL) return jrt_rng_below(&s->worker->choices, n);
+    uint64_t       state = jrt_fetch_add_relaxed(&draws, (uint64_t)1); /* relaxed: a number. */
+    struct jrt_rng rng;
+    jrt_rng_seed(&rng, state);
+    return jrt_rng_below(&rng, n);
+}
+
+/* In a select a send waits for room also where it would fail. */
+static janus_status in_select(janus_status status)
+{
+    return status == JANUS_FULL ? JANUS_WOULD_WAIT : status;
+}
+
+static janus_status try_each(struct selection *s)
+{
+    janus_select_case *cases = s->cases;
+    for (uint32_t i = 0; i < s->count; i++) {
+        uint32_t other = s->count - i > 1 ? i + draw(s, s->count - i) : i;
+        uint32_t now = place_of(&cases[other])->drawn;
+        place_of(&cases[other])->drawn = place_of(&cases[i])->drawn;
+        place_of(&cases[i])->drawn = now;
+        janus_select_case *at = &cases[now];
+        if (jrt_chan_is_none(at->channel)) continue;
+        janus_status status =
+            in_select(jrt_chan_attempt(at->channel, s->worker, kind_of(at), at->value));
+        s->chosen = now;
+        if (status != JANUS_WOULD_WAIT) return status;
+    }
+    return JANUS_WOULD_WAIT;
+}
+
+/* All at once. */
+
+static struct jrt_chan *chan_at(const struct selection *s, uint32_t number)
+{
+    uint32_t index = place_of(&s->cases[number])->sorted;
+    return jrt_chan_of(s->cases[index].channel);
+}
+
+static void swap_sorted(struct selection *s, uint32_t left, uint32_t right)
+{
+    uint32_t index = place_of(&s->cases[left])->sorted;
+    place_of(&s->cases[left])->sorted = place_of(&s->cases[right])->sorted;
+    place_of(&s->cases[right])->sorted = index;
+}
+
+static void sift(struct selection *s, uint32_t from, uint32_t count)
+{
+    for (uint32_t child = 2 * from + 1; child < count; child = 2 * from + 1) {
+        if (child + 1 < count && chan_at(s, child + 1) > chan_at(s, child)) child++;
+        if (chan_at(s, from) >= chan_at(s, child)) return;
+        swap_sorted(s, from, child);
+        from = child;
+    }
+}
+
+/* By address; in place and without recursion, however many they are. */
+static void sort(struct selection *s)
+{
+    for (uint32_t i = s->count / 2; i > 0; i--) sift(s, i - 1, s->count);
+    for (uint32_t last = s->count; last > 1; last--) {
+        swap_sorted(s, 0, last - 1);
+        sift(s, 0, last - 1);
+    }
+}
+
+/* Whether the so-manieth by address is the first with its channel. */
+static bool is_first(const struct selection *s, uint32_t number)
+{
+    struct jrt_chan *chan = chan_at(s, number);
+    return chan != NULL && (number == 0 || chan_at(s, number - 1) != chan);
+}
+
+static bool *own_at(const struct selection *s, uint32_t number)
+{
+    return &place_of(&s->cases[place_of(&s->cases[number])->sorted])->own;
+}
+
+static void lock_all(struct selection *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (is_first(s, i)) *own_at(s, i) = jrt_chan_enter(chan_at(s, i), s->worker);
+    }
+}
+
+static void unlock_all(struct selection *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (is_first(s, i)) jrt_chan_leave(chan_at(s, i), *own_at(s, i));
+    }
+}
+
+/* One that can be done, in the order that was drawn; all locked. */
+static janus_status step_any(struct selection *s, struct jrt_chan_party **out_wake)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        uint32_t           now = place_of(&s->cases[i])->drawn;
+        janus_select_case *at = &s->cases[now];
+        if (jrt_chan_is_none(at->channel)) continue;
+        s->chosen = now;
+        if (!jrt_chan_is_valid(at->channel)) return JANUS_STALE;
+        janus_status status =
+            in_select(jrt_chan_step(jrt_chan_of(at->channel), kind_of(at), at->value, out_wake));
+        if (status != JANUS_WOULD_WAIT) return status;
+    }
+    return JANUS_WOULD_WAIT;
+}
+
+/* Stands in all queues; all locked. Whether one of the channels is also for others than tasks. */
+static bool queue_all(struct selection *s)
+{
+    bool outside = false;
+    for (uint32_t i = 0; i < s->count; i++) {
+        janus_select_case *at = &s->cases[i];
+        if (jrt_chan_is_none(at->channel)) continue;
+        struct jrt_chan       *chan = jrt_chan_of(at->channel);
+        struct jrt_chan_entry *entry = &place_of(at)->entry;
+        *entry = (struct jrt_chan_entry){.party = &s->party, .value = at->value, .index = i};
+        jrt_chan_enqueue(chan, kind_of(at), entry);
+        outside = outside || chan->outside;
+    }
+    return outside;
+}
+
+static void dequeue_all(struct selection *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        janus_select_case *at = &s->cases[i];
+        if (jrt_chan_is_none(at->channel)) continue;
+        struct jrt_chan       *chan = jrt_chan_of(at->channel);
+        bool                   own = jrt_chan_enter(chan, s->worker);
+        struct jrt_chan_entry *entry = &place_of(at)->entry;
+        if (entry->queue != NULL) jrt_chan_dequeue(entry->queue, entry);
+        jrt_chan_leave(chan, own);
+    }
+}
+
+/* Certain: does one, or none can be done; then, if it `waits`, it stands in all queues. */
+static janus_status step_or_queue(struct selection *s, bool waits, bool *out_outside)
+{
+    struct jrt_chan_party *wake = NULL;
+    sort(s);
+    lock_all(s);
+    janus_status status = step_any(s, &wake);
+    if (status == JANUS_WOULD_WAIT && waits) *out_outside = queue_all(s);
+    unlock_all(s);
+    if (wake != NULL) jrt_chan_wake(wake);
+    return status;
+}
+
+/* Waiting. */
+
+/* The wait has ended so: what is to be told. */
+static janus_status come_back(struct selection *s, janus_status ended)
+{
+    uint32_t nobody = 0;
+    /* acq_rel: [chan-claim]; failing, who claimed us. */
+    bool gave_up =
+        ended != JANUS_OK && jrt_cas_acq_rel(&s->party.claimed, &nobody, JRT_CHAN_GAVE_UP);
+    if (!gave_up && ended != JANUS_OK) jrt_chan_await_done(&s->party); /* [chan-last] */
+    dequeue_all(s);
+    if (gave_up) return ended;
+    s->chosen = jrt_load_acquire(&s->party.claimed) - 1; /* acquire: by whom. */
+    return s->party.outcome;
+}
+
+static janus_status wait_as_task(struct selection *s, uint64_t deadline_ns)
+{
+    struct jrt_task *task = s->worker->current;
+    janus_scheduler *scheduler = s->worker->scheduler;
+    struct jrt_alarm alarm;
+    bool             outside = false;
+    s->party = (struct jrt_chan_party){.task = task, .selects = true};
+    janus_status status = jrt_chan_park_begin(s->worker, JRT_WAIT_SELECT, &alarm, deadline_ns);
+    if (status != JANUS_OK) return status;
+    status = step_or_queue(s, true, &outside);
+    if (status == JANUS_WOULD_WAIT) {
+        /* relaxed, both: a count; we run, so nobody looks for a deadlock now. */
+        if (outside) jrt_fetch_add_relaxed(&scheduler->outside, 1u);
+        status = jrt_task_park_cancellable(task);
+        if (outside) jrt_fetch_sub_relaxed(&scheduler->outside, 1u); /* relaxed: as above. */
+        s->worker = jrt_worker_self();                               /* [worker-again] */
+        status = come_back(s, status);
+    } else {
+        (void)jrt_task_park_cancel(task);
+    }
+    if (deadline_ns != JRT_NEVER) jrt_sched_timer_disarm(scheduler, &alarm.timer);
+    return status;
+}
+
+static janus_status wait_as_thread(struct selection *s, uint64_t deadline_ns)
+{
+    bool outside = false;
+    s->party = (struct jrt_chan_party){.selects = true};
+    janus_status status = step_or_queue(s, true, &outside);
+    if (status != JANUS_WOULD_WAIT) return status;
+    return come_back(s, jrt_chan_park_thread(&s->party, deadline_ns));
+}
+
+static janus_status select_now(struct selection *s)
+{
+    bool         outside = false;
+    janus_status status = JANUS_OK;
+    do {
+        status = try_each(s);
+        if (status == JANUS_WOULD_WAIT) status = step_or_queue(s, false, &outside);
+    } while (status == JRT_CHAN_GROW); /* [select-grow] */
+    return status;
+}
+
+static janus_status select_until(struct selection *s, uint64_t deadline_ns)
+{
+    janus_status status = JANUS_OK;
+    do {
+        status = try_each(s);
+        if (status != JANUS_WOULD_WAIT) {
+            if (s->worker != NULL) jrt_chan_took_a_turn(s->worker);
+            return status;
+        }
+        status = s->worker != NULL ? wait_as_task(s, deadline_ns) : wait_as_thread(s, deadline_ns);
+    } while (status == JRT_CHAN_GROW); /* [select-grow] */
+    return status;
+}
+
+/* The public calls. */
+
+static janus_status do_select(janus_select_case *cases, size_t count, size_t *out_chosen,
+                              bool waits, uint64_t deadline_ns)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if ((cases == NULL && count > 0) || count > CASES_MAX) return JANUS_INVALID;
+    struct selection s = {.cases = cases, .count = (uint32_t)count, .worker = jrt_worker_self()};
+    struct jrt_task *task = s.worker != NULL ? s.worker->current : NULL;
+    janus_status     status = decode(&s);
+    bool             decoded = status == JANUS_OK;
+    if (decoded && waits && task != NULL && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) {
+        return jrt_task_obey(task);
+    }
+    if (decoded && task != NULL) status = jrt_chan_pay(&s.worker);
+    if (decoded && status != JANUS_OK) return status;
+    if (decoded) status = waits ? select_until(&s, deadline_ns) : select_now(&s);
+    bool told = status != JANUS_WOULD_WAIT && status != JANUS_DEADLINE &&
+                status != JANUS_CANCELLED && status != JANUS_DEADLOCK;
+    if (told && out_chosen != NULL) *out_chosen = s.chosen;
+    return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
+}
+
+janus_status janus_select(janus_select_case *cases, size_t count, size_t *out_chosen)
+{
+    return do_select(cases, count, out_chosen, true, JRT_NEVER);
+}
+
+janus_status janus_select_until(janus_select_case *cases, size_t count, size_t *out_chosen,
+                                uint64_t deadline_ns)
+{
+    return do_select(cases, count, out_chosen, true, deadline_ns);
+}
+
+janus_status janus_try_select(janus_select_case *cases, size_t count, size_t *out_chosen)
+{
+    return do_select(cases, count, out_chosen, false, 0);
+}

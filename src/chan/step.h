@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* What a send and a receive do to a channel: inline, as they are short and frequent. */
+#ifndef JRT_CHAN_STEP_H
+#define JRT_CHAN_STEP_H
+
+#include "chan/chan.h"
+
+#include <stdlib.h>
+
+enum { JRT_CHAN_KEPT_BYTES = 65536 }; /* of an unbounded channel that is empty */
+
+/* The ring. */
+
+static inline void jrt_chan_copy(const struct jrt_chan *chan, void *to, const void *from)
+{
+    if (jrt_likely(chan->item_bytes == sizeof(uint64_t))) {
+        memcpy(to, from, sizeof(uint64_t));
+    } else if (chan->item_bytes != 0) {
+        memcpy(to, from, chan->item_bytes);
+    }
+}
+
+static inline char *jrt_chan_slot(const struct jrt_chan *chan, uint64_t number)
+{
+    uint64_t at = chan->first + number;
+    if (at >= chan->slots) at -= chan->slots;
+    return chan->ring + at * chan->item_bytes;
+}
+
+static inline void jrt_chan_put(struct jrt_chan *chan, const void *value)
+{
+    jrt_chan_copy(chan, jrt_chan_slot(chan, chan->length), value);
+    chan->length++;
+    if (chan->length > chan->high_water) chan->high_water = chan->length;
+}
+
+static inline void jrt_chan_drop_first(struct jrt_chan *chan)
+{
+    if (++chan->first == chan->slots) chan->first = 0;
+    chan->length--;
+}
+
+/* Steps. */
+
+static inline struct jrt_chan_party *jrt_chan_done_with(struct jrt_chan_entry *entry)
+{
+    entry->party->outcome = JANUS_OK;
+    return entry->party;
+}
+
+static inline __attribute__((always_inline)) janus_status
+jrt_chan_send_step(struct jrt_chan *chan, const void *value, struct jrt_chan_party **out_wake)
+{
+    if (jrt_unlikely(chan->closed)) return JANUS_CLOSED;
+    if (chan->receivers.count > 0) {
+        struct jrt_chan_entry *receiver = jrt_chan_pop(&chan->receivers);
+        if (receiver != NULL) {
+            jrt_invariant("chan-waits", chan->length == 0);
+            jrt_chan_copy(chan, receiver->value, value);
+            *out_wake = jrt_chan_done_with(receiver);
+            return JANUS_OK;
+        }
+    }
+    if (chan->length >= chan->slots) return jrt_chan_overflow(chan, value);
+    jrt_chan_put(chan, value);
+    return JANUS_OK;
+}
+
+static inline __attribute__((always_inline)) janus_status
+jrt_chan_recv_step(struct jrt_chan *chan, void *value, struct jrt_chan_party **out_wake)
+{
+    struct jrt_chan_entry *sender = NULL;
+    bool                   some = chan->length > 0;
+    if (!some && chan->closed) return JANUS_CLOSED;
+    if (chan->senders.count > 0 && !chan->closed) sender = jrt_chan_pop(&chan->senders);
+    if (some) {
+        jrt_chan_copy(chan, value, jrt_chan_slot(chan, 0));
+        jrt_invariant("chan-waits", sender == NULL || chan->length == chan->slots);
+        jrt_chan_drop_first(chan);
+        if (sender != NULL) jrt_chan_put(chan, sender->value);
+    } else if (sender != NULL) {
+        jrt_chan_copy(chan, value, sender->value);
+    } else {
+        return JANUS_WOULD_WAIT;
+    }
+    if (sender != NULL) *out_wake = jrt_chan_done_with(sender);
+    return JANUS_OK;
+}
+
+/*
+ * One step of a channel, under its lock: does it, or says why not (WOULD_WAIT, FULL, GROW, CLOSED,
+ * INVALID). *out_wake is who must be woken when the lock is free again, or NULL.
+ */
+static inline __attribute__((always_inline)) janus_status jrt_chan_step(
+    struct jrt_chan *chan, enum jrt_chan_kind kind, void *value, struct jrt_chan_party **out_wake)
+{
+    *out_wake = NULL;
+    if (jrt_unlikely(value == NULL && chan->item_bytes != 0)) return JANUS_INVALID;
+    if (kind == JRT_CHAN_SEND) return jrt_chan_send_step(chan, value, out_wake);
+    return jrt_chan_recv_step(chan, value, out_wake);
+}
+
+/* An empty ring that is large is given back; under the lock. Returns it, or NULL. */
+static inline char *jrt_chan_shrink(struct jrt_chan *chan)
+{
+    if (jrt_likely(!chan->unbounded || chan->length > 0)) return NULL;
+    if (chan->slots * chan->item_bytes <= JRT_CHAN_KEPT_BYTES) return NULL;
+    char *ring = chan->ring;
+    chan->ring = NULL;
+    chan->slots = chan->first = 0;
+    return ring;
+}
+
+/* The same for what a handle names; and STALE. *out_free is to be freed when the lock is free. */
+static inline __attribute__((always_inline)) janus_status
+jrt_chan_step_valid(janus_channel handle, enum jrt_chan_kind kind, void *value,
+                    struct jrt_chan_party **out_wake, char **out_free)
+{
+    if (jrt_unlikely(!jrt_chan_is_valid(handle))) return JANUS_STALE;
+    janus_status status = jrt_chan_step(jrt_chan_of(handle), kind, value, out_wake);
+    if (kind == JRT_CHAN_RECV) *out_free = jrt_chan_shrink(jrt_chan_of(handle));
+    return status;
+}
+
+/* The same with taking the lock and, where it must, growing. */
+static inline janus_status jrt_chan_attempt(janus_channel handle, const struct jrt_worker *worker,
+                                            enum jrt_chan_kind kind, void *value)
+{
+    struct jrt_chan *chan = jrt_chan_of(handle);
+    for (;;) {
+        struct jrt_chan_party *wake = NULL;
+        char                  *large = NULL;
+        bool                   own = jrt_chan_enter(chan, worker);
+        janus_status           status = jrt_chan_step_valid(handle, kind, value, &wake, &large);
+        uint64_t               slots = chan->slots;
+        jrt_chan_leave(chan, own);
+        if (wake != NULL) jrt_chan_wake(wake);
+        if (jrt_unlikely(large != NULL)) free(large);
+        if (jrt_likely(status != JRT_CHAN_GROW)) return status;
+        status = jrt_chan_grow(handle, worker, slots);
+        if (status != JANUS_OK) return status;
+    }
+}
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What channels cost their users, asked before anything happens: a send, a receive or a select one
+ * op and one channel operation, whether it comes to anything or not; making one, the right to it
+ * and room among those that may live. Plain threads pay nothing.
+ */
+#ifndef JRT_CHAN_TOLL_H
+#define JRT_CHAN_TOLL_H
+
+#include "task/purse.h"
+#include "task/terms.h"
+#include "task/trouble.h"
+
+/* One operation of the current task, which may go on on another worker. Anything but OK: it does
+ * not take place. */
+static inline janus_status jrt_chan_pay(struct jrt_worker **worker)
+{
+    struct jrt_task  *task = (*worker)->current;
+    struct jrt_purse *purse = task->purse;
+    if (jrt_likely(purse != NULL && purse->left.channel_ops > 0 && jrt_fuel_one())) {
+        purse->left.channel_ops--;
+        return JANUS_OK;
+    }
+    const janus_budget price = janus_price_send(); /* as a receive's */
+    janus_status       status = jrt_pay(task, &price);
+    *worker = jrt_worker_self(); /* [worker-again] */
+    return status;
+}
+
+/* A channel for so many values is to be made; *out is who counts it, or NULL. Its buffer belongs to
+ * nobody in particular, so nobody is charged for it; but nobody makes one larger than what he may
+ * have himself. */
+static inline janus_status jrt_chan_may_open(uint64_t capacity, uint64_t bytes,
+                                             struct jrt_terms **out)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    *out = NULL;
+    if (worker == NULL || worker->current == NULL) return JANUS_OK;
+    janus_budget left = jrt_purse_read(worker->current);
+    if (bytes > left.memory) {
+        return jrt_trouble(JANUS_BUDGET_EXHAUSTED, JANUS_COMPONENT_MEMORY, bytes, left.memory);
+    }
+    return jrt_terms_channel(worker->current, capacity, out);
+}
+
+/* It was destroyed, or not made. */
+static inline void jrt_chan_closed(struct jrt_terms *terms)
+{
+    if (terms != NULL) jrt_terms_channel_gone(terms);
+}
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* Sending and receiving. */
+#include "chan/step.h"
+#include "chan/toll.h"
+
+static enum jrt_wait wait_for(enum jrt_chan_kind kind)
+{
+    return kind == JRT_CHAN_SEND ? JRT_WAIT_SEND : JRT_WAIT_RECV;
+}
+
+/* Tries once more, and queues if it must wait; *out_outside: it waits for others than tasks. */
+static janus_status step_or_queue(janus_channel handle, const struct jrt_worker *worker,
+                                  enum jrt_chan_kind kind, struct jrt_chan_entry *entry,
+                                  bool *out_outside)
+{
+    struct jrt_chan       *chan = jrt_chan_of(handle);
+    struct jrt_chan_party *wake = NULL;
+    janus_status           status = JANUS_STALE;
+    bool                   own = jrt_chan_enter(chan, worker);
+    if (jrt_likely(jrt_chan_is_valid(handle))) {
+        status = jrt_chan_step(chan, kind, entry->value, &wake);
+        if (status == JANUS_WOULD_WAIT) jrt_chan_enqueue(chan, kind, entry);
+        *out_outside = chan->outside;
+    }
+    jrt_chan_leave(chan, own);
+    if (wake != NULL) jrt_chan_wake(wake);
+    return status;
+}
+
+/* The wait has ended so, and nobody has said that it was served: what is to be told. */
+static janus_status come_back(struct jrt_chan *chan, const struct jrt_worker *worker,
+                              struct jrt_chan_entry *entry, janus_status ended)
+{
+    bool own = jrt_chan_enter(chan, worker);
+    bool queued = entry->queue != NULL;
+    if (queued) jrt_chan_dequeue(entry->queue, entry);
+    jrt_chan_leave(chan, own);
+    if (queued) return ended;
+    jrt_chan_await_done(entry->party); /* [chan-last] */
+    return entry->party->outcome;
+}
+
+/* Inline, as every return after a switch is one that the CPU has not foreseen. */
+static inline __attribute__((always_inline)) janus_status park(struct jrt_chan       *chan,
+                                                               struct jrt_worker     *worker,
+                                                               struct jrt_chan_entry *entry,
+                                                               bool                   outside)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    /* relaxed, both: a count; we run, so nobody looks for a deadlock now. */
+    if (outside) jrt_fetch_add_relaxed(&scheduler->outside, 1u);
+    janus_status status = jrt_task_park_cancellable(entry->party->task);
+    if (outside) jrt_fetch_sub_relaxed(&scheduler->outside, 1u); /* relaxed: as above. */
+    if (jrt_likely(status == JANUS_OK)) return entry->party->outcome;
+    return come_back(chan, jrt_worker_self(), entry, status); /* [worker-again] */
+}
+
+static janus_status wait_as_task(janus_channel handle, struct jrt_worker *worker,
+                                 enum jrt_chan_kind kind, void *value, uint64_t deadline_ns)
+{
+    struct jrt_task      *task = worker->current;
+    janus_scheduler      *scheduler = worker->scheduler;
+    struct jrt_chan_party party = {.task = task};
+    struct jrt_chan_entry entry = {.party = &party, .value = value};
+    struct jrt_alarm      alarm;
+    bool                  outside = false;
+    janus_status          status = jrt_chan_park_begin(worker, wait_for(kind), &alarm, deadline_ns);
+    if (status != JANUS_OK) return status;
+    status = step_or_queue(handle, worker, kind, &entry, &outside);
+    if (jrt_likely(status == JANUS_WOULD_WAIT)) {
+        status = park(jrt_chan_of(handle), worker, &entry, outside);
+    } else {
+        (void)jrt_task_park_cancel(task);
+    }
+    if (deadline_ns != JRT_NEVER) jrt_sched_timer_disarm(scheduler, &alarm.timer);
+    return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
+}
+
+static janus_status wait_as_thread(janus_channel handle, enum jrt_chan_kind kind, void *value,
+                                   uint64_t deadline_ns)
+{
+    struct jrt_chan_party party = {.task = NULL};
+    struct jrt_chan_entry entry = {.party = &party, .value = value};
+    bool                  outside = false;
+    janus_status          status = step_or_queue(handle, NULL, kind, &entry, &outside);
+    if (status != JANUS_WOULD_WAIT) return status;
+    status = jrt_chan_park_thread(&party, deadline_ns);
+    return status == JANUS_OK ? party.outcome
+                              : come_back(jrt_chan_of(handle), NULL, &entry, status);
+}
+
+/* It could not be done at once: a deadline, no stack at hand, a ring that must grow. */
+__attribute__((noinline)) static janus_status wait(janus_channel channel, enum jrt_chan_kind kind,
+                                                   void *value, uint64_t deadline_ns)
+{
+    janus_status status = JANUS_OK;
+    do {
+        struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
+        status = jrt_chan_attempt(channel, worker, kind, value);
+        if (status != JANUS_WOULD_WAIT) return status;
+        status = worker != NULL ? wait_as_task(channel, worker, kind, value, deadline_ns)
+                                : wait_as_thread(channel, kind, value, deadline_ns);
+    } while (jrt_unlikely(status == JRT_CHAN_GROW));
+    return status;
+}
+
+static janus_status transfer_as_thread(janus_channel channel, enum jrt_chan_kind kind, void *value,
+                                       uint64_t deadline_ns)
+{
+    janus_status status = jrt_chan_decode(channel, jrt_chan_right_for(kind));
+    return status == JANUS_OK ? wait(channel, kind, value, deadline_ns) : status;
+}
+
+/* The common case of it: a task that has what it needs to leave, and no deadline. The lock is held,
+ * and there is nothing to be done. */
+__attribute__((noinline)) static janus_status wait_at_once(struct jrt_chan   *chan,
+                                                           struct jrt_worker *worker,
+                                                           enum jrt_chan_kind kind, void *value,
+                                                           bool own)
+{
+    struct jrt_task      *task = worker->current;
+    struct jrt_chan_party party = {.task = task};
+    struct jrt_chan_entry entry = {.party = &party, .value = value};
+    bool                  outside = chan->outside;
+    jrt_task_park_begin(task, wait_for(kind));
+    jrt_chan_enqueue(chan, kind, &entry);
+    jrt_chan_leave(chan, own);
+    janus_status status = park(chan, worker, &entry, outside);
+    return jrt_unlikely(status == JANUS_CANCELLED) ? jrt_task_obey(task) : status;
+}
+
+static inline __attribute__((always_inline)) janus_status transfer(janus_channel      channel,
+                                                                   enum jrt_chan_kind kind,
+                                                                   void              *value,
+                                                                   uint64_t           deadline_ns)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_chan   *chan = jrt_chan_of(channel);
+    if (jrt_unlikely(worker == NULL)) return transfer_as_thread(channel, kind, value, deadline_ns);
+    jrt_worker_stack_check(worker); /* [stack-reserve] */
+    janus_status status = jrt_chan_decode(channel, jrt_chan_right_for(kind));
+    if (jrt_unlikely(status != JANUS_OK)) return status;
+    struct jrt_task *task = worker->current;
+    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) return jrt_task_obey(task);
+    status = jrt_chan_pay(&worker);
+    if (jrt_unlikely(status != JANUS_OK)) return status;
+    struct jrt_chan_party *wake = NULL;
+    char                  *large = NULL;
+    bool                   own = jrt_chan_enter(chan, worker);
+    status = jrt_chan_step_valid(channel, kind, value, &wake, &large);
+    if (status == JANUS_WOULD_WAIT && worker->spare != NULL && deadline_ns == JRT_NEVER) {
+        return wait_at_once(chan, worker, kind, value, own);
+    }
+    jrt_chan_leave(chan, own);
+    if (wake != NULL) jrt_chan_wake(wake);
+    if (jrt_unlikely(large != NULL)) free(large);
+    if (jrt_unlikely(status == JANUS_WOULD_WAIT || status == JRT_CHAN_GROW)) {
+        return wait(channel, kind, value, deadline_ns);
+    }
+    jrt_chan_took_a_turn(worker);
+    return status;
+}
+
+static inline __attribute__((always_inline)) janus_status try_transfer(janus_channel      channel,
+                                                                       enum jrt_chan_kind kind,
+                                                                       void              *value)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker != NULL) jrt_worker_stack_check(worker); /* [stack-reserve] */
+    janus_status status = jrt_chan_decode(channel, jrt_chan_right_for(kind));
+    if (jrt_unlikely(status != JANUS_OK)) return status;
+    if (worker != NULL) status = jrt_chan_pay(&worker);
+    if (jrt_unlikely(status != JANUS_OK)) return status;
+    return jrt_chan_attempt(channel, worker, kind, value);
+}
+
+/* What is sent is only read. */
+static void *as_source(const void *value) { return (void *)(uintptr_t)value; }
+
+janus_status janus_channel_send(janus_channel channel, const void *value)
+{
+    return transfer(channel, JRT_CHAN_SEND, as_source(value), JRT_NEVER);
+}
+
+janus_status janus_channel_send_until(janus_channel channel, const void *value,
+                                      uint64_t deadline_ns)
+{
+    return transfer(channel, JRT_CHAN_SEND, as_source(value), deadline_ns);
+}
+
+janus_status janus_channel_try_send(janus_channel channel, const void *value)
+{
+    return try_transfer(channel, JRT_CHAN_SEND, as_source(value));
+}
+
+janus_status janus_channel_recv(janus_channel channel, void *out_value)
+{
+    return transfer(channel, JRT_CHAN_RECV, out_value, JRT_NEVER);
+}
+
+janus_status janus_channel_recv_until(janus_channel channel, void *out_value, uint64_t deadline_ns)
+{
+    return transfer(channel, JRT_CHAN_RECV, out_value, deadline_ns);
+}
+
+janus_status janus_channel_try_recv(janus_channel channel, void *out_value)
+{
+    return try_transfer(channel, JRT_CHAN_RECV, out_value);
+}

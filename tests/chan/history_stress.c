@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Random histories: a few parties, tasks and plain threads, do a few random operations on two
+ * channels at the same time, some with deadlines, some cancelled in the middle. When all have
+ * returned there must be a story (story.h) in which what ended before something else began comes
+ * before it. The seed is printed with a failure.
+ */
+#include "quay.h"
+
+#include "base/rng.h"
+#include "story.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+enum { HISTORIES = TOWN_SLOW ? 200 : 800 };
+
+static struct op         cases[STORY_PARTIES][STORY_OPS][STORY_CASES];
+static _Atomic(unsigned) ticks;
+static atomic_int        arrived;
+static uint64_t          seed;
+
+static void draw_op(struct jrt_rng *rng, int party, int number)
+{
+    static const char verbs[] = "sssrrrSRSRxxXc";
+    struct op        *op = &story.ops[party][number];
+    int               value = party * 100 + number * 10;
+    *op = (struct op){.verb = verbs[jrt_rng_below(rng, sizeof verbs - 1)],
+                      .channel = (int)jrt_rng_below(rng, STORY_CHANNELS),
+                      .value = value + 1,
+                      .cases = cases[party][number],
+                      .deadline_ns = 1};
+    if (op->verb == 'c' && jrt_rng_below(rng, 3) != 0) op->verb = 'r';
+    if (op->verb != 'x' && op->verb != 'X') return;
+    op->count = 1 + (int)jrt_rng_below(rng, STORY_CASES);
+    for (int i = 0; i < op->count; i++) {
+        op->cases[i] = (struct op){.verb = jrt_rng_below(rng, 2) != 0 ? 's' : 'r',
+                                   .channel = (int)jrt_rng_below(rng, STORY_CHANNELS),
+                                   .value = value + 2 + i};
+    }
+}
+
+static void draw_all(struct jrt_rng *rng)
+{
+    story.timed = true;
+    story.parties = 2 + (int)jrt_rng_below(rng, STORY_PARTIES - 1);
+    for (int c = 0; c < STORY_CHANNELS; c++) {
+        story.capacity[c] = jrt_rng_below(rng, 3);
+        CHECK_EQ(janus_channel_open(8, story.capacity[c], JANUS_CHANNEL_OPTIONS(.outside = true),
+                                    &story_channels[c]),
+                 JANUS_OK);
+    }
+    for (int i = 0; i < story.parties; i++) {
+        story.counts[i] = 1 + (int)jrt_rng_below(rng, STORY_OPS);
+        for (int k = 0; k < story.counts[i]; k++) draw_op(rng, i, k);
+    }
+    atomic_store(&ticks, 0);
+    atomic_store(&arrived, 0);
+}
+
+/* All begin together. */
+static void act(int party)
+{
+    atomic_fetch_add(&arrived, 1);
+    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    while (atomic_load(&arrived) < story.parties) {
+        CHECK(janus_now_ns() < limit);
+        janus_shield_begin();
+        (void)janus_yield();
+        janus_shield_end();
+    }
+    for (int k = 0; k < story.counts[party]; k++) {
+        struct op *op = &story.ops[party][k];
+        op->deadline_ns = janus_now_ns() + 20000 + (uint64_t)party * 7000;
+        op->began = atomic_fetch_add(&ticks, 1);
+        story_do(op);
+        op->ended = atomic_fetch_add(&ticks, 1);
+    }
+}
+
+static int64_t act_as_task(void *argument)
+{
+    act((int)(intptr_t)argument);
+    return 0;
+}
+
+static void *act_as_thread(void *argument)
+{
+    act((int)(intptr_t)argument);
+    return NULL;
+}
+
+static void check_story(uint64_t number)
+{
+    for (int c = 0; c < STORY_CHANNELS; c++) {
+        janus_channel_info info = look(story_channels[c]);
+        int64_t            value = 0;
+        CHECK_EQ(info.senders + info.receivers, 0);
+        CHECK(info.high_water <= story.capacity[c]);
+        story.closed[c] = info.closed;
+        story.left_count[c] = 0;
+        while (janus_channel_try_recv(story_channels[c], &value) == JANUS_OK) {
+            story.left[c][story.left_count[c]++] = value;
+        }
+        CHECK_EQ(story.left_count[c], (int)info.length);
+        destroy(story_channels[c]);
+    }
+    bool there_is_a_story = story_holds((struct tale){0});
+    if (there_is_a_story) return;
+    printf("# seed %llu, history %llu\n", (unsigned long long)seed, (unsigned long long)number);
+    for (int c = 0; c < STORY_CHANNELS; c++) {
+        printf("# channel %d: capacity %d, left %d, closed %d\n", c, (int)story.capacity[c],
+               story.left_count[c], story.closed[c]);
+    }
+    for (int i = 0; i < story.parties; i++) {
+        for (int k = 0; k < story.counts[i]; k++) {
+            const struct op *op = &story.ops[i][k];
+            printf("# party %d: %u-%u %c channel %d value %d: %s, case %d, got %d\n", i, op->began,
+                   op->ended, op->verb, op->channel, op->value, janus_status_name(op->status),
+                   (int)op->chosen, (int)op->got);
+        }
+    }
+    fflush(stdout);
+    CHECK(there_is_a_story);
+}
+
+/* One history; the last `threads` parties are plain threads, and thread 0 is cancelled or not. */
+static void happen(janus_scheduler *scheduler, struct jrt_rng *rng, uint64_t number)
+{
+    pthread_t     threads[STORY_PARTIES];
+    janus_nursery root;
+    draw_all(rng);
+    int plain = jrt_rng_below(rng, 3) == 0 ? (int)jrt_rng_below(rng, 3) : 0;
+    CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
+    for (int i = 0; i < story.parties; i++) {
+        void *which = (void *)(intptr_t)i;
+        if (i < story.parties - plain) {
+            CHECK_EQ(janus_spawn(&root, act_as_task, which), JANUS_OK);
+        } else {
+            CHECK_EQ(pthread_create(&threads[i], NULL, act_as_thread, which), 0);
+        }
+    }
+    if (jrt_rng_below(rng, 4) == 0) {
+        uint64_t limit = janus_now_ns() + 20000 * town_ms;
+        while (atomic_load(&arrived) < story.parties) CHECK(janus_now_ns() < limit);
+        (void)janus_nursery_cancel(&root);
+    }
+    (void)janus_nursery_end(&root, NULL);
+    for (int i = story.parties - plain; i < story.parties; i++) {
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    }
+    check_story(number);
+}
+
+static void many(uint32_t workers)
+{
+    struct jrt_rng   rng;
+    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
+    seed = janus_now_ns();
+    jrt_rng_seed(&rng, seed);
+    for (uint64_t i = 0; i < HISTORIES; i++) happen(scheduler, &rng, i);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+TEST("random histories on one worker have a story") { many(1); }
+
+TEST("random histories on three workers have a story") { many(3); }
+
+TEST("a history in which a value comes twice, is lost or overtakes has none")
+{
+    memset(story.ops, 0, sizeof story.ops);
+    story.timed = true;
+    story.parties = 2;
+    story.capacity[0] = 2;
+    story.counts[0] = story.counts[1] = 2;
+    memset(story.closed, 0, sizeof story.closed);
+    memset(story.left_count, 0, sizeof story.left_count);
+    for (int k = 0; k < 2; k++) {
+        story.ops[0][k] = (struct op){.verb = 's', .value = k + 1, .began = 0, .ended = 9};
+        story.ops[1][k] = (struct op){.verb = 'r', .got = k + 1, .began = 0, .ended = 9};
+    }
+    CHECK(story_holds((struct tale){0}));
+    story.ops[1][1].got = 1; /* twice */
+    CHECK(!story_holds((struct tale){0}));
+    story.ops[1][0].got = 2; /* overtakes */
+    CHECK(!story_holds((struct tale){0}));
+    story.ops[1][0].got = 1;
+    story.counts[1] = 1; /* 2 is lost */
+    CHECK(!story_holds((struct tale){0}));
+    story.left_count[0] = 1;
+    story.left[0][0] = 2;
+    CHECK(story_holds((struct tale){0}));
+    story.ops[0][0].began = 10; /* received before it was sent */
+    story.ops[0][0].ended = 11;
+    CHECK(!story_holds((struct tale){0}));
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The lock of a channel as it is shipped, all orders of all its atomic steps: its owner goes in and
+ * out while one or two others come, who take it away. Nobody is ever inside with somebody else,
+ * what one wrote inside the next one reads, and everybody gets in. The light fence does nothing,
+ * the heavy one is membarrier(2); stores may come late and out of order (PSO). A variant without
+ * the heavy fence shows that the model would notice.
+ */
+#include "model.h"
+
+#include "plat/seam.h"
+
+static bool is_zero(void *word) { return atomic_load((_Atomic(uint32_t) *)word) == 0; }
+static void heavy_fence(void);
+
+#define jrt_fence_light_seq_cst() ((void)0)
+#define jrt_fence_heavy_seq_cst() heavy_fence()
+#define jrt_cpu_relax() model_wait_until(is_zero, word)
+#include "chan/lock.c"
+
+static struct {
+    struct jrt_chan_lock lock;
+    int                  owner; /* its address is who owns it */
+    _Atomic(uint32_t)    within;
+    _Atomic(uint32_t)    count; /* of sections; written inside */
+    bool                 fenced;
+} world;
+
+static void heavy_fence(void)
+{
+    if (world.fenced) model_membarrier();
+}
+
+static void section(const void *self)
+{
+    bool own = jrt_chan_lock(&world.lock, self);
+    MODEL_CHECK(jrt_fetch_add_seq_cst(&world.within, 1u) == 0); /* seq_cst: the check's own. */
+    uint32_t count = jrt_load_relaxed(&world.count);            /* relaxed: what the lock is for. */
+    jrt_store_relaxed(&world.count, count + 1);                 /* relaxed: as above. */
+    (void)jrt_fetch_sub_seq_cst(&world.within, 1u);             /* seq_cst: the check's own. */
+    jrt_chan_unlock(&world.lock, own);
+}
+
+static void owner(void *state, int self)
+{
+    (void)state, (void)self;
+    section(&world.owner);
+    section(&world.owner);
+}
+
+static void other(void *state, int self)
+{
+    (void)state, (void)self;
+    section(NULL);
+}
+
+static void set_up(void *state)
+{
+    (void)state;
+    atomic_store(&world.lock.word, 0);
+    atomic_store(&world.lock.busy, 0);
+    atomic_store(&world.lock.owner, &world.owner);
+    atomic_store(&world.within, 0);
+    atomic_store(&world.count, 0);
+}
+
+static void check_two(void *state)
+{
+    (void)state;
+    MODEL_CHECK(atomic_load(&world.count) == 3 && atomic_load(&world.lock.owner) == NULL);
+}
+
+static void check_three(void *state)
+{
+    (void)state;
+    MODEL_CHECK(atomic_load(&world.count) == 4 && atomic_load(&world.lock.owner) == NULL);
+}
+
+TEST("an owner whose lock is taken away is never inside with somebody else")
+{
+    struct model_scenario two = {.name = "owner twice, another once",
+                                 .setup = set_up,
+                                 .bodies = {owner, other},
+                                 .check = check_two,
+                                 .memory = MODEL_PSO};
+    world.fenced = true;
+    model_pass(&two);
+    two.memory = MODEL_TSO;
+    model_pass(&two);
+}
+
+TEST("two others who come at once take it away once")
+{
+    struct model_scenario three = {.name = "owner twice, two others once",
+                                   .setup = set_up,
+                                   .bodies = {owner, other, other},
+                                   .check = check_three,
+                                   .memory = MODEL_SC};
+    world.fenced = true;
+    model_pass(&three);
+}
+
+TEST("without the heavy fence both are inside")
+{
+    struct model_scenario two = {.name = "a light fence only",
+                                 .setup = set_up,
+                                 .bodies = {owner, other},
+                                 .check = check_two,
+                                 .memory = MODEL_TSO};
+    world.fenced = false;
+    model_find(&two, "within");
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is below channels, for chan_model.c: a lock, tasks that park and are woken, and the names
+ * under which the shipped code calls them. Included once, after model.h.
+ */
+#ifndef JANUSRT_TESTS_CHAN_MODEL_FLOOR_H
+#define JANUSRT_TESTS_CHAN_MODEL_FLOOR_H
+
+static bool inside; /* bodies run */
+
+/* The lock: nobody can see who holds it for as long as he meets nobody. */
+
+#define JRT_CHAN_LOCK_H
+struct jrt_chan_lock {
+    bool            taken;
+    _Atomic(void *) owner;
+};
+
+static bool is_free(void *lock) { return !((struct jrt_chan_lock *)lock)->taken; }
+
+static bool jrt_chan_lock(struct jrt_chan_lock *lock, const void *self)
+{
+    (void)self;
+    if (inside) model_wait_for(lock, is_free, lock);
+    lock->taken = true;
+    return false;
+}
+
+static void jrt_chan_unlock(struct jrt_chan_lock *lock, bool as_owner)
+{
+    (void)as_owner;
+    lock->taken = false;
+}
+
+/* What is below: tasks that park and are woken. */
+
+#include "task/nursery.h"
+
+/* Nobody pays. */
+
+#define JRT_CHAN_TOLL_H
+struct jrt_terms;
+static janus_status jrt_chan_pay(struct jrt_worker **worker)
+{
+    (void)worker;
+    return JANUS_OK;
+}
+
+static janus_status jrt_chan_may_open(uint64_t capacity, uint64_t bytes, struct jrt_terms **out)
+{
+    (void)capacity, (void)bytes;
+    *out = NULL;
+    return JANUS_OK;
+}
+
+static void jrt_chan_closed(struct jrt_terms *terms) { (void)terms; }
+
+enum { THREADS = MODEL_THREADS_MAX };
+
+static struct jrt_task    tasks[THREADS];
+static struct jrt_worker  workers[THREADS];
+static struct jrt_strand  spare;
+static struct jrt_nursery nursery;
+static janus_scheduler   *scheduler;
+static _Atomic(uint32_t)  cancelled[THREADS];
+static bool               is_task[THREADS];
+
+static struct jrt_worker *own_worker(void)
+{
+    return inside && is_task[model_self()] ? &workers[model_self()] : NULL;
+}
+
+static void park_begin(struct jrt_task *task, enum jrt_wait wait)
+{
+    (void)wait;
+    jrt_store_relaxed(&task->park, (uint32_t)JRT_PARKED); /* relaxed: nobody knows yet. */
+}
+
+static bool end_wait(struct jrt_task *task, janus_status status)
+{
+    uint32_t parked = JRT_PARKED;
+    uint32_t awake = (uint32_t)(-(int)status) << 8 | JRT_AWAKE;
+    if (!jrt_cas_acq_rel(&task->park, &parked, awake)) return false;
+    (void)model_futex_wake(&task->park, 1);
+    return true;
+}
+
+static janus_status park_now(struct jrt_task *task)
+{
+    /* seq_cst: [cancel-park]. */
+    if (jrt_load_seq_cst(&cancelled[task - tasks]) != 0) (void)end_wait(task, JANUS_CANCELLED);
+    uint32_t word;
+    while ((word = jrt_load_acquire(&task->park)) == JRT_PARKED) {
+        model_futex_wait(&task->park, JRT_PARKED);
+    }
+    return (janus_status) - (int)(word >> 8);
+}
+
+static bool park_cancel(struct jrt_task *task) { return end_wait(task, JANUS_OK); }
+
+/* What is broken on purpose. */
+static bool claims_blindly, lets_go_twice;
+
+static bool wake(struct jrt_task *task) { return end_wait(task, JANUS_OK) && !lets_go_twice; }
+
+static bool claim_step(_Atomic(uint32_t) *claimed, uint32_t *nobody, uint32_t who)
+{
+    bool first = jrt_cas_acq_rel(claimed, nobody, who);
+    if (!first && claims_blindly) jrt_store_release(claimed, who); /* release: broken anyway. */
+    return first || claims_blindly;
+}
+
+/* [chan-last]: what a waker writes lies in a call that has not returned. Of the threads' stacks it
+ * is the one whose call began next above. */
+static struct {
+    uintptr_t base;
+    bool      live;
+} calls[THREADS];
+
+static void written(const volatile void *object)
+{
+    int       nearest = -1;
+    uintptr_t at = (uintptr_t)object;
+    for (int i = 0; i < THREADS; i++) {
+        if (calls[i].base <= at) continue;
+        if (nearest < 0 || calls[i].base < calls[nearest].base) nearest = i;
+    }
+    MODEL_CHECK(nearest >= 0 && calls[nearest].live);
+}
+
+/* Who spins until somebody else has done something waits for it instead. */
+static bool is_done(void *word) { return atomic_load((_Atomic(uint32_t) *)word) != 0; }
+
+#define jrt_worker_self own_worker
+#define jrt_stack_check() ((void)0)
+#define jrt_worker_stack_check(worker) ((void)0)
+#define jrt_task_cancel_reason(task) ((void)(task), JANUS_CANCEL_NONE)
+#define jrt_task_obey(task) ((void)(task), JANUS_CANCELLED)
+#define jrt_task_park_begin park_begin
+#define jrt_task_park_cancellable park_now
+#define jrt_task_park_cancel park_cancel
+#define jrt_task_serve_from_anywhere wake
+#define jrt_worker_can_leave(worker) true
+#define jrt_others_wait(worker) false
+#define jrt_futex_wait_until(word, expected, until)                                                \
+    ((void)(until), model_futex_wait(word, expected), true)
+#define jrt_futex_wake(word, count) ((void)model_futex_wake(word, count))
+#define jrt_thread_yield() model_wait_until(is_done, &party->done)
+
+#include "base/rng.h"
+#define jrt_rng_below(rng, n) ((void)(rng), model_choose(n))
+
+#endif

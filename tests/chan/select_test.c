@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/* Selects: one of several, each as likely, none twice. */
+#include "quay.h"
+
+#include <pthread.h>
+#include <string.h>
+
+static janus_select_case recv_from(janus_channel channel, int64_t *value)
+{
+    return (janus_select_case){.channel = channel, .kind = JANUS_SELECT_RECV, .value = value};
+}
+
+static janus_select_case send_to(janus_channel channel, int64_t *value)
+{
+    return (janus_select_case){.channel = channel, .kind = JANUS_SELECT_SEND, .value = value};
+}
+
+static int64_t at_once(void *argument)
+{
+    janus_channel     empty = open_outside(0), one = open_outside(1), closed = open_outside(1);
+    int64_t           in = 5, out = 0;
+    size_t            chosen = 99;
+    janus_select_case cases[3] = {recv_from(empty, &out), recv_from(one, &out),
+                                  send_to(empty, &in)};
+    janus_select_case nobody[2] = {recv_from((janus_channel){{0, 0}}, &out),
+                                   recv_from(empty, &out)};
+    (void)argument;
+    CHECK_EQ(janus_try_select(cases, 3, &chosen), JANUS_WOULD_WAIT);
+    CHECK_EQ(janus_select_until(cases, 3, &chosen, 0), JANUS_DEADLINE);
+    CHECK_EQ(janus_select_until(nobody, 2, &chosen, janus_now_ns() + town_ms / 4), JANUS_DEADLINE);
+    CHECK_EQ(janus_select_until(NULL, 0, &chosen, janus_now_ns() + town_ms / 4), JANUS_DEADLINE);
+    CHECK_EQ(janus_try_select(NULL, 0, &chosen), JANUS_WOULD_WAIT);
+    CHECK_EQ(chosen, 99);
+    CHECK_EQ(janus_channel_send(one, &in), JANUS_OK);
+    CHECK_EQ(janus_select(cases, 3, &chosen), JANUS_OK);
+    CHECK_EQ(chosen, 1);
+    CHECK_EQ(out, 5);
+    cases[0] = send_to(one, &in);
+    CHECK_EQ(janus_try_select(cases, 3, &chosen), JANUS_OK); /* its room, or what was in it */
+    CHECK_EQ(chosen, 0);
+    CHECK_EQ(janus_try_select(cases, 3, NULL), JANUS_OK);
+    CHECK_EQ(janus_channel_close(closed), JANUS_OK);
+    cases[0] = recv_from(closed, &out);
+    cases[1] = recv_from(empty, &out);
+    CHECK_EQ(janus_select(cases, 3, &chosen), JANUS_CLOSED);
+    CHECK_EQ(chosen, 0);
+    cases[0] = send_to(closed, &in);
+    CHECK_EQ(janus_select(cases, 3, &chosen), JANUS_CLOSED);
+    cases[2].kind = 7;
+    CHECK_EQ(janus_select(cases, 3, &chosen), JANUS_INVALID);
+    CHECK_EQ(chosen, 2);
+    cases[2] = recv_from(empty, NULL);
+    cases[0] = recv_from(empty, &out);
+    CHECK_EQ(janus_try_select(cases, 3, &chosen), JANUS_INVALID);
+    CHECK_EQ(chosen, 2);
+    CHECK_EQ(look(empty).senders + look(empty).receivers + look(one).senders, 0);
+    destroy(empty);
+    destroy(one);
+    destroy(closed);
+    return 0;
+}
+
+TEST("a select does what can be done at once, or says that nothing can, or which case is wrong")
+{
+    CHECK_EQ(at_once(NULL), 0);
+    town_all(at_once, NULL, REPEATS);
+}
+
+/* Fairness. */
+
+enum { CASES = 6, DRAWS = 6000 };
+
+static int64_t count_choices(void *argument)
+{
+    int              *counts = argument;
+    janus_channel     channels[CASES];
+    janus_select_case cases[CASES];
+    int64_t           value = 0;
+    memset(counts, 0, CASES * sizeof *counts);
+    for (int i = 0; i < CASES; i++) {
+        channels[i] = open_outside(1);
+        cases[i] = recv_from(channels[i], &value);
+    }
+    for (int k = 0; k < DRAWS; k++) {
+        for (int i = 0; i < CASES; i++) { /* all but the first two and the fourth are ready */
+            bool empty = i > 1 && i != 3 && look(channels[i]).length == 0;
+            if (empty) CHECK_EQ(janus_channel_send(channels[i], &value), JANUS_OK);
+        }
+        size_t chosen = 99;
+        CHECK_EQ(janus_select(cases, CASES, &chosen), JANUS_OK);
+        counts[chosen]++;
+    }
+    for (int i = 0; i < CASES; i++) destroy(channels[i]);
+    return 0;
+}
+
+static void check_even(const int *counts)
+{
+    for (int i = 0; i < CASES; i++) {
+        int expected = i > 1 && i != 3 ? DRAWS / 3 : 0;
+        CHECK(counts[i] >= expected - expected / 10 && counts[i] <= expected + expected / 10);
+    }
+}
+
+TEST("of the cases that can be done each is as likely as every other, wherever it stands")
+{
+    int counts[CASES];
+    CHECK_EQ(count_choices(counts), 0);
+    check_even(counts);
+    town_run(1, count_choices, counts, 1);
+    check_even(counts);
+}
+
+struct draws {
+    size_t chosen[64];
+};
+
+static int64_t note_choices(void *argument)
+{
+    struct draws     *draws = argument;
+    janus_channel     channel = open_outside(1);
+    int64_t           value = 0;
+    janus_select_case cases[8];
+    for (int i = 0; i < 8; i++) cases[i] = recv_from(channel, &value);
+    for (int k = 0; k < 64; k++) {
+        CHECK_EQ(janus_channel_send(channel, &value), JANUS_OK);
+        CHECK_EQ(janus_select(cases, 8, &draws->chosen[k]), JANUS_OK);
+    }
+    destroy(channel);
+    return 0;
+}
+
+TEST("the seed decides the choices")
+{
+    struct draws draws[3];
+    for (uint64_t i = 0; i < 3; i++) {
+        janus_scheduler *scheduler = town_open(
+            JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .deterministic_seed = i < 2 ? 11 : 12));
+        town_do(scheduler, note_choices, &draws[i]);
+        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    }
+    CHECK_EQ(memcmp(&draws[0], &draws[1], sizeof draws[0]), 0);
+    CHECK(memcmp(&draws[0], &draws[2], sizeof draws[0]) != 0);
+}
+
+/* Waiting. */
+
+struct selector {
+    janus_select_case *cases;
+    size_t             count, chosen;
+    janus_status       status;
+    atomic_int         returned;
+};
+
+static int64_t select_there(void *argument)
+{
+    struct selector *selector = argument;
+    selector->status = janus_select(selector->cases, selector->count, &selector->chosen);
+    atomic_store(&selector->returned, 1);
+    return 0;
+}
+
+static void *select_thread(void *argument)
+{
+    (void)select_there(argument);
+    return NULL;
+}
+
+static void await_any(janus_channel channel, uint64_t number)
+{
+    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    while (look(channel).senders + look(channel).receivers != number) {
+        CHECK(janus_now_ns() < limit);
+        if (janus_yield() == JANUS_STATE) (void)janus_sleep(town_ms / 10); /* a plain thread */
+    }
+}
+
+enum { MANY = 300 };
+
+struct crowd {
+    janus_channel     channels[MANY];
+    janus_select_case cases[MANY];
+    int64_t           values[MANY];
+};
+
+/* Serves the case `k` of a selector that waits at all of them: odd ones send. */
+static void serve(struct crowd *crowd, struct selector *selector, size_t k)
+{
+    int64_t value = 1000 + (int64_t)k;
+    if (k % 2 != 0) {
+        CHECK_EQ(janus_channel_recv(crowd->channels[k], &value), JANUS_OK);
+        CHECK_EQ(value, (int64_t)k);
+    } else {
+        CHECK_EQ(janus_channel_send(crowd->channels[k], &value), JANUS_OK);
+    }
+    CHECK(town_wait(&selector->returned));
+    CHECK_EQ(selector->status, JANUS_OK);
+    CHECK_EQ(selector->chosen, k);
+    if (k % 2 == 0) CHECK_EQ(crowd->values[k], 1000 + (int64_t)k);
+    for (size_t i = 0; i < selector->count; i++) {
+        CHECK_EQ(look(crowd->channels[i]).senders + look(crowd->channels[i]).receivers, 0);
+    }
+}
+
+static void set_up(struct crowd *crowd, struct selector *selector, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        crowd->values[i] = (int64_t)i;
+        crowd->cases[i] = i % 2 != 0 ? send_to(crowd->channels[i], &crowd->values[i])
+                                     : recv_from(crowd->channels[i], &crowd->values[i]);
+    }
+    *selector = (struct selector){.cases = crowd->cases, .count = count, .chosen = 99999};
+}
+
+static int64_t wait_for_one(void *argument)
+{
+    struct crowd   *crowd = argument;
+    struct selector selector;
+    size_t          counts[] = {1, 2, 7, MANY};
+    for (size_t i = 0; i < MANY; i++) crowd->channels[i] = open_outside(0);
+    for (size_t c = 0; c < 4; c++) {
+        for (size_t k = 0; k < counts[c]; k += counts[c] / 7 + 1) {
+            JANUS_NURSERY(n)
+            {
+                set_up(crowd, &selector, counts[c]);
+                janus_spawn(n, select_there, &selector);
+                for (size_t i = 0; i < counts[c]; i++) await_any(crowd->channels[i], 1);
+                serve(crowd, &selector, k);
+            }
+        }
+    }
+    for (size_t i = 0; i < MANY; i++) destroy(crowd->channels[i]);
+    return 0;
+}
+
+TEST("a select that waits, over one case or 300, is served once and leaves all queues")
+{
+    static struct crowd crowd;
+    town_all(wait_for_one, &crowd, 2);
+}
+
+TEST("a plain thread's select waits and is served too, and has a deadline")
+{
+    static struct crowd crowd;
+    struct selector     selector;
+    for (size_t i = 0; i < 3; i++) crowd.channels[i] = open_outside(0);
+    for (size_t k = 0; k < 3; k++) {
+        pthread_t thread;
+        set_up(&crowd, &selector, 3);
+        uint64_t soon = janus_now_ns() + town_ms;
+        CHECK_EQ(janus_select_until(crowd.cases, 3, NULL, soon), JANUS_DEADLINE);
+        CHECK(janus_now_ns() >= soon);
+        CHECK_EQ(pthread_create(&thread, NULL, select_thread, &selector), 0);
+        for (size_t i = 0; i < 3; i++) await_any(crowd.channels[i], 1);
+        serve(&crowd, &selector, k);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+    }
+    for (size_t i = 0; i < 3; i++) destroy(crowd.channels[i]);
+}
+
+static int64_t both_ways(void *argument)
+{
+    janus_channel     channel = open_outside(0);
+    int64_t           mine = 1, got[2] = {0, 0};
+    janus_select_case left[2] = {send_to(channel, &mine), recv_from(channel, &got[0])};
+    janus_select_case right[2] = {recv_from(channel, &got[1]), send_to(channel, &mine)};
+    struct selector   one = {.cases = left, .count = 2}, two = {.cases = right, .count = 2};
+    (void)argument;
+    JANUS_NURSERY(n)
+    {
+        janus_spawn(n, select_there, &one);
+        await_any(channel, 2); /* it does not meet itself */
+        CHECK_EQ(atomic_load(&one.returned), 0);
+        janus_spawn(n, select_there, &two);
+    }
+    CHECK_EQ(one.status, JANUS_OK);
+    CHECK_EQ(two.status, JANUS_OK);
+    CHECK_EQ(one.chosen, two.chosen); /* one sends where the other receives */
+    CHECK_EQ(got[0] + got[1], 1);
+    CHECK_EQ(look(channel).senders + look(channel).receivers, 0);
+    destroy(channel);
+    return 0;
+}
+
+TEST("two selects that would send or receive on one channel meet, and none meets itself")
+{
+    town_all(both_ways, NULL, REPEATS);
+}
+
+static int64_t closed_meanwhile(void *argument)
+{
+    janus_channel     channels[3];
+    int64_t           value = 7;
+    janus_select_case cases[3];
+    (void)argument;
+    for (size_t k = 0; k < 3; k++) {
+        for (int destroyed = 0; destroyed < 2; destroyed++) {
+            for (int i = 0; i < 3; i++) {
+                channels[i] = open_outside(0);
+                cases[i] = i == 1 ? send_to(channels[i], &value) : recv_from(channels[i], &value);
+            }
+            struct selector selector = {.cases = cases, .count = 3};
+            JANUS_NURSERY(n)
+            {
+                janus_spawn(n, select_there, &selector);
+                for (int i = 0; i < 3; i++) await_any(channels[i], 1);
+                if (destroyed) {
+                    destroy(channels[k]);
+                } else {
+                    CHECK_EQ(janus_channel_close(channels[k]), JANUS_OK);
+                }
+            }
+            CHECK_EQ(selector.status, JANUS_CLOSED);
+            CHECK_EQ(selector.chosen, k);
+            CHECK_EQ(value, 7);
+            for (size_t i = 0; i < 3; i++) {
+                if (i != k || !destroyed) destroy(channels[i]);
+            }
+        }
+    }
+    return 0;
+}
+
+TEST("closing or destroying one of its channels ends a select with that case")
+{
+    town_all(closed_meanwhile, NULL, REPEATS);
+}
+
+static int64_t cancel_select(void *argument)
+{
+    janus_channel     channels[3] = {open_outside(0), open_outside(0), open_outside(0)};
+    int64_t           value = 7;
+    janus_select_case cases[3] = {recv_from(channels[0], &value), send_to(channels[1], &value),
+                                  recv_from(channels[2], &value)};
+    struct selector   selector = {.cases = cases, .count = 3};
+    janus_nursery     nursery;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&nursery, select_there, &selector), JANUS_OK);
+    for (int i = 0; i < 3; i++) await_any(channels[i], 1);
+    CHECK_EQ(janus_nursery_cancel(&nursery), JANUS_OK);
+    (void)janus_nursery_end(&nursery, NULL);
+    CHECK_EQ(selector.status, JANUS_CANCELLED);
+    CHECK_EQ(value, 7);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(look(channels[i]).senders + look(channels[i]).receivers, 0);
+        CHECK_EQ(janus_channel_try_send(channels[i], &value), JANUS_WOULD_WAIT);
+        CHECK_EQ(janus_channel_try_recv(channels[i], &value), JANUS_WOULD_WAIT);
+        destroy(channels[i]);
+    }
+    return 0;
+}
+
+TEST("a cancel ends a select and takes it off all queues")
+{
+    town_all(cancel_select, NULL, REPEATS);
+}
+
+/* What a send would do without a select. */
+
+static int64_t other_overflows(void *argument)
+{
+    janus_channel failing, dropping, growing;
+    int64_t       value = 1, out = 0;
+    (void)argument;
+    CHECK_EQ(
+        janus_channel_open(8, 1, JANUS_CHANNEL_OPTIONS(.overflow = JANUS_OVERFLOW_FAIL), &failing),
+        JANUS_OK);
+    CHECK_EQ(janus_channel_open(8, 1, JANUS_CHANNEL_OPTIONS(.overflow = JANUS_OVERFLOW_DROP_OLDEST),
+                                &dropping),
+             JANUS_OK);
+    CHECK_EQ(janus_channel_open_unbounded(8, 800, NULL, &growing), JANUS_OK);
+    janus_select_case one = send_to(failing, &value);
+    CHECK_EQ(janus_try_select(&one, 1, NULL), JANUS_OK);
+    CHECK_EQ(janus_try_select(&one, 1, NULL), JANUS_WOULD_WAIT);
+    one = send_to(dropping, &value);
+    for (value = 0; value < 5; value++) CHECK_EQ(janus_select(&one, 1, NULL), JANUS_OK);
+    CHECK_EQ(look(dropping).dropped, 4);
+    one = send_to(growing, &value);
+    for (value = 0; value < 100; value++) CHECK_EQ(janus_select(&one, 1, NULL), JANUS_OK);
+    CHECK_EQ(janus_try_select(&one, 1, NULL), JANUS_WOULD_WAIT);
+    for (int64_t i = 0; i < 100; i++) {
+        CHECK_EQ(janus_channel_recv(growing, &out), JANUS_OK);
+        CHECK_EQ(out, i);
+    }
+    destroy(failing);
+    destroy(dropping);
+    destroy(growing);
+    return 0;
+}
+
+TEST("in a select a failing channel waits for room, a dropping one drops, a growing one grows")
+{
+    town_run(2, other_overflows, NULL, 2);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whether what several parties saw of two channels has a story: their operations one at a time,
+ * each party's in its order, with the same results on a plain queue; in a channel without room a
+ * send and a receive happen together. One that was cancelled, or too late, has done nothing. What
+ * is left at the end is the story's end. If `timed`, an operation that ended before another began
+ * comes before it in the story too.
+ *
+ *     s send   r receive   S try to send   R try to receive   c close   x select   X try to select
+ */
+#ifndef JANUSRT_TESTS_CHAN_STORY_H
+#define JANUSRT_TESTS_CHAN_STORY_H
+
+#include <janusrt/janus.h>
+#include <string.h>
+
+enum { STORY_PARTIES = 4, STORY_OPS = 4, STORY_CHANNELS = 2, STORY_CASES = 3, STORY_ITEMS = 24 };
+
+struct op {
+    char       verb;
+    int        channel;
+    int        value; /* to send */
+    struct op *cases; /* of a select: s and r */
+    int        count;
+    uint64_t   deadline_ns; /* of one that waits; 0: none */
+    /* What came of it. */
+    janus_status status;
+    size_t       chosen;
+    int64_t      got;
+    unsigned     began, ended;
+};
+
+static struct {
+    uint64_t  capacity[STORY_CHANNELS];
+    struct op ops[STORY_PARTIES][STORY_OPS];
+    int       counts[STORY_PARTIES], parties;
+    bool      timed;
+    /* At the end: */
+    int64_t left[STORY_CHANNELS][STORY_ITEMS];
+    int     left_count[STORY_CHANNELS];
+    bool    closed[STORY_CHANNELS];
+} story;
+
+static janus_channel story_channels[STORY_CHANNELS];
+
+/* Doing it. */
+
+static inline janus_status story_select(struct op *op, bool waits)
+{
+    janus_select_case cases[STORY_CASES];
+    int64_t           values[STORY_CASES] = {0};
+    for (int i = 0; i < op->count; i++) {
+        values[i] = op->cases[i].value;
+        cases[i] = (janus_select_case){.channel = story_channels[op->cases[i].channel],
+                                       .kind = op->cases[i].verb == 's' ? JANUS_SELECT_SEND
+                                                                        : JANUS_SELECT_RECV,
+                                       .value = &values[i]};
+    }
+    uint64_t     until = op->deadline_ns != 0 ? op->deadline_ns : UINT64_MAX;
+    janus_status status = waits ? janus_select_until(cases, (size_t)op->count, &op->chosen, until)
+                                : janus_try_select(cases, (size_t)op->count, &op->chosen);
+    if (status == JANUS_OK) op->got = values[op->chosen];
+    return status;
+}
+
+__attribute__((noinline, unused)) static void story_do(struct op *op)
+{
+    janus_channel channel = story_channels[op->channel];
+    int64_t       value = op->value;
+    uint64_t      until = op->deadline_ns != 0 ? op->deadline_ns : UINT64_MAX;
+    switch (op->verb) {
+    case 's': op->status = janus_channel_send_until(channel, &value, until); break;
+    case 'r': op->status = janus_channel_recv_until(channel, &value, until); break;
+    case 'S': op->status = janus_channel_try_send(channel, &value); break;
+    case 'R': op->status = janus_channel_try_recv(channel, &value); break;
+    case 'c': op->status = janus_channel_close(channel); break;
+    case 'x': op->status = story_select(op, true); break;
+    case 'X': op->status = story_select(op, false); break;
+    default: CHECK(false);
+    }
+    if (op->verb == 'r' || op->verb == 'R') op->got = value;
+}
+
+/* Telling it. */
+
+struct tale {
+    int64_t queue[STORY_CHANNELS][STORY_ITEMS];
+    int     length[STORY_CHANNELS];
+    bool    closed[STORY_CHANNELS];
+    int     next[STORY_PARTIES];
+};
+
+/* A select that did something is what it did. */
+static inline struct op story_as_done(const struct op *op)
+{
+    struct op done = *op;
+    bool      chose = op->status == JANUS_OK || op->status == JANUS_CLOSED;
+    if ((op->verb != 'x' && op->verb != 'X') || !chose) return done;
+    done = op->cases[op->chosen];
+    done.status = op->status;
+    done.got = op->got;
+    return done;
+}
+
+static inline bool story_can_send(const struct tale *tale, int channel)
+{
+    return tale->closed[channel] || (uint64_t)tale->length[channel] < story.capacity[channel];
+}
+
+static inline bool story_can_receive(const struct tale *tale, int channel)
+{
+    return tale->closed[channel] || tale->length[channel] > 0;
+}
+
+/* One operation alone; false: it does not fit here. */
+static inline bool story_tell_one(struct tale *tale, const struct op *op)
+{
+    struct op done = story_as_done(op);
+    int       c = done.channel;
+    bool      sends = done.verb == 's' || done.verb == 'S';
+    switch (done.status) {
+    case JANUS_CANCELLED:
+    case JANUS_DEADLINE: return true;
+    case JANUS_WOULD_WAIT:
+        if (done.verb == 'S') return !story_can_send(tale, c);
+        if (done.verb == 'R') return !story_can_receive(tale, c);
+        for (int i = 0; i < op->count; i++) {
+            const struct op *one = &op->cases[i];
+            if (one->verb == 's' ? story_can_send(tale, one->channel)
+                                 : story_can_receive(tale, one->channel))
+                return false;
+        }
+        return true;
+    case JANUS_CLOSED: return tale->closed[c] && (sends || tale->length[c] == 0);
+    case JANUS_OK: break;
+    default: return false;
+    }
+    if (done.verb == 'c') {
+        tale->closed[c] = true;
+        return true;
+    }
+    if (sends) {
+        if (tale->closed[c] || !story_can_send(tale, c)) return false;
+        tale->queue[c][tale->length[c]++] = done.value;
+        return true;
+    }
+    if (tale->length[c] == 0 || tale->queue[c][0] != done.got) return false;
+    memmove(tale->queue[c], tale->queue[c] + 1, sizeof tale->queue[c] - sizeof tale->queue[c][0]);
+    tale->length[c]--;
+    return true;
+}
+
+/* Two that meet. */
+static inline bool story_tell_two(const struct tale *tale, const struct op *left,
+                                  const struct op *right)
+{
+    struct op send = story_as_done(left), receive = story_as_done(right);
+    return (send.verb == 's' || send.verb == 'S') && send.status == JANUS_OK &&
+           (receive.verb == 'r' || receive.verb == 'R') && receive.status == JANUS_OK &&
+           send.channel == receive.channel && story.capacity[send.channel] == 0 &&
+           !tale->closed[send.channel] && send.value == receive.got;
+}
+
+static inline bool story_ends_right(const struct tale *tale)
+{
+    for (int c = 0; c < STORY_CHANNELS; c++) {
+        if (tale->length[c] != story.left_count[c] || tale->closed[c] != story.closed[c])
+            return false;
+        for (int i = 0; i < tale->length[c]; i++) {
+            if (tale->queue[c][i] != story.left[c][i]) return false;
+        }
+    }
+    return true;
+}
+
+/* Whether thread i's next operation may come now, though others have not been told. */
+static inline bool story_in_time(const struct tale *tale, int i)
+{
+    unsigned began = story.ops[i][tale->next[i]].began;
+    for (int k = 0; k < story.parties && story.timed; k++) {
+        if (k == i || tale->next[k] == story.counts[k]) continue;
+        if (story.ops[k][tale->next[k]].ended < began) return false;
+    }
+    return true;
+}
+
+static inline bool story_holds(struct tale tale)
+{
+    bool all = true;
+    for (int i = 0; i < story.parties; i++) {
+        if (tale.next[i] == story.counts[i]) continue;
+        all = false;
+        if (!story_in_time(&tale, i)) continue;
+        const struct op *op = &story.ops[i][tale.next[i]];
+        struct tale      then = tale;
+        then.next[i]++;
+        if (story_tell_one(&then, op) && story_holds(then)) return true;
+        for (int k = 0; k < story.parties; k++) {
+            if (k == i || tale.next[k] == story.counts[k] || !story_in_time(&tale, k)) continue;
+            if (!story_tell_two(&tale, op, &story.ops[k][tale.next[k]])) continue;
+            then = tale;
+            then.next[i]++, then.next[k]++;
+            if (story_holds(then)) return true;
+        }
+    }
+    return all && story_ends_right(&tale);
+}
+
+#endif
