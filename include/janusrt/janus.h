@@ -15,6 +15,7 @@
 #include <janusrt/scheduler.h>
 #include <janusrt/stack.h>
 #include <janusrt/status.h>
+#include <janusrt/sync.h>
 #include <janusrt/task.h>
 #include <janusrt/token.h>
 #include <janusrt/version.h>

@@ -25,6 +25,7 @@
     X(DEADLOCK,  -11, "everything waits and nothing can happen any more")                          \
     X(NO_NURSERY,-12, "no nursery is open here")                                                   \
     X(DEADLINE,  -13, "the deadline passed first")                                                 \
+    X(WOULD_WAIT,-14, "it would have had to wait")                                                 \
     X(NO_SPAWN_CAP,   -40, "no capability to spawn is held here")                                  \
     X(NO_BUDGET_CAP,  -41, "no capability for budgets is held here")                               \
     X(NO_CHANNEL_CAP, -42, "no capability for channels is held here")                              \
@@ -42,7 +43,8 @@
     X(TASK_LIMIT,     -54, "as many tasks live as the capability allows")                          \
     X(CHANNEL_LIMIT,  -55, "as many channels live as the capability allows")                       \
     X(AUDIT_FULL,     -56, "the audit log has no room and must not miss this")                     \
-    X(CLAMPED,          1, "granted, but less than was asked for")
+    X(CLAMPED,          1, "granted, but less than was asked for")                                 \
+    X(OWNER_GONE,       2, "locked, but its last owner ended while it held it")
 /* clang-format on */
 
 typedef enum janus_status {

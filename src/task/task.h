@@ -22,6 +22,7 @@
 #include <janusrt/scheduler.h>
 #include <janusrt/task.h>
 
+struct jrt_holder;
 struct jrt_nursery;
 struct jrt_worker;
 
@@ -44,7 +45,14 @@ _Static_assert(sizeof(struct jrt_strand) <= 64, "a line at the top of the stack"
     X(SLEEP, "the clock")                                                                          \
     X(BLOCKING, "a blocking call")                                                                 \
     X(ROOM, "room in its nursery")                                                                 \
-    X(POINT, "a waitpoint")
+    X(POINT, "a waitpoint")                                                                        \
+    X(MUTEX, "a mutex")                                                                            \
+    X(SEMAPHORE, "a semaphore")                                                                    \
+    X(CONDITION, "a condition")                                                                    \
+    X(EVENT, "an event")                                                                           \
+    X(GROUP, "a wait group")                                                                       \
+    X(BROADCAST, "a broadcast")                                                                    \
+    X(ONCE, "the first call of a once")
 
 enum jrt_wait {
 #define X(name, text) JRT_WAIT_##name,
@@ -154,6 +162,7 @@ struct jrt_task {
     _Atomic(const char *) reason;    /* what it last waited for at a waitpoint, or NULL */
     const void *fault_data; /* an overflow's address, or a panic's message, which is ours */
     const void *fault_code; /* an overflow's instruction */
+    _Atomic(struct jrt_holder *) holder; /* what it holds locks as; NULL: it never did */
 } __attribute__((aligned(64)));
 
 _Static_assert(offsetof(struct jrt_task, strand) == 64, "a line to start and run");

@@ -57,6 +57,7 @@ struct jrt_worker {
     struct jrt_strand     *strand;     /* we are running on */
     struct jrt_strand     *spare;      /* for the next loop; NULL: take one */
     struct jrt_task       *handoff;    /* for the fresh loop to run first */
+    struct jrt_holder     *holder;     /* one to give to a task; NULL: none at hand */
     struct jrt_task       *free;       /* clean task records at hand, fewer than a batch */
     struct jrt_task       *free_batch; /* a whole batch more, or NULL */
     struct jrt_thread     *thread;
