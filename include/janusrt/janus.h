@@ -4,6 +4,7 @@
 #define JANUSRT_JANUS_H
 
 #include <janusrt/abi.h>
+#include <janusrt/async.h>
 #include <janusrt/audit.h>
 #include <janusrt/budget.h>
 #include <janusrt/cap.h>
