@@ -16,8 +16,6 @@ _Static_assert(sizeof(struct jrt_sync) <= sizeof(janus_event) &&
                    sizeof(struct jrt_sync) <= sizeof(janus_broadcast),
                "they fit their storage");
 
-static uint64_t value_of(uint64_t word) { return word / JRT_SYNC_ONE; }
-
 static struct jrt_sync *inside(void *object) { return object; }
 
 /* Nobody is at work: what the word says can be relied on, [sync-last]. */
@@ -28,7 +26,7 @@ static void grant_all(struct jrt_sync *sync, uint64_t word)
 {
     struct jrt_waiter *waiter;
     while ((waiter = jrt_sync_first(sync)) != NULL) { /* [event-word] */
-        waiter->number = value_of(word);
+        waiter->number = jrt_sync_value(word);
         jrt_sync_grant(sync, waiter, JANUS_OK);
     }
     jrt_sync_leave(sync, jrt_sync_marked(sync, word));
@@ -44,7 +42,7 @@ static uint64_t look_at(const struct jrt_sync *sync)
 static bool take_set(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *waiter)
 {
     (void)sync, (void)waiter;
-    return value_of(*word) != 0;
+    return jrt_sync_value(*word) != 0;
 }
 
 static const struct jrt_sync_kind event_kind = {
@@ -61,7 +59,7 @@ janus_status janus_event_wait_until(janus_event *event, uint64_t deadline_ns)
     if (event == NULL) return JANUS_INVALID;
     if (jrt_sync_cancelled(task)) return jrt_task_obey(task);
     uint64_t word = look_at(inside(event));
-    if (is_still(word) && value_of(word) != 0) return JANUS_OK;
+    if (is_still(word) && jrt_sync_value(word) != 0) return JANUS_OK;
     return jrt_sync_wait_plainly(inside(event), &event_kind, task, deadline_ns);
 }
 
@@ -72,7 +70,7 @@ janus_status janus_event_wait(janus_event *event)
 
 bool janus_event_is_set(const janus_event *event)
 {
-    return value_of(look_at((const struct jrt_sync *)(const void *)event)) != 0;
+    return jrt_sync_value(look_at((const struct jrt_sync *)(const void *)event)) != 0;
 }
 
 void janus_event_set(janus_event *event)
@@ -94,7 +92,7 @@ void janus_event_reset(janus_event *event)
 static bool take_none(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *waiter)
 {
     (void)sync, (void)waiter;
-    return value_of(*word) == 0;
+    return jrt_sync_value(*word) == 0;
 }
 
 static const struct jrt_sync_kind group_kind = {
@@ -111,7 +109,7 @@ janus_status janus_group_add(janus_group *group, uint32_t count)
     if (group == NULL) return JANUS_INVALID;
     struct jrt_sync *sync = inside(group);
     uint64_t         word = jrt_sync_enter(sync);
-    bool             fits = value_of(word) + count <= JANUS_GROUP_MAX;
+    bool             fits = jrt_sync_value(word) + count <= JANUS_GROUP_MAX;
     jrt_sync_leave(sync, fits ? word + count * JRT_SYNC_ONE : word);
     return fits ? JANUS_OK : JANUS_FULL;
 }
@@ -122,9 +120,9 @@ janus_status janus_group_done(janus_group *group)
     if (group == NULL) return JANUS_INVALID;
     struct jrt_sync *sync = inside(group);
     uint64_t         word = jrt_sync_enter(sync);
-    bool             open = value_of(word) != 0;
+    bool             open = jrt_sync_value(word) != 0;
     if (open) word -= JRT_SYNC_ONE;
-    if (open && value_of(word) == 0) {
+    if (open && jrt_sync_value(word) == 0) {
         grant_all(sync, word);
     } else {
         jrt_sync_leave(sync, word);
@@ -138,7 +136,7 @@ janus_status janus_group_wait_until(janus_group *group, uint64_t deadline_ns)
     if (group == NULL) return JANUS_INVALID;
     if (jrt_sync_cancelled(task)) return jrt_task_obey(task);
     uint64_t word = look_at(inside(group));
-    if (is_still(word) && value_of(word) == 0) return JANUS_OK;
+    if (is_still(word) && jrt_sync_value(word) == 0) return JANUS_OK;
     return jrt_sync_wait_plainly(inside(group), &group_kind, task, deadline_ns);
 }
 
@@ -152,8 +150,8 @@ janus_status janus_group_wait(janus_group *group)
 static bool take_newer(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *waiter)
 {
     (void)sync;
-    if (value_of(*word) == waiter->number) return false;
-    waiter->number = value_of(*word);
+    if (jrt_sync_value(*word) == waiter->number) return false;
+    waiter->number = jrt_sync_value(*word);
     return true;
 }
 
@@ -167,7 +165,7 @@ void janus_broadcast_init(janus_broadcast *broadcast, janus_opener opener, const
 
 uint64_t janus_broadcast_count(const janus_broadcast *broadcast)
 {
-    return value_of(look_at((const struct jrt_sync *)(const void *)broadcast));
+    return jrt_sync_value(look_at((const struct jrt_sync *)(const void *)broadcast));
 }
 
 void janus_broadcast_send(janus_broadcast *broadcast)

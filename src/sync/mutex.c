@@ -117,7 +117,7 @@ static void inherit(struct jrt_holder *dead, struct jrt_contest *contest)
 
 /* The parts that the queue asks for. */
 
-static bool take(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *waiter)
+static bool take_lock(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *waiter)
 {
     struct jrt_holder *holder = holder_in(*word);
     if (holder == waiter->holder) {
@@ -166,7 +166,7 @@ static void look(const struct jrt_want *want, const janus_scheduler *scheduler,
 
 const struct jrt_sync_kind jrt_mutex_kind = {.reason = JRT_WAIT_MUTEX,
                                              .what = "mutex",
-                                             .take = take,
+                                             .take = take_lock,
                                              .joined = joined,
                                              .left = left,
                                              .look = look,
@@ -174,7 +174,7 @@ const struct jrt_sync_kind jrt_mutex_kind = {.reason = JRT_WAIT_MUTEX,
 
 const struct jrt_sync_kind jrt_once_kind = {.reason = JRT_WAIT_ONCE,
                                             .what = "once",
-                                            .take = take,
+                                            .take = take_lock,
                                             .joined = joined,
                                             .left = left,
                                             .look = look,
@@ -240,7 +240,7 @@ janus_status jrt_mutex_unlock(struct jrt_mutex *mutex)
 
 /* The public calls. */
 
-static struct jrt_mutex *inside(janus_mutex *mutex) { return (struct jrt_mutex *)(void *)mutex; }
+static struct jrt_mutex *mutex_in(janus_mutex *mutex) { return (struct jrt_mutex *)(void *)mutex; }
 
 void janus_mutex_init(janus_mutex *mutex, const char *name)
 {
@@ -251,7 +251,7 @@ janus_status janus_mutex_lock_until(janus_mutex *mutex, uint64_t deadline_ns)
 {
     struct jrt_task *task = jrt_sync_task();
     if (mutex == NULL) return JANUS_INVALID;
-    return jrt_sync_end(task, jrt_mutex_lock(inside(mutex), &jrt_mutex_kind, deadline_ns));
+    return jrt_sync_end(task, jrt_mutex_lock(mutex_in(mutex), &jrt_mutex_kind, deadline_ns));
 }
 
 janus_status janus_mutex_lock(janus_mutex *mutex)
@@ -267,9 +267,9 @@ janus_status janus_mutex_try_lock(janus_mutex *mutex)
     if (mutex == NULL) return JANUS_INVALID;
     waiter.holder = jrt_holder_make(worker, inherit);
     if (waiter.holder == NULL) return JANUS_NO_MEMORY;
-    struct jrt_sync *sync = &inside(mutex)->sync;
+    struct jrt_sync *sync = &mutex_in(mutex)->sync;
     uint64_t         word = jrt_sync_enter(sync);
-    bool             taken = take(sync, &word, &waiter);
+    bool             taken = take_lock(sync, &word, &waiter);
     jrt_sync_leave(sync, word);
     if (taken && waiter.outcome >= JANUS_OK) waiter.holder->held++;
     return taken ? waiter.outcome : JANUS_WOULD_WAIT;
@@ -279,5 +279,5 @@ janus_status janus_mutex_unlock(janus_mutex *mutex)
 {
     jrt_stack_check(); /* [stack-reserve] */
     if (mutex == NULL) return JANUS_INVALID;
-    return jrt_mutex_unlock(inside(mutex));
+    return jrt_mutex_unlock(mutex_in(mutex));
 }

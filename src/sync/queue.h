@@ -13,7 +13,8 @@
 #define JRT_SYNC_TASKS UINT64_C(4)   /* only tasks open it: JANUS_OPENED_BY_TASKS; never changes */
 #define JRT_SYNC_FLAGS UINT64_C(63)
 #define JRT_SYNC_ONE UINT64_C(64) /* the value, of those that have one, in these units */
-#define JRT_SYNC_MOST (UINT64_MAX / JRT_SYNC_ONE)
+
+static inline uint64_t jrt_sync_value(uint64_t word) { return word / JRT_SYNC_ONE; }
 
 /* The beginning of every object. */
 struct jrt_sync {
