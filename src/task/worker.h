@@ -57,7 +57,6 @@ struct jrt_worker {
     struct jrt_strand     *strand;     /* we are running on */
     struct jrt_strand     *spare;      /* for the next loop; NULL: take one */
     struct jrt_task       *handoff;    /* for the fresh loop to run first */
-    struct jrt_holder     *holder;     /* one to give to a task; NULL: none at hand */
     struct jrt_task       *free;       /* clean task records at hand, fewer than a batch */
     struct jrt_task       *free_batch; /* a whole batch more, or NULL */
     struct jrt_thread     *thread;
@@ -100,6 +99,7 @@ struct jrt_worker {
     _Alignas(64) _Atomic(uint32_t) signal; /* [idle-sleep] 1: somebody woke us */
     struct jrt_worker   *next_sleeper;
     struct jrt_os_thread os_thread;
+    struct jrt_holder   *holder; /* ours: one to give to a task; NULL: none at hand */
 };
 
 struct janus_scheduler {

@@ -5,8 +5,8 @@
  *
  *     L lock, or give up waiting at any moment    l lock        U unlock, if it has it
  *     ! end, with what it has                     t try to lock
- *     A acquire, or give up at any moment         a acquire     R release one     d done, of a group
- *     w wait for the group and free it
+ *     A acquire, or give up at any moment         a acquire     R release one
+ *     w wait for the group and free it            d one of its things is done
  *     v, x, e: broken ones of w, A, !
  *
  * A wait that can be given up stands for all waits that end otherwise than by a grant: what a task

@@ -180,9 +180,9 @@ static int64_t await_cancelled(void *argument)
     atomic_store(&waiter->gate.open, 1);
     janus_shield_begin();
     CHECK_EQ(janus_await(&call, &number), JANUS_OK); /* it can still be awaited */
-    janus_shield_end();
     CHECK_EQ(number, 12);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    janus_shield_end();
     return JANUS_CANCELLED;
 }
 
