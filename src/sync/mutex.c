@@ -3,23 +3,33 @@
  * Mutexes.
  *
  * [mutex-word]  0: free; else the holder's address (holder.c), with WAITERS while there is a
- *   queue. Free and WAITERS do not come together: a mutex with a queue is handed over
- *   ([sync-grant]).
+ *   queue. WAITERS alone: free, and the first of the queue is on its way ([mutex-nudge]).
  *
  *     lock         0 -> me                             one compare-and-swap
  *     unlock       me -> 0                             one compare-and-swap; it fails on WAITERS
+ *     nudge        me|WAITERS -> WAITERS               while BUSY
+ *     grab         WAITERS -> me|WAITERS               while BUSY, by a newcomer
+ *     arrive       WAITERS -> the first|WAITERS?       while BUSY, by the one that was nudged
  *     hand over    me|WAITERS -> the first|WAITERS?    while BUSY
  *     inherit      dead|WAITERS -> the first|WAITERS?  while BUSY; OWNER_GONE
  *     take over    dead -> me                          while BUSY; OWNER_GONE
  *
- * [mutex-contest]  while there is a queue, the mutex is on the list of its holder, so that the
- *   holder's end finds it. Both are changed while BUSY, the list under the holder's lock as well.
- *   The holder's end comes from the other side: it has its lock and tries for BUSY; failing, it
- *   lets go and begins again.
+ * [mutex-nudge]  a mutex that is always handed to the one that waits belongs, most of the time, to
+ *   a task that is not running yet; all who come meanwhile have to wait too, and so for ever on: a
+ *   convoy, in which each lock costs two switches. So the first of the queue is only nudged: it is
+ *   woken, and until it is there others may grab the mutex. If it comes too late it has lost, and
+ *   stays the first; then the next unlock hands the mutex over. So nobody is overtaken by more
+ *   than those who come until it has been on a CPU twice. Who leaves the queue while the mutex is
+ *   free nudges the next: there is always somebody on his way to a free mutex with a queue.
+ *
+ * [mutex-contest]  while it has a holder and a queue, the mutex is on the list of its holder, so
+ *   that the holder's end finds it. Both are changed while BUSY, the list under the holder's lock
+ *   as well. The holder's end comes from the other side: it has its lock and tries for BUSY;
+ *   failing, it lets go and begins again.
  *
  * [mutex-outside]  a task that waits for a holder that is no task of its own scheduler counts as
- *   waiting for somebody outside, [sync-outside]. When the holder changes from one side to the
- *   other all in the queue are counted anew.
+ *   waiting for somebody outside, [sync-outside]; of a free one, the first of the queue stands for
+ *   the holder. When that changes from one side to the other all in the queue are counted anew.
  */
 #include "sync/mutex.h"
 
@@ -75,27 +85,38 @@ static void contest_end(struct jrt_mutex *mutex, struct jrt_holder *holder)
     jrt_spin_unlock(&holder->lock);
 }
 
+/* It depends on `home` now, no longer on `before`: [mutex-outside]. */
+static void count_anew(struct jrt_sync *sync, const janus_scheduler *home,
+                       const janus_scheduler *before)
+{
+    struct jrt_waiter *at = jrt_sync_first(sync);
+    if (at == NULL || (home != NULL && home == before)) return;
+    struct jrt_waiter *last = at->prev;
+    for (;; at = at->next) {
+        jrt_sync_count(at, at->task != NULL && home != at->task->nursery->scheduler);
+        if (at == last) return;
+    }
+}
+
+static const janus_scheduler *own_home(void)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    return worker != NULL ? worker->scheduler : NULL;
+}
+
 /* The first of the queue gets it, from the caller. Lets go of the mutex. */
 static void hand_over(struct jrt_mutex *mutex, janus_status outcome)
 {
-    struct jrt_sync         *sync = &mutex->sync;
-    const struct jrt_worker *worker = jrt_worker_self();
-    struct jrt_waiter       *first = jrt_sync_first(sync);
-    struct jrt_holder       *next = first->holder;
-    const janus_scheduler   *home = home_of(next);
+    struct jrt_sync       *sync = &mutex->sync;
+    struct jrt_waiter     *first = jrt_sync_first(sync);
+    struct jrt_holder     *next = first->holder;
+    const janus_scheduler *home = home_of(next);
     jrt_sync_grant(sync, first, outcome); /* its frame stays until BUSY is clear, [sync-last] */
-    struct jrt_waiter *at = jrt_sync_first(sync);
-    if (at != NULL) {
+    if (jrt_sync_first(sync) != NULL) {
         bool lives = contest_begin(mutex, next);
         jrt_invariant("mutex-contest", lives); /* it has not returned from its wait */
     }
-    if (at != NULL && (worker == NULL || home != worker->scheduler)) { /* [mutex-outside] */
-        struct jrt_waiter *last = at->prev;
-        for (;; at = at->next) {
-            jrt_sync_count(at, at->task != NULL && home != at->task->nursery->scheduler);
-            if (at == last) break;
-        }
-    }
+    count_anew(sync, home, own_home());
     jrt_sync_leave(sync, jrt_sync_marked(sync, word_of(next)));
 }
 
@@ -120,12 +141,13 @@ static void inherit(struct jrt_holder *dead, struct jrt_contest *contest)
 static bool take_lock(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *waiter)
 {
     struct jrt_holder *holder = holder_in(*word);
+    struct jrt_waiter *first = jrt_sync_first(sync);
     if (holder == waiter->holder) {
         waiter->outcome = JANUS_STATE;
         return true;
     }
-    if (jrt_sync_first(sync) != NULL) return false; /* a dead one's end sees to it, [holder-end] */
     if (holder != NULL) {
+        if (first != NULL) return false; /* a dead one's end sees to it, [holder-end] */
         jrt_spin_lock(&holder->lock);
         if (!holder->dead) {
             jrt_spin_unlock(&holder->lock);
@@ -133,6 +155,23 @@ static bool take_lock(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *
         }
         jrt_holder_heir(holder);
         waiter->outcome = JANUS_OWNER_GONE;
+    }
+    if (first != NULL) { /* [mutex-nudge] */
+        bool lives = contest_begin(mutex_of(sync), waiter->holder);
+        jrt_invariant("mutex-contest", lives);
+        count_anew(sync, home_of(waiter->holder), home_of(first->holder));
+    }
+    *word = jrt_sync_marked(sync, word_of(waiter->holder));
+    return true;
+}
+
+/* The first of the queue arrives. */
+static bool arrive(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *waiter)
+{
+    if (holder_in(*word) != NULL) return false;
+    if (waiter->next != waiter) {
+        bool lives = contest_begin(mutex_of(sync), waiter->holder);
+        jrt_invariant("mutex-contest", lives);
     }
     *word = word_of(waiter->holder);
     return true;
@@ -151,7 +190,13 @@ static bool joined(struct jrt_sync *sync, uint64_t word, struct jrt_waiter *wait
 
 static void left(struct jrt_sync *sync, uint64_t word)
 {
-    if (jrt_sync_first(sync) == NULL) contest_end(mutex_of(sync), holder_in(word));
+    struct jrt_holder *holder = holder_in(word);
+    struct jrt_waiter *first = jrt_sync_first(sync);
+    if (holder != NULL && first == NULL) contest_end(mutex_of(sync), holder);
+    if (holder == NULL && first != NULL) { /* [mutex-nudge] */
+        jrt_sync_nudge(first);
+        count_anew(sync, home_of(first->holder), NULL);
+    }
 }
 
 static void look(const struct jrt_want *want, const janus_scheduler *scheduler,
@@ -169,6 +214,7 @@ const struct jrt_sync_kind jrt_mutex_kind = {.reason = JRT_WAIT_MUTEX,
                                              .take = take_lock,
                                              .joined = joined,
                                              .left = left,
+                                             .retry = arrive,
                                              .look = look,
                                              .inherit = inherit};
 
@@ -177,6 +223,7 @@ const struct jrt_sync_kind jrt_once_kind = {.reason = JRT_WAIT_ONCE,
                                             .take = take_lock,
                                             .joined = joined,
                                             .left = left,
+                                            .retry = arrive,
                                             .look = look,
                                             .inherit = inherit};
 
@@ -229,11 +276,18 @@ janus_status jrt_mutex_unlock(struct jrt_mutex *mutex)
     /* release: what we wrote is for the next holder. */
     if (jrt_likely(jrt_cas_release(&mutex->sync.word, &word, UINT64_C(0)))) return JANUS_OK;
     word = jrt_sync_enter(&mutex->sync);
-    if (jrt_sync_first(&mutex->sync) == NULL) {
+    struct jrt_waiter *first = jrt_sync_first(&mutex->sync);
+    if (first == NULL) {
         jrt_sync_leave(&mutex->sync, 0);
-    } else {
-        contest_end(mutex, self);
+        return JANUS_OK;
+    }
+    contest_end(mutex, self);
+    if (first->lost) {
         hand_over(mutex, JANUS_OK);
+    } else {
+        jrt_sync_nudge(first); /* before it may look like a deadlock */
+        count_anew(&mutex->sync, home_of(first->holder), own_home());
+        jrt_sync_leave(&mutex->sync, JRT_SYNC_WAITERS);
     }
     return JANUS_OK;
 }

@@ -9,11 +9,10 @@
  *   changes the word who is not BUSY, so no newcomer overtakes. BUSY is held for a few
  *   instructions and a wake-up, never across a wait.
  *
- * [sync-grant]  nobody is woken to try again: who opens, under BUSY, gives the first of the queue
- *   what it waits for, takes it off the queue, and wakes it. So who came first goes first, nobody
- *   starves, and there is one wake-up for each wait. That is dear for threads, which take
- *   microseconds to get up while nobody has the lock; tasks are up again within a switch, and on
- *   the worker of who woke them.
+ * [sync-grant]  who opens, under BUSY, gives the first of the queue what it waits for, takes it
+ *   off the queue, and wakes it. So who came first goes first, nobody starves, and there is one
+ *   wake-up for each wait. (A mutex first nudges, [mutex-nudge]: the first stays in the queue, and
+ *   is woken to look itself.)
  *
  *   A waiter's wait may end otherwise: cancelled, too late, a deadlock. Then it takes BUSY. If it
  *   is still in the queue it leaves it, and nothing happened. If not, it has been granted what it
@@ -101,12 +100,10 @@ static void wake_task(struct jrt_task *task)
     if (guest) jrt_fetch_sub_release(&scheduler->guests, 1u); /* release: the last touch. */
 }
 
-void jrt_sync_grant(struct jrt_sync *sync, struct jrt_waiter *waiter, janus_status outcome)
+static void wake(struct jrt_waiter *waiter, enum jrt_woken how)
 {
     struct jrt_task *task = waiter->task;
-    take_out(sync, waiter);
-    waiter->outcome = outcome;
-    jrt_store_release(&waiter->woken, 1u); /* release: the outcome, for a thread that looks. */
+    jrt_store_release(&waiter->woken, (uint32_t)how); /* release: the outcome. */
     if (task != NULL) {
         wake_task(task);
     } else {
@@ -114,15 +111,33 @@ void jrt_sync_grant(struct jrt_sync *sync, struct jrt_waiter *waiter, janus_stat
     }
 }
 
+void jrt_sync_grant(struct jrt_sync *sync, struct jrt_waiter *waiter, janus_status outcome)
+{
+    take_out(sync, waiter);
+    waiter->outcome = outcome;
+    wake(waiter, JRT_GRANTED);
+}
+
+void jrt_sync_nudge(struct jrt_waiter *waiter)
+{
+    /* relaxed: while BUSY. */
+    if (jrt_load_relaxed(&waiter->woken) == JRT_NOT_WOKEN) wake(waiter, JRT_NUDGED);
+}
+
 /* Waiting. */
+
+static bool is_late(const struct jrt_sync_call *call)
+{
+    return call->deadline_ns != JRT_NEVER && jrt_clock_now_ns() >= call->deadline_ns;
+}
 
 /* Joins the queue, or need not; then it says DEADLINE where that has passed. */
 static bool join(const struct jrt_sync_call *call, struct jrt_waiter *waiter, janus_status *status)
 {
     struct jrt_sync *sync = call->sync;
-    bool     late = call->deadline_ns != JRT_NEVER && jrt_clock_now_ns() >= call->deadline_ns;
-    uint64_t word = jrt_sync_enter(sync);
-    bool     taken = call->kind->take(sync, &word, waiter);
+    bool             late = is_late(call);
+    uint64_t         word = jrt_sync_enter(sync);
+    bool             taken = call->kind->take(sync, &word, waiter);
     if (!taken && !late) {
         push(sync, waiter);
         if (call->kind->joined == NULL) {
@@ -137,19 +152,27 @@ static bool join(const struct jrt_sync_call *call, struct jrt_waiter *waiter, ja
     return !taken && !late;
 }
 
-/* The wait has ended so. */
-static janus_status come_back(const struct jrt_sync_call *call, struct jrt_waiter *waiter,
-                              janus_status ended)
+static enum jrt_woken woken_how(const struct jrt_waiter *waiter)
+{
+    return (enum jrt_woken)jrt_load_acquire(&waiter->woken); /* acquire: the outcome. */
+}
+
+/* It was granted: [sync-last]. */
+static janus_status see_it_done(const struct jrt_sync *sync)
+{
+    unsigned rounds = 0;
+    /* acquire: what was done while BUSY. */
+    while ((jrt_load_acquire(&sync->word) & JRT_SYNC_BUSY) != 0) jrt_spin_pause(&rounds);
+    return JANUS_OK;
+}
+
+/* The wait has ended so, and not with OK. */
+static janus_status give_up(const struct jrt_sync_call *call, struct jrt_waiter *waiter,
+                            janus_status ended)
 {
     struct jrt_sync *sync = call->sync;
-    unsigned         rounds = 0;
-    if (ended == JANUS_OK) {
-        /* acquire: [sync-last]. */
-        while ((jrt_load_acquire(&sync->word) & JRT_SYNC_BUSY) != 0) jrt_spin_pause(&rounds);
-        return JANUS_OK;
-    }
-    uint64_t word = jrt_sync_enter(sync);
-    bool     queued = jrt_load_relaxed(&waiter->woken) == 0; /* relaxed: while BUSY. */
+    uint64_t         word = jrt_sync_enter(sync);
+    bool             queued = woken_how(waiter) != JRT_GRANTED;
     if (queued) {
         take_out(sync, waiter);
         word = jrt_sync_marked(sync, word);
@@ -159,9 +182,43 @@ static janus_status come_back(const struct jrt_sync_call *call, struct jrt_waite
     return queued ? ended : JANUS_OK;
 }
 
+/* It was nudged: it looks itself. True: it has it, or was granted it meanwhile. */
+static bool look_again(const struct jrt_sync_call *call, struct jrt_waiter *waiter)
+{
+    struct jrt_sync *sync = call->sync;
+    uint64_t         word = jrt_sync_enter(sync);
+    bool             done = woken_how(waiter) == JRT_GRANTED;
+    if (!done) {
+        done = call->kind->retry(sync, &word, waiter);
+        if (done) take_out(sync, waiter);
+        waiter->lost = !done;
+        jrt_store_relaxed(&waiter->woken, (uint32_t)JRT_NOT_WOKEN); /* relaxed: while BUSY. */
+    }
+    jrt_sync_leave(sync, jrt_sync_marked(sync, word));
+    return done;
+}
+
 static void ring_deadline(struct jrt_alarm *alarm)
 {
     (void)jrt_task_wake(alarm->subject, JANUS_DEADLINE);
+}
+
+/* In the queue, PARKING. An alarm that rings while it looks again finds it awake and does nothing;
+ * so it looks at the clock when it has said PARKING again. */
+static janus_status stay(const struct jrt_sync_call *call, struct jrt_waiter *waiter)
+{
+    struct jrt_task *task = waiter->task;
+    for (;;) {
+        janus_status ended = jrt_task_park_cancellable(task);
+        if (ended != JANUS_OK) return give_up(call, waiter, ended);
+        if (woken_how(waiter) == JRT_GRANTED) return see_it_done(call->sync);
+        jrt_worker_must_leave(jrt_worker_self());
+        jrt_task_park_begin(task, call->kind->reason);
+        bool done = look_again(call, waiter);
+        if (!done && !is_late(call)) continue;
+        (void)jrt_task_park_cancel(task);
+        return done ? JANUS_OK : give_up(call, waiter, JANUS_DEADLINE);
+    }
 }
 
 /* Says PARKING, joins, waits. */
@@ -179,7 +236,7 @@ static janus_status park(const struct jrt_sync_call *call, struct jrt_waiter *wa
     }
     if (join(call, waiter, &status)) {
         if (call->between != NULL) call->between(call->argument);
-        status = come_back(call, waiter, jrt_task_park_cancellable(task));
+        status = stay(call, waiter);
         /* relaxed: a count; we run, so nobody looks for a deadlock now. */
         if (waiter->counted) jrt_fetch_sub_relaxed(&scheduler->outside, 1u);
     } else {
@@ -194,11 +251,14 @@ static janus_status sleep_thread(const struct jrt_sync_call *call, struct jrt_wa
     janus_status status = JANUS_OK;
     if (!join(call, waiter, &status)) return status;
     if (call->between != NULL) call->between(call->argument);
-    while (jrt_load_acquire(&waiter->woken) == 0) { /* acquire: the outcome. */
-        if (jrt_futex_wait_until(&waiter->woken, 0, call->deadline_ns)) continue;
-        return come_back(call, waiter, JANUS_DEADLINE);
+    for (;;) {
+        enum jrt_woken how = woken_how(waiter);
+        if (how == JRT_GRANTED) return see_it_done(call->sync);
+        if (how == JRT_NUDGED && look_again(call, waiter)) return JANUS_OK;
+        if (!jrt_futex_wait_until(&waiter->woken, JRT_NOT_WOKEN, call->deadline_ns)) {
+            return give_up(call, waiter, JANUS_DEADLINE);
+        }
     }
-    return come_back(call, waiter, JANUS_OK);
 }
 
 janus_status jrt_sync_wait(const struct jrt_sync_call *call, struct jrt_waiter *waiter)
@@ -209,8 +269,8 @@ janus_status jrt_sync_wait(const struct jrt_sync_call *call, struct jrt_waiter *
                                   .look = call->kind->look};
     struct jrt_worker    *worker = jrt_worker_self();
     waiter->outcome = JANUS_OK;
-    waiter->counted = false;
-    jrt_store_relaxed(&waiter->woken, 0u); /* relaxed: nobody knows it yet. */
+    waiter->counted = waiter->lost = false;
+    jrt_store_relaxed(&waiter->woken, (uint32_t)JRT_NOT_WOKEN); /* relaxed: its own yet. */
     waiter->holder = jrt_holder_make(worker, call->kind->inherit);
     if (waiter->holder == NULL) return JANUS_NO_MEMORY;
     if (worker == NULL) return sleep_thread(call, waiter);

@@ -31,7 +31,14 @@ struct jrt_waiter {
     struct jrt_waiter *next, *prev;
     janus_status       outcome; /* once it is off the queue */
     bool               counted; /* [sync-outside] */
-    _Atomic(uint32_t)  woken;   /* futex: 1 when it is off the queue */
+    bool               lost;    /* it was nudged, and came too late */
+    _Atomic(uint32_t)  woken;   /* futex: enum jrt_woken */
+};
+
+enum jrt_woken {
+    JRT_NOT_WOKEN = 0, /* in the queue */
+    JRT_GRANTED,       /* off the queue, with the outcome */
+    JRT_NUDGED,        /* in the queue, and on its way to look itself */
 };
 
 /* What differs from one kind of object to the other. The functions are called while BUSY. */
@@ -44,6 +51,8 @@ struct jrt_sync_kind {
      * ungranted. NULL: nothing is to be done. */
     bool (*joined)(struct jrt_sync *sync, uint64_t word, struct jrt_waiter *waiter);
     void (*left)(struct jrt_sync *sync, uint64_t word);
+    /* One that was nudged, and is in the queue: as take; it is taken off if so. */
+    bool (*retry)(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *waiter);
     void (*look)(const struct jrt_want *want, const janus_scheduler *scheduler,
                  struct jrt_seen *out);
     void (*inherit)(struct jrt_holder *dead, struct jrt_contest *contest);
@@ -62,6 +71,9 @@ static inline void jrt_sync_leave(struct jrt_sync *sync, uint64_t word)
 /* The first of the queue gets what it waits for; while BUSY. NULL: there is none. */
 struct jrt_waiter *jrt_sync_first(struct jrt_sync *sync);
 void jrt_sync_grant(struct jrt_sync *sync, struct jrt_waiter *waiter, janus_status outcome);
+
+/* It stays in the queue and is woken to look itself, unless it is on its way already. */
+void jrt_sync_nudge(struct jrt_waiter *waiter);
 
 /* The word with WAITERS as the queue is. */
 uint64_t jrt_sync_marked(const struct jrt_sync *sync, uint64_t word);

@@ -171,14 +171,98 @@ static int64_t in_order(void *argument)
             while (atomic_load(&pair.asked) <= i) CHECK_EQ(janus_yield(), JANUS_OK);
         }
         CHECK_EQ(janus_mutex_unlock(&pair.lock), JANUS_OK);
-        /* The first of the queue has it: nobody overtakes, not even who had it. */
-        CHECK_EQ(janus_mutex_try_lock(&pair.lock), JANUS_WOULD_WAIT);
     }
     for (int i = 0; i < TASKS; i++) CHECK_EQ(pair.order[i], i);
     return 0;
 }
 
-TEST("who came first goes first, and nobody overtakes") { town_run(1, in_order, NULL, 20); }
+TEST("of those who wait, who came first goes first") { town_run(1, in_order, NULL, 20); }
+
+/* One that grabs it as often as it can, another that wants it once. */
+
+static int64_t want_once(void *argument)
+{
+    struct pair *pair = argument;
+    atomic_store(&pair->asked, 1);
+    CHECK_EQ(janus_mutex_lock(&pair->lock), JANUS_OK);
+    atomic_store(&pair->go, 1);
+    CHECK_EQ(janus_mutex_unlock(&pair->lock), JANUS_OK);
+    return 0;
+}
+
+static int64_t grab_often(void *argument)
+{
+    (void)argument;
+    struct pair pair = {.lock = JANUS_MUTEX_INIT("grabbed")};
+    int         grabs = 0;
+    CHECK_EQ(janus_mutex_lock(&pair.lock), JANUS_OK);
+    JANUS_NURSERY(n)
+    {
+        CHECK_EQ(janus_spawn(n, want_once, &pair), JANUS_OK);
+        while (!atomic_load(&pair.asked)) CHECK_EQ(janus_yield(), JANUS_OK);
+        CHECK_EQ(janus_yield(), JANUS_OK); /* one worker: it waits by now */
+        while (!atomic_load(&pair.go)) {
+            CHECK_EQ(janus_mutex_unlock(&pair.lock), JANUS_OK);
+            CHECK_EQ(janus_mutex_lock(&pair.lock), JANUS_OK); /* at once: nobody else can */
+            CHECK_EQ(janus_yield(), JANUS_OK);
+            grabs++;
+        }
+        CHECK_EQ(janus_mutex_unlock(&pair.lock), JANUS_OK);
+    }
+    CHECK(grabs >= 1 && grabs <= 3);
+    return 0;
+}
+
+TEST("who was overtaken once on its way is handed the mutex next")
+{
+    town_run(1, grab_often, NULL, 20);
+}
+
+/* Locks, deadlines and cancels at random: nobody is forgotten in the queue. */
+
+static int64_t lock_in_time(void *argument)
+{
+    struct shop *shop = argument;
+    unsigned     seed = (unsigned)janus_task_self();
+    for (int i = 0; i < ROUNDS / 4; i++) {
+        uint64_t     span_ns = (unsigned)rand_r(&seed) % 8000;
+        janus_status status = janus_mutex_lock_until(&shop->lock, janus_now_ns() + span_ns);
+        if (status == JANUS_CANCELLED) return status;
+        if (status == JANUS_DEADLINE) continue;
+        CHECK_EQ(status, JANUS_OK);
+        CHECK_EQ(atomic_fetch_add(&shop->inside, 1), 0);
+        shop->count++;
+        if (seed % 3 == 0) (void)janus_yield();
+        CHECK_EQ(atomic_fetch_sub(&shop->inside, 1), 1);
+        CHECK_EQ(janus_mutex_unlock(&shop->lock), JANUS_OK);
+    }
+    return 0;
+}
+
+static int64_t give_up_often(void *argument)
+{
+    (void)argument;
+    struct shop   shop = {.lock = JANUS_MUTEX_INIT("given up"), .yields = true};
+    janus_nursery patient, hasty;
+    CHECK_EQ(janus_nursery_open(&patient, NULL), JANUS_OK);
+    for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&patient, customer, &shop), JANUS_OK);
+    for (int i = 0; i < 10; i++) {
+        CHECK_EQ(janus_nursery_open(&hasty, NULL), JANUS_OK);
+        for (int k = 0; k < 4; k++) CHECK_EQ(janus_spawn(&hasty, lock_in_time, &shop), JANUS_OK);
+        for (int k = 0; k < 20 * i; k++) CHECK_EQ(janus_yield(), JANUS_OK);
+        (void)janus_nursery_cancel(&hasty);
+        (void)janus_nursery_end(&hasty, NULL);
+    }
+    CHECK_EQ(janus_nursery_end(&patient, NULL), JANUS_OK); /* all of them got it in the end */
+    CHECK(shop.count >= 3L * ROUNDS);
+    CHECK_EQ(janus_mutex_try_lock(&shop.lock), JANUS_OK);
+    return 0;
+}
+
+TEST("who gives up waiting never leaves the others waiting for ever")
+{
+    town_all(give_up_often, NULL, 2);
+}
 
 /* Too late, cancelled. */
 
