@@ -13,8 +13,8 @@
  * A task that waits leaves its worker to others. Every wait ends with CANCELLED when its task is
  * cancelled, and then nothing happened; a task that is cancelled already is told so before anything
  * else, unless it is shielded. What was granted at the same moment is not lost: then the call
- * returns OK. Who came first goes first, and nobody overtakes. Plain threads can use all of them
- * too: they block, and are not cancelled.
+ * returns OK. Of those who wait, who came first goes first. Plain threads can use all of them too:
+ * they block, and are not cancelled.
  *
  * The objects live where their owner puts them and must not move while they are used. They need no
  * destroying: an object may go when every call on it has returned. A name (NULL: none) is for
@@ -102,7 +102,8 @@ JANUS_BEGIN_DECLS
 JANUS_API void janus_mutex_init(janus_mutex *mutex, const char *name);
 
 /*
- * Locks it; waits while another has it. A lock that is given up goes to who has waited longest.
+ * Locks it; waits while another has it. A lock that is given up goes to who has waited longest;
+ * until that one is there another may grab it, but not twice.
  *
  * OWNER_GONE: a task or thread ended while it had it, however it ended. The caller has the lock
  * now, and what it guards may be half done. It is said once; then the mutex is as good as new.
@@ -151,7 +152,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_mutex_lock_until(janus_mutex *mutex
 JANUS_NODISCARD JANUS_API janus_status janus_mutex_try_lock(janus_mutex *mutex);
 
 /*
- * Unlocks it. If others wait, the first of them has it from here on.
+ * Unlocks it. If others wait, the first of them is woken.
  *
  * Context: any thread or task.
  * Yields:  never.

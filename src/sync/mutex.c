@@ -21,6 +21,7 @@
  *   stays the first; then the next unlock hands the mutex over. So nobody is overtaken by more
  *   than those who come until it has been on a CPU twice. Who leaves the queue while the mutex is
  *   free nudges the next: there is always somebody on his way to a free mutex with a queue.
+ *   models/mutex_nudge.pml tries all orders.
  *
  * [mutex-contest]  while it has a holder and a queue, the mutex is on the list of its holder, so
  *   that the holder's end finds it. Both are changed while BUSY, the list under the holder's lock
