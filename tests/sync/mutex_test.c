@@ -498,3 +498,56 @@ TEST("the last user of a mutex may free it as soon as it has unlocked it")
 {
     town_all(share, NULL, 2);
 }
+
+/* Tasks that end with it at random, among others that want it. */
+
+struct graves {
+    janus_mutex locks[2];
+    atomic_long left, told;
+};
+
+static int64_t live_or_die(void *argument)
+{
+    struct graves *graves = argument;
+    unsigned       seed = (unsigned)(janus_task_self() * 2654435761u);
+    for (int i = 0; i < 4; i++) {
+        janus_mutex *lock = &graves->locks[(unsigned)rand_r(&seed) % 2];
+        janus_status status = janus_mutex_lock(lock);
+        CHECK(status == JANUS_OK || status == JANUS_OWNER_GONE);
+        if (status == JANUS_OWNER_GONE) atomic_fetch_add(&graves->told, 1);
+        if ((unsigned)rand_r(&seed) % 4 == 0) (void)janus_yield();
+        if ((unsigned)rand_r(&seed) % 4 == 0) {
+            atomic_fetch_add(&graves->left, 1);
+            if ((unsigned)rand_r(&seed) % 2 == 0) janus_panic("with a lock");
+            return 0;
+        }
+        CHECK_EQ(janus_mutex_unlock(lock), JANUS_OK);
+    }
+    return 0;
+}
+
+static int64_t many_graves(void *argument)
+{
+    (void)argument;
+    struct graves graves = {.locks = {JANUS_MUTEX_INIT("left"), JANUS_MUTEX_INIT("right")}};
+    janus_nursery n;
+    for (int i = 0; i < (TOWN_SLOW ? 20 : 200); i++) {
+        CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+        for (int k = 0; k < 20; k++) CHECK_EQ(janus_spawn(&n, live_or_die, &graves), JANUS_OK);
+        (void)janus_nursery_end(&n, NULL);
+    }
+    for (int i = 0; i < 2; i++) {
+        janus_status status = janus_mutex_try_lock(&graves.locks[i]);
+        CHECK(status == JANUS_OK || status == JANUS_OWNER_GONE);
+        if (status == JANUS_OWNER_GONE) atomic_fetch_add(&graves.told, 1);
+        CHECK_EQ(janus_mutex_unlock(&graves.locks[i]), JANUS_OK);
+    }
+    CHECK(graves.left > 0);
+    CHECK_EQ(graves.told, graves.left);
+    return 0;
+}
+
+TEST("every mutex that is left behind is told of once, whoever wants it meanwhile")
+{
+    town_all(many_graves, NULL, 2);
+}
