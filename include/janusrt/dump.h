@@ -12,6 +12,9 @@
  *           and 2 more that are queued, run, or never had to wait
  *     janusrt: end of dump
  *
+ * What a task waits for is shown with its name and who holds it, where that is known: "blocked,
+ * waits for mutex "accounts" held by task "teller" 0x300000001 (bank.c:40)".
+ *
  * Tasks that never had to wait are in no list, which is why they cost so little; they are counted.
  * Each line ends with where its task was started. Times are by a clock that moves at the kernel's
  * ticks, every 1 to 10 ms, and a task notes one only when it begins to wait: for one that does not

@@ -4,6 +4,7 @@
 #define JANUSRT_JANUS_H
 
 #include <janusrt/abi.h>
+#include <janusrt/async.h>
 #include <janusrt/audit.h>
 #include <janusrt/budget.h>
 #include <janusrt/cap.h>
@@ -20,6 +21,7 @@
 #include <janusrt/scheduler.h>
 #include <janusrt/stack.h>
 #include <janusrt/status.h>
+#include <janusrt/sync.h>
 #include <janusrt/task.h>
 #include <janusrt/token.h>
 #include <janusrt/version.h>

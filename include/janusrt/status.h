@@ -45,7 +45,8 @@
     X(AUDIT_FULL,     -56, "the audit log has no room and must not miss this")                     \
     X(BUDGET_EXHAUSTED,-57, "the budget does not allow this, and nobody gives more")               \
     X(SPAWN_BUDGET,   -58, "the pool has no budget for another child")                             \
-    X(CLAMPED,          1, "granted, but less than was asked for")
+    X(CLAMPED,          1, "granted, but less than was asked for")                                 \
+    X(OWNER_GONE,       2, "locked, but its last owner ended while it held it")
 /* clang-format on */
 
 typedef enum janus_status {

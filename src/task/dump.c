@@ -15,6 +15,7 @@
 #include "task/dump.h"
 
 #include "plat/signal.h"
+#include "task/cycle.h"
 #include "task/peek.h"
 #include "task/purse.h"
 
@@ -134,16 +135,38 @@ static void put_time(struct text *text, const struct jrt_sight *sight)
     put(text, ", %sworker %u", runs ? "on " : "last on ", sight->worker);
 }
 
+/* What a task waits for: mutex "accounts" held by task "teller" 0x200000001 (bank.c:40). */
+static void put_wait(struct text *text, const struct jrt_task *task, const struct jrt_sight *sight)
+{
+    struct jrt_want want;
+    struct jrt_seen seen;
+    char            name[64];
+    put(text, ", waits for ");
+    bool object = sight->kind >= JRT_WAIT_MUTEX && sight->kind <= JRT_WAIT_ONCE;
+    if (!object || !jrt_holder_look(task, &want, name, sizeof name, &seen)) {
+        put(text, "%s", sight->wait);
+        return;
+    }
+    if (want.name == NULL) put(text, "%s", sight->wait);
+    if (want.name != NULL) put(text, "%s \"%s\"", want.what, name);
+    if (!seen.held) return;
+    if (seen.task == 0) {
+        put(text, " held by a %s", seen.thread ? "thread" : "task of another scheduler");
+        return;
+    }
+    put(text, " held by task \"%s\" %#llx", seen.name, (unsigned long long)seen.task);
+    if (seen.line != 0) put(text, " (%s:%d)", seen.file, seen.line);
+}
+
 static void put_task(struct text *text, const struct jrt_task *task, unsigned depth)
 {
     struct jrt_sight sight;
     jrt_peek_task(task, &sight);
-    bool exhausted = sight.state == JANUS_TASK_BUDGET_EXHAUSTED;
-    bool blocked = sight.state == JANUS_TASK_BLOCKED || exhausted;
-    put(text, "%*stask \"%.64s\" %#llx: %s%s%s", indent(depth), "",
+    put(text, "%*stask \"%.64s\" %#llx: %s", indent(depth), "",
         task->name != NULL ? task->name : "task", (unsigned long long)jrt_task_id(task),
-        janus_task_state_name(sight.state), blocked ? ", waits for " : "",
-        blocked ? sight.wait : "");
+        janus_task_state_name(sight.state));
+    bool exhausted = sight.state == JANUS_TASK_BUDGET_EXHAUSTED;
+    if (sight.state == JANUS_TASK_BLOCKED || exhausted) put_wait(text, task, &sight);
     janus_component lacks;
     janus_budget    left;
     if (exhausted && jrt_exhausted_read(task, &left, &lacks)) {
@@ -237,6 +260,8 @@ janus_status janus_scheduler_dump(janus_scheduler *scheduler, int fd)
     return text_close(&text, fd) ? JANUS_OK : JANUS_INVALID;
 }
 
+static void put_line(void *text, const char *line) { put(text, "%s", line); }
+
 void jrt_dump_deadlock(janus_scheduler *scheduler, const char *heading)
 {
     struct text text;
@@ -245,6 +270,7 @@ void jrt_dump_deadlock(janus_scheduler *scheduler, const char *heading)
         return;
     }
     put(&text, "%s", heading);
+    (void)jrt_cycles_tell(scheduler, put_line, &text);
     put_roots(&text, scheduler);
     (void)text_close(&text, STDERR_FILENO);
 }

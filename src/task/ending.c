@@ -8,6 +8,7 @@
  * call is broken off where it began.
  */
 #include "fiber/exception.h"
+#include "task/holder.h"
 #include "task/nursery.h"
 #include "task/state.h"
 
@@ -111,6 +112,10 @@ struct jrt_worker *jrt_task_end_call(struct jrt_task *task, int how, struct jrt_
         clean_up(task, (enum jrt_ending)how);
     }
     struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
+    /* relaxed: its own. */
+    if (jrt_unlikely(task->touched) && jrt_load_relaxed(&task->record.holder) != NULL) {
+        jrt_holder_end(worker, task);
+    }
     worker->current = below;
     jrt_nursery_child_done(worker, task, below);
     return worker;

@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "plat/cpus.h"
 #include "task/dump.h"
+#include "task/holder.h"
 #include "task/implicit.h"
 #include "task/nursery.h"
 #include "task/replace.h"
@@ -60,6 +61,7 @@ static void close_worker(struct jrt_worker *worker)
         if (worker->deques_open > lane * 2 + 1) jrt_deque_fini(&worker->again[lane]);
     }
     free(worker->loads);
+    jrt_holder_forget(worker);
 }
 
 static bool open_worker(struct jrt_worker *worker, const janus_scheduler_options *options)

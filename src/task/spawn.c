@@ -18,6 +18,7 @@ static inline janus_status count_in(struct jrt_nursery *n)
 static inline void fill(struct jrt_task *task, struct jrt_nursery *n, janus_entry *entry,
                         void *argument, const janus_site *site)
 {
+    jrt_store_relaxed(&task->record.holder, NULL); /* relaxed: nobody knows the task yet. */
     task->entry = entry;
     task->argument = argument;
     task->nursery = n;

@@ -51,7 +51,14 @@ _Static_assert(sizeof(struct jrt_strand) <= 64, "a line at the top of the stack"
     X(EXHAUSTED, "a child to be exhausted")                                                        \
     X(SEND, "a channel to send to")                                                                \
     X(RECV, "a channel to receive from")                                                           \
-    X(SELECT, "one of several channels")
+    X(SELECT, "one of several channels")                                                           \
+    X(MUTEX, "a mutex")                                                                            \
+    X(SEMAPHORE, "a semaphore")                                                                    \
+    X(CONDITION, "a condition")                                                                    \
+    X(EVENT, "an event")                                                                           \
+    X(GROUP, "a wait group")                                                                       \
+    X(BROADCAST, "a broadcast")                                                                    \
+    X(ONCE, "the first call of a once")
 
 enum jrt_wait {
 #define X(name, text) JRT_WAIT_##name,

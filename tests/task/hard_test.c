@@ -21,11 +21,15 @@ enum call {
     CALL_CANCEL,
     CALL_YIELD,
     CALL_WAITPOINT,
+    CALL_MUTEX,
+    CALL_CONDITION,
     CALLS,
 };
 
-static janus_token *token;
-static enum call    which;
+static janus_token    *token;
+static enum call       which;
+static janus_mutex     theirs = JANUS_MUTEX_INIT("theirs"), ours = JANUS_MUTEX_INIT("ours");
+static janus_condition never = JANUS_CONDITION_INIT(JANUS_OPENED_BY_TASKS, "never");
 
 static void call_back(void *argument) { (void)argument; }
 
@@ -64,6 +68,12 @@ static void do_call(void)
         janus_waitpoint_init(&point, JANUS_OPENED_BY_TASKS);
         (void)!janus_waitpoint_wait_until(&point, "nobody", janus_now_ns() + 1000);
         break;
+    case CALL_MUTEX: (void)!janus_mutex_lock_until(&theirs, janus_now_ns() + 1000); break;
+    case CALL_CONDITION: /* who overflows inside leaves it locked: OWNER_GONE */
+        if (janus_mutex_lock(&ours) < JANUS_OK) break;
+        (void)!janus_condition_wait_until(&never, &ours, janus_now_ns() + 1000);
+        (void)janus_mutex_unlock(&ours);
+        break;
     default: with_nursery(); break;
     }
 }
@@ -100,10 +110,14 @@ TEST("a task whose stack ends inside any call of ours panics, and nothing stays 
 {
     TOWN_OVERFLOWS();
     CHECK_EQ(janus_token_create(&token), JANUS_OK);
+    CHECK_EQ(janus_mutex_lock(&theirs), JANUS_OK);
     janus_scheduler *scheduler =
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = 16384));
     town_do(scheduler, overflow_in_calls, NULL);
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_mutex_unlock(&theirs), JANUS_OK);
+    CHECK_EQ(janus_mutex_try_lock(&theirs), JANUS_OK);
+    CHECK(janus_mutex_try_lock(&ours) >= JANUS_OK);
     janus_token_release(token);
 }
 

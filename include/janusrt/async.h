@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls that run beside the caller and give a value: start one, go on, await it.
+ *
+ *     struct page page;
+ *     janus_async call;
+ *     if (janus_async_begin(nursery, &call, fetch, "/index", &page) == JANUS_OK) {
+ *         render_header();
+ *         if (janus_await(&call, NULL) == JANUS_OK) render(&page);
+ *     }
+ *
+ * What such a function returns is a status, as with every task: negative is a failure, and cancels
+ * its siblings as the nursery's policy wants. The value is separate: the function writes it where
+ * its second argument points, and any value is one, also a negative number. For functions whose
+ * value is a number there is a short form:
+ *
+ *     janus_async_number_begin(nursery, &call, balance_of, account);   // may be -5
+ *     status = janus_await(&call, &balance);
+ */
+#ifndef JANUSRT_ASYNC_H
+#define JANUSRT_ASYNC_H
+
+#include <janusrt/export.h>
+#include <janusrt/nursery.h>
+#include <janusrt/status.h>
+#include <janusrt/task.h>
+#include <stdint.h>
+
+/* What is called: returns a status, writes its value to *value. */
+typedef int64_t janus_async_entry(void *argument, void *value);
+
+/* A call under way. Lives where the caller puts it. Nothing in it is for users. */
+typedef struct janus_async {
+    uint64_t opaque[8];
+} janus_async;
+
+JANUS_BEGIN_DECLS
+
+/*
+ * Starts `entry(argument, value)` as a child of `nursery`; NULL: of the innermost nursery that the
+ * current task has open. `options` as for janus_spawn_with.
+ *
+ * Context: the nursery's owner, who alone can await it.
+ * Yields:  as janus_spawn_with.
+ * Owns:    *call, `argument` and *value stay the caller's; they must stay where they are until the
+ *          call was awaited or the nursery has ended.
+ * Cost:    as janus_spawn_with.
+ * Errors:  NO_NURSERY  `nursery` is NULL, and none is open here
+ *          STATE       not the owner
+ *          and those of janus_spawn_with. On any error nothing was started and *call is untouched.
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_async_begin_with(janus_nursery     *nursery,
+                                                              janus_async       *call,
+                                                              janus_async_entry *entry,
+                                                              void *argument, void *value,
+                                                              const janus_spawn_options *options);
+
+/*
+ * The same for a function whose value is the number that it returns, whatever that is: the child
+ * succeeds unless it panics or is skipped because it was cancelled. A function that obeys a
+ * cancellation says so in its number, if at all.
+ *
+ * Context: as janus_async_begin_with.
+ * Yields:  as janus_async_begin_with.
+ * Owns:    as janus_async_begin_with.
+ * Cost:    as janus_async_begin_with.
+ * Errors:  as janus_async_begin_with
+ */
+JANUS_NODISCARD JANUS_API janus_status
+janus_async_number_begin_with(janus_nursery *nursery, janus_async *call, janus_entry *function,
+                              void *argument, const janus_spawn_options *options);
+
+/* The short forms, with the place in the source that dumps show. */
+#define janus_async_begin(nursery, call, entry, argument, value)                                   \
+    __extension__({                                                                                \
+        static const janus_site   janus_site_here = {__FILE__, __LINE__};                          \
+        const janus_spawn_options janus_options_here = {                                           \
+            .struct_bytes = sizeof(janus_spawn_options), .site = &janus_site_here};                \
+        janus_async_begin_with(nursery, call, entry, argument, value, &janus_options_here);        \
+    })
+
+#define janus_async_number_begin(nursery, call, function, argument)                                \
+    __extension__({                                                                                \
+        static const janus_site   janus_site_here = {__FILE__, __LINE__};                          \
+        const janus_spawn_options janus_options_here = {                                           \
+            .struct_bytes = sizeof(janus_spawn_options), .site = &janus_site_here};                \
+        janus_async_number_begin_with(nursery, call, function, argument, &janus_options_here);     \
+    })
+
+/*
+ * Waits until a call has ended. *out_number (NULL: not wanted) is what the function returned: the
+ * value of the short form, else the status. What it wrote to its value can be read.
+ *
+ * Context: the nursery's owner, before the nursery ends.
+ * Yields:  if it has not ended.
+ * Owns:    gives *call back; a second await says STALE.
+ * Cost:    as janus_join.
+ * Errors:  CHILD_FAILED  it panicked, was skipped, or returned a negative status, which is in
+ *                        *out_number; the value is not to be relied on
+ *          CANCELLED     this task was cancelled while waiting; it can still be awaited
+ *          STALE         it was awaited before
+ *          and those of janus_join
+ */
+JANUS_API janus_status janus_await(janus_async *call, int64_t *out_number);
+
+/*
+ * The task of a call, for janus_task_inspect.
+ *
+ * Context: as janus_await.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a load.
+ * Errors:  none; of a call that was awaited it is stale.
+ */
+JANUS_API janus_task_id janus_async_task(const janus_async *call);
+
+JANUS_END_DECLS
+#endif

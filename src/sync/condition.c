@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Conditions.
+ *
+ * [condition-wait]  the waiter joins the queue and then unlocks the mutex, so whoever changes what
+ *   it waits for under the mutex and signals afterwards finds it there. Whatever ends the wait, the
+ *   mutex is locked again before the call returns, and that cannot be cancelled: the caller's code
+ *   after the wait relies on it. A deadlock ends that wait too, but the holder is told likewise,
+ *   and goes on or ends; so it is begun again.
+ *
+ *   A signal that was granted is not lost: the waiter returns OK even if it was cancelled at that
+ *   moment ([sync-grant]).
+ */
+#include "sync/mutex.h"
+
+_Static_assert(sizeof(struct jrt_sync) <= sizeof(janus_condition), "it fits its storage");
+
+static struct jrt_sync *inside(janus_condition *condition)
+{
+    return (struct jrt_sync *)(void *)condition;
+}
+
+static bool take_never(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *waiter)
+{
+    (void)sync, (void)word, (void)waiter;
+    return false;
+}
+
+static const struct jrt_sync_kind kind = {
+    .reason = JRT_WAIT_CONDITION, .what = "condition", .take = take_never};
+
+void janus_condition_init(janus_condition *condition, janus_opener opener, const char *name)
+{
+    *condition = (janus_condition)JANUS_CONDITION_INIT(opener, name);
+}
+
+struct pause {
+    struct jrt_mutex *mutex;
+    bool              unlocked;
+};
+
+static void unlock(void *argument)
+{
+    struct pause *pause = argument;
+    pause->unlocked = jrt_mutex_unlock(pause->mutex) == JANUS_OK;
+}
+
+/* However long it takes. OK or OWNER_GONE. */
+static janus_status lock_again(struct jrt_mutex *mutex, struct jrt_task *task)
+{
+    janus_status status;
+    if (task != NULL) jrt_shield_begin(task);
+    do {
+        if (task != NULL) jrt_worker_must_leave(jrt_worker_self());
+        status = jrt_mutex_lock(mutex, &jrt_mutex_kind, JRT_NEVER);
+    } while (status < JANUS_OK);
+    if (task != NULL) jrt_shield_end(task);
+    return status;
+}
+
+janus_status janus_condition_wait_until(janus_condition *condition, janus_mutex *given,
+                                        uint64_t deadline_ns)
+{
+    struct jrt_task     *task = jrt_sync_task();
+    struct pause         pause = {(struct jrt_mutex *)(void *)given, false};
+    struct jrt_waiter    waiter = {.task = task};
+    struct jrt_sync_call call = {.sync = inside(condition),
+                                 .kind = &kind,
+                                 .deadline_ns = deadline_ns,
+                                 .between = unlock,
+                                 .argument = &pause};
+    if (condition == NULL || given == NULL) return JANUS_INVALID;
+    if (!jrt_mutex_is_mine(pause.mutex)) return JANUS_STATE;
+    janus_status status = jrt_sync_wait(&call, &waiter); /* [condition-wait] */
+    janus_status again = pause.unlocked ? lock_again(pause.mutex, task) : JANUS_OK;
+    return jrt_sync_end(task, status == JANUS_OK ? again : status);
+}
+
+janus_status janus_condition_wait(janus_condition *condition, janus_mutex *mutex)
+{
+    return janus_condition_wait_until(condition, mutex, JRT_NEVER);
+}
+
+/* Grants as many as there are, up to `most`. */
+static void wake(struct jrt_sync *sync, uint64_t most)
+{
+    uint64_t word = jrt_sync_enter(sync);
+    for (; most > 0 && jrt_sync_first(sync) != NULL; most--) {
+        jrt_sync_grant(sync, jrt_sync_first(sync), JANUS_OK);
+    }
+    jrt_sync_leave(sync, jrt_sync_marked(sync, word));
+}
+
+void janus_condition_signal(janus_condition *condition)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    wake(inside(condition), 1);
+}
+
+void janus_condition_broadcast(janus_condition *condition)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    wake(inside(condition), UINT64_MAX);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* The mutex inside janus_mutex, for conditions and onces too. The essay is in mutex.c. */
+#ifndef JRT_SYNC_MUTEX_H
+#define JRT_SYNC_MUTEX_H
+
+#include "sync/queue.h"
+
+#include <janusrt/sync.h>
+
+struct jrt_mutex {
+    struct jrt_sync    sync;
+    struct jrt_contest contest; /* on the holder's list while there is a queue */
+};
+
+_Static_assert(sizeof(struct jrt_mutex) <= sizeof(janus_mutex), "it fits its storage");
+
+extern const struct jrt_sync_kind jrt_mutex_kind, jrt_once_kind;
+
+/* Locks it; the status is not obeyed. `kind`: what dumps call it. */
+janus_status jrt_mutex_lock(struct jrt_mutex *mutex, const struct jrt_sync_kind *kind,
+                            uint64_t deadline_ns);
+
+/* OK, or STATE: it is not the caller's. */
+janus_status jrt_mutex_unlock(struct jrt_mutex *mutex);
+
+/* Whether the caller holds it. */
+bool jrt_mutex_is_mine(const struct jrt_mutex *mutex);
+
+#endif

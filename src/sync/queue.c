@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Objects that tasks and threads wait for.
+ *
+ * [sync-word]  one word: flags in the low bits, above them a value, or for a mutex its holder.
+ *   Where nobody waits and nobody is at work, a step is one compare-and-swap of the whole word.
+ *   Everything else is done by whoever has set BUSY: while it is set, nobody else changes the word,
+ *   and the queue is his. WAITERS says that the queue is not empty; with it set, too, nobody
+ *   changes the word who is not BUSY, so no newcomer overtakes. BUSY is held for a few
+ *   instructions and a wake-up, never across a wait.
+ *
+ * [sync-grant]  who opens, under BUSY, gives the first of the queue what it waits for, takes it
+ *   off the queue, and wakes it. So who came first goes first, nobody starves, and there is one
+ *   wake-up for each wait. (A mutex first nudges, [mutex-nudge]: the first stays in the queue, and
+ *   is woken to look itself.)
+ *
+ *   A waiter's wait may end otherwise: cancelled, too late, a deadlock. Then it takes BUSY. If it
+ *   is still in the queue it leaves it, and nothing happened. If not, it has been granted what it
+ *   waited for, at the same moment, and returns as if it had been told so: nothing is lost. As
+ *   wakers wake under BUSY, none comes later and meets another wait.
+ *
+ * [sync-last]  a waiter that was granted waits until BUSY is clear before it returns: then who
+ *   granted has touched the object for the last time, and the waiter may free it. Objects need no
+ *   destroying.
+ *
+ * [sync-outside]  a task that waits for what somebody outside its scheduler may do is no part of
+ *   a deadlock, and counts in scheduler->outside. For a mutex that depends on who holds it; for
+ *   the others their maker says it.
+ *
+ * models/sync_grant.pml tries all orders of a grant, a cancel, and the object's end.
+ */
+#include "sync/queue.h"
+
+uint64_t jrt_sync_enter(struct jrt_sync *sync)
+{
+    uint64_t word;
+    unsigned rounds = 0;
+    while (!jrt_sync_try_enter(sync, &word)) jrt_spin_pause(&rounds);
+    return word;
+}
+
+bool jrt_sync_try_enter(struct jrt_sync *sync, uint64_t *out_word)
+{
+    uint64_t word = jrt_load_relaxed(&sync->word); /* relaxed: the cas decides. */
+    do {
+        if ((word & JRT_SYNC_BUSY) != 0) return false;
+        /* acq_rel: as a lock; and a first waiter's holder is there for who finds it. */
+    } while (!jrt_cas_acq_rel(&sync->word, &word, word | JRT_SYNC_BUSY));
+    *out_word = word;
+    return true;
+}
+
+/* The queue. */
+
+struct jrt_waiter *jrt_sync_first(struct jrt_sync *sync) { return sync->first; }
+
+uint64_t jrt_sync_marked(const struct jrt_sync *sync, uint64_t word)
+{
+    word &= ~JRT_SYNC_WAITERS;
+    return sync->first != NULL ? word | JRT_SYNC_WAITERS : word;
+}
+
+static void push(struct jrt_sync *sync, struct jrt_waiter *waiter)
+{
+    struct jrt_waiter *first = sync->first != NULL ? sync->first : waiter;
+    if (first == waiter) waiter->prev = waiter;
+    waiter->next = first;
+    waiter->prev = first->prev;
+    first->prev->next = waiter;
+    first->prev = waiter;
+    sync->first = first;
+}
+
+static void take_out(struct jrt_sync *sync, struct jrt_waiter *waiter)
+{
+    waiter->prev->next = waiter->next;
+    waiter->next->prev = waiter->prev;
+    if (sync->first == waiter) sync->first = waiter->next != waiter ? waiter->next : NULL;
+}
+
+void jrt_sync_count(struct jrt_waiter *waiter, bool outside)
+{
+    if (waiter->task == NULL || waiter->counted == outside) return;
+    janus_scheduler *scheduler = waiter->task->nursery->scheduler;
+    waiter->counted = outside;
+    if (outside) {
+        jrt_fetch_add_relaxed(&scheduler->outside, 1u); /* relaxed: a count. */
+    } else {
+        jrt_outside_less(scheduler);
+    }
+}
+
+static void wake_task(struct jrt_task *task)
+{
+    janus_scheduler   *scheduler = task->nursery->scheduler;
+    struct jrt_worker *worker = jrt_worker_self();
+    bool               guest = worker == NULL || worker->scheduler != scheduler; /* [point-guest] */
+    if (guest) jrt_fetch_add_relaxed(&scheduler->guests, 1u); /* relaxed: before the wake. */
+    (void)jrt_task_wake(task, JANUS_OK);
+    if (guest) jrt_fetch_sub_release(&scheduler->guests, 1u); /* release: the last touch. */
+}
+
+static void wake(struct jrt_waiter *waiter, enum jrt_woken how)
+{
+    struct jrt_task *task = waiter->task;
+    jrt_store_release(&waiter->woken, (uint32_t)how); /* release: the outcome. */
+    if (task != NULL) {
+        wake_task(task);
+    } else {
+        jrt_futex_wake(&waiter->woken, 1);
+    }
+}
+
+void jrt_sync_grant(struct jrt_sync *sync, struct jrt_waiter *waiter, janus_status outcome)
+{
+    take_out(sync, waiter);
+    waiter->outcome = outcome;
+    wake(waiter, JRT_GRANTED);
+}
+
+void jrt_sync_nudge(struct jrt_waiter *waiter)
+{
+    /* relaxed: while BUSY. */
+    if (jrt_load_relaxed(&waiter->woken) == JRT_NOT_WOKEN) wake(waiter, JRT_NUDGED);
+}
+
+/* Waiting. */
+
+static bool is_late(const struct jrt_sync_call *call)
+{
+    return call->deadline_ns != JRT_NEVER && jrt_clock_now_ns() >= call->deadline_ns;
+}
+
+/* Joins the queue, or need not; then it says DEADLINE where that has passed. */
+static bool join(const struct jrt_sync_call *call, struct jrt_waiter *waiter, janus_status *status)
+{
+    struct jrt_sync *sync = call->sync;
+    bool             late = is_late(call);
+    uint64_t         word = jrt_sync_enter(sync);
+    bool             taken = call->kind->take(sync, &word, waiter);
+    if (!taken && !late) {
+        push(sync, waiter);
+        if (call->kind->joined == NULL) {
+            jrt_sync_count(waiter, (word & JRT_SYNC_TASKS) == 0);
+        } else if (!call->kind->joined(sync, word, waiter)) {
+            take_out(sync, waiter);
+            taken = call->kind->take(sync, &word, waiter);
+        }
+    }
+    jrt_sync_leave(sync, jrt_sync_marked(sync, word));
+    *status = taken ? JANUS_OK : JANUS_DEADLINE;
+    return !taken && !late;
+}
+
+static enum jrt_woken woken_how(const struct jrt_waiter *waiter)
+{
+    return (enum jrt_woken)jrt_load_acquire(&waiter->woken); /* acquire: the outcome. */
+}
+
+/* It was granted: [sync-last]. */
+static janus_status see_it_done(const struct jrt_sync *sync)
+{
+    unsigned rounds = 0;
+    /* acquire: what was done while BUSY. */
+    while ((jrt_load_acquire(&sync->word) & JRT_SYNC_BUSY) != 0) jrt_spin_pause(&rounds);
+    return JANUS_OK;
+}
+
+/* The wait has ended so, and not with OK. */
+static janus_status give_up(const struct jrt_sync_call *call, struct jrt_waiter *waiter,
+                            janus_status ended)
+{
+    struct jrt_sync *sync = call->sync;
+    uint64_t         word = jrt_sync_enter(sync);
+    bool             queued = woken_how(waiter) != JRT_GRANTED;
+    if (queued) {
+        take_out(sync, waiter);
+        word = jrt_sync_marked(sync, word);
+        if (call->kind->left != NULL) call->kind->left(sync, word);
+    }
+    jrt_sync_leave(sync, word);
+    return queued ? ended : JANUS_OK;
+}
+
+/* It was nudged: it looks itself. True: it has it, or was granted it meanwhile. */
+static bool look_again(const struct jrt_sync_call *call, struct jrt_waiter *waiter)
+{
+    struct jrt_sync *sync = call->sync;
+    uint64_t         word = jrt_sync_enter(sync);
+    bool             done = woken_how(waiter) == JRT_GRANTED;
+    if (!done) {
+        done = call->kind->retry(sync, &word, waiter);
+        if (done) take_out(sync, waiter);
+        waiter->lost = !done;
+        jrt_store_relaxed(&waiter->woken, (uint32_t)JRT_NOT_WOKEN); /* relaxed: while BUSY. */
+    }
+    jrt_sync_leave(sync, jrt_sync_marked(sync, word));
+    return done;
+}
+
+static void ring_deadline(struct jrt_alarm *alarm)
+{
+    (void)jrt_task_wake(alarm->subject, JANUS_DEADLINE);
+}
+
+/* In the queue, PARKING. An alarm that rings while it looks again finds it awake and does nothing;
+ * so it looks at the clock when it has said PARKING again. */
+static janus_status stay(const struct jrt_sync_call *call, struct jrt_waiter *waiter)
+{
+    struct jrt_task *task = waiter->task;
+    for (;;) {
+        janus_status ended = jrt_task_park_cancellable(task);
+        if (ended != JANUS_OK) return give_up(call, waiter, ended);
+        if (woken_how(waiter) == JRT_GRANTED) return see_it_done(call->sync);
+        jrt_worker_must_leave(jrt_worker_self());
+        jrt_task_park_begin(task, call->kind->reason);
+        bool done = look_again(call, waiter);
+        if (!done && !is_late(call)) continue;
+        (void)jrt_task_park_cancel(task);
+        return done ? JANUS_OK : give_up(call, waiter, JANUS_DEADLINE);
+    }
+}
+
+/* Says PARKING, joins, waits. */
+static janus_status park(const struct jrt_sync_call *call, struct jrt_waiter *waiter)
+{
+    struct jrt_task *task = waiter->task;
+    janus_scheduler *scheduler = task->nursery->scheduler;
+    struct jrt_alarm alarm = {.ring = ring_deadline, .subject = task};
+    janus_status     status = JANUS_OK;
+    bool             timed = call->deadline_ns != JRT_NEVER;
+    jrt_task_park_begin(task, call->kind->reason);
+    if (timed && !jrt_sched_timer_arm(scheduler, &alarm.timer, call->deadline_ns)) {
+        (void)jrt_task_park_cancel(task);
+        return JANUS_NO_MEMORY;
+    }
+    if (join(call, waiter, &status)) {
+        if (call->between != NULL) call->between(call->argument);
+        status = stay(call, waiter);
+        /* relaxed: a count; we run, so nobody looks for a deadlock now. */
+        if (waiter->counted) jrt_fetch_sub_relaxed(&scheduler->outside, 1u);
+    } else {
+        (void)jrt_task_park_cancel(task);
+    }
+    if (timed) jrt_sched_timer_disarm(scheduler, &alarm.timer);
+    return status;
+}
+
+static janus_status sleep_thread(const struct jrt_sync_call *call, struct jrt_waiter *waiter)
+{
+    janus_status status = JANUS_OK;
+    if (!join(call, waiter, &status)) return status;
+    if (call->between != NULL) call->between(call->argument);
+    for (;;) {
+        enum jrt_woken how = woken_how(waiter);
+        if (how == JRT_GRANTED) return see_it_done(call->sync);
+        if (how == JRT_NUDGED && look_again(call, waiter)) return JANUS_OK;
+        if (!jrt_futex_wait_until(&waiter->woken, JRT_NOT_WOKEN, call->deadline_ns)) {
+            return give_up(call, waiter, JANUS_DEADLINE);
+        }
+    }
+}
+
+janus_status jrt_sync_wait(const struct jrt_sync_call *call, struct jrt_waiter *waiter)
+{
+    const struct jrt_want want = {.what = call->kind->what,
+                                  .name = call->sync->name,
+                                  .object = call->sync,
+                                  .look = call->kind->look};
+    struct jrt_worker    *worker = jrt_worker_self();
+    waiter->outcome = JANUS_OK;
+    waiter->counted = waiter->lost = false;
+    jrt_store_relaxed(&waiter->woken, (uint32_t)JRT_NOT_WOKEN); /* relaxed: its own yet. */
+    waiter->holder = jrt_holder_make(worker, call->kind->inherit);
+    if (waiter->holder == NULL) return JANUS_NO_MEMORY;
+    if (worker == NULL) return sleep_thread(call, waiter);
+    if (jrt_sync_cancelled(waiter->task)) return JANUS_CANCELLED;
+    if (!jrt_worker_can_leave(worker)) return JANUS_NO_MEMORY;
+    struct jrt_holder *self = waiter->holder;
+    jrt_holder_wants(self, &want);
+    janus_status status = park(call, waiter);
+    jrt_holder_wants(self, NULL);
+    return status;
+}
+
+janus_status jrt_sync_wait_plainly(struct jrt_sync *sync, const struct jrt_sync_kind *kind,
+                                   struct jrt_task *task, uint64_t deadline_ns)
+{
+    struct jrt_waiter    waiter = {.task = task};
+    struct jrt_sync_call call = {.sync = sync, .kind = kind, .deadline_ns = deadline_ns};
+    janus_status         status = jrt_sync_wait(&call, &waiter);
+    return jrt_sync_end(task, status == JANUS_OK ? waiter.outcome : status);
+}

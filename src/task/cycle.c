@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who waits for whom, in a circle: the part of a deadlock that explains it.
+ *
+ * The tasks that wait are copied out of the tree, with what they wait for, under the same locks as
+ * in a dump ([dump-walk]). Then nothing is held. A task waits for the holder of a mutex; for the
+ * child that it joins; or for all children of nurseries that it closes: each of these keeps it
+ * waiting. Whoever can be let go by any of several others (a semaphore, an event, a waitpoint) is
+ * no part of a circle. Every circle that is found is told once, up to JRT_CYCLES_TOLD.
+ *
+ * [cycle-search]  depth first, without recursion: a task is unseen, on the way, or done. Coming to
+ *   one that is on the way closes a circle, which is the end of the way from there. A task's next
+ *   step is kept in the task, so the way is a list through `before`.
+ */
+#include "task/cycle.h"
+
+#include "task/peek.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOBODY = -1, FIRST_ROOM = 64 };
+
+enum colour { UNSEEN, ON_THE_WAY, DONE };
+
+/* One task that waits, copied. */
+struct node {
+    janus_task_id id;
+    janus_task_id target;         /* it waits for; 0: none, or its children */
+    int           child, sibling; /* the first child it waits for, and the next of its parent's */
+    int           before;         /* on the way */
+    int           step;           /* the next to try: a child, or NOBODY */
+    enum colour   colour;
+    bool          tried;                        /* the target */
+    char          name[32], file[64], text[96]; /* text: what it waits for */
+    int           line;
+    const char   *link;   /* to the next in a circle; a literal */
+    bool          awaits; /* it waits for all its children */
+};
+
+struct crowd {
+    struct node *nodes;
+    int          count, room;
+    bool         short_of_memory;
+};
+
+static struct node *add(struct crowd *crowd)
+{
+    if (crowd->count == crowd->room) {
+        int          room = crowd->room > 0 ? crowd->room * 2 : FIRST_ROOM;
+        struct node *larger = realloc(crowd->nodes, (size_t)room * sizeof *larger);
+        if (larger == NULL) {
+            crowd->short_of_memory = true;
+            return NULL;
+        }
+        crowd->nodes = larger;
+        crowd->room = room;
+    }
+    struct node *node = &crowd->nodes[crowd->count++];
+    *node = (struct node){.child = NOBODY, .sibling = NOBODY, .before = NOBODY, .step = NOBODY};
+    return node;
+}
+
+/* What a task that is joined by its owner is; 0: none. Under the nurseries' locks. */
+static janus_task_id joined_by(const struct jrt_task *task)
+{
+    if (!jrt_load_relaxed(&task->linked)) return 0; /* relaxed: under the lock. */
+    const struct jrt_list_node *node = task->nurseries.next;
+    for (; node != &task->nurseries; node = node->next) {
+        struct jrt_nursery *n =
+            jrt_list_entry((struct jrt_list_node *)(uintptr_t)node, struct jrt_nursery, link);
+        pthread_mutex_lock(&n->lock);
+        janus_task_id id = n->joining;
+        pthread_mutex_unlock(&n->lock);
+        if (id != 0) return id;
+    }
+    return 0;
+}
+
+/* Copies a task that waits; under the lock of its nursery. NOBODY: it does not wait. */
+static int copy(struct crowd *crowd, const struct jrt_task *task)
+{
+    struct jrt_sight sight;
+    struct jrt_seen  seen;
+    struct jrt_want  want;
+    char             name[48];
+    jrt_peek_task(task, &sight);
+    if (sight.state != JANUS_TASK_BLOCKED) return NOBODY;
+    struct node *node = add(crowd);
+    if (node == NULL) return NOBODY;
+    node->id = jrt_task_id(task);
+    (void)snprintf(node->name, sizeof node->name, "%s", task->name != NULL ? task->name : "task");
+    if (task->site != NULL) {
+        (void)snprintf(node->file, sizeof node->file, "%s", task->site->file);
+        node->line = task->site->line;
+    }
+    (void)snprintf(node->text, sizeof node->text, "%.80s", sight.wait);
+    node->link = ":";
+    node->awaits = sight.kind == JRT_WAIT_NURSERY;
+    if (node->awaits) {
+        node->link = ", among them:";
+    } else if (sight.kind == JRT_WAIT_JOIN) {
+        node->target = joined_by(task);
+    } else if (jrt_holder_look(task, &want, name, sizeof name, &seen)) {
+        node->target = seen.task;
+        if (seen.held) node->link = ", held by:";
+        if (want.name != NULL) {
+            (void)snprintf(node->text, sizeof node->text, "%.24s \"%s\"", want.what, name);
+        }
+    }
+    return crowd->count - 1;
+}
+
+/* Whether the owner of a nursery waits for all in it. */
+static bool is_awaited(const struct jrt_nursery *n)
+{
+    return n->owner != NULL && jrt_nursery_state(n) != JANUS_NURSERY_OPEN;
+}
+
+static void adopt(struct crowd *crowd, int parent, int child)
+{
+    if (parent == NOBODY || child == NOBODY || !crowd->nodes[parent].awaits) return;
+    crowd->nodes[child].sibling = crowd->nodes[parent].child;
+    crowd->nodes[parent].child = child;
+}
+
+/* One root, as put_tree walks it ([dump-walk]). What lies deeper than DEPTH_MAX is left out. */
+static void copy_tree(struct crowd *crowd, struct jrt_nursery *root)
+{
+    enum { DEPTH_MAX = 256 };
+    struct jrt_nursery   *n = root;
+    struct jrt_list_node *node = NULL;
+    int                   owners[DEPTH_MAX] = {NOBODY}; /* of the nurseries on the way, as nodes */
+    int                   depth = 0;                    /* of n */
+    for (;;) {
+        if (node == NULL) {
+            pthread_mutex_lock(&n->lock);
+            node = n->children.next;
+        }
+        if (node != &n->children && !crowd->short_of_memory) {
+            struct jrt_task *task = jrt_list_entry(node, struct jrt_task, sibling);
+            int              index = copy(crowd, task);
+            if (is_awaited(n)) adopt(crowd, owners[depth], index);
+            node = node->next;
+            if (jrt_list_empty(&task->nurseries) || depth + 1 == DEPTH_MAX) continue;
+            owners[++depth] = index;
+            n = jrt_list_entry(task->nurseries.next, struct jrt_nursery, link);
+            node = NULL;
+            continue;
+        }
+        pthread_mutex_unlock(&n->lock);
+        if (n == root) return;
+        struct jrt_task      *owner = n->owner;
+        struct jrt_list_node *next = n->link.next;
+        if (next != &owner->nurseries && !crowd->short_of_memory) {
+            n = jrt_list_entry(next, struct jrt_nursery, link);
+            node = NULL;
+        } else {
+            n = owner->nursery;
+            node = owner->sibling.next;
+            depth--;
+        }
+    }
+}
+
+/* By id. */
+
+static int compare(const void *a, const void *b)
+{
+    const struct node *one = *(const struct node *const *)a, *two = *(const struct node *const *)b;
+    return one->id < two->id ? -1 : one->id > two->id;
+}
+
+static int find(struct node **sorted, const struct crowd *crowd, janus_task_id id)
+{
+    const struct node   key = {.id = id}, *at = &key;
+    struct node *const *found = NULL;
+    if (id != 0) found = bsearch(&at, sorted, (size_t)crowd->count, sizeof *sorted, compare);
+    return found != NULL ? (int)(*found - crowd->nodes) : NOBODY;
+}
+
+/* The search, [cycle-search]. */
+
+static int next_of(struct node **sorted, const struct crowd *crowd, struct node *node)
+{
+    if (!node->tried) {
+        node->tried = true;
+        node->step = node->target == 0 ? node->child : NOBODY;
+        if (node->target != 0) return find(sorted, crowd, node->target);
+    }
+    int next = node->step;
+    if (next != NOBODY) node->step = crowd->nodes[next].sibling;
+    return next;
+}
+
+/* The circle from `last` back to `first`, in the order in which they wait. */
+static void tell(const struct crowd *crowd, int first, int last,
+                 void (*line)(void *subject, const char *text), void *subject)
+{
+    char text[512];
+    int  length = 1;
+    for (int at = last; at != first; at = crowd->nodes[at].before) length++;
+    (void)snprintf(text, sizeof text,
+                   length == 1 ? "janusrt: a task waits for itself:\n"
+                               : "janusrt: %d tasks wait for each other in a circle:\n",
+                   length);
+    line(subject, text);
+    for (int told = 0; told <= length; told++) { /* the first again at the end */
+        int at = last;
+        for (int back = length - 1 - told % length; back > 0; back--) at = crowd->nodes[at].before;
+        const struct node *node = &crowd->nodes[at];
+        char               site[80] = "";
+        if (node->line != 0) (void)snprintf(site, sizeof site, " (%s:%d)", node->file, node->line);
+        (void)snprintf(text, sizeof text, "  task \"%s\" %#llx%s%s%s%s\n", node->name,
+                       (unsigned long long)node->id, site, told < length ? " waits for " : "",
+                       told < length ? node->text : "", told < length ? node->link : "");
+        line(subject, text);
+    }
+}
+
+static unsigned search(struct crowd *crowd, struct node **sorted,
+                       void (*line)(void *subject, const char *text), void *subject)
+{
+    unsigned told = 0;
+    for (int start = 0; start < crowd->count && told < JRT_CYCLES_TOLD; start++) {
+        int at = crowd->nodes[start].colour == UNSEEN ? start : NOBODY;
+        if (at != NOBODY) crowd->nodes[at].colour = ON_THE_WAY;
+        while (at != NOBODY && told < JRT_CYCLES_TOLD) {
+            int next = next_of(sorted, crowd, &crowd->nodes[at]);
+            if (next == NOBODY) {
+                crowd->nodes[at].colour = DONE;
+                at = crowd->nodes[at].before;
+            } else if (crowd->nodes[next].colour == ON_THE_WAY) {
+                tell(crowd, next, at, line, subject);
+                told++;
+            } else if (crowd->nodes[next].colour == UNSEEN) {
+                crowd->nodes[next].colour = ON_THE_WAY;
+                crowd->nodes[next].before = at;
+                at = next;
+            }
+        }
+    }
+    return told;
+}
+
+unsigned jrt_cycles_tell(janus_scheduler *scheduler, void (*line)(void *subject, const char *text),
+                         void *subject)
+{
+    struct crowd crowd = {.count = 0};
+    unsigned     told = 0;
+    pthread_mutex_lock(&scheduler->roots_lock);
+    struct jrt_list_node *node = scheduler->roots.next;
+    for (; node != &scheduler->roots; node = node->next) {
+        copy_tree(&crowd, jrt_list_entry(node, struct jrt_nursery, link));
+    }
+    pthread_mutex_unlock(&scheduler->roots_lock);
+    struct node **sorted = calloc((size_t)crowd.count + 1, sizeof(struct node *));
+    if (sorted != NULL) {
+        for (int i = 0; i < crowd.count; i++) sorted[i] = &crowd.nodes[i];
+        qsort(sorted, (size_t)crowd.count, sizeof(struct node *), compare);
+        told = search(&crowd, sorted, line, subject);
+    }
+    free(sorted);
+    free(crowd.nodes);
+    return told;
+}

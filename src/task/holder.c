@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Holders: the name under which a task or thread holds a lock.
+ *
+ * A task gets one when it first locks something or waits for something of this kind, and gives it
+ * back when it ends; a thread likewise. Records of holders are never unmapped: an address that was
+ * kept too long, in a lock whose holder has ended, leads to a holder that says so, also when the
+ * scheduler of the task is closed.
+ *
+ * [holder-end]  a holder that ends while it holds something is dead, and is not used again until
+ *   all of that has new holders. What others wait for is on its list: its end passes each on to
+ *   the first who waits. What nobody waits for stays as it is, with the dead holder's name in it;
+ *   the next who wants it finds, under the holder's lock, that it is dead, and takes it. Both say
+ *   OWNER_GONE. The last to take something gives the holder back; its end counts itself among
+ *   those, lest the holder goes while it still looks at the list. What was freed or forgotten
+ *   while it was held is never touched; it costs the holder's 64 bytes.
+ *
+ * [holder-gaze]  a waiter writes what it waits for, which lies in its frame, under `gaze`, and
+ *   takes it back under `gaze` before it returns. So whoever has `gaze` may look at it, and at the
+ *   thing itself, which must be there for as long as somebody waits for it. A task is asked under
+ *   the lock of its nursery, from which it takes itself after its holder has ended.
+ *
+ * Locks: a nursery's, then a holder's gaze, the lock of the thing, a holder's lock, the pool's.
+ */
+#include "task/holder.h"
+
+#include "task/nursery.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_HOLDERS = 64 };
+
+static struct {
+    pthread_mutex_t    lock;
+    struct jrt_holder *free;
+    struct jrt_holder *blocks; /* owned, for ever; the first of each is the link */
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t  key;
+static bool           key_works;
+
+/* One more block on the free list, under the pool's lock. */
+static void add_block(void)
+{
+    struct jrt_holder *block = aligned_alloc(64, BLOCK_HOLDERS * sizeof *block);
+    if (block == NULL) return;
+    memset(block, 0, BLOCK_HOLDERS * sizeof *block);
+    block[0].next = pool.blocks;
+    pool.blocks = block;
+    for (int i = 1; i < BLOCK_HOLDERS; i++) {
+        block[i].next = pool.free;
+        pool.free = &block[i];
+    }
+}
+
+static struct jrt_holder *take(void)
+{
+    pthread_mutex_lock(&pool.lock);
+    if (pool.free == NULL) add_block();
+    struct jrt_holder *holder = pool.free;
+    if (holder != NULL) pool.free = holder->next;
+    pthread_mutex_unlock(&pool.lock);
+    return holder;
+}
+
+static void give(struct jrt_holder *holder)
+{
+    pthread_mutex_lock(&pool.lock);
+    holder->next = pool.free;
+    pool.free = holder;
+    pthread_mutex_unlock(&pool.lock);
+}
+
+/* Holds nothing, waits for nothing; others may still take its locks for a look. */
+static void begin(struct jrt_holder *holder, struct jrt_task *task,
+                  void (*inherit)(struct jrt_holder *, struct jrt_contest *))
+{
+    jrt_spin_lock(&holder->gaze);
+    jrt_spin_lock(&holder->lock);
+    jrt_invariant("holder-end", holder->contests == NULL && holder->want == NULL);
+    holder->task = task;
+    holder->inherit = inherit;
+    holder->held = 0;
+    holder->dead = false;
+    jrt_spin_unlock(&holder->lock);
+    jrt_spin_unlock(&holder->gaze);
+}
+
+/* Ends it. True: it can be used again, now. */
+static bool end(struct jrt_holder *holder)
+{
+    jrt_spin_lock(&holder->lock);
+    holder->dead = true;
+    holder->held++; /* ourselves, [holder-end] */
+    unsigned rounds = 0;
+    while (holder->contests != NULL) {
+        holder->inherit(holder, holder->contests);
+        jrt_spin_pause(&rounds);
+        jrt_spin_lock(&holder->lock);
+    }
+    bool last = --holder->held == 0;
+    jrt_spin_unlock(&holder->lock);
+    return last;
+}
+
+void jrt_holder_heir(struct jrt_holder *dead)
+{
+    jrt_invariant("holder-end", dead->dead && dead->held > 0);
+    bool last = --dead->held == 0;
+    jrt_spin_unlock(&dead->lock);
+    if (last) give(dead);
+}
+
+/* Threads. */
+
+static void thread_ends(void *holder)
+{
+    if (end(holder)) give(holder);
+}
+
+static void make_key(void) { key_works = pthread_key_create(&key, thread_ends) == 0; }
+
+struct jrt_holder *jrt_holder_of_thread(void)
+{
+    (void)pthread_once(&key_once, make_key);
+    return key_works ? pthread_getspecific(key) : NULL;
+}
+
+/* Both. */
+
+struct jrt_holder *jrt_holder_make(struct jrt_worker *worker,
+                                   void (*inherit)(struct jrt_holder *, struct jrt_contest *))
+{
+    struct jrt_holder *holder = jrt_holder_self(worker);
+    if (holder != NULL) return holder;
+    if (worker != NULL && worker->holder != NULL) {
+        holder = worker->holder;
+        worker->holder = NULL;
+    } else {
+        holder = take();
+    }
+    if (holder == NULL) return NULL;
+    begin(holder, worker != NULL ? worker->current : NULL, inherit);
+    if (worker != NULL) {
+        worker->current->touched = true;
+        jrt_store_release(&worker->current->record.holder, holder); /* release: what begin wrote. */
+        return holder;
+    }
+    if (key_works && pthread_setspecific(key, holder) == 0) return holder;
+    give(holder);
+    return NULL;
+}
+
+void jrt_holder_end(struct jrt_worker *worker, struct jrt_task *task)
+{
+    struct jrt_holder *holder = jrt_load_relaxed(&task->record.holder); /* relaxed: its own. */
+    jrt_store_relaxed(&task->record.holder, NULL); /* relaxed: who looks finds nothing or an end. */
+    if (!end(holder)) return;
+    if (worker->holder == NULL) {
+        worker->holder = holder;
+    } else {
+        give(holder);
+    }
+}
+
+void jrt_holder_forget(struct jrt_worker *worker)
+{
+    if (worker->holder != NULL) give(worker->holder);
+    worker->holder = NULL;
+}
+
+/* Looking. */
+
+void jrt_holder_wants(struct jrt_holder *holder, const struct jrt_want *want)
+{
+    jrt_spin_lock(&holder->gaze);
+    holder->want = want;
+    jrt_spin_unlock(&holder->gaze);
+}
+
+bool jrt_holder_look(const struct jrt_task *task, struct jrt_want *out, char *name,
+                     size_t name_bytes, struct jrt_seen *out_seen)
+{
+    struct jrt_holder *holder =
+        jrt_load_acquire(&task->record.holder); /* acquire: what begin wrote. */
+    *out_seen = (struct jrt_seen){.held = false};
+    if (holder == NULL) return false;
+    jrt_spin_lock(&holder->gaze);
+    const struct jrt_want *want = holder->task == task ? holder->want : NULL;
+    if (want != NULL) {
+        *out = *want;
+        (void)snprintf(name, name_bytes, "%s", want->name != NULL ? want->name : "");
+        out->name = want->name != NULL ? name : NULL;
+        if (want->look != NULL) want->look(want, task->nursery->scheduler, out_seen);
+    }
+    jrt_spin_unlock(&holder->gaze);
+    return want != NULL;
+}
+
+void jrt_holder_describe(struct jrt_holder *holder, const janus_scheduler *scheduler,
+                         struct jrt_seen *out)
+{
+    jrt_spin_lock(&holder->lock);
+    const struct jrt_task *task = holder->task;
+    out->held = !holder->dead;
+    out->thread = out->held && task == NULL;
+    if (out->held && task != NULL && task->nursery->scheduler == scheduler) {
+        out->task = jrt_task_id(task);
+        out->record = task;
+        (void)snprintf(out->name, sizeof out->name, "%s", task->name != NULL ? task->name : "task");
+        if (task->site != NULL) {
+            (void)snprintf(out->file, sizeof out->file, "%s", task->site->file);
+            out->line = task->site->line;
+        }
+    }
+    jrt_spin_unlock(&holder->lock);
+}
