@@ -312,6 +312,7 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
     if (purse == NULL) run_out(task);
     purse->lacks = lacks;
     purse->needs = needs;
+    purse->limit = janus_budget_get(&purse->granted, lacks);
     purse->had = jrt_purse_read(task);
     tell_exhausted(task, purse);
     if (policy == JANUS_EXHAUSTION_SUPERVISE && terms != NULL && terms->on_exhausted != NULL) {

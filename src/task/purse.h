@@ -36,6 +36,7 @@ struct jrt_purse {
     bool                 listed, reported;
     janus_component      lacks;
     uint64_t             needs; /* of that */
+    uint64_t             limit; /* of that, all it had got */
     janus_budget         had;   /* all it had then */
 };
 

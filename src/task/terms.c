@@ -280,6 +280,7 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     terms->aside = aside;
     terms->aside_fuel = jrt_fuel_get();
     purse->heap = aside->heap; /* what it allocates stays when the scope ends */
+    purse->recharged = aside->recharged;
     jrt_fuel_set(jrt_purse_first_fuel(jrt_worker_self(), task));
     return JANUS_OK;
 }
@@ -290,6 +291,14 @@ static void leave_scope(struct jrt_terms *terms, struct jrt_task *task)
     terms->aside->heap = purse->heap;
     purse->heap = NULL;
     terms->aside->cleaning |= purse->cleaning;
+    terms->aside->dismissed |= purse->dismissed;
+    terms->aside->recharged = purse->recharged;
+    if (purse->lacks != JANUS_COMPONENT_NONE) { /* for who asks why it ended */
+        terms->aside->lacks = purse->lacks;
+        terms->aside->needs = purse->needs;
+        terms->aside->limit = purse->limit;
+        terms->aside->had = purse->had;
+    }
     jrt_purse_close(jrt_worker_self(), task);
     task->purse = terms->aside;
     jrt_fuel_set(terms->aside_fuel);

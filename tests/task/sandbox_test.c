@@ -198,6 +198,7 @@ static int64_t watch_plugin(void *argument)
     CHECK_EQ(result.error, JANUS_BUDGET_EXHAUSTED);
     CHECK_EQ(janus_nursery_failures(&n, &failure, 1), 1);
     CHECK_EQ(failure.lacks, JANUS_COMPONENT_SYSCALLS);
+    CHECK_EQ(failure.limit, 0); /* the sandbox's, not the ten of its own */
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);
     return 0;
 }
@@ -222,6 +223,33 @@ static int64_t bad_scopes(void *argument)
     CHECK(janus_budget_equal(janus_budget_get_current(), before));
     CHECK_EQ(guild_context().kinds, 0);
     return 0;
+}
+
+static int64_t recharge_in_scopes(void *argument)
+{
+    const janus_authority *root = guild_root();
+    janus_cap              spawn = guild_spawn(root, 1);
+    janus_cap              budget = guild_budget(root, JANUS_RIGHTS_ALL, 100, 0);
+    uint64_t               got = 0;
+    (void)argument;
+    for (int i = 0; i < 5; i++) {
+        janus_budget  granted;
+        janus_nursery n;
+        CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn, .scope = true,
+                                                              .budget_cap = budget)),
+                 JANUS_OK);
+        (void)janus_budget_recharge_self(janus_budget_of(60, 0, 0, 0, 0), &granted);
+        got += granted.ops;
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    }
+    CHECK_EQ(got, 100);
+    return 0;
+}
+
+/* C37, CAP:4.2.1/recharge. */
+TEST("a task that enters one sandbox after the other does not get a capability's limit twice")
+{
+    guild_all(recharge_in_scopes, NULL);
 }
 
 /* C37; on any error nothing happened. */
