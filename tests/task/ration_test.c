@@ -156,8 +156,8 @@ static int64_t supervise(void *argument)
     return 0;
 }
 
-/* CAP:4.2.1/transfer, CAP:4.3.1/budget.transfer, CAP:8.1.2/cap, CAP:8.1.2/limit, CAP:8.3.1/recharge,
- * C32. */
+/* CAP:4.2.1/transfer, CAP:4.3.1/budget.transfer, CAP:8.1.2/cap, CAP:8.1.2/limit,
+ * CAP:8.3.1/recharge, C32. */
 TEST("a child is given what budget.transfer allows; more is refused and changes nothing")
 {
     guild_all(supervise, NULL);
