@@ -149,14 +149,13 @@ static janus_status recharge_self(struct jrt_task *task, const janus_budget *amo
         rest = janus_budget_add(rest, part);
     }
     *granted = janus_budget_min(*amount, rest);
-    if (purse->account != NULL) jrt_account_mint_share(purse->account, granted, granted);
     const janus_budget has = jrt_purse_read(task);
     status = tell_recharge(task, &has, granted);
     if (status != JANUS_OK) {
-        if (purse->account != NULL) jrt_account_settle(purse->account, granted, granted);
         *granted = janus_budget_zero();
         return status;
     }
+    if (purse->account != NULL) jrt_account_mint_share(purse->account, granted, granted);
     put_in(purse, granted);
     purse->recharged = janus_budget_add(purse->recharged, *granted);
     return janus_budget_equal(*granted, *amount) ? JANUS_OK : JANUS_CLAMPED;
