@@ -353,8 +353,9 @@ static int64_t spawn_until_revoked(void *argument)
 static int64_t revoke_in_the_storm(void *argument)
 {
     const janus_authority *root = guild_root();
-    janus_cap              spawn = guild_spawn(root, 100);
-    janus_cap              storm = guild_spawn(root, 8);
+    const janus_cap_limits rich = {.spawn = {100, {.ops = 1 << 30}}};
+    janus_cap              spawn = guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &rich);
+    janus_cap              storm = guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &rich);
     janus_nursery          n, makers;
     struct spawners        all = {.in = &n};
     (void)argument;

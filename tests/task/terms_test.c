@@ -379,8 +379,10 @@ static int64_t crowd_in(void *argument)
     janus_nursery          n, makers;
     struct crowd           crowd = {.in = &n};
     (void)argument;
-    guild_open(&makers, guild_spawn(root, LIMIT + MAKERS));
-    guild_open(&n, guild_spawn(root, LIMIT));
+    const janus_cap_limits few = {.spawn = {LIMIT, {.ops = 100}}};
+    const janus_cap_limits rich = {.spawn = {LIMIT + MAKERS, {.ops = 1 << 30}}};
+    guild_open(&makers, guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &rich));
+    guild_open(&n, guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &few));
     for (int i = 0; i < MAKERS; i++) CHECK_EQ(janus_spawn(&makers, fill_up, &crowd), JANUS_OK);
     CHECK_EQ(janus_nursery_wait(&makers, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
