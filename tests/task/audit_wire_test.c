@@ -211,6 +211,29 @@ TEST("every kind of event that tasks cause is written, and a nonce never")
     }
 }
 
+static int64_t mint_elsewhere(void *argument)
+{
+    (void)guild_spawn(argument, 1);
+    return 0;
+}
+
+/* CAP:12.3.1. */
+TEST("what a task makes with another scheduler's authority stands in that one's log")
+{
+    janus_audit     *audit = begin_log(0, 0, false), *other = NULL;
+    janus_scheduler *scheduler;
+    janus_authority *root;
+    CHECK_EQ(janus_audit_create(JANUS_AUDIT_OPTIONS(.sink = keep), &other), JANUS_OK);
+    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.audit = other), &scheduler), JANUS_OK);
+    CHECK_EQ(janus_authority_take(scheduler, &root), JANUS_OK);
+    run(audit, 1, JANUS_PROFILE_SERVICE, mint_elsewhere, root);
+    CHECK_EQ(janus_audit_destroy(audit), JANUS_OK);
+    CHECK_EQ(lines("\"event\":\"creation\"", ""), 0);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_audit_destroy(other), JANUS_OK);
+    CHECK_EQ(lines("\"event\":\"creation\"", "\"holder\":\"1\""), 1); /* the outside's */
+}
+
 /* Uses. */
 
 static int64_t spawn_thousand(void *argument)

@@ -162,13 +162,16 @@ static int64_t up_to_three(void *argument)
 {
     struct gate   gate = {.open = 0}, other = {.open = 0};
     janus_task_id one;
-    janus_nursery n;
+    janus_nursery n, inner;
     (void)argument;
     guild_open(&n, guild_spawn(guild_root(), 3));
     CHECK_EQ(janus_spawn_with(&n, at_gate, &other, NULL, &one), JANUS_OK);
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
     for (int i = 0; i < 10; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_TASK_LIMIT);
     CHECK_EQ(guild_context().tasks_alive, 3);
+    CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.exhaustion = 1)), JANUS_OK);
+    CHECK_EQ(guild_context().tasks_alive, 3); /* under the same capability */
+    CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
     atomic_store(&other.open, 1);
     CHECK_EQ(janus_join(&n, one, NULL), JANUS_OK);
     while (guild_context().tasks_alive > 2) CHECK_EQ(janus_yield(), JANUS_OK);
