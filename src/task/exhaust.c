@@ -72,7 +72,7 @@ static void tell_exhausted(const struct jrt_task *task, const struct jrt_purse *
 {
     struct jrt_audit_writer *writer = writer_for(task->nursery->scheduler);
     uint64_t                 rest = janus_budget_get(&purse->had, purse->lacks);
-    if (writer == NULL) return;
+    if (writer == NULL || purse->lacks == JANUS_COMPONENT_NONE) return;
     (void)jrt_audit_budget(writer, JRT_AUDIT_EXHAUSTION, jrt_task_id(task),
                            (enum jrt_audit_component)(purse->lacks - JANUS_COMPONENT_OPS), rest,
                            rest, task->name);
