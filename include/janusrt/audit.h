@@ -7,8 +7,11 @@
  *
  * Events: creation, attenuation, delegation, revocation, release, denial, exhaustion, recharge, and
  * use. Uses of one capability are counted and written together, with the first and the last time;
- * a denial is always an event of its own. Events of one writer (a worker; all foreign threads
- * together are one) have consecutive numbers; a hole is told by a line "gap" with "lost".
+ * a denial is always an event of its own, also where nobody held a capability: a spawn over the
+ * scheduler's max_tasks. A recharge is a line for each component. What nobody asks for is no event:
+ * an implicit budget that replenishes, a child's part of its nursery's pool.
+ * Events of one writer (a worker; all foreign threads together are one) have consecutive numbers; a
+ * hole is told by a line "gap" with "lost".
  * A capability is named by slot and generation. The nonce of its handle is never written.
  *
  * Writers put events into bounded rings; janus_audit_drain, or a thread if one is asked for, turns

@@ -99,6 +99,7 @@ JANUS_API janus_budget janus_budget_get_current(void);
  * Errors:  CLAMPED        it got less than it asked for, maybe nothing
  *          NO_BUDGET_CAP  the context has no such capability; or it was revoked, ...: see
  *                         janus_cap_check
+ *          AUDIT_FULL     the audit log fails closed and is full; nothing was given
  *          STATE          not inside a task
  */
 JANUS_API janus_status janus_budget_recharge_self(janus_budget amount, janus_budget *out_granted);
@@ -126,6 +127,7 @@ JANUS_API int janus_budget_recharge(janus_budget amount);
  *          STALE             no such child any more
  *          BUDGET_EXHAUSTED  the pool has less
  *          NO_BUDGET_CAP …   as janus_cap_check; CAP_LIMIT: more than the capability allows
+ *          AUDIT_FULL        the audit log fails closed and is full
  *          On any error nothing happened.
  */
 JANUS_API janus_status janus_nursery_recharge(janus_nursery *nursery, janus_task_id child,

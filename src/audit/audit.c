@@ -164,6 +164,48 @@ janus_status jrt_audit_budget(struct jrt_audit_writer *writer, enum jrt_audit_wh
     return JANUS_OK;
 }
 
+/* Whether so many events can be written; always, if the log may lose some. Inside the lock. */
+static bool has_room(struct jrt_audit_writer *writer, uint64_t events)
+{
+    if (!writer->audit->options.fail_closed) return true;
+    uint64_t head = jrt_load_relaxed(&writer->head); /* relaxed: only the producer writes it. */
+    /* acquire: as in event_begin. */
+    writer->tail_seen = jrt_load_acquire(&writer->tail);
+    return head + events - writer->tail_seen <= writer->mask + 1;
+}
+
+janus_status jrt_audit_recharge(struct jrt_audit_writer *writer, uint64_t holder,
+                                const janus_budget *before, const janus_budget *more,
+                                const char *name)
+{
+    const uint64_t was[] = {before->ops, before->memory, before->spawn_count, before->channel_ops,
+                            before->syscalls};
+    const uint64_t got[] = {more->ops, more->memory, more->spawn_count, more->channel_ops,
+                            more->syscalls};
+    uint64_t       events = 0;
+    for (unsigned i = JRT_AUDIT_OPS; i <= JRT_AUDIT_SYSCALLS; i++) events += got[i] != 0;
+    writer_lock(writer);
+    bool room = has_room(writer, events);
+    if (!room) {
+        /* relaxed, both: only the producer writes it. */
+        jrt_store_relaxed(&writer->refused, jrt_load_relaxed(&writer->refused) + 1);
+        poke(writer->audit);
+    }
+    for (unsigned i = JRT_AUDIT_OPS; room && i <= JRT_AUDIT_SYSCALLS; i++) {
+        if (got[i] == 0) continue;
+        (void)event_begin(writer, false); /* there is room, or it may be lost */
+        writer->open->what = JRT_AUDIT_RECHARGE;
+        writer->open->holder = holder;
+        writer->open->component = (uint8_t)i;
+        writer->open->first = was[i];
+        writer->open->after = janus_units_add(was[i], got[i]);
+        jrt_audit_name(writer->open, name);
+        event_commit(writer);
+    }
+    writer_unlock(writer);
+    return room ? JANUS_OK : JANUS_AUDIT_FULL;
+}
+
 /* Writes the uses counted in one place, [audit-uses]; AUDIT_FULL: they stay. Inside the lock. */
 static janus_status hand_in(struct jrt_audit_writer *writer, struct jrt_audit_use *use)
 {

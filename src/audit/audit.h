@@ -8,6 +8,7 @@
 #include "plat/seam.h"
 
 #include <janusrt/audit.h>
+#include <janusrt/budget.h>
 #include <pthread.h>
 
 /* What can happen, and how the log calls it. */
@@ -140,6 +141,12 @@ void jrt_audit_name(struct jrt_audit_event *event, const char *name);
 janus_status jrt_audit_budget(struct jrt_audit_writer *writer, enum jrt_audit_what what,
                               uint64_t holder, enum jrt_audit_component component, uint64_t before,
                               uint64_t after, const char *name);
+
+/* A budget that is going to get `more`: an event for each component that does, all or none.
+ * AUDIT_FULL: it must not. A ring that fails closed needs room for five. */
+janus_status jrt_audit_recharge(struct jrt_audit_writer *writer, uint64_t holder,
+                                const janus_budget *before, const janus_budget *more,
+                                const char *name);
 
 /* Hands in the uses that are counted; a worker calls it before it sleeps. AUDIT_FULL: some are
  * still there. */

@@ -59,14 +59,32 @@ static janus_budget only(janus_component component, uint64_t amount)
     return janus_budget_zero();
 }
 
-static void tell_audit(struct jrt_worker *worker, const struct jrt_task *task,
-                       enum jrt_audit_what what, janus_component component, uint64_t before,
-                       uint64_t after)
+/* Where events about its tasks go, written by whoever acts; NULL: nowhere. */
+static struct jrt_audit_writer *writer_for(const janus_scheduler *scheduler)
 {
-    if (worker == NULL || worker->audit == NULL) return;
-    enum jrt_audit_component which = (enum jrt_audit_component)(component - JANUS_COMPONENT_OPS);
-    (void)jrt_audit_budget(worker->audit, what, jrt_task_id(task), which, before, after,
-                           task->name);
+    const struct jrt_worker *worker = jrt_worker_self();
+    if (scheduler->audit == NULL) return NULL;
+    bool mine = worker != NULL && worker->scheduler == scheduler;
+    return mine ? worker->audit : scheduler->audit->shared;
+}
+
+static void tell_exhausted(const struct jrt_task *task, const struct jrt_purse *purse)
+{
+    struct jrt_audit_writer *writer = writer_for(task->nursery->scheduler);
+    uint64_t                 rest = janus_budget_get(&purse->had, purse->lacks);
+    if (writer == NULL || purse->lacks == JANUS_COMPONENT_NONE) return;
+    (void)jrt_audit_budget(writer, JRT_AUDIT_EXHAUSTION, jrt_task_id(task),
+                           (enum jrt_audit_component)(purse->lacks - JANUS_COMPONENT_OPS), rest,
+                           rest, task->name);
+}
+
+/* What a task is going to get. AUDIT_FULL: it must not. */
+static janus_status tell_recharge(const struct jrt_task *task, const janus_budget *has,
+                                  const janus_budget *more)
+{
+    struct jrt_audit_writer *writer = writer_for(task->nursery->scheduler);
+    if (writer == NULL) return JANUS_OK;
+    return jrt_audit_recharge(writer, jrt_task_id(task), has, more, task->name);
 }
 
 /* AUTO. */
@@ -131,6 +149,12 @@ static janus_status recharge_self(struct jrt_task *task, const janus_budget *amo
         rest = janus_budget_add(rest, part);
     }
     *granted = janus_budget_min(*amount, rest);
+    const janus_budget has = jrt_purse_read(task);
+    status = tell_recharge(task, &has, granted);
+    if (status != JANUS_OK) {
+        *granted = janus_budget_zero();
+        return status;
+    }
     if (purse->account != NULL) jrt_account_mint_share(purse->account, granted, granted);
     put_in(purse, granted);
     purse->recharged = janus_budget_add(purse->recharged, *granted);
@@ -171,6 +195,11 @@ static janus_status give(struct jrt_purse *purse, const janus_budget *amount)
         lacks = jrt_account_take(purse->account, amount);
     }
     if (lacks != JANUS_COMPONENT_NONE) return JANUS_BUDGET_EXHAUSTED;
+    janus_status status = tell_recharge(purse->task, &purse->had, amount);
+    if (status != JANUS_OK) {
+        if (purse->account != NULL) jrt_account_settle(purse->account, amount, amount);
+        return status;
+    }
     put_in(purse, amount);
     return JANUS_OK;
 }
@@ -282,9 +311,9 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
     if (purse == NULL) run_out(task);
     purse->lacks = lacks;
     purse->needs = needs;
+    purse->limit = janus_budget_get(&purse->granted, lacks);
     purse->had = jrt_purse_read(task);
-    uint64_t rest = janus_budget_get(&purse->had, lacks);
-    tell_audit(worker, task, JRT_AUDIT_EXHAUSTION, lacks, rest, rest);
+    tell_exhausted(task, purse);
     if (policy == JANUS_EXHAUSTION_SUPERVISE && terms != NULL && terms->on_exhausted != NULL) {
         janus_verdict verdict = ask(task, terms);
         if (verdict == JANUS_VERDICT_CANCEL) be_dismissed(task);
@@ -368,11 +397,8 @@ static janus_status recharge_locked(struct jrt_nursery *n, janus_task_id child,
 {
     struct jrt_purse *purse = find(n, child);
     if (purse == NULL) return why_not(n, child);
-    uint64_t     before = janus_budget_get(&purse->left, purse->lacks);
     janus_status status = give(purse, amount);
     if (status != JANUS_OK) return status;
-    tell_audit(jrt_worker_self(), purse->task, JRT_AUDIT_RECHARGE, purse->lacks, before,
-               janus_budget_get(&purse->left, purse->lacks));
     release(purse, JANUS_OK);
     return JANUS_OK;
 }
@@ -414,7 +440,7 @@ int janus_budget_recharge_child(janus_task_id child, janus_budget amount, const 
     if (status != JANUS_OK) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
     status = JANUS_STALE;
     struct jrt_nursery *n = task->innermost;
-    for (; n != NULL && status != JANUS_OK && status != JANUS_BUDGET_EXHAUSTED; n = n->outer) {
+    for (; n != NULL && (status == JANUS_STALE || status == JANUS_STATE); n = n->outer) {
         pthread_mutex_lock(&n->lock);
         status = recharge_locked(n, child, &amount);
         pthread_mutex_unlock(&n->lock);
@@ -432,10 +458,6 @@ janus_status janus_budget_recharge_self(janus_budget amount, janus_budget *out_g
     if (task == NULL) return JANUS_STATE;
     janus_status status = recharge_self(task, &amount, &granted);
     if (status < 0) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
-    if (granted.ops > 0) {
-        tell_audit(jrt_worker_self(), task, JRT_AUDIT_RECHARGE, JANUS_COMPONENT_OPS, 0,
-                   granted.ops);
-    }
     if (out_granted != NULL) *out_granted = granted;
     return status;
 }

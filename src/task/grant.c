@@ -46,8 +46,11 @@ janus_status janus_own_mint(const janus_authority *authority, uint64_t holder,
                             const janus_cap_grant *grant, janus_cap *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_cap_actor actor = jrt_actor(jrt_worker_self());
+    struct jrt_worker   *worker = jrt_worker_self();
+    struct jrt_cap_actor actor = {JANUS_HOLDER_OUTSIDE, NULL};
     if (authority == NULL) return tell(JANUS_NO_AUTHORITY);
+    /* For the table of another scheduler a task is any thread. */
+    if (worker != NULL && worker->scheduler->caps == authority->table) actor = jrt_actor(worker);
     if (holder != 0) actor.holder = holder;
     return tell(jrt_cap_mint(authority->table, authority, &actor, grant, out));
 }
@@ -101,6 +104,13 @@ janus_status janus_own_release(janus_cap cap)
     return tell(jrt_cap_release(table, cap, &actor));
 }
 
+/* How many live under the spawn capability, where it was bound. */
+static uint64_t alive_under(const struct jrt_terms *terms)
+{
+    while (terms != NULL && (terms->bound & 1u << JANUS_CAP_SPAWN) == 0) terms = terms->outer;
+    return terms != NULL ? jrt_load_relaxed(&terms->use.tasks) : 0; /* relaxed: a number to show. */
+}
+
 janus_status janus_context_read(janus_context_info *out)
 {
     struct jrt_worker *worker = jrt_worker_self();
@@ -118,7 +128,7 @@ janus_status janus_context_read(janus_context_info *out)
         info.task_budget = terms->task_budget;
         info.exhaustion = (janus_exhaustion)terms->exhaustion;
         info.backend = (janus_backend)terms->backend;
-        info.tasks_alive = jrt_load_relaxed(&terms->use.tasks); /* relaxed: a number to show. */
+        info.tasks_alive = alive_under(terms);
     }
     info.kinds = info.implicit;
     for (unsigned kind = 1; terms != NULL && kind < JRT_KINDS; kind++) {

@@ -188,6 +188,7 @@ static void sleep_now(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
     uint64_t         until = JRT_NEVER;
+    if (worker->audit != NULL) (void)jrt_audit_flush(worker->audit); /* without room: later */
     pthread_mutex_lock(&scheduler->idle_lock);
     if (scheduler->keeper == NULL) {
         scheduler->keeper = worker;

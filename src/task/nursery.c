@@ -126,7 +126,7 @@ static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
         if (task->purse != NULL && task->landing.result == JANUS_BUDGET_EXHAUSTED) {
             const struct jrt_purse *purse = task->purse;
             failure->lacks = purse->lacks;
-            failure->limit = janus_budget_get(&purse->granted, purse->lacks);
+            failure->limit = purse->limit;
             failure->used = failure->limit - janus_budget_get(&purse->had, purse->lacks);
         }
     }

@@ -4,7 +4,6 @@
 #include "task/nursery.h"
 #include "task/purse.h"
 #include "task/terms.h"
-#include "task/trouble.h"
 
 #include <string.h>
 
@@ -184,9 +183,8 @@ __attribute__((noinline)) static janus_status spawn_slowly(struct jrt_nursery *n
 
 __attribute__((cold, noinline)) static janus_status over_limit(struct jrt_worker *worker)
 {
-    uint64_t max = (uint64_t)worker->scheduler->limit.max;
     jrt_count(&worker->stats.refusals);
-    return jrt_trouble(JANUS_TASK_LIMIT, JANUS_COMPONENT_NONE, max, max);
+    return jrt_terms_full(worker->scheduler, worker);
 }
 
 janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *argument,

@@ -9,7 +9,9 @@
  * [terms-count]  a task counts for the terms whose spawn capability it was started under, and for
  *   all around those that hold one themselves: a sandbox of ten inside a limit of fifty takes ten
  *   of the fifty. Tasks that no capability was shown for count against the scheduler's limit
- *   (limit.c). A nursery's terms outlive its children, and those around it outlive it.
+ *   (limit.c). So do channels, with channel capabilities (ration.c). A nursery's terms outlive its
+ *   children; channels may outlive the nursery, so they keep the terms, and terms keep those around
+ *   them.
  *
  * [terms-energy]  where shares come from. A pool of its own is carved from the pool around it, or
  *   where there is none, made new in the scheduler's bank, as far as the budget capability allows.
@@ -71,6 +73,7 @@ static void begin(struct jrt_terms *terms, janus_scheduler *scheduler, struct jr
     memset(terms, 0, sizeof *terms);
     jrt_store_relaxed(&terms->refs, 1u); /* relaxed: nobody knows it yet. */
     terms->outer = outer;
+    if (outer != NULL) jrt_fetch_add_relaxed(&outer->refs, 1u); /* relaxed: it is alive. */
     if (outer == NULL) {
         terms->implicit = scheduler->implicit;
         terms->task_budget = scheduler->task_budget;
@@ -88,26 +91,34 @@ static void begin(struct jrt_terms *terms, janus_scheduler *scheduler, struct jr
     terms->argument = outer->argument;
 }
 
-/* What is held around, to compare with; false: nothing but the profile's. */
-static bool limits_around(janus_cap_table *table, const struct jrt_held *held, janus_cap_kind kind,
-                          janus_cap_limits *out)
+/* Whether what is held around allows all these rights and limits. */
+static bool is_within(const janus_cap_table *table, const struct jrt_held *held,
+                      janus_cap_kind kind, uint32_t rights, const janus_cap_limits *limits)
 {
-    return held->holder != 0 &&
-           jrt_cap_check_limits(table, held->cap, kind, 0, held->holder, out) == JANUS_OK;
+    janus_cap_limits    around;
+    struct jrt_cap_view view = jrt_cap_look(table, held->cap, &around);
+    return jrt_cap_view_allows(&view, held->cap, kind, rights, held->holder) &&
+           jrt_cap_limits_within(kind, limits, &around);
 }
 
 /* Binds one capability of the caller's; [terms-narrow]. */
 static janus_status bind(struct jrt_terms *terms, janus_scheduler *scheduler, janus_cap_kind kind,
                          janus_cap cap, const struct jrt_cap_actor *actor)
 {
-    janus_cap_limits limits, around;
-    janus_status     status = jrt_cap_use_right(scheduler->caps, cap, kind, 0, actor, &limits);
-    if (status != JANUS_OK) return status;
-    if (terms->held[kind].holder != 0 &&
-        (!limits_around(scheduler->caps, &terms->held[kind], kind, &around) ||
-         !jrt_cap_limits_within(kind, &limits, &around))) {
-        return jrt_cap_deny(scheduler->caps, actor, cap, kind, 0, JANUS_CAP_WIDENS);
+    janus_cap_table    *table = scheduler->caps;
+    janus_cap_limits    limits;
+    struct jrt_cap_view view = jrt_cap_look(table, cap, &limits);
+    janus_status        status = JANUS_OK;
+    if (!jrt_cap_view_allows(&view, cap, kind, 0, actor->holder)) {
+        status = jrt_cap_refuse(table, cap, view, kind, 0, actor->holder);
+    } else if (terms->held[kind].holder != 0 &&
+               !is_within(table, &terms->held[kind], kind, (uint32_t)view.scope, &limits)) {
+        jrt_cap_count(table, JRT_CAP_REFUSED_WIDENS);
+        status = JANUS_CAP_WIDENS;
     }
+    if (status != JANUS_OK) return jrt_cap_deny(table, actor, cap, kind, 0, status);
+    status = jrt_cap_used(table, cap, kind, 0, actor);
+    if (status != JANUS_OK) return status;
     terms->held[kind] = (struct jrt_held){cap, actor->holder};
     terms->implicit &= ~(1u << kind);
     terms->bound |= 1u << kind;
@@ -142,8 +153,7 @@ static janus_status request(janus_scheduler *scheduler, const struct jrt_terms *
     }
     if (((terms != NULL ? terms->implicit : scheduler->implicit) & bit) == 0) {
         struct jrt_cap_actor actor = jrt_actor(worker);
-        return jrt_cap_deny(scheduler->caps, &actor, (janus_cap){0}, JANUS_CAP_BUDGET, right,
-                            JANUS_NO_BUDGET_CAP);
+        return jrt_terms_deny(scheduler, &actor, JANUS_CAP_BUDGET, right, JANUS_NO_BUDGET_CAP);
     }
     *out = *amount;
     return janus_budget_clamp(out, scheduler->budget_max) ? JANUS_CLAMPED : JANUS_OK;
@@ -174,8 +184,8 @@ janus_status jrt_terms_supervise(const struct jrt_task *task, const janus_cap *c
     } else if (jrt_terms_holds(task, JANUS_CAP_BUDGET) || scheduler->supervisors) {
         status = jrt_terms_budget(task, JANUS_RIGHT_BUDGET_TRANSFER, amount, &granted);
     } else {
-        status = jrt_cap_deny(scheduler->caps, &actor, (janus_cap){0}, JANUS_CAP_BUDGET,
-                              JANUS_RIGHT_BUDGET_TRANSFER, JANUS_NO_BUDGET_CAP);
+        status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_BUDGET, JANUS_RIGHT_BUDGET_TRANSFER,
+                                JANUS_NO_BUDGET_CAP);
     }
     return status == JANUS_CLAMPED ? JANUS_CAP_LIMIT : status;
 }
@@ -270,6 +280,7 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     terms->aside = aside;
     terms->aside_fuel = jrt_fuel_get();
     purse->heap = aside->heap; /* what it allocates stays when the scope ends */
+    purse->recharged = aside->recharged;
     jrt_fuel_set(jrt_purse_first_fuel(jrt_worker_self(), task));
     return JANUS_OK;
 }
@@ -280,6 +291,14 @@ static void leave_scope(struct jrt_terms *terms, struct jrt_task *task)
     terms->aside->heap = purse->heap;
     purse->heap = NULL;
     terms->aside->cleaning |= purse->cleaning;
+    terms->aside->dismissed |= purse->dismissed;
+    terms->aside->recharged = purse->recharged;
+    if (purse->lacks != JANUS_COMPONENT_NONE) { /* for who asks why it ended */
+        terms->aside->lacks = purse->lacks;
+        terms->aside->needs = purse->needs;
+        terms->aside->limit = purse->limit;
+        terms->aside->had = purse->had;
+    }
     jrt_purse_close(jrt_worker_self(), task);
     task->purse = terms->aside;
     jrt_fuel_set(terms->aside_fuel);
@@ -301,11 +320,10 @@ static janus_status choose_backend(struct jrt_terms *terms, janus_scheduler *sch
         actor.holder = held->holder;
         status = jrt_cap_gate_backend(scheduler->caps, held->cap, &actor, right, backend);
     } else if ((terms->implicit & 1u << JANUS_CAP_EXECUTOR) == 0) {
-        status = jrt_cap_deny(scheduler->caps, &actor, (janus_cap){0}, JANUS_CAP_EXECUTOR, right,
-                              JANUS_NO_EXECUTOR_CAP);
+        status =
+            jrt_terms_deny(scheduler, &actor, JANUS_CAP_EXECUTOR, right, JANUS_NO_EXECUTOR_CAP);
     } else if ((scheduler->backends & set) == 0) {
-        status = jrt_cap_deny(scheduler->caps, &actor, (janus_cap){0}, JANUS_CAP_EXECUTOR, right,
-                              JANUS_CAP_LIMIT);
+        status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_EXECUTOR, right, JANUS_CAP_LIMIT);
     }
     if (status != JANUS_OK) return status;
     if (backend == JANUS_BACKEND_EVENTED) return JANUS_UNAVAILABLE;
@@ -356,7 +374,11 @@ janus_status jrt_terms_inherit(struct jrt_nursery *n)
 void jrt_terms_put(struct jrt_terms *terms)
 {
     /* acq_rel: what others did with it comes before its end. */
-    if (terms != NULL && jrt_fetch_sub_acq_rel(&terms->refs, 1u) == 1) free(terms);
+    while (terms != NULL && jrt_fetch_sub_acq_rel(&terms->refs, 1u) == 1) {
+        struct jrt_terms *outer = terms->outer;
+        free(terms);
+        terms = outer;
+    }
 }
 
 static void drop(struct jrt_terms *terms)
@@ -414,6 +436,26 @@ janus_status jrt_terms_narrow(struct jrt_nursery *n, const struct jrt_caps *caps
     return JANUS_OK;
 }
 
+/* What was refused without asking a capability. */
+
+janus_status jrt_terms_deny(janus_scheduler *scheduler, const struct jrt_cap_actor *actor,
+                            janus_cap_kind kind, uint32_t right, janus_status status)
+{
+    bool limit =
+        status == JANUS_TASK_LIMIT || status == JANUS_CHANNEL_LIMIT || status == JANUS_CAP_LIMIT;
+    jrt_cap_count(scheduler->caps, limit ? JRT_CAP_REFUSED_LIMIT : JRT_CAP_REFUSED_NONE);
+    return jrt_cap_deny(scheduler->caps, actor, (janus_cap){0}, kind, right, status);
+}
+
+janus_status jrt_terms_full(janus_scheduler *scheduler, const struct jrt_worker *worker)
+{
+    struct jrt_cap_actor actor = jrt_actor(worker);
+    uint64_t             max = (uint64_t)scheduler->limit.max;
+    (void)jrt_terms_deny(scheduler, &actor, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK,
+                         JANUS_TASK_LIMIT);
+    return jrt_trouble(JANUS_TASK_LIMIT, JANUS_COMPONENT_NONE, max, max);
+}
+
 /* Letting children in. */
 
 /* Takes room in all terms that count it, [terms-count]; on any error in none. */
@@ -457,9 +499,7 @@ static janus_status take_implicit(janus_scheduler *scheduler, struct jrt_worker 
 {
     bool mine = worker != NULL && worker->scheduler == scheduler;
     bool room = mine ? jrt_quota_take(&worker->quota, worker) : jrt_limit_take_outside(scheduler);
-    if (room) return JANUS_OK;
-    uint64_t max = (uint64_t)scheduler->limit.max;
-    return jrt_trouble(JANUS_TASK_LIMIT, JANUS_COMPONENT_NONE, max, max);
+    return room ? JANUS_OK : jrt_terms_full(scheduler, mine ? worker : NULL);
 }
 
 void jrt_terms_leave(struct jrt_nursery *n, struct jrt_worker *worker)
@@ -523,8 +563,8 @@ janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,
         status = take_implicit(scheduler, worker);
     } else if (n->terms == NULL || n->terms->held[JANUS_CAP_SPAWN].holder == 0) {
         struct jrt_cap_actor actor = jrt_actor(worker);
-        status = jrt_cap_deny(scheduler->caps, &actor, (janus_cap){0}, JANUS_CAP_SPAWN,
-                              JANUS_RIGHT_SPAWN_TASK, JANUS_NO_SPAWN_CAP);
+        status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK,
+                                JANUS_NO_SPAWN_CAP);
         (void)jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
     } else {
         status = take_room(n->terms, scheduler, worker);
@@ -535,40 +575,4 @@ janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,
     }
     if (status != JANUS_OK && worker != NULL) jrt_count(&worker->stats.refusals);
     return status;
-}
-
-/* Channels and backends. */
-
-janus_status jrt_terms_channel(const struct jrt_task *task, uint64_t buffer, struct jrt_terms **out)
-{
-    janus_scheduler     *scheduler = task->nursery->scheduler;
-    struct jrt_terms    *here = jrt_terms_here(task), *terms = here;
-    struct jrt_cap_actor actor = jrt_actor(jrt_worker_self());
-    const uint32_t       bit = 1u << JANUS_CAP_CHANNEL;
-    janus_status         status = JANUS_OK;
-    while (terms != NULL && (terms->bound & bit) == 0) terms = terms->outer;
-    if (terms != NULL) {
-        const struct jrt_held *held = &terms->held[JANUS_CAP_CHANNEL];
-        actor.holder = held->holder;
-        status = jrt_cap_gate_channel(scheduler->caps, held->cap, &actor, &terms->use, buffer);
-    } else if (((here != NULL ? here->implicit : scheduler->implicit) & bit) == 0) {
-        status = jrt_cap_deny(scheduler->caps, &actor, (janus_cap){0}, JANUS_CAP_CHANNEL,
-                              JANUS_RIGHT_CHANNEL_CREATE, JANUS_NO_CHANNEL_CAP);
-    } else if (buffer > scheduler->channel_limits.max_buffer_size) {
-        status = jrt_trouble(JANUS_CAP_LIMIT, JANUS_COMPONENT_NONE, buffer,
-                             scheduler->channel_limits.max_buffer_size);
-    } else {
-        terms = scheduler->counter;
-        status = jrt_cap_take_channel(&terms->use, scheduler->channel_limits.max_channels);
-    }
-    if (status != JANUS_OK) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
-    jrt_fetch_add_relaxed(&terms->refs, 1u); /* relaxed: it is alive. */
-    *out = terms;
-    return JANUS_OK;
-}
-
-void jrt_terms_channel_gone(struct jrt_terms *terms)
-{
-    jrt_cap_give_channel(&terms->use);
-    jrt_terms_put(terms);
 }

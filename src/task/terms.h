@@ -24,7 +24,7 @@ struct jrt_held {
 };
 
 struct jrt_terms {
-    _Atomic(uint32_t)         refs;            /* its owner, channels that were made under it */
+    _Atomic(uint32_t)         refs;            /* its owner, channels made under it, terms in it */
     const struct jrt_nursery *of;              /* whose own they are; NULL: a task's */
     struct jrt_terms         *outer;           /* what they narrow; NULL: the scheduler's */
     struct jrt_held           held[JRT_KINDS]; /* by janus_cap_kind */
@@ -107,8 +107,16 @@ janus_status jrt_terms_budget_outside(janus_scheduler *scheduler, const janus_bu
 janus_status jrt_terms_supervise(const struct jrt_task *task, const janus_cap *cap,
                                  const janus_budget *amount);
 
+/* Counts a refusal for which no capability was asked, and writes it down; returns `status`. */
+janus_status jrt_terms_deny(janus_scheduler *scheduler, const struct jrt_cap_actor *actor,
+                            janus_cap_kind kind, uint32_t right, janus_status status);
+
+/* As many tasks live as the scheduler allows: TASK_LIMIT, counted, written down, to be explained.
+ * `worker`: of the scheduler, or NULL. */
+janus_status jrt_terms_full(janus_scheduler *scheduler, const struct jrt_worker *worker);
+
 /* One more channel with such a buffer; *out is who counts it, and is there until the channel is
- * gone, even if the scheduler ends before. */
+ * gone, even if the scheduler ends before. In ration.c. */
 janus_status jrt_terms_channel(const struct jrt_task *task, uint64_t buffer,
                                struct jrt_terms **out);
 void         jrt_terms_channel_gone(struct jrt_terms *terms);

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: MIT */
+/* The audit log of a scheduler: what tasks do with capabilities and budgets, line by line. */
+#include "guild.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A log in memory; lines are taken one at a time, under the drain's lock. */
+
+enum { TEXT_BYTES = 1 << 22 };
+
+static char        text[TEXT_BYTES];
+static size_t      text_bytes;
+static atomic_bool sink_is_shut;
+
+static bool keep(void *argument, const char *line, size_t bytes)
+{
+    (void)argument;
+    if (atomic_load(&sink_is_shut)) return false;
+    CHECK(text_bytes + bytes < sizeof text);
+    memcpy(text + text_bytes, line, bytes + 1);
+    text_bytes += bytes;
+    return true;
+}
+
+static janus_audit *begin_log(uint32_t ring_events, uint64_t use_count_max, bool fail_closed)
+{
+    janus_audit *audit = NULL;
+    text_bytes = 0;
+    text[0] = 0;
+    atomic_store(&sink_is_shut, false);
+    CHECK_EQ(janus_audit_create(JANUS_AUDIT_OPTIONS(.sink = keep, .ring_events = ring_events,
+                                                    .use_count_max = use_count_max,
+                                                    .fail_closed = fail_closed),
+                                &audit),
+             JANUS_OK);
+    return audit;
+}
+
+static bool has(const char *line, size_t bytes, const char *what)
+{
+    return memmem(line, bytes, what, strlen(what)) != NULL;
+}
+
+/* Over all lines with both texts: how many, or the sum of the numbers behind `key`. */
+static uint64_t sum(const char *one, const char *two, const char *key)
+{
+    uint64_t total = 0;
+    for (const char *line = text; *line != 0;) {
+        size_t bytes = (size_t)(strchr(line, '\n') + 1 - line);
+        if (has(line, bytes, one) && has(line, bytes, two)) {
+            total += key == NULL ? 1 : strtoull(strstr(line, key) + strlen(key), NULL, 10);
+        }
+        line += bytes;
+    }
+    return total;
+}
+
+static uint64_t lines(const char *one, const char *two) { return sum(one, two, NULL); }
+
+static const char *const use = "\"event\":\"use\"", *const denial = "\"event\":\"denial\"";
+static const char *const spawn_task = "\"wanted\":\"spawn.task\"";
+
+static janus_audit_stats stats_of(janus_audit *audit)
+{
+    janus_audit_stats stats = {.struct_bytes = sizeof stats};
+    CHECK_EQ(janus_audit_stats_read(audit, &stats), JANUS_OK);
+    return stats;
+}
+
+static void run(janus_audit *audit, uint32_t workers, janus_profile profile, janus_entry *entry,
+                void *argument)
+{
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .profile = profile,
+                                               .yield_interval = 512, .audit = audit),
+                       entry, argument, NULL),
+             JANUS_OK);
+}
+
+/* Every kind. */
+
+struct story {
+    janus_cap  caps[6]; /* whose nonces must not be told */
+    atomic_int ops;
+};
+
+static int64_t spend(void *argument)
+{
+    for (;;) {
+        if (janus_check() != JANUS_OK) return JANUS_CANCELLED;
+        atomic_fetch_add((atomic_int *)argument, 1);
+    }
+}
+
+static janus_verdict decide(void *argument, const janus_exhausted *child, janus_budget *grant)
+{
+    atomic_int *asked = argument;
+    (void)child;
+    *grant = janus_budget_of(10, 3, 0, 0, 0);
+    return atomic_fetch_add(asked, 1) == 0 ? JANUS_VERDICT_RECHARGE : JANUS_VERDICT_CANCEL;
+}
+
+static void be_exhausted(janus_cap spawn, janus_cap budget, atomic_int *ops)
+{
+    atomic_int      asked = 0;
+    janus_nursery   n;
+    janus_exhausted child;
+    CHECK_EQ(
+        janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn, .budget_cap = budget,
+                                                     .exhaustion = JANUS_EXHAUSTION_SUPERVISE)),
+        JANUS_OK);
+    CHECK_EQ(janus_spawn_with(&n, spend, ops, JANUS_SPAWN_OPTIONS(.name = "spender"), NULL),
+             JANUS_OK);
+    CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_OK);
+    CHECK_EQ(janus_nursery_recharge(&n, child.task, janus_budget_of(50, 7, 0, 0, 0)), JANUS_OK);
+    CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_OK);
+    CHECK_EQ(janus_nursery_cancel_exhausted(&n, child.task), JANUS_OK);
+    (void)janus_nursery_end(&n, NULL);
+    CHECK_EQ(
+        janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn, .on_exhausted = decide,
+                                                     .on_exhausted_argument = &asked,
+                                                     .exhaustion = JANUS_EXHAUSTION_SUPERVISE)),
+        JANUS_OK);
+    CHECK_EQ(janus_spawn_with(&n, spend, ops, JANUS_SPAWN_OPTIONS(.name = "asker"), NULL),
+             JANUS_OK);
+    (void)janus_nursery_end(&n, NULL);
+    CHECK_EQ(asked, 2);
+}
+
+static int64_t tell_everything(void *argument)
+{
+    struct story          *story = argument;
+    const janus_authority *root = guild_root();
+    const janus_cap_limits limits = {.spawn = {5, janus_budget_of(1000, 10, 0, 0, 0)}};
+    janus_nursery          n;
+    janus_cap             *cap = story->caps;
+    CHECK_EQ(janus_own_mint(root, 0,
+                            JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL,
+                                            .limits = &limits, .delegation_depth = 1,
+                                            .name = "storyteller's"),
+                            &cap[0]),
+             JANUS_OK);
+    cap[1] = guild_budget(root, JANUS_RIGHTS_ALL, 1000, 1000);
+    CHECK_EQ(
+        janus_own_attenuate(cap[0], JANUS_CAP_GRANT(.rights = JANUS_RIGHT_SPAWN_TASK), &cap[2]),
+        JANUS_OK);
+    CHECK_EQ(janus_own_delegate(cap[0], janus_task_self() + 1, NULL, &cap[3]), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_NO_SPAWN_CAP);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    be_exhausted(cap[0], cap[1], &story->ops);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget_cap = cap[1])), JANUS_OK);
+    CHECK_EQ(janus_budget_recharge_self(janus_budget_of(0, 0, 0, 0, 5), NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_own_revoke(cap[3], cap[0]), JANUS_OK);
+    CHECK_EQ(janus_own_release(cap[2]), JANUS_OK);
+    return 0;
+}
+
+static void check_story(void)
+{
+    const char *recharge = "\"event\":\"recharge\"", *exhaustion = "\"event\":\"exhaustion\"";
+    CHECK_EQ(lines("\"event\":\"creation\"", ""), 2);
+    CHECK_EQ(lines("\"event\":\"creation\"", "\"name\":\"storyteller's\""), 1);
+    CHECK_EQ(lines("\"event\":\"attenuation\"", "\"origin\":"), 1);
+    CHECK_EQ(lines("\"event\":\"delegation\"", "\"to_holder\":"), 1);
+    CHECK_EQ(lines("\"event\":\"revocation\"", "\"count\":1"), 1);
+    CHECK_EQ(lines("\"event\":\"release\"", ""), 1);
+    CHECK_EQ(lines(denial, ""), 1);
+    CHECK_EQ(lines(denial, "\"status\":\"JANUS_NO_SPAWN_CAP\""), 1);
+    CHECK_EQ(sum(use, spawn_task, "\"count\":"), 2);
+    CHECK_EQ(sum(use, "\"wanted\":\"spawn.nursery\"", "\"count\":"), 2);
+    CHECK_EQ(sum(use, "\"wanted\":\"budget.transfer\"", "\"count\":"), 1);
+    CHECK_EQ(sum(use, "\"wanted\":\"budget.recharge\"", "\"count\":"), 1);
+    CHECK_EQ(lines(exhaustion, "\"component\":\"ops\""), 4);
+    CHECK_EQ(lines(exhaustion, "\"name\":\"spender\""), 2);
+    CHECK_EQ(lines(exhaustion, "\"name\":\"asker\""), 2);
+    CHECK_EQ(lines(recharge, ""), 5);
+    CHECK_EQ(lines(recharge, "\"component\":\"ops\",\"before\":0,\"after\":50"), 1);
+    CHECK_EQ(lines(recharge, "\"component\":\"memory\",\"before\":10,\"after\":17"), 1);
+    CHECK_EQ(lines(recharge, "\"component\":\"ops\",\"before\":0,\"after\":10"), 1);
+    CHECK_EQ(lines(recharge, "\"component\":\"memory\",\"before\":10,\"after\":13"), 1);
+    CHECK_EQ(lines(recharge, "\"component\":\"syscalls\""), 1);
+    CHECK_EQ(lines("\"event\":\"gap\"", ""), 0);
+}
+
+static void check_no_nonce(const struct story *story)
+{
+    for (int i = 0; i < 4; i++) {
+        char decimal[32], hex[32];
+        (void)snprintf(decimal, sizeof decimal, "%llu", (unsigned long long)story->caps[i].nonce);
+        (void)snprintf(hex, sizeof hex, "%llx", (unsigned long long)story->caps[i].nonce);
+        CHECK(strstr(text, decimal) == NULL);
+        CHECK(strstr(text, hex) == NULL);
+    }
+}
+
+/* CAP:12.3.1, CAP:9.3.1/spawn, CAP:9.3.1/budget. */
+TEST("every kind of event that tasks cause is written, and a nonce never")
+{
+    for (uint32_t workers = 1; workers <= 4; workers *= 2) {
+        janus_audit *audit = begin_log(0, 0, false);
+        struct story story = {.ops = 0};
+        run(audit, workers, JANUS_PROFILE_SOVEREIGN, tell_everything, &story);
+        CHECK_EQ(janus_audit_destroy(audit), JANUS_OK);
+        CHECK_EQ(story.ops, 2060);
+        check_story();
+        check_no_nonce(&story);
+    }
+}
+
+static int64_t mint_elsewhere(void *argument)
+{
+    (void)guild_spawn(argument, 1);
+    return 0;
+}
+
+/* CAP:12.3.1. */
+TEST("what a task makes with another scheduler's authority stands in that one's log")
+{
+    janus_audit     *audit = begin_log(0, 0, false), *other = NULL;
+    janus_scheduler *scheduler;
+    janus_authority *root;
+    CHECK_EQ(janus_audit_create(JANUS_AUDIT_OPTIONS(.sink = keep), &other), JANUS_OK);
+    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.audit = other), &scheduler), JANUS_OK);
+    CHECK_EQ(janus_authority_take(scheduler, &root), JANUS_OK);
+    run(audit, 1, JANUS_PROFILE_SERVICE, mint_elsewhere, root);
+    CHECK_EQ(janus_audit_destroy(audit), JANUS_OK);
+    CHECK_EQ(lines("\"event\":\"creation\"", ""), 0);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_audit_destroy(other), JANUS_OK);
+    CHECK_EQ(lines("\"event\":\"creation\"", "\"holder\":\"1\""), 1); /* the outside's */
+}
+
+/* Uses. */
+
+static int64_t spawn_thousand(void *argument)
+{
+    atomic_int    ran = 0;
+    janus_nursery n;
+    (void)argument;
+    guild_open(&n, guild_spawn(guild_root(), 2000));
+    for (int i = 0; i < 1000; i++) CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(ran, 1000);
+    return 0;
+}
+
+/* CAP:12.3.1; writers are closed with the scheduler, and their places used again. */
+TEST("a thousand uses are a few lines that add up, also over two schedulers with one log")
+{
+    janus_audit *audit = begin_log(0, 0, false);
+    run(audit, 1, JANUS_PROFILE_SOVEREIGN, spawn_thousand, NULL);
+    CHECK_EQ(janus_audit_drain(audit), JANUS_OK); /* the scheduler is gone, all is handed in */
+    CHECK_EQ(sum(use, spawn_task, "\"count\":"), 1000);
+    CHECK(lines(use, spawn_task) <= 3);
+    run(audit, 1, JANUS_PROFILE_SOVEREIGN, spawn_thousand, NULL);
+    CHECK_EQ(janus_audit_destroy(audit), JANUS_OK);
+    CHECK_EQ(sum(use, spawn_task, "\"count\":"), 2000);
+    CHECK_EQ(lines("\"writer\":2", ""), 0); /* 0: all threads, 1: the worker, both times */
+    CHECK(lines("\"writer\":1", "") > 0);
+}
+
+static int64_t burst(void *argument)
+{
+    janus_nursery n;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < 100; i++) CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_OK);
+    return janus_nursery_end(&n, NULL);
+}
+
+/* A scheduler of one sovereign worker, and a capability for threads. */
+static janus_scheduler *open_watched(janus_audit *audit, janus_cap *out)
+{
+    janus_scheduler *scheduler;
+    janus_authority *root;
+    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN,
+                                                          .worker_count = 1, .yield_interval = 512,
+                                                          .audit = audit),
+                                  &scheduler),
+             JANUS_OK);
+    CHECK_EQ(janus_authority_take(scheduler, &root), JANUS_OK);
+    *out = guild_spawn(root, 200);
+    CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
+    return scheduler;
+}
+
+/* [audit-uses] of a worker. */
+TEST("a worker that has nothing to do hands in the uses it has counted before it sleeps")
+{
+    janus_audit     *audit = begin_log(0, 0, false);
+    janus_cap        cap;
+    janus_scheduler *scheduler = open_watched(audit, &cap);
+    janus_nursery    n;
+    uint64_t         limit = janus_now_ns() + 20000 * town_ms;
+    CHECK_EQ(janus_nursery_open_in(scheduler, &n, JANUS_NURSERY_OPTIONS(.spawn_cap = cap)),
+             JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, burst, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    do { /* nobody uses anything any more: only the worker itself can hand them in */
+        CHECK(janus_now_ns() < limit);
+        CHECK_EQ(janus_audit_drain(audit), JANUS_OK);
+        (void)sched_yield();
+    } while (sum(use, spawn_task, "\"count\":") < 101);
+    CHECK_EQ(sum(use, spawn_task, "\"count\":"), 101);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_audit_destroy(audit), JANUS_OK);
+    CHECK_EQ(sum(use, spawn_task, "\"count\":"), 101);
+}
+
+/* Denials. */
+
+static int64_t be_denied(void *argument)
+{
+    const janus_authority *root = guild_root();
+    const janus_cap_limits limits = {.spawn = {2, janus_budget_default()}};
+    janus_cap     scopes = guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_NURSERY, &limits);
+    struct gate   gate = {.open = 0};
+    janus_nursery n;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < 50; i++) CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_NO_SPAWN_CAP);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    guild_open(&n, scopes);
+    for (int i = 0; i < 51; i++) CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_CAP_RIGHT);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    guild_open(&n, guild_spawn(root, 2));
+    for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
+    for (int i = 0; i < 52; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_TASK_LIMIT);
+    atomic_store(&gate.open, 1);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    for (int i = 0; i < 53; i++) {
+        CHECK_EQ(janus_budget_recharge(janus_budget_default()), JANUS_NO_BUDGET_CAP);
+    }
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.backend = 4)), JANUS_NO_EXECUTOR_CAP);
+    return 0;
+}
+
+/* CAP:9.3.1/spawn, CAP:9.3.1/budget, CAP:9.3.1/backend, C33. */
+TEST("each denial is a line of its own, also where no capability was shown")
+{
+    janus_audit *audit = begin_log(0, 0, false);
+    run(audit, 2, JANUS_PROFILE_SOVEREIGN, be_denied, NULL);
+    CHECK_EQ(janus_audit_destroy(audit), JANUS_OK);
+    CHECK_EQ(lines(denial, "JANUS_NO_SPAWN_CAP"), 50);
+    CHECK_EQ(lines(denial, "JANUS_CAP_RIGHT"), 51);
+    CHECK_EQ(lines(denial, "JANUS_TASK_LIMIT"), 52);
+    CHECK_EQ(lines(denial, "JANUS_NO_BUDGET_CAP"), 53);
+    CHECK_EQ(lines(denial, "JANUS_NO_EXECUTOR_CAP"), 1);
+    CHECK_EQ(lines(denial, ""), 207);
+}
+
+static int64_t crowd_of_ten(void *argument)
+{
+    struct gate   gate = {.open = 0};
+    janus_nursery n;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < 9; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
+    for (int i = 0; i < 30; i++) {
+        CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_TASK_LIMIT);
+        CHECK_EQ(janus_spawn_with(&n, at_gate, &gate, NULL, NULL), JANUS_TASK_LIMIT);
+    }
+    atomic_store(&gate.open, 1);
+    return janus_nursery_end(&n, NULL);
+}
+
+/* CAP:3.2.2/implicit. */
+TEST("a spawn over the scheduler's own limit is a denial too, from tasks and from threads")
+{
+    janus_audit     *audit = begin_log(0, 0, false);
+    janus_scheduler *scheduler =
+        town_open(JANUS_SCHEDULER_OPTIONS(.max_tasks = 10, .worker_count = 2, .audit = audit));
+    struct gate   gate = {.open = 0};
+    janus_nursery n;
+    town_do(scheduler, crowd_of_ten, NULL);
+    CHECK_EQ(guild_stats(scheduler).refused_limit, 60);
+    CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
+    for (int i = 0; i < 10; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_TASK_LIMIT);
+    atomic_store(&gate.open, 1);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_audit_destroy(audit), JANUS_OK);
+    CHECK_EQ(lines(denial, "JANUS_TASK_LIMIT"), 61);
+    CHECK_EQ(lines(denial, "\"holder\":\"1\""), 1); /* the thread */
+    CHECK_EQ(lines(use, ""), 0);                    /* what is implicit is nothing to show */
+}
+
+/* Gaps. */
+
+static int64_t be_denied_often(void *argument)
+{
+    janus_nursery n;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < 100; i++) CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_NO_SPAWN_CAP);
+    return janus_nursery_end(&n, NULL);
+}
+
+/* CAP:12.3.1. */
+TEST("what a full ring has no room for is missing visibly, with its number")
+{
+    janus_audit *audit = begin_log(8, 0, false);
+    run(audit, 1, JANUS_PROFILE_SOVEREIGN, be_denied_often, NULL);
+    CHECK_EQ(stats_of(audit).lost, 92);
+    CHECK_EQ(janus_audit_destroy(audit), JANUS_OK);
+    CHECK_EQ(lines(denial, ""), 8);
+    CHECK_EQ(lines("\"event\":\"gap\"", "\"lost\":92"), 1);
+    CHECK_EQ(lines("\"event\":\"gap\"", ""), 1);
+}
+
+/* Failing closed. */
+
+struct closed {
+    janus_audit *audit;
+    uint64_t     started, refused;
+};
+
+static int64_t spawn_until_full(void *argument)
+{
+    struct closed *closed = argument;
+    janus_nursery  n;
+    guild_open(&n, guild_spawn(guild_root(), 1000));
+    for (int round = 0; round < 3; round++) {
+        janus_status status;
+        atomic_store(&sink_is_shut, true);
+        while ((status = janus_spawn(&n, nothing, NULL)) == JANUS_OK) closed->started++;
+        CHECK_EQ(status, JANUS_AUDIT_FULL);
+        for (int i = 0; i < 20; i++) CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_AUDIT_FULL);
+        closed->refused += 21;
+        CHECK_EQ(janus_audit_drain(closed->audit), JANUS_UNAVAILABLE);
+        atomic_store(&sink_is_shut, false);
+        CHECK_EQ(janus_audit_drain(closed->audit), JANUS_OK);
+    }
+    return janus_nursery_end(&n, NULL);
+}
+
+/* CAP:12.3.1 (nothing unrecorded). */
+TEST("a log that fails closed lets no task start that it cannot record, and loses nothing")
+{
+    for (uint32_t workers = 1; workers <= 4; workers *= 4) {
+        struct closed closed = {.audit = begin_log(16, 1, true)};
+        run(closed.audit, workers, JANUS_PROFILE_SOVEREIGN, spawn_until_full, &closed);
+        CHECK(closed.started >= 3 * 8);
+        CHECK_EQ(stats_of(closed.audit).lost, 0);
+        CHECK_EQ(stats_of(closed.audit).refused, closed.refused);
+        CHECK_EQ(janus_audit_destroy(closed.audit), JANUS_OK);
+        CHECK_EQ(sum(use, spawn_task, "\"count\":"), closed.started);
+        CHECK_EQ(lines("\"event\":\"gap\"", ""), 0);
+    }
+}
+
+static int64_t recharge_until_full(void *argument)
+{
+    struct closed *closed = argument;
+    janus_cap      cap = guild_budget(guild_root(), JANUS_RIGHTS_ALL, 100000, 100000);
+    janus_budget   before, got;
+    janus_status   status;
+    janus_nursery  n;
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget_cap = cap)), JANUS_OK);
+    atomic_store(&sink_is_shut, true);
+    for (;;) {
+        before = janus_budget_get_current();
+        got = janus_budget_of(77, 0, 0, 0, 0);
+        status = janus_budget_recharge_self(janus_budget_of(1, 1, 0, 0, 0), &got);
+        if (status != JANUS_OK) break;
+        closed->started++;
+    }
+    CHECK_EQ(status, JANUS_AUDIT_FULL);
+    CHECK_EQ(got.ops, 77); /* nothing was given, nothing told */
+    CHECK(janus_budget_equal(janus_budget_get_current(), before));
+    atomic_store(&sink_is_shut, false);
+    CHECK_EQ(janus_audit_drain(closed->audit), JANUS_OK);
+    CHECK_EQ(janus_budget_recharge_self(janus_budget_of(1, 1, 0, 0, 0), &got), JANUS_OK);
+    closed->started++;
+    return janus_nursery_end(&n, NULL);
+}
+
+/* CAP:12.3.1. */
+TEST("a log that fails closed lets no budget grow that it cannot record, in part or in whole")
+{
+    struct closed closed = {.audit = begin_log(16, 0, true)};
+    run(closed.audit, 1, JANUS_PROFILE_SOVEREIGN, recharge_until_full, &closed);
+    CHECK_EQ(stats_of(closed.audit).lost, 0);
+    CHECK_EQ(janus_audit_destroy(closed.audit), JANUS_OK);
+    CHECK(closed.started >= 6);
+    CHECK_EQ(lines("\"event\":\"recharge\"", "\"component\":\"ops\""), closed.started);
+    CHECK_EQ(lines("\"event\":\"recharge\"", "\"component\":\"memory\""), closed.started);
+}
+
+/* CAP:12.3.1; a plain thread has no worker's ring. */
+TEST("a thread that recharges a child is in the log as well")
+{
+    janus_audit       *audit = begin_log(0, 0, false);
+    const janus_budget pool = janus_budget_of(2000, 0, 5, 0, 0);
+    janus_scheduler   *scheduler =
+        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .audit = audit));
+    atomic_int      ops = 0;
+    janus_nursery   n;
+    janus_exhausted child;
+    janus_task_id   task;
+    uint64_t        limit = janus_now_ns() + 20000 * town_ms;
+    CHECK_EQ(janus_nursery_open_in(
+                 scheduler, &n,
+                 JANUS_NURSERY_OPTIONS(.budget = &pool, .exhaustion = JANUS_EXHAUSTION_MANUAL)),
+             JANUS_OK);
+    const janus_budget some = janus_budget_of(100, 0, 0, 0, 0);
+    CHECK_EQ(janus_spawn_with(&n, spend, &ops, JANUS_SPAWN_OPTIONS(.budget = &some), &task),
+             JANUS_OK);
+    while (!janus_nursery_exhausted_poll(&n, &child)) CHECK(janus_now_ns() < limit);
+    CHECK_EQ(janus_nursery_recharge(&n, task, janus_budget_of(11, 0, 0, 0, 0)), JANUS_OK);
+    while (!janus_nursery_exhausted_poll(&n, &child)) CHECK(janus_now_ns() < limit);
+    CHECK_EQ(ops, 111);
+    CHECK_EQ(janus_nursery_cancel_exhausted(&n, task), JANUS_OK);
+    (void)janus_nursery_end(&n, NULL);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_audit_destroy(audit), JANUS_OK);
+    CHECK_EQ(lines("\"event\":\"recharge\"", "\"before\":0,\"after\":11"), 1);
+    CHECK_EQ(lines("\"event\":\"exhaustion\"", ""), 2);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tests of capabilities in tasks share: the authority, and what is minted with it. */
+#ifndef JANUSRT_TESTS_TASK_GUILD_H
+#define JANUSRT_TESTS_TASK_GUILD_H
+
+#include "town.h"
+
+/* Runs `entry(argument)` as the first task, where nothing is given that was not granted. */
+static inline void guild_sovereign(uint32_t workers, janus_entry *entry, void *argument)
+{
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .yield_interval = 512,
+                                               .profile = JANUS_PROFILE_SOVEREIGN),
+                       entry, argument, NULL),
+             JANUS_OK);
+}
+
+/* The same on one worker, two and eight. */
+static inline void guild_all(janus_entry *entry, void *argument)
+{
+    guild_sovereign(1, entry, argument);
+    guild_sovereign(2, entry, argument);
+    guild_sovereign(8, entry, argument);
+}
+
+/* In the first task. */
+static inline janus_authority *guild_root(void)
+{
+    janus_authority *root = NULL;
+    CHECK_EQ(janus_authority_take(NULL, &root), JANUS_OK);
+    CHECK(root != NULL);
+    return root;
+}
+
+/* For whoever calls. */
+static inline janus_cap guild_mint(const janus_authority *root, janus_cap_kind kind,
+                                   uint32_t rights, const janus_cap_limits *limits)
+{
+    janus_cap cap = {0};
+    CHECK_EQ(janus_own_mint(
+                 root, 0, JANUS_CAP_GRANT(.kind = kind, .rights = rights, .limits = limits), &cap),
+             JANUS_OK);
+    return cap;
+}
+
+/* For so many tasks with the default budget. */
+static inline janus_cap guild_spawn(const janus_authority *root, uint64_t max_tasks)
+{
+    const janus_cap_limits limits = {
+        .spawn = {.max_tasks = max_tasks, .task_budget = janus_budget_default()}};
+    return guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &limits);
+}
+
+/* A budget capability with these limits and rights. */
+static inline janus_cap guild_budget(const janus_authority *root, uint32_t rights, uint64_t ops,
+                                     uint64_t rest)
+{
+    const janus_cap_limits limits = {.budget = {.cpu_budget = ops,
+                                                .spawn_limit = rest,
+                                                .memory_budget = rest,
+                                                .channel_budget = rest,
+                                                .syscall_budget = rest}};
+    return guild_mint(root, JANUS_CAP_BUDGET, rights, &limits);
+}
+
+/* A nursery whose children are started under a spawn capability. */
+static inline void guild_open(janus_nursery *nursery, janus_cap spawn)
+{
+    CHECK_EQ(janus_nursery_open(nursery, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn)), JANUS_OK);
+}
+
+static inline janus_context_info guild_context(void)
+{
+    janus_context_info info = {.struct_bytes = sizeof info};
+    CHECK_EQ(janus_context_read(&info), JANUS_OK);
+    return info;
+}
+
+static inline janus_cap_stats guild_stats(janus_scheduler *scheduler)
+{
+    janus_cap_stats stats = {.struct_bytes = sizeof stats};
+    CHECK_EQ(janus_scheduler_cap_stats(scheduler, &stats), JANUS_OK);
+    return stats;
+}
+
+static inline uint64_t guild_id(janus_cap cap) { return (uint64_t)cap.generation << 32 | cap.slot; }
+
+#endif
