@@ -136,19 +136,12 @@ janus_component jrt_pay_now(struct jrt_task *task, const janus_budget *price)
     return JANUS_COMPONENT_NONE;
 }
 
-janus_status jrt_pay(struct jrt_task *task, const janus_budget *price)
+/* The turn is over: the word is filled, due timers ring, others run. */
+static void end_turn(struct jrt_task *task, bool turned)
 {
-    for (;;) {
-        janus_component lacks = jrt_pay_now(task, price);
-        if (jrt_likely(lacks == JANUS_COMPONENT_NONE)) return JANUS_OK;
-        janus_status status = jrt_exhaust(task, lacks, janus_budget_get(price, lacks));
-        if (status != JANUS_OK) return status;
-    }
-}
-
-/* The turn is over: due timers ring, others run. */
-static void end_turn(struct jrt_task *task)
-{
+    if (task->purse == NULL || task->purse->left.ops == 0) return; /* the next check comes here */
+    fill(task->purse, jrt_fuel_get());
+    if (turned) return; /* it has been at the back of the queue */
     struct jrt_worker *worker = jrt_worker_self();
     jrt_sched_timers_fire(worker->scheduler);
     jrt_task_give_way(worker, task);
@@ -170,9 +163,9 @@ static void allow_cleanup(struct jrt_purse *purse)
 janus_status jrt_purse_stop(struct jrt_task *task)
 {
     struct jrt_purse *purse = jrt_purse_need(task);
-    if (purse == NULL || (purse->cleaning && !task->ending)) {
+    if (purse == NULL || purse->cleaning) {
         (void)jrt_task_told(task);
-        jrt_task_break_off(task, JRT_ENDED_UNWOUND);
+        jrt_task_break_off(task, task->ending ? JRT_ENDED_EXHAUSTED : JRT_ENDED_UNWOUND);
     }
     allow_cleanup(purse);
     return jrt_task_obey(task);
@@ -186,23 +179,28 @@ bool jrt_purse_clean_up(struct jrt_task *task)
     return true;
 }
 
+janus_status jrt_pay(struct jrt_task *task, const janus_budget *price)
+{
+    bool over = false, turned = false; /* the turn: the word did not have it */
+    for (;;) {
+        if ((int64_t)price->ops < 0 || jrt_fuel_get() < (int64_t)price->ops) {
+            over = true;
+            if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_purse_stop(task);
+        }
+        janus_component lacks = jrt_pay_now(task, price);
+        if (jrt_likely(lacks == JANUS_COMPONENT_NONE)) break;
+        janus_status status = jrt_exhaust(task, lacks, janus_budget_get(price, lacks));
+        if (status != JANUS_OK) return status;
+        turned = true;
+    }
+    if (over) end_turn(task, turned);
+    return JANUS_OK;
+}
+
 janus_status jrt_pay_ops(struct jrt_task *task, uint64_t ops)
 {
     const janus_budget price = janus_price_loop(ops);
-    bool               turned = false;
-    for (;;) {
-        if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_purse_stop(task);
-        janus_component lacks = jrt_pay_now(task, &price);
-        if (lacks == JANUS_COMPONENT_NONE) break;
-        janus_status status = jrt_exhaust(task, lacks, ops);
-        if (status != JANUS_OK) return status;
-        turned = true; /* it has been at the back of the queue */
-    }
-    if (task->purse != NULL && task->purse->left.ops > 0) {
-        fill(task->purse, jrt_fuel_get());
-        if (!turned) end_turn(task);
-    }
-    return JANUS_OK;
+    return jrt_pay(task, &price);
 }
 
 /* Public. */

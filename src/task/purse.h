@@ -63,7 +63,7 @@ janus_budget jrt_purse_read(const struct jrt_task *task);
 
 /*
  * Pays for something the current task does, all or nothing; if it cannot, it waits or ends there,
- * as its policy says. OK, CANCELLED.
+ * as its policy says. Where the fuel word does not have the ops its turn is over. OK, CANCELLED.
  */
 janus_status jrt_pay(struct jrt_task *task, const janus_budget *price);
 
