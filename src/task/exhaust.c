@@ -91,7 +91,7 @@ static bool replenish(struct jrt_task *task, janus_component lacks)
     return true;
 }
 
-/* An explicit one: from the pool, as much as a child is given at once, or as it needs. */
+/* As much as a child is given at once. */
 static uint64_t portion_of(const struct jrt_task *task, janus_component lacks)
 {
     const struct jrt_nursery *n = task->nursery;
@@ -99,16 +99,28 @@ static uint64_t portion_of(const struct jrt_task *task, janus_component lacks)
     return janus_budget_get(own ? &n->terms->task_budget : &n->scheduler->task_budget, lacks);
 }
 
+/* An explicit one: from the pool a portion, or what is left, or more if it needs more. A pool that
+ * has too little for what it needs keeps it for others. */
 static bool draw(struct jrt_task *task, janus_component lacks, uint64_t needs)
 {
     struct jrt_purse *purse = task->purse;
+    janus_budget      has = jrt_purse_read(task);
     uint64_t          portion = portion_of(task, lacks);
-    janus_budget      want = only(lacks, needs > portion ? needs : portion), got;
+    uint64_t          have = janus_budget_get(&has, lacks), wants = needs - have;
     if (purse->account == &task->nursery->scheduler->bank) return false; /* it is no pool */
-    (void)jrt_account_take_some(purse->account, &want, &got);
-    if (janus_budget_get(&got, lacks) == 0) return false;
-    put_in(purse, &got);
-    return true;
+    if (wants < portion) wants = portion;
+    for (;;) {
+        struct jrt_account_books books;
+        janus_budget             want = only(lacks, wants);
+        if (jrt_account_take(purse->account, &want) == JANUS_COMPONENT_NONE) {
+            put_in(purse, &want);
+            return true;
+        }
+        jrt_account_read(purse->account, &books);
+        uint64_t left = janus_budget_get(&books.left, lacks);
+        if (left < needs - have) return false;
+        if (left < wants) wants = left;
+    }
 }
 
 /* By the budget capability of its context; *granted is what it got. */
@@ -175,6 +187,15 @@ static janus_status give(struct jrt_purse *purse, const janus_budget *amount)
     return JANUS_OK;
 }
 
+/* Whether n's owner may give `amount` to somebody, out of nothing. */
+static janus_status may_give(const struct jrt_nursery *n, const janus_budget *amount)
+{
+    janus_budget granted;
+    if (n->terms != NULL && n->terms->account != NULL) return JANUS_OK; /* from the pool */
+    janus_status status = jrt_terms_transfer(n, amount, &granted);
+    return status == JANUS_CLAMPED ? JANUS_CAP_LIMIT : status;
+}
+
 /* Asks who decides. The call costs the child nothing. */
 static janus_verdict ask(struct jrt_task *task, struct jrt_terms *terms)
 {
@@ -187,7 +208,8 @@ static janus_verdict ask(struct jrt_task *task, struct jrt_terms *terms)
     janus_verdict verdict = terms->on_exhausted(terms->argument, &child, &grant);
     jrt_fuel_set(fuel);
     if (verdict != JANUS_VERDICT_RECHARGE) return verdict;
-    return give(purse, &grant) == JANUS_OK ? verdict : JANUS_VERDICT_IGNORE;
+    bool can = may_give(task->nursery, &grant) == JANUS_OK && give(purse, &grant) == JANUS_OK;
+    return can ? verdict : JANUS_VERDICT_IGNORE;
 }
 
 /* Waiting. */
@@ -375,17 +397,6 @@ static janus_status recharge_locked(struct jrt_nursery *n, janus_task_id child,
                janus_budget_get(&purse->left, purse->lacks));
     release(purse, JANUS_OK);
     return JANUS_OK;
-}
-
-/* Whether the caller may give `amount` to somebody, out of nothing. */
-static janus_status may_give(struct jrt_nursery *n, const janus_budget *amount)
-{
-    janus_budget granted;
-    if (n->terms != NULL && n->terms->account != NULL) return JANUS_OK; /* from the pool */
-    janus_status status =
-        n->owner != NULL ? jrt_terms_budget(n->owner, JANUS_RIGHT_BUDGET_TRANSFER, amount, &granted)
-                         : jrt_terms_budget_outside(n->scheduler, amount);
-    return status == JANUS_CLAMPED ? JANUS_CAP_LIMIT : status;
 }
 
 janus_status janus_nursery_recharge(janus_nursery *nursery, janus_task_id child,
