@@ -133,6 +133,8 @@ static janus_status recharge_self(struct jrt_task *task, const janus_budget *amo
     janus_budget      limit;
     *granted = janus_budget_zero();
     if (purse == NULL) return JANUS_NO_MEMORY;
+    /* What the profile gives everybody does not make an explicit budget less finite. */
+    if (purse->hard && !jrt_terms_holds(task, JANUS_CAP_BUDGET)) return JANUS_NO_BUDGET_CAP;
     janus_status status = jrt_terms_budget(task, JANUS_RIGHT_BUDGET_RECHARGE, &all, &limit);
     if (status < 0) return status;
     janus_budget rest = janus_budget_zero();
@@ -316,7 +318,11 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
         }
     }
     janus_status status = wait_for_more(task);
-    if (status == JANUS_CANCELLED) return jrt_purse_stop(task);
+    /* An owner that cancels and then waits sends it away twice: the cancel counts. */
+    bool cancelled =
+        status == JANUS_CANCELLED ||
+        (status == JANUS_BUDGET_EXHAUSTED && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE);
+    if (cancelled) return jrt_purse_stop(task);
     if (status == JANUS_STATE) be_dismissed(task);
     if (status != JANUS_OK) run_out(task);
     jrt_count(&jrt_worker_self()->stats.recharges);

@@ -7,6 +7,9 @@
  *   `left.ops`. Their sum is what it has. The word holds at most JANUS_SLICE, so that a task with a
  *   large budget gives way now and then; when it is empty it is filled from the rest.
  *
+ * [purse-allowance]  what a task gets to clean up with is made from nothing. What it does not use of
+ *   it is gone: did it go back to the pool, then cancelling children would be a way to fill one.
+ *
  * A task that was given nothing explicitly has no purse until it needs one: its whole budget is the
  * scheduler's task_budget, of which a first slice is in the fuel word.
  *
@@ -84,6 +87,7 @@ void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task)
         jrt_heap_close(purse->heap, worker != NULL ? &worker->heaps : NULL);
     }
     if (purse->account != NULL) {
+        purse->left.ops -= min_u64(purse->left.ops, purse->allowed); /* [purse-allowance] */
         jrt_account_settle(purse->account, &purse->granted, &purse->left);
     }
     jrt_terms_put(purse->terms);
@@ -157,6 +161,7 @@ static void allow_cleanup(struct jrt_purse *purse)
     janus_budget more = janus_price_loop((uint64_t)(slice - fuel));
     if (purse->account != NULL) jrt_account_mint_share(purse->account, &more, &more);
     purse->granted = janus_budget_add(purse->granted, more);
+    purse->allowed = more.ops;
     jrt_fuel_set(fuel + (int64_t)more.ops);
 }
 

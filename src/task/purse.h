@@ -21,6 +21,7 @@ struct jrt_purse {
                                            task's own; exhausted: by the nursery's lock */
     janus_budget             granted;   /* all it got, for the books and for messages */
     janus_budget             recharged; /* of that, by itself under a capability */
+    uint64_t                 allowed;   /* of that, ops to clean up with, [purse-allowance] */
     struct jrt_pool_account *account;   /* hard: where it came from and goes back to */
     struct jrt_terms        *terms;     /* owned; what it was restricted to at its spawn, or NULL */
     struct jrt_heap         *heap;      /* owned; NULL: it never allocated */
