@@ -524,7 +524,7 @@ static int64_t deaf(void *argument)
         long before = atomic_load(&count);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
         /* Each may end the slice it is in, is told, and gets one more. */
-        CHECK(atomic_load(&count) - before <= 3L * (2 * JANUS_SLICE + 1));
+        CHECK(atomic_load(&count) - before <= 3L * 2 * (JANUS_SLICE + 1));
     }
     return 0;
 }

@@ -213,7 +213,7 @@ static int64_t guide_tree(void *argument)
 {
     atomic_int    leaves = 0;
     janus_nursery n;
-    janus_budget  pool = JANUS_BUDGET(.ops = 50000, .spawn_count = 12);
+    janus_budget  pool = JANUS_BUDGET(.ops = 100000, .spawn_count = 12); /* all at once */
     (void)argument;
     JANUS_NURSERY(root)
     for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(root, branch, &leaves), JANUS_OK);
