@@ -28,7 +28,6 @@ struct jrt_purse {
     bool                     hard;      /* explicit: finite and conserved */
     bool                     started;   /* some of it is in the fuel word, or on a strand */
     bool                     cleaning;  /* got its allowance to clean up with */
-    bool                     refused;   /* the heap asked for more than is left */
     bool                     dismissed; /* its supervisor cancelled it alone */
 
     /* While it is exhausted, under the nursery's lock. */
