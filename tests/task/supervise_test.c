@@ -358,3 +358,150 @@ TEST("a callback cannot give what its nursery's owner could not")
                                        .profile = JANUS_PROFILE_SOVEREIGN),
                boss_without_cap, NULL);
 }
+
+/* Who may. */
+
+static int64_t recharge_others(void *argument)
+{
+    return janus_nursery_recharge(argument, janus_task_self(), ten);
+}
+
+/* One exhausted child in a pool of 100, and all that can be wrong with recharging it. */
+static int64_t all_wrong(void *argument)
+{
+    const janus_authority *root = argument;
+    janus_nursery          n;
+    struct gate            gate = {0};
+    janus_task_id          running, gone;
+    int64_t                result = 0;
+    janus_budget           pool = janus_budget_of(100, 0, 9, 0, 0);
+    janus_cap_limits       spawn_limits = {.spawn = {.max_tasks = 1}};
+    janus_cap              all = mint_budget(root, JANUS_RIGHTS_ALL, 50), foreign, revoked = all;
+    janus_cap              weak = mint_budget(root, JANUS_RIGHT_BUDGET_RECHARGE, 50);
+    janus_cap              other = mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, spawn_limits);
+    janus_cap              forged = all;
+    forged.nonce ^= 1;
+    CHECK_EQ(janus_own_attenuate(all, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL), &revoked),
+             JANUS_OK);
+    CHECK_EQ(janus_own_revoke(revoked, all), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.budget = &pool, .policy = JANUS_WAIT_ALL)),
+             JANUS_OK);
+    janus_task_id id = spawn_ten(&n, needs_more, NULL);
+    CHECK_EQ(await_exhausted(&n).task, id);
+    CHECK_EQ(janus_spawn_with(&n, at_gate, &gate, JANUS_SPAWN_OPTIONS(.budget = &ten), &running),
+             JANUS_OK);
+    CHECK_EQ(janus_spawn_with(&n, recharge_others, &n, JANUS_SPAWN_OPTIONS(.budget = &ten), &gone),
+             JANUS_OK);
+    CHECK(town_wait(&gate.arrived));
+    CHECK_EQ(janus_join(&n, gone, &result), JANUS_CHILD_FAILED);
+    CHECK_EQ(result, JANUS_STATE); /* not the owner */
+    CHECK_EQ(
+        janus_own_mint(root, running,
+                       JANUS_CAP_GRANT(.kind = JANUS_CAP_BUDGET, .rights = JANUS_RIGHTS_ALL,
+                                       .limits = &(janus_cap_limits){.budget = {.cpu_budget = 50}}),
+                       &foreign),
+        JANUS_OK);
+
+    janus_pool_books before = books_of(&n);
+    CHECK_EQ(janus_budget_recharge_child(id, ten, NULL), JANUS_NO_BUDGET_CAP);
+    check_explained("JANUS_NO_BUDGET_CAP", "task");
+    CHECK_EQ(janus_budget_recharge_child(id, ten, &(janus_cap){0}), JANUS_NO_BUDGET_CAP);
+    CHECK_EQ(janus_budget_recharge_child(id, ten, &forged), JANUS_CAP_FORGED);
+    CHECK_EQ(janus_budget_recharge_child(id, ten, &revoked), JANUS_CAP_REVOKED);
+    CHECK_EQ(janus_budget_recharge_child(id, ten, &foreign), JANUS_CAP_FOREIGN);
+    CHECK_EQ(janus_budget_recharge_child(id, ten, &other), JANUS_CAP_KIND);
+    CHECK_EQ(janus_budget_recharge_child(id, ten, &weak), JANUS_CAP_RIGHT);
+    CHECK_EQ(janus_budget_recharge_child(id, janus_price_loop(51), &all), JANUS_CAP_LIMIT);
+    check_explained("JANUS_CAP_LIMIT", "less");
+    CHECK_EQ(janus_budget_recharge_child(running, ten, &all), JANUS_STATE);
+    CHECK_EQ(janus_budget_recharge_child(janus_task_self(), ten, &all), JANUS_STATE);
+    CHECK_EQ(janus_budget_recharge_child(gone, ten, &all), JANUS_STALE);
+    CHECK_EQ(janus_budget_recharge_child(0, ten, &all), JANUS_STALE);
+    CHECK_EQ(janus_nursery_recharge(&n, id, janus_price_loop(101)), JANUS_BUDGET_EXHAUSTED);
+    CHECK_EQ(janus_nursery_recharge(&n, running, ten), JANUS_STATE);
+    CHECK_EQ(janus_nursery_recharge(&n, gone, ten), JANUS_STALE);
+    CHECK_EQ(janus_nursery_recharge(NULL, id, ten), JANUS_STATE);
+    CHECK_EQ(janus_nursery_cancel_exhausted(&n, running), JANUS_STALE);
+    janus_pool_books after = books_of(&n);
+    CHECK(memcmp(&before, &after, sizeof before) == 0);
+
+    CHECK_EQ(janus_budget_recharge_child(id, janus_price_loop(15), &all), JANUS_OK);
+    CHECK_EQ(janus_join(&n, id, NULL), JANUS_OK);
+    CHECK_EQ(less(before.left, books_of(&n).left).ops, 15);
+    atomic_store(&gate.open, 1);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);
+    return 0;
+}
+
+static int64_t take_and_go_wrong(void *argument)
+{
+    janus_authority *root;
+    (void)argument;
+    CHECK_EQ(janus_authority_take(NULL, &root), JANUS_OK);
+    return all_wrong(root);
+}
+
+/* CAP:8.1.1, 8.1.2/cap, 8.1.2/state, 8.1.2/limit, 8.3.1/recharge, C32. */
+TEST("in :service a child is recharged under a capability only, and on any error nothing happens")
+{
+    for (uint32_t workers = 1; workers <= 8; workers *= 2) {
+        town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), take_and_go_wrong, NULL);
+    }
+    CHECK_EQ(janus_budget_recharge_child(1, ten, NULL), JANUS_STATE);
+}
+
+static int64_t in_cluster(void *argument)
+{
+    janus_nursery      n, inner;
+    janus_context_info context = {.struct_bytes = sizeof context};
+    janus_task_id      id;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_context_read(&context), JANUS_OK);
+    CHECK_EQ(context.exhaustion, JANUS_EXHAUSTION_SUPERVISE);
+    id = spawn_ten(&n, needs_more, NULL);
+    CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_OK); /* the child's is not the innermost */
+    do {
+        CHECK_EQ(janus_yield(), JANUS_OK);
+    } while (janus_supervisor_poll_exhausted() != id);
+    CHECK_EQ(janus_budget_recharge_child(id, janus_price_loop(1000001), NULL), JANUS_CAP_LIMIT);
+    CHECK_EQ(janus_budget_recharge_child(id, janus_price_loop(15), NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+/* SCHED:3.2.3b, CAP:8.1.1. */
+TEST(
+    "in :cluster supervision is the default, and a supervisor recharges its children within limits")
+{
+    for (uint32_t workers = 1; workers <= 8; workers *= 2) {
+        town_first(
+            JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .profile = JANUS_PROFILE_CLUSTER),
+            in_cluster, NULL);
+    }
+}
+
+TEST("a plain thread polls, recharges and cancels the children of its nursery")
+{
+    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_budget     pool = janus_budget_of(100, 0, 9, 0, 0);
+    for (int i = 0; i < 20; i++) {
+        janus_nursery   n;
+        janus_exhausted child;
+        atomic_int      done = 0;
+        CHECK_EQ(janus_nursery_open_in(scheduler, &n, SUPERVISED(.budget = i & 1 ? &pool : NULL)),
+                 JANUS_OK);
+        janus_task_id first = spawn_ten(&n, needs_more, &done);
+        CHECK_EQ(await_exhausted(&n).task, first);
+        CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_STATE);
+        CHECK_EQ(janus_nursery_recharge(&n, first, janus_price_loop(15)), JANUS_OK);
+        CHECK_EQ(janus_join(&n, first, NULL), JANUS_OK);
+        janus_task_id second = spawn_ten(&n, needs_more, &done);
+        CHECK_EQ(await_exhausted(&n).task, second);
+        CHECK_EQ(janus_nursery_cancel_exhausted(&n, second), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+        CHECK_EQ(done, 1);
+    }
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
