@@ -7,8 +7,8 @@
  *   `left.ops`. Their sum is what it has. The word holds at most JANUS_SLICE, so that a task with a
  *   large budget gives way now and then; when it is empty it is filled from the rest.
  *
- * [purse-allowance]  what a task gets to clean up with is made from nothing. What it does not use of
- *   it is gone: did it go back to the pool, then cancelling children would be a way to fill one.
+ * [purse-allowance]  what a task gets to clean up with is made from nothing. What it does not use
+ *   of it is gone: did it go back to the pool, then cancelling children would be a way to fill one.
  *
  * A task that was given nothing explicitly has no purse until it needs one: its whole budget is the
  * scheduler's task_budget, of which a first slice is in the fuel word.
