@@ -366,67 +366,84 @@ static int64_t recharge_others(void *argument)
     return janus_nursery_recharge(argument, janus_task_self(), ten);
 }
 
-/* One exhausted child in a pool of 100, and all that can be wrong with recharging it. */
-static int64_t all_wrong(void *argument)
-{
-    const janus_authority *root = argument;
-    janus_nursery          n;
-    struct gate            gate = {0};
-    janus_task_id          running, gone;
-    int64_t                result = 0;
-    janus_budget           pool = janus_budget_of(100, 0, 9, 0, 0);
-    janus_cap_limits       spawn_limits = {.spawn = {.max_tasks = 1}};
-    janus_cap              all = mint_budget(root, JANUS_RIGHTS_ALL, 50), foreign, revoked = all;
-    janus_cap              weak = mint_budget(root, JANUS_RIGHT_BUDGET_RECHARGE, 50);
-    janus_cap              other = mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, spawn_limits);
-    janus_cap              forged = all;
-    forged.nonce ^= 1;
-    CHECK_EQ(janus_own_attenuate(all, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL), &revoked),
-             JANUS_OK);
-    CHECK_EQ(janus_own_revoke(revoked, all), JANUS_OK);
-    CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.budget = &pool, .policy = JANUS_WAIT_ALL)),
-             JANUS_OK);
-    janus_task_id id = spawn_ten(&n, needs_more, NULL);
-    CHECK_EQ(await_exhausted(&n).task, id);
-    CHECK_EQ(janus_spawn_with(&n, at_gate, &gate, JANUS_SPAWN_OPTIONS(.budget = &ten), &running),
-             JANUS_OK);
-    CHECK_EQ(janus_spawn_with(&n, recharge_others, &n, JANUS_SPAWN_OPTIONS(.budget = &ten), &gone),
-             JANUS_OK);
-    CHECK(town_wait(&gate.arrived));
-    CHECK_EQ(janus_join(&n, gone, &result), JANUS_CHILD_FAILED);
-    CHECK_EQ(result, JANUS_STATE); /* not the owner */
-    CHECK_EQ(
-        janus_own_mint(root, running,
-                       JANUS_CAP_GRANT(.kind = JANUS_CAP_BUDGET, .rights = JANUS_RIGHTS_ALL,
-                                       .limits = &(janus_cap_limits){.budget = {.cpu_budget = 50}}),
-                       &foreign),
-        JANUS_OK);
+struct scene {
+    janus_nursery *nursery;
+    janus_task_id  exhausted, running, gone;
+    janus_cap      all, weak, other, foreign, revoked, forged;
+};
 
-    janus_pool_books before = books_of(&n);
+/* Capabilities that are wrong in all ways, and one that is right. */
+static void mint_all(struct scene *scene, const janus_authority *root)
+{
+    janus_cap_limits spawn_limits = {.spawn = {.max_tasks = 1}};
+    janus_cap_limits budget_limits = {.budget = {.cpu_budget = 50}};
+    scene->all = mint_budget(root, JANUS_RIGHTS_ALL, 50);
+    scene->weak = mint_budget(root, JANUS_RIGHT_BUDGET_RECHARGE, 50);
+    scene->other = mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, spawn_limits);
+    scene->forged = scene->all;
+    scene->forged.nonce ^= 1;
+    CHECK_EQ(janus_own_attenuate(scene->all, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL),
+                                 &scene->revoked),
+             JANUS_OK);
+    CHECK_EQ(janus_own_revoke(scene->revoked, scene->all), JANUS_OK);
+    CHECK_EQ(janus_own_mint(root, scene->running,
+                            JANUS_CAP_GRANT(.kind = JANUS_CAP_BUDGET, .rights = JANUS_RIGHTS_ALL,
+                                            .limits = &budget_limits),
+                            &scene->foreign),
+             JANUS_OK);
+}
+
+static void go_wrong(const struct scene *scene)
+{
+    janus_task_id  id = scene->exhausted;
+    janus_nursery *n = scene->nursery;
     CHECK_EQ(janus_budget_recharge_child(id, ten, NULL), JANUS_NO_BUDGET_CAP);
     check_explained("JANUS_NO_BUDGET_CAP", "task");
     CHECK_EQ(janus_budget_recharge_child(id, ten, &(janus_cap){0}), JANUS_NO_BUDGET_CAP);
-    CHECK_EQ(janus_budget_recharge_child(id, ten, &forged), JANUS_CAP_FORGED);
-    CHECK_EQ(janus_budget_recharge_child(id, ten, &revoked), JANUS_CAP_REVOKED);
-    CHECK_EQ(janus_budget_recharge_child(id, ten, &foreign), JANUS_CAP_FOREIGN);
-    CHECK_EQ(janus_budget_recharge_child(id, ten, &other), JANUS_CAP_KIND);
-    CHECK_EQ(janus_budget_recharge_child(id, ten, &weak), JANUS_CAP_RIGHT);
-    CHECK_EQ(janus_budget_recharge_child(id, janus_price_loop(51), &all), JANUS_CAP_LIMIT);
+    CHECK_EQ(janus_budget_recharge_child(id, ten, &scene->forged), JANUS_CAP_FORGED);
+    CHECK_EQ(janus_budget_recharge_child(id, ten, &scene->revoked), JANUS_CAP_REVOKED);
+    CHECK_EQ(janus_budget_recharge_child(id, ten, &scene->foreign), JANUS_CAP_FOREIGN);
+    CHECK_EQ(janus_budget_recharge_child(id, ten, &scene->other), JANUS_CAP_KIND);
+    CHECK_EQ(janus_budget_recharge_child(id, ten, &scene->weak), JANUS_CAP_RIGHT);
+    CHECK_EQ(janus_budget_recharge_child(id, janus_price_loop(51), &scene->all), JANUS_CAP_LIMIT);
     check_explained("JANUS_CAP_LIMIT", "less");
-    CHECK_EQ(janus_budget_recharge_child(running, ten, &all), JANUS_STATE);
-    CHECK_EQ(janus_budget_recharge_child(janus_task_self(), ten, &all), JANUS_STATE);
-    CHECK_EQ(janus_budget_recharge_child(gone, ten, &all), JANUS_STALE);
-    CHECK_EQ(janus_budget_recharge_child(0, ten, &all), JANUS_STALE);
-    CHECK_EQ(janus_nursery_recharge(&n, id, janus_price_loop(101)), JANUS_BUDGET_EXHAUSTED);
-    CHECK_EQ(janus_nursery_recharge(&n, running, ten), JANUS_STATE);
-    CHECK_EQ(janus_nursery_recharge(&n, gone, ten), JANUS_STALE);
+    CHECK_EQ(janus_budget_recharge_child(scene->running, ten, &scene->all), JANUS_STATE);
+    CHECK_EQ(janus_budget_recharge_child(janus_task_self(), ten, &scene->all), JANUS_STATE);
+    CHECK_EQ(janus_budget_recharge_child(scene->gone, ten, &scene->all), JANUS_STALE);
+    CHECK_EQ(janus_budget_recharge_child(0, ten, &scene->all), JANUS_STALE);
+    CHECK_EQ(janus_nursery_recharge(n, id, janus_price_loop(101)), JANUS_BUDGET_EXHAUSTED);
+    CHECK_EQ(janus_nursery_recharge(n, scene->running, ten), JANUS_STATE);
+    CHECK_EQ(janus_nursery_recharge(n, scene->gone, ten), JANUS_STALE);
     CHECK_EQ(janus_nursery_recharge(NULL, id, ten), JANUS_STATE);
-    CHECK_EQ(janus_nursery_cancel_exhausted(&n, running), JANUS_STALE);
+    CHECK_EQ(janus_nursery_cancel_exhausted(n, scene->running), JANUS_STALE);
+}
+
+/* One exhausted child in a pool of 100, and all that can be wrong with recharging it. */
+static int64_t all_wrong(const janus_authority *root)
+{
+    janus_nursery n;
+    struct scene  scene = {.nursery = &n};
+    struct gate   gate = {0};
+    int64_t       result = 0;
+    janus_budget  pool = janus_budget_of(100, 0, 9, 0, 0);
+    CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.budget = &pool, .policy = JANUS_WAIT_ALL)),
+             JANUS_OK);
+    scene.exhausted = spawn_ten(&n, needs_more, NULL);
+    CHECK_EQ(await_exhausted(&n).task, scene.exhausted);
+    scene.running = spawn_ten(&n, at_gate, &gate);
+    scene.gone = spawn_ten(&n, recharge_others, &n);
+    CHECK(town_wait(&gate.arrived));
+    CHECK_EQ(janus_join(&n, scene.gone, &result), JANUS_CHILD_FAILED);
+    CHECK_EQ(result, JANUS_STATE); /* not the owner */
+    mint_all(&scene, root);
+    janus_pool_books before = books_of(&n);
+    go_wrong(&scene);
     janus_pool_books after = books_of(&n);
     CHECK(memcmp(&before, &after, sizeof before) == 0);
 
-    CHECK_EQ(janus_budget_recharge_child(id, janus_price_loop(15), &all), JANUS_OK);
-    CHECK_EQ(janus_join(&n, id, NULL), JANUS_OK);
+    CHECK_EQ(janus_budget_recharge_child(scene.exhausted, janus_price_loop(15), &scene.all),
+             JANUS_OK);
+    CHECK_EQ(janus_join(&n, scene.exhausted, NULL), JANUS_OK);
     CHECK_EQ(less(before.left, books_of(&n).left).ops, 15);
     atomic_store(&gate.open, 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);
