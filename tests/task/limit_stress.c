@@ -135,7 +135,9 @@ static void one_round(uint32_t workers, uint64_t *random, uint64_t until)
     MUST(janus_nursery_open_in(scheduler, &n, NULL) == JANUS_OK);
     for (int i = 0; i < STARTERS; i++) {
         seeds[i] = next_random(random);
-        MUST(janus_spawn(&n, starter, &seeds[i]) == JANUS_OK);
+        janus_status status; /* those before have children already */
+        while ((status = janus_spawn(&n, starter, &seeds[i])) == JANUS_TASK_LIMIT) continue;
+        MUST(status == JANUS_OK);
     }
     for (int i = 0; i < THREADS; i++) {
         threads[i] = (struct thread){scheduler, next_random(random)};
