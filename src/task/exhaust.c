@@ -63,7 +63,7 @@ static void tell_audit(struct jrt_worker *worker, const struct jrt_task *task,
                        enum jrt_audit_what what, janus_component component, uint64_t before,
                        uint64_t after)
 {
-    if (worker == NULL || worker->audit == NULL) return;
+    if (worker == NULL || worker->audit == NULL || component == JANUS_COMPONENT_NONE) return;
     enum jrt_audit_component which = (enum jrt_audit_component)(component - JANUS_COMPONENT_OPS);
     (void)jrt_audit_budget(worker->audit, what, jrt_task_id(task), which, before, after,
                            task->name);

@@ -51,19 +51,19 @@ static void seize(janus_scheduler *scheduler, const struct jrt_worker *self)
     }
     if (hope == 0) return;
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
-        struct jrt_quota *quota = &scheduler->workers[i].quota;
-        int64_t           room = room_of(quota);
-        quota->seized = &scheduler->workers[i] != self && room > 0 ? room : 0;
-        change_base(quota, -quota->seized);
-        scheduler->limit.central += quota->seized;
+        struct jrt_worker *worker = &scheduler->workers[i];
+        int64_t            room = room_of(&worker->quota);
+        worker->seized = worker != self && room > 0 ? room : 0;
+        change_base(&worker->quota, -worker->seized);
+        scheduler->limit.central += worker->seized;
     }
     jrt_fence_heavy_seq_cst(); /* seq_cst: [limit-seize]. */
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
-        struct jrt_quota *quota = &scheduler->workers[i].quota;
-        int64_t           used = -room_of(quota);
-        if (used > quota->seized) used = quota->seized; /* what is above is taken back soon */
+        struct jrt_worker *worker = &scheduler->workers[i];
+        int64_t            used = -room_of(&worker->quota);
+        if (used > worker->seized) used = worker->seized; /* what is above is taken back soon */
         if (used <= 0) continue;
-        change_base(quota, used);
+        change_base(&worker->quota, used);
         scheduler->limit.central -= used;
     }
     jrt_invariant("limit-seize", scheduler->limit.central >= 0);

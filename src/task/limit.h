@@ -20,7 +20,6 @@
 struct jrt_quota {
     _Atomic(int64_t) made, ended; /* tasks it started, tasks that ended here */
     _Atomic(int64_t) base;        /* [limit-seize] it may start until made - ended is this */
-    int64_t          seized;      /* of its room, just now; the limit's lock */
 };
 
 struct jrt_limit {

@@ -110,6 +110,7 @@ struct jrt_worker {
     _Alignas(64) _Atomic(uint32_t) signal; /* [idle-sleep] 1: somebody woke us */
     struct jrt_worker   *next_sleeper;
     struct jrt_os_thread os_thread;
+    int64_t              seized; /* of its quota, just now, [limit-seize]; the limit's lock */
 };
 
 struct janus_scheduler {

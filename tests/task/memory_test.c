@@ -154,9 +154,9 @@ TEST("a block grows and shrinks, and the budget with it") { town_all(grow, NULL,
 
 enum ending { RETURNS, FAILS, PANICS, OVERFLOWS, UNWINDS, EXHAUSTS, ENDINGS };
 
-static int64_t deepen(const volatile char *above, int depth)
+static int64_t deepen(const volatile int *above, int depth)
 {
-    volatile char here[512];
+    volatile int here[128];
     here[0] = above != NULL ? above[0] : 1;
     return depth == 0 ? 0 : deepen(here, depth - 1) + here[0];
 }
