@@ -89,7 +89,8 @@ JANUS_API janus_budget janus_budget_get_current(void);
 
 /*
  * Recharges the current task itself, by the budget capability of its context, the right
- * budget.recharge. All that a task ever gets this way is at most the capability's limit.
+ * budget.recharge. All that a task ever gets this way is at most the capability's limit. Whoever
+ * has an explicit budget needs a capability that was given to it: the profile's is not enough.
  * *out_granted (NULL: not wanted) is what it got.
  *
  * Context: inside a task.
@@ -159,7 +160,7 @@ JANUS_API int janus_budget_recharge_child(janus_task_id child, janus_budget amou
 JANUS_API bool janus_nursery_exhausted_poll(janus_nursery *nursery, janus_exhausted *out);
 
 /*
- * The same, and waits until there is one.
+ * The same, and waits until there is one. It closes the nursery: no more children are started.
  *
  * Context: the nursery's owner, inside a task.
  * Yields:  until a child is exhausted.

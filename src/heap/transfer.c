@@ -110,11 +110,18 @@ static uint64_t away_word(const void *block)
     return word;
 }
 
+size_t jrt_heap_detached_cost(void *block)
+{
+    uint64_t word = away_word(block);
+    bool     large = jrt_word_class(word) == JRT_CLASS_LARGE;
+    return large ? jrt_large_of(block)->cost : jrt_word_cost(word);
+}
+
 bool jrt_heap_adopt(struct jrt_heap *heap, void *block)
 {
     uint64_t word = away_word(block);
     bool     large = jrt_word_class(word) == JRT_CLASS_LARGE;
-    size_t   cost = large ? jrt_large_of(block)->cost : jrt_word_cost(word);
+    size_t   cost = jrt_heap_detached_cost(block);
     if (!jrt_heap_charge(heap, cost)) return false;
     if (large) {
         jrt_large_link(heap, block);

@@ -109,7 +109,7 @@ static bool replenish(struct jrt_task *task, janus_component lacks)
     return true;
 }
 
-/* An explicit one: from the pool, as much as a child is given at once, or as it needs. */
+/* As much as a child is given at once. */
 static uint64_t portion_of(const struct jrt_task *task, janus_component lacks)
 {
     const struct jrt_nursery *n = task->nursery;
@@ -117,16 +117,28 @@ static uint64_t portion_of(const struct jrt_task *task, janus_component lacks)
     return janus_budget_get(own ? &n->terms->task_budget : &n->scheduler->task_budget, lacks);
 }
 
+/* An explicit one: from the pool a portion, or what is left, or more if it needs more. A pool that
+ * has too little for what it needs keeps it for others. */
 static bool draw(struct jrt_task *task, janus_component lacks, uint64_t needs)
 {
     struct jrt_purse *purse = task->purse;
+    janus_budget      has = jrt_purse_read(task);
     uint64_t          portion = portion_of(task, lacks);
-    janus_budget      want = only(lacks, needs > portion ? needs : portion), got;
+    uint64_t          have = janus_budget_get(&has, lacks), wants = needs - have;
     if (purse->account == &task->nursery->scheduler->bank) return false; /* it is no pool */
-    (void)jrt_account_take_some(purse->account, &want, &got);
-    if (janus_budget_get(&got, lacks) == 0) return false;
-    put_in(purse, &got);
-    return true;
+    if (wants < portion) wants = portion;
+    for (;;) {
+        struct jrt_account_books books;
+        janus_budget             want = only(lacks, wants);
+        if (jrt_account_take(purse->account, &want) == JANUS_COMPONENT_NONE) {
+            put_in(purse, &want);
+            return true;
+        }
+        jrt_account_read(purse->account, &books);
+        uint64_t left = janus_budget_get(&books.left, lacks);
+        if (left < needs - have) return false;
+        if (left < wants) wants = left;
+    }
 }
 
 /* By the budget capability of its context; *granted is what it got. */
@@ -139,6 +151,8 @@ static janus_status recharge_self(struct jrt_task *task, const janus_budget *amo
     janus_budget      limit;
     *granted = janus_budget_zero();
     if (purse == NULL) return JANUS_NO_MEMORY;
+    /* What the profile gives everybody does not make an explicit budget less finite. */
+    if (purse->hard && !jrt_terms_holds(task, JANUS_CAP_BUDGET)) return JANUS_NO_BUDGET_CAP;
     janus_status status = jrt_terms_budget(task, JANUS_RIGHT_BUDGET_RECHARGE, &all, &limit);
     if (status < 0) return status;
     janus_budget rest = janus_budget_zero();
@@ -204,6 +218,15 @@ static janus_status give(struct jrt_purse *purse, const janus_budget *amount)
     return JANUS_OK;
 }
 
+/* Whether n's owner may give `amount` to somebody, out of nothing. */
+static janus_status may_give(const struct jrt_nursery *n, const janus_budget *amount)
+{
+    janus_budget granted;
+    if (n->terms != NULL && n->terms->account != NULL) return JANUS_OK; /* from the pool */
+    janus_status status = jrt_terms_transfer(n, amount, &granted);
+    return status == JANUS_CLAMPED ? JANUS_CAP_LIMIT : status;
+}
+
 /* Asks who decides. The call costs the child nothing. */
 static janus_verdict ask(struct jrt_task *task, struct jrt_terms *terms)
 {
@@ -216,7 +239,8 @@ static janus_verdict ask(struct jrt_task *task, struct jrt_terms *terms)
     janus_verdict verdict = terms->on_exhausted(terms->argument, &child, &grant);
     jrt_fuel_set(fuel);
     if (verdict != JANUS_VERDICT_RECHARGE) return verdict;
-    return give(purse, &grant) == JANUS_OK ? verdict : JANUS_VERDICT_IGNORE;
+    bool can = may_give(task->nursery, &grant) == JANUS_OK && give(purse, &grant) == JANUS_OK;
+    return can ? verdict : JANUS_VERDICT_IGNORE;
 }
 
 /* Waiting. */
@@ -323,7 +347,11 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
         }
     }
     janus_status status = wait_for_more(task);
-    if (status == JANUS_CANCELLED) return jrt_purse_stop(task);
+    /* An owner that cancels and then waits sends it away twice: the cancel counts. */
+    bool cancelled =
+        status == JANUS_CANCELLED ||
+        (status == JANUS_BUDGET_EXHAUSTED && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE);
+    if (cancelled) return jrt_purse_stop(task);
     if (status == JANUS_STATE) be_dismissed(task);
     if (status != JANUS_OK) run_out(task);
     jrt_count(&jrt_worker_self()->stats.recharges);
@@ -401,17 +429,6 @@ static janus_status recharge_locked(struct jrt_nursery *n, janus_task_id child,
     if (status != JANUS_OK) return status;
     release(purse, JANUS_OK);
     return JANUS_OK;
-}
-
-/* Whether the caller may give `amount` to somebody, out of nothing. */
-static janus_status may_give(struct jrt_nursery *n, const janus_budget *amount)
-{
-    janus_budget granted;
-    if (n->terms != NULL && n->terms->account != NULL) return JANUS_OK; /* from the pool */
-    janus_status status =
-        n->owner != NULL ? jrt_terms_budget(n->owner, JANUS_RIGHT_BUDGET_TRANSFER, amount, &granted)
-                         : jrt_terms_budget_outside(n->scheduler, amount);
-    return status == JANUS_CLAMPED ? JANUS_CAP_LIMIT : status;
 }
 
 janus_status janus_nursery_recharge(janus_nursery *nursery, janus_task_id child,

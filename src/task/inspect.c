@@ -78,7 +78,7 @@ static void look_at(struct jrt_task *task, janus_task_info *info)
     info->worker = sight.worker;
     info->state_ns = sight.state_ns;
     info->at_most = sight.at_most;
-    if (task->touched && sight.state == JANUS_TASK_BUDGET_EXHAUSTED) {
+    if (sight.state == JANUS_TASK_BUDGET_EXHAUSTED) {
         info->budget_known = jrt_exhausted_read(task, &info->budget, &info->lacks);
     }
     if (info->has_result) {

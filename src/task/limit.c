@@ -8,15 +8,17 @@
  *   A worker that starts a task counts it in `made`, then, after a light fence, looks at `base`; if
  *   there was no room it takes the count back and comes here. Who wants a worker's room lowers its
  *   `base` by what seems free, and after a heavy fence looks at `made`: either the worker saw the
- *   lower base, or its count is seen here; what it has used after all is given back. A base is
+ *   lower base, or its count is seen here; what it has used after all is given back. No more than
+ *   that: a count may also be one that found no room and is just being taken back. A base is
  *   changed under the lock only. `ended` may be read too late: then a task's end is noticed later,
  *   as if it had ended later.
  *
  *   A task that ends makes room where it ends.
  *
- *   The room that is told to be there without a fence is never less than there was at some moment
- *   since the question was asked, so a refusal needs no fence. That is what keeps a fork bomb at
- *   its limit from interrupting all others. models/limit.pml tries all orders.
+ *   A refusal needs no fence, which is what keeps a fork bomb at its limit from interrupting all
+ *   others: without one a worker's room looks larger than it is, or an end is taken for a later
+ *   one. So who is refused has met a moment with all room in use, counting ends that came meanwhile
+ *   as not yet there, and starts that were under way as done. models/limit.pml tries all orders.
  */
 #include "task/limit.h"
 
@@ -49,19 +51,20 @@ static void seize(janus_scheduler *scheduler, const struct jrt_worker *self)
     }
     if (hope == 0) return;
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
-        struct jrt_quota *quota = &scheduler->workers[i].quota;
-        int64_t           room = room_of(quota);
-        if (&scheduler->workers[i] == self || room <= 0) continue;
-        change_base(quota, -room);
-        scheduler->limit.central += room;
+        struct jrt_worker *worker = &scheduler->workers[i];
+        int64_t            room = room_of(&worker->quota);
+        worker->seized = worker != self && room > 0 ? room : 0;
+        change_base(&worker->quota, -worker->seized);
+        scheduler->limit.central += worker->seized;
     }
     jrt_fence_heavy_seq_cst(); /* seq_cst: [limit-seize]. */
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
-        struct jrt_quota *quota = &scheduler->workers[i].quota;
-        int64_t           room = room_of(quota);
-        if (&scheduler->workers[i] == self || room >= 0) continue;
-        change_base(quota, -room);
-        scheduler->limit.central += room;
+        struct jrt_worker *worker = &scheduler->workers[i];
+        int64_t            used = -room_of(&worker->quota);
+        if (used > worker->seized) used = worker->seized; /* what is above is taken back soon */
+        if (used <= 0) continue;
+        change_base(&worker->quota, used);
+        scheduler->limit.central -= used;
     }
     jrt_invariant("limit-seize", scheduler->limit.central >= 0);
 }

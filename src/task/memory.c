@@ -16,8 +16,7 @@
 static bool may(void *owner, size_t bytes)
 {
     struct jrt_task *task = owner;
-    task->purse->refused = task->purse->left.memory < bytes;
-    if (task->purse->refused) return false;
+    if (task->purse->left.memory < bytes) return false;
     task->purse->left.memory -= bytes;
     return true;
 }
@@ -106,6 +105,13 @@ void *janus_alloc_aligned(size_t alignment, size_t size)
     return jrt_heap_alloc_aligned(heap, cache(), alignment, size);
 }
 
+static janus_status short_of(const struct jrt_task *task, janus_component lacks)
+{
+    uint64_t limit = janus_budget_get(&task->purse->granted, lacks);
+    uint64_t left = janus_budget_get(&task->purse->left, lacks);
+    return jrt_trouble(JANUS_BUDGET_EXHAUSTED, lacks, limit > left ? limit - left : 0, limit);
+}
+
 janus_status janus_try_alloc(size_t size, void **out)
 {
     struct jrt_task *task = current();
@@ -114,11 +120,7 @@ janus_status janus_try_alloc(size_t size, void **out)
     struct jrt_heap *heap = heap_of(task);
     if (heap == NULL) return JANUS_NO_MEMORY;
     janus_component lacks = afford_now(task, cost_of(size));
-    if (lacks != JANUS_COMPONENT_NONE) {
-        uint64_t limit = janus_budget_get(&task->purse->granted, lacks);
-        uint64_t used = limit - janus_budget_get(&task->purse->left, lacks);
-        return jrt_trouble(JANUS_BUDGET_EXHAUSTED, lacks, used, limit);
-    }
+    if (lacks != JANUS_COMPONENT_NONE) return short_of(task, lacks);
     void *block = jrt_heap_alloc(heap, cache(), size);
     if (block == NULL) return JANUS_NO_MEMORY;
     *out = block;
@@ -164,11 +166,12 @@ janus_status janus_adopt(void *block)
     if (block == NULL) return JANUS_OK;
     struct jrt_heap *heap = heap_of(task);
     if (heap == NULL) return JANUS_NO_MEMORY;
-    const janus_budget op = janus_price_call();
-    if (jrt_pay_now(task, &op) != JANUS_COMPONENT_NONE) return JANUS_BUDGET_EXHAUSTED;
+    /* The op is paid here; the bytes are the heap's to ask for. */
+    janus_component lacks = afford_now(task, jrt_heap_detached_cost(block));
+    if (lacks != JANUS_COMPONENT_NONE) return short_of(task, lacks);
     if (jrt_heap_adopt(heap, block)) return JANUS_OK;
-    if (!task->purse->refused) return JANUS_NO_MEMORY;
-    return jrt_trouble(JANUS_BUDGET_EXHAUSTED, JANUS_COMPONENT_MEMORY, 0, 0);
+    jrt_fuel_set(jrt_fuel_get() + 1); /* nothing happened */
+    return JANUS_NO_MEMORY;
 }
 
 void janus_discard(void *block)

@@ -60,6 +60,10 @@ static void finish(struct jrt_nursery *n)
     jrt_invariant("nursery-moves", moved);
     struct jrt_task *waiter = n->waiter;
     n->waiter = NULL;
+    if (n->supervised && waiter != NULL) { /* it may be cancelled, and gone: under the lock */
+        (void)jrt_task_wake(waiter, JANUS_OK);
+        waiter = NULL;
+    }
     jrt_store_release(&n->done, 1u); /* release: the waiting thread sees what children wrote. */
     pthread_mutex_unlock(&n->lock);
     /* From here on the nursery may be gone; the futex looks at the address only. Tasks wait
@@ -193,17 +197,17 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
     if (jrt_unlikely(task->touched && task->purse != NULL)) jrt_purse_close(worker, task);
     jrt_task_move(task, cancelled ? JANUS_TASK_CANCELLED : JANUS_TASK_COMPLETED);
     bool free_record = true;
+    if (jrt_unlikely(n->on_terms)) { /* before its end is told: who joined it has its room */
+        jrt_terms_leave(n, worker);
+    } else {
+        jrt_quota_give(&worker->quota);
+    }
     /* relaxed: only set while the task waits, which it does no more. */
     if (jrt_unlikely(jrt_load_relaxed(&task->linked) || task->joinable)) {
         free_record = take_off(n, task);
     }
     if (jrt_likely(free_record)) jrt_task_retire(n->scheduler, worker, task);
     if (jrt_unlikely(n->limited)) jrt_room_give(n);
-    if (jrt_unlikely(n->on_terms)) {
-        jrt_terms_leave(n, worker);
-    } else {
-        jrt_quota_give(&worker->quota);
-    }
     if (jrt_likely(in_place)) {
         n->local--;
         return;

@@ -7,6 +7,9 @@
  *   `left.ops`. Their sum is what it has. The word holds at most JANUS_SLICE, so that a task with a
  *   large budget gives way now and then; when it is empty it is filled from the rest.
  *
+ * [purse-allowance]  what a task gets to clean up with is made from nothing. What it does not use
+ *   of it is gone: did it go back to the pool, then cancelling children would be a way to fill one.
+ *
  * A task that was given nothing explicitly has no purse until it needs one: its whole budget is the
  * scheduler's task_budget, of which a first slice is in the fuel word.
  *
@@ -84,6 +87,7 @@ void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task)
         jrt_heap_close(purse->heap, worker != NULL ? &worker->heaps : NULL);
     }
     if (purse->account != NULL) {
+        purse->left.ops -= min_u64(purse->left.ops, purse->allowed); /* [purse-allowance] */
         jrt_account_settle(purse->account, &purse->granted, &purse->left);
     }
     jrt_terms_put(purse->terms);
@@ -136,19 +140,12 @@ janus_component jrt_pay_now(struct jrt_task *task, const janus_budget *price)
     return JANUS_COMPONENT_NONE;
 }
 
-janus_status jrt_pay(struct jrt_task *task, const janus_budget *price)
+/* The turn is over: the word is filled, due timers ring, others run. */
+static void end_turn(struct jrt_task *task, bool turned)
 {
-    for (;;) {
-        janus_component lacks = jrt_pay_now(task, price);
-        if (jrt_likely(lacks == JANUS_COMPONENT_NONE)) return JANUS_OK;
-        janus_status status = jrt_exhaust(task, lacks, janus_budget_get(price, lacks));
-        if (status != JANUS_OK) return status;
-    }
-}
-
-/* The turn is over: due timers ring, others run. */
-static void end_turn(struct jrt_task *task)
-{
+    if (task->purse == NULL || task->purse->left.ops == 0) return; /* the next check comes here */
+    fill(task->purse, jrt_fuel_get());
+    if (turned) return; /* it has been at the back of the queue */
     struct jrt_worker *worker = jrt_worker_self();
     jrt_sched_timers_fire(worker->scheduler);
     jrt_task_give_way(worker, task);
@@ -164,15 +161,16 @@ static void allow_cleanup(struct jrt_purse *purse)
     janus_budget more = janus_price_loop((uint64_t)(slice - fuel));
     if (purse->account != NULL) jrt_account_mint_share(purse->account, &more, &more);
     purse->granted = janus_budget_add(purse->granted, more);
+    purse->allowed = more.ops;
     jrt_fuel_set(fuel + (int64_t)more.ops);
 }
 
 janus_status jrt_purse_stop(struct jrt_task *task)
 {
     struct jrt_purse *purse = jrt_purse_need(task);
-    if (purse == NULL || (purse->cleaning && !task->ending)) {
+    if (purse == NULL || purse->cleaning) {
         (void)jrt_task_told(task);
-        jrt_task_break_off(task, JRT_ENDED_UNWOUND);
+        jrt_task_break_off(task, task->ending ? JRT_ENDED_EXHAUSTED : JRT_ENDED_UNWOUND);
     }
     allow_cleanup(purse);
     return jrt_task_obey(task);
@@ -186,23 +184,28 @@ bool jrt_purse_clean_up(struct jrt_task *task)
     return true;
 }
 
+janus_status jrt_pay(struct jrt_task *task, const janus_budget *price)
+{
+    bool over = false, turned = false; /* the turn: the word did not have it */
+    for (;;) {
+        if ((int64_t)price->ops < 0 || jrt_fuel_get() < (int64_t)price->ops) {
+            over = true;
+            if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_purse_stop(task);
+        }
+        janus_component lacks = jrt_pay_now(task, price);
+        if (jrt_likely(lacks == JANUS_COMPONENT_NONE)) break;
+        janus_status status = jrt_exhaust(task, lacks, janus_budget_get(price, lacks));
+        if (status != JANUS_OK) return status;
+        turned = true;
+    }
+    if (over) end_turn(task, turned);
+    return JANUS_OK;
+}
+
 janus_status jrt_pay_ops(struct jrt_task *task, uint64_t ops)
 {
     const janus_budget price = janus_price_loop(ops);
-    bool               turned = false;
-    for (;;) {
-        if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_purse_stop(task);
-        janus_component lacks = jrt_pay_now(task, &price);
-        if (lacks == JANUS_COMPONENT_NONE) break;
-        janus_status status = jrt_exhaust(task, lacks, ops);
-        if (status != JANUS_OK) return status;
-        turned = true; /* it has been at the back of the queue */
-    }
-    if (task->purse != NULL && task->purse->left.ops > 0) {
-        fill(task->purse, jrt_fuel_get());
-        if (!turned) end_turn(task);
-    }
-    return JANUS_OK;
+    return jrt_pay(task, &price);
 }
 
 /* Public. */

@@ -21,13 +21,13 @@ struct jrt_purse {
                                            task's own; exhausted: by the nursery's lock */
     janus_budget             granted;   /* all it got, for the books and for messages */
     janus_budget             recharged; /* of that, by itself under a capability */
+    uint64_t                 allowed;   /* of that, ops to clean up with, [purse-allowance] */
     struct jrt_pool_account *account;   /* hard: where it came from and goes back to */
     struct jrt_terms        *terms;     /* owned; what it was restricted to at its spawn, or NULL */
     struct jrt_heap         *heap;      /* owned; NULL: it never allocated */
     bool                     hard;      /* explicit: finite and conserved */
     bool                     started;   /* some of it is in the fuel word, or on a strand */
     bool                     cleaning;  /* got its allowance to clean up with */
-    bool                     refused;   /* the heap asked for more than is left */
     bool                     dismissed; /* its supervisor cancelled it alone */
 
     /* While it is exhausted, under the nursery's lock. */
@@ -61,7 +61,7 @@ janus_budget jrt_purse_read(const struct jrt_task *task);
 
 /*
  * Pays for something the current task does, all or nothing; if it cannot, it waits or ends there,
- * as its policy says. OK, CANCELLED.
+ * as its policy says. Where the fuel word does not have the ops its turn is over. OK, CANCELLED.
  */
 janus_status jrt_pay(struct jrt_task *task, const janus_budget *price);
 

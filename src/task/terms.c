@@ -165,10 +165,10 @@ janus_status jrt_terms_budget(const struct jrt_task *task, uint32_t right,
     return request(task->nursery->scheduler, jrt_terms_here(task), right, amount, out);
 }
 
-janus_status jrt_terms_budget_outside(janus_scheduler *scheduler, const janus_budget *amount)
+janus_status jrt_terms_transfer(const struct jrt_nursery *n, const janus_budget *amount,
+                                janus_budget *out)
 {
-    janus_budget granted;
-    return request(scheduler, scheduler->terms, JANUS_RIGHT_BUDGET_TRANSFER, amount, &granted);
+    return request(n->scheduler, n->terms, JANUS_RIGHT_BUDGET_TRANSFER, amount, out);
 }
 
 janus_status jrt_terms_supervise(const struct jrt_task *task, const janus_cap *cap,

@@ -99,8 +99,9 @@ bool jrt_terms_holds(const struct jrt_task *task, janus_cap_kind kind);
 janus_status jrt_terms_budget(const struct jrt_task *task, uint32_t right,
                               const janus_budget *amount, janus_budget *out);
 
-/* The same for the owner of a root nursery, a plain thread. */
-janus_status jrt_terms_budget_outside(janus_scheduler *scheduler, const janus_budget *amount);
+/* The same, whoever calls, for what n's owner gives to n's children: budget.transfer. */
+janus_status jrt_terms_transfer(const struct jrt_nursery *n, const janus_budget *amount,
+                                janus_budget *out);
 
 /* Whether a supervisor may give `amount`: with `cap`, or where that is NULL or zero with what its
  * profile gives supervisors. CAP_LIMIT: not so much. */

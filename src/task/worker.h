@@ -113,6 +113,7 @@ struct jrt_worker {
     struct jrt_worker   *next_sleeper;
     struct jrt_os_thread os_thread;
     struct jrt_holder   *holder; /* ours: one to give to a task; NULL: none at hand */
+    int64_t              seized; /* of its quota, just now, [limit-seize]; the limit's lock */
 };
 
 struct janus_scheduler {

@@ -118,11 +118,11 @@ static void be_exhausted(janus_cap spawn, janus_cap budget, atomic_int *ops)
     CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel_exhausted(&n, child.task), JANUS_OK);
     (void)janus_nursery_end(&n, NULL);
-    CHECK_EQ(
-        janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn, .on_exhausted = decide,
-                                                     .on_exhausted_argument = &asked,
-                                                     .exhaustion = JANUS_EXHAUSTION_SUPERVISE)),
-        JANUS_OK);
+    CHECK_EQ(janus_nursery_open(
+                 &n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn, .budget_cap = budget,
+                                           .on_exhausted = decide, .on_exhausted_argument = &asked,
+                                           .exhaustion = JANUS_EXHAUSTION_SUPERVISE)),
+             JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, spend, ops, JANUS_SPAWN_OPTIONS(.name = "asker"), NULL),
              JANUS_OK);
     (void)janus_nursery_end(&n, NULL);
@@ -172,7 +172,7 @@ static void check_story(void)
     CHECK_EQ(lines(denial, "\"status\":\"JANUS_NO_SPAWN_CAP\""), 1);
     CHECK_EQ(sum(use, spawn_task, "\"count\":"), 2);
     CHECK_EQ(sum(use, "\"wanted\":\"spawn.nursery\"", "\"count\":"), 2);
-    CHECK_EQ(sum(use, "\"wanted\":\"budget.transfer\"", "\"count\":"), 1);
+    CHECK_EQ(sum(use, "\"wanted\":\"budget.transfer\"", "\"count\":"), 2);
     CHECK_EQ(sum(use, "\"wanted\":\"budget.recharge\"", "\"count\":"), 1);
     CHECK_EQ(lines(exhaustion, "\"component\":\"ops\""), 4);
     CHECK_EQ(lines(exhaustion, "\"name\":\"spender\""), 2);

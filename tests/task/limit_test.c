@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* How many tasks may live: exactly so many, whoever starts them, and again when some have ended. */
+#include "energy.h"
+
+#include "task/limit.h"
+#include "task/worker.h"
+
+#include <pthread.h>
+
+/* By itself. */
+
+static int64_t tell_full(void *argument)
+{
+    check_budget(janus_budget_get_current(), 10000, 1 << 20, 0, 100, 10);
+    return at_gate(argument);
+}
+
+/* C6, C7. */
+TEST("from a plain thread a hundred tasks live in :service, each with a full budget; not one more")
+{
+    for (uint32_t workers = 1; workers <= 8; workers *= 2) {
+        janus_scheduler *scheduler = NULL;
+        janus_nursery    n;
+        struct gate      gate = {0};
+        CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), &scheduler),
+                 JANUS_OK);
+        CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
+        CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
+        for (int i = 0; i < 100; i++) CHECK_EQ(janus_spawn(&n, tell_full, &gate), JANUS_OK);
+        for (int i = 0; i < 10; i++) {
+            CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_TASK_LIMIT);
+            check_explained("100 of 100", "JANUS_TASK_LIMIT");
+        }
+        while (atomic_load(&gate.arrived) < 100) continue; /* all of them live, at once */
+        atomic_store(&gate.open, 1);
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+        CHECK_EQ(jrt_limit_alive(scheduler), 0);
+        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    }
+}
+
+static int64_t a_hundred(void *argument)
+{
+    janus_nursery n;
+    struct gate   gate = {0};
+    (void)argument;
+    for (int round = 0; round < 3; round++) {
+        atomic_store(&gate.open, 0);
+        CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+        for (int i = 0; i < 99; i++) CHECK_EQ(janus_spawn(&n, tell_full, &gate), JANUS_OK);
+        CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_TASK_LIMIT); /* we are one ourselves */
+        CHECK_EQ(janus_spawn_with(&n, nothing, NULL, NULL, NULL), JANUS_TASK_LIMIT);
+        check_explained("100 of 100", "max_tasks");
+        atomic_store(&gate.open, 1);
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    }
+    return 0;
+}
+
+static int64_t in_sequence(void *argument)
+{
+    janus_nursery n;
+    janus_task_id id;
+    int           count = *(int *)argument;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < count; i++) {
+        CHECK_EQ(janus_spawn_with(&n, nothing, NULL, NULL, &id), JANUS_OK);
+        CHECK_EQ(janus_join(&n, id, NULL), JANUS_OK);
+    }
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+/* C6, C7, SCHED:8.1.2/2. */
+TEST("under the profile's limit 10,000 tasks pass one after the other, and the 101st live one is "
+     "refused")
+{
+    int many = TOWN_SLOW ? 2000 : 10000;
+    for (uint32_t workers = 1; workers <= 8; workers *= 2) {
+        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), a_hundred, NULL, NULL),
+                 JANUS_OK);
+        CHECK_EQ(
+            janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), in_sequence, &many, NULL),
+            JANUS_OK);
+    }
+}
+
+/* C7. Who has joined a child has its room, however small the limit. */
+TEST("with room for one child, a child that was joined makes room for the next, every time")
+{
+    int many = TOWN_SLOW ? 2000 : 20000;
+    for (uint32_t workers = 1; workers <= 8; workers *= 2) {
+        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = 2),
+                           in_sequence, &many, NULL),
+                 JANUS_OK);
+    }
+}
+
+/* To the limit. */
+
+struct crowd {
+    janus_scheduler *scheduler;
+    struct gate      gate;
+    atomic_int       started, refused, begun;
+    int              starters;
+};
+
+/* As many as there is room for. */
+static int64_t fill_up(struct crowd *crowd, janus_nursery *n)
+{
+    janus_status status;
+    atomic_fetch_add(&crowd->begun, 1);
+    while (atomic_load(&crowd->begun) < crowd->starters) {
+        if (janus_task_self() != 0) CHECK_EQ(janus_yield(), JANUS_OK);
+    }
+    while ((status = janus_spawn(n, at_gate, &crowd->gate)) == JANUS_OK) {
+        atomic_fetch_add(&crowd->started, 1);
+    }
+    CHECK_EQ(status, JANUS_TASK_LIMIT);
+    atomic_fetch_add(&crowd->refused, 1);
+    while (!atomic_load(&crowd->gate.open)) {
+        if (janus_task_self() != 0) CHECK_EQ(janus_yield(), JANUS_OK);
+    }
+    return janus_nursery_end(n, NULL);
+}
+
+static int64_t fill_up_inside(void *argument)
+{
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    return fill_up(argument, &n);
+}
+
+static void *fill_up_outside(void *argument)
+{
+    struct crowd *crowd = argument;
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open_in(crowd->scheduler, &n, NULL), JANUS_OK);
+    CHECK_EQ(fill_up(crowd, &n), JANUS_OK);
+    return NULL;
+}
+
+/* So many tasks and so many threads start children until all are refused. */
+static void crowd_in(uint32_t workers, uint64_t max, int inside, int outside)
+{
+    struct crowd  crowd = {.starters = inside + outside};
+    pthread_t     threads[8];
+    janus_nursery n;
+    crowd.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = max));
+    CHECK_EQ(janus_nursery_open_in(crowd.scheduler, &n, NULL), JANUS_OK);
+    for (int i = 0; i < inside; i++) CHECK_EQ(janus_spawn(&n, fill_up_inside, &crowd), JANUS_OK);
+    for (int i = 0; i < outside; i++) {
+        CHECK_EQ(pthread_create(&threads[i], NULL, fill_up_outside, &crowd), 0);
+    }
+    while (atomic_load(&crowd.refused) < crowd.starters) continue;
+    CHECK_EQ(crowd.started, (long long)max - inside);
+    CHECK_EQ(jrt_limit_alive(crowd.scheduler), max);
+    atomic_store(&crowd.gate.open, 1);
+    for (int i = 0; i < outside; i++) CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(jrt_limit_alive(crowd.scheduler), 0);
+    CHECK_EQ(janus_scheduler_close(crowd.scheduler), JANUS_OK);
+}
+
+/* C36, C7. */
+TEST("eight threads start tasks to the limit exactly")
+{
+    for (int i = 0; i < (TOWN_SLOW ? 5 : 20); i++) crowd_in(2, 50 + (uint64_t)i, 0, 8);
+}
+
+/* C36, C7. */
+TEST("eight tasks on one, two and eight workers start others to the limit exactly")
+{
+    for (int i = 0; i < (TOWN_SLOW ? 3 : 10); i++) {
+        crowd_in(1, 50 + (uint64_t)i, 8, 0);
+        crowd_in(2, 50 + (uint64_t)i, 8, 0);
+        crowd_in(8, 50 + (uint64_t)i, 8, 0);
+    }
+}
+
+/* C36, C7. */
+TEST("tasks and threads together start others to the limit exactly")
+{
+    for (int i = 0; i < (TOWN_SLOW ? 3 : 10); i++) {
+        crowd_in(2, 9 + (uint64_t)i * 30, 4, 4);
+        crowd_in(8, 9 + (uint64_t)i * 30, 4, 4);
+    }
+}
+
+/* Capabilities. */
+
+static int64_t ten_of_fifty(void *argument)
+{
+    janus_authority *root;
+    janus_nursery    outer, inner;
+    struct gate      gate = {0};
+    janus_cap_limits fifty = {.spawn = {.max_tasks = 50, .task_budget = {.ops = 10000}}};
+    janus_cap_limits ten = {.spawn = {.max_tasks = 10, .task_budget = {.ops = 10000}}};
+    (void)argument;
+    CHECK_EQ(janus_authority_take(NULL, &root), JANUS_OK);
+    janus_cap wide = mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, fifty);
+    janus_cap narrow = mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, ten);
+    CHECK_EQ(janus_nursery_open(&outer, JANUS_NURSERY_OPTIONS(.spawn_cap = wide)), JANUS_OK);
+    for (int i = 0; i < 45; i++) CHECK_EQ(janus_spawn(&outer, at_gate, &gate), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.spawn_cap = narrow)), JANUS_OK);
+    for (int i = 0; i < 5; i++) CHECK_EQ(janus_spawn(&inner, at_gate, &gate), JANUS_OK);
+    CHECK_EQ(janus_spawn(&inner, nothing, NULL), JANUS_TASK_LIMIT); /* ten, but of the fifty */
+    check_explained("50", "JANUS_TASK_LIMIT");
+    atomic_store(&gate.open, 1);
+    CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&outer, NULL), JANUS_OK);
+
+    atomic_store(&gate.open, 0);
+    CHECK_EQ(janus_nursery_open(&outer, JANUS_NURSERY_OPTIONS(.spawn_cap = wide)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.spawn_cap = narrow)), JANUS_OK);
+    for (int i = 0; i < 10; i++) CHECK_EQ(janus_spawn(&inner, at_gate, &gate), JANUS_OK);
+    CHECK_EQ(janus_spawn(&inner, nothing, NULL), JANUS_TASK_LIMIT);
+    check_explained("10 of 10", "JANUS_TASK_LIMIT");
+    for (int i = 0; i < 40; i++) CHECK_EQ(janus_spawn(&outer, at_gate, &gate), JANUS_OK);
+    CHECK_EQ(janus_spawn(&outer, nothing, NULL), JANUS_TASK_LIMIT);
+    atomic_store(&gate.open, 1);
+    CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&outer, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a capability for ten inside one for fifty takes its tasks from both")
+{
+    for (uint32_t workers = 1; workers <= 8; workers *= 2) {
+        town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .yield_interval = 100,
+                                           .profile = JANUS_PROFILE_SOVEREIGN),
+                   ten_of_fifty, NULL);
+    }
+}
