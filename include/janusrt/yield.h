@@ -158,7 +158,20 @@ static inline __attribute__((always_inline)) janus_status janus_check(void)
 /* The same as generated code does it: it returns nothing, and may not return. */
 static inline __attribute__((always_inline)) void janus_check_or_end(uint32_t count)
 {
+#if defined(__x86_64__)
+    uint64_t at;
+    JANUS_FUEL_OFFSET(at);
+    __asm__ goto("subq %1, %%fs:(%0)\n\tjs %l[slow]"
+                 :
+                 : "r"(at), "er"((uint64_t)count)
+                 : "cc"
+                 : slow);
+    return;
+slow:
+    janus_check_or_end_slow(count);
+#else
     if (__builtin_expect(janus_fuel_take(count) < 0, 0)) janus_check_or_end_slow(count);
+#endif
 }
 
 /*
