@@ -2,15 +2,18 @@
 /*
  * What does a yield check cost where it is used, in a loop that does something?
  *
- * Timed: three loops of about 10, 20 and 50 instructions a round (a hash of a number, a walk along
- *        a chain in an array, a hash of eight bytes of a text), each without a check, with
- *        janus_check, with janus_check_or_end as generated code has it, and charged in batches. A
- *        contender is a task; what its slices cost at their ends is in the time. The last lines
- *        are a loop that does nothing: what a check takes by itself.
+ * Timed: four loops of about 10, 12, 20 and 50 instructions a round (a hash of a number, arithmetic
+ *        without a chain, a walk along a chain in an array, a hash of eight bytes of a text), each
+ *        without a check, with janus_check, with janus_check_or_end as generated code has it,
+ *        charged in batches, and in strips (janus_check_n before an inner loop of
+ *        janus_yield_interval() rounds). All run in a task; what the ends of its slices cost is in
+ *        the time. The last lines are a loop that does nothing: what a check takes by itself.
  * Moves it: whether the loop has room for the check beside its own chain of dependencies; where
  *        the loop's code lies (some percent, either way); the store to the word, which comes back
  *        after some 5 cycles and so bounds loops shorter than that.
- * Expect: at most 1.03 of the loop without, from 10 instructions on.
+ * Expect: at most 1.03 of the loop without, from 10 instructions on, where one round needs the one
+ *        before. A loop that fills every slot of the CPU pays for the two instructions that a check
+ *        has, a tenth of a nanosecond; in strips it pays nothing.
  */
 #include "bench.h"
 
@@ -18,7 +21,7 @@
 
 enum { ROUNDS = 1000000, CHAIN = 4096, TEXT = 4096, TURNS = 41 };
 
-enum way { PLAIN, CHECK, OR_END, BATCH, WAYS };
+enum way { PLAIN, CHECK, OR_END, BATCH, STRIP, WAYS };
 
 static uint32_t          chain[CHAIN];
 static unsigned char     text[TEXT + 8];
@@ -32,6 +35,19 @@ static inline __attribute__((always_inline)) uint64_t hash_number(uint64_t state
     state ^= state >> 29;
     state += i << 3;
     return state;
+}
+
+/* Some 12, and nothing but the sum depends on the round before: the CPU does all it can at once, so
+ * every instruction more is seen. */
+static inline __attribute__((always_inline)) uint64_t spread(uint64_t state, uint64_t i)
+{
+    uint64_t a = i * 3, b = i >> 5;
+    a ^= b;
+    b += i ^ 0x55;
+    a = a + (a << 2);
+    b ^= a >> 11;
+    __asm__("" : "+r"(a), "+r"(b)); /* no vectors, and no two rounds at once */
+    return state + (a ^ b);
 }
 
 /* Some 20: a step along the chain, and what is found there mixed in. */
@@ -101,9 +117,20 @@ static inline __attribute__((always_inline)) uint64_t nothing(uint64_t state, ui
             state = body(state, i);                                                                \
         }                                                                                          \
         return janus_batch_end(&batch) == JANUS_OK ? state : 0;                                    \
+    }                                                                                              \
+    static __attribute__((noinline, aligned(64))) uint64_t body##_strip(uint64_t rounds)           \
+    {                                                                                              \
+        uint64_t state = 1, interval = janus_yield_interval();                                     \
+        for (uint64_t i = 0; i < rounds;) {                                                        \
+            uint64_t end = rounds - i < interval ? rounds : i + interval;                          \
+            if (janus_check_n((uint32_t)(end - i)) != JANUS_OK) return 0;                          \
+            for (; i < end; i++) state = body(state, i);                                           \
+        }                                                                                          \
+        return state;                                                                              \
     }
 
 LOOPS(hash_number)
+LOOPS(spread)
 LOOPS(walk)
 LOOPS(scan)
 LOOPS(nothing)
@@ -112,21 +139,19 @@ typedef uint64_t loop(uint64_t rounds);
 
 #define ROW(text, body)                                                                            \
     {                                                                                              \
-        text, { body##_plain, body##_check, body##_or_end, body##_batch }                          \
+        text, { body##_plain, body##_check, body##_or_end, body##_batch, body##_strip }            \
     }
 
 static const struct {
     const char *name;
     loop       *ways[WAYS];
 } bodies[] = {
-    ROW("number, 10", hash_number),
-    ROW("chain, 20", walk),
-    ROW("text, 50", scan),
-    ROW("nothing", nothing),
+    ROW("number, 10", hash_number), ROW("spread, 12", spread), ROW("chain, 20", walk),
+    ROW("text, 50", scan),          ROW("nothing", nothing),
 };
 
 static const char *const way_names[WAYS] = {"no check", "janus_check", "janus_check_or_end",
-                                            "batches"};
+                                            "batches", "strips"};
 
 static double timed(loop *run)
 {
