@@ -17,7 +17,14 @@
 #include <janusrt/janus.h>
 #include <stdatomic.h>
 
-enum { CREW = 4, ATTACKERS = 4, LIMIT = 64, ROUNDS = 5, WINDOW_NS = 60000000, SETTLE_NS = 5000000 };
+enum {
+    CREW = 4,
+    ATTACKERS = 4,
+    LIMIT = 64,
+    ROUNDS = 5,
+    WINDOW_NS = 100000000,
+    SETTLE_NS = 40000000
+};
 
 static atomic_bool stop;
 static _Alignas(64) struct {

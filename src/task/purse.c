@@ -5,7 +5,8 @@
  * [purse-fuel]  a task's ops are in two places: the fuel word of the thread it runs on (or, while
  *   it is off the CPU, its strand; or, while a child runs on top of it, the frame below that), and
  *   `left.ops`. Their sum is what it has. The word holds at most JANUS_SLICE, so that a task with a
- *   large budget gives way now and then; when it is empty it is filled from the rest.
+ *   large budget gives way now and then; when it is empty it is filled from the rest. It may hold
+ *   less ([turn-pace]), and be emptied into the rest when a turn is over ([turn-toll]).
  *
  * A task that was given nothing explicitly has no purse until it needs one: its whole budget is the
  * scheduler's task_budget, of which a first slice is in the fuel word.
@@ -17,6 +18,7 @@
 
 #include "task/nursery.h"
 #include "task/terms.h"
+#include "task/turn.h"
 
 #include <stdlib.h>
 
@@ -60,7 +62,8 @@ struct jrt_purse *jrt_purse_make(struct jrt_task *task, const struct jrt_entry *
 /* Fills the word from the rest, up to a slice. */
 static void fill(struct jrt_purse *purse, int64_t fuel)
 {
-    uint64_t more = min_u64((uint64_t)(fuel < slice ? slice - fuel : 0), purse->left.ops);
+    int64_t  full = jrt_purse_slice(purse);
+    uint64_t more = min_u64((uint64_t)(fuel < full ? full - fuel : 0), purse->left.ops);
     purse->left.ops -= more;
     jrt_fuel_set(fuel + (int64_t)more);
 }
@@ -136,24 +139,6 @@ janus_component jrt_pay_now(struct jrt_task *task, const janus_budget *price)
     return JANUS_COMPONENT_NONE;
 }
 
-janus_status jrt_pay(struct jrt_task *task, const janus_budget *price)
-{
-    for (;;) {
-        janus_component lacks = jrt_pay_now(task, price);
-        if (jrt_likely(lacks == JANUS_COMPONENT_NONE)) return JANUS_OK;
-        janus_status status = jrt_exhaust(task, lacks, janus_budget_get(price, lacks));
-        if (status != JANUS_OK) return status;
-    }
-}
-
-/* The turn is over: due timers ring, others run. */
-static void end_turn(struct jrt_task *task)
-{
-    struct jrt_worker *worker = jrt_worker_self();
-    jrt_sched_timers_fire(worker->scheduler);
-    jrt_task_give_way(worker, task);
-}
-
 /* What the books do not have comes from nowhere, and they say so. */
 static void allow_cleanup(struct jrt_purse *purse)
 {
@@ -186,23 +171,37 @@ bool jrt_purse_clean_up(struct jrt_task *task)
     return true;
 }
 
+/* With an empty word, or a price that it does not cover: the turn ends, once. */
+static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price)
+{
+    bool went = false; /* who was exhausted has let others go */
+    for (;;) {
+        if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_purse_stop(task);
+        janus_component lacks = jrt_pay_now(task, price);
+        if (lacks == JANUS_COMPONENT_NONE) break;
+        janus_status status = jrt_exhaust(task, lacks, janus_budget_get(price, lacks));
+        if (status != JANUS_OK) return status;
+        went = true;
+    }
+    if (task->purse != NULL) fill(task->purse, jrt_fuel_get());
+    if (!went) jrt_turn_end(task);
+    return JANUS_OK;
+}
+
+janus_status jrt_pay(struct jrt_task *task, const janus_budget *price)
+{
+    int64_t fuel = jrt_fuel_get();
+    if (jrt_likely(price->ops <= (uint64_t)(fuel > 0 ? fuel : 0)) &&
+        jrt_likely(jrt_pay_now(task, price) == JANUS_COMPONENT_NONE)) {
+        return JANUS_OK;
+    }
+    return pay_slowly(task, price);
+}
+
 janus_status jrt_pay_ops(struct jrt_task *task, uint64_t ops)
 {
     const janus_budget price = janus_price_loop(ops);
-    bool               turned = false;
-    for (;;) {
-        if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_purse_stop(task);
-        janus_component lacks = jrt_pay_now(task, &price);
-        if (lacks == JANUS_COMPONENT_NONE) break;
-        janus_status status = jrt_exhaust(task, lacks, ops);
-        if (status != JANUS_OK) return status;
-        turned = true; /* it has been at the back of the queue */
-    }
-    if (task->purse != NULL && task->purse->left.ops > 0) {
-        fill(task->purse, jrt_fuel_get());
-        if (!turned) end_turn(task);
-    }
-    return JANUS_OK;
+    return pay_slowly(task, &price);
 }
 
 /* Public. */

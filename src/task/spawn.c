@@ -5,6 +5,7 @@
 #include "task/purse.h"
 #include "task/terms.h"
 #include "task/trouble.h"
+#include "task/turn.h"
 
 #include <string.h>
 
@@ -77,6 +78,7 @@ static janus_status take(struct jrt_nursery *n, const janus_spawn_options *optio
     if (status == JANUS_OK) {
         /* Having waited for room, we may be on another worker. */
         status = jrt_terms_admit(n, jrt_worker_self(), options->budget, &birth->entry);
+        jrt_turn_toll(jrt_worker_self(), status != JANUS_OK ? JRT_TOLL_REFUSED : JRT_TOLL_SHARE);
         if (status != JANUS_OK && n->limited) jrt_room_give(n);
     }
     if (status != JANUS_OK) jrt_terms_put(birth->terms);
@@ -113,12 +115,14 @@ static bool endow(struct jrt_task *task, const struct birth *birth)
     return purse != NULL;
 }
 
-/* One op, from whoever spawns; a pool pays for it itself. OK, CANCELLED. */
+/* One op, from whoever spawns; a pool pays for it itself, but if the turn is over it ends here all
+ * the same. OK, CANCELLED. */
 static janus_status pay(const struct jrt_nursery *n, struct jrt_worker *worker)
 {
     bool pool_pays = n->on_terms && n->terms->account != NULL;
-    if (worker == NULL || worker->current == NULL || pool_pays || jrt_fuel_one()) return JANUS_OK;
-    return jrt_pay_ops(worker->current, 1);
+    if (worker == NULL || worker->current == NULL) return JANUS_OK;
+    if (pool_pays ? jrt_fuel_get() > 0 : jrt_fuel_one()) return JANUS_OK;
+    return jrt_pay_ops(worker->current, pool_pays ? 0 : 1);
 }
 
 /* What the options say of the record. */
@@ -185,6 +189,7 @@ __attribute__((cold, noinline)) static janus_status over_limit(struct jrt_worker
 {
     uint64_t max = (uint64_t)worker->scheduler->limit.max;
     jrt_count(&worker->stats.refusals);
+    jrt_turn_toll(worker, JRT_TOLL_REFUSED);
     return jrt_trouble(JANUS_TASK_LIMIT, JANUS_COMPONENT_NONE, max, max);
 }
 

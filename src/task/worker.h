@@ -76,11 +76,16 @@ struct jrt_worker {
     uint32_t                 until_timers; /* calls of janus_cancelled until timers are fired */
     uint32_t                 lanes;        /* JRT_IN_*: what may have something */
     enum jrt_left            left;
-    bool                     alone;       /* the only worker: nobody steals */
-    _Atomic(bool)            doomed;      /* its thread is to end, [replace-doom] */
-    bool                     lost;        /* nobody executes it, [replace-lost]; threads_lock */
-    uint64_t                 turn_ns;     /* when others were last let go first */
-    uint64_t                 oldest_seen; /* of the fresh shelf, */
+    bool                     alone;         /* the only worker: nobody steals */
+    _Atomic(bool)            doomed;        /* its thread is to end, [replace-doom] */
+    bool                     lost;          /* nobody executes it, [replace-lost]; threads_lock */
+    uint64_t                 turn_ns;       /* when others were last let go first */
+    uint64_t                 turn_epoch;    /* of the turn, */
+    uint64_t                 turn_began_ns; /* first looked at then; [turn-epoch] */
+    uint64_t                 preemptions;   /* when a turn was last found to be long */
+    uint32_t                 turns;         /* ended by it, [turn-balance] */
+    uint32_t                 tolls;         /* since somebody looked, [turn-toll] */
+    uint64_t                 oldest_seen;   /* of the fresh shelf, */
     uint64_t                 oldest_since_ns;
     uint32_t                 oldest_looks; /* for so long */
     unsigned                 deques_open;
@@ -336,6 +341,9 @@ static inline bool jrt_others_wait(struct jrt_worker *worker)
 
 /* Lets those run; the current task goes to the back of the queue. */
 void jrt_task_give_way(struct jrt_worker *worker, struct jrt_task *task);
+
+/* At the end of a turn: takes some from a worker that has clearly more, [turn-balance]. */
+void jrt_balance(struct jrt_worker *worker);
 
 /* A task of another worker; NULL: none found. `raid`: also from shelves. */
 struct jrt_task *jrt_steal(struct jrt_worker *thief, bool raid);

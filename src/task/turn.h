@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Turns: how long a task keeps its worker. The essay is in turn.c. */
+#ifndef JRT_TASK_TURN_H
+#define JRT_TASK_TURN_H
+
+#include "task/worker.h"
+
+enum {
+    JRT_TURN_NS = 20000, /* a turn; see turn.c for why so long */
+    JRT_TOLLS = 64,      /* of them, and somebody looks at the clock; one is about 16 ns */
+};
+
+/* What a call takes beyond the op that it costs, in tolls. */
+enum {
+    JRT_TOLL_REFUSED = 4, /* a spawn that is refused */
+    JRT_TOLL_SHARE = 8,   /* a share, a purse */
+    JRT_TOLL_TERMS = 16,  /* a nursery on terms of its own */
+    JRT_TOLL_ENDING = 8,  /* a child that ended in place and left something behind */
+    JRT_TOLL_PAGE = 16,   /* new memory, 4096 bytes */
+};
+
+/* Looks at the clock: if the turn is over, the fuel word is emptied. */
+void jrt_turn_look(struct jrt_worker *worker);
+
+/* The current task has done something that takes long beside what it costs, [turn-toll]. */
+static inline void jrt_turn_toll(struct jrt_worker *worker, uint32_t tolls)
+{
+    if (worker == NULL) return;
+    worker->tolls += tolls;
+    if (jrt_unlikely(worker->tolls >= JRT_TOLLS)) jrt_turn_look(worker);
+}
+
+/* The slice, or the budget, of the current task is used up: due timers ring, others run. */
+void jrt_turn_end(struct jrt_task *task);
+
+#endif
