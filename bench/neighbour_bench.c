@@ -3,11 +3,11 @@
  * What is left to those who behave when their neighbours do not?
  *
  * Timed: a crew of CPU-bound tasks that check once for each unit of work, alone and beside
- *        attackers, in turns. Told is what the crew gets done in a second of the process's CPU time,
- *        as a part of what it gets done alone, divided by its fair share: its tasks by all tasks
- *        that are ready to run. 1: exactly that; more: the attackers waste their time. Units are of
- *        two sizes, some 2 ns and some 100 ns, so that a slice of the crew's is short or long beside
- *        one of theirs.
+ *        attackers, in turns. Told is what the crew gets done in a second of the process's CPU
+ *        time, as a part of what it gets done alone, divided by its fair share: its tasks by all
+ *        tasks that are ready to run. 1: exactly that; more: the attackers waste their time. Units
+ *        are of two sizes, some 2 ns and some 100 ns, so that ten thousand of them are short or
+ *        long beside ten thousand operations of theirs.
  * Moves it: how long a turn of an attacker is in time, though every turn has the same operations at
  *        most; the locks that attackers hold; which worker runs whom.
  * Expect: at least 0.80 everywhere.
@@ -123,7 +123,7 @@ static int64_t breeder(void *argument)
     return 0;
 }
 
-/* The real one: every child is like its parent, until there are as many as may be. All are ready. */
+/* The real one: every child is like its parent, until as many live as may. All are ready. */
 static int64_t bomb(void *argument)
 {
     janus_nursery n;

@@ -3,10 +3,10 @@
  * Turns.
  *
  * Budgets count operations; neighbours feel time. Ten thousand checks are three microseconds, ten
- * thousand refused spawns or new pages milliseconds: if a turn were a number of operations, who does
- * the dear ones would get a hundred times the CPU of who does the cheap ones. So a turn is at most
- * JANUS_SLICE operations and, wherever somebody looks, about JRT_TURN_NS; budgets stay exact, since
- * only the place of ops changes, between the fuel word and the purse ([purse-fuel]).
+ * thousand refused spawns or new pages milliseconds: if a turn were a number of operations, who
+ * does the dear ones would get a hundred times the CPU of who does the cheap ones. So a turn is at
+ * most JANUS_SLICE operations and, wherever somebody looks, about JRT_TURN_NS; budgets stay exact,
+ * since only the place of ops changes, between the fuel word and the purse ([purse-fuel]).
  *
  * [turn-epoch]  when a turn began is not noted at every switch: that would be the dearest part of a
  *   yield. A worker's count of switches and of tasks its loop has started changes whenever another
@@ -17,25 +17,25 @@
  * [turn-toll]  calls that take long beside their one op say so, in tolls. After some of them (about
  *   a microsecond) one looks at the clock; if the turn is over the fuel word is emptied into the
  *   purse, so that the next operation finds it empty and ends the turn. The call itself does not
- *   wait. Tolls are no budget: nobody pays them. The looks are a part of what was done between them
- *   by design: a task that yields before its slice is over is bound by this, too.
+ *   wait. Tolls are no budget: nobody pays them. A task that yields before its slice is used up, so
+ *   that nobody measures it, is bound by this all the same.
  *
  * [turn-pace]  what a task does between two checks may take long by itself. At the end of a slice
  *   that lasted much longer than a turn, the next ones of that task get less fuel, in proportion;
  *   after one that was much shorter, twice as much, up to JANUS_SLICE.
  *
  * [turn-rounds]  what a turn was too long, before anybody could look, is made good: for each
- *   JRT_TURN_NS the task lets the others go once, at most ROUNDS_MAX times. A thread that the kernel
- *   took off its core looks like a long turn and is none: where a turn seems long the kernel is
- *   asked, and if it did so since it was last asked nothing is known about the turn.
+ *   JRT_TURN_NS the task lets the others go once, at most ROUNDS_MAX times. A thread that the
+ *   kernel took off its core looks like a long turn and is none: where a turn seems long the kernel
+ *   is asked, and if it did so since it was last asked nothing is known about the turn.
  *
  * [turn-balance]  who steals has nothing else to do. Where all workers are busy, one with two tasks
  *   would stay beside one with six, and a task's share would depend on where it was born. So at the
  *   end of every BALANCE_EVERYth turn a worker compares its number of tasks that take turns with
  *   that of another; who has clearly fewer takes half of the difference.
  *
- * Why 20 us: the shortest slices that do something, ten instructions and a check ten thousand times,
- * are as long; two looks at the clock and a switch, some 80 ns, are little beside it.
+ * Why 20 us: the shortest slices that do something, ten instructions and a check ten thousand
+ * times, are as long; two looks at the clock and a switch, some 80 ns, are little beside it.
  */
 #include "task/turn.h"
 
@@ -97,7 +97,7 @@ static uint64_t lasted_in_all(struct jrt_worker *worker)
     return taken ? 0 : ns;
 }
 
-/* [turn-pace] */
+/* Less fuel from now on, or more: see [turn-pace]. */
 static void set_pace(struct jrt_task *task, uint64_t ns)
 {
     struct jrt_purse *purse = task->purse;
