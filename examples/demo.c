@@ -260,6 +260,24 @@ static void put_line(const char *colour, const char *text)
     printf("%s%.*s%s\033[K\n", colour, (int)columns - 1, text, colour[0] != 0 ? "\033[0m" : "");
 }
 
+/* A sentence, on three lines, broken between words. */
+static void put_rows(const char *text)
+{
+    char line[TEXT_MAX + 8];
+    int  room = (int)columns - 8;
+    for (int row = 0; row < 3; row++) {
+        int length = (int)strlen(text), part = length;
+        if (length > room) {
+            for (part = room; part > 0 && text[part] != ' '; part--) continue;
+            if (part == 0) part = room;
+        }
+        snprintf(line, sizeof line, "      %.*s", part, text);
+        put_line("", line);
+        text += part;
+        while (*text == ' ') text++;
+    }
+}
+
 static void draw(double seconds)
 {
     char line[TEXT_MAX + 64], text[TEXT_MAX];
@@ -283,11 +301,7 @@ static void draw(double seconds)
         snprintf(line, sizeof line, "  %-16s allowed: %-16s stopped %u times", attacks[i].name,
                  attacks[i].limit, stopped);
         put_line("\033[31m", line);
-        size_t shown = columns > 8 ? columns - 8 : 1, length = strlen(text);
-        for (size_t row = 0, at = 0; row < 3; row++, at += shown) {
-            snprintf(line, sizeof line, "      %.*s", (int)shown, at < length ? text + at : "");
-            put_line("", line);
-        }
+        put_rows(text);
     }
     printf("\033[J");
     fflush(stdout);

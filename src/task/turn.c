@@ -27,7 +27,7 @@
  * [turn-rounds]  what a turn was too long, before anybody could look, is made good: for each
  *   JRT_TURN_NS the task lets the others go once, at most ROUNDS_MAX times. A thread that the
  *   kernel took off its core looks like a long turn and is none: where a turn seems long the kernel
- *   is asked, and if it did so since it was last asked nothing is known about the turn.
+ *   is asked, and if it did so since it was last asked the turn counts as twice too long only.
  *
  * [turn-balance]  who steals has nothing else to do. Where all workers are busy, one with two tasks
  *   would stay beside one with six, and a task's share would depend on where it was born. So at the
@@ -44,7 +44,8 @@
 
 enum { ROUNDS_MAX = 16, BALANCE_EVERY = 32 };
 
-static const int64_t free_of_cost = INT64_MAX / 4; /* above: a callback, which costs nothing */
+static const uint64_t too_long = 2 * (uint64_t)JRT_TURN_NS;
+static const int64_t  free_of_cost = INT64_MAX / 4; /* above: a callback, which costs nothing */
 
 static uint64_t epoch(const struct jrt_worker *worker)
 {
@@ -90,21 +91,21 @@ void jrt_turn_look(struct jrt_worker *worker)
 static uint64_t lasted_in_all(struct jrt_worker *worker)
 {
     uint64_t ns = lasted(worker, jrt_clock_now_ns());
-    if (jrt_likely(ns <= 2 * (uint64_t)JRT_TURN_NS)) return ns;
+    if (jrt_likely(ns < too_long)) return ns;
     uint64_t preemptions = jrt_thread_preemptions();
     bool     taken = preemptions != worker->preemptions;
     worker->preemptions = preemptions;
-    return taken ? 0 : ns;
+    return taken ? too_long : ns;
 }
 
 /* Less fuel from now on, or more: see [turn-pace]. */
 static void set_pace(struct jrt_task *task, uint64_t ns)
 {
     struct jrt_purse *purse = task->purse;
-    if (ns > 2 * (uint64_t)JRT_TURN_NS) purse = jrt_purse_need(task);
+    if (ns >= too_long) purse = jrt_purse_need(task);
     if (purse == NULL || ns == 0) return;
     uint64_t slice = (uint64_t)jrt_purse_slice(purse);
-    if (ns > 2 * (uint64_t)JRT_TURN_NS) {
+    if (ns >= too_long) {
         slice = slice * JRT_TURN_NS / ns;
     } else if (ns < JRT_TURN_NS / 2) {
         slice *= 2;
