@@ -17,6 +17,7 @@
 struct jrt_terms;
 
 struct jrt_purse {
+    struct jrt_purse        *next;      /* put aside for another task, [purse-spare] */
     janus_budget             left;      /* without the fuel; under way: guarded by nothing, the
                                            task's own; exhausted: by the nursery's lock */
     janus_budget             granted;   /* all it got, for the books and for messages */
@@ -51,6 +52,9 @@ static inline int64_t jrt_purse_slice(const struct jrt_purse *purse)
 {
     return purse->slice != 0 ? (int64_t)purse->slice : JANUS_SLICE;
 }
+
+/* The worker has ended: the purses that it has put aside go. */
+void jrt_purses_drop(struct jrt_worker *worker);
 
 /* The purse of the current task, or of one that has not started; NULL: no memory. */
 struct jrt_purse *jrt_purse_need(struct jrt_task *task);

@@ -239,7 +239,7 @@ static bool move_oldest(struct jrt_worker *worker)
     return true;
 }
 
-static bool others_wait(struct jrt_worker *worker)
+bool jrt_turn_wanted(struct jrt_worker *worker)
 {
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
         if (jrt_count_again(worker, lane) > 0) return true;
@@ -255,7 +255,7 @@ bool jrt_look_for_others(struct jrt_worker *worker)
     worker->until_others = FIFO_EVERY;
     jrt_sched_timers_fire(worker->scheduler);
     jrt_idle_notify_shelf(worker); /* who searches may want some of what we go through */
-    if (!others_wait(worker)) return false;
+    if (!jrt_turn_wanted(worker)) return false;
     /* Sixty tasks may be a microsecond: a turn has a shortest length too. */
     uint64_t now = jrt_clock_now_ns();
     if (now - worker->turn_ns < JRT_TURN_NS) return false;

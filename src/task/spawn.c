@@ -78,7 +78,11 @@ static janus_status take(struct jrt_nursery *n, const janus_spawn_options *optio
     if (status == JANUS_OK) {
         /* Having waited for room, we may be on another worker. */
         status = jrt_terms_admit(n, jrt_worker_self(), options->budget, &birth->entry);
-        jrt_turn_toll(jrt_worker_self(), status != JANUS_OK ? JRT_TOLL_REFUSED : JRT_TOLL_SHARE);
+        if (status != JANUS_OK) {
+            jrt_turn_toll(jrt_worker_self(), JRT_TOLL_REFUSED);
+        } else if (birth->entry.account != NULL) {
+            jrt_turn_toll(jrt_worker_self(), JRT_TOLL_SHARE);
+        }
         if (status != JANUS_OK && n->limited) jrt_room_give(n);
     }
     if (status != JANUS_OK) jrt_terms_put(birth->terms);
@@ -121,7 +125,7 @@ static janus_status pay(const struct jrt_nursery *n, struct jrt_worker *worker)
 {
     bool pool_pays = n->on_terms && n->terms->account != NULL;
     if (worker == NULL || worker->current == NULL) return JANUS_OK;
-    if (pool_pays ? jrt_fuel_get() > 0 : jrt_fuel_one()) return JANUS_OK;
+    if (pool_pays ? !jrt_turn_is_over(worker) : jrt_fuel_one()) return JANUS_OK;
     return jrt_pay_ops(worker->current, pool_pays ? 0 : 1);
 }
 

@@ -14,11 +14,12 @@
  *   lasted since the first look, and else is the first to look. Children that run on top of their
  *   owner are part of its turn.
  *
- * [turn-toll]  calls that take long beside their one op say so, in tolls. After some of them (about
- *   a microsecond) one looks at the clock; if the turn is over the fuel word is emptied into the
+ * [turn-toll]  calls that take long beside their one op say so, in tolls. After some of them (a few
+ *   microseconds) one looks at the clock; if the turn is over the fuel word is emptied into the
  *   purse, so that the next operation finds it empty and ends the turn. The call itself does not
- *   wait. Tolls are no budget: nobody pays them. A task that yields before its slice is used up, so
- *   that nobody measures it, is bound by this all the same.
+ *   wait; spawns that a pool pays for, which cost their task no op, ask whether it is over. Tolls
+ *   are no budget: nobody pays them. A task that yields before its slice is used up, so that nobody
+ *   measures it, is bound by this all the same.
  *
  * [turn-pace]  what a task does between two checks may take long by itself. At the end of a slice
  *   that lasted much longer than a turn, the next ones of that task get less fuel, in proportion;
@@ -28,6 +29,10 @@
  *   JRT_TURN_NS the task lets the others go once, at most ROUNDS_MAX times. A thread that the
  *   kernel took off its core looks like a long turn and is none: where a turn seems long the kernel
  *   is asked, and if it did so since it was last asked the turn counts as twice too long only.
+ *
+ * [turn-fresh]  who starts a crowd of children is best left to it: they run on top of it when it
+ *   awaits them, and only then. Where nobody waits but tasks that never ran, a turn may last ten
+ *   times as long.
  *
  * [turn-balance]  who steals has nothing else to do. Where all workers are busy, one with two tasks
  *   would stay beside one with six, and a task's share would depend on where it was born. So at the
@@ -45,25 +50,19 @@
 enum { ROUNDS_MAX = 16, BALANCE_EVERY = 32 };
 
 static const uint64_t too_long = 2 * (uint64_t)JRT_TURN_NS;
+static const uint64_t fresh_ns = 10 * (uint64_t)JRT_TURN_NS; /* [turn-fresh] */
 static const int64_t  free_of_cost = INT64_MAX / 4; /* above: a callback, which costs nothing */
-
-static uint64_t epoch(const struct jrt_worker *worker)
-{
-    /* relaxed, both: its own. */
-    uint64_t switches = jrt_load_relaxed(&worker->stats.switches);
-    return switches + jrt_load_relaxed(&worker->stats.tasks_by_loop); /* relaxed: as above. */
-}
 
 static void begin(struct jrt_worker *worker, uint64_t now)
 {
-    worker->turn_epoch = epoch(worker);
-    worker->turn_began_ns = now;
+    worker->turn_epoch = jrt_turn_epoch(worker);
+    worker->turn_began_ns = worker->slice_began_ns = now;
 }
 
 /* How long this turn has lasted since the first look, [turn-epoch]; 0: this is the first. */
 static uint64_t lasted(struct jrt_worker *worker, uint64_t now)
 {
-    if (worker->turn_epoch == epoch(worker)) return now - worker->turn_began_ns;
+    if (worker->turn_epoch == jrt_turn_epoch(worker)) return now - worker->turn_began_ns;
     begin(worker, now);
     return 0;
 }
@@ -84,13 +83,14 @@ void jrt_turn_look(struct jrt_worker *worker)
 {
     worker->tolls = 0;
     if (worker->current == NULL) return;
-    if (lasted(worker, jrt_clock_now_ns()) >= JRT_TURN_NS) trim(worker->current, 0);
+    if (lasted(worker, jrt_clock_now_ns()) < JRT_TURN_NS) return;
+    worker->turn_over = worker->turn_epoch;
+    trim(worker->current, 0);
 }
 
-/* The same at the end of a slice, and not what the kernel took, [turn-rounds]. */
-static uint64_t lasted_in_all(struct jrt_worker *worker)
+/* What a slice took that seems to have taken `ns`, without what the kernel took, [turn-rounds]. */
+static uint64_t without_kernel(struct jrt_worker *worker, uint64_t ns)
 {
-    uint64_t ns = lasted(worker, jrt_clock_now_ns());
     if (jrt_likely(ns < too_long)) return ns;
     uint64_t preemptions = jrt_thread_preemptions();
     bool     taken = preemptions != worker->preemptions;
@@ -119,20 +119,25 @@ static void set_pace(struct jrt_task *task, uint64_t ns)
 static bool let_go(struct jrt_task *task)
 {
     struct jrt_worker *before = jrt_worker_self();
-    uint64_t           then = epoch(before);
+    uint64_t           then = jrt_turn_epoch(before);
     jrt_task_give_way(before, task);
     const struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
-    return worker != before || epoch(worker) != then;
+    return worker != before || jrt_turn_epoch(worker) != then;
 }
 
 void jrt_turn_end(struct jrt_task *task)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    uint64_t           ns = lasted_in_all(worker);
-    uint64_t           rounds = ns / JRT_TURN_NS;
-    if (rounds > ROUNDS_MAX) rounds = ROUNDS_MAX;
-    set_pace(task, ns);
+    uint64_t           now = jrt_clock_now_ns(), turn = lasted(worker, now), slice = 0;
+    if (turn != 0) slice = without_kernel(worker, now - worker->slice_began_ns);
+    worker->slice_began_ns = now;
+    worker->turn_over = 0; /* that number is before all turns */
+    worker->tolls = 0;
+    set_pace(task, slice);
     jrt_sched_timers_fire(worker->scheduler);
+    if (turn != 0 && turn < fresh_ns && !jrt_turn_wanted(worker)) return; /* [turn-fresh] */
+    uint64_t rounds = slice / JRT_TURN_NS;
+    if (rounds > ROUNDS_MAX) rounds = ROUNDS_MAX;
     if (jrt_unlikely(++worker->turns % BALANCE_EVERY == 0)) jrt_balance(worker);
     while (let_go(task) && rounds > 1) rounds--; /* [turn-rounds] */
     worker = jrt_worker_self();                  /* [worker-again] */

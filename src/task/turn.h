@@ -7,7 +7,7 @@
 
 enum {
     JRT_TURN_NS = 20000, /* a turn; see turn.c for why so long */
-    JRT_TOLLS = 64,      /* of them, and somebody looks at the clock; one is about 16 ns */
+    JRT_TOLLS = 256,     /* of them, and somebody looks at the clock; one is about 16 ns */
 };
 
 /* What a call takes beyond the op that it costs, in tolls. */
@@ -18,6 +18,20 @@ enum {
     JRT_TOLL_ENDING = 8,  /* a child that ended in place and left something behind */
     JRT_TOLL_PAGE = 16,   /* new memory, 4096 bytes */
 };
+
+/* The number of the turn that this worker is in, [turn-epoch]. */
+static inline uint64_t jrt_turn_epoch(const struct jrt_worker *worker)
+{
+    /* relaxed, both: its own. */
+    uint64_t switches = jrt_load_relaxed(&worker->stats.switches);
+    return switches + jrt_load_relaxed(&worker->stats.tasks_by_loop); /* relaxed: as above. */
+}
+
+/* Whether somebody has looked at the clock and found the turn over; for calls that cost no op. */
+static inline bool jrt_turn_is_over(const struct jrt_worker *worker)
+{
+    return worker->turn_over == jrt_turn_epoch(worker);
+}
 
 /* Looks at the clock: if the turn is over, the fuel word is emptied. */
 void jrt_turn_look(struct jrt_worker *worker);
