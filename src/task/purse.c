@@ -54,7 +54,7 @@ static void put_aside(struct jrt_worker *worker, struct jrt_purse *purse)
     purse->next = worker->purses;
     worker->purses = purse;
     worker->purses_count++;
-    jrt_poison((char *)purse + sizeof purse->next, sizeof *purse - sizeof purse->next);
+    jrt_poison(&purse->left, sizeof *purse - offsetof(struct jrt_purse, left));
 }
 
 void jrt_purses_drop(struct jrt_worker *worker)

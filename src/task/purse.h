@@ -62,9 +62,6 @@ struct jrt_purse *jrt_purse_need(struct jrt_task *task);
 /* A purse for a task that is being started, with its share in it. NULL: no memory. */
 struct jrt_purse *jrt_purse_make(struct jrt_task *task, const struct jrt_entry *entry);
 
-/* The fuel that a task that is not clean begins with. */
-int64_t jrt_purse_first_fuel(struct jrt_worker *worker, struct jrt_task *task);
-
 /* The task has ended, or is not started after all: frees what it has, settles. Nobody knows it. */
 void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task);
 
