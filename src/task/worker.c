@@ -46,7 +46,7 @@ static struct jrt_strand *strand_of_class(struct jrt_worker *worker, unsigned cl
     }
     size_t             colour = (size_t)(stack - stack->slab->stacks) % 16 * 64;
     char              *low = jrt_stack_low(stack);
-    char              *top = stack->top - colour - 64;
+    char              *top = stack->top - colour - JRT_STRAND_BYTES;
     struct jrt_strand *strand = (struct jrt_strand *)(void *)top;
     strand->stack = stack;
     strand->class = class;
