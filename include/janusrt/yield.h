@@ -125,8 +125,8 @@ static inline __attribute__((always_inline)) int64_t janus_fuel_take(uint64_t co
  * within JANUS_SLICE operations.
  *
  * Context: anyone, any thread; outside of tasks it does nothing.
- * Yields:  every JANUS_SLICE operations, or when its turn has lasted some 20 us, if others are ready;
- *          may come back on another thread.
+ * Yields:  every JANUS_SLICE operations, or when its turn has lasted some 20 us, if others are
+ *          ready; may come back on another thread.
  * Owns:    nothing.
  * Cost:    a subtraction and a branch, some 0.3 ns; one op of the task's budget.
  * Errors:  CANCELLED  the task was cancelled
