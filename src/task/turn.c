@@ -36,7 +36,7 @@
  *
  * [turn-balance]  who steals has nothing else to do. Where all workers are busy, one with two tasks
  *   would stay beside one with six, and a task's share would depend on where it was born. So at the
- *   end of every BALANCE_EVERYth turn a worker compares its number of tasks that take turns with
+ *   end of every BALANCE_EVERYth slice a worker compares its number of tasks that take turns with
  *   that of another; who has clearly fewer takes half of the difference.
  *
  * Why 20 us: the shortest slices that do something, ten instructions and a check ten thousand
@@ -135,10 +135,10 @@ void jrt_turn_end(struct jrt_task *task)
     worker->tolls = 0;
     set_pace(task, slice);
     jrt_sched_timers_fire(worker->scheduler);
+    if (jrt_unlikely(++worker->slices % BALANCE_EVERY == 0)) jrt_balance(worker);
     if (turn != 0 && turn < fresh_ns && !jrt_turn_wanted(worker)) return; /* [turn-fresh] */
     uint64_t rounds = slice / JRT_TURN_NS;
     if (rounds > ROUNDS_MAX) rounds = ROUNDS_MAX;
-    if (jrt_unlikely(++worker->turns % BALANCE_EVERY == 0)) jrt_balance(worker);
     while (let_go(task) && rounds > 1) rounds--; /* [turn-rounds] */
     worker = jrt_worker_self();                  /* [worker-again] */
     worker->tolls = 0;

@@ -87,7 +87,7 @@ struct jrt_worker {
     uint64_t                 turn_over;      /* the epoch of a turn that lasts too long; 0: none */
     uint64_t                 slice_began_ns; /* of the turn, the last slice */
     uint64_t                 preemptions;    /* when a turn was last found to be long */
-    uint32_t                 turns;          /* ended by it, [turn-balance] */
+    uint32_t                 slices;         /* slices that ended here, [turn-balance] */
     uint32_t                 tolls;          /* since somebody looked, [turn-toll] */
     uint64_t                 oldest_seen;    /* of the fresh shelf, */
     uint64_t                 oldest_since_ns;
