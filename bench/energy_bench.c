@@ -9,7 +9,7 @@
  *        the implicit ones cost is seen in the work `spawn`, beside a library without any.)
  * Moves it: the record of the child's share (its purse), the lock of the pool's account, taken once
  *        to give and once to get back; the table of capabilities, read without a lock.
- * Expect: some 110 ns for a child with a budget in books that balance, 15 for an implicit one.
+ * Expect: 110 to 150 ns for a child with a budget in books that balance, 15 for an implicit one.
  */
 #include "bench.h"
 
