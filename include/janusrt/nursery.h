@@ -221,7 +221,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
  * that is a deadlock, and is told as one.
  *
  * Context: the nursery's owner, or any task below it.
- * Yields:  never; with when_full WAIT, if the nursery is full.
+ * Yields:  if the task's turn, or its ops, are used up; with when_full WAIT, if the nursery is
+ *          full.
  * Owns:    `argument` stays the caller's; it must live until the child has ended.
  * Cost:    about 20 ns; no stack before it runs. With when_full WAIT a lock, here and at the
  *          child's end.

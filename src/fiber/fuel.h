@@ -41,10 +41,20 @@ static inline __attribute__((always_inline)) void jrt_fuel_set(int64_t fuel)
 #endif
 }
 
-/* Takes one; false: there was none, and none was taken. */
+/* Takes one; false: there was none, and none was taken. On x86-64 by the flags alone: xadd, which
+ * also tells what is left, takes six times as long. */
 static inline __attribute__((always_inline)) bool jrt_fuel_one(void)
 {
-    if (!JRT_CHECKED || jrt_likely(janus_fuel_take(1) >= 0)) return true;
+    if (!JRT_CHECKED) return true;
+#if defined(__x86_64__)
+    uint64_t at;
+    bool     paid;
+    JANUS_FUEL_OFFSET(at);
+    __asm__ volatile("subq $1, %%fs:(%1)" : "=@ccns"(paid) : "r"(at));
+#else
+    bool paid = janus_fuel_take(1) >= 0;
+#endif
+    if (jrt_likely(paid)) return true;
     (void)janus_fuel_take((uint64_t)-1);
     return false;
 }

@@ -45,6 +45,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -108,6 +109,13 @@ void jrt_futex_wake(_Atomic(uint32_t) *word, int count)
 }
 
 void jrt_thread_yield(void) { (void)sched_yield(); }
+
+uint64_t jrt_thread_preemptions(void)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_THREAD, &usage) != 0) return 0;
+    return (uint64_t)usage.ru_nivcsw;
+}
 
 static void *thread_main(void *argument)
 {

@@ -55,6 +55,10 @@ void jrt_cpu_relax(void);
 /* Lets another thread have this core, if one wants it. */
 void jrt_thread_yield(void);
 
+/* How often the system took this thread off its core though it had not asked for that. A system
+ * call. */
+uint64_t jrt_thread_preemptions(void);
+
 /* A thread of the system. The record is the caller's and stays put until joined. */
 struct jrt_os_thread {
     pthread_t id;

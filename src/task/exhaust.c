@@ -21,6 +21,7 @@
 #include "task/state.h"
 #include "task/terms.h"
 #include "task/trouble.h"
+#include "task/turn.h"
 
 static struct jrt_task *current(void)
 {
@@ -35,8 +36,7 @@ void jrt_task_requeue(struct jrt_task *task)
     jrt_task_move(task, JANUS_TASK_BUDGET_EXHAUSTED);
     jrt_task_move(task, JANUS_TASK_READY);
     jrt_task_move(task, JANUS_TASK_RUNNING);
-    jrt_sched_timers_fire(worker->scheduler);
-    jrt_task_give_way(worker, task);
+    jrt_turn_end(task);
 }
 
 /* Gives the current task, or one on the list, so much; it is in the books of its account. */

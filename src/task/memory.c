@@ -8,6 +8,7 @@
 #include "task/nursery.h"
 #include "task/purse.h"
 #include "task/trouble.h"
+#include "task/turn.h"
 
 #include <janusrt/memory.h>
 #include <string.h>
@@ -52,6 +53,14 @@ static struct jrt_heap *heap_of(struct jrt_task *task)
     return purse->heap;
 }
 
+/* Memory may be new, and cost a fault for every page: [turn-toll]. */
+static void toll(size_t bytes)
+{
+    size_t pages = bytes / 4096;
+    if (pages > JRT_TOLLS) pages = JRT_TOLLS;
+    jrt_turn_toll(jrt_worker_self(), (uint32_t)(pages * JRT_TOLL_PAGE + bytes % 4096 / 256));
+}
+
 /* Whether the task has, or gets, an op and so many bytes; the op is paid, the bytes are not yet.
  * OK, CANCELLED. */
 static janus_status afford(struct jrt_task *task, size_t bytes)
@@ -64,6 +73,7 @@ static janus_status afford(struct jrt_task *task, size_t bytes)
         janus_status status = jrt_exhaust(task, JANUS_COMPONENT_MEMORY, bytes);
         if (status != JANUS_OK) return status;
     }
+    toll(bytes);
     return JANUS_OK;
 }
 
@@ -72,6 +82,7 @@ static janus_component afford_now(struct jrt_task *task, size_t bytes)
 {
     const janus_budget op = janus_price_call();
     if (task->purse->left.memory < bytes) return JANUS_COMPONENT_MEMORY;
+    toll(bytes);
     return jrt_pay_now(task, &op);
 }
 

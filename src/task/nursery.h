@@ -7,6 +7,7 @@
 #include "fiber/fiber.h"
 #include "fiber/fuel.h"
 #include "task/state.h"
+#include "task/turn.h"
 #include "task/worker.h"
 
 /* In `pending` until the owner folds, [nursery-count]. */
@@ -227,6 +228,7 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
                      jrt_nursery_is_apart(n))) {
         worker = jrt_task_end_call(task, how, owner);
         jrt_fuel_set(below);
+        if (owner != NULL) jrt_turn_toll(worker, JRT_TOLL_ENDING);
         return worker;
     }
     worker = jrt_worker_self(); /* [worker-again] */

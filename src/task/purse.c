@@ -5,7 +5,8 @@
  * [purse-fuel]  a task's ops are in two places: the fuel word of the thread it runs on (or, while
  *   it is off the CPU, its strand; or, while a child runs on top of it, the frame below that), and
  *   `left.ops`. Their sum is what it has. The word holds at most JANUS_SLICE, so that a task with a
- *   large budget gives way now and then; when it is empty it is filled from the rest.
+ *   large budget gives way now and then; when it is empty it is filled from the rest. It may hold
+ *   less ([turn-pace]), and be emptied into the rest when a turn is over ([turn-toll]).
  *
  * [purse-allowance]  what a task gets to clean up with is made from nothing. What it does not use
  *   of it is gone: did it go back to the pool, then cancelling children would be a way to fill one.
@@ -13,23 +14,66 @@
  * A task that was given nothing explicitly has no purse until it needs one: its whole budget is the
  * scheduler's task_budget, of which a first slice is in the fuel word.
  *
+ * [purse-spare]  a worker puts purses of tasks that ended there aside, for those it starts: asked
+ *   for and given back by the thousand, malloc would return them to the system every time.
+ *
  * Everything here is done by the task itself, or by whoever ends it; only what is marked in the
  * header is shared, under the nursery's lock, while the task is exhausted.
  */
 #include "task/purse.h"
 
+#include "heap/poison.h"
 #include "task/nursery.h"
 #include "task/terms.h"
+#include "task/turn.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+enum { PURSES_MAX = 1024 }; /* of a worker, [purse-spare]; some 350 KiB */
 
 static const int64_t slice = JANUS_SLICE;
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+/* Of those that lie aside only the link is touched, and AddressSanitizer knows. */
+static struct jrt_purse *take(struct jrt_worker *worker)
+{
+    if (worker == NULL || worker->purses == NULL) return calloc(1, sizeof(struct jrt_purse));
+    struct jrt_purse *purse = worker->purses;
+    worker->purses = purse->next;
+    worker->purses_count--;
+    jrt_unpoison(purse, sizeof *purse);
+    memset(purse, 0, sizeof *purse);
+    return purse;
+}
+
+static void put_aside(struct jrt_worker *worker, struct jrt_purse *purse)
+{
+    if (worker == NULL || worker->purses_count == PURSES_MAX) {
+        free(purse);
+        return;
+    }
+    purse->next = worker->purses;
+    worker->purses = purse;
+    worker->purses_count++;
+    jrt_poison(&purse->left, sizeof *purse - offsetof(struct jrt_purse, left));
+}
+
+void jrt_purses_drop(struct jrt_worker *worker)
+{
+    while (worker->purses != NULL) {
+        struct jrt_purse *purse = worker->purses;
+        worker->purses = purse->next;
+        jrt_unpoison(purse, sizeof *purse);
+        free(purse);
+    }
+    worker->purses_count = 0;
+}
+
 static struct jrt_purse *make(struct jrt_task *task)
 {
-    struct jrt_purse *purse = calloc(1, sizeof *purse);
+    struct jrt_purse *purse = take(jrt_worker_self());
     if (purse == NULL) return NULL;
     purse->task = task;
     task->purse = purse;
@@ -63,7 +107,8 @@ struct jrt_purse *jrt_purse_make(struct jrt_task *task, const struct jrt_entry *
 /* Fills the word from the rest, up to a slice. */
 static void fill(struct jrt_purse *purse, int64_t fuel)
 {
-    uint64_t more = min_u64((uint64_t)(fuel < slice ? slice - fuel : 0), purse->left.ops);
+    int64_t  full = jrt_purse_slice(purse);
+    uint64_t more = min_u64((uint64_t)(fuel < full ? full - fuel : 0), purse->left.ops);
     purse->left.ops -= more;
     jrt_fuel_set(fuel + (int64_t)more);
 }
@@ -91,7 +136,7 @@ void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task)
         jrt_account_settle(purse->account, &purse->granted, &purse->left);
     }
     jrt_terms_put(purse->terms);
-    free(purse);
+    put_aside(worker, purse);
     task->purse = NULL;
 }
 
@@ -140,17 +185,6 @@ janus_component jrt_pay_now(struct jrt_task *task, const janus_budget *price)
     return JANUS_COMPONENT_NONE;
 }
 
-/* The turn is over: the word is filled, due timers ring, others run. */
-static void end_turn(struct jrt_task *task, bool turned)
-{
-    if (task->purse == NULL || task->purse->left.ops == 0) return; /* the next check comes here */
-    fill(task->purse, jrt_fuel_get());
-    if (turned) return; /* it has been at the back of the queue */
-    struct jrt_worker *worker = jrt_worker_self();
-    jrt_sched_timers_fire(worker->scheduler);
-    jrt_task_give_way(worker, task);
-}
-
 /* What the books do not have comes from nowhere, and they say so. */
 static void allow_cleanup(struct jrt_purse *purse)
 {
@@ -184,28 +218,37 @@ bool jrt_purse_clean_up(struct jrt_task *task)
     return true;
 }
 
-janus_status jrt_pay(struct jrt_task *task, const janus_budget *price)
+/* With an empty word, or a price that it does not cover: the turn ends, once. */
+static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price)
 {
-    bool over = false, turned = false; /* the turn: the word did not have it */
+    bool went = false; /* who was exhausted has let others go */
     for (;;) {
-        if ((int64_t)price->ops < 0 || jrt_fuel_get() < (int64_t)price->ops) {
-            over = true;
-            if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_purse_stop(task);
-        }
+        if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_purse_stop(task);
         janus_component lacks = jrt_pay_now(task, price);
-        if (jrt_likely(lacks == JANUS_COMPONENT_NONE)) break;
+        if (lacks == JANUS_COMPONENT_NONE) break;
         janus_status status = jrt_exhaust(task, lacks, janus_budget_get(price, lacks));
         if (status != JANUS_OK) return status;
-        turned = true;
+        went = true;
     }
-    if (over) end_turn(task, turned);
+    if (task->purse != NULL) fill(task->purse, jrt_fuel_get());
+    if (!went) jrt_turn_end(task);
     return JANUS_OK;
+}
+
+janus_status jrt_pay(struct jrt_task *task, const janus_budget *price)
+{
+    int64_t fuel = jrt_fuel_get();
+    if (jrt_likely(price->ops <= (uint64_t)(fuel > 0 ? fuel : 0)) &&
+        jrt_likely(jrt_pay_now(task, price) == JANUS_COMPONENT_NONE)) {
+        return JANUS_OK;
+    }
+    return pay_slowly(task, price);
 }
 
 janus_status jrt_pay_ops(struct jrt_task *task, uint64_t ops)
 {
     const janus_budget price = janus_price_loop(ops);
-    return jrt_pay(task, &price);
+    return pay_slowly(task, &price);
 }
 
 /* Public. */

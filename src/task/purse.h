@@ -17,6 +17,7 @@
 struct jrt_terms;
 
 struct jrt_purse {
+    struct jrt_purse        *next;      /* put aside for another task, [purse-spare] */
     janus_budget             left;      /* without the fuel; under way: guarded by nothing, the
                                            task's own; exhausted: by the nursery's lock */
     janus_budget             granted;   /* all it got, for the books and for messages */
@@ -25,6 +26,7 @@ struct jrt_purse {
     struct jrt_pool_account *account;   /* hard: where it came from and goes back to */
     struct jrt_terms        *terms;     /* owned; what it was restricted to at its spawn, or NULL */
     struct jrt_heap         *heap;      /* owned; NULL: it never allocated */
+    uint32_t                 slice;     /* ops of its next slice, [turn-pace]; 0: JANUS_SLICE */
     bool                     hard;      /* explicit: finite and conserved */
     bool                     started;   /* some of it is in the fuel word, or on a strand */
     bool                     cleaning;  /* got its allowance to clean up with */
@@ -46,6 +48,14 @@ struct jrt_entry {
     janus_budget             booked;  /* of that, what the account knows of */
     struct jrt_pool_account *account; /* of the share; NULL: an implicit budget */
 };
+
+static inline int64_t jrt_purse_slice(const struct jrt_purse *purse)
+{
+    return purse->slice != 0 ? (int64_t)purse->slice : JANUS_SLICE;
+}
+
+/* The worker has ended: the purses that it has put aside go. */
+void jrt_purses_drop(struct jrt_worker *worker);
 
 /* The purse of the current task, or of one that has not started; NULL: no memory. */
 struct jrt_purse *jrt_purse_need(struct jrt_task *task);

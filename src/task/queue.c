@@ -3,6 +3,7 @@
  * Where tasks wait for a worker, and in what order a worker looks (the essay is in worker.c).
  */
 #include "task/nursery.h"
+#include "task/turn.h"
 
 enum {
     FIFO_EVERY = 61,
@@ -13,7 +14,6 @@ enum {
 };
 
 static const uint64_t patience_ns = 20000000; /* see move_oldest */
-static const uint64_t turn_ns = 100000;       /* see jrt_look_for_others */
 
 static struct jrt_task *as_task(struct jrt_record *record) { return (struct jrt_task *)record; }
 
@@ -247,7 +247,7 @@ static bool move_oldest(struct jrt_worker *worker)
     return true;
 }
 
-static bool others_wait(struct jrt_worker *worker)
+bool jrt_turn_wanted(struct jrt_worker *worker)
 {
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
         if (jrt_count_again(worker, lane) > 0) return true;
@@ -266,10 +266,10 @@ bool jrt_look_for_others(struct jrt_worker *worker)
     if (jrt_shelf_size(&worker->again_shelf) != 1 || jrt_shelf_size(&worker->fresh_shelf) != 0) {
         jrt_idle_notify_shelf(worker);
     }
-    if (!others_wait(worker)) return false;
+    if (!jrt_turn_wanted(worker)) return false;
     /* Sixty tasks may be a microsecond: a turn has a shortest length too. */
     uint64_t now = jrt_clock_now_ns();
-    if (now - worker->turn_ns < turn_ns) return false;
+    if (now - worker->turn_ns < JRT_TURN_NS) return false;
     worker->turn_ns = now;
     return true;
 }
@@ -355,6 +355,40 @@ struct jrt_task *jrt_steal(struct jrt_worker *thief, bool raids)
         if (task != NULL) return task;
     }
     return NULL;
+}
+
+/* Moves up to `want` of the NORMAL tasks of another worker that ran before to our own. */
+static void pull(struct jrt_worker *worker, struct jrt_worker *from, size_t want)
+{
+    void  *tasks[JRT_RAID_MAX];
+    size_t count = 0;
+    bool   lost;
+    if (want > JRT_RAID_MAX) want = JRT_RAID_MAX;
+    while (count < want && !jrt_deque_seems_empty(&from->again[JRT_LANE_NORMAL])) {
+        struct jrt_task *task = jrt_deque_steal(&from->again[JRT_LANE_NORMAL], &lost);
+        if (task == NULL) break;
+        tasks[count++] = task;
+    }
+    if (count == 0) count = jrt_shelf_raid(&from->again_shelf, tasks, want);
+    for (size_t i = 0; i < count; i++) {
+        if (!jrt_shelf_push(&worker->again_shelf, tasks[i])) inject(worker->scheduler, tasks[i]);
+        jrt_count(&worker->stats.tasks_stolen);
+    }
+    if (count > 0) worker->lanes |= JRT_IN_NORMAL;
+    /* Somebody may have looked while they were nowhere. */
+    if (count > 0) jrt_idle_notify(worker->scheduler);
+}
+
+void jrt_balance(struct jrt_worker *worker)
+{
+    enum { MARGIN = 3, PART = 16 };
+    janus_scheduler *scheduler = worker->scheduler;
+    if (scheduler->worker_count < 2 || !scheduler->stealing) return;
+    struct jrt_worker *other = &scheduler->workers[jrt_victim_choose(worker, 0)];
+    uint64_t           ours = jrt_count_again(worker, JRT_LANE_NORMAL);
+    uint64_t           theirs = jrt_count_again(other, JRT_LANE_NORMAL);
+    if (theirs < ours + MARGIN + ours / PART) return;
+    pull(worker, other, (size_t)(theirs - ours) / 2);
 }
 
 unsigned jrt_victim_choose(struct jrt_worker *thief, uint32_t attempt)

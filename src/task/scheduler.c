@@ -12,6 +12,7 @@
 #include "task/holder.h"
 #include "task/implicit.h"
 #include "task/nursery.h"
+#include "task/purse.h"
 #include "task/replace.h"
 #include "task/token.h"
 
@@ -51,6 +52,7 @@ static void close_worker(struct jrt_worker *worker)
     if (worker->spare != NULL) jrt_strand_drop(worker, worker->spare);
     jrt_stack_cache_flush(&worker->stacks, &scheduler->depot);
     jrt_heap_cache_fini(&worker->heaps);
+    jrt_purses_drop(worker);
     if (worker->audit != NULL) jrt_audit_writer_close(worker->audit);
     jrt_roster_give(&scheduler->roster, worker->free);
     jrt_roster_give(&scheduler->roster, worker->free_batch);

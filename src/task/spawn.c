@@ -4,6 +4,7 @@
 #include "task/nursery.h"
 #include "task/purse.h"
 #include "task/terms.h"
+#include "task/turn.h"
 
 #include <string.h>
 
@@ -77,6 +78,11 @@ static janus_status take(struct jrt_nursery *n, const janus_spawn_options *optio
     if (status == JANUS_OK) {
         /* Having waited for room, we may be on another worker. */
         status = jrt_terms_admit(n, jrt_worker_self(), options->budget, &birth->entry);
+        if (status != JANUS_OK) {
+            jrt_turn_toll(jrt_worker_self(), JRT_TOLL_REFUSED);
+        } else if (birth->entry.account != NULL) {
+            jrt_turn_toll(jrt_worker_self(), JRT_TOLL_SHARE);
+        }
         if (status != JANUS_OK && n->limited) jrt_room_give(n);
     }
     if (status != JANUS_OK) jrt_terms_put(birth->terms);
@@ -113,12 +119,14 @@ static bool endow(struct jrt_task *task, const struct birth *birth)
     return purse != NULL;
 }
 
-/* One op, from whoever spawns; a pool pays for it itself. OK, CANCELLED. */
+/* One op, from whoever spawns; a pool pays for it itself, but if the turn is over it ends here all
+ * the same. OK, CANCELLED. */
 static janus_status pay(const struct jrt_nursery *n, struct jrt_worker *worker)
 {
     bool pool_pays = n->on_terms && n->terms->account != NULL;
-    if (worker == NULL || worker->current == NULL || pool_pays || jrt_fuel_one()) return JANUS_OK;
-    return jrt_pay_ops(worker->current, 1);
+    if (worker == NULL || worker->current == NULL) return JANUS_OK;
+    if (pool_pays ? !jrt_turn_is_over(worker) : jrt_fuel_one()) return JANUS_OK;
+    return jrt_pay_ops(worker->current, pool_pays ? 0 : 1);
 }
 
 /* What the options say of the record. */
@@ -184,6 +192,7 @@ __attribute__((noinline)) static janus_status spawn_slowly(struct jrt_nursery *n
 __attribute__((cold, noinline)) static janus_status over_limit(struct jrt_worker *worker)
 {
     jrt_count(&worker->stats.refusals);
+    jrt_turn_toll(worker, JRT_TOLL_REFUSED);
     return jrt_terms_full(worker->scheduler, worker);
 }
 

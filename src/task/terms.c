@@ -395,6 +395,7 @@ janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *
     if ((unsigned)options->exhaustion > JANUS_EXHAUSTION_MANUAL) return JANUS_INVALID;
     struct jrt_terms *terms = malloc(sizeof *terms);
     if (terms == NULL) return JANUS_NO_MEMORY;
+    jrt_turn_toll(jrt_worker_self(), JRT_TOLL_TERMS);
     begin(terms, n->scheduler, n->terms);
     janus_status status = fill_in(terms, n, options);
     if (status >= 0) {

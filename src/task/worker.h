@@ -58,6 +58,8 @@ static inline void jrt_count(_Atomic(uint64_t) *counter)
     jrt_store_relaxed(counter, value + 1); /* relaxed: as above. */
 }
 
+struct jrt_purse;
+
 struct jrt_worker {
     /* Written by the worker's own thread alone. */
     struct jrt_task         *current;    /* the task that runs, NULL in the loop */
@@ -76,11 +78,18 @@ struct jrt_worker {
     uint32_t                 until_timers; /* calls of janus_cancelled until timers are fired */
     uint32_t                 lanes;        /* JRT_IN_*: what may have something */
     enum jrt_left            left;
-    bool                     alone;       /* the only worker: nobody steals */
-    _Atomic(bool)            doomed;      /* its thread is to end, [replace-doom] */
-    bool                     lost;        /* nobody executes it, [replace-lost]; threads_lock */
-    uint64_t                 turn_ns;     /* when others were last let go first */
-    uint64_t                 oldest_seen; /* of the fresh shelf, */
+    bool                     alone;          /* the only worker: nobody steals */
+    _Atomic(bool)            doomed;         /* its thread is to end, [replace-doom] */
+    bool                     lost;           /* nobody executes it, [replace-lost]; threads_lock */
+    uint64_t                 turn_ns;        /* when others were last let go first */
+    uint64_t                 turn_epoch;     /* of the turn, */
+    uint64_t                 turn_began_ns;  /* first looked at then; [turn-epoch] */
+    uint64_t                 turn_over;      /* the epoch of a turn that lasts too long; 0: none */
+    uint64_t                 slice_began_ns; /* of the turn, the last slice */
+    uint64_t                 preemptions;    /* when a turn was last found to be long */
+    uint32_t                 slices;         /* slices that ended here, [turn-balance] */
+    uint32_t                 tolls;          /* since somebody looked, [turn-toll] */
+    uint64_t                 oldest_seen;    /* of the fresh shelf, */
     uint64_t                 oldest_since_ns;
     uint32_t                 oldest_looks; /* for so long */
     unsigned                 deques_open;
@@ -96,7 +105,9 @@ struct jrt_worker {
     struct jrt_counts        stats;
     struct jrt_stack_cache   stacks;
     struct jrt_heap_cache    heaps;
-    struct jrt_audit_writer *audit; /* ours; NULL: nothing is recorded */
+    struct jrt_purse        *purses;       /* owned; put aside, */
+    uint32_t                 purses_count; /* so many; [purse-spare] */
+    struct jrt_audit_writer *audit;        /* ours; NULL: nothing is recorded */
 
     /* New tasks, newest first; tasks that ran before, oldest first. In the NORMAL lane first those
      * on the shelves, which are the worker's own until somebody wants them; [queue-shelf]. */
@@ -341,6 +352,13 @@ static inline bool jrt_others_wait(struct jrt_worker *worker)
 
 /* Lets those run; the current task goes to the back of the queue. */
 void jrt_task_give_way(struct jrt_worker *worker, struct jrt_task *task);
+
+/* Whether tasks wait that ran before, or were injected, or are of other lanes, or have waited long.
+ */
+bool jrt_turn_wanted(struct jrt_worker *worker);
+
+/* At the end of a turn: takes some from a worker that has clearly more, [turn-balance]. */
+void jrt_balance(struct jrt_worker *worker);
 
 /* A task of another worker; NULL: none found. `raid`: also from shelves. */
 struct jrt_task *jrt_steal(struct jrt_worker *thief, bool raid);

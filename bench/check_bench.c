@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What does a yield check cost where it is used, in a loop that does something?
+ *
+ * Timed: four loops of about 10, 12, 20 and 50 instructions a round (a hash of a number, arithmetic
+ *        without a chain, a walk along a chain in an array, a hash of eight bytes of a text), each
+ *        without a check, with janus_check, with janus_check_or_end as generated code has it,
+ *        charged in batches, and in strips (janus_check_n before an inner loop of
+ *        janus_yield_interval() rounds). All run in a task; what the ends of its slices cost is in
+ *        the time. The last lines are a loop that does nothing: what a check takes by itself.
+ * Moves it: whether the loop has room for the check beside its own chain of dependencies; where
+ *        the loop's code lies (some percent, either way); the store to the word, which comes back
+ *        after some 5 cycles and so bounds loops shorter than that.
+ * Expect: at most 1.03 of the loop without, from 10 instructions on, where one round needs the one
+ *        before. A loop that fills every slot of the CPU pays for the two instructions that a check
+ *        has, a tenth of a nanosecond; in strips it pays nothing.
+ */
+#include "bench.h"
+
+#include <janusrt/janus.h>
+
+enum { ROUNDS = 1000000, CHAIN = 4096, TEXT = 4096, TURNS = 41 };
+
+enum way { PLAIN, CHECK, OR_END, BATCH, STRIP, WAYS };
+
+static uint32_t          chain[CHAIN];
+static unsigned char     text[TEXT + 8];
+static volatile uint64_t sink;
+
+/* Some 10 instructions: a multiplicative hash of a counter, folded. */
+static inline __attribute__((always_inline)) uint64_t hash_number(uint64_t state, uint64_t i)
+{
+    state ^= i;
+    state *= UINT64_C(0x9e3779b97f4a7c15);
+    state ^= state >> 29;
+    state += i << 3;
+    return state;
+}
+
+/* Some 12, and nothing but the sum depends on the round before: the CPU does all it can at once, so
+ * every instruction more is seen. */
+static inline __attribute__((always_inline)) uint64_t spread(uint64_t state, uint64_t i)
+{
+    uint64_t a = i * 3, b = i >> 5;
+    a ^= b;
+    b += i ^ 0x55;
+    a = a + (a << 2);
+    b ^= a >> 11;
+    __asm__("" : "+r"(a), "+r"(b)); /* no vectors, and no two rounds at once */
+    return state + (a ^ b);
+}
+
+/* Some 20: a step along the chain, and what is found there mixed in. */
+static inline __attribute__((always_inline)) uint64_t walk(uint64_t state, uint64_t i)
+{
+    uint32_t at = (uint32_t)state % CHAIN;
+    uint64_t found = chain[at];
+    uint64_t low = found ^ i;
+    low = (low << 13) | (low >> 51);
+    low += found * 5;
+    low ^= low >> 17;
+    state = (state >> 12) + found + (low & 3);
+    return state ^ (i >> 7);
+}
+
+/* Some 50: eight bytes of a text, one after the other; letters count twice. */
+static inline __attribute__((always_inline)) uint64_t scan(uint64_t state, uint64_t i)
+{
+    const unsigned char *at = &text[i % TEXT];
+#pragma GCC unroll 8
+    for (int k = 0; k < 8; k++) {
+        uint64_t c = at[k];
+        state = (state ^ c) * UINT64_C(0x100000001b3);
+        state += c > 64 ? c : 0;
+    }
+    return state;
+}
+
+static inline __attribute__((always_inline)) uint64_t nothing(uint64_t state, uint64_t i)
+{
+    __asm__ volatile("" : "+r"(state) : "r"(i));
+    return state;
+}
+
+/* One loop for each body and way, so that each is compiled for itself. */
+#define LOOPS(body)                                                                                \
+    static __attribute__((noinline, aligned(64))) uint64_t body##_plain(uint64_t rounds)           \
+    {                                                                                              \
+        uint64_t state = 1;                                                                        \
+        for (uint64_t i = 0; i < rounds; i++) state = body(state, i);                              \
+        return state;                                                                              \
+    }                                                                                              \
+    static __attribute__((noinline, aligned(64))) uint64_t body##_check(uint64_t rounds)           \
+    {                                                                                              \
+        uint64_t state = 1;                                                                        \
+        for (uint64_t i = 0; i < rounds; i++) {                                                    \
+            if (janus_check() != JANUS_OK) return 0;                                               \
+            state = body(state, i);                                                                \
+        }                                                                                          \
+        return state;                                                                              \
+    }                                                                                              \
+    static __attribute__((noinline, aligned(64))) uint64_t body##_or_end(uint64_t rounds)          \
+    {                                                                                              \
+        uint64_t state = 1;                                                                        \
+        for (uint64_t i = 0; i < rounds; i++) {                                                    \
+            janus_check_or_end(1);                                                                 \
+            state = body(state, i);                                                                \
+        }                                                                                          \
+        return state;                                                                              \
+    }                                                                                              \
+    static __attribute__((noinline, aligned(64))) uint64_t body##_batch(uint64_t rounds)           \
+    {                                                                                              \
+        uint64_t    state = 1;                                                                     \
+        janus_batch batch = janus_batch_begin();                                                   \
+        for (uint64_t i = 0; i < rounds; i++) {                                                    \
+            if (janus_batch_next(&batch) != JANUS_OK) return 0;                                    \
+            state = body(state, i);                                                                \
+        }                                                                                          \
+        return janus_batch_end(&batch) == JANUS_OK ? state : 0;                                    \
+    }                                                                                              \
+    static __attribute__((noinline, aligned(64))) uint64_t body##_strip(uint64_t rounds)           \
+    {                                                                                              \
+        uint64_t state = 1, interval = janus_yield_interval();                                     \
+        for (uint64_t i = 0; i < rounds;) {                                                        \
+            uint64_t end = rounds - i < interval ? rounds : i + interval;                          \
+            if (janus_check_n((uint32_t)(end - i)) != JANUS_OK) return 0;                          \
+            for (; i < end; i++) state = body(state, i);                                           \
+        }                                                                                          \
+        return state;                                                                              \
+    }
+
+LOOPS(hash_number)
+LOOPS(spread)
+LOOPS(walk)
+LOOPS(scan)
+LOOPS(nothing)
+
+typedef uint64_t loop(uint64_t rounds);
+
+#define ROW(text, body)                                                                            \
+    {                                                                                              \
+        text, { body##_plain, body##_check, body##_or_end, body##_batch, body##_strip }            \
+    }
+
+static const struct {
+    const char *name;
+    loop       *ways[WAYS];
+} bodies[] = {
+    ROW("number, 10", hash_number), ROW("spread, 12", spread), ROW("chain, 20", walk),
+    ROW("text, 50", scan),          ROW("nothing", nothing),
+};
+
+static const char *const way_names[WAYS] = {"no check", "janus_check", "janus_check_or_end",
+                                            "batches", "strips"};
+
+static double timed(loop *run)
+{
+    uint64_t begin = bench_now_ns();
+    sink += run(ROUNDS);
+    return (double)(bench_now_ns() - begin) / ROUNDS;
+}
+
+/* All ways take turns; every second round goes backwards, so that no way is always after the same.
+ */
+static void race(const char *name, loop *const *ways)
+{
+    static double turns[WAYS][TURNS];
+    for (int w = 0; w < WAYS; w++) (void)timed(ways[w]);
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (int k = 0; k < WAYS; k++) {
+            int w = turn % 2 == 0 ? k : WAYS - 1 - k;
+            turns[w][turn] = timed(ways[w]);
+        }
+    }
+    for (int w = 0; w < WAYS; w++) qsort(turns[w], TURNS, sizeof turns[w][0], bench_compare);
+    for (int w = 0; w < WAYS; w++) {
+        double min = turns[w][0], median = turns[w][TURNS / 2];
+        printf("%-12s %-20s min %6.3f ns  median %6.3f ns   %6.3f x, %6.3f x the loop without\n",
+               name, way_names[w], min, median, min / turns[PLAIN][0],
+               median / turns[PLAIN][TURNS / 2]);
+        printf("{\"bench\":\"check\",\"name\":\"%s: %s\",\"min_ns\":%.4f,\"median_ns\":%.4f,"
+               "\"ratio\":%.4f,\"ratio_median\":%.4f}\n",
+               name, way_names[w], min, median, min / turns[PLAIN][0],
+               median / turns[PLAIN][TURNS / 2]);
+    }
+}
+
+static int64_t program(void *argument)
+{
+    (void)argument;
+    for (size_t b = 0; b < sizeof bodies / sizeof bodies[0]; b++) {
+        race(bodies[b].name, bodies[b].ways);
+    }
+    return 0;
+}
+
+int main(void)
+{
+    uint64_t seed = 1;
+    for (int i = 0; i < CHAIN; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        chain[i] = (uint32_t)(seed >> 33);
+    }
+    for (int i = 0; i < TEXT + 8; i++) text[i] = (unsigned char)(32 + i * 7 % 90);
+    janus_status status =
+        janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), program, NULL, NULL);
+    return status == JANUS_OK ? 0 : 1;
+}

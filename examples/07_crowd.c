@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* A crowd of fibers, each parked on a stack of its own; one digs too deep, the others live on. */
+#include <janusrt/janus.h>
+#include <stdio.h>
+
+enum { CROWD = 5000, DIGGER = 4711 };
+
+static janus_fiber *crowd[CROWD];
+
+static int64_t dig(int64_t depth)
+{
+    volatile char room[1000] = {1}; /* every level needs its room */
+    int64_t       below = depth < 0 ? 0 : dig(depth + 1);
+    return below + room[0];
+}
+
+static int64_t member(void *argument)
+{
+    if (janus_fiber_suspend(NULL, NULL) != JANUS_OK) return -1;
+    return argument == &crowd[DIGGER] ? dig(0) : 1;
+}
+
+int main(void)
+{
+    janus_pool   *pool;
+    janus_outcome outcome;
+    int64_t       finished = 0;
+    if (janus_pool_create(NULL, &pool) != JANUS_OK) return 1;
+    for (int i = 0; i < CROWD; i++) {
+        if (janus_fiber_create(pool, member, &crowd[i],
+                               JANUS_FIBER_OPTIONS(.name = i == DIGGER ? "digger" : "member"),
+                               &crowd[i]) != JANUS_OK)
+            return 1;
+        if (janus_fiber_resume(crowd[i], NULL, NULL) != JANUS_OK) return 1;
+    }
+    janus_pool_stats stats = {.struct_bytes = sizeof stats};
+    if (janus_pool_stats_read(pool, &stats) != JANUS_OK) return 1;
+    printf("%zu fibers are parked\n", stats.stacks_attached);
+    for (int i = 0; i < CROWD; i++) {
+        if (janus_fiber_resume(crowd[i], NULL, &outcome) != JANUS_OK) return 1;
+        if (outcome.state == JANUS_FIBER_PANICKED) printf("number %d has panicked\n", i);
+        if (outcome.state == JANUS_FIBER_COMPLETED) finished += outcome.result;
+        if (janus_fiber_destroy(crowd[i]) != JANUS_OK) return 1;
+    }
+    printf("%d have finished\n", (int)finished);
+    return janus_pool_destroy(pool) == JANUS_OK && finished == CROWD - 1 ? 0 : 1;
+}
+
+/* Prints:
+ * 5000 fibers are parked
+ * number 4711 has panicked
+ * 4999 have finished
+ */

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Turns: how long a task keeps its worker. The essay is in turn.c. */
+#ifndef JRT_TASK_TURN_H
+#define JRT_TASK_TURN_H
+
+#include "task/worker.h"
+
+enum {
+    JRT_TURN_NS = 20000, /* a turn; see turn.c for why so long */
+    JRT_TOLLS = 256,     /* of them, and somebody looks at the clock; one is about 16 ns */
+};
+
+/* What a call takes beyond the op that it costs, in tolls. */
+enum {
+    JRT_TOLL_REFUSED = 4, /* a spawn that is refused */
+    JRT_TOLL_SHARE = 8,   /* a share, a purse */
+    JRT_TOLL_TERMS = 16,  /* a nursery on terms of its own */
+    JRT_TOLL_ENDING = 8,  /* a child that ended in place and left something behind */
+    JRT_TOLL_PAGE = 16,   /* new memory, 4096 bytes */
+};
+
+/* The number of the turn that this worker is in, [turn-epoch]. */
+static inline uint64_t jrt_turn_epoch(const struct jrt_worker *worker)
+{
+    /* relaxed, both: its own. */
+    uint64_t switches = jrt_load_relaxed(&worker->stats.switches);
+    return switches + jrt_load_relaxed(&worker->stats.tasks_by_loop); /* relaxed: as above. */
+}
+
+/* Whether somebody has looked at the clock and found the turn over; for calls that cost no op. */
+static inline bool jrt_turn_is_over(const struct jrt_worker *worker)
+{
+    return worker->turn_over == jrt_turn_epoch(worker);
+}
+
+/* Looks at the clock: if the turn is over, the fuel word is emptied. */
+void jrt_turn_look(struct jrt_worker *worker);
+
+/* The current task has done something that takes long beside what it costs, [turn-toll]. */
+static inline void jrt_turn_toll(struct jrt_worker *worker, uint32_t tolls)
+{
+    if (worker == NULL) return;
+    worker->tolls += tolls;
+    if (jrt_unlikely(worker->tolls >= JRT_TOLLS)) jrt_turn_look(worker);
+}
+
+/* The slice, or the budget, of the current task is used up: due timers ring, others run. */
+void jrt_turn_end(struct jrt_task *task);
+
+#endif

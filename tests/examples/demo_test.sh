@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The demo, for two seconds and without a terminal: it ends by itself with 0, draws nothing, and
+# says of every attacker who it was, where it was started and which limit stopped it.
+#   demo_test.sh COMMAND...
+set -u
+LC_ALL=C
+export LC_ALL
+
+out=$("$@" 2 </dev/null 2>&1)
+code=$?
+failed=no
+
+complain() {
+    echo "not ok: $*"
+    failed=yes
+}
+
+# Who, and what his sentence must say.
+expect() {
+    line=$(echo "$out" | grep -A1 "^  $1: stopped [1-9][0-9]* times\$" | tail -1)
+    [[ -n $line ]] || complain "$1 was not stopped"
+    for part in "'$1' (examples/demo.c:" "town > " "${@:2}"; do
+        [[ $line == *"$part"* ]] || complain "what stopped $1 does not say: $part"
+    done
+}
+
+[[ $code == 0 ]] || complain "it ended with $code"
+[[ $out != *$'\033'* ]] || complain "it draws where no terminal is"
+echo "$out" | grep -Eq '^  clock: [1-9][0-9]* of 20 ticks, at worst [0-9.]+ ms late$' ||
+    complain "no word about the clock"
+echo "$out" | grep -Eq '^  crew: [1-9][0-9]* of 800 jobs, [0-9]+ late$' ||
+    complain "no word about the crew"
+expect 'fork bomb' spawn_count '15 of 15 used' JANUS_SPAWN_BUDGET
+expect 'allocation bomb' memory JANUS_BUDGET_EXHAUSTED
+expect 'channel flood' channel_ops '20000 of 20000 used' JANUS_BUDGET_EXHAUSTED
+expect 'endless loop' ops '3000000 of 3000000 used' JANUS_BUDGET_EXHAUSTED
+expect 'trespasser' JANUS_CAP_FOREIGN
+echo "$out" | grep -q '^Everybody bad was stopped, everybody good went on\.$' ||
+    complain "no good end"
+
+[[ $failed == no ]] && echo "ok" && exit 0
+echo "$out"
+exit 1
