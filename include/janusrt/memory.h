@@ -109,7 +109,8 @@ JANUS_API void janus_free(void *block);
  * Yields:  never.
  * Owns:    the caller must see to it that somebody adopts or discards it.
  * Cost:    about 10 ns.
- * Errors:  none; returns `block`.
+ * Errors:  NULL: as much is adrift as the scheduler's implicit tasks may have together (64 MiB at
+ *          least); the block is still the task's. Else `block`.
  */
 JANUS_API void *janus_detach(void *block);
 

@@ -77,6 +77,9 @@ void jrt_heap_detach(struct jrt_heap *heap, void *block);
 bool jrt_heap_adopt(struct jrt_heap *heap, void *block);
 void jrt_heap_discard(struct jrt_heap_cache *cache, void *block);
 
+/* What a live block of this heap is charged with. */
+size_t jrt_heap_block_cost(struct jrt_heap *heap, void *block);
+
 /* What a block in between will cost who adopts it. */
 size_t jrt_heap_detached_cost(void *block);
 

@@ -110,6 +110,14 @@ static uint64_t away_word(const void *block)
     return word;
 }
 
+size_t jrt_heap_block_cost(struct jrt_heap *heap, void *block)
+{
+    (void)jrt_heap_usable(heap, block); /* or it ends here */
+    uint64_t word = jrt_block_word(block);
+    bool     large = jrt_word_class(word) == JRT_CLASS_LARGE;
+    return large ? jrt_large_of(block)->cost : jrt_word_cost(word);
+}
+
 size_t jrt_heap_detached_cost(void *block)
 {
     uint64_t word = away_word(block);

@@ -16,6 +16,9 @@
 static const int64_t plenty = (int64_t)1 << 60;
 static const int64_t share = (int64_t)1 << 40;
 
+/* Where nothing is implicit. */
+#define ADRIFT_LEAST (UINT64_C(64) << 20)
+
 bool jrt_implicit_sane(const janus_scheduler_options *options)
 {
     const janus_limits *limits = janus_profile_limits(options->profile);
@@ -49,6 +52,8 @@ static void set_limits(janus_scheduler *scheduler, const janus_scheduler_options
     if (max == 0) max = JANUS_UNLIMITED; /* nothing is started without a capability */
     scheduler->limit.max = max < (uint64_t)plenty ? (int64_t)max : plenty;
     scheduler->limit.central = scheduler->limit.max;
+    scheduler->adrift_max = janus_units_times(scheduler->task_budget.memory, max);
+    if (scheduler->adrift_max < ADRIFT_LEAST) scheduler->adrift_max = ADRIFT_LEAST;
     scheduler->audit = options->audit;
 }
 

@@ -164,9 +164,29 @@ void janus_free(void *block)
     if (block != NULL) jrt_heap_free(owner_of(block), cache(), block);
 }
 
+/*
+ * [memory-adrift]  what was let go of and not taken is charged to nobody, so it has a limit:
+ *   else letting go would be a way to have any amount. Blocks go from one scheduler to another and
+ *   to plain threads, so it is one count for the process; each scheduler has its own limit, the
+ *   memory that its implicit tasks have together. Who meets it keeps his block.
+ */
+static _Atomic(uint64_t) adrift;
+
 void *janus_detach(void *block)
 {
-    if (block != NULL) jrt_heap_detach(owner_of(block), block);
+    if (block == NULL) return NULL;
+    struct jrt_heap       *heap = owner_of(block);
+    const janus_scheduler *scheduler = jrt_worker_self()->scheduler;
+    size_t                 cost = jrt_heap_block_cost(heap, block);
+    /* relaxed: only the number counts. [memory-adrift] */
+    uint64_t before = jrt_fetch_add_relaxed(&adrift, cost);
+    if (before + cost > scheduler->adrift_max) {
+        jrt_fetch_sub_relaxed(&adrift, cost); /* relaxed: as above. */
+        (void)jrt_trouble(JANUS_BUDGET_EXHAUSTED, JANUS_COMPONENT_MEMORY, before,
+                          scheduler->adrift_max);
+        return NULL;
+    }
+    jrt_heap_detach(heap, block);
     return block;
 }
 
@@ -180,7 +200,11 @@ janus_status janus_adopt(void *block)
     /* The op is paid here; the bytes are the heap's to ask for. */
     janus_component lacks = afford_now(task, jrt_heap_detached_cost(block));
     if (lacks != JANUS_COMPONENT_NONE) return short_of(task, lacks);
-    if (jrt_heap_adopt(heap, block)) return JANUS_OK;
+    size_t cost = jrt_heap_detached_cost(block);
+    if (jrt_heap_adopt(heap, block)) {
+        jrt_fetch_sub_relaxed(&adrift, cost); /* relaxed: [memory-adrift]. */
+        return JANUS_OK;
+    }
     jrt_fuel_set(jrt_fuel_get() + 1); /* nothing happened */
     return JANUS_NO_MEMORY;
 }
@@ -188,7 +212,10 @@ janus_status janus_adopt(void *block)
 void janus_discard(void *block)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    if (block != NULL) jrt_heap_discard(worker != NULL ? &worker->heaps : NULL, block);
+    if (block == NULL) return;
+    size_t cost = jrt_heap_detached_cost(block);
+    jrt_heap_discard(worker != NULL ? &worker->heaps : NULL, block);
+    jrt_fetch_sub_relaxed(&adrift, cost); /* relaxed: [memory-adrift]. */
 }
 
 janus_status janus_memory_read(janus_memory_info *out)

@@ -142,6 +142,7 @@ struct janus_scheduler {
     janus_budget         task_budget; /* each */
     janus_budget         budget_max;  /* most that can be asked for */
     janus_channel_limits channel_limits;
+    uint64_t             adrift_max;     /* bytes, [memory-adrift] */
     uint64_t             backends;       /* a set */
     uint32_t             implicit;       /* bits 1 << kind: held without a capability */
     uint32_t             yield_interval; /* iterations */

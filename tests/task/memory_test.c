@@ -315,6 +315,42 @@ static void *discard_outside(void *argument)
     return NULL;
 }
 
+/* What is adrift is limited, too. */
+
+enum { ADRIFT = 70 };
+
+static int64_t set_adrift(void *argument)
+{
+    void **blocks = argument;
+    for (int i = 0; i < ADRIFT; i++) {
+        void *block = janus_alloc((size_t)1 << 20);
+        CHECK(block != NULL);
+        blocks[i] = janus_detach(block);
+        if (blocks[i] != NULL) continue;
+        char text[400];
+        CHECK(janus_explain(text, sizeof text) > 0);
+        CHECK(strstr(text, "memory") != NULL && strstr(text, "JANUS_BUDGET_EXHAUSTED") != NULL);
+        memset(block, 1, (size_t)1 << 20); /* it is still here, and goes with the task */
+        return i;
+    }
+    return -1;
+}
+
+TEST("what was let go of and not taken has a limit, and who meets it keeps the block")
+{
+    const janus_budget each = JANUS_BUDGET(.memory = (uint64_t)2 << 20);
+    void              *blocks[ADRIFT];
+    int64_t            kept = 0;
+    for (int turn = 0; turn < 2; turn++) {
+        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_tasks = 4,
+                                                   .task_budget = &each),
+                           set_adrift, blocks, &kept),
+                 JANUS_OK);
+        CHECK_EQ(kept, 64);
+        for (int i = 0; i < kept; i++) janus_discard(blocks[i]);
+    }
+}
+
 TEST("a plain thread discards, and owns nothing")
 {
     struct parcel     parcel = {.size = 5000};
