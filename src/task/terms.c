@@ -57,7 +57,8 @@ bool jrt_terms_wanted(const janus_nursery_options *options)
 {
     struct jrt_caps caps = caps_of(options);
     return options->budget != NULL || options->exhaustion != 0 || options->on_exhausted != NULL ||
-           options->scope || options->backend != 0 || !none_given(&caps);
+           options->scope || options->backend != 0 || options->threads_max != 0 ||
+           !none_given(&caps);
 }
 
 struct jrt_terms *jrt_terms_here(const struct jrt_task *task)
@@ -281,6 +282,7 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     terms->aside_fuel = jrt_fuel_get();
     purse->heap = aside->heap; /* what it allocates stays when the scope ends */
     purse->recharged = aside->recharged;
+    purse->seat = aside->seat;
     jrt_fuel_set(jrt_purse_first_fuel(jrt_worker_self(), task));
     return JANUS_OK;
 }
@@ -306,29 +308,46 @@ static void leave_scope(struct jrt_terms *terms, struct jrt_task *task)
 
 /* Opening and closing. */
 
+/* Whether the holder may choose, or configure, a backend. */
+static janus_status may_use(const struct jrt_terms *terms, janus_scheduler *scheduler,
+                            janus_backend backend, uint32_t right)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    const struct jrt_held   *held = &terms->held[JANUS_CAP_EXECUTOR];
+    struct jrt_cap_actor     actor = jrt_actor(worker);
+    janus_status             status = JANUS_OK;
+    if (held->holder != 0) {
+        actor.holder = held->holder;
+        return jrt_cap_gate_backend(scheduler->caps, held->cap, &actor, right, backend);
+    }
+    if ((terms->implicit & 1u << JANUS_CAP_EXECUTOR) == 0)
+        status = JANUS_NO_EXECUTOR_CAP;
+    else if ((scheduler->backends & JANUS_BACKEND_SET(backend)) == 0)
+        status = JANUS_CAP_LIMIT;
+    if (status == JANUS_OK) return JANUS_OK;
+    return jrt_terms_deny(scheduler, &actor, JANUS_CAP_EXECUTOR, right, status);
+}
+
 static janus_status choose_backend(struct jrt_terms *terms, janus_scheduler *scheduler,
                                    uint64_t set)
 {
     if ((set & (set - 1)) != 0 || set >= JANUS_BACKEND_SET(JANUS_BACKENDS)) return JANUS_INVALID;
-    janus_backend            backend = (janus_backend)__builtin_ctzll(set);
-    const struct jrt_worker *worker = jrt_worker_self();
-    const struct jrt_held   *held = &terms->held[JANUS_CAP_EXECUTOR];
-    struct jrt_cap_actor     actor = jrt_actor(worker);
-    const uint32_t           right = JANUS_RIGHT_EXECUTOR_SELECT;
-    janus_status             status = JANUS_OK;
-    if (held->holder != 0) {
-        actor.holder = held->holder;
-        status = jrt_cap_gate_backend(scheduler->caps, held->cap, &actor, right, backend);
-    } else if ((terms->implicit & 1u << JANUS_CAP_EXECUTOR) == 0) {
-        status =
-            jrt_terms_deny(scheduler, &actor, JANUS_CAP_EXECUTOR, right, JANUS_NO_EXECUTOR_CAP);
-    } else if ((scheduler->backends & set) == 0) {
-        status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_EXECUTOR, right, JANUS_CAP_LIMIT);
-    }
+    janus_backend backend = (janus_backend)__builtin_ctzll(set);
+    janus_status  status = may_use(terms, scheduler, backend, JANUS_RIGHT_EXECUTOR_SELECT);
     if (status != JANUS_OK) return status;
     if (backend == JANUS_BACKEND_EVENTED) return JANUS_UNAVAILABLE;
     terms->backend = (uint8_t)backend;
     return JANUS_OK;
+}
+
+/* A limit of its own for threads; those around it hold as well. */
+static janus_status set_threads(struct jrt_terms *terms, janus_scheduler *scheduler, uint32_t max)
+{
+    const janus_backend backend = JANUS_BACKEND_THREADED;
+    if (terms->backend != backend) return JANUS_INVALID;
+    janus_status status = may_use(terms, scheduler, backend, JANUS_RIGHT_EXECUTOR_CONFIGURE);
+    if (status == JANUS_OK) terms->threads_max = max;
+    return status;
 }
 
 static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
@@ -347,6 +366,9 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
         terms->argument = options->on_exhausted_argument;
     }
     if (options->backend != 0) status = choose_backend(terms, n->scheduler, options->backend);
+    if (status == JANUS_OK && options->threads_max != 0) {
+        status = set_threads(terms, n->scheduler, options->threads_max);
+    }
     if (status == JANUS_OK && options->budget != NULL) {
         clamped = open_pool(terms, n->scheduler, options->budget);
         if (clamped < 0) return clamped;
@@ -497,7 +519,7 @@ static bool is_implicit(const struct jrt_terms *terms, const janus_scheduler *sc
 
 static janus_status take_implicit(janus_scheduler *scheduler, struct jrt_worker *worker)
 {
-    bool mine = worker != NULL && worker->scheduler == scheduler;
+    bool mine = worker != NULL && worker->scheduler == scheduler && worker->seat == NULL;
     bool room = mine ? jrt_quota_take(&worker->quota, worker) : jrt_limit_take_outside(scheduler);
     return room ? JANUS_OK : jrt_terms_full(scheduler, mine ? worker : NULL);
 }
@@ -506,7 +528,7 @@ void jrt_terms_leave(struct jrt_nursery *n, struct jrt_worker *worker)
 {
     if (!is_implicit(n->terms, n->scheduler)) {
         give_room(n->terms);
-    } else if (worker != NULL && worker->scheduler == n->scheduler) {
+    } else if (worker != NULL && worker->scheduler == n->scheduler && worker->seat == NULL) {
         jrt_quota_give(&worker->quota);
     } else {
         jrt_limit_give_outside(n->scheduler);

@@ -37,6 +37,8 @@ struct jrt_terms {
     bool                      owns_account;
     uint8_t                   exhaustion;   /* janus_exhaustion */
     uint8_t                   backend;      /* janus_backend */
+    uint32_t                  threads_max;  /* live children with one of their own; 0: no limit */
+    _Atomic(uint32_t)         threads;      /* threads_max: how many there are, here and below */
     janus_on_exhausted       *on_exhausted; /* NULL: nobody is called */
     void                     *argument;
     bool                      scope; /* the owner has a purse of the scope's; its own is aside */
