@@ -54,7 +54,8 @@ typedef struct janus_task_info {
     janus_nursery      *owned;     /* the innermost of its own; NULL: none. Of others': one of them,
                                       which may be gone by now: to compare only */
     uint32_t            nurseries; /* it has open; of others': those that somebody had to wait in */
-    uint32_t            worker;    /* it runs on, or last began to wait on; UINT32_MAX: unknown */
+    uint32_t            worker;    /* it runs on, or last began to wait on; UINT32_MAX: unknown. A
+                                      thread of its own has a number behind those of the workers */
     uint64_t            state_ns;  /* in its state, within a tick of the kernel; 0: unknown */
     bool                at_most;   /* state_ns is a bound: it does not wait */
     bool                has_result; /* it has ended and was not joined: the next two are set */

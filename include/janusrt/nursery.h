@@ -140,10 +140,35 @@ typedef struct janus_nursery_options {
     /* Capabilities of the opener, for everything started inside instead of those around it. Zero:
      * as around it. */
     janus_cap spawn_cap, budget_cap, channel_cap, executor_cap;
-    bool      scope;   /* with spawn_cap: until the nursery ends its owner, too, has only that
+    bool      scope;       /* with spawn_cap: until the nursery ends its owner, too, has only that
                           capability's task_budget */
-    uint64_t  backend; /* JANUS_BACKEND_SET of the one that runs the children. 0: as around it */
+    uint64_t  backend;     /* JANUS_BACKEND_SET of the one that runs the children, see below. 0: as
+                          around it, at the root COOPERATIVE */
+    uint32_t  threads_max; /* THREADED: threads of children here and below, alive at a time; takes
+                              the right executor.configure. 0: what holds around it */
 } janus_nursery_options;
+
+/*
+ * How children are run. A program does the same with each; only who runs when is different. Which
+ * one may be chosen is said by the executor capability (right executor.select) or the profile;
+ * nurseries below inherit it. janus_context_read tells it.
+ *
+ *   COOPERATIVE  tasks on the scheduler's workers.
+ *   BLOCKING     one after the other: a spawn returns when the child has ended, with OK also if the
+ *                child has failed; then, with CANCEL_ON_ERROR, the next is refused with CLOSED. The
+ *                child runs on its spawner's stack, or where that has no room on another, and no
+ *                thread is ever added. A child that waits for something that only its spawner would
+ *                do next waits for ever, which is told as a deadlock. Exhausted children end: their
+ *                owner cannot recharge them. Of plain threads only the owner may spawn,
+ *                and a blocking call of a task.
+ *   THREADED     a thread of the system for each child, on which nothing else runs, but what the
+ *                child runs with BLOCKING inside. All of this library works there, towards all
+ *                other tasks of the scheduler too. A thread is made by the spawn, which says
+ *                NO_MEMORY where the system has none, and FULL where threads_max children have
+ *                one; it ends with the child, and is joined later. If the system ends it in the
+ *                middle (pthread_exit) and gives no other, the workers run the child's end.
+ *   EVENTED      UNAVAILABLE
+ */
 
 /* What a cancelled child meets at the calls that wait. */
 typedef enum janus_cancel_mode {
@@ -193,6 +218,7 @@ JANUS_BEGIN_DECLS
  *          NO_BUDGET_CAP, NO_SPAWN_CAP, CAP_…  as janus_cap_check, for the capabilities it needs or
  *                     was given; CAP_WIDENS: more than is held around it
  *          UNAVAILABLE  the backend is not built
+ *          NO_EXECUTOR_CAP, CAP_LIMIT  the backend, or threads_max, may not be chosen
  */
 JANUS_NODISCARD JANUS_API janus_status janus_nursery_open(janus_nursery               *nursery,
                                                           const janus_nursery_options *options);
@@ -222,12 +248,13 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
  *
  * Context: the nursery's owner, or any task below it.
  * Yields:  if the task's turn, or its ops, are used up; with when_full WAIT, if the nursery is
- *          full.
+ *          full; with the backend BLOCKING as long as the child runs.
  * Owns:    `argument` stays the caller's; it must live until the child has ended.
  * Cost:    about 20 ns; no stack before it runs. With when_full WAIT a lock, here and at the
  *          child's end.
  * Errors:  CLOSED     the nursery is not Open, or left Open while this waited
- *          FULL       options.max_children are alive
+ *          FULL       options.max_children are alive; or threads_max have a thread
+ *          STATE      BLOCKING, from where nobody can wait: a token's callback, another scheduler
  *          CANCELLED  this task was cancelled while, or before, it waited for room
  *          DEADLOCK   it waited for room, and nothing can happen any more
  *          INVALID    an argument is out of range

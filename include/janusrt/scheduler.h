@@ -65,8 +65,9 @@ typedef struct janus_scheduler_options {
     janus_exhaustion    exhaustion;     /* 0: the profile's */
     uint32_t            yield_interval; /* iterations between checks. 0: the profile's; :sovereign
                                            has none, and must be given one */
-    janus_audit        *audit; /* what happens to capabilities and budgets is written there;
+    janus_audit        *audit;       /* what happens to capabilities and budgets is written there;
                                            borrowed. NULL: nowhere */
+    uint32_t            threads_max; /* children with a thread of their own, alive. 0: 256 */
 } janus_scheduler_options;
 
 #ifndef __cplusplus
@@ -74,7 +75,8 @@ typedef struct janus_scheduler_options {
     (&(janus_scheduler_options){.struct_bytes = sizeof(janus_scheduler_options), __VA_ARGS__})
 #endif
 
-/* One worker's counters, or the sum of all. */
+/* One worker's counters, or the sum of all. In the sum is also what threads of children that have
+ * ended did; those that live are counted when they end. */
 typedef struct janus_worker_stats {
     size_t   struct_bytes;    /* in: sizeof this struct */
     uint64_t tasks_executed;  /* started here */

@@ -60,7 +60,7 @@ static janus_status perform(const struct plan *plan, janus_channel *out)
     chan->outside = plan->options.outside;
     jrt_chan_new_keys(chan);
     *out = handle_of(chan, JANUS_CHANNEL_MAY_ALL);
-    if (!own && worker != NULL && worker->alone) {
+    if (!own && worker != NULL && worker->alone && worker->seat == NULL) {
         jrt_store_relaxed(&chan->lock.owner, worker); /* relaxed: under the lock, [chan-bias]. */
     }
     jrt_chan_leave(chan, own);

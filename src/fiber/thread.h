@@ -37,11 +37,12 @@ struct jrt_thread {
     struct jrt_guarded *guarded;          /* the innermost call of jrt_call_guarded */
     void              **rescue; /* the scheduler's: where watches without a landing lead */
     void               *worker; /* the scheduler's, for threads that are workers */
-    const void *helps;     /* the scheduler whose blocking call, or token's callback, runs here */
-    void       *cancelled; /* tokens that this thread is to cancel, see task/token.c */
-    unsigned    holding;   /* locks of ours that this thread holds */
-    unsigned    number;    /* tells threads apart; 0: none yet, see jrt_thread_number */
-    bool        attached;  /* can run fibers */
+    const void *helps;      /* the scheduler whose blocking call, or token's callback, runs here */
+    void       *cancelled;  /* tokens that this thread is to cancel, see task/token.c */
+    unsigned    holding;    /* locks of ours that this thread holds */
+    unsigned    number;     /* tells threads apart; 0: none yet, see jrt_thread_number */
+    bool        attached;   /* can run fibers */
+    bool        calls_back; /* a token's callback runs here */
     struct jrt_altstack altstack;
     /* Aligned: compilers write both at once, and the interrupted code may have asked the CPU to
      * check (EFLAGS.AC). */

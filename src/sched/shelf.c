@@ -84,6 +84,7 @@ static bool grow(struct jrt_shelf *shelf, uint64_t oldest, uint64_t newest)
 
 bool jrt_shelf_push_slow(struct jrt_shelf *shelf, void *item)
 {
+    if (shelf->slots == NULL) return false; /* all zeros: it takes nothing */
     jrt_shelf_enter(shelf);
     uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
     uint64_t oldest = jrt_load_relaxed(&shelf->oldest); /* relaxed: inside. */

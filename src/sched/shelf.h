@@ -62,7 +62,7 @@ static inline void jrt_shelf_leave(struct jrt_shelf *shelf)
 }
 
 /* Owner only. Adds the newest item, not NULL. False only when memory to grow is refused; then
- * nothing changed. */
+ * nothing changed. One that is all zeros refuses always. */
 static inline bool jrt_shelf_push(struct jrt_shelf *shelf, void *item)
 {
     uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */

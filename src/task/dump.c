@@ -18,6 +18,7 @@
 #include "task/cycle.h"
 #include "task/peek.h"
 #include "task/purse.h"
+#include "task/seat.h"
 
 #include <janusrt/dump.h>
 #include <stdarg.h>
@@ -108,6 +109,15 @@ static void put_worker(struct text *text, const janus_scheduler *scheduler, uint
         (unsigned long long)stats.parks, (unsigned long long)stats.yields);
     if (stats.restarts > 0) put(text, ", restarts %llu", (unsigned long long)stats.restarts);
     put(text, "\n");
+}
+
+static void put_seat(void *argument, uint32_t number, janus_task_id id)
+{
+    if (id != 0) {
+        put(argument, "thread %u: task %#llx\n", number, (unsigned long long)id);
+    } else {
+        put(argument, "thread %u: its task waits\n", number);
+    }
 }
 
 static int indent(unsigned depth) { return depth * 2 < INDENT_MAX ? (int)depth * 2 : INDENT_MAX; }
@@ -256,6 +266,7 @@ janus_status janus_scheduler_dump(janus_scheduler *scheduler, int fd)
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
         put_worker(&text, scheduler, i);
     }
+    jrt_seats_show(scheduler, put_seat, &text);
     put_roots(&text, scheduler);
     return text_close(&text, fd) ? JANUS_OK : JANUS_INVALID;
 }

@@ -268,7 +268,8 @@ static bool join_list(struct jrt_nursery *n, struct jrt_purse *purse)
     /* In a shield, too: a nursery that is cancelled gives nothing. */
     bool awaited = jrt_nursery_cancelled_above(n) ||
                    jrt_load_relaxed(&n->awaited) || /* relaxed: under the lock, [exhaust-await]. */
-                   n->joining == jrt_task_id(purse->task);
+                   n->joining == jrt_task_id(purse->task) ||
+                   (n->terms != NULL && n->terms->backend == JANUS_BACKEND_BLOCKING);
     if (!awaited) {
         if (n->exhausted.next == NULL) jrt_list_init(&n->exhausted);
         purse->listed = true;

@@ -23,6 +23,7 @@
  * Locks: idle_lock, inside of which only deques, counters and the timers' own are looked at.
  */
 #include "task/replace.h"
+#include "task/seat.h"
 #include "task/token.h"
 #include "task/worker.h"
 
@@ -211,6 +212,7 @@ static bool must_end(struct jrt_worker *worker)
 struct jrt_task *jrt_idle(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
+    if (jrt_unlikely(worker->seat != NULL)) return jrt_seat_idle(worker);
     for (;;) {
         /* relaxed: a hint to submitters. */
         jrt_fetch_add_relaxed(&scheduler->idlers, (uint64_t)1);
@@ -259,6 +261,10 @@ bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, ui
     note_next(scheduler);
     pthread_mutex_unlock(&scheduler->timer_lock);
     if (first) jrt_idle_wake_keeper(scheduler);
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker != NULL && worker->seat != NULL && deadline_ns < worker->seat->wake_ns) {
+        worker->seat->wake_ns = deadline_ns; /* it wakes up for its own timers */
+    }
     return armed;
 }
 

@@ -2,6 +2,7 @@
 /* One task, one nursery, one worker, for programs; dump.c shows them all, to people. */
 #include "task/peek.h"
 #include "task/purse.h"
+#include "task/seat.h"
 
 #include <janusrt/dump.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static void describe(const struct jrt_task *task, janus_task_info *info)
     info->id = jrt_task_id(task);
     info->name = task->name != NULL ? task->name : "task";
     if (task->site != NULL) info->site = *task->site;
-    info->priority = (janus_priority)(task->lane + 1);
+    info->priority = (janus_priority)((task->lane & ~JRT_LANE_SEATED) + 1);
     info->stack_bytes = n->scheduler->depot.classes[task->stack_class].stack_bytes;
     info->nursery = handle_of(n);
     info->nursery_name = n->name != NULL ? n->name : "nursery";

@@ -112,6 +112,16 @@ void jrt_limit_give_outside(janus_scheduler *scheduler)
     pthread_mutex_unlock(&scheduler->limit.lock);
 }
 
+void jrt_quota_close(struct jrt_worker *worker)
+{
+    struct jrt_limit *limit = &worker->scheduler->limit;
+    pthread_mutex_lock(&limit->lock);
+    int64_t room = room_of(&worker->quota);
+    change_base(&worker->quota, -room);
+    limit->central += room;
+    pthread_mutex_unlock(&limit->lock);
+}
+
 int64_t jrt_limit_alive(janus_scheduler *scheduler)
 {
     pthread_mutex_lock(&scheduler->limit.lock);

@@ -38,6 +38,9 @@ struct janus_scheduler;
 bool jrt_limit_take_outside(struct janus_scheduler *scheduler);
 void jrt_limit_give_outside(struct janus_scheduler *scheduler);
 
+/* The worker's thread is gone, or it is a seat's that ends: its room goes to the centre. */
+void jrt_quota_close(struct jrt_worker *worker);
+
 /* Alive now; exact when nobody starts or ends any. */
 int64_t jrt_limit_alive(struct janus_scheduler *scheduler);
 

@@ -26,6 +26,7 @@
  */
 #include "task/nursery.h"
 
+#include "task/executor.h"
 #include "task/purse.h"
 #include "task/state.h"
 #include "task/terms.h"
@@ -194,7 +195,11 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
     /* It obeyed somebody further up: the nurseries between shall say so too. */
     bool alone = cancelled && task->purse != NULL && task->purse->dismissed;
     if (jrt_unlikely(cancelled && !alone)) (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
-    if (jrt_unlikely(task->touched && task->purse != NULL)) jrt_purse_close(worker, task);
+    struct jrt_runner *runner = NULL;
+    if (jrt_unlikely(task->touched && task->purse != NULL)) {
+        runner = jrt_launch_ended(task);
+        jrt_purse_close(worker, task);
+    }
     jrt_task_move(task, cancelled ? JANUS_TASK_CANCELLED : JANUS_TASK_COMPLETED);
     bool free_record = true;
     if (jrt_unlikely(n->on_terms)) { /* before its end is told: who joined it has its room */
@@ -208,6 +213,7 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
     }
     if (jrt_likely(free_record)) jrt_task_retire(n->scheduler, worker, task);
     if (jrt_unlikely(n->limited)) jrt_room_give(n);
+    if (jrt_unlikely(runner != NULL)) jrt_runner_tell(runner);
     if (jrt_likely(in_place)) {
         n->local--;
         return;

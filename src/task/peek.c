@@ -12,9 +12,11 @@
  *   wait, nothing for starting, running and giving way. So the time of a task that waits is known
  *   to a tick. One that does not wait any more has been in its state for less than that.
  *
- * Locks: none of its own; callers hold the nursery's.
+ * Locks: the seats', inside those of nurseries that callers hold.
  */
 #include "task/peek.h"
+
+#include "task/seat.h"
 
 static const char *const wait_texts[] = {
 #define X(name, text) [JRT_WAIT_##name] = text,
@@ -69,11 +71,11 @@ __attribute__((noinline, no_sanitize("thread"))) bool jrt_task_peek_joinable(
 /* The worker whose current task it is; UINT32_MAX: none's. */
 static uint32_t worker_of(const struct jrt_task *task)
 {
-    const janus_scheduler *scheduler = task->nursery->scheduler;
+    janus_scheduler *scheduler = task->nursery->scheduler;
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
         if (jrt_peek_current(&scheduler->workers[i]) == jrt_task_id(task)) return i;
     }
-    return UINT32_MAX;
+    return jrt_seat_running(scheduler, jrt_task_id(task));
 }
 
 /*

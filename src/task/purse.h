@@ -14,6 +14,8 @@
 
 #include <janusrt/charge.h>
 
+struct jrt_runner;
+struct jrt_seat;
 struct jrt_terms;
 
 struct jrt_purse {
@@ -27,6 +29,8 @@ struct jrt_purse {
     struct jrt_terms        *terms;     /* owned; what it was restricted to at its spawn, or NULL */
     struct jrt_heap         *heap;      /* owned; NULL: it never allocated */
     uint32_t                 slice;     /* ops of its next slice, [turn-pace]; 0: JANUS_SLICE */
+    struct jrt_seat         *seat;      /* THREADED: where it runs, or NULL; borrowed */
+    struct jrt_runner       *runner;    /* BLOCKING: who waits for its end, or NULL; borrowed */
     bool                     hard;      /* explicit: finite and conserved */
     bool                     started;   /* some of it is in the fuel word, or on a strand */
     bool                     cleaning;  /* got its allowance to clean up with */

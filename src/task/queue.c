@@ -3,6 +3,7 @@
  * Where tasks wait for a worker, and in what order a worker looks (the essay is in worker.c).
  */
 #include "task/nursery.h"
+#include "task/seat.h"
 #include "task/turn.h"
 
 enum {
@@ -69,7 +70,7 @@ void jrt_task_free(janus_scheduler *scheduler, struct jrt_worker *worker, struct
 
 static void inject(janus_scheduler *scheduler, struct jrt_task *task)
 {
-    unsigned lane = task->lane;
+    unsigned lane = task->lane & ~(unsigned)JRT_LANE_SEATED;
     task->record.next = NULL;
     pthread_mutex_lock(&scheduler->inject_lock);
     if (scheduler->inject_last[lane] == NULL) {
@@ -90,10 +91,12 @@ static unsigned first_lane(uint32_t tick)
     return tick % NORMAL_EVERY == 0 ? 1 : 0;
 }
 
-static struct jrt_task *take_injected(janus_scheduler *scheduler)
+static struct jrt_task *take_injected(struct jrt_worker *worker)
 {
+    janus_scheduler *scheduler = worker->scheduler;
     struct jrt_task *task = NULL;
     if (jrt_load_relaxed(&scheduler->injected) == 0) return NULL; /* relaxed: a hint. */
+    if (worker->seat != NULL) return NULL;                        /* it is for others */
     pthread_mutex_lock(&scheduler->inject_lock);
     uint32_t tick = ++scheduler->inject_tick;
     unsigned first = first_lane(tick);
@@ -126,6 +129,10 @@ static struct jrt_task *take_injected(janus_scheduler *scheduler)
 /* On a deque, or where there is no memory for it to grow, on the list, which needs none. */
 void jrt_submit_openly(struct jrt_worker *worker, struct jrt_deque *deques, struct jrt_task *task)
 {
+    if (jrt_unlikely(jrt_task_is_seated(task) || worker->seat != NULL)) { /* [seat-lane] */
+        jrt_submit_outside(worker->scheduler, task);
+        return;
+    }
     unsigned lane = task->lane; /* once pushed it may be stolen, ended and used again */
     worker->lanes |= 1u << lane;
     if (lane == JRT_LANE_NORMAL) worker->lanes |= JRT_IN_PUBLIC;
@@ -133,10 +140,19 @@ void jrt_submit_openly(struct jrt_worker *worker, struct jrt_deque *deques, stru
     if (!worker->alone) jrt_idle_notify(worker->scheduler);
 }
 
-void jrt_submit_outside(janus_scheduler *scheduler, struct jrt_task *task)
+void jrt_submit_to_all(janus_scheduler *scheduler, struct jrt_task *task)
 {
     inject(scheduler, task);
     jrt_idle_notify(scheduler);
+}
+
+void jrt_submit_outside(janus_scheduler *scheduler, struct jrt_task *task)
+{
+    if (jrt_unlikely(jrt_task_is_seated(task))) {
+        jrt_seat_hand(task);
+    } else {
+        jrt_submit_to_all(scheduler, task);
+    }
 }
 
 void jrt_submit_woken(struct jrt_task *task, bool served)
@@ -214,7 +230,7 @@ struct jrt_task *jrt_pick(struct jrt_worker *worker)
     if (jrt_unlikely(others_first)) {
         worker->until_others = FIFO_EVERY;
         jrt_sched_timers_fire(worker->scheduler);
-        task = take_injected(worker->scheduler);
+        task = take_injected(worker);
         if (task != NULL) return task;
     }
     for (unsigned i = 0; i < JRT_LANES && worker->lanes != 0; i++) {
@@ -223,7 +239,7 @@ struct jrt_task *jrt_pick(struct jrt_worker *worker)
         task = pick_lane(worker, lane, others_first);
         if (task != NULL) return task;
     }
-    return take_injected(worker->scheduler);
+    return take_injected(worker);
 }
 
 /* Newest first means that an old one waits for as long as new ones come. One that has been the
@@ -383,7 +399,7 @@ void jrt_balance(struct jrt_worker *worker)
 {
     enum { MARGIN = 3, PART = 16 };
     janus_scheduler *scheduler = worker->scheduler;
-    if (scheduler->worker_count < 2 || !scheduler->stealing) return;
+    if (scheduler->worker_count < 2 || !scheduler->stealing || worker->seat != NULL) return;
     struct jrt_worker *other = &scheduler->workers[jrt_victim_choose(worker, 0)];
     uint64_t           ours = jrt_count_again(worker, JRT_LANE_NORMAL);
     uint64_t           theirs = jrt_count_again(other, JRT_LANE_NORMAL);

@@ -38,6 +38,7 @@
 
 #include "fiber/fiber.h"
 #include "plat/signal.h"
+#include "task/seat.h"
 #include "task/state.h"
 
 #include <stdio.h>
@@ -54,10 +55,10 @@ static const uint64_t revive_every_ns = 100000000;
 static _Atomic(uint32_t) refusals; /* jrt_replacements_refuse */
 
 /* Visible, as nothing here happens to a healthy program. */
-static void say(const struct jrt_worker *worker, const char *what)
+static void say(uint32_t index, const char *what)
 {
     char line[128];
-    int  length = snprintf(line, sizeof line, "janusrt: worker %u: %s\n", worker->index, what);
+    int  length = snprintf(line, sizeof line, "janusrt: worker %u: %s\n", index, what);
     (void)jrt_write_all(STDERR_FILENO, line, (size_t)length);
 }
 
@@ -158,7 +159,7 @@ static void move_shelf(janus_scheduler *scheduler, struct jrt_shelf *shelf)
 static void lose(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
-    say(worker, "its thread ended, no other could be started; the other workers go on");
+    say(worker->index, "its thread ended, no other could be started; the other workers go on");
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
         struct jrt_deque *both[] = {&worker->again[lane], &worker->fresh[lane]};
         for (unsigned i = 0; i < 2; i++) {
@@ -181,8 +182,29 @@ static void lose(struct jrt_worker *worker)
     jrt_idle_wake_all(scheduler);
 }
 
+/* The same for a seat, which has nothing queued but what was handed to it. */
+static void retire_seat(struct jrt_seat *seat)
+{
+    janus_scheduler *scheduler = seat->worker.scheduler;
+    uint32_t         index = seat->worker.index; /* once replaced it may be gone */
+    if (!jrt_load_acquire(&seat->over)) {        /* acquire: [seat-end]. */
+        pthread_mutex_lock(&scheduler->threads_lock);
+        bool replaced = start_next(&seat->worker);
+        pthread_mutex_unlock(&scheduler->threads_lock);
+        say(index, replaced ? "its thread ended, another goes on"
+                            : "its thread ended, no other could be started; the workers go on");
+        if (replaced) return;
+        jrt_seat_lose(seat);
+    }
+    jrt_seat_vacate(seat);
+}
+
 void jrt_worker_retire(struct jrt_worker *worker)
 {
+    if (worker->seat != NULL) {
+        retire_seat(worker->seat);
+        return;
+    }
     janus_scheduler *scheduler = worker->scheduler;
     bool             last = false;
     pthread_mutex_lock(&scheduler->threads_lock);
@@ -197,7 +219,7 @@ void jrt_worker_retire(struct jrt_worker *worker)
                 __FILE__, __LINE__);
     }
     if (!replaced) lose(worker);
-    if (replaced) say(worker, "its thread ended, another goes on"); /* its index never changes */
+    if (replaced) say(worker->index, "its thread ended, another goes on"); /* that never changes */
 }
 
 void jrt_workers_revive(janus_scheduler *scheduler)
@@ -220,7 +242,7 @@ void jrt_workers_revive(janus_scheduler *scheduler)
         revived = worker;
     }
     pthread_mutex_unlock(&scheduler->threads_lock);
-    if (revived != NULL) say(revived, "has a thread again");
+    if (revived != NULL) say(revived->index, "has a thread again");
 }
 
 /* The end. */
@@ -233,6 +255,7 @@ void jrt_workers_end(janus_scheduler *scheduler, uint32_t count)
     jrt_fence_heavy_seq_cst(); /* seq_cst: as [idle-submit], for workers that lie down now. */
     jrt_idle_wake_all(scheduler);
     for (uint32_t i = 0; i < count; i++) jrt_os_thread_join(&scheduler->workers[i].os_thread);
+    jrt_seats_end(scheduler);
     while (scheduler->formers != NULL) {
         struct jrt_former *former = scheduler->formers;
         scheduler->formers = former->next;

@@ -39,13 +39,14 @@ static janus_status decode(const janus_scheduler_options *given, janus_scheduler
     }
     if (jrt_pool_stack_class(options->stack_bytes) >= JRT_STACK_CLASSES) return JANUS_INVALID;
     if (options->blocking_threads_max == 0) options->blocking_threads_max = 64;
+    if (options->threads_max == 0) options->threads_max = 256;
     if (options->blocking_queue_max == 0) options->blocking_queue_max = 65536;
     bool known = (unsigned)options->victims <= JANUS_VICTIMS_LEAST_LOADED &&
                  (unsigned)options->guard <= JANUS_GUARD_CANARY;
     return known && jrt_implicit_sane(options) ? JANUS_OK : JANUS_INVALID;
 }
 
-static void close_worker(struct jrt_worker *worker)
+void jrt_worker_close(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
     if (worker->rescue != NULL) jrt_strand_drop(worker, worker->rescue);
@@ -53,6 +54,7 @@ static void close_worker(struct jrt_worker *worker)
     jrt_stack_cache_flush(&worker->stacks, &scheduler->depot);
     jrt_heap_cache_fini(&worker->heaps);
     jrt_purses_drop(worker);
+    jrt_quota_close(worker);
     if (worker->audit != NULL) jrt_audit_writer_close(worker->audit);
     jrt_roster_give(&scheduler->roster, worker->free);
     jrt_roster_give(&scheduler->roster, worker->free_batch);
@@ -66,9 +68,21 @@ static void close_worker(struct jrt_worker *worker)
     jrt_holder_forget(worker);
 }
 
+bool jrt_worker_open(struct jrt_worker *worker)
+{
+    worker->until_others = 61;
+    worker->until_timers = 64;
+    jrt_heap_cache_init(&worker->heaps, &worker->scheduler->heaps);
+    if (!jrt_implicit_open_worker(worker)) return false;
+    if (!jrt_worker_rescue_ready(worker)) return false;
+    worker->spare = jrt_strand_take(worker);
+    return worker->spare != NULL;
+}
+
 static bool open_worker(struct jrt_worker *worker, const janus_scheduler_options *options)
 {
     enum jrt_victim_strategy strategy = JRT_VICTIM_RANDOM;
+    if (!jrt_worker_open(worker)) return false;
     if (options->victims == JANUS_VICTIMS_ROUND_ROBIN) strategy = JRT_VICTIM_ROUND_ROBIN;
     if (options->victims == JANUS_VICTIMS_LEAST_LOADED) {
         strategy = JRT_VICTIM_LEAST_LOADED;
@@ -76,8 +90,6 @@ static bool open_worker(struct jrt_worker *worker, const janus_scheduler_options
         if (worker->loads == NULL) return false;
     }
     jrt_victims_init(&worker->victims, strategy, options->deterministic_seed + worker->index);
-    jrt_heap_cache_init(&worker->heaps, &worker->scheduler->heaps);
-    if (!jrt_implicit_open_worker(worker)) return false;
     jrt_rng_seed(&worker->choices, options->deterministic_seed + worker->index);
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
         if (!jrt_deque_init(&worker->fresh[lane])) return false;
@@ -85,17 +97,13 @@ static bool open_worker(struct jrt_worker *worker, const janus_scheduler_options
         if (!jrt_deque_init(&worker->again[lane])) return false;
         worker->deques_open++;
     }
-    if (!jrt_shelf_init(&worker->fresh_shelf) || !jrt_shelf_init(&worker->again_shelf))
-        return false;
-    if (!jrt_worker_rescue_ready(worker)) return false;
-    worker->spare = jrt_strand_take(worker);
-    return worker->spare != NULL;
+    return jrt_shelf_init(&worker->fresh_shelf) && jrt_shelf_init(&worker->again_shelf);
 }
 
 static void free_all(janus_scheduler *scheduler)
 {
     jrt_dump_off(scheduler);
-    for (uint32_t i = 0; i < scheduler->workers_open; i++) close_worker(&scheduler->workers[i]);
+    for (uint32_t i = 0; i < scheduler->workers_open; i++) jrt_worker_close(&scheduler->workers[i]);
     if (scheduler->blocking_open) jrt_blocking_fini(&scheduler->blocking);
     jrt_implicit_close(scheduler);
     if (scheduler->roster_open) jrt_roster_fini(&scheduler->roster);
@@ -106,6 +114,7 @@ static void free_all(janus_scheduler *scheduler)
     pthread_mutex_destroy(&scheduler->timer_lock);
     pthread_mutex_destroy(&scheduler->idle_lock);
     pthread_mutex_destroy(&scheduler->threads_lock);
+    pthread_mutex_destroy(&scheduler->seats_lock);
     pthread_mutex_destroy(&scheduler->roots_lock);
     free(scheduler);
 }
@@ -135,8 +144,6 @@ static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_o
         worker->scheduler = scheduler;
         worker->index = i;
         worker->alone = options->worker_count == 1;
-        worker->until_others = 61;
-        worker->until_timers = 64;
         scheduler->workers_open++;
         if (!open_worker(worker, options)) return JANUS_NO_MEMORY;
     }
@@ -169,6 +176,9 @@ janus_status janus_scheduler_open(const janus_scheduler_options *given, janus_sc
     pthread_mutex_init(&scheduler->timer_lock, NULL);
     pthread_mutex_init(&scheduler->idle_lock, NULL);
     pthread_mutex_init(&scheduler->threads_lock, NULL);
+    pthread_mutex_init(&scheduler->seats_lock, NULL);
+    jrt_list_init(&scheduler->seats);
+    scheduler->threads_max = options.threads_max;
     pthread_mutex_init(&scheduler->roots_lock, NULL);
     status = open_all(scheduler, &options);
     if (status != JANUS_OK) {
@@ -301,6 +311,22 @@ uint32_t janus_scheduler_worker_count(const janus_scheduler *scheduler)
     return scheduler->worker_count;
 }
 
+/* What was counted by threads of single tasks that have ended. */
+static void add_seats(const struct jrt_counts *seats, janus_worker_stats *sum, uint64_t *by_loop)
+{
+    /* relaxed, all: they move while they are read. */
+    sum->tasks_executed += jrt_load_relaxed(&seats->tasks_executed);   /* relaxed */
+    *by_loop += jrt_load_relaxed(&seats->tasks_by_loop);               /* relaxed */
+    sum->tasks_cancelled += jrt_load_relaxed(&seats->tasks_cancelled); /* relaxed */
+    sum->switches += jrt_load_relaxed(&seats->switches);               /* relaxed */
+    sum->parks += jrt_load_relaxed(&seats->parks);                     /* relaxed */
+    sum->yields += jrt_load_relaxed(&seats->yields);                   /* relaxed */
+    sum->restarts += jrt_load_relaxed(&seats->restarts);               /* relaxed */
+    sum->exhaustions += jrt_load_relaxed(&seats->exhaustions);         /* relaxed */
+    sum->recharges += jrt_load_relaxed(&seats->recharges);             /* relaxed */
+    sum->refusals += jrt_load_relaxed(&seats->refusals);               /* relaxed */
+}
+
 janus_status janus_scheduler_stats(const janus_scheduler *scheduler, uint32_t worker,
                                    janus_worker_stats *out)
 {
@@ -327,6 +353,7 @@ janus_status janus_scheduler_stats(const janus_scheduler *scheduler, uint32_t wo
         sum.recharges += jrt_load_relaxed(&stats->recharges);             /* relaxed */
         sum.refusals += jrt_load_relaxed(&stats->refusals);               /* relaxed */
     }
+    if (worker == UINT32_MAX) add_seats(&scheduler->seat_stats, &sum, &by_loop);
     if (sum.tasks_executed > by_loop) sum.tasks_in_place = sum.tasks_executed - by_loop;
     sum.struct_bytes = out->struct_bytes < sizeof sum ? out->struct_bytes : sizeof sum;
     memcpy(out, &sum, sum.struct_bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Spawning: a record, a count, a queue; in this order, so that a refusal leaves nothing behind. */
 #include "base/options.h"
+#include "task/executor.h"
 #include "task/nursery.h"
 #include "task/purse.h"
 #include "task/terms.h"
@@ -47,12 +48,13 @@ static bool enter(struct jrt_nursery *n, struct jrt_worker *worker)
     return false;
 }
 
-static void start(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_task *task)
+/* Takes that back, on the same worker and before anything else. */
+static void leave(struct jrt_nursery *n, struct jrt_worker *worker)
 {
-    if (worker != NULL && worker->scheduler == n->scheduler) {
-        jrt_submit_fresh(worker, task);
+    if (n->owner != NULL && worker != NULL && worker->current == n->owner && !n->folded) {
+        n->local--;
     } else {
-        jrt_submit_outside(n->scheduler, task);
+        jrt_nursery_count_off(n);
     }
 }
 
@@ -150,19 +152,24 @@ static janus_status start_child(struct jrt_nursery *n, janus_entry *entry, void 
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_task   *task = jrt_task_alloc(n->scheduler, worker);
     janus_status       status = JANUS_OK;
+    struct jrt_launch  launch;
     if (task != NULL) fill(task, n, entry, argument, options->site);
     if (task == NULL || !endow(task, birth)) status = JANUS_NO_MEMORY;
     if (status == JANUS_OK && !enter(n, worker)) status = JANUS_CLOSED;
+    if (status == JANUS_OK) {
+        equip(task, options);
+        status = jrt_launch_prepare(&launch, n, worker, task);
+        if (status != JANUS_OK) leave(n, worker);
+    }
     if (status != JANUS_OK) {
         refuse(n, worker, task, birth);
         return status;
     }
-    equip(task, options);
     if (out != NULL) {
         task->joinable = !options->unjoinable;
         *out = jrt_task_id(task);
     }
-    start(n, worker, task);
+    jrt_launch(&launch, n, worker, task);
     return JANUS_OK;
 }
 

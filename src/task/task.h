@@ -51,6 +51,7 @@ _Static_assert(sizeof(struct jrt_strand) - sizeof(struct jrt_sanitizer) <= 64, "
     X(POINT, "a waitpoint")                                                                        \
     X(BUDGET, "more budget")                                                                       \
     X(EXHAUSTED, "a child to be exhausted")                                                        \
+    X(RUN, "the child it runs")                                                                    \
     X(SEND, "a channel to send to")                                                                \
     X(RECV, "a channel to receive from")                                                           \
     X(SELECT, "one of several channels")                                                           \

@@ -57,7 +57,8 @@ bool jrt_terms_wanted(const janus_nursery_options *options)
 {
     struct jrt_caps caps = caps_of(options);
     return options->budget != NULL || options->exhaustion != 0 || options->on_exhausted != NULL ||
-           options->scope || options->backend != 0 || !none_given(&caps);
+           options->scope || options->backend != 0 || options->threads_max != 0 ||
+           !none_given(&caps);
 }
 
 struct jrt_terms *jrt_terms_here(const struct jrt_task *task)
@@ -140,9 +141,8 @@ static janus_status bind_all(struct jrt_terms *terms, janus_scheduler *scheduler
 
 /* Budgets. */
 
-/* Asks for `amount` under terms; NULL: the scheduler's. */
-static janus_status request(janus_scheduler *scheduler, const struct jrt_terms *terms,
-                            uint32_t right, const janus_budget *amount, janus_budget *out)
+janus_status jrt_terms_request(janus_scheduler *scheduler, const struct jrt_terms *terms,
+                               uint32_t right, const janus_budget *amount, janus_budget *out)
 {
     const struct jrt_worker *worker = jrt_worker_self();
     const uint32_t           bit = 1u << JANUS_CAP_BUDGET;
@@ -162,13 +162,13 @@ static janus_status request(janus_scheduler *scheduler, const struct jrt_terms *
 janus_status jrt_terms_budget(const struct jrt_task *task, uint32_t right,
                               const janus_budget *amount, janus_budget *out)
 {
-    return request(task->nursery->scheduler, jrt_terms_here(task), right, amount, out);
+    return jrt_terms_request(task->nursery->scheduler, jrt_terms_here(task), right, amount, out);
 }
 
 janus_status jrt_terms_transfer(const struct jrt_nursery *n, const janus_budget *amount,
                                 janus_budget *out)
 {
-    return request(n->scheduler, n->terms, JANUS_RIGHT_BUDGET_TRANSFER, amount, out);
+    return jrt_terms_request(n->scheduler, n->terms, JANUS_RIGHT_BUDGET_TRANSFER, amount, out);
 }
 
 janus_status jrt_terms_supervise(const struct jrt_task *task, const janus_cap *cap,
@@ -196,8 +196,7 @@ bool jrt_terms_holds(const struct jrt_task *task, janus_cap_kind kind)
     return terms != NULL && terms->held[kind].holder != 0;
 }
 
-/* What of a share is in the books: all but what is unlimited. */
-static janus_budget booked(const janus_budget *share)
+janus_budget jrt_share_booked(const janus_budget *share)
 {
     janus_budget b = *share;
     uint64_t    *parts[] = {&b.ops, &b.memory, &b.spawn_count, &b.channel_ops, &b.syscalls};
@@ -223,7 +222,8 @@ static janus_status open_pool(struct jrt_terms *terms, janus_scheduler *schedule
                               const janus_budget *asked)
 {
     janus_budget amount;
-    janus_status status = request(scheduler, terms, JANUS_RIGHT_BUDGET_REQUEST, asked, &amount);
+    janus_status status =
+        jrt_terms_request(scheduler, terms, JANUS_RIGHT_BUDGET_REQUEST, asked, &amount);
     if (status < 0) return status;
     bool                     root = terms->account == NULL;
     struct jrt_pool_account *parent = root ? &scheduler->bank : terms->account;
@@ -254,8 +254,8 @@ static janus_component take_share(struct jrt_terms *terms, janus_scheduler *sche
                                   const janus_budget *amount, struct jrt_entry *out)
 {
     bool root = terms->account == NULL;
-    *out =
-        (struct jrt_entry){.share = *amount, .booked = booked(amount), .account = terms->account};
+    *out = (struct jrt_entry){
+        .share = *amount, .booked = jrt_share_booked(amount), .account = terms->account};
     if (!root) return jrt_account_take(out->account, &out->booked);
     out->account = &scheduler->bank;
     return jrt_bank_take(scheduler, &out->booked);
@@ -281,6 +281,7 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     terms->aside_fuel = jrt_fuel_get();
     purse->heap = aside->heap; /* what it allocates stays when the scope ends */
     purse->recharged = aside->recharged;
+    purse->seat = aside->seat;
     jrt_fuel_set(jrt_purse_first_fuel(jrt_worker_self(), task));
     return JANUS_OK;
 }
@@ -306,29 +307,46 @@ static void leave_scope(struct jrt_terms *terms, struct jrt_task *task)
 
 /* Opening and closing. */
 
+/* Whether the holder may choose, or configure, a backend. */
+static janus_status may_use(const struct jrt_terms *terms, janus_scheduler *scheduler,
+                            janus_backend backend, uint32_t right)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    const struct jrt_held   *held = &terms->held[JANUS_CAP_EXECUTOR];
+    struct jrt_cap_actor     actor = jrt_actor(worker);
+    janus_status             status = JANUS_OK;
+    if (held->holder != 0) {
+        actor.holder = held->holder;
+        return jrt_cap_gate_backend(scheduler->caps, held->cap, &actor, right, backend);
+    }
+    if ((terms->implicit & 1u << JANUS_CAP_EXECUTOR) == 0)
+        status = JANUS_NO_EXECUTOR_CAP;
+    else if ((scheduler->backends & JANUS_BACKEND_SET(backend)) == 0)
+        status = JANUS_CAP_LIMIT;
+    if (status == JANUS_OK) return JANUS_OK;
+    return jrt_terms_deny(scheduler, &actor, JANUS_CAP_EXECUTOR, right, status);
+}
+
 static janus_status choose_backend(struct jrt_terms *terms, janus_scheduler *scheduler,
                                    uint64_t set)
 {
     if ((set & (set - 1)) != 0 || set >= JANUS_BACKEND_SET(JANUS_BACKENDS)) return JANUS_INVALID;
-    janus_backend            backend = (janus_backend)__builtin_ctzll(set);
-    const struct jrt_worker *worker = jrt_worker_self();
-    const struct jrt_held   *held = &terms->held[JANUS_CAP_EXECUTOR];
-    struct jrt_cap_actor     actor = jrt_actor(worker);
-    const uint32_t           right = JANUS_RIGHT_EXECUTOR_SELECT;
-    janus_status             status = JANUS_OK;
-    if (held->holder != 0) {
-        actor.holder = held->holder;
-        status = jrt_cap_gate_backend(scheduler->caps, held->cap, &actor, right, backend);
-    } else if ((terms->implicit & 1u << JANUS_CAP_EXECUTOR) == 0) {
-        status =
-            jrt_terms_deny(scheduler, &actor, JANUS_CAP_EXECUTOR, right, JANUS_NO_EXECUTOR_CAP);
-    } else if ((scheduler->backends & set) == 0) {
-        status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_EXECUTOR, right, JANUS_CAP_LIMIT);
-    }
+    janus_backend backend = (janus_backend)__builtin_ctzll(set);
+    janus_status  status = may_use(terms, scheduler, backend, JANUS_RIGHT_EXECUTOR_SELECT);
     if (status != JANUS_OK) return status;
     if (backend == JANUS_BACKEND_EVENTED) return JANUS_UNAVAILABLE;
     terms->backend = (uint8_t)backend;
     return JANUS_OK;
+}
+
+/* A limit of its own for threads; those around it hold as well. */
+static janus_status set_threads(struct jrt_terms *terms, janus_scheduler *scheduler, uint32_t max)
+{
+    const janus_backend backend = JANUS_BACKEND_THREADED;
+    if (terms->backend != backend) return JANUS_INVALID;
+    janus_status status = may_use(terms, scheduler, backend, JANUS_RIGHT_EXECUTOR_CONFIGURE);
+    if (status == JANUS_OK) terms->threads_max = max;
+    return status;
 }
 
 static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
@@ -347,6 +365,9 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
         terms->argument = options->on_exhausted_argument;
     }
     if (options->backend != 0) status = choose_backend(terms, n->scheduler, options->backend);
+    if (status == JANUS_OK && options->threads_max != 0) {
+        status = set_threads(terms, n->scheduler, options->threads_max);
+    }
     if (status == JANUS_OK && options->budget != NULL) {
         clamped = open_pool(terms, n->scheduler, options->budget);
         if (clamped < 0) return clamped;
@@ -455,125 +476,4 @@ janus_status jrt_terms_full(janus_scheduler *scheduler, const struct jrt_worker 
     (void)jrt_terms_deny(scheduler, &actor, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK,
                          JANUS_TASK_LIMIT);
     return jrt_trouble(JANUS_TASK_LIMIT, JANUS_COMPONENT_NONE, max, max);
-}
-
-/* Letting children in. */
-
-/* Takes room in all terms that count it, [terms-count]; on any error in none. */
-static janus_status take_room(struct jrt_terms *terms, janus_scheduler *scheduler,
-                              struct jrt_worker *worker)
-{
-    struct jrt_cap_actor actor = jrt_actor(worker);
-    janus_cap_limits     limits;
-    const uint32_t       bit = 1u << JANUS_CAP_SPAWN;
-    struct jrt_terms    *at = terms;
-    for (; at != NULL; at = at->outer) {
-        if ((at->bound & bit) == 0) continue;
-        actor.holder = at->held[JANUS_CAP_SPAWN].holder;
-        janus_status status = jrt_cap_gate_spawn(scheduler->caps, at->held[JANUS_CAP_SPAWN].cap,
-                                                 &actor, &at->use, &limits);
-        if (status == JANUS_OK) continue;
-        for (struct jrt_terms *taken = terms; taken != at; taken = taken->outer) {
-            if ((taken->bound & bit) != 0) jrt_cap_give_task(&taken->use);
-        }
-        /* relaxed: for the message. */
-        uint64_t used = jrt_load_relaxed(&at->use.tasks);
-        return jrt_trouble(status, JANUS_COMPONENT_NONE, used, used);
-    }
-    return JANUS_OK;
-}
-
-static void give_room(struct jrt_terms *terms)
-{
-    for (; terms != NULL; terms = terms->outer) {
-        if ((terms->bound & 1u << JANUS_CAP_SPAWN) != 0) jrt_cap_give_task(&terms->use);
-    }
-}
-
-static bool is_implicit(const struct jrt_terms *terms, const janus_scheduler *scheduler)
-{
-    uint32_t implicit = terms != NULL ? terms->implicit : scheduler->implicit;
-    return (implicit & 1u << JANUS_CAP_SPAWN) != 0;
-}
-
-static janus_status take_implicit(janus_scheduler *scheduler, struct jrt_worker *worker)
-{
-    bool mine = worker != NULL && worker->scheduler == scheduler;
-    bool room = mine ? jrt_quota_take(&worker->quota, worker) : jrt_limit_take_outside(scheduler);
-    return room ? JANUS_OK : jrt_terms_full(scheduler, mine ? worker : NULL);
-}
-
-void jrt_terms_leave(struct jrt_nursery *n, struct jrt_worker *worker)
-{
-    if (!is_implicit(n->terms, n->scheduler)) {
-        give_room(n->terms);
-    } else if (worker != NULL && worker->scheduler == n->scheduler) {
-        jrt_quota_give(&worker->quota);
-    } else {
-        jrt_limit_give_outside(n->scheduler);
-    }
-}
-
-/* The share, [terms-energy]. */
-static janus_status take_entry(struct jrt_nursery *n, const janus_budget *want,
-                               struct jrt_entry *out)
-{
-    struct jrt_terms *terms = n->terms;
-    janus_scheduler  *scheduler = n->scheduler;
-    bool              implicit = is_implicit(terms, scheduler);
-    janus_component   lacks = JANUS_COMPONENT_NONE;
-    janus_budget      most = terms != NULL ? terms->task_budget : scheduler->task_budget;
-    *out = (struct jrt_entry){.account = NULL};
-    if (terms != NULL && terms->account != NULL) {
-        out->share = most;
-        if (want != NULL) out->share = implicit ? *want : janus_budget_min(*want, most);
-        out->account = terms->account;
-        lacks = jrt_account_split(terms->account, &out->share, &out->share);
-        out->booked = out->share;
-    } else if (!implicit || want != NULL) {
-        out->share = most;
-        if (want != NULL && !implicit) out->share = janus_budget_min(*want, most);
-        if (want != NULL && implicit) { /* a request */
-            janus_status status =
-                request(scheduler, terms, JANUS_RIGHT_BUDGET_REQUEST, want, &out->share);
-            if (status < 0) return status;
-        }
-        out->account = &scheduler->bank;
-        out->booked = booked(&out->share);
-        lacks = jrt_bank_take(scheduler, &out->booked);
-    }
-    if (lacks == JANUS_COMPONENT_NONE) return JANUS_OK;
-    struct jrt_account_books books;
-    jrt_account_read(out->account, &books);
-    uint64_t granted = janus_budget_get(&books.granted, lacks);
-    return jrt_trouble(JANUS_SPAWN_BUDGET, lacks, granted - janus_budget_get(&books.left, lacks),
-                       granted);
-}
-
-void jrt_entry_return(const struct jrt_entry *entry)
-{
-    if (entry->account != NULL) jrt_account_settle(entry->account, &entry->booked, &entry->booked);
-}
-
-janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,
-                             const janus_budget *want, struct jrt_entry *out)
-{
-    janus_scheduler *scheduler = n->scheduler;
-    janus_status     status = JANUS_OK;
-    if (is_implicit(n->terms, scheduler)) {
-        status = take_implicit(scheduler, worker);
-    } else if (n->terms == NULL || n->terms->held[JANUS_CAP_SPAWN].holder == 0) {
-        struct jrt_cap_actor actor = jrt_actor(worker);
-        status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK,
-                                JANUS_NO_SPAWN_CAP);
-        (void)jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
-    } else {
-        status = take_room(n->terms, scheduler, worker);
-    }
-    if (status == JANUS_OK) {
-        status = take_entry(n, want, out);
-        if (status != JANUS_OK) jrt_terms_leave(n, worker);
-    }
-    if (status != JANUS_OK && worker != NULL) jrt_count(&worker->stats.refusals);
-    return status;
 }

@@ -37,6 +37,8 @@ struct jrt_terms {
     bool                      owns_account;
     uint8_t                   exhaustion;   /* janus_exhaustion */
     uint8_t                   backend;      /* janus_backend */
+    uint32_t                  threads_max;  /* live children with one of their own; 0: no limit */
+    _Atomic(uint32_t)         threads;      /* threads_max: how many there are, here and below */
     janus_on_exhausted       *on_exhausted; /* NULL: nobody is called */
     void                     *argument;
     bool                      scope; /* the owner has a purse of the scope's; its own is aside */
@@ -77,6 +79,13 @@ struct jrt_terms *jrt_terms_here(const struct jrt_task *task);
  * asks the capability, takes room and the share. On any error nothing happened. */
 janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,
                              const janus_budget *want, struct jrt_entry *out);
+
+/* Asks the budget capability of terms for `amount`; NULL: the scheduler's. */
+janus_status jrt_terms_request(janus_scheduler *scheduler, const struct jrt_terms *terms,
+                               uint32_t right, const janus_budget *amount, janus_budget *out);
+
+/* What of a share is in the books: all but what is unlimited. */
+janus_budget jrt_share_booked(const janus_budget *share);
 
 /* A share of exactly so much of the bank's, which makes what it does not have. */
 janus_component jrt_bank_take(janus_scheduler *scheduler, const janus_budget *amount);

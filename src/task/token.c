@@ -175,10 +175,12 @@ static void call_plainly(void (*function)(void *), void *argument)
     struct jrt_watch   watch = thread->watch;
     struct jrt_worker *worker = thread->worker;
     const void        *helps = thread->helps;
+    bool               calls_back = thread->calls_back;
     void               (*on_panic)(const char *) = thread->on_panic;
     thread->worker = NULL;
     if (worker != NULL) thread->helps = worker->scheduler; /* which must not be stopped from here */
     thread->on_panic = NULL;
+    thread->calls_back = true;
     thread->watch = (struct jrt_watch){NULL, NULL};
     struct plain_call call = {function, argument};
     int64_t           result;
@@ -189,6 +191,7 @@ static void call_plainly(void (*function)(void *), void *argument)
     thread->on_panic = on_panic;
     thread->worker = worker;
     thread->helps = helps;
+    thread->calls_back = calls_back;
 }
 
 static janus_token_handle handle_of(uint32_t number, const struct hook *hook)

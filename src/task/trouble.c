@@ -70,6 +70,8 @@ static const char *advice(janus_status status)
     case JANUS_TASK_LIMIT:
         return "Wait for some to end, raise janus_scheduler_options.max_tasks, or start them under "
                "a spawn capability that allows more.";
+    case JANUS_FULL:
+        return "Wait for some to end, or raise threads_max, the nursery's or the scheduler's.";
     case JANUS_SPAWN_BUDGET:
         return "Give the nursery a larger janus_nursery_options.budget, or wait until children "
                "have ended and returned theirs.";

@@ -24,6 +24,7 @@
 #include "fiber/exception.h"
 #include "task/nursery.h"
 #include "task/replace.h"
+#include "task/seat.h"
 #include "task/state.h"
 
 #include <stdlib.h>
@@ -374,12 +375,12 @@ void jrt_task_leave_to_loop(struct jrt_worker *worker, struct jrt_task *task)
 
 void jrt_task_park_begin(struct jrt_task *task, enum jrt_wait wait)
 {
-    bool can_end = wait != JRT_WAIT_NURSERY && wait != JRT_WAIT_BLOCKING &&
+    bool breakable = wait != JRT_WAIT_NURSERY && wait != JRT_WAIT_BLOCKING && wait != JRT_WAIT_RUN;
+    bool can_end = breakable &&
                    /* relaxed: its own. [task-interrupt] */
                    (jrt_load_relaxed(&task->shield) == 0 || !jrt_shield_holds(task));
     jrt_store_relaxed(&task->wait, (uint8_t)wait); /* relaxed: for those who ask. */
     /* relaxed: nobody knows yet that it waits; registering makes it visible. */
-    bool breakable = wait != JRT_WAIT_NURSERY && wait != JRT_WAIT_BLOCKING;
     jrt_store_relaxed(&task->park, JRT_PARKING | (can_end ? JRT_INTERRUPTIBLE : 0u) |
                                        (breakable ? JRT_BREAKABLE : 0u));
 }
@@ -452,6 +453,11 @@ void jrt_worker_main(void *argument)
     struct jrt_worker *worker = argument;
     struct jrt_thread *thread = jrt_thread_self();
     if (!jrt_thread_attach(thread)) {
+        if (worker->seat != NULL) { /* its task runs on a worker, then */
+            jrt_seat_lose(worker->seat);
+            jrt_seat_vacate(worker->seat);
+            return;
+        }
         jrt_die("out of memory", "no alternate signal stack for a worker", __FILE__, __LINE__);
     }
     worker->thread = thread;

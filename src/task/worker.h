@@ -59,6 +59,7 @@ static inline void jrt_count(_Atomic(uint64_t) *counter)
 }
 
 struct jrt_purse;
+struct jrt_seat;
 
 struct jrt_worker {
     /* Written by the worker's own thread alone. */
@@ -114,6 +115,10 @@ struct jrt_worker {
     struct jrt_shelf fresh_shelf;
     struct jrt_shelf again_shelf;
 
+    struct jrt_holder *holder; /* ours: one to give to a task; NULL: none at hand */
+    struct jrt_seat   *seat;   /* it is one, for a task of its own; constant; else NULL */
+    int64_t            seized; /* of its quota, just now, [limit-seize]; the limit's lock */
+
     /* Thieves take from all of these. */
     struct jrt_deque fresh[JRT_LANES];
     struct jrt_deque again[JRT_LANES];
@@ -123,8 +128,6 @@ struct jrt_worker {
     _Atomic(uint64_t)    lone_seen;        /* [queue-served] which lone task others saw last, + 1 */
     struct jrt_worker   *next_sleeper;
     struct jrt_os_thread os_thread;
-    struct jrt_holder   *holder; /* ours: one to give to a task; NULL: none at hand */
-    int64_t              seized; /* of its quota, just now, [limit-seize]; the limit's lock */
 };
 
 struct janus_scheduler {
@@ -162,6 +165,13 @@ struct janus_scheduler {
 
     /* Debug builds: is told every change of a task's state. NULL: nobody. Set before the start. */
     void (*on_move)(const struct jrt_task *task, janus_task_state from, janus_task_state to);
+
+    pthread_mutex_t      seats_lock; /* guards the seats, [seat-end] */
+    struct jrt_list_node seats;
+    uint32_t             seats_made;
+    uint32_t             threads_max; /* constant */
+    _Atomic(uint32_t)    threads;     /* children that have one of their own */
+    struct jrt_counts    seat_stats;  /* of seats that are no more */
 
     struct jrt_depot    depot;
     struct jrt_roster   roster;
@@ -255,6 +265,10 @@ static inline unsigned jrt_birth_class(uint32_t birth)
     return like.stack_class;
 }
 
+/* What a worker needs to run anything, its queues apart; and back, also half made. */
+bool jrt_worker_open(struct jrt_worker *worker);
+void jrt_worker_close(struct jrt_worker *worker);
+
 /* The thread of a worker. */
 void jrt_worker_main(void *worker);
 
@@ -293,6 +307,9 @@ static inline bool jrt_worker_has_room(const struct jrt_worker *worker,
  * by what the caller did with it, [queue-served]. */
 void jrt_submit_outside(janus_scheduler *scheduler, struct jrt_task *task);
 void jrt_submit_woken(struct jrt_task *task, bool served);
+
+/* The first, for a task whose seat is gone, seat.h. */
+void jrt_submit_to_all(janus_scheduler *scheduler, struct jrt_task *task);
 
 /* On deques that others can take from, `fresh` or `again`; the worker's thread alone. */
 void jrt_submit_openly(struct jrt_worker *worker, struct jrt_deque *deques, struct jrt_task *task);

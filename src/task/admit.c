@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Letting children in: what a spawn asks of the terms it is made under, and what an end gives back.
+ * The essay is in terms.c. */
+#include "task/purse.h"
+#include "task/terms.h"
+#include "task/trouble.h"
+
+/* Takes room in all terms that count it, [terms-count]; on any error in none. */
+static janus_status take_room(struct jrt_terms *terms, janus_scheduler *scheduler,
+                              struct jrt_worker *worker)
+{
+    struct jrt_cap_actor actor = jrt_actor(worker);
+    janus_cap_limits     limits;
+    const uint32_t       bit = 1u << JANUS_CAP_SPAWN;
+    struct jrt_terms    *at = terms;
+    for (; at != NULL; at = at->outer) {
+        if ((at->bound & bit) == 0) continue;
+        actor.holder = at->held[JANUS_CAP_SPAWN].holder;
+        janus_status status = jrt_cap_gate_spawn(scheduler->caps, at->held[JANUS_CAP_SPAWN].cap,
+                                                 &actor, &at->use, &limits);
+        if (status == JANUS_OK) continue;
+        for (struct jrt_terms *taken = terms; taken != at; taken = taken->outer) {
+            if ((taken->bound & bit) != 0) jrt_cap_give_task(&taken->use);
+        }
+        /* relaxed: for the message. */
+        uint64_t used = jrt_load_relaxed(&at->use.tasks);
+        return jrt_trouble(status, JANUS_COMPONENT_NONE, used, used);
+    }
+    return JANUS_OK;
+}
+
+static void give_room(struct jrt_terms *terms)
+{
+    for (; terms != NULL; terms = terms->outer) {
+        if ((terms->bound & 1u << JANUS_CAP_SPAWN) != 0) jrt_cap_give_task(&terms->use);
+    }
+}
+
+static bool is_implicit(const struct jrt_terms *terms, const janus_scheduler *scheduler)
+{
+    uint32_t implicit = terms != NULL ? terms->implicit : scheduler->implicit;
+    return (implicit & 1u << JANUS_CAP_SPAWN) != 0;
+}
+
+static janus_status take_implicit(janus_scheduler *scheduler, struct jrt_worker *worker)
+{
+    bool mine = worker != NULL && worker->scheduler == scheduler && worker->seat == NULL;
+    bool room = mine ? jrt_quota_take(&worker->quota, worker) : jrt_limit_take_outside(scheduler);
+    return room ? JANUS_OK : jrt_terms_full(scheduler, mine ? worker : NULL);
+}
+
+void jrt_terms_leave(struct jrt_nursery *n, struct jrt_worker *worker)
+{
+    if (!is_implicit(n->terms, n->scheduler)) {
+        give_room(n->terms);
+    } else if (worker != NULL && worker->scheduler == n->scheduler && worker->seat == NULL) {
+        jrt_quota_give(&worker->quota);
+    } else {
+        jrt_limit_give_outside(n->scheduler);
+    }
+}
+
+/* The share, [terms-energy]. */
+static janus_status take_entry(struct jrt_nursery *n, const janus_budget *want,
+                               struct jrt_entry *out)
+{
+    struct jrt_terms *terms = n->terms;
+    janus_scheduler  *scheduler = n->scheduler;
+    bool              implicit = is_implicit(terms, scheduler);
+    janus_component   lacks = JANUS_COMPONENT_NONE;
+    janus_budget      most = terms != NULL ? terms->task_budget : scheduler->task_budget;
+    *out = (struct jrt_entry){.account = NULL};
+    if (terms != NULL && terms->account != NULL) {
+        out->share = most;
+        if (want != NULL) out->share = implicit ? *want : janus_budget_min(*want, most);
+        out->account = terms->account;
+        lacks = jrt_account_split(terms->account, &out->share, &out->share);
+        out->booked = out->share;
+    } else if (!implicit || want != NULL) {
+        out->share = most;
+        if (want != NULL && !implicit) out->share = janus_budget_min(*want, most);
+        if (want != NULL && implicit) { /* a request */
+            janus_status status =
+                jrt_terms_request(scheduler, terms, JANUS_RIGHT_BUDGET_REQUEST, want, &out->share);
+            if (status < 0) return status;
+        }
+        out->account = &scheduler->bank;
+        out->booked = jrt_share_booked(&out->share);
+        lacks = jrt_bank_take(scheduler, &out->booked);
+    }
+    if (lacks == JANUS_COMPONENT_NONE) return JANUS_OK;
+    struct jrt_account_books books;
+    jrt_account_read(out->account, &books);
+    uint64_t granted = janus_budget_get(&books.granted, lacks);
+    return jrt_trouble(JANUS_SPAWN_BUDGET, lacks, granted - janus_budget_get(&books.left, lacks),
+                       granted);
+}
+
+void jrt_entry_return(const struct jrt_entry *entry)
+{
+    if (entry->account != NULL) jrt_account_settle(entry->account, &entry->booked, &entry->booked);
+}
+
+janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,
+                             const janus_budget *want, struct jrt_entry *out)
+{
+    janus_scheduler *scheduler = n->scheduler;
+    janus_status     status = JANUS_OK;
+    if (is_implicit(n->terms, scheduler)) {
+        status = take_implicit(scheduler, worker);
+    } else if (n->terms == NULL || n->terms->held[JANUS_CAP_SPAWN].holder == 0) {
+        struct jrt_cap_actor actor = jrt_actor(worker);
+        status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK,
+                                JANUS_NO_SPAWN_CAP);
+        (void)jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    } else {
+        status = take_room(n->terms, scheduler, worker);
+    }
+    if (status == JANUS_OK) {
+        status = take_entry(n, want, out);
+        if (status != JANUS_OK) jrt_terms_leave(n, worker);
+    }
+    if (status != JANUS_OK && worker != NULL) jrt_count(&worker->stats.refusals);
+    return status;
+}
