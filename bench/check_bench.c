@@ -157,7 +157,7 @@ static double timed(loop *run)
 {
     uint64_t begin = bench_now_ns();
     sink += run(ROUNDS);
-    return (double)(bench_now_ns() - begin) / ROUNDS;
+    return (double)(bench_now_ns() - begin) / (double)ROUNDS;
 }
 
 /* All ways take turns; every second round goes backwards, so that no way is always after the same.

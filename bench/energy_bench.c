@@ -50,7 +50,7 @@ static double batches(const janus_nursery_options *options, const janus_spawn_op
         }
         need(janus_nursery_end(&n, NULL));
     }
-    return (double)(bench_now_ns() - start) / ((double)BATCHES * CHILDREN);
+    return (double)(bench_now_ns() - start) / ((double)BATCHES * (double)CHILDREN);
 }
 
 static double run_implicit(void) { return batches(NULL, NULL); }
@@ -77,7 +77,7 @@ static double scopes(const janus_nursery_options *options)
         need(janus_nursery_open(&n, options));
         need(janus_nursery_end(&n, NULL));
     }
-    return (double)(bench_now_ns() - start) / SCOPES;
+    return (double)(bench_now_ns() - start) / (double)SCOPES;
 }
 
 static double open_plain(void) { return scopes(NULL); }

@@ -59,7 +59,7 @@ static double run_pthread(void)
         must(pthread_create(&thread, NULL, no_task, NULL) == 0);
         must(pthread_join(thread, NULL) == 0);
     }
-    return (double)(bench_now_ns() - begin) / FEW;
+    return (double)(bench_now_ns() - begin) / (double)FEW;
 }
 
 static int64_t race(void *argument)
