@@ -155,7 +155,7 @@ static void one_round(uint32_t workers, uint64_t *random, uint64_t until)
 int main(int argc, char **argv)
 {
     static const uint32_t worker_counts[] = {2, 4, 8};
-    double                seconds = argc > 1 ? strtod(argv[1], NULL) : 1;
+    double                seconds = argc > 1 ? strtod(argv[1], NULL) : 0.5;
     seed = argc > 2 ? (uint64_t)strtoull(argv[2], NULL, 0)
                     : (uint64_t)time(NULL) << 20 ^ (uint64_t)getpid();
     printf("# seed %llu\n", (unsigned long long)seed);
