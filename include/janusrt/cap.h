@@ -264,7 +264,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_mint(janus_cap_table       *tab
  * Errors:  as janus_cap_check, and
  *          CAP_WIDENS    it would allow what `cap` does not
  *          INVALID       another kind, no rights, an argument is NULL
- *          FULL, UNAVAILABLE, AUDIT_FULL  as janus_cap_mint
+ *          FULL          three quarters of caps_max are there: the rest is the authority's
+ *          UNAVAILABLE, AUDIT_FULL  as janus_cap_mint
  */
 JANUS_NODISCARD JANUS_API janus_status janus_cap_attenuate(janus_cap_table *table, janus_cap cap,
                                                            uint64_t               holder,

@@ -113,6 +113,11 @@ JANUS_BEGIN_DECLS
  * Errors:  INVALID    `out` is NULL, an option is out of range, DROP_OLDEST with capacity 0, or
  *                     more than half of the address space
  *          NO_MEMORY  memory was refused
+ *          NO_CHANNEL_CAP, CAP_…  as janus_cap_check, in a task
+ *          CHANNEL_LIMIT     as many channels live as the capability, or the profile, allows
+ *          CAP_LIMIT         the capacity is larger than it allows
+ *          BUDGET_EXHAUSTED  the buffer is larger than the memory the task may still have, or all
+ *                            buffers together than that of all implicit tasks (64 MiB at least)
  *          On any error *out is untouched and nothing was made.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_channel_open(size_t item_bytes, uint64_t capacity,

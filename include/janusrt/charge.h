@@ -16,8 +16,10 @@
  *     MANUAL     nobody is told; the owner looks, and recharges.
  *
  * If the owner waits for the nursery's end, it can give nothing any more: then the task ends, as if
- * it had returned JANUS_BUDGET_EXHAUSTED; its defers run, its memory is freed. So no policy makes a
- * wait last for ever.
+ * it had returned JANUS_BUDGET_EXHAUSTED; its defers run, its memory is freed. The same when the
+ * owner joins it. So no policy makes the wait for a child, or for its nursery, last for ever. (An
+ * owner that waits for something else, which waits for the exhausted child, has made a knot of its
+ * own; where nothing else can happen it is told as a deadlock.)
  *
  *     static int64_t plugin(void *argument) { for (;;) janus_check_or_end(1); }
  *
@@ -25,6 +27,11 @@
  *     janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool));
  *     janus_spawn(&n, plugin, NULL);
  *     janus_nursery_end(&n, &result)  // CHILD_FAILED, result.error JANUS_BUDGET_EXHAUSTED
+ *
+ * A pool binds a nursery's children and everything below them. A budget that is given to one child
+ * (janus_spawn_options.budget) binds that child alone: what it starts has what its nursery gives.
+ * Limits of budget capabilities hold for each request and each transfer; what a task recharges
+ * itself with is counted over its life.
  *
  * Explicit budgets are conserved: what a nursery's pool was given is what its children have spent,
  * what they hold, and what is left; a nested pool is carved from the one around it; what a child

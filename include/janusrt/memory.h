@@ -54,7 +54,7 @@ JANUS_API void *janus_alloc(size_t size) __attribute__((malloc, alloc_size(1)));
 JANUS_API void *janus_alloc_zeroed(size_t count, size_t size)
     __attribute__((malloc, alloc_size(1, 2)));
 
-/* The same with an alignment, a power of two.
+/* The same with an alignment, a power of two. Above 16 the block costs so much more.
  *
  * Context: as janus_alloc.
  * Yields:  as janus_alloc.

@@ -115,7 +115,8 @@ typedef enum janus_verdict {
     JANUS_VERDICT_CANCEL,     /* it ends, cancelled */
 } janus_verdict;
 
-/* Called in the child, without cost to it, when it is exhausted; must not wait. */
+/* Called in the child, without cost to it, when it is exhausted; must not wait. It has a slice of
+ * JANUS_SLICE operations; if it uses them up, the child ends there. */
 typedef janus_verdict janus_on_exhausted(void *argument, const janus_exhausted *child,
                                          janus_budget *grant);
 
@@ -216,7 +217,9 @@ JANUS_BEGIN_DECLS
  *          CLAMPED    it is open, with a smaller pool than asked for
  *          BUDGET_EXHAUSTED  the pool around it has less than options.budget
  *          NO_BUDGET_CAP, NO_SPAWN_CAP, CAP_…  as janus_cap_check, for the capabilities it needs or
- *                     was given; CAP_WIDENS: more than is held around it
+ *                     was given; CAP_WIDENS: more than is held around it, or in a pool that is
+ *                     shared a policy that asks its owner less
+ *          CANCELLED  options.scope, and the task is cancelled or ending
  *          UNAVAILABLE  the backend is not built
  *          NO_EXECUTOR_CAP, CAP_LIMIT  the backend, or threads_max, may not be chosen
  */
@@ -260,6 +263,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
  *          INVALID    an argument is out of range
  *          NO_MEMORY  memory was refused
  *          TASK_LIMIT      as many tasks live as the capability allows
+ *          CAP_WIDENS      the task was restricted at its spawn, and this nursery was not
  *          SPAWN_BUDGET    the pool has no spawn_count, or no ops, for another child
  *          NO_SPAWN_CAP, CAP_…  as janus_cap_check
  *          On any error nothing was started.

@@ -124,6 +124,7 @@ JANUS_API janus_status janus_blocking(janus_entry *function, void *argument, int
  *          which are gone by then.
  * Cost:    a small allocation.
  * Errors:  NO_MEMORY  not registered
+ *          FULL       the task has asked for 4097
  *          STATE      not inside a task
  */
 JANUS_NODISCARD JANUS_API janus_status janus_defer(void (*function)(void *), void *argument);

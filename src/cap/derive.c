@@ -80,6 +80,9 @@ static janus_status perform(janus_cap_table *table, const struct jrt_cap_actor *
     struct jrt_cap_slot     slot;
     struct jrt_audit_event *event = NULL;
     janus_status            status = jrt_cap_slot_find(table, &slot);
+    /* The last quarter is the authority's: who may derive cannot keep it from minting. */
+    bool derived = ticket->what != JRT_AUDIT_CREATION;
+    if (derived && table->stats.live >= (uint64_t)table->slots_max / 8 * 3) status = JANUS_FULL;
     if (status != JANUS_OK) return status;
     struct jrt_audit_writer *writer = jrt_cap_writer(table, actor);
     if (writer != NULL) status = jrt_audit_begin(writer, true, &event);

@@ -7,6 +7,7 @@
 
 #include "base/list.h"
 #include "chan/lock.h"
+#include "chan/toll.h"
 #include "task/nursery.h"
 
 #include <janusrt/channel.h>
@@ -65,8 +66,8 @@ struct jrt_chan {
     uint64_t              high_water;
     uint64_t              dropped;
 
-    struct jrt_terms *terms;     /* that count it; NULL: a plain thread made it */
-    struct jrt_chan  *next_free; /* the pool's */
+    struct jrt_toll  toll;      /* who counts it */
+    struct jrt_chan *next_free; /* the pool's */
 };
 
 _Static_assert(offsetof(struct jrt_chan, senders) == 128, "a line to check, a line to send");

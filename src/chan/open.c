@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Making channels, narrowing handles, closing, looking, ending. */
 #include "chan/chan.h"
-#include "chan/toll.h"
 
 #include <stdlib.h>
 
@@ -30,7 +29,7 @@ struct plan {
     size_t                item_bytes;
     uint64_t              capacity;
     bool                  unbounded;
-    struct jrt_terms     *terms;
+    struct jrt_toll       toll;
 };
 
 static janus_status perform(const struct plan *plan, janus_channel *out)
@@ -56,7 +55,7 @@ static janus_status perform(const struct plan *plan, janus_channel *out)
     chan->overflow = (uint8_t)plan->options.overflow;
     chan->closed = false;
     chan->unbounded = plan->unbounded;
-    chan->terms = plan->terms;
+    chan->toll = plan->toll;
     chan->outside = plan->options.outside;
     jrt_chan_new_keys(chan);
     *out = handle_of(chan, JANUS_CHANNEL_MAY_ALL);
@@ -78,10 +77,10 @@ static janus_status open_planned(struct plan *plan, const janus_channel_options 
         return JANUS_INVALID;
     }
     uint64_t     bytes = plan->item_bytes * plan->capacity;
-    janus_status status = jrt_chan_may_open(plan->capacity, bytes, &plan->terms);
+    janus_status status = jrt_chan_may_open(plan->capacity, bytes, &plan->toll);
     if (status != JANUS_OK) return status;
     status = perform(plan, out);
-    if (status != JANUS_OK) jrt_chan_closed(plan->terms);
+    if (status != JANUS_OK) jrt_chan_closed(&plan->toll);
     return status;
 }
 
@@ -169,11 +168,11 @@ janus_status janus_channel_destroy(janus_channel channel)
         jrt_chan_leave(chan, own);
         wake_list(list);
     } while (list != NULL);
-    struct jrt_terms *terms = chan->terms;
+    struct jrt_toll toll = chan->toll;
     free(chan->ring);
     chan->ring = NULL;
     jrt_chan_give(chan);
-    jrt_chan_closed(terms);
+    jrt_chan_closed(&toll);
     return JANUS_OK;
 }
 

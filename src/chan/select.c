@@ -18,7 +18,6 @@
  */
 #include "base/rng.h"
 #include "chan/step.h"
-#include "chan/toll.h"
 
 #define CASES_MAX ((size_t)INT32_MAX)
 

@@ -27,26 +27,40 @@ static inline janus_status jrt_chan_pay(struct jrt_worker **worker)
     return status;
 }
 
-/* A channel for so many values is to be made; *out is who counts it, or NULL. Its buffer belongs to
- * nobody in particular, so nobody is charged for it; but nobody makes one larger than what he may
- * have himself. */
+/* Who counts a channel, and its buffer; all NULL: nobody does. */
+struct jrt_toll {
+    struct jrt_terms *terms, *counter;
+    uint64_t          bytes;
+};
+
+/* A channel for so many values is to be made. Its buffer belongs to nobody in particular, so nobody
+ * is charged for it; but nobody makes one larger than what he may have himself, and all together
+ * have a limit. */
 static inline janus_status jrt_chan_may_open(uint64_t capacity, uint64_t bytes,
-                                             struct jrt_terms **out)
+                                             struct jrt_toll *out)
 {
-    struct jrt_worker *worker = jrt_worker_self();
-    *out = NULL;
-    if (worker == NULL || worker->current == NULL) return JANUS_OK;
-    janus_budget left = jrt_purse_read(worker->current);
-    if (bytes > left.memory) {
-        return jrt_trouble(JANUS_BUDGET_EXHAUSTED, JANUS_COMPONENT_MEMORY, bytes, left.memory);
+    const struct jrt_thread *thread = jrt_thread_self();
+    const struct jrt_worker *worker = thread->worker;
+    const struct jrt_task   *task = worker != NULL ? worker->current : thread->behalf;
+    *out = (struct jrt_toll){.bytes = bytes};
+    if (task == NULL) return JANUS_OK;
+    janus_status status = jrt_terms_channel(task, capacity, &out->terms);
+    if (status != JANUS_OK) return status;
+    uint64_t left = jrt_purse_read(task).memory;
+    if (bytes > left) {
+        status = jrt_trouble(JANUS_BUDGET_EXHAUSTED, JANUS_COMPONENT_MEMORY, bytes, left);
+    } else {
+        status = jrt_terms_buffer(task->nursery->scheduler, bytes, &out->counter);
     }
-    return jrt_terms_channel(worker->current, capacity, out);
+    if (status != JANUS_OK) jrt_terms_channel_gone(out->terms);
+    return status;
 }
 
 /* It was destroyed, or not made. */
-static inline void jrt_chan_closed(struct jrt_terms *terms)
+static inline void jrt_chan_closed(const struct jrt_toll *toll)
 {
-    if (terms != NULL) jrt_terms_channel_gone(terms);
+    if (toll->counter != NULL) jrt_terms_buffer_gone(toll->counter, toll->bytes);
+    if (toll->terms != NULL) jrt_terms_channel_gone(toll->terms);
 }
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sending and receiving. */
 #include "chan/step.h"
-#include "chan/toll.h"
 
 static enum jrt_wait wait_for(enum jrt_chan_kind kind)
 {

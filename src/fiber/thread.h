@@ -38,6 +38,7 @@ struct jrt_thread {
     void              **rescue; /* the scheduler's: where watches without a landing lead */
     void               *worker; /* the scheduler's, for threads that are workers */
     const void *helps;      /* the scheduler whose blocking call, or token's callback, runs here */
+    void       *behalf;     /* the task whose blocking call runs here, NULL: none */
     void       *cancelled;  /* tokens that this thread is to cancel, see task/token.c */
     unsigned    holding;    /* locks of ours that this thread holds */
     unsigned    number;     /* tells threads apart; 0: none yet, see jrt_thread_number */

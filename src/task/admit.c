@@ -9,7 +9,7 @@
 static janus_status take_room(struct jrt_terms *terms, janus_scheduler *scheduler,
                               struct jrt_worker *worker)
 {
-    struct jrt_cap_actor actor = jrt_actor(worker);
+    struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
     janus_cap_limits     limits;
     const uint32_t       bit = 1u << JANUS_CAP_SPAWN;
     struct jrt_terms    *at = terms;
@@ -101,15 +101,41 @@ void jrt_entry_return(const struct jrt_entry *entry)
     if (entry->account != NULL) jrt_account_settle(entry->account, &entry->booked, &entry->booked);
 }
 
+static bool lies_within(const struct jrt_terms *terms, const struct jrt_terms *outer)
+{
+    while (terms != NULL && terms != outer) terms = terms->outer;
+    return terms == outer;
+}
+
+/* Whether a task that was restricted at its spawn, or is below one that was, starts something where
+ * that does not hold: in a nursery further out. */
+static bool breaks_out(const struct jrt_nursery *n, const struct jrt_worker *worker)
+{
+    if (worker == NULL || worker->current == NULL || worker->scheduler != n->scheduler)
+        return false;
+    const struct jrt_terms *here = jrt_terms_here(worker->current);
+    if (here == n->terms) return false;
+    for (; here != NULL; here = here->outer) {
+        bool restricts = here->of == NULL && (here->bound & 1u << JANUS_CAP_SPAWN) != 0;
+        if (restricts && !lies_within(n->terms, here)) return true;
+    }
+    return false;
+}
+
 janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,
                              const janus_budget *want, struct jrt_entry *out)
 {
     janus_scheduler *scheduler = n->scheduler;
     janus_status     status = JANUS_OK;
-    if (is_implicit(n->terms, scheduler)) {
+    if (breaks_out(n, worker)) {
+        struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
+        status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK,
+                                JANUS_CAP_WIDENS);
+        (void)jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    } else if (is_implicit(n->terms, scheduler)) {
         status = take_implicit(scheduler, worker);
     } else if (n->terms == NULL || n->terms->held[JANUS_CAP_SPAWN].holder == 0) {
-        struct jrt_cap_actor actor = jrt_actor(worker);
+        struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
         status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK,
                                 JANUS_NO_SPAWN_CAP);
         (void)jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);

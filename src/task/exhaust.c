@@ -10,7 +10,9 @@
  * [exhaust-await]  an owner that waits for the nursery's end cannot give anything any more. It says
  *   so (`awaited`) and then, under the lock, sends all on the list away; who joins the list looks
  *   at `awaited` under the lock. So nobody stays behind on the list, and no wait lasts for ever.
- *   The fast way of janus_nursery_end says it without the lock, and takes the lock before it waits.
+ *   The fast way of janus_nursery_end says it without the lock, light fence, looks at `starving`,
+ *   and if that is set takes the lock at once: a child that it runs in place may wait for one on
+ *   the list. Who joins says `starving`, heavy fence, looks at `awaited`.
  *   A cancel does the same with the nursery's state instead of `awaited`, lest a task in a shield,
  *   whose waits no cancel ends, is waited for in vain.
  *
@@ -169,7 +171,10 @@ static janus_status recharge_self(struct jrt_task *task, const janus_budget *amo
         *granted = janus_budget_zero();
         return status;
     }
-    if (purse->account != NULL) jrt_account_mint_share(purse->account, granted, granted);
+    if (purse->account != NULL) {
+        jrt_account_mint_share(purse->account, granted, granted);
+        purse->minted = janus_budget_add(purse->minted, *granted);
+    }
     put_in(purse, granted);
     purse->recharged = janus_budget_add(purse->recharged, *granted);
     return janus_budget_equal(*granted, *amount) ? JANUS_OK : JANUS_CLAMPED;
@@ -235,9 +240,11 @@ static janus_verdict ask(struct jrt_task *task, struct jrt_terms *terms)
     janus_exhausted   child;
     describe(purse, &child);
     int64_t fuel = jrt_fuel_get();
-    jrt_fuel_set(INT64_MAX / 2);
+    purse->asking = true; /* who uses up the slice ends, and the child with it */
+    jrt_fuel_set(JANUS_SLICE);
     janus_verdict verdict = terms->on_exhausted(terms->argument, &child, &grant);
     jrt_fuel_set(fuel);
+    purse->asking = false;
     if (verdict != JANUS_VERDICT_RECHARGE) return verdict;
     bool can = may_give(task->nursery, &grant) == JANUS_OK && give(purse, &grant) == JANUS_OK;
     return can ? verdict : JANUS_VERDICT_IGNORE;
@@ -265,6 +272,8 @@ __attribute__((noreturn)) static void be_dismissed(struct jrt_task *task)
 static bool join_list(struct jrt_nursery *n, struct jrt_purse *purse)
 {
     pthread_mutex_lock(&n->lock);
+    jrt_store_relaxed(&n->starving, true); /* relaxed: the fence follows. */
+    jrt_fence_heavy_seq_cst();             /* seq_cst: [exhaust-await]. */
     /* In a shield, too: a nursery that is cancelled gives nothing. */
     bool awaited = jrt_nursery_cancelled_above(n) ||
                    jrt_load_relaxed(&n->awaited) || /* relaxed: under the lock, [exhaust-await]. */
@@ -323,6 +332,7 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
     janus_exhaustion   policy = (janus_exhaustion)task->nursery->scheduler->exhaustion;
     if (terms != NULL) policy = (janus_exhaustion)terms->exhaustion;
     jrt_count(&worker->stats.exhaustions);
+    if (task->purse != NULL && task->purse->asking && !task->ending) run_out(task);
     if (task->ending) {
         if (lacks == JANUS_COMPONENT_OPS && jrt_purse_clean_up(task)) return JANUS_OK;
         jrt_task_break_off(task, JRT_ENDED_EXHAUSTED);

@@ -112,6 +112,7 @@ void *janus_alloc_aligned(size_t alignment, size_t size)
     struct jrt_task *task = current();
     struct jrt_heap *heap = task != NULL ? heap_of(task) : NULL;
     if (alignment == 0 || (alignment & (alignment - 1)) != 0) return NULL;
+    if (alignment > 16 && __builtin_add_overflow(size, alignment - 16, &size)) return NULL;
     if (heap == NULL || afford(task, cost_of(size)) != JANUS_OK) return NULL;
     return jrt_heap_alloc_aligned(heap, cache(), alignment, size);
 }

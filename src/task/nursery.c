@@ -500,7 +500,10 @@ janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out
         return end_slowly(n, out);
     }
     jrt_store_relaxed(&n->closing, true); /* relaxed: [nursery-closing]. */
-    jrt_store_relaxed(&n->awaited, true); /* relaxed: [exhaust-await]. */
+    jrt_store_relaxed(&n->awaited, true); /* relaxed: the fence follows, [exhaust-await]. */
+    jrt_fence_light_seq_cst();            /* seq_cst: [exhaust-await]. */
+    /* relaxed: as above. A child that runs in place may wait for one that is exhausted. */
+    if (jrt_unlikely(jrt_load_relaxed(&n->starving))) begin_waiting(n);
     run_in_place(n, worker, owner);
     if (jrt_unlikely(!is_plainly_over(n))) return end_slowly(n, out);
     jrt_sanitizer_lock_gone(&n->lock);

@@ -77,6 +77,7 @@ struct jrt_nursery {
     int64_t              local;      /* [nursery-count]; not guarded: the owner's alone */
     _Atomic(bool)        closing;    /* [nursery-closing]; not guarded: the owner's to write */
     _Atomic(bool)        awaited;    /* [exhaust-await]; the owner's to write */
+    _Atomic(bool)        starving;   /* [exhaust-await]; somebody was on `exhausted` */
     bool                 supervised; /* the waiter waits for exhausted children */
     _Alignas(16) int64_t error;
     janus_task_id        error_task;

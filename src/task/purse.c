@@ -10,6 +10,8 @@
  *
  * [purse-allowance]  what a task gets to clean up with is made from nothing. What it does not use
  *   of it is gone: did it go back to the pool, then cancelling children would be a way to fill one.
+ *   So is what it recharged itself with under a capability: else children that recharge themselves
+ *   and end would fill the pool beyond any limit.
  *
  * A task that was given nothing explicitly has no purse until it needs one: its whole budget is the
  * scheduler's task_budget, of which a first slice is in the fuel word.
@@ -133,6 +135,9 @@ void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task)
     }
     if (purse->account != NULL) {
         purse->left.ops -= min_u64(purse->left.ops, purse->allowed); /* [purse-allowance] */
+#define X(name, field) purse->left.field -= min_u64(purse->left.field, purse->minted.field);
+        JANUS_COMPONENT_MAP(X)
+#undef X
         jrt_account_settle(purse->account, &purse->granted, &purse->left);
     }
     jrt_terms_put(purse->terms);
@@ -222,6 +227,9 @@ bool jrt_purse_clean_up(struct jrt_task *task)
 static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price)
 {
     bool went = false; /* who was exhausted has let others go */
+    if (task->purse != NULL && task->purse->asking) {
+        (void)jrt_exhaust(task, JANUS_COMPONENT_OPS, price->ops);
+    }
     for (;;) {
         if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_purse_stop(task);
         janus_component lacks = jrt_pay_now(task, price);

@@ -24,6 +24,7 @@ struct jrt_purse {
                                            task's own; exhausted: by the nursery's lock */
     janus_budget             granted;   /* all it got, for the books and for messages */
     janus_budget             recharged; /* of that, by itself under a capability */
+    janus_budget             minted;    /* of granted, made for it alone, [purse-allowance] */
     uint64_t                 allowed;   /* of that, ops to clean up with, [purse-allowance] */
     struct jrt_pool_account *account;   /* hard: where it came from and goes back to */
     struct jrt_terms        *terms;     /* owned; what it was restricted to at its spawn, or NULL */
@@ -31,9 +32,11 @@ struct jrt_purse {
     uint32_t                 slice;     /* ops of its next slice, [turn-pace]; 0: JANUS_SLICE */
     struct jrt_seat         *seat;      /* THREADED: where it runs, or NULL; borrowed */
     struct jrt_runner       *runner;    /* BLOCKING: who waits for its end, or NULL; borrowed */
+    uint32_t                 defers;    /* it has asked for, from the second on */
     bool                     hard;      /* explicit: finite and conserved */
     bool                     started;   /* some of it is in the fuel word, or on a strand */
     bool                     cleaning;  /* got its allowance to clean up with */
+    bool                     asking; /* its supervisor's callback runs, with a slice of its own */
     bool                     dismissed; /* its supervisor cancelled it alone */
 
     /* While it is exhausted, under the nursery's lock. */

@@ -79,3 +79,24 @@ void jrt_terms_channel_gone(struct jrt_terms *terms)
     }
     jrt_terms_put(terms);
 }
+
+janus_status jrt_terms_buffer(janus_scheduler *scheduler, uint64_t bytes, struct jrt_terms **out)
+{
+    struct jrt_terms *counter = scheduler->counter;
+    uint64_t          most = scheduler->adrift_max; /* as for other memory that is nobody's */
+    /* relaxed, all: only the numbers count. */
+    uint64_t before = jrt_fetch_add_relaxed(&counter->bytes, bytes);
+    if (before + bytes > most) {
+        jrt_fetch_sub_relaxed(&counter->bytes, bytes); /* relaxed: as above. */
+        return jrt_trouble(JANUS_BUDGET_EXHAUSTED, JANUS_COMPONENT_MEMORY, before, most);
+    }
+    jrt_fetch_add_relaxed(&counter->refs, 1u); /* relaxed: it is alive. */
+    *out = counter;
+    return JANUS_OK;
+}
+
+void jrt_terms_buffer_gone(struct jrt_terms *counter, uint64_t bytes)
+{
+    jrt_fetch_sub_relaxed(&counter->bytes, bytes); /* relaxed: as above. */
+    jrt_terms_put(counter);
+}

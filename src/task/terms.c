@@ -130,7 +130,7 @@ static janus_status bind(struct jrt_terms *terms, janus_scheduler *scheduler, ja
 static janus_status bind_all(struct jrt_terms *terms, janus_scheduler *scheduler,
                              const struct jrt_caps *caps)
 {
-    struct jrt_cap_actor actor = jrt_actor(jrt_worker_self());
+    struct jrt_cap_actor actor = jrt_actor_in(scheduler, jrt_worker_self());
     for (unsigned kind = 1; kind < JRT_KINDS; kind++) {
         if (is_null(caps->of[kind])) continue;
         janus_status status = bind(terms, scheduler, (janus_cap_kind)kind, caps->of[kind], &actor);
@@ -148,11 +148,12 @@ janus_status jrt_terms_request(janus_scheduler *scheduler, const struct jrt_term
     const uint32_t           bit = 1u << JANUS_CAP_BUDGET;
     if (terms != NULL && terms->held[JANUS_CAP_BUDGET].holder != 0) {
         const struct jrt_held *held = &terms->held[JANUS_CAP_BUDGET];
-        struct jrt_cap_actor   actor = {held->holder, worker != NULL ? worker->audit : NULL};
+        struct jrt_cap_actor   actor = jrt_actor_in(scheduler, worker);
+        actor.holder = held->holder;
         return jrt_cap_gate_budget(scheduler->caps, held->cap, &actor, right, amount, out);
     }
     if (((terms != NULL ? terms->implicit : scheduler->implicit) & bit) == 0) {
-        struct jrt_cap_actor actor = jrt_actor(worker);
+        struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
         return jrt_terms_deny(scheduler, &actor, JANUS_CAP_BUDGET, right, JANUS_NO_BUDGET_CAP);
     }
     *out = *amount;
@@ -175,7 +176,7 @@ janus_status jrt_terms_supervise(const struct jrt_task *task, const janus_cap *c
                                  const janus_budget *amount)
 {
     janus_scheduler     *scheduler = task->nursery->scheduler;
-    struct jrt_cap_actor actor = jrt_actor(jrt_worker_self());
+    struct jrt_cap_actor actor = jrt_actor_in(scheduler, jrt_worker_self());
     janus_budget         granted;
     janus_status         status;
     if (cap != NULL && !is_null(*cap)) {
@@ -256,22 +257,44 @@ static janus_component take_share(struct jrt_terms *terms, janus_scheduler *sche
     bool root = terms->account == NULL;
     *out = (struct jrt_entry){
         .share = *amount, .booked = jrt_share_booked(amount), .account = terms->account};
-    if (!root) return jrt_account_take(out->account, &out->booked);
+    if (!root) { /* without a limit of its own it has the pool's */
+        struct jrt_account_books books;
+        jrt_account_read(out->account, &books);
+#define X(name, field)                                                                             \
+    if (amount->field == JANUS_UNLIMITED) out->booked.field = books.left.field;
+        JANUS_COMPONENT_MAP(X)
+#undef X
+        out->share = out->booked;
+        return jrt_account_take(out->account, &out->booked);
+    }
     out->account = &scheduler->bank;
     return jrt_bank_take(scheduler, &out->booked);
 }
 
-/* The scope's owner has what the capability gives a task, until the end. */
+static uint64_t live_bytes(const struct jrt_purse *purse)
+{
+    struct jrt_heap_stats stats = {0};
+    if (purse->heap != NULL) jrt_heap_read(purse->heap, &stats);
+    return stats.live_bytes;
+}
+
+/* The scope's owner has what the capability gives a task, until the end; of memory no more than it
+ * has itself, because what it allocates stays. Not for one that is cancelled or ending: every scope
+ * would be a new life. */
 static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
 {
     struct jrt_task *task = n->owner;
     struct jrt_entry entry;
     if (task == NULL || (terms->bound & 1u << JANUS_CAP_SPAWN) == 0) return JANUS_INVALID;
-    if (take_share(terms, n->scheduler, &terms->task_budget, &entry) != JANUS_COMPONENT_NONE) {
+    if (task->ending || jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return JANUS_CANCELLED;
+    struct jrt_purse *aside = jrt_purse_need(task);
+    if (aside == NULL) return JANUS_NO_MEMORY;
+    janus_budget amount = terms->task_budget;
+    if (amount.memory > aside->left.memory) amount.memory = aside->left.memory;
+    if (take_share(terms, n->scheduler, &amount, &entry) != JANUS_COMPONENT_NONE) {
         return JANUS_BUDGET_EXHAUSTED;
     }
-    struct jrt_purse *aside = jrt_purse_need(task);
-    struct jrt_purse *purse = aside != NULL ? jrt_purse_make(task, &entry) : NULL;
+    struct jrt_purse *purse = jrt_purse_make(task, &entry);
     if (purse == NULL) {
         jrt_entry_return(&entry);
         return JANUS_NO_MEMORY;
@@ -282,6 +305,9 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     purse->heap = aside->heap; /* what it allocates stays when the scope ends */
     purse->recharged = aside->recharged;
     purse->seat = aside->seat;
+    purse->cleaning = aside->cleaning;
+    purse->slice = aside->slice;
+    terms->aside_live = live_bytes(aside);
     jrt_fuel_set(jrt_purse_first_fuel(jrt_worker_self(), task));
     return JANUS_OK;
 }
@@ -289,6 +315,14 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
 static void leave_scope(struct jrt_terms *terms, struct jrt_task *task)
 {
     struct jrt_purse *purse = task->purse;
+    uint64_t          live = live_bytes(purse), was = terms->aside_live;
+    /* What it keeps of the scope's memory is charged to it, what it freed of its own comes back. */
+    uint64_t      more = live > was ? live - was : 0, less = live > was ? 0 : was - live;
+    janus_budget *mine = &terms->aside->left, *its = &purse->left;
+    mine->memory =
+        janus_units_add(mine->memory - (more < mine->memory ? more : mine->memory), less);
+    its->memory = janus_units_add(its->memory - (less < its->memory ? less : its->memory), more);
+    terms->aside->slice = purse->slice;
     terms->aside->heap = purse->heap;
     purse->heap = NULL;
     terms->aside->cleaning |= purse->cleaning;
@@ -313,7 +347,7 @@ static janus_status may_use(const struct jrt_terms *terms, janus_scheduler *sche
 {
     const struct jrt_worker *worker = jrt_worker_self();
     const struct jrt_held   *held = &terms->held[JANUS_CAP_EXECUTOR];
-    struct jrt_cap_actor     actor = jrt_actor(worker);
+    struct jrt_cap_actor     actor = jrt_actor_in(scheduler, worker);
     janus_status             status = JANUS_OK;
     if (held->holder != 0) {
         actor.holder = held->holder;
@@ -356,6 +390,10 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
     janus_status    clamped = JANUS_OK;
     janus_status    status = bind_all(terms, n->scheduler, &caps);
     if (status != JANUS_OK) return status;
+    bool shares_pool = terms->account != NULL && options->budget == NULL;
+    if (options->exhaustion != 0 && options->exhaustion < terms->exhaustion && shares_pool) {
+        return JANUS_CAP_WIDENS; /* whoever watches over the pool would not be asked */
+    }
     if (options->exhaustion != 0) {
         terms->exhaustion = (uint8_t)options->exhaustion;
         terms->on_exhausted = NULL;
@@ -369,6 +407,13 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
         status = set_threads(terms, n->scheduler, options->threads_max);
     }
     if (status == JANUS_OK && options->budget != NULL) {
+        bool hard = n->owner != NULL && n->owner->purse != NULL && n->owner->purse->hard;
+        bool held = terms->account != NULL || terms->held[JANUS_CAP_BUDGET].holder != 0;
+        if (hard && !held) { /* the profile's capability makes nobody's explicit budget larger */
+            struct jrt_cap_actor actor = jrt_actor_in(n->scheduler, jrt_worker_self());
+            return jrt_terms_deny(n->scheduler, &actor, JANUS_CAP_BUDGET,
+                                  JANUS_RIGHT_BUDGET_REQUEST, JANUS_NO_BUDGET_CAP);
+        }
         clamped = open_pool(terms, n->scheduler, options->budget);
         if (clamped < 0) return clamped;
     }
@@ -380,7 +425,7 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
 static janus_status may_open(const struct jrt_terms *terms, janus_scheduler *scheduler)
 {
     const struct jrt_held *held = &terms->held[JANUS_CAP_SPAWN];
-    struct jrt_cap_actor   actor = jrt_actor(jrt_worker_self());
+    struct jrt_cap_actor   actor = jrt_actor_in(scheduler, jrt_worker_self());
     if (held->holder == 0) return JANUS_OK; /* nothing can be started in it, or implicitly */
     actor.holder = held->holder;
     return jrt_cap_use_right(scheduler->caps, held->cap, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_NURSERY,
@@ -471,7 +516,7 @@ janus_status jrt_terms_deny(janus_scheduler *scheduler, const struct jrt_cap_act
 
 janus_status jrt_terms_full(janus_scheduler *scheduler, const struct jrt_worker *worker)
 {
-    struct jrt_cap_actor actor = jrt_actor(worker);
+    struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
     uint64_t             max = (uint64_t)scheduler->limit.max;
     (void)jrt_terms_deny(scheduler, &actor, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK,
                          JANUS_TASK_LIMIT);

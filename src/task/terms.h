@@ -30,6 +30,7 @@ struct jrt_terms {
     struct jrt_held           held[JRT_KINDS]; /* by janus_cap_kind */
     uint32_t                  implicit;    /* bits 1 << kind: the profile's, where none is held */
     uint32_t                  bound;       /* bits 1 << kind: held since here, not inherited */
+    _Atomic(uint64_t)         bytes;       /* the scheduler's counter: buffers of channels */
     struct jrt_cap_use        use;         /* what was started under what is bound here */
     janus_budget              task_budget; /* a child's share, where it asks for nothing */
     struct jrt_pool_account  *account;     /* where shares come from; NULL: from nothing */
@@ -44,6 +45,7 @@ struct jrt_terms {
     bool                      scope; /* the owner has a purse of the scope's; its own is aside */
     struct jrt_purse         *aside;
     int64_t                   aside_fuel;
+    uint64_t                  aside_live; /* bytes of its heap when the scope began */
 };
 
 /* The four that options of nurseries and spawns carry. */
@@ -131,6 +133,10 @@ janus_status jrt_terms_channel(const struct jrt_task *task, uint64_t buffer,
                                struct jrt_terms **out);
 void         jrt_terms_channel_gone(struct jrt_terms *terms);
 
+/* Its buffer: so many bytes, of what all together may have. */
+janus_status jrt_terms_buffer(janus_scheduler *scheduler, uint64_t bytes, struct jrt_terms **out);
+void         jrt_terms_buffer_gone(struct jrt_terms *counter, uint64_t bytes);
+
 /* Who a caller of ours is, for the table. */
 static inline struct jrt_cap_actor jrt_actor(const struct jrt_worker *worker)
 {
@@ -139,6 +145,13 @@ static inline struct jrt_cap_actor jrt_actor(const struct jrt_worker *worker)
     actor.writer = worker->audit;
     if (worker->current != NULL) actor.holder = jrt_task_id(worker->current);
     return actor;
+}
+
+/* The same in `scheduler`: for it, another's task is any thread, whatever its id. */
+static inline struct jrt_cap_actor jrt_actor_in(const janus_scheduler   *scheduler,
+                                                const struct jrt_worker *worker)
+{
+    return jrt_actor(worker != NULL && worker->scheduler == scheduler ? worker : NULL);
 }
 
 #endif

@@ -74,7 +74,7 @@ static void trim(struct jrt_task *task, int64_t most)
     int64_t fuel = jrt_fuel_get();
     if (fuel <= most || fuel > free_of_cost || task->ending) return;
     struct jrt_purse *purse = jrt_purse_need(task);
-    if (purse == NULL || purse->cleaning) return;
+    if (purse == NULL || purse->cleaning || purse->asking) return;
     purse->left.ops = janus_units_add(purse->left.ops, (uint64_t)(fuel - most));
     jrt_fuel_set(most);
 }

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+enum { DEFERS_MAX = 4096 }; /* of a task */
+
 static struct jrt_task *current(void)
 {
     struct jrt_worker *worker = jrt_worker_self();
@@ -80,8 +82,10 @@ static void run_call(struct jrt_blocking_job *job)
     struct call       *call = (struct call *)job;
     struct jrt_thread *thread = jrt_thread_self();
     thread->helps = call->scheduler; /* one call after the other, so it was NULL */
+    thread->behalf = call->task;     /* which waits: what it may not do is not done here either */
     job->spoilt = !jrt_call_guarded(call->function, call->argument, &call->result);
     thread->helps = NULL;
+    thread->behalf = NULL;
 }
 
 static void call_done(struct jrt_blocking_job *job)
@@ -142,6 +146,12 @@ janus_status janus_defer(void (*function)(void *), void *argument)
     struct jrt_task *task = current();
     if (function == NULL) return JANUS_INVALID;
     if (task == NULL) return JANUS_STATE;
+    if (task->defers != NULL) { /* what is not charged is counted */
+        struct jrt_purse *purse = jrt_purse_need(task);
+        if (purse == NULL) return JANUS_NO_MEMORY;
+        if (purse->defers >= DEFERS_MAX) return JANUS_FULL;
+        purse->defers++;
+    }
     struct jrt_defer *defer = malloc(sizeof *defer);
     if (defer == NULL) return JANUS_NO_MEMORY;
     *defer = (struct jrt_defer){task->defers, function, argument};

@@ -167,8 +167,11 @@ enum { CROWD = 1000000 };
 
 TEST("a million capabilities, wide and deep, are revoked as one branch")
 {
-    struct realm realm = realm_open(0);
-    janus_cap   *caps = malloc(CROWD * sizeof *caps);
+    struct realm realm;
+    CHECK_EQ(janus_cap_table_create(JANUS_CAP_TABLE_OPTIONS(.caps_max = CROWD * 2), &realm.table,
+                                    &realm.root),
+             JANUS_OK);
+    janus_cap *caps = malloc(CROWD * sizeof *caps);
     CHECK(caps != NULL);
     caps[0] = mint_spawn(&realm, ALICE);
     for (int i = 1; i < CROWD; i++) {
@@ -182,6 +185,24 @@ TEST("a million capabilities, wide and deep, are revoked as one branch")
         CHECK_EQ(check_spawn(&realm, caps[i], ALICE), JANUS_CAP_REVOKED);
     }
     free(caps);
+    realm_close(&realm);
+}
+
+TEST("who derives without end leaves the authority a quarter of the table")
+{
+    struct realm realm;
+    janus_cap    cap, last;
+    int          derived = 0;
+    CHECK_EQ(
+        janus_cap_table_create(JANUS_CAP_TABLE_OPTIONS(.caps_max = 64), &realm.table, &realm.root),
+        JANUS_OK);
+    cap = mint_spawn(&realm, ALICE);
+    while (janus_cap_attenuate(realm.table, cap, ALICE, JANUS_CAP_GRANT(.rights = 1), &last) ==
+           JANUS_OK) {
+        derived++;
+    }
+    CHECK_EQ(derived, 47);
+    for (int i = 0; i < 16; i++) (void)mint_spawn(&realm, BOB);
     realm_close(&realm);
 }
 

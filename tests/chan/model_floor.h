@@ -39,21 +39,24 @@ static void jrt_chan_unlock(struct jrt_chan_lock *lock, bool as_owner)
 /* Nobody pays. */
 
 #define JRT_CHAN_TOLL_H
-struct jrt_terms;
+struct jrt_toll {
+    uint64_t bytes;
+};
+
 static janus_status jrt_chan_pay(struct jrt_worker **worker)
 {
     (void)worker;
     return JANUS_OK;
 }
 
-static janus_status jrt_chan_may_open(uint64_t capacity, uint64_t bytes, struct jrt_terms **out)
+static janus_status jrt_chan_may_open(uint64_t capacity, uint64_t bytes, struct jrt_toll *out)
 {
-    (void)capacity, (void)bytes;
-    *out = NULL;
+    (void)capacity;
+    out->bytes = bytes;
     return JANUS_OK;
 }
 
-static void jrt_chan_closed(struct jrt_terms *terms) { (void)terms; }
+static void jrt_chan_closed(const struct jrt_toll *toll) { (void)toll; }
 
 enum { THREADS = MODEL_THREADS_MAX };
 
