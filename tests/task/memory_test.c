@@ -315,6 +315,32 @@ static void *discard_outside(void *argument)
     return NULL;
 }
 
+static int64_t allocate_on(void *argument)
+{
+    (void)count_me(argument);
+    for (;;) {
+        void *block = janus_alloc(64);
+        if (block == NULL) return JANUS_CANCELLED;
+        janus_free(block);
+    }
+}
+
+static int64_t cancel_allocating(void *argument)
+{
+    (void)argument;
+    janus_nursery n;
+    atomic_int    begun = 0;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, allocate_on, &begun), JANUS_OK);
+    CHECK(town_wait(&begun));
+    CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    return 0;
+}
+
+/* NSM:4.3/d. */
+TEST("a loop of allocations notices that it is cancelled") { town_all(cancel_allocating, NULL, 5); }
+
 /* What is adrift is limited, too. */
 
 enum { ADRIFT = 70 };
