@@ -131,8 +131,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_channel_open(size_t item_bytes, uin
  * Context: any task or thread.
  * Yields:  never.
  * Owns:    as janus_channel_open.
- * Cost:    256 bytes; later up to twice what lies in it, moved when it doubles. Empty again, it
- *          keeps at most 64 KiB.
+ * Cost:    256 bytes; from the first value on room for 16, later up to twice what lay in it at
+ *          most, moved when it doubles. Empty again, it keeps at most 64 KiB.
  * Errors:  INVALID    as janus_channel_open, or `bytes_max` is less than one value
  *          NO_MEMORY  memory was refused
  *          On any error *out is untouched and nothing was made.
@@ -205,14 +205,14 @@ JANUS_NODISCARD JANUS_API janus_status janus_channel_send_until(janus_channel ch
                                                                 uint64_t      deadline_ns);
 
 /*
- * The same without waiting; a task that is cancelled can do it too.
+ * The same without waiting; a task that is cancelled can do it too, as long as it has ops.
  *
  * Context: any task or thread.
- * Yields:  never.
+ * Yields:  only if the task's turn, or its budget, is used up.
  * Owns:    as janus_channel_send.
  * Cost:    1 op, 1 channel_op. A lock, a copy; if a receiver waits, its wake-up.
  * Errors:  WOULD_WAIT  no room, or with capacity 0 no receiver that waits
- *          and those of janus_channel_send but CANCELLED and DEADLOCK
+ *          and those of janus_channel_send but DEADLOCK
  */
 JANUS_NODISCARD JANUS_API janus_status janus_channel_try_send(janus_channel channel,
                                                               const void   *value);
@@ -251,14 +251,14 @@ JANUS_NODISCARD JANUS_API janus_status janus_channel_recv_until(janus_channel ch
                                                                 uint64_t      deadline_ns);
 
 /*
- * The same without waiting; a task that is cancelled can do it too.
+ * The same without waiting; a task that is cancelled can do it too, as long as it has ops.
  *
  * Context: any task or thread.
- * Yields:  never.
+ * Yields:  only if the task's turn, or its budget, is used up.
  * Owns:    as janus_channel_recv.
  * Cost:    1 op, 1 channel_op. A lock, a copy; if a sender waits, its wake-up.
  * Errors:  WOULD_WAIT  nothing lies in it and no sender waits
- *          and those of janus_channel_recv but CANCELLED and DEADLOCK
+ *          and those of janus_channel_recv but DEADLOCK
  */
 JANUS_NODISCARD JANUS_API janus_status janus_channel_try_recv(janus_channel channel,
                                                               void         *out_value);
@@ -330,12 +330,12 @@ JANUS_NODISCARD JANUS_API janus_status janus_select_until(janus_select_case *cas
  * The same without waiting: the default case. WOULD_WAIT means that there was a moment at which no
  * case could be done.
  *
- * Context: any task or thread; a task that is cancelled too.
- * Yields:  never.
+ * Context: any task or thread; a task that is cancelled too, as long as it has ops.
+ * Yields:  only if the task's turn, or its budget, is used up.
  * Owns:    as janus_select.
  * Cost:    as janus_select.
  * Errors:  WOULD_WAIT  no case can be done
- *          and those of janus_select but CANCELLED and DEADLOCK
+ *          and those of janus_select but DEADLOCK
  */
 JANUS_NODISCARD JANUS_API janus_status janus_try_select(janus_select_case *cases, size_t count,
                                                         size_t *out_chosen);

@@ -103,7 +103,8 @@ JANUS_API void janus_mutex_init(janus_mutex *mutex, const char *name);
 
 /*
  * Locks it; waits while another has it. A lock that is given up goes to who has waited longest;
- * until that one is there another may grab it, but not twice.
+ * until that one is there others may grab it. From then on, if it came too late, it is handed over.
+ * A thread that holds it and waits for its nursery is not seen as part of a deadlock.
  *
  * OWNER_GONE: a task or thread ended while it had it, however it ended. The caller has the lock
  * now, and what it guards may be half done. It is said once; then the mutex is as good as new.
@@ -263,9 +264,11 @@ JANUS_API void janus_condition_init(janus_condition *condition, janus_opener ope
  * Yields:  always.
  * Owns:    the mutex, as before.
  * Cost:    two switches, or four.
- * Errors:  OWNER_GONE  (a remark) signalled, and the mutex is as janus_mutex_lock says
+ * Errors:  OWNER_GONE  (a remark) the wait has ended, signalled or not, and the mutex is as
+ *                      janus_mutex_lock says; what else ended it is told by the next call
  *          CANCELLED   the task is cancelled
- *          DEADLOCK    nothing can happen any more, and only tasks could end the wait
+ *          DEADLOCK    nothing can happen any more, and only tasks could end the wait. Then alone
+ *                      the mutex may not be locked: it is held by one who waits, too
  *          STATE       the caller does not have the mutex; nothing happened
  *          NO_MEMORY   memory was refused; the mutex stayed locked
  *          INVALID     an argument is NULL

@@ -118,7 +118,9 @@ jrt_chan_step_valid(janus_channel handle, enum jrt_chan_kind kind, void *value,
 {
     if (jrt_unlikely(!jrt_chan_is_valid(handle))) return JANUS_STALE;
     janus_status status = jrt_chan_step(jrt_chan_of(handle), kind, value, out_wake);
-    if (kind == JRT_CHAN_RECV) *out_free = jrt_chan_shrink(jrt_chan_of(handle));
+    /* Who has to wait frees nothing, and a ring that was made larger is about to be used. */
+    if (kind == JRT_CHAN_RECV && status == JANUS_OK)
+        *out_free = jrt_chan_shrink(jrt_chan_of(handle));
     return status;
 }
 

@@ -5,8 +5,8 @@
  * [condition-wait]  the waiter joins the queue and then unlocks the mutex, so whoever changes what
  *   it waits for under the mutex and signals afterwards finds it there. Whatever ends the wait, the
  *   mutex is locked again before the call returns, and that cannot be cancelled: the caller's code
- *   after the wait relies on it. A deadlock ends that wait too, but the holder is told likewise,
- *   and goes on or ends; so it is begun again.
+ *   after the wait relies on it. Only a deadlock ends that wait too: its holder may be waiting for
+ *   us, and to begin again would be to be told again, for ever.
  *
  *   A signal that was granted is not lost: the waiter returns OK even if it was cancelled at that
  *   moment ([sync-grant]).
@@ -45,7 +45,7 @@ static void unlock(void *argument)
     pause->unlocked = jrt_mutex_unlock(pause->mutex) == JANUS_OK;
 }
 
-/* However long it takes. OK or OWNER_GONE. */
+/* However long it takes. OK, OWNER_GONE, or DEADLOCK: it is not locked. */
 static janus_status lock_again(struct jrt_mutex *mutex, struct jrt_task *task)
 {
     janus_status status;
@@ -53,7 +53,7 @@ static janus_status lock_again(struct jrt_mutex *mutex, struct jrt_task *task)
     do {
         if (task != NULL) jrt_worker_must_leave(jrt_worker_self());
         status = jrt_mutex_lock(mutex, &jrt_mutex_kind, JRT_NEVER);
-    } while (status < JANUS_OK);
+    } while (status < JANUS_OK && status != JANUS_DEADLOCK);
     if (task != NULL) jrt_shield_end(task);
     return status;
 }
@@ -73,7 +73,8 @@ janus_status janus_condition_wait_until(janus_condition *condition, janus_mutex 
     if (!jrt_mutex_is_mine(pause.mutex)) return JANUS_STATE;
     janus_status status = jrt_sync_wait(&call, &waiter); /* [condition-wait] */
     janus_status again = pause.unlocked ? lock_again(pause.mutex, task) : JANUS_OK;
-    return jrt_sync_end(task, status == JANUS_OK ? again : status);
+    /* OWNER_GONE is said once, so it goes before whatever else ended the wait. */
+    return jrt_sync_end(task, status == JANUS_OK || again != JANUS_OK ? again : status);
 }
 
 janus_status janus_condition_wait(janus_condition *condition, janus_mutex *mutex)

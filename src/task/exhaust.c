@@ -335,9 +335,15 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
     if (task->purse != NULL && task->purse->asking && !task->ending) run_out(task);
     if (task->ending) {
         if (lacks == JANUS_COMPONENT_OPS && jrt_purse_clean_up(task)) return JANUS_OK;
+        /* The ops bound a cleanup; the rest it gets as ever, if there is any. */
+        if (lacks != JANUS_COMPONENT_OPS && get_more(task, policy, lacks, needs)) return JANUS_OK;
         jrt_task_break_off(task, JRT_ENDED_EXHAUSTED);
     }
-    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_purse_stop(task);
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) {
+        /* Ops bound how long it cleans up; what else replenishes does so for that, too. */
+        if (lacks != JANUS_COMPONENT_OPS && get_more(task, policy, lacks, needs)) return JANUS_OK;
+        return jrt_purse_stop(task);
+    }
     if (get_more(task, policy, lacks, needs)) {
         jrt_task_requeue(task);
         return JANUS_OK;

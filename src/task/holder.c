@@ -129,6 +129,14 @@ struct jrt_holder *jrt_holder_of_thread(void)
     return key_works ? pthread_getspecific(key) : NULL;
 }
 
+void jrt_holder_thread_over(void)
+{
+    struct jrt_holder *holder = jrt_holder_of_thread();
+    if (holder == NULL) return;
+    (void)pthread_setspecific(key, NULL);
+    thread_ends(holder);
+}
+
 /* Both. */
 
 struct jrt_holder *jrt_holder_make(struct jrt_worker *worker,

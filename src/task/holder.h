@@ -74,6 +74,9 @@ struct jrt_holder *jrt_holder_make(struct jrt_worker *worker,
 /* The same if there is one. */
 struct jrt_holder *jrt_holder_of_thread(void);
 
+/* What a thread did for somebody is over: what it still holds it has left behind. */
+void jrt_holder_thread_over(void);
+
 static inline struct jrt_holder *jrt_holder_self(struct jrt_worker *worker)
 {
     /* relaxed: its own. */

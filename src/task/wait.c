@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the current task can do: sleep, call what blocks, defer. */
 #include "fiber/exit.h"
+#include "task/holder.h"
 #include "task/nursery.h"
 #include "task/purse.h"
 
@@ -86,6 +87,7 @@ static void run_call(struct jrt_blocking_job *job)
     job->spoilt = !jrt_call_guarded(call->function, call->argument, &call->result);
     thread->helps = NULL;
     thread->behalf = NULL;
+    jrt_holder_thread_over(); /* the thread goes on with another's call */
 }
 
 static void call_done(struct jrt_blocking_job *job)

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Waits and locks at odd places: in defers, in blocking calls, behind a holder that waits. */
+#include "../task/town.h"
+
+#include <string.h>
+
+/* A wait at a condition whose mutex is held by one who waits for the waiter. */
+
+static janus_mutex     mutex = JANUS_MUTEX_INIT("m");
+static janus_condition condition = JANUS_CONDITION_INIT(JANUS_OPENED_BY_TASKS, "c");
+static atomic_int      waits;
+
+static int64_t wait_behind(void *argument)
+{
+    (void)argument;
+    CHECK_EQ(janus_mutex_lock(&mutex), JANUS_OK);
+    atomic_store(&waits, 1);
+    CHECK_EQ(janus_condition_wait(&condition, &mutex), JANUS_DEADLOCK);
+    CHECK_EQ(janus_mutex_unlock(&mutex), JANUS_STATE);
+    return 0;
+}
+
+static int64_t hold_and_wait(void *argument)
+{
+    (void)argument;
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, wait_behind, NULL), JANUS_OK);
+    while (!atomic_load(&waits)) CHECK_EQ(janus_yield(), JANUS_OK);
+    CHECK_EQ(janus_mutex_lock(&mutex), JANUS_OK);
+    janus_condition_signal(&condition);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_mutex_unlock(&mutex), JANUS_OK);
+    return 0;
+}
+
+static void knot(void *argument)
+{
+    (void)argument;
+    atomic_store(&waits, 0);
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), hold_and_wait, NULL, NULL),
+             JANUS_OK);
+}
+
+TEST("who waits at a condition, and then for a holder that waits for him, is told once")
+{
+    int         status = 0;
+    const char *text = harness_child(knot, NULL, &status);
+    CHECK_EQ(status, 0);
+    const char *first = strstr(text, "janusrt: deadlock:");
+    CHECK(first != NULL && strstr(first + 1, "janusrt: deadlock:") == NULL);
+}
+
+/* A send in a defer, after exactly as many as the budget has. */
+
+static janus_channel done;
+
+static void say_done(void *argument)
+{
+    uint64_t value = 1;
+    CHECK_EQ(janus_channel_send(done, &value), JANUS_OK);
+    count_me(argument);
+}
+
+struct sender {
+    int        sends;
+    atomic_int finished;
+};
+
+static int64_t send_and_defer(void *argument)
+{
+    struct sender *sender = argument;
+    uint64_t       value = 0;
+    CHECK_EQ(janus_defer(say_done, &sender->finished), JANUS_OK);
+    for (int i = 0; i < sender->sends; i++) CHECK_EQ(janus_channel_send(done, &value), JANUS_OK);
+    return 0;
+}
+
+static int64_t send_exactly(void *argument)
+{
+    (void)argument;
+    for (int sends = 98; sends <= 102; sends++) {
+        struct sender sender = {.sends = sends};
+        janus_nursery n;
+        CHECK_EQ(janus_channel_open(8, 200, NULL, &done), JANUS_OK);
+        CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+        CHECK_EQ(janus_spawn(&n, send_and_defer, &sender), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+        CHECK_EQ(sender.finished, 1);
+        CHECK_EQ(janus_channel_destroy(done), JANUS_OK);
+    }
+    return 0;
+}
+
+TEST("what replenishes does so in defers, too") { town_all(send_exactly, NULL, 3); }
+
+/* A cancelled task empties a channel. */
+
+enum { LEFT = 1000 };
+
+static int64_t drain(void *argument)
+{
+    uint64_t value;
+    int      taken = 0;
+    count_me(argument);
+    while (!janus_cancelled()) (void)janus_yield();
+    while (janus_channel_try_recv(done, &value) == JANUS_OK) taken++;
+    CHECK_EQ(taken, LEFT);
+    return JANUS_CANCELLED;
+}
+
+static int64_t cancel_drainer(void *argument)
+{
+    (void)argument;
+    janus_nursery n;
+    atomic_int    begun = 0;
+    CHECK_EQ(janus_channel_open(8, LEFT, NULL, &done), JANUS_OK);
+    for (uint64_t i = 0; i < LEFT; i++) CHECK_EQ(janus_channel_send(done, &i), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, drain, &begun), JANUS_OK);
+    CHECK(town_wait(&begun));
+    CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    CHECK_EQ(janus_channel_destroy(done), JANUS_OK);
+    return 0;
+}
+
+TEST("a cancelled task can empty a channel") { town_all(cancel_drainer, NULL, 3); }
+
+/* A mutex that a blocking call leaves locked. */
+
+static janus_mutex left = JANUS_MUTEX_INIT("left");
+
+static int64_t lock_left(void *argument)
+{
+    (void)argument;
+    return janus_mutex_lock(&left);
+}
+
+static int64_t leave_locked(void *argument)
+{
+    (void)argument;
+    int64_t status = -1;
+    CHECK_EQ(janus_blocking(lock_left, NULL, &status), JANUS_OK);
+    CHECK_EQ(status, JANUS_OK);
+    CHECK_EQ(janus_mutex_lock(&left), JANUS_OWNER_GONE);
+    CHECK_EQ(janus_mutex_unlock(&left), JANUS_OK);
+    return 0;
+}
+
+TEST("a mutex that a blocking call leaves locked has lost its owner")
+{
+    town_all(leave_locked, NULL, 3);
+}
