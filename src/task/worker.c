@@ -53,6 +53,7 @@ static struct jrt_strand *strand_of_class(struct jrt_worker *worker, unsigned cl
     strand->class = class;
     strand->left = &strand->context;
     strand->low = low;
+    strand->finish = NULL;
     jrt_sanitizer_attach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
     return strand;
 }
@@ -141,12 +142,36 @@ int jrt_worker_arrive(void *argument)
     return JANUS_OK;
 }
 
+/* The wait of this task has ended: its status. */
+static inline janus_status ended(struct jrt_task *task)
+{
+    uint32_t park = jrt_load_acquire(&task->park); /* acquire: pairs with [park-wake]. */
+    jrt_invariant("task-park", (park & JRT_PARK_MASK) == JRT_AWAKE);
+    jrt_store_relaxed(&task->wait, (uint8_t)JRT_WAIT_NONE); /* relaxed: for those who ask. */
+    return (janus_status) - (int)(park >> 8);
+}
+
+/* What the task that goes on does first, [task-finish]. */
+static inline int go_on(struct jrt_worker *worker)
+{
+    jrt_finish *finish = worker->strand->finish;
+    if (finish == NULL) return JANUS_OK;
+    worker->strand->finish = NULL;
+    return finish(worker, worker->current, ended(worker->current));
+}
+
+static int arrive_and_go_on(struct jrt_worker *worker)
+{
+    (void)jrt_worker_arrive(worker);
+    return go_on(worker);
+}
+
 /* What the switch calls there. */
 JRT_BETWEEN_STACKS static int arrive(void *argument)
 {
     struct jrt_worker *worker = argument;
     jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
-    return jrt_worker_arrive(worker);
+    return arrive_and_go_on(worker);
 }
 
 /* The same after a yield that went straight to another task, neither of them inside a fiber of its
@@ -157,7 +182,7 @@ static int arrive_yielded(struct jrt_worker *worker)
     jrt_task_move(worker->current, JANUS_TASK_RUNNING);
     jrt_fuel_set(worker->strand->fuel); /* [purse-fuel] */
     jrt_submit_again(worker, worker->left_task);
-    return JANUS_OK;
+    return go_on(worker);
 }
 
 JRT_BETWEEN_STACKS static int arrive_from_yield(void *argument)
@@ -396,23 +421,53 @@ bool jrt_task_park_cancel(struct jrt_task *task)
     return true;
 }
 
-janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task)
+/* It leaves the CPU, unless somebody has woken it meanwhile. */
+static inline bool still_parking(const struct jrt_task *task)
 {
     uint32_t park = jrt_load_acquire(&task->park); /* acquire: pairs with [park-wake]. */
-    if ((park & JRT_PARK_MASK) == JRT_PARKING) {
+    return (park & JRT_PARK_MASK) == JRT_PARKING;
+}
+
+static inline struct jrt_task *pick_next(struct jrt_worker *worker)
+{
+    struct jrt_task *next = jrt_pick_easily(worker);
+    return next != NULL ? next : jrt_pick(worker);
+}
+
+janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task)
+{
+    if (still_parking(task)) {
         jrt_task_move_to_wait(task, worker);
-        struct jrt_task *next = jrt_pick_easily(worker);
-        if (next == NULL) next = jrt_pick(worker);
+        struct jrt_task *next = pick_next(worker);
         if (jrt_unlikely(has_more(worker))) {
             (void)leave_with_more(worker, task, next, JRT_LEFT_PARKING);
         } else {
             (void)leave(worker, task, next, JRT_LEFT_PARKING);
         }
-        park = jrt_load_acquire(&task->park); /* acquire: pairs with [park-wake]. */
     }
-    jrt_invariant("task-park", (park & JRT_PARK_MASK) == JRT_AWAKE);
-    jrt_store_relaxed(&task->wait, (uint8_t)JRT_WAIT_NONE); /* relaxed: for those who ask. */
-    return (janus_status) - (int)(park >> 8);
+    return ended(task);
+}
+
+__attribute__((noinline)) static janus_status park_plainly(struct jrt_task *task,
+                                                           jrt_finish      *finish)
+{
+    janus_status status = jrt_task_park_cancellable(task);
+    return finish(jrt_worker_self(), task, status); /* [worker-again] */
+}
+
+janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task,
+                                jrt_finish *finish)
+{
+    /* acquire: the way up is there; relaxed: its own. */
+    bool plain = jrt_load_acquire(&task->linked) && jrt_load_relaxed(&task->shield) == 0;
+    if (jrt_unlikely(!plain || has_more(worker))) return park_plainly(task, finish);
+    jrt_fence_light_seq_cst(); /* seq_cst: [cancel-park]. */
+    bool cancelled = jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
+    if (jrt_unlikely(cancelled || !still_parking(task))) return park_plainly(task, finish);
+    jrt_task_move_to_wait(task, worker);
+    struct jrt_task *next = pick_next(worker);
+    worker->strand->finish = finish;
+    return leave(worker, task, next, JRT_LEFT_PARKING);
 }
 
 static inline bool end_wait(struct jrt_task *task, janus_status status, uint32_t required,
