@@ -174,14 +174,25 @@ JRT_BETWEEN_STACKS static int arrive(void *argument)
     return arrive_and_go_on(worker);
 }
 
-/* The same after a yield that went straight to another task, neither of them inside a fiber of its
- * own. */
-static int arrive_yielded(struct jrt_worker *worker)
+/* The same after going straight to another task, with nothing that was put aside. */
+static inline void arrive_straight(struct jrt_worker *worker)
 {
     worker->thread->watch.stack = worker->strand->stack;
     jrt_task_move(worker->current, JANUS_TASK_RUNNING);
     jrt_fuel_set(worker->strand->fuel); /* [purse-fuel] */
+}
+
+static int arrive_yielded(struct jrt_worker *worker)
+{
+    arrive_straight(worker);
     jrt_submit_again(worker, worker->left_task);
+    return go_on(worker);
+}
+
+static int arrive_parked(struct jrt_worker *worker)
+{
+    arrive_straight(worker);
+    park_arrived(worker, worker->left_task);
     return go_on(worker);
 }
 
@@ -190,6 +201,13 @@ JRT_BETWEEN_STACKS static int arrive_from_yield(void *argument)
     struct jrt_worker *worker = argument;
     jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
     return arrive_yielded(worker);
+}
+
+JRT_BETWEEN_STACKS static int arrive_from_park(void *argument)
+{
+    struct jrt_worker *worker = argument;
+    jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
+    return arrive_parked(worker);
 }
 
 static inline __attribute__((always_inline)) janus_status switch_to(struct jrt_worker  *worker,
@@ -325,13 +343,14 @@ static inline bool has_more(const struct jrt_worker *worker)
     return worker->thread->current != NULL || jrt_exceptions_exist();
 }
 
-static inline __attribute__((always_inline)) janus_status yield_to(struct jrt_worker *worker,
-                                                                   struct jrt_task   *task,
-                                                                   struct jrt_task   *next)
+/* Straight to another task, which has been running; nothing is put aside. */
+static inline __attribute__((always_inline)) janus_status go_straight(struct jrt_worker *worker,
+                                                                      struct jrt_task   *task,
+                                                                      struct jrt_task   *next,
+                                                                      int (*then)(void *))
 {
     struct jrt_strand  *strand = worker->strand;
     struct jrt_context *to = next->strand->left;
-    jrt_task_move(task, JANUS_TASK_READY);
     task->strand = strand;
     task->touched = true;
     strand->fuel = jrt_fuel_get(); /* [purse-fuel] */
@@ -342,8 +361,7 @@ static inline __attribute__((always_inline)) janus_status yield_to(struct jrt_wo
     worker->strand = next->strand;
     jrt_count(&worker->stats.switches);
     jrt_sanitizer_leave(&strand->context.sanitizer, &to->sanitizer, false);
-    return (janus_status)jrt_ctx_switch_then(&strand->context.sp, to->sp, arrive_from_yield,
-                                             worker);
+    return (janus_status)jrt_ctx_switch_then(&strand->context.sp, to->sp, then, worker);
 }
 
 /* Ends in the switch, so that a task that goes on does so where it called us, by a jump. */
@@ -352,7 +370,8 @@ static inline __attribute__((always_inline)) janus_status give_way(struct jrt_wo
 {
     struct jrt_task *next = jrt_pick_easily(worker);
     if (jrt_likely(next != NULL && !has_more(worker) && jrt_task_began(next))) {
-        return yield_to(worker, task, next);
+        jrt_task_move(task, JANUS_TASK_READY);
+        return go_straight(worker, task, next, arrive_from_yield);
     }
     if (next == NULL) next = jrt_pick(worker);
     /* Who only yields is neither searching nor asleep: now and then it looks around. */
@@ -467,11 +486,15 @@ janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task
     jrt_task_move_to_wait(task, worker);
     struct jrt_task *next = pick_next(worker);
     worker->strand->finish = finish;
+    if (jrt_likely(next != NULL && jrt_task_began(next))) {
+        return go_straight(worker, task, next, arrive_from_park);
+    }
     return leave(worker, task, next, JRT_LEFT_PARKING);
 }
 
+/* Ends it; *out_parked: and the task is to be queued. False: it was awake, or may not be ended. */
 static inline bool end_wait(struct jrt_task *task, janus_status status, uint32_t required,
-                            bool served)
+                            bool *out_parked)
 {
     uint32_t awake = (uint32_t)(-(int)status) << 8 | JRT_AWAKE;
     uint32_t park = jrt_load_relaxed(&task->park); /* relaxed: a first look, the cas decides. */
@@ -480,27 +503,37 @@ static inline bool end_wait(struct jrt_task *task, janus_status status, uint32_t
         /* acq_rel [park-wake]: our writes come before the woken task goes on; its strand's are
          * seen by whoever we queue it for. */
     } while (!jrt_cas_acq_rel(&task->park, &park, awake));
-    if ((park & JRT_PARK_MASK) != JRT_PARKED) return true;
-    jrt_task_move(task, JANUS_TASK_READY);
-    jrt_submit_woken(task, served);
+    *out_parked = (park & JRT_PARK_MASK) == JRT_PARKED;
+    if (*out_parked) jrt_task_move(task, JANUS_TASK_READY);
     return true;
 }
 
-bool jrt_task_wake(struct jrt_task *task, janus_status status)
+static bool wake(struct jrt_task *task, janus_status status, uint32_t required)
 {
-    return end_wait(task, status, 0, false);
+    bool parked = false;
+    bool ended_it = end_wait(task, status, required, &parked);
+    if (parked) jrt_submit_woken(task);
+    return ended_it;
 }
 
-bool jrt_task_serve(struct jrt_task *task) { return end_wait(task, JANUS_OK, 0, true); }
+bool jrt_task_wake(struct jrt_task *task, janus_status status) { return wake(task, status, 0); }
+
+bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task)
+{
+    bool parked = false;
+    bool ended_it = end_wait(task, JANUS_OK, 0, &parked);
+    if (parked) jrt_submit_served(worker, task);
+    return ended_it;
+}
 
 bool jrt_task_interrupt(struct jrt_task *task, janus_status status)
 {
-    return end_wait(task, status, JRT_INTERRUPTIBLE, false);
+    return wake(task, status, JRT_INTERRUPTIBLE);
 }
 
 bool jrt_task_break_wait(struct jrt_task *task)
 {
-    return end_wait(task, JANUS_DEADLOCK, JRT_BREAKABLE, false);
+    return wake(task, JANUS_DEADLOCK, JRT_BREAKABLE);
 }
 
 void jrt_worker_main(void *argument)
