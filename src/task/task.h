@@ -223,8 +223,8 @@ bool jrt_task_park_cancel(struct jrt_task *task);
  * that it is the wait it means: it holds what the task must take before it can wait again. */
 bool jrt_task_wake(struct jrt_task *task, janus_status status);
 
-/* The same with OK, for one that waited for what the caller has done, on a worker of its scheduler:
- * [queue-served]. */
+/* The same with OK, by a worker of its scheduler, for one that waited for what the caller has done:
+ * see [queue-served]. */
 bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task);
 
 /* The same, only if the wait is one that may be interrupted. */
