@@ -42,6 +42,15 @@ static inline void jrt_chan_drop_first(struct jrt_chan *chan)
 
 /* Steps. */
 
+/* As jrt_chan_pop, of a queue that has some; inline where the first waits in one channel only. */
+static inline struct jrt_chan_entry *jrt_chan_pop_some(struct jrt_chan_queue *queue)
+{
+    struct jrt_chan_entry *first = jrt_list_entry(queue->entries.next, struct jrt_chan_entry, link);
+    if (jrt_unlikely(first->party->selects)) return jrt_chan_pop(queue);
+    jrt_chan_dequeue(queue, first);
+    return first;
+}
+
 static inline struct jrt_chan_party *jrt_chan_done_with(struct jrt_chan_entry *entry)
 {
     entry->party->outcome = JANUS_OK;
@@ -53,7 +62,7 @@ jrt_chan_send_step(struct jrt_chan *chan, const void *value, struct jrt_chan_par
 {
     if (jrt_unlikely(chan->closed)) return JANUS_CLOSED;
     if (chan->receivers.count > 0) {
-        struct jrt_chan_entry *receiver = jrt_chan_pop(&chan->receivers);
+        struct jrt_chan_entry *receiver = jrt_chan_pop_some(&chan->receivers);
         if (receiver != NULL) {
             jrt_invariant("chan-waits", chan->length == 0);
             jrt_chan_copy(chan, receiver->value, value);
@@ -72,7 +81,7 @@ jrt_chan_recv_step(struct jrt_chan *chan, void *value, struct jrt_chan_party **o
     struct jrt_chan_entry *sender = NULL;
     bool                   some = chan->length > 0;
     if (!some && chan->closed) return JANUS_CLOSED;
-    if (chan->senders.count > 0 && !chan->closed) sender = jrt_chan_pop(&chan->senders);
+    if (chan->senders.count > 0 && !chan->closed) sender = jrt_chan_pop_some(&chan->senders);
     if (some) {
         jrt_chan_copy(chan, value, jrt_chan_slot(chan, 0));
         jrt_invariant("chan-waits", sender == NULL || chan->length == chan->slots);

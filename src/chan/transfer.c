@@ -110,22 +110,62 @@ static janus_status transfer_as_thread(janus_channel channel, enum jrt_chan_kind
     return status == JANUS_OK ? wait(channel, kind, value, deadline_ns) : status;
 }
 
+/* What it waits with, in the strand's place. */
+struct waiting {
+    struct jrt_chan_entry entry;
+    struct jrt_chan_party party;
+    struct jrt_chan      *chan;
+    bool                  outside;
+};
+
+_Static_assert(sizeof(struct waiting) <= JRT_PLACE_WORDS * sizeof(void *), "it has room there");
+
+static struct waiting *waiting_on(struct jrt_worker *worker)
+{
+    return (struct waiting *)(void *)worker->strand->place;
+}
+
+__attribute__((noinline)) static janus_status finish_slowly(struct jrt_worker *worker,
+                                                            struct jrt_task   *task,
+                                                            janus_status       ended)
+{
+    struct waiting *waiting = waiting_on(worker);
+    janus_status    status = come_back(waiting->chan, worker, &waiting->entry, ended);
+    return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
+}
+
+static janus_status finish(struct jrt_worker *worker, struct jrt_task *task, janus_status ended)
+{
+    const struct waiting *waiting = waiting_on(worker);
+    /* relaxed: a count, as in park. */
+    if (waiting->outside) jrt_fetch_sub_relaxed(&worker->scheduler->outside, 1u);
+    if (jrt_likely(ended == JANUS_OK)) return waiting->party.outcome;
+    return finish_slowly(worker, task, ended);
+}
+
 /* The common case of it: a task that has what it needs to leave, and no deadline. The lock is held,
- * and there is nothing to be done. */
+ * and there is nothing to be done. Ends in the switch, [task-finish]. */
 __attribute__((noinline)) static janus_status wait_at_once(struct jrt_chan   *chan,
                                                            struct jrt_worker *worker,
                                                            enum jrt_chan_kind kind, void *value,
                                                            bool own)
 {
-    struct jrt_task      *task = worker->current;
-    struct jrt_chan_party party = {.task = task};
-    struct jrt_chan_entry entry = {.party = &party, .value = value};
-    bool                  outside = chan->outside;
+    struct jrt_task *task = worker->current;
+    struct waiting  *waiting = waiting_on(worker);
+    /* One by one: not all of it must be cleared, and compilers clear so much by a slow loop. */
+    waiting->entry.party = &waiting->party;
+    waiting->entry.value = value;
+    waiting->party.task = task;
+    waiting->party.selects = false;
+    jrt_store_relaxed(&waiting->party.done, 0u); /* relaxed: nobody knows it yet. */
+    waiting->chan = chan;
+    waiting->outside = chan->outside;
     jrt_task_park_begin(task, wait_for(kind));
-    jrt_chan_enqueue(chan, kind, &entry);
+    jrt_chan_enqueue(chan, kind, &waiting->entry);
     jrt_chan_leave(chan, own);
-    janus_status status = park(chan, worker, &entry, outside);
-    return jrt_unlikely(status == JANUS_CANCELLED) ? jrt_task_obey(task) : status;
+    /* relaxed: a count, as in park. */
+    if (waiting->outside) jrt_fetch_add_relaxed(&worker->scheduler->outside, 1u);
+    return jrt_task_park_then(worker, task, finish);
 }
 
 static inline __attribute__((always_inline)) janus_status transfer(janus_channel      channel,

@@ -185,10 +185,10 @@ static inline bool jrt_task_serve_from_anywhere(struct jrt_task *task)
     janus_scheduler   *scheduler = task->nursery->scheduler;
     struct jrt_worker *worker = jrt_worker_self();
     if (jrt_likely(worker != NULL && worker->scheduler == scheduler)) {
-        return jrt_task_serve(task);
+        return jrt_task_serve(worker, task);
     }
     jrt_fetch_add_relaxed(&scheduler->guests, 1u); /* relaxed: before the wake, [point-guest]. */
-    bool woken = jrt_task_serve(task);
+    bool woken = jrt_task_wake(task, JANUS_OK);
     jrt_fetch_sub_release(&scheduler->guests, 1u); /* release: the last touch. */
     return woken;
 }

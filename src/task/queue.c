@@ -155,14 +155,12 @@ void jrt_submit_outside(janus_scheduler *scheduler, struct jrt_task *task)
     }
 }
 
-void jrt_submit_woken(struct jrt_task *task, bool served)
+void jrt_submit_woken(struct jrt_task *task)
 {
     struct jrt_worker *worker = jrt_worker_self();
     janus_scheduler   *scheduler = task->nursery->scheduler;
     if (jrt_unlikely(worker == NULL || worker->scheduler != scheduler)) {
         jrt_submit_outside(scheduler, task);
-    } else if (served) {
-        jrt_submit_served(worker, task);
     } else {
         jrt_submit_again(worker, task);
     }

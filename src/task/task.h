@@ -24,21 +24,39 @@
 
 struct jrt_nursery;
 struct jrt_purse;
+struct jrt_task;
 struct jrt_worker;
+
+/*
+ * [task-finish]  every return after a switch is one that the CPU has not foreseen: it remembers
+ *   the calls of who was left. So a call that waits often ends in the switch, by a jump, and has no
+ *   frame then; who arrives on its strand calls `finish`, and goes on, by a jump, where the call
+ *   was made, with what that says. What the call would have had in its frame lies in `place`, of
+ *   which a strand needs one: only the task on top of it can wait, and for one thing at a time.
+ *   `finish` is set by who leaves and cleared by who arrives, before it is called; the place is
+ *   free again when it calls what may wait.
+ */
+enum { JRT_PLACE_WORDS = 12 };
+
+typedef janus_status jrt_finish(struct jrt_worker *worker, struct jrt_task *task,
+                                janus_status ended);
 
 /* Lies at the top of its own stack. */
 struct jrt_strand {
     struct jrt_context context; /* suspended: where it goes on */
     struct jrt_stack  *stack;
-    unsigned class;           /* of the stack */
-    struct jrt_context *left; /* the context that was left with it: its own, or a fiber's */
-    const char         *low;  /* the lowest byte of the stack */
-    int64_t             fuel; /* suspended: of the task on top, [purse-fuel] */
+    unsigned class;             /* of the stack */
+    struct jrt_context *left;   /* the context that was left with it: its own, or a fiber's */
+    const char         *low;    /* the lowest byte of the stack */
+    int64_t             fuel;   /* suspended: of the task on top, [purse-fuel] */
+    jrt_finish         *finish; /* suspended: what it does first; NULL: nothing */
+    void               *place[JRT_PLACE_WORDS]; /* for what it waits with, [task-finish] */
 };
 
-/* Whole lines at the top of the stack: one, unless a sanitizer wants to know more. */
+/* Whole lines at the top of the stack. Who only yields needs the first of them, unless a sanitizer
+ * wants to know more. */
 enum { JRT_STRAND_BYTES = (sizeof(struct jrt_strand) + 63) / 64 * 64 };
-_Static_assert(sizeof(struct jrt_strand) - sizeof(struct jrt_sanitizer) <= 64, "a line");
+_Static_assert(offsetof(struct jrt_strand, place) - sizeof(struct jrt_sanitizer) <= 64, "a line");
 
 /* Every reason to wait. */
 #define JRT_WAIT_MAP(X)                                                                            \
@@ -205,8 +223,9 @@ bool jrt_task_park_cancel(struct jrt_task *task);
  * that it is the wait it means: it holds what the task must take before it can wait again. */
 bool jrt_task_wake(struct jrt_task *task, janus_status status);
 
-/* The same with OK, for one that waited for what the caller has done: [queue-served]. */
-bool jrt_task_serve(struct jrt_task *task);
+/* The same with OK, by a worker of its scheduler, for one that waited for what the caller has done:
+ * see [queue-served]. */
+bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task);
 
 /* The same, only if the wait is one that may be interrupted. */
 bool jrt_task_interrupt(struct jrt_task *task, janus_status status);
@@ -220,6 +239,13 @@ bool jrt_task_break_wait(struct jrt_task *task);
  * NO_MEMORY, a waker's own word) its registration may still be there.
  */
 janus_status jrt_task_park_cancellable(struct jrt_task *task);
+
+/*
+ * The same as the last thing that a call does: returns, where that was made, what finish(worker,
+ * task, ended) says, which is called on the strand when the wait has ended so, [task-finish].
+ */
+janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task,
+                                jrt_finish *finish);
 
 /* Begins a shield without a deadline, ends the innermost; from shield.c. */
 void jrt_shield_begin(struct jrt_task *task);

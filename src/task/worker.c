@@ -53,6 +53,7 @@ static struct jrt_strand *strand_of_class(struct jrt_worker *worker, unsigned cl
     strand->class = class;
     strand->left = &strand->context;
     strand->low = low;
+    strand->finish = NULL;
     jrt_sanitizer_attach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
     return strand;
 }
@@ -141,23 +142,58 @@ int jrt_worker_arrive(void *argument)
     return JANUS_OK;
 }
 
+/* The wait of this task has ended: its status. */
+static inline janus_status ended(struct jrt_task *task)
+{
+    uint32_t park = jrt_load_acquire(&task->park); /* acquire: pairs with [park-wake]. */
+    jrt_invariant("task-park", (park & JRT_PARK_MASK) == JRT_AWAKE);
+    jrt_store_relaxed(&task->wait, (uint8_t)JRT_WAIT_NONE); /* relaxed: for those who ask. */
+    return (janus_status) - (int)(park >> 8);
+}
+
+/* What the task that goes on does first, [task-finish]. */
+static inline int go_on(struct jrt_worker *worker)
+{
+    jrt_finish *finish = worker->strand->finish;
+    if (finish == NULL) return JANUS_OK;
+    worker->strand->finish = NULL;
+    return finish(worker, worker->current, ended(worker->current));
+}
+
+static int arrive_and_go_on(struct jrt_worker *worker)
+{
+    (void)jrt_worker_arrive(worker);
+    return go_on(worker);
+}
+
 /* What the switch calls there. */
 JRT_BETWEEN_STACKS static int arrive(void *argument)
 {
     struct jrt_worker *worker = argument;
     jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
-    return jrt_worker_arrive(worker);
+    return arrive_and_go_on(worker);
 }
 
-/* The same after a yield that went straight to another task, neither of them inside a fiber of its
- * own. */
-static int arrive_yielded(struct jrt_worker *worker)
+/* The same after going straight to another task, with nothing that was put aside. */
+static inline void arrive_straight(struct jrt_worker *worker)
 {
     worker->thread->watch.stack = worker->strand->stack;
     jrt_task_move(worker->current, JANUS_TASK_RUNNING);
     jrt_fuel_set(worker->strand->fuel); /* [purse-fuel] */
+}
+
+static int arrive_yielded(struct jrt_worker *worker)
+{
+    arrive_straight(worker);
     jrt_submit_again(worker, worker->left_task);
-    return JANUS_OK;
+    return go_on(worker);
+}
+
+static int arrive_parked(struct jrt_worker *worker)
+{
+    arrive_straight(worker);
+    park_arrived(worker, worker->left_task);
+    return go_on(worker);
 }
 
 JRT_BETWEEN_STACKS static int arrive_from_yield(void *argument)
@@ -165,6 +201,13 @@ JRT_BETWEEN_STACKS static int arrive_from_yield(void *argument)
     struct jrt_worker *worker = argument;
     jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
     return arrive_yielded(worker);
+}
+
+JRT_BETWEEN_STACKS static int arrive_from_park(void *argument)
+{
+    struct jrt_worker *worker = argument;
+    jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
+    return arrive_parked(worker);
 }
 
 static inline __attribute__((always_inline)) janus_status switch_to(struct jrt_worker  *worker,
@@ -300,13 +343,14 @@ static inline bool has_more(const struct jrt_worker *worker)
     return worker->thread->current != NULL || jrt_exceptions_exist();
 }
 
-static inline __attribute__((always_inline)) janus_status yield_to(struct jrt_worker *worker,
-                                                                   struct jrt_task   *task,
-                                                                   struct jrt_task   *next)
+/* Straight to another task, which has been running; nothing is put aside. */
+static inline __attribute__((always_inline)) janus_status go_straight(struct jrt_worker *worker,
+                                                                      struct jrt_task   *task,
+                                                                      struct jrt_task   *next,
+                                                                      int (*then)(void *))
 {
     struct jrt_strand  *strand = worker->strand;
     struct jrt_context *to = next->strand->left;
-    jrt_task_move(task, JANUS_TASK_READY);
     task->strand = strand;
     task->touched = true;
     strand->fuel = jrt_fuel_get(); /* [purse-fuel] */
@@ -317,8 +361,7 @@ static inline __attribute__((always_inline)) janus_status yield_to(struct jrt_wo
     worker->strand = next->strand;
     jrt_count(&worker->stats.switches);
     jrt_sanitizer_leave(&strand->context.sanitizer, &to->sanitizer, false);
-    return (janus_status)jrt_ctx_switch_then(&strand->context.sp, to->sp, arrive_from_yield,
-                                             worker);
+    return (janus_status)jrt_ctx_switch_then(&strand->context.sp, to->sp, then, worker);
 }
 
 /* Ends in the switch, so that a task that goes on does so where it called us, by a jump. */
@@ -327,7 +370,8 @@ static inline __attribute__((always_inline)) janus_status give_way(struct jrt_wo
 {
     struct jrt_task *next = jrt_pick_easily(worker);
     if (jrt_likely(next != NULL && !has_more(worker) && jrt_task_began(next))) {
-        return yield_to(worker, task, next);
+        jrt_task_move(task, JANUS_TASK_READY);
+        return go_straight(worker, task, next, arrive_from_yield);
     }
     if (next == NULL) next = jrt_pick(worker);
     /* Who only yields is neither searching nor asleep: now and then it looks around. */
@@ -396,27 +440,61 @@ bool jrt_task_park_cancel(struct jrt_task *task)
     return true;
 }
 
-janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task)
+/* It leaves the CPU, unless somebody has woken it meanwhile. */
+static inline bool still_parking(const struct jrt_task *task)
 {
     uint32_t park = jrt_load_acquire(&task->park); /* acquire: pairs with [park-wake]. */
-    if ((park & JRT_PARK_MASK) == JRT_PARKING) {
+    return (park & JRT_PARK_MASK) == JRT_PARKING;
+}
+
+static inline struct jrt_task *pick_next(struct jrt_worker *worker)
+{
+    struct jrt_task *next = jrt_pick_easily(worker);
+    return next != NULL ? next : jrt_pick(worker);
+}
+
+janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task)
+{
+    if (still_parking(task)) {
         jrt_task_move_to_wait(task, worker);
-        struct jrt_task *next = jrt_pick_easily(worker);
-        if (next == NULL) next = jrt_pick(worker);
+        struct jrt_task *next = pick_next(worker);
         if (jrt_unlikely(has_more(worker))) {
             (void)leave_with_more(worker, task, next, JRT_LEFT_PARKING);
         } else {
             (void)leave(worker, task, next, JRT_LEFT_PARKING);
         }
-        park = jrt_load_acquire(&task->park); /* acquire: pairs with [park-wake]. */
     }
-    jrt_invariant("task-park", (park & JRT_PARK_MASK) == JRT_AWAKE);
-    jrt_store_relaxed(&task->wait, (uint8_t)JRT_WAIT_NONE); /* relaxed: for those who ask. */
-    return (janus_status) - (int)(park >> 8);
+    return ended(task);
 }
 
+__attribute__((noinline)) static janus_status park_plainly(struct jrt_task *task,
+                                                           jrt_finish      *finish)
+{
+    janus_status status = jrt_task_park_cancellable(task);
+    return finish(jrt_worker_self(), task, status); /* [worker-again] */
+}
+
+janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task,
+                                jrt_finish *finish)
+{
+    /* acquire: the way up is there; relaxed: its own. */
+    bool plain = jrt_load_acquire(&task->linked) && jrt_load_relaxed(&task->shield) == 0;
+    if (jrt_unlikely(!plain || has_more(worker))) return park_plainly(task, finish);
+    jrt_fence_light_seq_cst(); /* seq_cst: [cancel-park]. */
+    bool cancelled = jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
+    if (jrt_unlikely(cancelled || !still_parking(task))) return park_plainly(task, finish);
+    jrt_task_move_to_wait(task, worker);
+    struct jrt_task *next = pick_next(worker);
+    worker->strand->finish = finish;
+    if (jrt_likely(next != NULL && jrt_task_began(next))) {
+        return go_straight(worker, task, next, arrive_from_park);
+    }
+    return leave(worker, task, next, JRT_LEFT_PARKING);
+}
+
+/* Ends it; *out_parked: and the task is to be queued. False: it was awake, or may not be ended. */
 static inline bool end_wait(struct jrt_task *task, janus_status status, uint32_t required,
-                            bool served)
+                            bool *out_parked)
 {
     uint32_t awake = (uint32_t)(-(int)status) << 8 | JRT_AWAKE;
     uint32_t park = jrt_load_relaxed(&task->park); /* relaxed: a first look, the cas decides. */
@@ -425,27 +503,37 @@ static inline bool end_wait(struct jrt_task *task, janus_status status, uint32_t
         /* acq_rel [park-wake]: our writes come before the woken task goes on; its strand's are
          * seen by whoever we queue it for. */
     } while (!jrt_cas_acq_rel(&task->park, &park, awake));
-    if ((park & JRT_PARK_MASK) != JRT_PARKED) return true;
-    jrt_task_move(task, JANUS_TASK_READY);
-    jrt_submit_woken(task, served);
+    *out_parked = (park & JRT_PARK_MASK) == JRT_PARKED;
+    if (*out_parked) jrt_task_move(task, JANUS_TASK_READY);
     return true;
 }
 
-bool jrt_task_wake(struct jrt_task *task, janus_status status)
+static bool wake(struct jrt_task *task, janus_status status, uint32_t required)
 {
-    return end_wait(task, status, 0, false);
+    bool parked = false;
+    bool ended_it = end_wait(task, status, required, &parked);
+    if (parked) jrt_submit_woken(task);
+    return ended_it;
 }
 
-bool jrt_task_serve(struct jrt_task *task) { return end_wait(task, JANUS_OK, 0, true); }
+bool jrt_task_wake(struct jrt_task *task, janus_status status) { return wake(task, status, 0); }
+
+bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task)
+{
+    bool parked = false;
+    bool ended_it = end_wait(task, JANUS_OK, 0, &parked);
+    if (parked) jrt_submit_served(worker, task);
+    return ended_it;
+}
 
 bool jrt_task_interrupt(struct jrt_task *task, janus_status status)
 {
-    return end_wait(task, status, JRT_INTERRUPTIBLE, false);
+    return wake(task, status, JRT_INTERRUPTIBLE);
 }
 
 bool jrt_task_break_wait(struct jrt_task *task)
 {
-    return end_wait(task, JANUS_DEADLOCK, JRT_BREAKABLE, false);
+    return wake(task, JANUS_DEADLOCK, JRT_BREAKABLE);
 }
 
 void jrt_worker_main(void *argument)

@@ -303,10 +303,9 @@ static inline bool jrt_worker_has_room(const struct jrt_worker *worker,
     return left >= worker->scheduler->room[child->stack_class];
 }
 
-/* Puts a task where a worker will find it, from anywhere: a new one, one that was woken; `served`:
- * by what the caller did with it, [queue-served]. */
+/* Puts a task where a worker will find it, from anywhere: a new one, one that was woken. */
 void jrt_submit_outside(janus_scheduler *scheduler, struct jrt_task *task);
-void jrt_submit_woken(struct jrt_task *task, bool served);
+void jrt_submit_woken(struct jrt_task *task);
 
 /* The first, for a task whose seat is gone, seat.h. */
 void jrt_submit_to_all(janus_scheduler *scheduler, struct jrt_task *task);

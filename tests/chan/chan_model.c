@@ -79,6 +79,7 @@ static void set_up(void *state)
         tasks[i].nursery = &nursery;
         workers[i].current = &tasks[i];
         workers[i].scheduler = scheduler;
+        workers[i].strand = &strands[i];
         workers[i].spare = &spare;
         jrt_rng_seed(&workers[i].choices, 1);
         atomic_store(&cancelled[i], 0);

@@ -62,7 +62,7 @@ enum { THREADS = MODEL_THREADS_MAX };
 
 static struct jrt_task    tasks[THREADS];
 static struct jrt_worker  workers[THREADS];
-static struct jrt_strand  spare;
+static struct jrt_strand  strands[THREADS], spare;
 static struct jrt_nursery nursery;
 static janus_scheduler   *scheduler;
 static _Atomic(uint32_t)  cancelled[THREADS];
@@ -99,6 +99,11 @@ static janus_status park_now(struct jrt_task *task)
     return (janus_status) - (int)(word >> 8);
 }
 
+static janus_status park_then(struct jrt_worker *worker, struct jrt_task *task, jrt_finish *finish)
+{
+    return finish(worker, task, park_now(task));
+}
+
 static bool park_cancel(struct jrt_task *task) { return end_wait(task, JANUS_OK); }
 
 /* What is broken on purpose. */
@@ -113,8 +118,8 @@ static bool claim_step(_Atomic(uint32_t) *claimed, uint32_t *nobody, uint32_t wh
     return first || claims_blindly;
 }
 
-/* [chan-last]: what a waker writes lies in a call that has not returned. Of the threads' stacks it
- * is the one whose call began next above. */
+/* [chan-last]: what a waker writes lies in a call that has not returned, or in the place that it
+ * has on its strand. Of the threads' stacks it is the one whose call began next above. */
 static struct {
     uintptr_t base;
     bool      live;
@@ -125,6 +130,11 @@ static void written(const volatile void *object)
     int       nearest = -1;
     uintptr_t at = (uintptr_t)object;
     for (int i = 0; i < THREADS; i++) {
+        bool on_strand = at >= (uintptr_t)&strands[i] && at < (uintptr_t)(&strands[i] + 1);
+        if (on_strand) {
+            MODEL_CHECK(calls[i].live);
+            return;
+        }
         if (calls[i].base <= at) continue;
         if (nearest < 0 || calls[i].base < calls[nearest].base) nearest = i;
     }
@@ -141,6 +151,7 @@ static bool is_done(void *word) { return atomic_load((_Atomic(uint32_t) *)word) 
 #define jrt_task_obey(task) ((void)(task), JANUS_CANCELLED)
 #define jrt_task_park_begin park_begin
 #define jrt_task_park_cancellable park_now
+#define jrt_task_park_then park_then
 #define jrt_task_park_cancel park_cancel
 #define jrt_task_serve_from_anywhere wake
 #define jrt_worker_can_leave(worker) true
