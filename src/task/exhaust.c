@@ -268,18 +268,26 @@ __attribute__((noreturn)) static void be_dismissed(struct jrt_task *task)
     jrt_task_break_off(task, JRT_ENDED_UNWOUND);
 }
 
+/* Whether nobody will give anything; under the lock. In a shield, too: a nursery that is cancelled
+ * gives nothing. */
+static bool is_forsaken(struct jrt_nursery *n, const struct jrt_purse *purse)
+{
+    return jrt_load_relaxed(&n->awaited) || /* relaxed: under the lock, [exhaust-await]. */
+           n->joining == jrt_task_id(purse->task) || jrt_nursery_cancelled_above(n) ||
+           (n->terms != NULL && n->terms->backend == JANUS_BACKEND_BLOCKING);
+}
+
 /* False: the owner waits, there is no point. */
 static bool join_list(struct jrt_nursery *n, struct jrt_purse *purse)
 {
     pthread_mutex_lock(&n->lock);
-    jrt_store_relaxed(&n->starving, true); /* relaxed: the fence follows. */
-    jrt_fence_heavy_seq_cst();             /* seq_cst: [exhaust-await]. */
-    /* In a shield, too: a nursery that is cancelled gives nothing. */
-    bool awaited = jrt_nursery_cancelled_above(n) ||
-                   jrt_load_relaxed(&n->awaited) || /* relaxed: under the lock, [exhaust-await]. */
-                   n->joining == jrt_task_id(purse->task) ||
-                   (n->terms != NULL && n->terms->backend == JANUS_BACKEND_BLOCKING);
-    if (!awaited) {
+    bool forsaken = is_forsaken(n, purse);
+    if (!forsaken) {
+        jrt_store_relaxed(&n->starving, true); /* relaxed: the fence follows. */
+        jrt_fence_heavy_seq_cst();             /* seq_cst: [exhaust-await]. */
+        forsaken = is_forsaken(n, purse);
+    }
+    if (!forsaken) {
         if (n->exhausted.next == NULL) jrt_list_init(&n->exhausted);
         purse->listed = true;
         purse->reported = false;
@@ -287,7 +295,7 @@ static bool join_list(struct jrt_nursery *n, struct jrt_purse *purse)
         if (n->supervised && n->waiter != NULL) (void)jrt_task_wake(n->waiter, JANUS_OK);
     }
     pthread_mutex_unlock(&n->lock);
-    return !awaited;
+    return !forsaken;
 }
 
 static void leave_list(struct jrt_nursery *n, struct jrt_purse *purse)
