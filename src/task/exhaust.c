@@ -268,8 +268,7 @@ __attribute__((noreturn)) static void be_dismissed(struct jrt_task *task)
     jrt_task_break_off(task, JRT_ENDED_UNWOUND);
 }
 
-/* Whether nobody will give anything; under the lock. In a shield, too: a nursery that is cancelled
- * gives nothing. */
+/* Whether nobody will give anything; under the lock. */
 static bool is_forsaken(struct jrt_nursery *n, const struct jrt_purse *purse)
 {
     return jrt_load_relaxed(&n->awaited) || /* relaxed: under the lock, [exhaust-await]. */
