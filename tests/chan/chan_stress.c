@@ -18,7 +18,7 @@ enum {
     THREADS = 2,
 };
 
-static const uint64_t run_ns = (TOWN_SLOW ? UINT64_C(1500) : UINT64_C(700)) * 1000000;
+static const uint64_t run_ns = (TOWN_SLOW ? UINT64_C(700) : UINT64_C(700)) * 1000000;
 
 static struct {
     janus_channel    channels[CHANNELS];

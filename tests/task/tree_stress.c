@@ -539,7 +539,7 @@ static void run(uint32_t workers, double seconds)
 int main(int argc, char **argv)
 {
     static const uint32_t worker_counts[] = {1, 2, 8};
-    double                seconds = argc > 1 ? strtod(argv[1], NULL) : 2;
+    double                seconds = argc > 1 ? strtod(argv[1], NULL) : 1;
     seed = argc > 2 ? (uint64_t)strtoull(argv[2], NULL, 0)
                     : (uint64_t)time(NULL) << 20 ^ (uint64_t)getpid();
     uint32_t only = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 0) : 0;
