@@ -20,6 +20,9 @@
  * A child that returns a negative number, or panics, has failed: its siblings are cancelled (unless
  * the policy is WAIT_ALL) and the nursery's result is CHILD_FAILED with the first failure. A child
  * that was cancelled and returns JANUS_CANCELLED (-1) has merely obeyed.
+ *
+ * A spawn can be refused, for one when as many tasks live as the scheduler allows (100 unless
+ * max_tasks says otherwise): where that can be, look at what it returns.
  */
 #ifndef JANUSRT_NURSERY_H
 #define JANUSRT_NURSERY_H
