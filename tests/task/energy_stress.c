@@ -12,9 +12,10 @@
  * scheduler is closed. The seed is printed first; the same seed makes the same choices, the
  * interleaving is the machine's.
  */
+#include "storm.h"
+
 #include <janusrt/janus.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,41 +24,7 @@
 
 enum { WATCHDOG_SECONDS = 60, DEPTH_MAX = 4, ROUNDS = 100 };
 
-static uint64_t    seed, rounds;
 static atomic_long pools_seen, pools_exact, tasks_seen, recharges, refusals;
-
-__attribute__((noreturn, format(printf, 2, 3))) static void fail(int line, const char *format, ...)
-{
-    char    text[400];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "energy_stress.c:%d: %s (seed %llu, round %llu)\n", line, text,
-            (unsigned long long)seed, (unsigned long long)rounds);
-    abort();
-}
-
-#define MUST(condition, ...)                                                                       \
-    do {                                                                                           \
-        if (!(condition)) fail(__LINE__, #condition ": " __VA_ARGS__);                             \
-    } while (0)
-
-static void on_alarm(int number)
-{
-    static const char text[] = "energy_stress: nothing moves any more\n";
-    (void)number;
-    (void)!write(2, text, sizeof text - 1);
-    abort();
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
 
 static uint64_t below(uint64_t *state, uint64_t bound) { return next_random(state) % bound; }
 
@@ -369,7 +336,7 @@ int main(int argc, char **argv)
     uint32_t only = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 0) : 0;
     printf("# seed %llu\n", (unsigned long long)seed);
     fflush(stdout);
-    signal(SIGALRM, on_alarm);
+    signal(SIGALRM, storm_hangs);
     for (int i = 0; i < 3; i++) {
         if (only == 0 || only == worker_counts[i]) run(worker_counts[i], seconds);
     }

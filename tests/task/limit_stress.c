@@ -21,45 +21,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "storm.h" /* last: its names are short */
+
 enum { WATCHDOG_SECONDS = 60, STARTERS = 4, THREADS = 2 };
 
-static uint64_t    seed;
 static atomic_long alive, most, started, refused;
 static long        limit;
 static atomic_bool stop;
 
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) fail(__LINE__, #condition);                                              \
-    } while (0)
-
-__attribute__((noreturn)) static void fail(int line, const char *what)
-{
-    fprintf(stderr, "limit_stress.c:%d: %s (seed %llu, limit %ld, alive %ld)\n", line, what,
-            (unsigned long long)seed, limit, atomic_load(&alive));
-    abort();
-}
-
-static void on_alarm(int number)
-{
-    static const char text[] = "limit_stress: nothing moves any more\n";
-    (void)number;
-    (void)!write(2, text, sizeof text - 1);
-    abort();
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 static void count_in(void)
 {
     long now = atomic_fetch_add(&alive, 1) + 1, seen = atomic_load(&most);
-    MUST(now <= limit);
+    MUST(now <= limit, "%ld alive, limit %ld", now, limit);
     while (now > seen && !atomic_compare_exchange_weak(&most, &seen, now)) continue;
 }
 
@@ -160,7 +133,7 @@ int main(int argc, char **argv)
                     : (uint64_t)time(NULL) << 20 ^ (uint64_t)getpid();
     printf("# seed %llu\n", (unsigned long long)seed);
     fflush(stdout);
-    signal(SIGALRM, on_alarm);
+    signal(SIGALRM, storm_hangs);
     for (int i = 0; i < 3; i++) {
         uint64_t random = seed + worker_counts[i];
         uint64_t end = janus_now_ns() + (uint64_t)(seconds * 1e9);

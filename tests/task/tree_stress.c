@@ -11,11 +11,12 @@
  * doing what and aborts. The seed is printed first; the same seed makes the same choices, the
  * interleaving is the machine's.
  */
+#include "storm.h"
+
 #include <janusrt/janus.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,26 +33,6 @@ enum { NODES = 1500, WATCHDOG_SECONDS = 20 };
 enum { SLOTS = 8, DEPTH_MAX = 5, KIDS_MAX = 5 };
 
 static const uint64_t microsecond = 1000;
-
-static uint64_t seed;
-static uint64_t rounds;
-
-__attribute__((noreturn, format(printf, 2, 3))) static void fail(int line, const char *format, ...)
-{
-    char    text[300];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "tree_stress.c:%d: %s (seed %llu, round %llu)\n", line, text,
-            (unsigned long long)seed, (unsigned long long)rounds);
-    abort();
-}
-
-#define MUST(condition, ...)                                                                       \
-    do {                                                                                           \
-        if (!(condition)) fail(__LINE__, #condition ": " __VA_ARGS__);                             \
-    } while (0)
 
 /* One task. Nodes lie in an arena, so that they outlive every frame. */
 struct node {
@@ -71,14 +52,6 @@ struct node {
 static struct node arena[NODES];
 static atomic_int  arena_used;
 static atomic_long spawned;
-
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
 
 static uint32_t below(struct node *node, uint32_t bound)
 {

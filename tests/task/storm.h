@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* What the storms share: a seed that is told when something is wrong, choices by it, a watchdog. */
+#ifndef JANUSRT_TESTS_TASK_STORM_H
+#define JANUSRT_TESTS_TASK_STORM_H
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static uint64_t seed, rounds;
+
+__attribute__((noreturn, format(printf, 2, 3))) static inline void fail(int         line,
+                                                                        const char *format, ...)
+{
+    char    text[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "%s:%d: %s (seed %llu, round %llu)\n", __BASE_FILE__, line, text,
+            (unsigned long long)seed, (unsigned long long)rounds);
+    abort();
+}
+
+/* With more to print, or without: MUST(status == JANUS_OK, "%d", status). */
+#define MUST(condition, ...)                                                                       \
+    do {                                                                                           \
+        if (!(condition)) fail(__LINE__, #condition ": " __VA_ARGS__);                             \
+    } while (0)
+
+/* For SIGALRM. */
+static inline void storm_hangs(int number)
+{
+    static const char text[] = __BASE_FILE__ ": nothing moves any more\n";
+    (void)number;
+    (void)!write(2, text, sizeof text - 1);
+    abort();
+}
+
+static inline uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+#endif
