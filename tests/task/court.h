@@ -38,6 +38,20 @@ static inline janus_cap court_executor(uint32_t rights, uint64_t set)
                       (janus_cap_limits){.executor = {.allowed_backends = set}});
 }
 
+/* A scheduler for the test's own thread, which holds its authority. */
+static inline janus_scheduler *court_open(uint32_t workers)
+{
+    janus_scheduler *scheduler;
+    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers,
+                                                          .profile = JANUS_PROFILE_SOVEREIGN,
+                                                          .yield_interval = 100),
+                                  &scheduler),
+             JANUS_OK);
+    CHECK_EQ(janus_authority_take(scheduler, &court.authority), JANUS_OK);
+    CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
+    return scheduler;
+}
+
 struct court_case {
     janus_entry *entry;
     void        *argument;

@@ -444,14 +444,7 @@ TEST("a blocking child that waits for its spawner is a deadlock, and told as one
 
 TEST("a plain thread that spawns into a blocking nursery waits for the child")
 {
-    janus_scheduler *scheduler;
-    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2,
-                                                          .profile = JANUS_PROFILE_SOVEREIGN,
-                                                          .yield_interval = 100),
-                                  &scheduler),
-             JANUS_OK);
-    CHECK_EQ(janus_authority_take(scheduler, &court.authority), JANUS_OK);
-    CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
+    janus_scheduler *scheduler = court_open(2);
     court.spawn = court_mint(
         JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL,
         (janus_cap_limits){.spawn = {.max_tasks = 1, .task_budget = JANUS_BUDGET(.ops = 1000)}});

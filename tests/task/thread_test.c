@@ -451,14 +451,7 @@ TEST("what threads of children did is in the scheduler's books when they have en
 static janus_scheduler *open_outside(janus_nursery *n)
 {
     const uint64_t   threaded = JANUS_BACKEND_SET(JANUS_BACKEND_THREADED);
-    janus_scheduler *scheduler;
-    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1,
-                                                          .profile = JANUS_PROFILE_SOVEREIGN,
-                                                          .yield_interval = 100),
-                                  &scheduler),
-             JANUS_OK);
-    CHECK_EQ(janus_authority_take(scheduler, &court.authority), JANUS_OK);
-    CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
+    janus_scheduler *scheduler = court_open(1);
     court.spawn =
         court_mint(JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL,
                    (janus_cap_limits){.spawn = {.max_tasks = 8, .task_budget = JANUS_BUDGET()}});
