@@ -62,12 +62,12 @@ static void poke(janus_audit *audit)
 
 static void writer_lock(struct jrt_audit_writer *writer)
 {
-    if (writer->shared) pthread_mutex_lock(&writer->lock);
+    if (writer->shared) jrt_lock(&writer->lock);
 }
 
 static void writer_unlock(struct jrt_audit_writer *writer)
 {
-    if (writer->shared) pthread_mutex_unlock(&writer->lock);
+    if (writer->shared) jrt_unlock(&writer->lock);
 }
 
 /* jrt_audit_begin inside the lock, by [audit-ring]. */
@@ -349,15 +349,15 @@ janus_status janus_audit_drain(janus_audit *audit)
 {
     if (audit == NULL) return JANUS_INVALID;
     jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
-    pthread_mutex_lock(&audit->drain_lock);
+    jrt_lock(&audit->drain_lock);
     bool taken = drain_begun(audit);
     (void)jrt_audit_flush(audit->shared); /* without room they stay for the next time */
-    pthread_mutex_lock(&audit->list_lock);
+    jrt_lock(&audit->list_lock);
     struct jrt_audit_writer *writer = audit->writers; /* the list only grows, at its head */
-    pthread_mutex_unlock(&audit->list_lock);
+    jrt_unlock(&audit->list_lock);
     for (; taken && writer != NULL; writer = writer->next) taken = drain_writer(audit, writer);
     if (audit->options.sink == NULL && !buffer_flush(audit)) taken = false;
-    pthread_mutex_unlock(&audit->drain_lock);
+    jrt_unlock(&audit->drain_lock);
     (void)jrt_fetch_add_relaxed(&audit->flush, 1); /* relaxed: [audit-uses], no data goes with it */
     return taken ? JANUS_OK : JANUS_UNAVAILABLE;
 }
@@ -379,9 +379,9 @@ static void thread_main(void *argument)
 
 static janus_status writer_create(janus_audit *audit, bool shared, struct jrt_audit_writer **out)
 {
-    struct jrt_audit_writer *writer = aligned_alloc(64, sizeof *writer);
+    struct jrt_audit_writer *writer = jrt_aligned_alloc(64, sizeof *writer);
     struct jrt_audit_event  *events =
-        aligned_alloc(64, audit->options.ring_events * sizeof(struct jrt_audit_event));
+        jrt_aligned_alloc(64, audit->options.ring_events * sizeof(struct jrt_audit_event));
     if (writer == NULL || events == NULL) {
         free(writer);
         free(events);
@@ -393,22 +393,22 @@ static janus_status writer_create(janus_audit *audit, bool shared, struct jrt_au
                                         .shared = shared,
                                         .in_use = true};
     (void)pthread_mutex_init(&writer->lock, NULL); /* cannot fail without attributes */
-    pthread_mutex_lock(&audit->list_lock);
+    jrt_lock(&audit->list_lock);
     writer->id = audit->writer_count++;
     writer->next = audit->writers;
     audit->writers = writer;
-    pthread_mutex_unlock(&audit->list_lock);
+    jrt_unlock(&audit->list_lock);
     *out = writer;
     return JANUS_OK;
 }
 
 janus_status jrt_audit_writer_open(janus_audit *audit, struct jrt_audit_writer **out)
 {
-    pthread_mutex_lock(&audit->list_lock);
+    jrt_lock(&audit->list_lock);
     struct jrt_audit_writer *writer = audit->writers;
     while (writer != NULL && writer->in_use) writer = writer->next;
     if (writer != NULL) writer->in_use = true;
-    pthread_mutex_unlock(&audit->list_lock);
+    jrt_unlock(&audit->list_lock);
     if (writer == NULL) return writer_create(audit, false, out);
     *out = writer;
     return JANUS_OK;
@@ -419,9 +419,9 @@ void jrt_audit_writer_close(struct jrt_audit_writer *writer)
     jrt_contract(!writer->shared, "the shared audit writer is not anybody's to close");
     janus_audit *audit = writer->audit;
     (void)jrt_audit_flush(writer); /* without room they stay for the next owner, or for the end */
-    pthread_mutex_lock(&audit->list_lock);
+    jrt_lock(&audit->list_lock);
     writer->in_use = false;
-    pthread_mutex_unlock(&audit->list_lock);
+    jrt_unlock(&audit->list_lock);
 }
 
 static janus_status options_fill(const janus_audit_options *given, janus_audit_options *options)
@@ -462,8 +462,8 @@ janus_status janus_audit_create(const janus_audit_options *options, janus_audit 
     if (out == NULL) return JANUS_INVALID;
     janus_status status = options_fill(options, &filled);
     if (status != JANUS_OK) return status;
-    janus_audit *audit = aligned_alloc(64, sizeof *audit);
-    char        *buffer = malloc(BUFFER_BYTES);
+    janus_audit *audit = jrt_aligned_alloc(64, sizeof *audit);
+    char        *buffer = jrt_malloc(BUFFER_BYTES);
     if (audit == NULL || buffer == NULL) {
         free(audit);
         free(buffer);
@@ -491,13 +491,13 @@ janus_status janus_audit_stats_read(janus_audit *audit, janus_audit_stats *out)
         return JANUS_INVALID;
     }
     janus_audit_stats sum = {.struct_bytes = out->struct_bytes};
-    pthread_mutex_lock(&audit->list_lock);
+    jrt_lock(&audit->list_lock);
     for (struct jrt_audit_writer *writer = audit->writers; writer != NULL; writer = writer->next) {
         sum.recorded += jrt_load_relaxed(&writer->head);   /* relaxed: it moves while it is read. */
         sum.lost += jrt_load_relaxed(&writer->lost);       /* relaxed: as above. */
         sum.refused += jrt_load_relaxed(&writer->refused); /* relaxed: as above. */
     }
-    pthread_mutex_unlock(&audit->list_lock);
+    jrt_unlock(&audit->list_lock);
     sum.written = jrt_load_relaxed(&audit->written); /* relaxed: as above. */
     memcpy(out, &sum, out->struct_bytes);
     return JANUS_OK;

@@ -15,6 +15,11 @@
 #define jrt_likely(condition) __builtin_expect(!!(condition), 1)
 #define jrt_unlikely(condition) __builtin_expect(!!(condition), 0)
 
+/* Who is told instead, on this thread, and does not return; NULL: nobody. */
+extern _Thread_local void (*jrt_die_hook)(const char *kind, const char *what, const char *file,
+                                          int line)
+    __attribute__((visibility("hidden"), tls_model("initial-exec")));
+
 /* Prints one line to stderr without stdio or allocation, then aborts. */
 __attribute__((noreturn, cold)) void jrt_die(const char *kind, const char *what, const char *file,
                                              int line);

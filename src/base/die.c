@@ -26,8 +26,11 @@ static size_t append_number(char *line, size_t size, size_t used, int number)
     return append(line, size, used, at);
 }
 
+_Thread_local void (*jrt_die_hook)(const char *kind, const char *what, const char *file, int line);
+
 void jrt_die(const char *kind, const char *what, const char *file, int line)
 {
+    if (jrt_die_hook != NULL) jrt_die_hook(kind, what, file, line);
     /* Static, not local: whoever dies may have little stack left. A second thread that dies at
      * the same moment may garble the line; both are told. */
     static char text[512];

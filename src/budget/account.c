@@ -26,6 +26,7 @@
 #include "budget/account.h"
 
 #include "base/assert.h"
+#include "plat/world.h"
 
 static inline void put(janus_budget *to, const janus_budget *amount)
 {
@@ -57,9 +58,9 @@ static inline void smaller(janus_budget *out, const janus_budget *a, const janus
 #undef X
 }
 
-static void enter(struct jrt_pool_account *account) { (void)pthread_mutex_lock(&account->lock); }
+static void enter(struct jrt_pool_account *account) { (void)jrt_lock(&account->lock); }
 
-static void leave(struct jrt_pool_account *account) { (void)pthread_mutex_unlock(&account->lock); }
+static void leave(struct jrt_pool_account *account) { (void)jrt_unlock(&account->lock); }
 
 /* From `left` to another column. */
 static janus_component move(struct jrt_pool_account *account, janus_budget *to,

@@ -132,7 +132,7 @@ janus_status janus_cap_read(janus_cap_table *table, janus_cap cap, uint64_t hold
         return JANUS_INVALID;
     }
     jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
-    pthread_mutex_lock(&table->lock);
+    jrt_lock(&table->lock);
     struct jrt_cap_view view = jrt_cap_look(table, cap, &info.limits);
     info.kind = (janus_cap_kind)(view.scope >> 32);
     bool allowed = jrt_cap_view_allows(&view, cap, info.kind, 0, holder);
@@ -142,7 +142,7 @@ janus_status janus_cap_read(janus_cap_table *table, janus_cap cap, uint64_t hold
         info.delegation_depth = entry->delegation_depth;
         info.depth = entry->depth;
     }
-    pthread_mutex_unlock(&table->lock);
+    jrt_unlock(&table->lock);
     if (!allowed) {
         struct jrt_cap_actor actor = {.holder = holder};
         janus_status status = jrt_cap_refuse(table, cap, view, JANUS_CAP_NO_KIND, 0, holder);

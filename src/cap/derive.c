@@ -164,9 +164,9 @@ janus_status jrt_cap_mint(janus_cap_table *table, const janus_authority *authori
         return jrt_cap_deny(table, actor, (janus_cap){0}, ticket.kind, ticket.rights,
                             JANUS_PROFILE);
     }
-    pthread_mutex_lock(&table->lock);
+    jrt_lock(&table->lock);
     status = perform(table, actor, &ticket, out);
-    pthread_mutex_unlock(&table->lock);
+    jrt_unlock(&table->lock);
     return status;
 }
 
@@ -210,7 +210,7 @@ static janus_status derive(janus_cap_table *table, janus_cap cap, const struct j
     ticket->name = grant.name;
     ticket->origin = jrt_cap_id(cap);
     jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
-    pthread_mutex_lock(&table->lock);
+    jrt_lock(&table->lock);
     struct jrt_cap_view view = jrt_cap_look(table, cap, NULL);
     janus_cap_kind      kind = (janus_cap_kind)(view.scope >> 32);
     if (jrt_cap_view_allows(&view, cap, kind, 0, actor->holder)) {
@@ -221,7 +221,7 @@ static janus_status derive(janus_cap_table *table, janus_cap cap, const struct j
         kind = grant.kind; /* whatever it is, it is not what is wrong */
         status = jrt_cap_refuse(table, cap, view, kind, 0, actor->holder);
     }
-    pthread_mutex_unlock(&table->lock);
+    jrt_unlock(&table->lock);
     if (status == JANUS_OK || status == JANUS_INVALID || status == JANUS_FULL ||
         status == JANUS_UNAVAILABLE || status == JANUS_AUDIT_FULL) {
         return status;

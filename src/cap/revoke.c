@@ -161,7 +161,7 @@ janus_status jrt_cap_revoke(janus_cap_table *table, janus_cap victim, janus_cap 
     janus_cap culprit = with;
     if (table == NULL) return JANUS_INVALID;
     jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
-    pthread_mutex_lock(&table->lock);
+    jrt_lock(&table->lock);
     janus_status status = alive_of(table, with, actor->holder);
     if (status == JANUS_OK) {
         culprit = victim;
@@ -174,7 +174,7 @@ janus_status jrt_cap_revoke(janus_cap_table *table, janus_cap victim, janus_cap 
     if (status == JANUS_OK) {
         perform_revoke(table, actor, victim, jrt_cap_id(with), holder);
     }
-    pthread_mutex_unlock(&table->lock);
+    jrt_unlock(&table->lock);
     return status == JANUS_OK ? status
                               : jrt_cap_deny(table, actor, culprit, JANUS_CAP_NO_KIND, 0, status);
 }
@@ -190,10 +190,10 @@ janus_status janus_authority_revoke(janus_cap_table *table, const janus_authorit
         jrt_cap_count(table, JRT_CAP_REFUSED_AUTHORITY);
         return jrt_cap_deny(table, &actor, victim, JANUS_CAP_NO_KIND, 0, JANUS_NO_AUTHORITY);
     }
-    pthread_mutex_lock(&table->lock);
+    jrt_lock(&table->lock);
     janus_status status = alive(table, victim, &holder);
     if (status == JANUS_OK) perform_revoke(table, &actor, victim, 0, holder);
-    pthread_mutex_unlock(&table->lock);
+    jrt_unlock(&table->lock);
     return status == JANUS_OK ? status
                               : jrt_cap_deny(table, &actor, victim, JANUS_CAP_NO_KIND, 0, status);
 }
@@ -222,7 +222,7 @@ janus_status jrt_cap_release(janus_cap_table *table, janus_cap cap,
     struct jrt_audit_event *event;
     if (table == NULL) return JANUS_INVALID;
     jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
-    pthread_mutex_lock(&table->lock);
+    jrt_lock(&table->lock);
     janus_status status = alive_of(table, cap, actor->holder);
     if (status == JANUS_OK) {
         struct jrt_audit_writer *writer = jrt_cap_writer(table, actor);
@@ -235,7 +235,7 @@ janus_status jrt_cap_release(janus_cap_table *table, janus_cap cap,
             jrt_audit_commit(writer);
         }
     }
-    pthread_mutex_unlock(&table->lock);
+    jrt_unlock(&table->lock);
     /* Revoked is as good as released, and no attack. */
     if (status == JANUS_OK || status == JANUS_CAP_REVOKED) return status;
     return jrt_cap_deny(table, actor, cap, JANUS_CAP_NO_KIND, 0, status);

@@ -164,13 +164,13 @@ janus_status janus_cap_table_create(const janus_cap_table_options *options,
     if (out_table == NULL || out_authority == NULL) return JANUS_INVALID;
     janus_status status = options_fill(options, &filled);
     if (status != JANUS_OK) return status;
-    janus_cap_table *table = malloc(sizeof *table);
+    janus_cap_table *table = jrt_malloc(sizeof *table);
     if (table == NULL) return JANUS_NO_MEMORY;
     *table = (janus_cap_table){.slots_max = filled.caps_max * 2,
                                .profile = filled.profile,
                                .audit = filled.audit,
                                .first_generation = 1,
-                               .authority = malloc(sizeof *table->authority)};
+                               .authority = jrt_malloc(sizeof *table->authority)};
     if (table->authority == NULL || !map_places(table)) {
         status = JANUS_NO_MEMORY;
     } else if (!nonce_find(table, &nonce)) {
@@ -207,10 +207,10 @@ janus_status janus_cap_stats_read(janus_cap_table *table, janus_cap_stats *out)
         return JANUS_INVALID;
     }
     jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
-    pthread_mutex_lock(&table->lock);
+    jrt_lock(&table->lock);
     janus_cap_stats stats = table->stats;
     stats.slots = table->slots;
-    pthread_mutex_unlock(&table->lock);
+    jrt_unlock(&table->lock);
 #define X(name, field)                                                                             \
     stats.refused_##field =                                                                        \
         jrt_load_relaxed(&table->refused[JRT_CAP_REFUSED_##name]); /* relaxed: it moves. */

@@ -109,7 +109,7 @@ janus_status jrt_chan_grow(janus_channel handle, const struct jrt_worker *worker
     size_t bytes = valid ? wanted * chan->item_bytes : 0;
     jrt_chan_leave(chan, own);
     if (!valid) return JANUS_STALE;
-    char *ring = malloc(bytes > 0 ? bytes : 1);
+    char *ring = jrt_malloc(bytes > 0 ? bytes : 1);
     if (ring == NULL) return JANUS_NO_MEMORY;
     own = jrt_chan_enter(chan, worker);
     if (jrt_chan_is_valid(handle) && chan->slots == slots) ring = move_to(chan, ring, wanted);

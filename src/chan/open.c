@@ -36,7 +36,7 @@ static janus_status perform(const struct plan *plan, janus_channel *out)
 {
     size_t           bytes = plan->unbounded ? 0 : plan->item_bytes * plan->capacity;
     bool             ringed = !plan->unbounded && plan->capacity > 0;
-    char            *ring = ringed ? malloc(bytes > 0 ? bytes : 1) : NULL;
+    char            *ring = ringed ? jrt_malloc(bytes > 0 ? bytes : 1) : NULL;
     struct jrt_chan *chan = ringed && ring == NULL ? NULL : jrt_chan_take();
     if (chan == NULL) {
         free(ring);

@@ -34,7 +34,7 @@ static struct {
 
 static bool grow(void)
 {
-    struct piece *piece = aligned_alloc(64, sizeof *piece);
+    struct piece *piece = jrt_aligned_alloc(64, sizeof *piece);
     if (piece == NULL) return false;
     memset(piece, 0, sizeof *piece);
     for (int i = 0; i < HEADS; i++) {
@@ -48,24 +48,24 @@ static bool grow(void)
 
 struct jrt_chan *jrt_chan_take(void)
 {
-    pthread_mutex_lock(&pool.lock);
+    jrt_lock(&pool.lock);
     struct jrt_chan *chan = pool.free != NULL || grow() ? pool.free : NULL;
     if (chan != NULL) pool.free = chan->next_free;
-    pthread_mutex_unlock(&pool.lock);
+    jrt_unlock(&pool.lock);
     return chan;
 }
 
 void jrt_chan_give(struct jrt_chan *chan)
 {
-    pthread_mutex_lock(&pool.lock);
+    jrt_lock(&pool.lock);
     chan->next_free = pool.free;
     pool.free = chan;
-    pthread_mutex_unlock(&pool.lock);
+    jrt_unlock(&pool.lock);
 }
 
 void jrt_chan_new_keys(struct jrt_chan *chan)
 {
-    pthread_mutex_lock(&pool.lock);
+    jrt_lock(&pool.lock);
     if (!pool.seeded) {
         uint64_t seed = 0;
         if (!jrt_random_fill(&seed, sizeof seed)) seed = jrt_clock_now_ns();
@@ -76,5 +76,5 @@ void jrt_chan_new_keys(struct jrt_chan *chan)
         uint64_t key = jrt_rng_next(&pool.rng) | 1u;          /* never 0, which is no handle */
         jrt_store_relaxed(&chan->keys[i], i != 0 ? key : 0u); /* relaxed: [chan-key]. */
     }
-    pthread_mutex_unlock(&pool.lock);
+    jrt_unlock(&pool.lock);
 }

@@ -33,6 +33,7 @@
 #include "base/assert.h"
 #include "base/atomic.h"
 #include "fiber/fiber.h"
+#include "plat/world.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -136,7 +137,7 @@ static bool is_ours(const struct sigaction *action)
 bool jrt_fault_open(void)
 {
     bool works = true;
-    pthread_mutex_lock(&lock);
+    jrt_lock(&lock);
     if (!installed) { /* [fault-once] */
         struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
         sigemptyset(&action.sa_mask);
@@ -146,17 +147,17 @@ bool jrt_fault_open(void)
         jrt_store_relaxed(&previous_spent, false);
     }
     if (works) users++;
-    pthread_mutex_unlock(&lock);
+    jrt_unlock(&lock);
     return works;
 }
 
 void jrt_fault_close(void)
 {
-    pthread_mutex_lock(&lock);
+    jrt_lock(&lock);
     jrt_invariant("fault-once", users > 0);
     struct sigaction now;
     if (--users == 0 && sigaction(SIGSEGV, NULL, &now) == 0 && is_ours(&now)) {
         installed = sigaction(SIGSEGV, &previous, NULL) != 0;
     }
-    pthread_mutex_unlock(&lock);
+    jrt_unlock(&lock);
 }

@@ -14,6 +14,7 @@
 #include "base/atomic.h"
 #include "base/options.h"
 #include "fiber/fiber.h"
+#include "plat/world.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,13 +31,13 @@ struct jrt_shard *jrt_shard_lock(janus_pool *pool, struct jrt_thread *thread)
 {
     struct jrt_shard *shard = &pool->shards[jrt_thread_number(thread) % JRT_SHARDS];
     thread->holding++;
-    pthread_mutex_lock(&shard->lock);
+    jrt_lock(&shard->lock);
     return shard;
 }
 
 void jrt_shard_unlock(struct jrt_shard *shard, struct jrt_thread *thread)
 {
-    pthread_mutex_unlock(&shard->lock);
+    jrt_unlock(&shard->lock);
     thread->holding--;
 }
 
@@ -88,7 +89,7 @@ janus_status janus_pool_create(const janus_pool_options *given, janus_pool **out
     jrt_ctx_probe();
 
     size_t      bytes = (sizeof(janus_pool) + 63) / 64 * 64;
-    janus_pool *pool = aligned_alloc(64, bytes);
+    janus_pool *pool = jrt_aligned_alloc(64, bytes);
     if (pool == NULL) return JANUS_NO_MEMORY;
     memset(pool, 0, bytes);
     pool->fault_mode = options.fault_mode;
@@ -115,13 +116,13 @@ static void flush(janus_pool *pool)
 {
     for (unsigned i = 0; i < JRT_SHARDS; i++) {
         struct jrt_shard *shard = &pool->shards[i];
-        pthread_mutex_lock(&shard->lock);
+        jrt_lock(&shard->lock);
         struct jrt_record *records = shard->records;
         shard->records = NULL;
         shard->record_count = 0;
         jrt_stack_cache_flush(&shard->stacks, &pool->depot);
         jrt_records_give(&pool->records, records);
-        pthread_mutex_unlock(&shard->lock);
+        jrt_unlock(&shard->lock);
     }
 }
 
@@ -133,7 +134,7 @@ static void add_shards(janus_pool *pool, janus_pool_stats *sum)
     uint64_t detached = 0;
     for (unsigned i = 0; i < JRT_SHARDS; i++) {
         struct jrt_shard *shard = &pool->shards[i];
-        pthread_mutex_lock(&shard->lock);
+        jrt_lock(&shard->lock);
         sum->fibers_created += shard->created;
         destroyed += shard->destroyed;
         attached += shard->attached;
@@ -145,7 +146,7 @@ static void add_shards(janus_pool *pool, janus_pool_stats *sum)
         for (unsigned class = 0; class < JRT_STACK_CLASSES; class ++) {
             sum->stacks_idle += shard->stacks.hot[class].count;
         }
-        pthread_mutex_unlock(&shard->lock);
+        jrt_unlock(&shard->lock);
     }
     /* A fiber may be made through one shard, after it was looked at, and destroyed through
      * another before that one is: never below zero. */
@@ -165,7 +166,7 @@ janus_status janus_pool_stats_read(janus_pool *pool, janus_pool_stats *out)
     thread->holding++;
     add_shards(pool, &sum);
     struct jrt_depot *depot = &pool->depot;
-    pthread_mutex_lock(&depot->lock);
+    jrt_lock(&depot->lock);
     sum.stacks_idle += depot->idle;
     sum.stacks_marker = depot->carved[JANUS_GUARD_MARKER];
     sum.stacks_mprotect = depot->carved[JANUS_GUARD_MPROTECT];
@@ -173,7 +174,7 @@ janus_status janus_pool_stats_read(janus_pool *pool, janus_pool_stats *out)
     sum.reserved_bytes = depot->reserved_bytes;
     sum.slabs_released = depot->slabs_released;
     sum.guard = jrt_ladder_next(&depot->ladder);
-    pthread_mutex_unlock(&depot->lock);
+    jrt_unlock(&depot->lock);
     sum.record_bytes = jrt_records_bytes(&pool->records);
     thread->holding--;
     memcpy(out, &sum, sum.struct_bytes);

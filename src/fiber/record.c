@@ -15,6 +15,7 @@
 
 #include "base/assert.h"
 #include "plat/memory.h"
+#include "plat/world.h"
 
 static const size_t chunk_bytes = (size_t)256 << 10;
 
@@ -63,9 +64,9 @@ static void release_idle(struct jrt_records *records)
 
 void jrt_records_trim(struct jrt_records *records)
 {
-    pthread_mutex_lock(&records->lock);
+    jrt_lock(&records->lock);
     release_idle(records);
-    pthread_mutex_unlock(&records->lock);
+    jrt_unlock(&records->lock);
 }
 
 void jrt_records_fini(struct jrt_records *records)
@@ -112,7 +113,7 @@ struct jrt_record *jrt_records_take(struct jrt_records *records, uint32_t count)
 {
     struct jrt_record  *list = NULL;
     struct jrt_record **end = &list;
-    pthread_mutex_lock(&records->lock);
+    jrt_lock(&records->lock);
     for (uint32_t i = 0; i < count; i++) {
         struct jrt_record *record = take_one(records);
         if (record == NULL) break;
@@ -120,13 +121,13 @@ struct jrt_record *jrt_records_take(struct jrt_records *records, uint32_t count)
         end = &record->next;
     }
     *end = NULL;
-    pthread_mutex_unlock(&records->lock);
+    jrt_unlock(&records->lock);
     return list;
 }
 
 void jrt_records_give(struct jrt_records *records, struct jrt_record *list)
 {
-    pthread_mutex_lock(&records->lock);
+    jrt_lock(&records->lock);
     while (list != NULL) {
         struct jrt_record       *record = list;
         struct jrt_record_chunk *chunk = record->chunk;
@@ -142,13 +143,13 @@ void jrt_records_give(struct jrt_records *records, struct jrt_record *list)
             records->partial.next == &chunk->link && records->partial.prev == &chunk->link;
         if (chunk->given == 0 && !only_one) release(records, chunk);
     }
-    pthread_mutex_unlock(&records->lock);
+    jrt_unlock(&records->lock);
 }
 
 size_t jrt_records_bytes(struct jrt_records *records)
 {
-    pthread_mutex_lock(&records->lock);
+    jrt_lock(&records->lock);
     size_t bytes = records->chunks * chunk_bytes;
-    pthread_mutex_unlock(&records->lock);
+    jrt_unlock(&records->lock);
     return bytes;
 }

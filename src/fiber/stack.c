@@ -27,6 +27,7 @@
 #include "fiber/stack.h"
 
 #include "base/assert.h"
+#include "plat/world.h"
 
 #include <janusrt/profile.h>
 #include <string.h>
@@ -209,7 +210,7 @@ janus_status jrt_stack_take(struct jrt_stack_cache *cache, struct jrt_depot *dep
     struct jrt_stack *stack = cache->hot[class].newest;
     if (jrt_unlikely(stack == NULL)) {
         janus_status status = JANUS_OK;
-        pthread_mutex_lock(&depot->lock);
+        jrt_lock(&depot->lock);
         while (cache->hot[class].count < CACHE_BATCH && status == JANUS_OK) {
             status = take_one(depot, &depot->classes[class], &stack);
             if (status != JANUS_OK) break;
@@ -219,7 +220,7 @@ janus_status jrt_stack_take(struct jrt_stack_cache *cache, struct jrt_depot *dep
             /* A stack that was never used is not fetched ahead: it would only lie here. */
             if (!stack->warm) break;
         }
-        pthread_mutex_unlock(&depot->lock);
+        jrt_unlock(&depot->lock);
         stack = cache->hot[class].newest;
         if (stack == NULL) return status;
     }
@@ -239,13 +240,13 @@ static void spill(struct jrt_stack_cache *cache, struct jrt_depot *depot, unsign
     *cut = NULL;
     if (cache->hot[class].count > keep) cache->hot[class].count = keep;
     if (rest == NULL) return;
-    pthread_mutex_lock(&depot->lock);
+    jrt_lock(&depot->lock);
     while (rest != NULL) {
         struct jrt_stack *stack = rest;
         rest = rest->next; /* before the slab may be gone */
         give_one(depot, stack);
     }
-    pthread_mutex_unlock(&depot->lock);
+    jrt_unlock(&depot->lock);
 }
 
 void jrt_stack_give(struct jrt_stack_cache *cache, struct jrt_depot *depot, unsigned class,
@@ -266,7 +267,7 @@ void jrt_stack_cache_flush(struct jrt_stack_cache *cache, struct jrt_depot *depo
 size_t jrt_depot_trim(struct jrt_depot *depot, size_t keep)
 {
     size_t dropped = 0;
-    pthread_mutex_lock(&depot->lock);
+    jrt_lock(&depot->lock);
     for (unsigned i = 0; i < JRT_STACK_CLASSES; i++) {
         struct jrt_stack_class *class = &depot->classes[i];
         while (!jrt_list_empty(&class->empty) && (depot->idle_warm > keep || keep == 0)) {
@@ -280,6 +281,6 @@ size_t jrt_depot_trim(struct jrt_depot *depot, size_t keep)
             dropped += purge(depot, jrt_list_entry(node, struct jrt_slab, link));
         }
     }
-    pthread_mutex_unlock(&depot->lock);
+    jrt_unlock(&depot->lock);
     return dropped;
 }

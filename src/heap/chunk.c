@@ -8,6 +8,7 @@
 #include "heap/chunk.h"
 
 #include "heap/poison.h"
+#include "plat/world.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static void shed(struct jrt_heap_cache *cache, unsigned kind, uint32_t keep)
 {
     struct jrt_heap_depot *depot = cache->depot;
     struct jrt_chunk      *surplus = NULL;
-    if (depot != NULL) (void)pthread_mutex_lock(&depot->lock);
+    if (depot != NULL) (void)jrt_lock(&depot->lock);
     for (; cache->count[kind] > keep; cache->count[kind]--) {
         struct jrt_chunk *chunk = pop(&cache->idle[kind]);
         if (depot != NULL && depot->bytes[kind] + jrt_chunk_bytes(kind) <= depot->bytes_max) {
@@ -65,7 +66,7 @@ static void shed(struct jrt_heap_cache *cache, unsigned kind, uint32_t keep)
             push(&surplus, chunk);
         }
     }
-    if (depot != NULL) (void)pthread_mutex_unlock(&depot->lock);
+    if (depot != NULL) (void)jrt_unlock(&depot->lock);
     give_back(surplus);
 }
 
@@ -79,13 +80,13 @@ static void fetch(struct jrt_heap_cache *cache, unsigned kind)
 {
     struct jrt_heap_depot *depot = cache->depot;
     if (depot == NULL) return;
-    (void)pthread_mutex_lock(&depot->lock);
+    (void)jrt_lock(&depot->lock);
     while (depot->idle[kind] != NULL && cache->count[kind] < cached_max[kind] / 2) {
         push(&cache->idle[kind], pop(&depot->idle[kind]));
         depot->bytes[kind] -= jrt_chunk_bytes(kind);
         cache->count[kind]++;
     }
-    (void)pthread_mutex_unlock(&depot->lock);
+    (void)jrt_unlock(&depot->lock);
 }
 
 struct jrt_chunk *jrt_chunk_take(struct jrt_heap_cache *cache, unsigned kind)
@@ -96,7 +97,7 @@ struct jrt_chunk *jrt_chunk_take(struct jrt_heap_cache *cache, unsigned kind)
         chunk = pop(&cache->idle[kind]);
         if (chunk != NULL) cache->count[kind]--;
     }
-    if (chunk == NULL) chunk = malloc(jrt_chunk_bytes(kind));
+    if (chunk == NULL) chunk = jrt_malloc(jrt_chunk_bytes(kind));
     if (chunk != NULL) {
         *chunk = (struct jrt_chunk){.kind = (uint8_t)kind};
         jrt_poison((char *)chunk + JRT_CHUNK_HEAD, jrt_chunk_bytes(kind) - JRT_CHUNK_HEAD);

@@ -4,6 +4,7 @@
  * heap. They move between heaps by relinking.
  */
 #include "heap/block.h"
+#include "plat/world.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ void *jrt_large_take(struct jrt_heap *heap, size_t alignment, size_t size, bool 
     size_t cost = jrt_heap_cost(size);
     size_t slack = alignment > JRT_UNIT ? alignment - JRT_UNIT : 0;
     size_t held = sizeof(struct jrt_large) + slack + cost;
-    char  *base = zeroed ? calloc(1, held) : malloc(held);
+    char  *base = zeroed ? jrt_calloc(1, held) : jrt_malloc(held);
     if (base == NULL) return NULL;
     char *block = base + sizeof(struct jrt_large);
     block += -(uintptr_t)block & (alignment - 1);
@@ -65,7 +66,7 @@ void *jrt_large_resize(struct jrt_heap *heap, void *block, size_t size)
         return moved;
     }
     jrt_large_unlink(heap, block);
-    struct jrt_large *moved = realloc(large, held);
+    struct jrt_large *moved = jrt_realloc(large, held);
     if (moved != NULL) {
         moved->base = moved;
         moved->cost = cost;

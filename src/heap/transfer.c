@@ -11,6 +11,7 @@
  * may hold.
  */
 #include "heap/block.h"
+#include "plat/world.h"
 
 #include <stdlib.h>
 
@@ -28,7 +29,7 @@ static bool adopted_note(struct jrt_heap *heap, void *block, uint64_t word)
 {
     if (heap->adopted_count == heap->adopted_room) {
         uint32_t room = heap->adopted_room == 0 ? 8 : heap->adopted_room * 2;
-        void   **more = realloc(heap->adopted, room * sizeof *more);
+        void   **more = jrt_realloc(heap->adopted, room * sizeof *more);
         if (more == NULL) return false;
         heap->held += (room - heap->adopted_room) * sizeof *more;
         heap->adopted = more;

@@ -52,8 +52,12 @@
 
 enum { NS_PER_S = 1000000000 };
 
+_Thread_local struct jrt_world *jrt_world_here;
+
 uint64_t jrt_clock_now_ns(void)
 {
+    struct jrt_world *world = jrt_world_here;
+    if (jrt_unlikely(world != NULL)) return world->now_ns(world);
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail */
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
@@ -61,6 +65,8 @@ uint64_t jrt_clock_now_ns(void)
 
 uint64_t jrt_clock_coarse_ns(void)
 {
+    struct jrt_world *world = jrt_world_here;
+    if (jrt_unlikely(world != NULL)) return world->now_ns(world);
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* cannot fail */
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
@@ -91,6 +97,13 @@ void jrt_futex_wait(_Atomic(uint32_t) *word, uint32_t expected)
 
 bool jrt_futex_wait_until(_Atomic(uint32_t) *word, uint32_t expected, uint64_t deadline_ns)
 {
+    struct jrt_world *world = jrt_world_here;
+    if (jrt_unlikely(world != NULL)) return world->wait(world, word, expected, deadline_ns);
+    return jrt_real_wait_until(word, expected, deadline_ns);
+}
+
+bool jrt_real_wait_until(_Atomic(uint32_t) *word, uint32_t expected, uint64_t deadline_ns)
+{
     struct timespec deadline = {.tv_sec = (time_t)(deadline_ns / NS_PER_S),
                                 .tv_nsec = (long)(deadline_ns % NS_PER_S)};
     long            result =
@@ -104,14 +117,49 @@ bool jrt_futex_wait_until(_Atomic(uint32_t) *word, uint32_t expected, uint64_t d
 
 void jrt_futex_wake(_Atomic(uint32_t) *word, int count)
 {
+    struct jrt_world *world = jrt_world_here;
+    if (jrt_unlikely(world != NULL)) {
+        world->wake(world, word, count);
+        return;
+    }
+    jrt_real_wake(word, count);
+    jrt_bell_ring();
+}
+
+void jrt_real_wake(_Atomic(uint32_t) *word, int count)
+{
     /* Fails only where the address is unmapped by now, and then nobody sleeps there. */
     (void)syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, NULL, NULL, 0);
 }
 
-void jrt_thread_yield(void) { (void)sched_yield(); }
+/*
+ * [bell]  a world in which nobody can go on waits for threads outside. It counts itself in `bells`
+ *   and looks at the words its threads sleep on once more; whoever changes a word outside, and then
+ *   wakes its sleepers, looks at `bells` afterwards. seq_cst on both sides: one sees the other.
+ */
+_Atomic(uint32_t) jrt_bells, jrt_bell;
+
+void jrt_bell_ring(void)
+{
+    jrt_fence_seq_cst();                           /* seq_cst: [bell]. */
+    if (jrt_load_relaxed(&jrt_bells) == 0) return; /* relaxed: after the fence. */
+    (void)jrt_fetch_add_seq_cst(&jrt_bell, 1u);    /* seq_cst: what was changed comes first. */
+    jrt_real_wake(&jrt_bell, JRT_WAKE_ALL);
+}
+
+void jrt_thread_yield(void)
+{
+    struct jrt_world *world = jrt_world_here;
+    if (jrt_unlikely(world != NULL)) {
+        world->pass(world);
+    } else {
+        (void)sched_yield();
+    }
+}
 
 uint64_t jrt_thread_preemptions(void)
 {
+    if (jrt_unlikely(jrt_world_here != NULL)) return 0;
     struct rusage usage;
     if (getrusage(RUSAGE_THREAD, &usage) != 0) return 0;
     return (uint64_t)usage.ru_nivcsw;
@@ -136,6 +184,9 @@ bool jrt_os_thread_start(struct jrt_os_thread *thread, void (*main)(void *argume
     size_t length = strnlen(name, sizeof thread->name - 1);
     memcpy(thread->name, name, length);
     thread->name[length] = '\0';
+    thread->part = NULL;
+    struct jrt_world *world = jrt_world_here;
+    if (jrt_unlikely(world != NULL)) return world->start(world, thread);
 
     /* The new thread begins with our mask; so there is no moment in which it has another. */
     sigset_t theirs, ours;
@@ -149,6 +200,10 @@ bool jrt_os_thread_start(struct jrt_os_thread *thread, void (*main)(void *argume
 
 void jrt_os_thread_join(struct jrt_os_thread *thread)
 {
+    if (jrt_unlikely(thread->part != NULL)) {
+        jrt_world_here->join(jrt_world_here, thread);
+        return;
+    }
     int state;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     int error = pthread_join(thread->id, NULL);
@@ -158,6 +213,12 @@ void jrt_os_thread_join(struct jrt_os_thread *thread)
 
 bool jrt_os_thread_try_join(struct jrt_os_thread *thread)
 {
+    if (jrt_unlikely(thread->part != NULL)) {
+        struct jrt_world *world = jrt_world_here;
+        if (!world->has_ended(world, thread)) return false;
+        world->join(world, thread);
+        return true;
+    }
     int error = pthread_tryjoin_np(thread->id, NULL);
     jrt_contract(error == 0 || error == EBUSY, "jrt_os_thread_try_join of no thread");
     return error == 0;
@@ -186,6 +247,8 @@ bool jrt_fences_asymmetric(void)
 /* seq_cst: what the header promises of it, by [fence-mode]. */
 void jrt_fence_heavy_seq_cst(void)
 {
+    struct jrt_world *world = jrt_world_here;
+    if (jrt_unlikely(world != NULL && world->closed)) return; /* there is one thread */
     if (!jrt_fences_asymmetric()) {
         jrt_fences_full();
         return;

@@ -2,6 +2,7 @@
 #include "plat/memory.h"
 
 #include "base/atomic.h"
+#include "plat/world.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +31,7 @@ size_t jrt_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 void *jrt_map_reserve(size_t bytes)
 {
+    if (jrt_fails(JRT_FAULT_MAPPING)) return NULL;
     void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) return NULL;
@@ -40,6 +42,7 @@ void *jrt_map_reserve(size_t bytes)
 
 void *jrt_map_reserve_aligned(size_t bytes, bool huge)
 {
+    if (jrt_fails(JRT_FAULT_MAPPING)) return NULL;
     char *base = mmap(NULL, bytes * 2, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) return NULL;

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/atomic.h"
+#include "plat/world.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -48,8 +49,15 @@ void jrt_futex_wake(_Atomic(uint32_t) *word, int count);
 
 #define JRT_WAKE_ALL INT_MAX
 
+/* The same two without asking the world, for the world; and its bell, on which it waits for those
+ * outside: see [bell]. */
+bool jrt_real_wait_until(_Atomic(uint32_t) *word, uint32_t expected, uint64_t deadline_ns);
+void jrt_real_wake(_Atomic(uint32_t) *word, int count);
+void jrt_bell_ring(void);
+extern _Atomic(uint32_t) jrt_bells, jrt_bell;
+
 /* In a loop that waits for another core: a few dozen cycles in which this one leaves the memory
- * and its sibling alone. In cpu_<cpu>.c. */
+ * and its sibling alone. In cpu_<cpu>.c. Other threads of a world go on meanwhile. */
 void jrt_cpu_relax(void);
 
 /* Lets another thread have this core, if one wants it. */
@@ -65,6 +73,7 @@ struct jrt_os_thread {
     void      (*main)(void *argument);
     void     *argument;
     char      name[16]; /* as debuggers and top show it; longer ones are cut */
+    void     *part;     /* of a world, which it was started in; NULL: a real one */
 };
 
 /*

@@ -66,7 +66,7 @@ janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned threads_m
     *blocking = (struct jrt_blocking){
         .threads_max = threads_max, .queue_max = queue_max, .idle_ns = default_idle_ns};
     /* One more than ever run: [blocking-spoilt]. */
-    blocking->helpers = calloc((size_t)threads_max + 1, sizeof blocking->helpers[0]);
+    blocking->helpers = jrt_calloc((size_t)threads_max + 1, sizeof blocking->helpers[0]);
     if (blocking->helpers == NULL) return JANUS_NO_MEMORY;
     if (pthread_mutex_init(&blocking->lock, NULL) != 0) {
         free(blocking->helpers);
@@ -86,12 +86,12 @@ static bool run_oldest(struct jrt_blocking *blocking, struct jrt_blocking_helper
     blocking->stats.queued--;
     blocking->stats.running++;
     blocking->stats.jobs++;
-    pthread_mutex_unlock(&blocking->lock);
+    jrt_unlock(&blocking->lock);
     job->spoilt = false;
     job->run(job);
     helper->spoilt |= job->spoilt;
     job->done(job); /* the job may be gone now */
-    pthread_mutex_lock(&blocking->lock);
+    jrt_lock(&blocking->lock);
     blocking->stats.running--;
     return true;
 }
@@ -130,14 +130,14 @@ static void idle_remove(struct jrt_blocking *blocking, struct jrt_blocking_helpe
 static bool idle_wait(struct jrt_blocking *blocking, struct jrt_blocking_helper *helper)
 {
     idle_push(blocking, helper);
-    pthread_mutex_unlock(&blocking->lock);
+    jrt_unlock(&blocking->lock);
     uint64_t deadline_ns = jrt_clock_now_ns() + blocking->idle_ns;
     bool     in_time = true;
     /* relaxed: only tells when to stop sleeping; the lock orders the rest. */
     while (in_time && jrt_load_relaxed(&helper->woken) == 0) {
         in_time = jrt_futex_wait_until(&helper->woken, 0, deadline_ns);
     }
-    pthread_mutex_lock(&blocking->lock);
+    jrt_lock(&blocking->lock);
     /* relaxed: under the lock, [blocking-idle]; a wake-up that came after all counts. */
     if (jrt_load_relaxed(&helper->woken) != 0) return true;
     idle_remove(blocking, helper);
@@ -181,7 +181,7 @@ static void helper_main(void *argument)
 {
     struct jrt_blocking_helper *helper = argument;
     struct jrt_blocking        *blocking = helper->pool;
-    pthread_mutex_lock(&blocking->lock);
+    jrt_lock(&blocking->lock);
     do {
         jrt_invariant("blocking-arriving", blocking->arriving > 0);
         blocking->arriving--;
@@ -189,7 +189,7 @@ static void helper_main(void *argument)
     } while (!helper->spoilt && !blocking->stopping && idle_wait(blocking, helper));
     blocking->stats.threads--;
     helper->state = HELPER_ENDED;
-    pthread_mutex_unlock(&blocking->lock);
+    jrt_unlock(&blocking->lock);
 }
 
 static void enqueue(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
@@ -202,7 +202,7 @@ static void enqueue(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
 janus_status jrt_blocking_submit(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
 {
     janus_status status = JANUS_OK;
-    pthread_mutex_lock(&blocking->lock);
+    jrt_lock(&blocking->lock);
     jrt_contract(!blocking->stopping, "jrt_blocking_submit during jrt_blocking_fini");
     struct jrt_blocking_helper *woken = idle_pop(blocking);
     if (woken == NULL && !helper_start(blocking)) {
@@ -216,45 +216,45 @@ janus_status jrt_blocking_submit(struct jrt_blocking *blocking, struct jrt_block
         }
     }
     if (status == JANUS_OK) enqueue(blocking, job);
-    pthread_mutex_unlock(&blocking->lock);
+    jrt_unlock(&blocking->lock);
     if (woken != NULL) jrt_futex_wake(&woken->woken, 1);
     return status;
 }
 
 bool jrt_blocking_withdraw(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
 {
-    pthread_mutex_lock(&blocking->lock);
+    jrt_lock(&blocking->lock);
     bool queued = !jrt_list_empty(&job->link);
     if (queued) {
         jrt_list_remove(&job->link);
         blocking->stats.queued--;
     }
-    pthread_mutex_unlock(&blocking->lock);
+    jrt_unlock(&blocking->lock);
     return queued;
 }
 
 struct jrt_blocking_stats jrt_blocking_stats_read(struct jrt_blocking *blocking)
 {
-    pthread_mutex_lock(&blocking->lock);
+    jrt_lock(&blocking->lock);
     struct jrt_blocking_stats stats = blocking->stats;
-    pthread_mutex_unlock(&blocking->lock);
+    jrt_unlock(&blocking->lock);
     return stats;
 }
 
 void jrt_blocking_fini(struct jrt_blocking *blocking)
 {
-    pthread_mutex_lock(&blocking->lock);
+    jrt_lock(&blocking->lock);
     jrt_contract(blocking->stats.queued == 0, "jrt_blocking_fini while jobs wait");
     blocking->stopping = true;
     struct jrt_blocking_helper *woken;
     while ((woken = idle_pop(blocking)) != NULL) jrt_futex_wake(&woken->woken, 1);
     for (unsigned i = 0; i <= blocking->threads_max; i++) {
         bool started = blocking->helpers[i].state != HELPER_FREE;
-        pthread_mutex_unlock(&blocking->lock);
+        jrt_unlock(&blocking->lock);
         if (started) jrt_os_thread_join(&blocking->helpers[i].thread);
-        pthread_mutex_lock(&blocking->lock);
+        jrt_lock(&blocking->lock);
     }
-    pthread_mutex_unlock(&blocking->lock);
+    jrt_unlock(&blocking->lock);
     pthread_mutex_destroy(&blocking->lock);
     free(blocking->helpers);
 }

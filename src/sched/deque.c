@@ -38,6 +38,8 @@
  */
 #include "sched/deque.h"
 
+#include "plat/world.h"
+
 #include <stdlib.h>
 
 _Static_assert((JRT_DEQUE_FIRST_SLOTS & (JRT_DEQUE_FIRST_SLOTS - 1)) == 0, "a power of two");
@@ -46,7 +48,7 @@ static struct jrt_deque_ring *ring_create(uint64_t slots)
 {
     /* Whole cache lines: no foreign data shares one with our slots. */
     size_t                 bytes = sizeof(struct jrt_deque_ring) + slots * sizeof(_Atomic(void *));
-    struct jrt_deque_ring *ring = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+    struct jrt_deque_ring *ring = jrt_aligned_alloc(64, (bytes + 63) & ~(size_t)63);
     if (ring == NULL) return NULL;
     ring->mask = slots - 1;
     ring->older = NULL;

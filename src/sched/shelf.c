@@ -40,7 +40,7 @@ _Static_assert((JRT_SHELF_FIRST_SLOTS & (JRT_SHELF_FIRST_SLOTS - 1)) == 0, "a po
 bool jrt_shelf_init(struct jrt_shelf *shelf)
 {
     *shelf = (struct jrt_shelf){.mask = JRT_SHELF_FIRST_SLOTS - 1, .room = JRT_SHELF_FIRST_SLOTS};
-    shelf->slots = aligned_alloc(64, JRT_SHELF_FIRST_SLOTS * sizeof *shelf->slots);
+    shelf->slots = jrt_aligned_alloc(64, JRT_SHELF_FIRST_SLOTS * sizeof *shelf->slots);
     return shelf->slots != NULL;
 }
 
@@ -69,7 +69,7 @@ void jrt_shelf_enter_slow(struct jrt_shelf *shelf)
 static bool grow(struct jrt_shelf *shelf, uint64_t oldest, uint64_t newest)
 {
     uint64_t         slots = (shelf->mask + 1) * 2;
-    _Atomic(void *) *larger = aligned_alloc(64, slots * sizeof *larger);
+    _Atomic(void *) *larger = jrt_aligned_alloc(64, slots * sizeof *larger);
     if (larger == NULL) return false;
     for (uint64_t i = oldest; i != newest; i++) {
         /* relaxed, both: inside. */

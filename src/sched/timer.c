@@ -31,6 +31,7 @@
 #include "sched/timer.h"
 
 #include "base/assert.h"
+#include "plat/world.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static bool resize(struct jrt_timers *timers, uint32_t capacity)
 {
     size_t bytes = ((size_t)capacity + JRT_TIMERS_ROOT) * sizeof(struct jrt_timer_entry);
     bytes = (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-    struct jrt_timer_entry *entries = aligned_alloc(LINE_BYTES, bytes);
+    struct jrt_timer_entry *entries = jrt_aligned_alloc(LINE_BYTES, bytes);
     if (entries == NULL) return false;
     if (timers->count > 0) {
         memcpy(entries + JRT_TIMERS_ROOT, timers->entries + JRT_TIMERS_ROOT,

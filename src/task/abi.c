@@ -51,13 +51,13 @@ janus_scheduler *janus_scheduler_create(janus_scheduler_config config)
 static struct jrt_nursery *heap_root(janus_scheduler *scheduler)
 {
     struct jrt_nursery *found = NULL;
-    pthread_mutex_lock(&scheduler->roots_lock);
+    jrt_lock(&scheduler->roots_lock);
     struct jrt_list_node *node = scheduler->roots.next;
     for (; node != &scheduler->roots && found == NULL; node = node->next) {
         struct jrt_nursery *n = jrt_list_entry(node, struct jrt_nursery, link);
         if (n->on_heap) found = n;
     }
-    pthread_mutex_unlock(&scheduler->roots_lock);
+    jrt_unlock(&scheduler->roots_lock);
     return found;
 }
 
@@ -86,7 +86,7 @@ int janus_scheduler_yield(void) { return janus_yield(); }
 
 janus_nursery *janus_nursery_create(void)
 {
-    janus_nursery *nursery = malloc(sizeof *nursery);
+    janus_nursery *nursery = jrt_malloc(sizeof *nursery);
     if (nursery == NULL) return NULL;
     if (janus_nursery_open(nursery, NULL) != JANUS_OK) {
         free(nursery);
@@ -98,15 +98,15 @@ janus_nursery *janus_nursery_create(void)
 
 janus_nursery *janus_nursery_create_in(janus_scheduler *scheduler)
 {
-    janus_nursery *nursery = malloc(sizeof *nursery);
+    janus_nursery *nursery = jrt_malloc(sizeof *nursery);
     if (nursery == NULL) return NULL;
     if (janus_nursery_open_in(scheduler, nursery, NULL) != JANUS_OK) {
         free(nursery);
         return NULL;
     }
-    pthread_mutex_lock(&scheduler->roots_lock); /* it can be found already */
+    jrt_lock(&scheduler->roots_lock); /* it can be found already */
     jrt_nursery_of(nursery)->on_heap = true;
-    pthread_mutex_unlock(&scheduler->roots_lock);
+    jrt_unlock(&scheduler->roots_lock);
     return nursery;
 }
 

@@ -49,7 +49,7 @@ static struct node *add(struct crowd *crowd)
 {
     if (crowd->count == crowd->room) {
         int          room = crowd->room > 0 ? crowd->room * 2 : FIRST_ROOM;
-        struct node *larger = realloc(crowd->nodes, (size_t)room * sizeof *larger);
+        struct node *larger = jrt_realloc(crowd->nodes, (size_t)room * sizeof *larger);
         if (larger == NULL) {
             crowd->short_of_memory = true;
             return NULL;
@@ -70,9 +70,9 @@ static janus_task_id joined_by(const struct jrt_task *task)
     for (; node != &task->nurseries; node = node->next) {
         struct jrt_nursery *n =
             jrt_list_entry((struct jrt_list_node *)(uintptr_t)node, struct jrt_nursery, link);
-        pthread_mutex_lock(&n->lock);
+        jrt_lock(&n->lock);
         janus_task_id id = n->joining;
-        pthread_mutex_unlock(&n->lock);
+        jrt_unlock(&n->lock);
         if (id != 0) return id;
     }
     return 0;
@@ -135,7 +135,7 @@ static void copy_tree(struct crowd *crowd, struct jrt_nursery *root)
     int                   depth = 0;                    /* of n */
     for (;;) {
         if (node == NULL) {
-            pthread_mutex_lock(&n->lock);
+            jrt_lock(&n->lock);
             node = n->children.next;
         }
         if (node != &n->children && !crowd->short_of_memory) {
@@ -149,7 +149,7 @@ static void copy_tree(struct crowd *crowd, struct jrt_nursery *root)
             node = NULL;
             continue;
         }
-        pthread_mutex_unlock(&n->lock);
+        jrt_unlock(&n->lock);
         if (n == root) return;
         struct jrt_task      *owner = n->owner;
         struct jrt_list_node *next = n->link.next;
@@ -249,13 +249,13 @@ unsigned jrt_cycles_tell(janus_scheduler *scheduler, void (*line)(void *subject,
 {
     struct crowd crowd = {.count = 0};
     unsigned     told = 0;
-    pthread_mutex_lock(&scheduler->roots_lock);
+    jrt_lock(&scheduler->roots_lock);
     struct jrt_list_node *node = scheduler->roots.next;
     for (; node != &scheduler->roots; node = node->next) {
         copy_tree(&crowd, jrt_list_entry(node, struct jrt_nursery, link));
     }
-    pthread_mutex_unlock(&scheduler->roots_lock);
-    struct node **sorted = calloc((size_t)crowd.count + 1, sizeof(struct node *));
+    jrt_unlock(&scheduler->roots_lock);
+    struct node **sorted = jrt_calloc((size_t)crowd.count + 1, sizeof(struct node *));
     if (sorted != NULL) {
         for (int i = 0; i < crowd.count; i++) sorted[i] = &crowd.nodes[i];
         qsort(sorted, (size_t)crowd.count, sizeof(struct node *), compare);

@@ -15,7 +15,7 @@ static unsigned break_below(struct jrt_nursery *root)
     struct jrt_list_node *node = NULL;
     for (;;) {
         if (node == NULL) { /* arriving in n */
-            pthread_mutex_lock(&n->lock);
+            jrt_lock(&n->lock);
             node = n->children.next;
         }
         if (node != &n->children) {
@@ -29,7 +29,7 @@ static unsigned break_below(struct jrt_nursery *root)
             }
             continue;
         }
-        pthread_mutex_unlock(&n->lock);
+        jrt_unlock(&n->lock);
         if (n == root) return woken;
         struct jrt_task      *owner = n->owner;
         struct jrt_list_node *next = n->link.next;
@@ -47,17 +47,17 @@ static unsigned break_below(struct jrt_nursery *root)
 bool jrt_anybody_waits(janus_scheduler *scheduler)
 {
     bool waits = false;
-    pthread_mutex_lock(&scheduler->roots_lock);
+    jrt_lock(&scheduler->roots_lock);
     /* relaxed: somebody outside may act after all; who breaks the deadlock looks again. */
     bool                  outside = jrt_load_relaxed(&scheduler->outside) != 0;
     struct jrt_list_node *node = scheduler->roots.next;
     for (; node != &scheduler->roots && !waits; node = node->next) {
         struct jrt_nursery *n = jrt_list_entry(node, struct jrt_nursery, link);
-        pthread_mutex_lock(&n->lock);
+        jrt_lock(&n->lock);
         waits = !jrt_list_empty(&n->children);
-        pthread_mutex_unlock(&n->lock);
+        jrt_unlock(&n->lock);
     }
-    pthread_mutex_unlock(&scheduler->roots_lock);
+    jrt_unlock(&scheduler->roots_lock);
     return waits && !outside;
 }
 
@@ -69,12 +69,12 @@ bool jrt_deadlock_break(janus_scheduler *scheduler)
 {
     unsigned woken = 0;
     jrt_dump_deadlock(scheduler, "janusrt: deadlock: every task waits\n");
-    pthread_mutex_lock(&scheduler->roots_lock);
+    jrt_lock(&scheduler->roots_lock);
     bool                  stuck = jrt_idle_stuck(scheduler) != 0;
     struct jrt_list_node *node = scheduler->roots.next;
     for (; node != &scheduler->roots && stuck; node = node->next) {
         woken += break_below(jrt_list_entry(node, struct jrt_nursery, link));
     }
-    pthread_mutex_unlock(&scheduler->roots_lock);
+    jrt_unlock(&scheduler->roots_lock);
     return woken > 0;
 }

@@ -218,7 +218,7 @@ static void put_tree(struct text *text, struct jrt_nursery *root)
     struct jrt_list_node *node = NULL;
     for (;;) {
         if (node == NULL) { /* arriving in n */
-            pthread_mutex_lock(&n->lock);
+            jrt_lock(&n->lock);
             put_nursery(text, n, depth * 2);
             node = n->children.next;
         }
@@ -232,7 +232,7 @@ static void put_tree(struct text *text, struct jrt_nursery *root)
             continue;
         }
         put_rest(text, n, depth * 2 + 1);
-        pthread_mutex_unlock(&n->lock);
+        jrt_unlock(&n->lock);
         if (n == root) return;
         struct jrt_task      *owner = n->owner;
         struct jrt_list_node *next = n->link.next;
@@ -249,12 +249,12 @@ static void put_tree(struct text *text, struct jrt_nursery *root)
 
 static void put_roots(struct text *text, janus_scheduler *scheduler)
 {
-    pthread_mutex_lock(&scheduler->roots_lock);
+    jrt_lock(&scheduler->roots_lock);
     struct jrt_list_node *node = scheduler->roots.next;
     for (; node != &scheduler->roots && !text->full; node = node->next) {
         put_tree(text, jrt_list_entry(node, struct jrt_nursery, link));
     }
-    pthread_mutex_unlock(&scheduler->roots_lock);
+    jrt_unlock(&scheduler->roots_lock);
 }
 
 janus_status janus_scheduler_dump(janus_scheduler *scheduler, int fd)
@@ -293,17 +293,17 @@ static void dump_now(void *subject) { (void)janus_scheduler_dump(subject, STDERR
 /* Remembers the watch, or with NULL forgets it; false: there is one. */
 static bool set_watch(janus_scheduler *scheduler, struct jrt_signal_watch *watch)
 {
-    pthread_mutex_lock(&scheduler->roots_lock);
+    jrt_lock(&scheduler->roots_lock);
     bool set = watch == NULL || scheduler->dump_watch == NULL;
     if (set) scheduler->dump_watch = watch;
-    pthread_mutex_unlock(&scheduler->roots_lock);
+    jrt_unlock(&scheduler->roots_lock);
     return set;
 }
 
 janus_status janus_scheduler_dump_on(janus_scheduler *scheduler, int signal_number)
 {
     if (scheduler == NULL) return JANUS_INVALID;
-    struct jrt_signal_watch *watch = malloc(sizeof *watch);
+    struct jrt_signal_watch *watch = jrt_malloc(sizeof *watch);
     if (watch == NULL) return JANUS_NO_MEMORY;
     *watch = (struct jrt_signal_watch){NULL, signal_number, dump_now, scheduler};
     if (!set_watch(scheduler, watch)) {

@@ -279,7 +279,7 @@ static bool is_forsaken(struct jrt_nursery *n, const struct jrt_purse *purse)
 /* False: the owner waits, there is no point. */
 static bool join_list(struct jrt_nursery *n, struct jrt_purse *purse)
 {
-    pthread_mutex_lock(&n->lock);
+    jrt_lock(&n->lock);
     bool forsaken = is_forsaken(n, purse);
     if (!forsaken) {
         jrt_store_relaxed(&n->starving, true); /* relaxed: the fence follows. */
@@ -293,16 +293,16 @@ static bool join_list(struct jrt_nursery *n, struct jrt_purse *purse)
         jrt_list_push_front(n->exhausted.prev, &purse->exhausted); /* behind the last */
         if (n->supervised && n->waiter != NULL) (void)jrt_task_wake(n->waiter, JANUS_OK);
     }
-    pthread_mutex_unlock(&n->lock);
+    jrt_unlock(&n->lock);
     return !forsaken;
 }
 
 static void leave_list(struct jrt_nursery *n, struct jrt_purse *purse)
 {
-    pthread_mutex_lock(&n->lock);
+    jrt_lock(&n->lock);
     if (purse->listed) jrt_list_remove(&purse->exhausted);
     purse->listed = false;
-    pthread_mutex_unlock(&n->lock);
+    jrt_unlock(&n->lock);
 }
 
 /* OK: it was recharged. CANCELLED. BUDGET_EXHAUSTED: it will never be. STATE: dismissed. */
@@ -463,9 +463,9 @@ janus_status janus_nursery_recharge(janus_nursery *nursery, janus_task_id child,
     if (nursery == NULL || !jrt_nursery_is_mine(n)) return JANUS_STATE;
     janus_status status = may_give(n, &amount);
     if (status != JANUS_OK) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
-    pthread_mutex_lock(&n->lock);
+    jrt_lock(&n->lock);
     status = recharge_locked(n, child, &amount);
-    pthread_mutex_unlock(&n->lock);
+    jrt_unlock(&n->lock);
     if (status == JANUS_BUDGET_EXHAUSTED) {
         (void)jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
     }
@@ -482,9 +482,9 @@ int janus_budget_recharge_child(janus_task_id child, janus_budget amount, const 
     status = JANUS_STALE;
     struct jrt_nursery *n = task->innermost;
     for (; n != NULL && (status == JANUS_STALE || status == JANUS_STATE); n = n->outer) {
-        pthread_mutex_lock(&n->lock);
+        jrt_lock(&n->lock);
         status = recharge_locked(n, child, &amount);
-        pthread_mutex_unlock(&n->lock);
+        jrt_unlock(&n->lock);
     }
     return status;
 }
@@ -508,10 +508,10 @@ janus_status janus_nursery_cancel_exhausted(janus_nursery *nursery, janus_task_i
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (nursery == NULL || !jrt_nursery_is_mine(n)) return JANUS_STATE;
-    pthread_mutex_lock(&n->lock);
+    jrt_lock(&n->lock);
     struct jrt_purse *purse = find(n, child);
     if (purse != NULL) release(purse, JANUS_STATE);
-    pthread_mutex_unlock(&n->lock);
+    jrt_unlock(&n->lock);
     return purse != NULL ? JANUS_OK : JANUS_STALE;
 }
 
@@ -535,9 +535,9 @@ bool janus_nursery_exhausted_poll(janus_nursery *nursery, janus_exhausted *out)
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (nursery == NULL || out == NULL || !jrt_nursery_is_mine(n)) return false;
-    pthread_mutex_lock(&n->lock);
+    jrt_lock(&n->lock);
     bool found = report(n, out);
-    pthread_mutex_unlock(&n->lock);
+    jrt_unlock(&n->lock);
     return found;
 }
 
@@ -565,22 +565,22 @@ janus_status janus_nursery_exhausted_wait(janus_nursery *nursery, janus_exhauste
         struct jrt_worker *worker = jrt_worker_self();
         if (!jrt_worker_can_leave(worker)) return JANUS_NO_MEMORY;
         jrt_task_park_begin(task, JRT_WAIT_EXHAUSTED);
-        pthread_mutex_lock(&n->lock);
+        jrt_lock(&n->lock);
         bool found = report(n, out);
         bool over = jrt_nursery_state(n) >= JANUS_NURSERY_CLOSED;
         n->supervised = !found && !over;
         n->waiter = n->supervised ? task : NULL;
-        pthread_mutex_unlock(&n->lock);
+        jrt_unlock(&n->lock);
         if (found || over) {
             (void)jrt_task_park_cancel(task);
             return found ? JANUS_OK : JANUS_CLOSED;
         }
         jrt_nursery_register(n);
         janus_status status = jrt_task_park_cancellable(task);
-        pthread_mutex_lock(&n->lock);
+        jrt_lock(&n->lock);
         n->supervised = false;
         n->waiter = NULL;
-        pthread_mutex_unlock(&n->lock);
+        jrt_unlock(&n->lock);
         if (status == JANUS_CANCELLED) return jrt_task_obey(task);
         if (status != JANUS_OK) return status;
     }

@@ -33,10 +33,10 @@ janus_status janus_authority_take(janus_scheduler *scheduler, janus_authority **
     bool first = scheduler == NULL && worker != NULL && worker->current == worker->scheduler->first;
     if (scheduler == NULL && !first) return tell(JANUS_NO_AUTHORITY);
     if (first) scheduler = worker->scheduler;
-    pthread_mutex_lock(&scheduler->roots_lock);
+    jrt_lock(&scheduler->roots_lock);
     janus_authority *authority = first || !scheduler->started ? scheduler->authority : NULL;
     if (authority != NULL) scheduler->authority = NULL;
-    pthread_mutex_unlock(&scheduler->roots_lock);
+    jrt_unlock(&scheduler->roots_lock);
     if (authority == NULL) return tell(JANUS_NO_AUTHORITY);
     *out = authority;
     return JANUS_OK;

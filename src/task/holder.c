@@ -45,7 +45,7 @@ static bool           key_works;
 /* One more block on the free list, under the pool's lock. */
 static void add_block(void)
 {
-    struct jrt_holder *block = aligned_alloc(64, BLOCK_HOLDERS * sizeof *block);
+    struct jrt_holder *block = jrt_aligned_alloc(64, BLOCK_HOLDERS * sizeof *block);
     if (block == NULL) return;
     memset(block, 0, BLOCK_HOLDERS * sizeof *block);
     block[0].next = pool.blocks;
@@ -58,20 +58,20 @@ static void add_block(void)
 
 static struct jrt_holder *take(void)
 {
-    pthread_mutex_lock(&pool.lock);
+    jrt_lock(&pool.lock);
     if (pool.free == NULL) add_block();
     struct jrt_holder *holder = pool.free;
     if (holder != NULL) pool.free = holder->next;
-    pthread_mutex_unlock(&pool.lock);
+    jrt_unlock(&pool.lock);
     return holder;
 }
 
 static void give(struct jrt_holder *holder)
 {
-    pthread_mutex_lock(&pool.lock);
+    jrt_lock(&pool.lock);
     holder->next = pool.free;
     pool.free = holder;
-    pthread_mutex_unlock(&pool.lock);
+    jrt_unlock(&pool.lock);
 }
 
 /* Holds nothing, waits for nothing; others may still take its locks for a look. */

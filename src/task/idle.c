@@ -36,7 +36,7 @@ enum {
 
 static void wake_one(janus_scheduler *scheduler)
 {
-    pthread_mutex_lock(&scheduler->idle_lock);
+    jrt_lock(&scheduler->idle_lock);
     struct jrt_worker *worker = scheduler->sleepers;
     if (worker != NULL) {
         scheduler->sleepers = worker->next_sleeper;
@@ -47,7 +47,7 @@ static void wake_one(janus_scheduler *scheduler)
         /* release: the sleeper sees what was queued for it. */
         jrt_store_release(&worker->signal, 1u);
     }
-    pthread_mutex_unlock(&scheduler->idle_lock);
+    jrt_unlock(&scheduler->idle_lock);
     if (worker != NULL) jrt_futex_wake(&worker->signal, 1);
 }
 
@@ -84,10 +84,10 @@ void jrt_idle_wake_all(janus_scheduler *scheduler)
 
 void jrt_idle_wake_keeper(janus_scheduler *scheduler)
 {
-    pthread_mutex_lock(&scheduler->idle_lock);
+    jrt_lock(&scheduler->idle_lock);
     struct jrt_worker *keeper = scheduler->keeper;
     if (keeper != NULL) jrt_store_release(&keeper->signal, 2u); /* release: the new timer. */
-    pthread_mutex_unlock(&scheduler->idle_lock);
+    jrt_unlock(&scheduler->idle_lock);
     if (keeper != NULL) jrt_futex_wake(&keeper->signal, 1);
 }
 
@@ -112,10 +112,16 @@ static void pause_a_while(janus_scheduler *scheduler, int relaxes)
 
 static struct jrt_task *search(struct jrt_worker *worker)
 {
-    for (int round = 0; round < SEARCH_ROUNDS; round++) {
+    bool simulated = worker->scheduler->world != NULL; /* there others go on while we pause */
+    int  last = simulated ? FIRST_RAID + 2 : SEARCH_ROUNDS;
+    for (int round = simulated ? FIRST_RAID : 0; round < last; round++) {
         struct jrt_task *task = look(worker, round >= FIRST_RAID);
         if (task != NULL) return task;
-        pause_a_while(worker->scheduler, FIRST_PAUSE << round);
+        if (simulated) {
+            jrt_thread_yield();
+        } else {
+            pause_a_while(worker->scheduler, FIRST_PAUSE << round);
+        }
     }
     return NULL;
 }
@@ -125,11 +131,11 @@ static void lie_down(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
     jrt_store_relaxed(&worker->signal, 0u); /* relaxed: nobody wakes us before we are listed. */
-    pthread_mutex_lock(&scheduler->idle_lock);
+    jrt_lock(&scheduler->idle_lock);
     worker->next_sleeper = scheduler->sleepers;
     scheduler->sleepers = worker;
     jrt_fetch_add_relaxed(&scheduler->idlers, JRT_SLEEPER); /* relaxed: the heavy fence follows. */
-    pthread_mutex_unlock(&scheduler->idle_lock);
+    jrt_unlock(&scheduler->idle_lock);
 }
 
 /* Up again; false: somebody has woken us meanwhile, which comes to the same. */
@@ -137,7 +143,7 @@ static bool get_up(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
     bool             listed = false;
-    pthread_mutex_lock(&scheduler->idle_lock);
+    jrt_lock(&scheduler->idle_lock);
     for (struct jrt_worker **at = &scheduler->sleepers; *at != NULL; at = &(*at)->next_sleeper) {
         if (*at != worker) continue;
         *at = worker->next_sleeper;
@@ -148,14 +154,14 @@ static bool get_up(struct jrt_worker *worker)
     }
     /* Listed or not: who was woken just before it fell asleep may have become the keeper since. */
     if (scheduler->keeper == worker) scheduler->keeper = NULL;
-    pthread_mutex_unlock(&scheduler->idle_lock);
+    jrt_unlock(&scheduler->idle_lock);
     return listed;
 }
 
 uint32_t jrt_idle_stuck(janus_scheduler *scheduler)
 {
     if (!scheduler->deadlock_check) return 0;
-    pthread_mutex_lock(&scheduler->idle_lock);
+    jrt_lock(&scheduler->idle_lock);
     /* relaxed, all: under the lock or after the heavy fence; a false alarm is checked again by
      * whoever breaks the deadlock. */
     uint32_t lost = jrt_load_acquire(&scheduler->lost); /* acquire: their tasks are elsewhere. */
@@ -169,7 +175,7 @@ uint32_t jrt_idle_stuck(janus_scheduler *scheduler)
         stuck = !jrt_work_for(&scheduler->workers[i]);
     }
     uint32_t epoch = scheduler->epoch;
-    pthread_mutex_unlock(&scheduler->idle_lock);
+    jrt_unlock(&scheduler->idle_lock);
     return stuck ? epoch | 1u : 0;
 }
 
@@ -177,10 +183,10 @@ uint32_t jrt_idle_stuck(janus_scheduler *scheduler)
 static bool may_tell(janus_scheduler *scheduler, uint32_t epoch)
 {
     bool stuck = jrt_idle_stuck(scheduler) == epoch;
-    pthread_mutex_lock(&scheduler->idle_lock);
+    jrt_lock(&scheduler->idle_lock);
     bool first = stuck && scheduler->told != epoch;
     if (first) scheduler->told = epoch;
-    pthread_mutex_unlock(&scheduler->idle_lock);
+    jrt_unlock(&scheduler->idle_lock);
     return first;
 }
 
@@ -190,13 +196,13 @@ static void sleep_now(struct jrt_worker *worker)
     janus_scheduler *scheduler = worker->scheduler;
     uint64_t         until = JRT_NEVER;
     if (worker->audit != NULL) (void)jrt_audit_flush(worker->audit); /* without room: later */
-    pthread_mutex_lock(&scheduler->idle_lock);
+    jrt_lock(&scheduler->idle_lock);
     if (scheduler->keeper == NULL) {
         scheduler->keeper = worker;
         /* relaxed: who arms an earlier timer takes the lock after us and finds us here. */
         until = jrt_load_relaxed(&scheduler->timer_next);
     }
-    pthread_mutex_unlock(&scheduler->idle_lock);
+    jrt_unlock(&scheduler->idle_lock);
     jrt_count(&worker->stats.parks);
     while (jrt_load_acquire(&worker->signal) == 0) { /* acquire: pairs with wake_one. */
         if (!jrt_futex_wait_until(&worker->signal, 0, until)) break;
@@ -255,11 +261,11 @@ static void note_next(janus_scheduler *scheduler)
 
 bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, uint64_t deadline_ns)
 {
-    pthread_mutex_lock(&scheduler->timer_lock);
+    jrt_lock(&scheduler->timer_lock);
     bool armed = jrt_timer_arm(&scheduler->timers, timer, deadline_ns);
     bool first = armed && jrt_timers_next(&scheduler->timers) == deadline_ns;
     note_next(scheduler);
-    pthread_mutex_unlock(&scheduler->timer_lock);
+    jrt_unlock(&scheduler->timer_lock);
     if (first) jrt_idle_wake_keeper(scheduler);
     struct jrt_worker *worker = jrt_worker_self();
     if (worker != NULL && worker->seat != NULL && deadline_ns < worker->seat->wake_ns) {
@@ -270,10 +276,10 @@ bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, ui
 
 void jrt_sched_timer_disarm(janus_scheduler *scheduler, struct jrt_timer *timer)
 {
-    pthread_mutex_lock(&scheduler->timer_lock);
+    jrt_lock(&scheduler->timer_lock);
     jrt_timer_disarm(&scheduler->timers, timer);
     note_next(scheduler);
-    pthread_mutex_unlock(&scheduler->timer_lock);
+    jrt_unlock(&scheduler->timer_lock);
 }
 
 void jrt_sched_timers_fire(janus_scheduler *scheduler)
@@ -285,7 +291,7 @@ void jrt_sched_timers_fire(janus_scheduler *scheduler)
     if (next == JRT_NEVER) return;
     uint64_t now = jrt_clock_now_ns();
     if (now < next) return;
-    pthread_mutex_lock(&scheduler->timer_lock);
+    jrt_lock(&scheduler->timer_lock);
     struct jrt_timer *timer;
     /* Under the lock: whoever disarms a timer knows afterwards that nobody touches it. */
     while ((timer = jrt_timers_pop_due(&scheduler->timers, now)) != NULL) {
@@ -293,6 +299,6 @@ void jrt_sched_timers_fire(janus_scheduler *scheduler)
         alarm->ring(alarm);
     }
     note_next(scheduler);
-    pthread_mutex_unlock(&scheduler->timer_lock);
+    jrt_unlock(&scheduler->timer_lock);
     jrt_tokens_flush(); /* of nurseries whose deadline passed */
 }

@@ -59,7 +59,7 @@ static void set_limits(janus_scheduler *scheduler, const janus_scheduler_options
 
 static struct jrt_terms *make_terms(const janus_scheduler *scheduler)
 {
-    struct jrt_terms *terms = calloc(1, sizeof *terms);
+    struct jrt_terms *terms = jrt_calloc(1, sizeof *terms);
     if (terms == NULL) return NULL;
     jrt_store_relaxed(&terms->refs, 1u); /* relaxed: nobody knows it yet. */
     terms->task_budget = scheduler->task_budget;

@@ -100,13 +100,13 @@ janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id id, janus_
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     janus_task_info info = {0};
-    pthread_mutex_lock(&n->lock);
+    jrt_lock(&n->lock);
     struct jrt_task *task = find_child(n, id);
     if (task != NULL) {
         describe(task, &info);
         look_at(task, &info);
     }
-    pthread_mutex_unlock(&n->lock);
+    jrt_unlock(&n->lock);
     if (task == NULL) return JANUS_STALE;
     give(out, out->struct_bytes, &info, sizeof info);
     return JANUS_OK;
@@ -155,12 +155,12 @@ janus_status janus_nursery_inspect(janus_nursery *nursery, janus_nursery_info *o
         .owner = n->owner != NULL ? jrt_task_id(n->owner) : 0,
         .parent = handle_of(parent_of(n)), /* [nursery-parent] */
     };
-    pthread_mutex_lock(&n->lock);
+    jrt_lock(&n->lock);
     info.children = (uint64_t)jrt_peek_children(n);
     info.errors = n->errors;
     if (n->errors != 0) info.error = n->error;
     if (n->errors != 0) info.error_task = n->error_task;
-    pthread_mutex_unlock(&n->lock);
+    jrt_unlock(&n->lock);
     give(out, out->struct_bytes, &info, sizeof info);
     return JANUS_OK;
 }

@@ -26,22 +26,22 @@ static struct jrt_task *find_child(struct jrt_nursery *n, janus_task_id id)
  * waits for it. */
 static struct jrt_task *take_or_announce(struct jrt_nursery *n, janus_task_id id, bool *out_running)
 {
-    pthread_mutex_lock(&n->lock);
+    jrt_lock(&n->lock);
     struct jrt_task *child = find_child(n, id);
     bool             ended = child != NULL && child->kept;
     if (ended) jrt_list_remove(&child->sibling);
     *out_running = child != NULL && !ended;
     n->joining = *out_running ? id : 0;
     if (*out_running) jrt_exhausted_abandon_one_locked(n, id); /* [exhaust-await] */
-    pthread_mutex_unlock(&n->lock);
+    jrt_unlock(&n->lock);
     return ended ? child : NULL;
 }
 
 static void take_back(struct jrt_nursery *n)
 {
-    pthread_mutex_lock(&n->lock);
+    jrt_lock(&n->lock);
     n->joining = 0;
-    pthread_mutex_unlock(&n->lock);
+    jrt_unlock(&n->lock);
 }
 
 void jrt_join_ended(struct jrt_nursery *n)

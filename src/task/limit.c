@@ -86,49 +86,49 @@ bool jrt_limit_take_slow(struct jrt_worker *worker)
 {
     struct jrt_quota *quota = &worker->quota;
     janus_scheduler  *scheduler = worker->scheduler;
-    pthread_mutex_lock(&scheduler->limit.lock);
+    jrt_lock(&scheduler->limit.lock);
     if (room_of(quota) <= 0) change_base(quota, take_central(scheduler, worker, PORTION));
     bool room = room_of(quota) > 0;
     if (room) {
         int64_t made = jrt_load_relaxed(&quota->made); /* relaxed, both: under the lock. */
         jrt_store_relaxed(&quota->made, made + 1);     /* relaxed: as above. */
     }
-    pthread_mutex_unlock(&scheduler->limit.lock);
+    jrt_unlock(&scheduler->limit.lock);
     return room;
 }
 
 bool jrt_limit_take_outside(janus_scheduler *scheduler)
 {
-    pthread_mutex_lock(&scheduler->limit.lock);
+    jrt_lock(&scheduler->limit.lock);
     bool room = take_central(scheduler, NULL, 1) == 1;
-    pthread_mutex_unlock(&scheduler->limit.lock);
+    jrt_unlock(&scheduler->limit.lock);
     return room;
 }
 
 void jrt_limit_give_outside(janus_scheduler *scheduler)
 {
-    pthread_mutex_lock(&scheduler->limit.lock);
+    jrt_lock(&scheduler->limit.lock);
     scheduler->limit.central++;
-    pthread_mutex_unlock(&scheduler->limit.lock);
+    jrt_unlock(&scheduler->limit.lock);
 }
 
 void jrt_quota_close(struct jrt_worker *worker)
 {
     struct jrt_limit *limit = &worker->scheduler->limit;
-    pthread_mutex_lock(&limit->lock);
+    jrt_lock(&limit->lock);
     int64_t room = room_of(&worker->quota);
     change_base(&worker->quota, -room);
     limit->central += room;
-    pthread_mutex_unlock(&limit->lock);
+    jrt_unlock(&limit->lock);
 }
 
 int64_t jrt_limit_alive(janus_scheduler *scheduler)
 {
-    pthread_mutex_lock(&scheduler->limit.lock);
+    jrt_lock(&scheduler->limit.lock);
     int64_t alive = scheduler->limit.max - scheduler->limit.central;
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
         alive -= room_of(&scheduler->workers[i].quota);
     }
-    pthread_mutex_unlock(&scheduler->limit.lock);
+    jrt_unlock(&scheduler->limit.lock);
     return alive;
 }

@@ -55,7 +55,7 @@ static void finish(struct jrt_nursery *n)
 {
     janus_scheduler *scheduler = n->scheduler;
     bool             root = n->owner == NULL;
-    pthread_mutex_lock(&n->lock);
+    jrt_lock(&n->lock);
     bool moved = move(n, JANUS_NURSERY_CLOSING, JANUS_NURSERY_CLOSED) ||
                  move(n, JANUS_NURSERY_CANCELLING, JANUS_NURSERY_CANCELLED);
     jrt_invariant("nursery-moves", moved);
@@ -66,7 +66,7 @@ static void finish(struct jrt_nursery *n)
         waiter = NULL;
     }
     jrt_store_release(&n->done, 1u); /* release: the waiting thread sees what children wrote. */
-    pthread_mutex_unlock(&n->lock);
+    jrt_unlock(&n->lock);
     /* From here on the nursery may be gone; the futex looks at the address only. Tasks wait
      * otherwise. */
     if (root) jrt_futex_wake(&n->done, JRT_WAKE_ALL);
@@ -110,16 +110,17 @@ static void describe_panic(janus_panic_info *panic, const struct jrt_task *task)
 
 static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
 {
-    pthread_mutex_lock(&n->lock);
+    jrt_lock(&n->lock);
     n->failed = true;
     if (n->errors++ == 0) {
         n->error = task->landing.result;
         n->error_task = jrt_task_id(task);
         /* Where memory is short, the kind is all that is told; see result_of. */
         n->panic_kind = (janus_panic_kind)task->panic;
-        if (task->panic != JANUS_PANIC_NONE) n->panic = calloc(1, sizeof *n->panic);
+        if (task->panic != JANUS_PANIC_NONE) n->panic = jrt_calloc(1, sizeof *n->panic);
         if (n->panic != NULL) describe_panic(n->panic, task);
-        n->failures = calloc(JANUS_FAILURES_KEPT, sizeof *n->failures); /* without: only counted */
+        n->failures =
+            jrt_calloc(JANUS_FAILURES_KEPT, sizeof *n->failures); /* without: only counted */
     }
     if (n->failures != NULL && n->errors <= JANUS_FAILURES_KEPT) {
         janus_failure *failure = &n->failures[n->errors - 1];
@@ -135,7 +136,7 @@ static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
             failure->used = failure->limit - janus_budget_get(&purse->had, purse->lacks);
         }
     }
-    pthread_mutex_unlock(&n->lock);
+    jrt_unlock(&n->lock);
     if (n->policy == JANUS_CANCEL_ON_ERROR) {
         (void)jrt_nursery_cancel(n, JANUS_CANCEL_SIBLING_ERROR);
     }
@@ -144,7 +145,7 @@ static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
 /* Off the list of children; a joinable one stays, with its result. True: the record is free. */
 static bool take_off(struct jrt_nursery *n, struct jrt_task *task)
 {
-    pthread_mutex_lock(&n->lock);
+    jrt_lock(&n->lock);
     if (jrt_load_relaxed(&task->linked)) jrt_list_remove(&task->sibling); /* relaxed: locked. */
     if (task->joinable) {
         if (!n->kept) jrt_list_init(&n->finished);
@@ -153,7 +154,7 @@ static bool take_off(struct jrt_nursery *n, struct jrt_task *task)
         if (n->joining == jrt_task_id(task)) jrt_join_ended(n);
     }
     bool record_is_free = !task->joinable;
-    pthread_mutex_unlock(&n->lock);
+    jrt_unlock(&n->lock);
     return record_is_free;
 }
 
@@ -226,7 +227,7 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
 static void result_of(struct jrt_nursery *n, janus_nursery_result *out)
 {
     memset(out, 0, sizeof *out);
-    pthread_mutex_lock(&n->lock); /* also: whoever made it final has let go of it */
+    jrt_lock(&n->lock); /* also: whoever made it final has let go of it */
     janus_nursery_state state = jrt_nursery_state(n);
     out->errors = n->errors;
     out->kind = JANUS_RESULT_SUCCESS;
@@ -243,7 +244,7 @@ static void result_of(struct jrt_nursery *n, janus_nursery_result *out)
         /* relaxed: set before the state, which was acquired. */
         out->reason = (janus_cancel_reason)jrt_load_relaxed(&n->reason);
     }
-    pthread_mutex_unlock(&n->lock);
+    jrt_unlock(&n->lock);
 }
 
 /* The newest child of the owner's that nobody has taken and that can run here; NULL: none. */
@@ -299,10 +300,10 @@ static void wait_as_task(struct jrt_nursery *n, struct jrt_task *task)
         struct jrt_worker *worker = jrt_worker_self();
         jrt_worker_must_leave(worker);
         jrt_task_park_begin(task, JRT_WAIT_NURSERY);
-        pthread_mutex_lock(&n->lock);
+        jrt_lock(&n->lock);
         bool pending = !is_final(jrt_nursery_state(n));
         if (pending) n->waiter = task;
-        pthread_mutex_unlock(&n->lock);
+        jrt_unlock(&n->lock);
         if (!pending && jrt_task_park_cancel(task)) break;
         jrt_nursery_register(n);
         (void)jrt_task_park(worker, task);
@@ -333,9 +334,9 @@ static bool begin_closing(struct jrt_nursery *n)
 {
     if (!move(n, JANUS_NURSERY_OPEN, JANUS_NURSERY_CLOSING)) return false;
     if (jrt_unlikely(n->limited)) {
-        pthread_mutex_lock(&n->lock);
+        jrt_lock(&n->lock);
         jrt_room_close_locked(n);
-        pthread_mutex_unlock(&n->lock);
+        jrt_unlock(&n->lock);
     }
     return true;
 }
@@ -349,9 +350,9 @@ void jrt_nursery_close_for_wait(struct jrt_nursery *n)
 /* From here on the owner gives nothing to exhausted children, [exhaust-await]. */
 static void begin_waiting(struct jrt_nursery *n)
 {
-    pthread_mutex_lock(&n->lock);
+    jrt_lock(&n->lock);
     jrt_exhausted_abandon_locked(n);
-    pthread_mutex_unlock(&n->lock);
+    jrt_unlock(&n->lock);
 }
 
 janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *out)
@@ -400,12 +401,12 @@ size_t janus_nursery_failures(janus_nursery *nursery, janus_failure *out, size_t
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (!jrt_nursery_is_mine(n) || (out == NULL && room > 0)) return 0;
-    pthread_mutex_lock(&n->lock);
+    jrt_lock(&n->lock);
     size_t kept = n->errors < JANUS_FAILURES_KEPT ? (size_t)n->errors : JANUS_FAILURES_KEPT;
     if (n->failures == NULL) kept = 0;
     size_t count = kept < room ? kept : room;
     if (count > 0) memcpy(out, n->failures, count * sizeof *out);
-    pthread_mutex_unlock(&n->lock);
+    jrt_unlock(&n->lock);
     return kept;
 }
 
@@ -436,18 +437,18 @@ janus_status janus_nursery_cancel(janus_nursery *nursery)
 static void unregister(struct jrt_nursery *n)
 {
     if (n->owner == NULL) {
-        pthread_mutex_lock(&n->scheduler->roots_lock);
+        jrt_lock(&n->scheduler->roots_lock);
         jrt_list_remove(&n->link);
         if (jrt_list_empty(&n->scheduler->roots)) {
             jrt_fetch_sub_relaxed(&n->scheduler->outside, 1u); /* relaxed: nobody can wait. */
         } else {
             jrt_outside_less(n->scheduler);
         }
-        pthread_mutex_unlock(&n->scheduler->roots_lock);
+        jrt_unlock(&n->scheduler->roots_lock);
     } else {
-        pthread_mutex_lock(&n->owner->nursery->lock);
+        jrt_lock(&n->owner->nursery->lock);
         jrt_list_remove(&n->link);
-        pthread_mutex_unlock(&n->owner->nursery->lock);
+        jrt_unlock(&n->owner->nursery->lock);
     }
 }
 

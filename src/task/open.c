@@ -170,14 +170,14 @@ janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nu
     init_root(n, scheduler);
     janus_status status = open_with(n, NULL, options);
     if (status < 0) return status;
-    pthread_mutex_lock(&scheduler->roots_lock);
+    jrt_lock(&scheduler->roots_lock);
     bool runs = scheduler->started && !scheduler->stopped;
     if (runs) {
         jrt_list_push_front(&scheduler->roots, &n->link);
         jrt_store_relaxed(&n->registered, true);        /* relaxed: under the lock. */
         jrt_fetch_add_relaxed(&scheduler->outside, 1u); /* relaxed: a count, read under locks. */
     }
-    pthread_mutex_unlock(&scheduler->roots_lock);
+    jrt_unlock(&scheduler->roots_lock);
     if (runs) return status;
     jrt_nursery_disarm(n);
     jrt_nursery_drop_terms(n);

@@ -41,7 +41,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 /* Of those that lie aside only the link is touched, and AddressSanitizer knows. */
 static struct jrt_purse *take(struct jrt_worker *worker)
 {
-    if (worker == NULL || worker->purses == NULL) return calloc(1, sizeof(struct jrt_purse));
+    if (worker == NULL || worker->purses == NULL) return jrt_calloc(1, sizeof(struct jrt_purse));
     struct jrt_purse *purse = worker->purses;
     worker->purses = purse->next;
     worker->purses_count--;

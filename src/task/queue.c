@@ -72,7 +72,7 @@ static void inject(janus_scheduler *scheduler, struct jrt_task *task)
 {
     unsigned lane = task->lane & ~(unsigned)JRT_LANE_SEATED;
     task->record.next = NULL;
-    pthread_mutex_lock(&scheduler->inject_lock);
+    jrt_lock(&scheduler->inject_lock);
     if (scheduler->inject_last[lane] == NULL) {
         scheduler->inject_first[lane] = task;
     } else {
@@ -81,7 +81,7 @@ static void inject(janus_scheduler *scheduler, struct jrt_task *task)
     scheduler->inject_last[lane] = task;
     /* relaxed: a hint for a look without the lock; [idle-submit] orders it for sleepers. */
     jrt_fetch_add_relaxed(&scheduler->injected, 1u);
-    pthread_mutex_unlock(&scheduler->inject_lock);
+    jrt_unlock(&scheduler->inject_lock);
 }
 
 /* Which lane a pick looks at first. */
@@ -97,7 +97,7 @@ static struct jrt_task *take_injected(struct jrt_worker *worker)
     struct jrt_task *task = NULL;
     if (jrt_load_relaxed(&scheduler->injected) == 0) return NULL; /* relaxed: a hint. */
     if (worker->seat != NULL) return NULL;                        /* it is for others */
-    pthread_mutex_lock(&scheduler->inject_lock);
+    jrt_lock(&scheduler->inject_lock);
     uint32_t tick = ++scheduler->inject_tick;
     unsigned first = first_lane(tick);
     for (unsigned i = 0; i < JRT_LANES && task == NULL; i++) {
@@ -108,7 +108,7 @@ static struct jrt_task *take_injected(struct jrt_worker *worker)
         if (task->record.next == NULL) scheduler->inject_last[lane] = NULL;
         jrt_fetch_sub_relaxed(&scheduler->injected, 1u); /* relaxed: as in inject. */
     }
-    pthread_mutex_unlock(&scheduler->inject_lock);
+    jrt_unlock(&scheduler->inject_lock);
     return task;
 }
 
@@ -407,8 +407,13 @@ void jrt_balance(struct jrt_worker *worker)
 
 unsigned jrt_victim_choose(struct jrt_worker *thief, uint32_t attempt)
 {
-    janus_scheduler *scheduler = thief->scheduler;
-    uint32_t         count = scheduler->worker_count;
+    janus_scheduler  *scheduler = thief->scheduler;
+    uint32_t          count = scheduler->worker_count;
+    struct jrt_world *world = scheduler->world;
+    if (jrt_unlikely(world != NULL && thief->victims.strategy == JRT_VICTIM_RANDOM)) {
+        uint32_t other = world->choose(world, JRT_CHOOSE_VICTIM, count - 1);
+        return other < thief->index ? other : other + 1;
+    }
     if (thief->loads != NULL) { /* LEAST_LOADED */
         for (uint32_t i = 0; i < count; i++) {
             uint64_t load = 0;

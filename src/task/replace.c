@@ -120,7 +120,7 @@ static bool refused(void)
 static bool start_next(struct jrt_worker *worker)
 {
     janus_scheduler   *scheduler = worker->scheduler;
-    struct jrt_former *former = malloc(sizeof *former);
+    struct jrt_former *former = jrt_malloc(sizeof *former);
     join_formers(scheduler);
     bool ready = former != NULL && jrt_worker_can_leave(worker) && !refused();
     if (ready) {
@@ -174,10 +174,10 @@ static void lose(struct jrt_worker *worker)
     move_shelf(scheduler, &worker->again_shelf);
     move_shelf(scheduler, &worker->fresh_shelf);
     worker->lanes = 0;
-    pthread_mutex_lock(&scheduler->threads_lock);
+    jrt_lock(&scheduler->threads_lock);
     worker->lost = true;
     jrt_fetch_add_acq_rel(&scheduler->lost, 1u); /* acq_rel: after the last task was moved. */
-    pthread_mutex_unlock(&scheduler->threads_lock);
+    jrt_unlock(&scheduler->threads_lock);
     /* Somebody must keep the timers, and look whether anything can happen at all. */
     jrt_idle_wake_all(scheduler);
 }
@@ -188,9 +188,9 @@ static void retire_seat(struct jrt_seat *seat)
     janus_scheduler *scheduler = seat->worker.scheduler;
     uint32_t         index = seat->worker.index; /* once replaced it may be gone */
     if (!jrt_load_acquire(&seat->over)) {        /* acquire: [seat-end]. */
-        pthread_mutex_lock(&scheduler->threads_lock);
+        jrt_lock(&scheduler->threads_lock);
         bool replaced = start_next(&seat->worker);
-        pthread_mutex_unlock(&scheduler->threads_lock);
+        jrt_unlock(&scheduler->threads_lock);
         say(index, replaced ? "its thread ended, another goes on"
                             : "its thread ended, no other could be started; the workers go on");
         if (replaced) return;
@@ -207,12 +207,12 @@ void jrt_worker_retire(struct jrt_worker *worker)
     }
     janus_scheduler *scheduler = worker->scheduler;
     bool             last = false;
-    pthread_mutex_lock(&scheduler->threads_lock);
+    jrt_lock(&scheduler->threads_lock);
     /* relaxed: set under the lock, [replace-join]. */
     bool stopping = jrt_load_relaxed(&scheduler->stopping);
     bool replaced = !stopping && start_next(worker);
     if (!stopping && !replaced) last = ++scheduler->threadless == scheduler->worker_count;
-    pthread_mutex_unlock(&scheduler->threads_lock);
+    jrt_unlock(&scheduler->threads_lock);
     if (stopping) return;
     if (last) {
         jrt_die("no thread", "the last worker's thread ended and no other could be started",
@@ -231,7 +231,7 @@ void jrt_workers_revive(janus_scheduler *scheduler)
     if (!jrt_cas_relaxed(&scheduler->revive_next, &next, now + revive_every_ns)) return;
     const struct jrt_worker *revived = NULL;
     jrt_ctx_probe(); /* we may be on a task's stack; an overflow comes now or not at all */
-    pthread_mutex_lock(&scheduler->threads_lock);
+    jrt_lock(&scheduler->threads_lock);
     for (uint32_t i = 0; i < scheduler->worker_count && revived == NULL; i++) {
         struct jrt_worker *worker = &scheduler->workers[i];
         if (!worker->lost) continue;
@@ -241,7 +241,7 @@ void jrt_workers_revive(janus_scheduler *scheduler)
         scheduler->threadless--;
         revived = worker;
     }
-    pthread_mutex_unlock(&scheduler->threads_lock);
+    jrt_unlock(&scheduler->threads_lock);
     if (revived != NULL) say(revived->index, "has a thread again");
 }
 
@@ -249,9 +249,9 @@ void jrt_workers_revive(janus_scheduler *scheduler)
 
 void jrt_workers_end(janus_scheduler *scheduler, uint32_t count)
 {
-    pthread_mutex_lock(&scheduler->threads_lock);  /* [replace-join] */
+    jrt_lock(&scheduler->threads_lock);            /* [replace-join] */
     jrt_store_release(&scheduler->stopping, true); /* release: pairs with jrt_idle. */
-    pthread_mutex_unlock(&scheduler->threads_lock);
+    jrt_unlock(&scheduler->threads_lock);
     jrt_fence_heavy_seq_cst(); /* seq_cst: as [idle-submit], for workers that lie down now. */
     jrt_idle_wake_all(scheduler);
     for (uint32_t i = 0; i < count; i++) jrt_os_thread_join(&scheduler->workers[i].os_thread);

@@ -21,6 +21,7 @@
 
 #include "base/assert.h"
 #include "plat/memory.h"
+#include "plat/world.h"
 
 #include <stdlib.h>
 
@@ -50,7 +51,7 @@ static bool add_block(struct jrt_roster *roster)
 {
     if (roster->block_count == roster->block_room) {
         size_t room = roster->block_room > 0 ? roster->block_room * 2 : 16;
-        char **larger = realloc(roster->blocks, room * sizeof *larger);
+        char **larger = jrt_realloc(roster->blocks, room * sizeof *larger);
         if (larger == NULL) return false;
         roster->blocks = larger;
         roster->block_room = room;
@@ -130,16 +131,16 @@ static struct jrt_task *find_batch(struct jrt_roster *roster)
 
 struct jrt_task *jrt_roster_take_batch(struct jrt_roster *roster)
 {
-    pthread_mutex_lock(&roster->lock);
+    jrt_lock(&roster->lock);
     struct jrt_task *list = find_batch(roster);
     if (list != NULL) roster->out += JRT_ROSTER_BATCH;
-    pthread_mutex_unlock(&roster->lock);
+    jrt_unlock(&roster->lock);
     return list;
 }
 
 struct jrt_task *jrt_roster_take(struct jrt_roster *roster)
 {
-    pthread_mutex_lock(&roster->lock);
+    jrt_lock(&roster->lock);
     if (roster->loose == NULL) put_loose(roster, find_batch(roster));
     struct jrt_task *task = roster->loose;
     if (task != NULL) {
@@ -147,34 +148,34 @@ struct jrt_task *jrt_roster_take(struct jrt_roster *roster)
         roster->loose_count--;
         roster->out++;
     }
-    pthread_mutex_unlock(&roster->lock);
+    jrt_unlock(&roster->lock);
     return task;
 }
 
 void jrt_roster_give(struct jrt_roster *roster, struct jrt_task *list)
 {
-    pthread_mutex_lock(&roster->lock);
+    jrt_lock(&roster->lock);
     uint32_t before = roster->loose_count;
     put_loose(roster, list);
     roster->out -= (int64_t)(roster->loose_count - before);
-    pthread_mutex_unlock(&roster->lock);
+    jrt_unlock(&roster->lock);
 }
 
 void jrt_roster_give_batch(struct jrt_roster *roster, struct jrt_task *list)
 {
-    pthread_mutex_lock(&roster->lock);
+    jrt_lock(&roster->lock);
     list->record.batch = (struct jrt_record *)roster->batches;
     roster->batches = list;
     roster->out -= JRT_ROSTER_BATCH;
-    pthread_mutex_unlock(&roster->lock);
+    jrt_unlock(&roster->lock);
 }
 
 void jrt_roster_drop(struct jrt_roster *roster, struct jrt_task *task)
 {
     (void)task;
-    pthread_mutex_lock(&roster->lock);
+    jrt_lock(&roster->lock);
     roster->out--;
-    pthread_mutex_unlock(&roster->lock);
+    jrt_unlock(&roster->lock);
 }
 
 struct jrt_task *jrt_roster_find(struct jrt_roster *roster, uint32_t index)
@@ -182,20 +183,20 @@ struct jrt_task *jrt_roster_find(struct jrt_roster *roster, uint32_t index)
     struct jrt_task *task = NULL;
     size_t           block = index / BLOCK_RECORDS;
     uint32_t         within = index % BLOCK_RECORDS;
-    pthread_mutex_lock(&roster->lock);
+    jrt_lock(&roster->lock);
     bool last = block + 1 == roster->block_count;
     if (block < roster->block_count && (!last || within < roster->carved)) {
         task = at(roster, block, within);
     }
-    pthread_mutex_unlock(&roster->lock);
+    jrt_unlock(&roster->lock);
     return task;
 }
 
 size_t jrt_roster_count(struct jrt_roster *roster)
 {
-    pthread_mutex_lock(&roster->lock);
+    jrt_lock(&roster->lock);
     size_t full = roster->block_count > 0 ? roster->block_count - 1 : 0;
     size_t count = full * BLOCK_RECORDS + (roster->block_count > 0 ? roster->carved : 0);
-    pthread_mutex_unlock(&roster->lock);
+    jrt_unlock(&roster->lock);
     return count;
 }

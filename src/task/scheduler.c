@@ -8,6 +8,7 @@
  */
 #include "base/options.h"
 #include "plat/cpus.h"
+#include "sim/world.h"
 #include "task/dump.h"
 #include "task/holder.h"
 #include "task/implicit.h"
@@ -86,7 +87,7 @@ static bool open_worker(struct jrt_worker *worker, const janus_scheduler_options
     if (options->victims == JANUS_VICTIMS_ROUND_ROBIN) strategy = JRT_VICTIM_ROUND_ROBIN;
     if (options->victims == JANUS_VICTIMS_LEAST_LOADED) {
         strategy = JRT_VICTIM_LEAST_LOADED;
-        worker->loads = calloc(options->worker_count, sizeof *worker->loads);
+        worker->loads = jrt_calloc(options->worker_count, sizeof *worker->loads);
         if (worker->loads == NULL) return false;
     }
     jrt_victims_init(&worker->victims, strategy, options->deterministic_seed + worker->index);
@@ -116,7 +117,9 @@ static void free_all(janus_scheduler *scheduler)
     pthread_mutex_destroy(&scheduler->threads_lock);
     pthread_mutex_destroy(&scheduler->seats_lock);
     pthread_mutex_destroy(&scheduler->roots_lock);
+    struct jrt_world *world = scheduler->world;
     free(scheduler);
+    if (world != NULL) jrt_world_leave(world);
 }
 
 static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_options *options)
@@ -158,9 +161,18 @@ janus_status janus_scheduler_open(const janus_scheduler_options *given, janus_sc
     if (status != JANUS_OK) return status;
     size_t bytes = sizeof(janus_scheduler) + options.worker_count * sizeof(struct jrt_worker);
     bytes = (bytes + 63) / 64 * 64;
-    janus_scheduler *scheduler = aligned_alloc(64, bytes);
-    if (scheduler == NULL) return JANUS_NO_MEMORY;
+    struct jrt_world *world = NULL;
+    bool              simulated = options.deterministic_seed != 0 || jrt_world_here != NULL;
+    if (simulated && jrt_world_here == NULL && jrt_worker_self() != NULL) return JANUS_STATE;
+    if (simulated) world = jrt_world_enter(options.deterministic_seed);
+    if (simulated && world == NULL) return JANUS_NO_MEMORY;
+    janus_scheduler *scheduler = jrt_aligned_alloc(64, bytes);
+    if (scheduler == NULL) {
+        if (simulated) jrt_world_leave(world);
+        return JANUS_NO_MEMORY;
+    }
     memset(scheduler, 0, bytes);
+    scheduler->world = world;
     scheduler->worker_count = options.worker_count;
     scheduler->profile = options.profile;
     scheduler->stack_class = jrt_pool_stack_class(options.stack_bytes);
@@ -189,12 +201,19 @@ janus_status janus_scheduler_open(const janus_scheduler_options *given, janus_sc
     return JANUS_OK;
 }
 
+/* A simulated one is driven by the thread that opened it, and used by no other. */
+static bool is_elsewhere(const janus_scheduler *scheduler)
+{
+    return scheduler->world != NULL && scheduler->world != jrt_world_here;
+}
+
 janus_status janus_scheduler_start(janus_scheduler *scheduler)
 {
-    pthread_mutex_lock(&scheduler->roots_lock);
+    if (is_elsewhere(scheduler)) return JANUS_STATE;
+    jrt_lock(&scheduler->roots_lock);
     bool first = !scheduler->started;
     scheduler->started = true;
-    pthread_mutex_unlock(&scheduler->roots_lock);
+    jrt_unlock(&scheduler->roots_lock);
     if (!first) return JANUS_STATE;
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
         struct jrt_worker *worker = &scheduler->workers[i];
@@ -231,7 +250,8 @@ janus_status janus_scheduler_stop(janus_scheduler *scheduler)
     struct jrt_worker *worker = jrt_worker_self();
     if (worker != NULL && worker->scheduler == scheduler) return JANUS_STATE;
     if (jrt_thread_self()->helps == scheduler) return JANUS_STATE; /* it would wait for itself */
-    pthread_mutex_lock(&scheduler->roots_lock);
+    if (is_elsewhere(scheduler)) return JANUS_STATE;
+    jrt_lock(&scheduler->roots_lock);
     bool running = scheduler->started && !scheduler->stopped;
     scheduler->stopped = true; /* [sched-stop] no new roots from here on */
     struct jrt_list_node *node = scheduler->roots.next;
@@ -239,14 +259,14 @@ janus_status janus_scheduler_stop(janus_scheduler *scheduler)
         struct jrt_nursery *n = jrt_list_entry(node, struct jrt_nursery, link);
         (void)jrt_nursery_cancel_locked(n, JANUS_CANCEL_SHUTDOWN);
     }
-    pthread_mutex_unlock(&scheduler->roots_lock);
+    jrt_unlock(&scheduler->roots_lock);
     jrt_tokens_flush();
     if (!running) return JANUS_OK;
     for (;;) {
         uint32_t seen = jrt_load_acquire(&scheduler->root_done); /* acquire: pairs below. */
-        pthread_mutex_lock(&scheduler->roots_lock);
+        jrt_lock(&scheduler->roots_lock);
         bool busy = roots_busy(scheduler);
-        pthread_mutex_unlock(&scheduler->roots_lock);
+        jrt_unlock(&scheduler->roots_lock);
         if (!busy) break;
         jrt_futex_wait(&scheduler->root_done, seen);
     }
@@ -259,9 +279,9 @@ janus_status janus_scheduler_close(janus_scheduler *scheduler)
     if (scheduler == NULL) return JANUS_OK;
     janus_status status = janus_scheduler_stop(scheduler);
     if (status != JANUS_OK) return status;
-    pthread_mutex_lock(&scheduler->roots_lock);
+    jrt_lock(&scheduler->roots_lock);
     bool open = !jrt_list_empty(&scheduler->roots);
-    pthread_mutex_unlock(&scheduler->roots_lock);
+    jrt_unlock(&scheduler->roots_lock);
     if (open) return JANUS_STATE;
     /* acquire: what a guest did is over, [point-guest]. */
     while (jrt_load_acquire(&scheduler->guests) != 0) jrt_thread_yield();

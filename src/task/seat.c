@@ -81,7 +81,7 @@ static bool has_ended(const struct jrt_seat *seat)
 /* Frees the seats that nobody needs any more, [seat-end]. */
 static void reap(janus_scheduler *scheduler)
 {
-    pthread_mutex_lock(&scheduler->seats_lock);
+    jrt_lock(&scheduler->seats_lock);
     struct jrt_list_node *node = scheduler->seats.next;
     while (node != &scheduler->seats) {
         struct jrt_seat *seat = jrt_list_entry(node, struct jrt_seat, link);
@@ -90,12 +90,12 @@ static void reap(janus_scheduler *scheduler)
         jrt_list_remove(&seat->link);
         free(seat);
     }
-    pthread_mutex_unlock(&scheduler->seats_lock);
+    jrt_unlock(&scheduler->seats_lock);
 }
 
 static struct jrt_seat *make(janus_scheduler *scheduler)
 {
-    struct jrt_seat *seat = aligned_alloc(64, (sizeof *seat + 63) / 64 * 64);
+    struct jrt_seat *seat = jrt_aligned_alloc(64, (sizeof *seat + 63) / 64 * 64);
     if (seat == NULL) return NULL;
     memset(seat, 0, sizeof *seat);
     struct jrt_worker *worker = &seat->worker;
@@ -112,18 +112,18 @@ static struct jrt_seat *make(janus_scheduler *scheduler)
 /* Where dumps find it. */
 static void enlist(struct jrt_seat *seat, janus_scheduler *scheduler)
 {
-    pthread_mutex_lock(&scheduler->seats_lock);
+    jrt_lock(&scheduler->seats_lock);
     seat->worker.index = scheduler->worker_count + scheduler->seats_made++ % NUMBERS;
     jrt_rng_seed(&seat->worker.choices, seat->worker.index);
     jrt_list_push_front(&scheduler->seats, &seat->link);
-    pthread_mutex_unlock(&scheduler->seats_lock);
+    jrt_unlock(&scheduler->seats_lock);
 }
 
 static void unmake(struct jrt_seat *seat, janus_scheduler *scheduler)
 {
-    pthread_mutex_lock(&scheduler->seats_lock);
+    jrt_lock(&scheduler->seats_lock);
     jrt_list_remove(&seat->link);
-    pthread_mutex_unlock(&scheduler->seats_lock);
+    jrt_unlock(&scheduler->seats_lock);
     jrt_worker_close(&seat->worker);
     free(seat);
 }
@@ -255,14 +255,14 @@ void jrt_seats_end(janus_scheduler *scheduler)
 void jrt_seats_show(janus_scheduler *scheduler,
                     void (*show)(void *argument, uint32_t number, janus_task_id id), void *argument)
 {
-    pthread_mutex_lock(&scheduler->seats_lock);
+    jrt_lock(&scheduler->seats_lock);
     struct jrt_list_node *node = scheduler->seats.next;
     for (; node != &scheduler->seats; node = node->next) {
         const struct jrt_seat *seat = jrt_list_entry(node, struct jrt_seat, link);
         if (jrt_load_acquire(&seat->over)) continue; /* acquire: as in reap. */
         show(argument, seat->worker.index, jrt_peek_current(&seat->worker));
     }
-    pthread_mutex_unlock(&scheduler->seats_lock);
+    jrt_unlock(&scheduler->seats_lock);
 }
 
 struct search {

@@ -459,7 +459,7 @@ static void drop(struct jrt_terms *terms)
 janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *options)
 {
     if ((unsigned)options->exhaustion > JANUS_EXHAUSTION_MANUAL) return JANUS_INVALID;
-    struct jrt_terms *terms = malloc(sizeof *terms);
+    struct jrt_terms *terms = jrt_malloc(sizeof *terms);
     if (terms == NULL) return JANUS_NO_MEMORY;
     jrt_turn_toll(jrt_worker_self(), JRT_TOLL_TERMS);
     begin(terms, n->scheduler, n->terms);
@@ -491,7 +491,7 @@ janus_status jrt_terms_narrow(struct jrt_nursery *n, const struct jrt_caps *caps
 {
     *out = NULL;
     if (none_given(caps)) return JANUS_OK;
-    struct jrt_terms *terms = malloc(sizeof *terms);
+    struct jrt_terms *terms = jrt_malloc(sizeof *terms);
     if (terms == NULL) return JANUS_NO_MEMORY;
     begin(terms, n->scheduler, n->terms);
     janus_status status = bind_all(terms, n->scheduler, caps);

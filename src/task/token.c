@@ -62,7 +62,7 @@ struct janus_token {
 
 static janus_token *make(void)
 {
-    janus_token *token = calloc(1, sizeof *token);
+    janus_token *token = jrt_calloc(1, sizeof *token);
     if (token == NULL) return NULL;
     jrt_store_relaxed(&token->refs, 1u); /* relaxed: nobody knows it yet. */
     pthread_mutex_init(&token->lock, NULL);
@@ -87,7 +87,7 @@ janus_status janus_token_child(janus_token *parent, janus_token **out)
     if (parent == NULL || out == NULL) return JANUS_INVALID;
     janus_token *token = make();
     if (token == NULL) return JANUS_NO_MEMORY;
-    pthread_mutex_lock(&parent->lock);
+    jrt_lock(&parent->lock);
     if (janus_token_is_cancelled(parent)) {
         /* relaxed: nobody knows it yet. */
         jrt_store_relaxed(&token->reason, (uint8_t)JANUS_CANCEL_PARENT);
@@ -95,7 +95,7 @@ janus_status janus_token_child(janus_token *parent, janus_token **out)
         token->parent = janus_token_retain(parent);
         jrt_list_push_front(&parent->children, &token->sibling);
     }
-    pthread_mutex_unlock(&parent->lock);
+    jrt_unlock(&parent->lock);
     *out = token;
     return JANUS_OK;
 }
@@ -125,9 +125,9 @@ void janus_token_release(janus_token *token)
         if (jrt_fetch_sub_acq_rel(&token->refs, 1u) != 1) return;
         janus_token *parent = token->parent;
         if (parent != NULL) {
-            pthread_mutex_lock(&parent->lock); /* [token-walk] */
+            jrt_lock(&parent->lock); /* [token-walk] */
             jrt_list_remove(&token->sibling);
-            pthread_mutex_unlock(&parent->lock);
+            jrt_unlock(&parent->lock);
         }
         pthread_mutex_destroy(&token->lock);
         free(token->hooks);
@@ -218,7 +218,7 @@ static bool hook_room(janus_token *token)
     if (token->hook_free != 0) return true;
     uint32_t room = token->hook_room > 0 ? token->hook_room * 2 : 4;
     if (room <= token->hook_room || room == UINT32_MAX) return false;
-    struct hook *larger = realloc(token->hooks, room * sizeof *larger);
+    struct hook *larger = jrt_realloc(token->hooks, room * sizeof *larger);
     if (larger == NULL) return false;
     memset(larger + token->hook_room, 0, (room - token->hook_room) * sizeof *larger);
     for (uint32_t i = room; i > token->hook_room; i--) {
@@ -236,7 +236,7 @@ janus_status janus_token_on_cancel(janus_token *token, void (*function)(void *),
     jrt_stack_check(); /* [stack-reserve] */
     if (token == NULL || function == NULL) return JANUS_INVALID;
     janus_token_handle handle = 0;
-    pthread_mutex_lock(&token->lock);
+    jrt_lock(&token->lock);
     bool cancelled = janus_token_is_cancelled(token);
     bool room = cancelled || hook_room(token);
     if (room && !cancelled) {
@@ -250,7 +250,7 @@ janus_status janus_token_on_cancel(janus_token *token, void (*function)(void *),
         /* Before anybody can run it: the callback may want its own name. */
         if (out != NULL) *out = handle;
     }
-    pthread_mutex_unlock(&token->lock);
+    jrt_unlock(&token->lock);
     if (!room) return JANUS_NO_MEMORY;
     if (!cancelled) return JANUS_OK;
     call_plainly(function, argument);
@@ -264,23 +264,23 @@ janus_status janus_token_remove(janus_token *token, janus_token_handle handle)
     if (token == NULL) return JANUS_INVALID;
     const void *self = jrt_thread_self();
     uint64_t    number = handle >> 32;
-    pthread_mutex_lock(&token->lock);
+    jrt_lock(&token->lock);
     if (number > 0 && number <= token->hook_room) {
         struct hook *hook = &token->hooks[number - 1];
         if (hook->function != NULL && handle_of((uint32_t)number, hook) == handle) {
             drop_hook(token, (uint32_t)number);
-            pthread_mutex_unlock(&token->lock);
+            jrt_unlock(&token->lock);
             return JANUS_OK;
         }
     }
     while (handle != 0 && token->running == handle && token->runner != self) {
         uint32_t seen = jrt_load_relaxed(&token->finished); /* relaxed: under the lock. */
         token->awaited = true;
-        pthread_mutex_unlock(&token->lock);
+        jrt_unlock(&token->lock);
         jrt_futex_wait(&token->finished, seen);
-        pthread_mutex_lock(&token->lock);
+        jrt_lock(&token->lock);
     }
-    pthread_mutex_unlock(&token->lock);
+    jrt_unlock(&token->lock);
     return JANUS_STALE;
 }
 
@@ -298,41 +298,41 @@ static bool flip(janus_token *token, janus_cancel_reason reason)
 /* Flips the children of a flipped token and puts them at the end of the walk. */
 static janus_token *flip_children(janus_token *token, janus_token *last)
 {
-    pthread_mutex_lock(&token->lock);
+    jrt_lock(&token->lock);
     struct jrt_list_node *node = token->children.next;
     for (; node != &token->children; node = node->next) {
         janus_token *child = jrt_list_entry(node, janus_token, sibling);
-        pthread_mutex_lock(&child->lock);
+        jrt_lock(&child->lock);
         bool ours = flip(child, JANUS_CANCEL_PARENT) && retain_if_alive(child);
-        pthread_mutex_unlock(&child->lock);
+        jrt_unlock(&child->lock);
         if (!ours) continue;
         last->queued = child;
         last = child;
     }
-    pthread_mutex_unlock(&token->lock);
+    jrt_unlock(&token->lock);
     return last;
 }
 
 /* Runs what is registered; we flipped the token. */
 static void run_hooks(janus_token *token)
 {
-    pthread_mutex_lock(&token->lock);
+    jrt_lock(&token->lock);
     while (token->hook_newest != 0) {
         uint32_t    number = token->hook_newest;
         struct hook hook = token->hooks[number - 1];
         token->running = handle_of(number, &hook);
         token->runner = jrt_thread_self();
         drop_hook(token, number);
-        pthread_mutex_unlock(&token->lock);
+        jrt_unlock(&token->lock);
         call_plainly(hook.function, hook.argument);
-        pthread_mutex_lock(&token->lock);
+        jrt_lock(&token->lock);
         token->running = 0;
         if (!token->awaited) continue;
         token->awaited = false;
         jrt_fetch_add_relaxed(&token->finished, 1u); /* relaxed: under the lock. */
         jrt_futex_wake(&token->finished, JRT_WAKE_ALL);
     }
-    pthread_mutex_unlock(&token->lock);
+    jrt_unlock(&token->lock);
 }
 
 janus_status janus_token_cancel(janus_token *token, janus_cancel_reason reason)
@@ -340,9 +340,9 @@ janus_status janus_token_cancel(janus_token *token, janus_cancel_reason reason)
     jrt_stack_check(); /* [stack-reserve] */
     if (token == NULL || reason == JANUS_CANCEL_NONE) return JANUS_INVALID;
     if ((unsigned)reason > JANUS_CANCEL_SHUTDOWN) return JANUS_INVALID;
-    pthread_mutex_lock(&token->lock);
+    jrt_lock(&token->lock);
     bool ours = flip(token, reason);
-    pthread_mutex_unlock(&token->lock);
+    jrt_unlock(&token->lock);
     if (!ours) return JANUS_STATE;
     janus_token *last = janus_token_retain(token);
     for (janus_token *at = token; at != NULL; at = at->queued) last = flip_children(at, last);
@@ -397,14 +397,14 @@ janus_status janus_nursery_token(janus_nursery *nursery, janus_token **out)
     janus_token        *spare = make();
     if (spare == NULL) return JANUS_NO_MEMORY;
     jrt_nursery_register(n); /* so that a cancel from above finds it */
-    pthread_mutex_lock(&n->lock);
+    jrt_lock(&n->lock);
     if (n->token == NULL) {
         n->token = spare;
         n->bound = true;
         spare = NULL;
     }
     janus_token *token = janus_token_retain(n->token);
-    pthread_mutex_unlock(&n->lock);
+    jrt_unlock(&n->lock);
     janus_token_release(spare);
     /* A cancel that passed before the token was there is seen here: it set the state before it
      * took the locks that we took after it. */
@@ -434,7 +434,7 @@ janus_status janus_nursery_cancel_with(janus_nursery *nursery, janus_token *toke
     if (nursery == NULL || token == NULL) return JANUS_INVALID;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
-    struct jrt_binding *binding = malloc(sizeof *binding);
+    struct jrt_binding *binding = jrt_malloc(sizeof *binding);
     if (binding == NULL) return JANUS_NO_MEMORY;
     *binding = (struct jrt_binding){n->bindings, n, token, 0};
     janus_token_handle handle = 0;

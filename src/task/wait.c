@@ -27,7 +27,11 @@ janus_status jrt_task_park_cancellable(struct jrt_task *task)
     return jrt_task_park(jrt_worker_self(), task);
 }
 
-uint64_t janus_now_ns(void) { return jrt_clock_now_ns(); }
+uint64_t janus_now_ns(void)
+{
+    jrt_point(); /* who waits for the clock lets others go on, [sim-time] */
+    return jrt_clock_now_ns();
+}
 
 static void ring_sleeper(struct jrt_alarm *alarm) { (void)jrt_task_wake(alarm->subject, JANUS_OK); }
 
@@ -154,7 +158,7 @@ janus_status janus_defer(void (*function)(void *), void *argument)
         if (purse->defers >= DEFERS_MAX) return JANUS_FULL;
         purse->defers++;
     }
-    struct jrt_defer *defer = malloc(sizeof *defer);
+    struct jrt_defer *defer = jrt_malloc(sizeof *defer);
     if (defer == NULL) return JANUS_NO_MEMORY;
     *defer = (struct jrt_defer){task->defers, function, argument};
     task->defers = defer;

@@ -53,6 +53,8 @@ static struct jrt_strand *strand_of_class(struct jrt_worker *worker, unsigned cl
     strand->class = class;
     strand->left = &strand->context;
     strand->low = low;
+    strand->brink = (uintptr_t)low + JRT_STACK_RESERVE;
+    if (jrt_unlikely(worker->scheduler->world != NULL)) strand->brink = UINTPTR_MAX;
     strand->finish = NULL;
     jrt_sanitizer_attach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
     return strand;
@@ -82,6 +84,16 @@ void jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand)
         return;
     }
     jrt_strand_drop(worker, strand);
+}
+
+void jrt_worker_stack_look(const struct jrt_worker *worker, const char *frame)
+{
+    const char *low = worker->strand->low;
+    if (worker->thread->current != NULL) { /* in a fiber of its own */
+        low = jrt_stack_low(worker->thread->watch.stack);
+    }
+    if ((size_t)(frame - low) < JRT_STACK_RESERVE) *(volatile char *)(uintptr_t)(low - 1) = 0;
+    jrt_point();
 }
 
 bool jrt_worker_can_leave(struct jrt_worker *worker)
@@ -273,6 +285,9 @@ static void loop(void)
     for (;;) {
         struct jrt_task *task = worker->handoff;
         worker->handoff = NULL;
+        jrt_point(); /* [sim-point] */
+        if (jrt_fails(JRT_FAULT_DEATH))
+            jrt_store_relaxed(&worker->doomed, true); /* relaxed: ours. */
         bool doomed = task == NULL && jrt_worker_doomed(worker);
         if (task == NULL && !doomed) task = jrt_pick(worker);
         if (task == NULL && !doomed) task = jrt_idle(worker);

@@ -173,6 +173,7 @@ struct janus_scheduler {
     _Atomic(uint32_t)    threads;     /* children that have one of their own */
     struct jrt_counts    seat_stats;  /* of seats that are no more */
 
+    struct jrt_world   *world; /* all its threads are simulated there; NULL: they are real */
     struct jrt_depot    depot;
     struct jrt_roster   roster;
     struct jrt_blocking blocking;
@@ -231,14 +232,16 @@ static inline struct jrt_worker *jrt_worker_self(void) { return jrt_thread_worke
  */
 enum { JRT_STACK_RESERVE = 3072 * JRT_STACK_FACTOR };
 
+/* Below the brink, or in a fiber of the task's own; and in a world always: the beginning of a call
+ * is a place where another thread may go on, [sim-point]. */
+void jrt_worker_stack_look(const struct jrt_worker *worker, const char *frame);
+
 static inline void jrt_worker_stack_check(const struct jrt_worker *worker)
 {
-    const char *low = worker->strand->low;
-    if (jrt_unlikely(worker->thread->current != NULL)) { /* in a fiber of its own */
-        low = jrt_stack_low(worker->thread->watch.stack);
+    const char *frame = __builtin_frame_address(0);
+    if (jrt_unlikely((uintptr_t)frame < worker->strand->brink || worker->thread->current != NULL)) {
+        jrt_worker_stack_look(worker, frame);
     }
-    size_t left = (size_t)((const char *)__builtin_frame_address(0) - low);
-    if (jrt_unlikely(left < JRT_STACK_RESERVE)) *(volatile char *)(uintptr_t)(low - 1) = 0;
 }
 
 static inline void jrt_stack_check(void)

@@ -72,6 +72,8 @@ void model_fail(const char *what, const char *file, int line)
     for (;;) leave(self);
 }
 
+_Thread_local void (*jrt_die_hook)(const char *kind, const char *what, const char *file, int line);
+
 /* A broken contract or invariant of the code under test fails the execution, not the process. */
 void jrt_die(const char *kind, const char *what, const char *file, int line)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One heap at a time. Includes the code itself, so that it can be refused memory. */
 #include "harness.h"
+#include "plat/world.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -28,17 +29,17 @@ static void *limited_realloc(void *old, size_t bytes)
     return granted() ? realloc(old, bytes) : NULL;
 }
 
-#define malloc limited_malloc
-#define calloc limited_calloc
-#define realloc limited_realloc
+#define jrt_malloc limited_malloc
+#define jrt_calloc limited_calloc
+#define jrt_realloc limited_realloc
 #include "heap/chunk.c"
 #include "heap/heap.c"
 #include "heap/large.c"
 #include "heap/sweep.c"
 #include "heap/transfer.c"
-#undef malloc
-#undef calloc
-#undef realloc
+#undef jrt_malloc
+#undef jrt_calloc
+#undef jrt_realloc
 
 /* An owner with so many bytes. */
 struct purse {

@@ -15,6 +15,8 @@
  */
 #include "model.h"
 
+#include "plat/world.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +30,7 @@ static void *alloc_zeroed(size_t alignment, size_t bytes)
 }
 
 #define JRT_DEQUE_FIRST_SLOTS 2
-#define aligned_alloc alloc_zeroed
+#define jrt_aligned_alloc alloc_zeroed
 #include "sched/deque.c"
 
 enum { OPS_MAX = 8, ITEMS_MAX = 8 };

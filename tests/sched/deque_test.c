@@ -2,6 +2,7 @@
 /* One thread at a time, and growth while others steal. Includes the code itself, so that it can
  * be refused memory. */
 #include "harness.h"
+#include "plat/world.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -17,9 +18,9 @@ static void *limited_alloc(size_t alignment, size_t bytes)
     return aligned_alloc(alignment, bytes);
 }
 
-#define aligned_alloc limited_alloc
+#define jrt_aligned_alloc limited_alloc
 #include "sched/deque.c"
-#undef aligned_alloc
+#undef jrt_aligned_alloc
 
 static void *item(uintptr_t number) { return (void *)number; }
 

@@ -49,7 +49,7 @@ static void heavy_fence(void);
 static void wait_for_the_other(void);
 
 #define JRT_SHELF_FIRST_SLOTS 2
-#define aligned_alloc alloc_zeroed
+#define jrt_aligned_alloc alloc_zeroed
 #define free drop
 #define jrt_fence_light_seq_cst() ((void)0)
 #define jrt_fence_heavy_seq_cst() heavy_fence()

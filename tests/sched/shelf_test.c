@@ -2,6 +2,7 @@
 /* One thread at a time; others come in shelf_stress.c and, in all orders, in shelf_model.c.
  * Includes the code itself, so that it can be refused memory. */
 #include "harness.h"
+#include "plat/world.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,9 @@ static void *limited_alloc(size_t alignment, size_t bytes)
     return aligned_alloc(alignment, bytes);
 }
 
-#define aligned_alloc limited_alloc
+#define jrt_aligned_alloc limited_alloc
 #include "sched/shelf.c"
-#undef aligned_alloc
+#undef jrt_aligned_alloc
 
 enum { FIRST = JRT_SHELF_FIRST_SLOTS, MANY = 64 };
 

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A world stands in for the system on a thread that simulates one: its clock, its threads, sleeping
+ * and waking, and what may fail. The functions of seam.h and memory.h ask it first, so everything
+ * above them is the same code in both. sim/world.c has the only one there is.
+ */
+#ifndef JRT_PLAT_WORLD_H
+#define JRT_PLAT_WORLD_H
+
+#include "base/assert.h"
+#include "base/atomic.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+struct jrt_os_thread;
+
+/* What can go one way or another. Where nobody simulates, each has a fast answer of its own. */
+enum jrt_choice {
+    JRT_CHOOSE_THREAD, /* who goes on; 0: who runs now, if it can */
+    JRT_CHOOSE_WAKE,   /* which of those who sleep on a word */
+    JRT_CHOOSE_VICTIM, /* whom to steal from */
+    JRT_CHOOSE_CASE,   /* which case of a select is tried next */
+    JRT_CHOOSE_FAULT,  /* 0: no; 1: yes */
+    JRT_CHOICES,
+};
+
+/* What a world can refuse or do though nobody asked for it; bits. */
+enum jrt_fault {
+    JRT_FAULT_MEMORY = 1,   /* an allocation is refused */
+    JRT_FAULT_MAPPING = 2,  /* address space is refused */
+    JRT_FAULT_THREAD = 4,   /* a thread is not started */
+    JRT_FAULT_BLOCKING = 8, /* a blocking call is refused, or takes long */
+    JRT_FAULT_WAKE = 16,    /* a sleep ends for no reason */
+    JRT_FAULT_DEATH = 32,   /* a worker's thread ends */
+};
+
+struct jrt_world {
+    uint64_t (*now_ns)(struct jrt_world *world);
+    bool     (*wait)(struct jrt_world *world, _Atomic(uint32_t) *word, uint32_t expected,
+                 uint64_t deadline_ns);
+    void     (*wake)(struct jrt_world *world, _Atomic(uint32_t) *word, int count);
+    void     (*point)(struct jrt_world *world); /* another may go on here */
+    void     (*pass)(struct jrt_world *world);  /* another shall, if there is one */
+    uint32_t (*choose)(struct jrt_world *world, enum jrt_choice kind, uint32_t count);
+    bool     (*fails)(struct jrt_world *world, enum jrt_fault fault);
+    bool     (*start)(struct jrt_world *world, struct jrt_os_thread *thread);
+    bool     (*has_ended)(struct jrt_world *world, const struct jrt_os_thread *thread);
+    void     (*join)(struct jrt_world *world, struct jrt_os_thread *thread);
+    bool     closed; /* no other thread of the process takes part: nobody need be told */
+};
+
+/* Who stands in for the system on the calling thread; NULL: nobody. It stays the same while tasks
+ * run on that thread, and tasks do not leave it, so that its address may be kept. */
+extern _Thread_local struct jrt_world *jrt_world_here
+    __attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+/* A place where another thread of the simulated system may go on instead. No lock is held. */
+static inline void jrt_point(void)
+{
+    struct jrt_world *world = jrt_world_here;
+    if (jrt_unlikely(world != NULL)) world->point(world);
+}
+
+/* Whether what is about to be tried is to fail. */
+static inline bool jrt_fails(enum jrt_fault fault)
+{
+    struct jrt_world *world = jrt_world_here;
+    return jrt_unlikely(world != NULL) && world->fails(world, fault);
+}
+
+/* Locks of the library. In a world whoever finds one taken lets its holder go on. */
+static inline void jrt_lock(pthread_mutex_t *lock)
+{
+    struct jrt_world *world = jrt_world_here;
+    if (jrt_likely(world == NULL)) {
+        pthread_mutex_lock(lock);
+    } else {
+        while (pthread_mutex_trylock(lock) != 0) world->pass(world);
+    }
+}
+
+static inline void jrt_unlock(pthread_mutex_t *lock) { pthread_mutex_unlock(lock); }
+
+/* Memory, as malloc and its kin give it; free takes it back. */
+static inline void *jrt_malloc(size_t bytes)
+{
+    return jrt_fails(JRT_FAULT_MEMORY) ? NULL : malloc(bytes);
+}
+
+static inline void *jrt_calloc(size_t count, size_t bytes)
+{
+    return jrt_fails(JRT_FAULT_MEMORY) ? NULL : calloc(count, bytes);
+}
+
+static inline void *jrt_realloc(void *old, size_t bytes)
+{
+    return jrt_fails(JRT_FAULT_MEMORY) ? NULL : realloc(old, bytes);
+}
+
+static inline void *jrt_aligned_alloc(size_t alignment, size_t bytes)
+{
+    return jrt_fails(JRT_FAULT_MEMORY) ? NULL : aligned_alloc(alignment, bytes);
+}
+
+#endif

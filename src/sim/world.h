@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* The simulated system; the essay is in world.c. */
+#ifndef JRT_SIM_WORLD_H
+#define JRT_SIM_WORLD_H
+
+#include "plat/world.h"
+
+#include <stddef.h>
+
+/* Who decides, where there is a choice. */
+struct jrt_strategy {
+    /* One of `count` > 1. `who` are the numbers of the threads that can go on, for CHOOSE_THREAD,
+     * else NULL; `must`: the first of them, which runs, would rather not. */
+    uint32_t (*decide)(struct jrt_strategy *strategy, enum jrt_choice kind, uint32_t count,
+                       const uint32_t *who, bool must);
+    uint32_t faults;       /* enum jrt_fault: what may fail */
+    uint32_t faults_every; /* one in so many on average; 0: none */
+};
+
+/* How a simulated execution ended. */
+enum jrt_world_end {
+    JRT_WORLD_DONE,
+    JRT_WORLD_STUCK,    /* nobody can go on, and nobody outside will help */
+    JRT_WORLD_TOO_LONG, /* more steps than allowed */
+    JRT_WORLD_TOO_LATE, /* more time than allowed */
+    JRT_WORLD_DIED,     /* a contract or an invariant was broken: the process would have ended */
+    JRT_WORLD_REFUSED,  /* no memory for it: nothing happened */
+};
+
+/*
+ * Puts the calling thread into a world of its own, or counts it in once more. Random choices come
+ * from `seed`; in a world that exists they stay as they are. NULL: memory refused.
+ */
+struct jrt_world *jrt_world_enter(uint64_t seed);
+
+/* Once for each enter, by the same thread. The world ends with the last, or when its last other
+ * thread was joined. */
+void jrt_world_leave(struct jrt_world *world);
+
+/* An execution that is given up where it does not end well. */
+struct jrt_world_run {
+    struct jrt_strategy *strategy;    /* decides */
+    uint64_t             steps_max;   /* so many steps, */
+    uint64_t             time_max_ns; /* and so much simulated time */
+    void                 (*main)(void *argument);
+    void                *argument;
+    uint64_t             steps, time_ns; /* out: how many and how much there were */
+    const char          *what, *why;     /* out, of one that died: constant texts */
+    const char          *file;
+    int                  line;
+};
+
+/*
+ * Calls run->main(run->argument) in a world in which nobody else takes part. On any end but DONE
+ * all threads of the world are forgotten, with everything that they hold. The caller is in none.
+ */
+enum jrt_world_end jrt_world_run(struct jrt_world_run *run);
+
+#endif
