@@ -17,11 +17,12 @@
 
 struct jrt_os_thread;
 
-/* What can go one way or another. Where nobody simulates, each has a fast answer of its own. */
+/* What can go one way or another. Where nobody simulates, each has a fast answer of its own. Whom a
+ * worker steals from is none of these: its generator, seeded with the scheduler's seed, says so in
+ * both. */
 enum jrt_choice {
     JRT_CHOOSE_THREAD, /* who goes on; 0: who runs now, if it can */
     JRT_CHOOSE_WAKE,   /* which of those who sleep on a word */
-    JRT_CHOOSE_VICTIM, /* whom to steal from */
     JRT_CHOOSE_CASE,   /* which case of a select is tried next */
     JRT_CHOOSE_FAULT,  /* 0: no; 1: yes */
     JRT_CHOICES,

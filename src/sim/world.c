@@ -21,8 +21,8 @@
  *   waits for it by asking again and again comes to an end. When all parts sleep it jumps to the
  *   earliest deadline.
  *
- * [sim-wake]  a part that sleeps goes on when somebody wakes its word or its deadline has come. A
- *   word that changes without anybody waking it is slept through, as in the real world.
+ * A part that sleeps goes on when somebody wakes its word or its deadline has come. A word that
+ * changes without anybody waking it is slept through, as in the real world.
  *
  * [sim-outside]  where nobody can go on, and there is no deadline, threads outside may still wake
  *   somebody: the thread sleeps on the bell. A closed world, one that explores, gives up instead.
