@@ -42,7 +42,7 @@ enum { /* yields of a worker that has nothing else */
 static struct jrt_strand *strand_of_class(struct jrt_worker *worker, unsigned class)
 {
     struct jrt_stack *stack = NULL;
-    if (jrt_stack_take(&worker->stacks, &worker->scheduler->depot, class, &stack) != JANUS_OK) {
+    if (jrt_stack_take(&worker->stacks, worker->scheduler->depot, class, &stack) != JANUS_OK) {
         return NULL;
     }
     size_t             colour = (size_t)(stack - stack->slab->stacks) % 16 * 64;
@@ -73,7 +73,7 @@ void jrt_strand_drop(struct jrt_worker *worker, struct jrt_strand *strand)
     struct jrt_stack *stack = strand->stack;
     char             *low = jrt_stack_low(stack);
     jrt_sanitizer_detach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
-    jrt_stack_give(&worker->stacks, &worker->scheduler->depot, strand->class, stack);
+    jrt_stack_give(&worker->stacks, worker->scheduler->depot, strand->class, stack);
 }
 
 void jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand)
