@@ -49,7 +49,9 @@ struct jrt_world {
     bool     (*start)(struct jrt_world *world, struct jrt_os_thread *thread);
     bool     (*has_ended)(struct jrt_world *world, const struct jrt_os_thread *thread);
     void     (*join)(struct jrt_world *world, struct jrt_os_thread *thread);
-    bool     closed; /* no other thread of the process takes part: nobody need be told */
+    bool     closed;  /* no other thread of the process takes part: nobody need be told */
+    uint32_t numbers; /* given to what has only an address */
+    uint64_t hash;    /* of what has happened there; sim/world.h */
 };
 
 /* Who stands in for the system on the calling thread; NULL: nobody. It stays the same while tasks

@@ -517,6 +517,7 @@ struct jrt_world *jrt_world_enter(uint64_t seed)
         struct world *world = make();
         if (world == NULL) return NULL;
         jrt_rng_seed(&world->random, seed);
+        jrt_world_note(&world->interface, seed, 0);
         jrt_world_here = &world->interface;
     }
     of(jrt_world_here)->entered++;
@@ -574,6 +575,7 @@ enum jrt_world_end jrt_world_run(struct jrt_world_run *run)
     if (how != 0) forget_others(world);
     run->steps = world->steps;
     run->time_ns = world->now_ns - began_ns;
+    run->hash = jrt_world_hash(&world->interface);
     world->entered = 0;
     end_if_empty(world);
     return (enum jrt_world_end)how;
