@@ -73,6 +73,8 @@ bool jrt_worker_open(struct jrt_worker *worker)
 {
     worker->until_others = 61;
     worker->until_timers = 64;
+    worker->trace = jrt_trace_lane(&worker->scheduler->tracer,
+                                   worker->seat == NULL ? worker->index : JRT_TRACE_OUTSIDE);
     jrt_heap_cache_init(&worker->heaps, &worker->scheduler->heaps);
     if (!jrt_implicit_open_worker(worker)) return false;
     if (!jrt_worker_rescue_ready(worker)) return false;
@@ -106,6 +108,7 @@ static void free_all(janus_scheduler *scheduler)
     jrt_dump_off(scheduler);
     for (uint32_t i = 0; i < scheduler->workers_open; i++) jrt_worker_close(&scheduler->workers[i]);
     if (scheduler->blocking_open) jrt_blocking_fini(&scheduler->blocking);
+    jrt_trace_end(&scheduler->tracer);
     jrt_implicit_close(scheduler);
     if (scheduler->roster_open) jrt_roster_fini(&scheduler->roster);
     if (scheduler->depot_open) jrt_depot_fini(&scheduler->depot);
@@ -141,6 +144,9 @@ static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_o
     if (!scheduler->fault_open) return JANUS_UNAVAILABLE;
     (void)jrt_fences_asymmetric(); /* decides for the process, before anything depends on it */
     status = jrt_implicit_open(scheduler, options);
+    if (status != JANUS_OK) return status;
+    status = jrt_trace_begin(&scheduler->tracer, options->trace, scheduler->world,
+                             options->deterministic_seed, options->worker_count);
     if (status != JANUS_OK) return status;
     for (uint32_t i = 0; i < options->worker_count; i++) {
         struct jrt_worker *worker = &scheduler->workers[i];
