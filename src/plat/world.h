@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+struct janus_trace;
 struct jrt_os_thread;
 
 /* What can go one way or another. Where nobody simulates, each has a fast answer of its own. */
@@ -49,9 +50,12 @@ struct jrt_world {
     bool     (*start)(struct jrt_world *world, struct jrt_os_thread *thread);
     bool     (*has_ended)(struct jrt_world *world, const struct jrt_os_thread *thread);
     void     (*join)(struct jrt_world *world, struct jrt_os_thread *thread);
-    bool     closed;  /* no other thread of the process takes part: nobody need be told */
-    uint32_t numbers; /* given to what has only an address */
-    uint64_t hash;    /* of what has happened there; sim/world.h */
+    bool     closed; /* no other thread of the process takes part: nobody need be told */
+
+    /* What is told of it, sim/world.h. */
+    uint32_t            numbers; /* given to what has only an address */
+    uint64_t            hash;    /* of what has happened there */
+    struct janus_trace *trace;   /* for the first scheduler that is given none; or NULL */
 };
 
 /* Who stands in for the system on the calling thread; NULL: nobody. It stays the same while tasks

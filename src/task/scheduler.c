@@ -125,6 +125,19 @@ static void free_all(janus_scheduler *scheduler)
     if (world != NULL) jrt_world_leave(world);
 }
 
+/* The one it was given, or else its world's, which goes to the first that comes. */
+static janus_status open_trace(janus_scheduler *scheduler, const janus_scheduler_options *options)
+{
+    struct jrt_world *world = scheduler->world;
+    janus_trace      *trace = options->trace;
+    if (trace == NULL && world != NULL) {
+        trace = world->trace;
+        world->trace = NULL;
+    }
+    return jrt_trace_begin(&scheduler->tracer, trace, world, options->deterministic_seed,
+                           options->worker_count);
+}
+
 static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_options *options)
 {
     janus_status status = jrt_depot_init(&scheduler->depot, options->guard, 0, 0, 4096);
@@ -145,8 +158,7 @@ static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_o
     (void)jrt_fences_asymmetric(); /* decides for the process, before anything depends on it */
     status = jrt_implicit_open(scheduler, options);
     if (status != JANUS_OK) return status;
-    status = jrt_trace_begin(&scheduler->tracer, options->trace, scheduler->world,
-                             options->deterministic_seed, options->worker_count);
+    status = open_trace(scheduler, options);
     if (status != JANUS_OK) return status;
     for (uint32_t i = 0; i < options->worker_count; i++) {
         struct jrt_worker *worker = &scheduler->workers[i];
