@@ -161,7 +161,7 @@ JANUS_API janus_status janus_channel_destroy(janus_channel channel);
  * Yields:  never.
  * Owns:    *out is a value.
  * Cost:    a lock.
- * Errors:  INVALID     `rights` is 0 or has unknown bits, or `out` is NULL
+ * Errors:  INVALID     `rights` is 0 or has unknown bits, `channel` is all zero, or `out` is NULL
  *          CAP_WIDENS  `rights` has one that `channel` has not
  *          STALE       the channel was destroyed, or the handle is none
  *          On any error *out is untouched.

@@ -9,7 +9,8 @@ enum { CLOSE_BATCH = 64 }; /* woken at a time, [chan-close] */
 static janus_channel handle_of(struct jrt_chan *chan, unsigned rights)
 {
     uint64_t key = jrt_load_relaxed(&chan->keys[rights]); /* relaxed: under the lock. */
-    return (janus_channel){{(uintptr_t)chan | rights, key}};
+    uint64_t below = (uintptr_t)chan | rights;
+    return (janus_channel){{below | (jrt_chan_seal(below) & ~JRT_CHAN_BELOW_SEAL), key}};
 }
 
 /* As much of the options as the caller knows. */
