@@ -295,6 +295,13 @@ static janus_status select_until(struct selection *s, uint64_t deadline_ns)
 
 /* The public calls. */
 
+/* Whether one of the cases was done, or is at fault. */
+static bool names_case(janus_status status)
+{
+    return status == JANUS_OK || status == JANUS_CLOSED || status == JANUS_CAP_RIGHT ||
+           status == JANUS_STALE || status == JANUS_INVALID;
+}
+
 static janus_status do_select(janus_select_case *cases, size_t count, size_t *out_chosen,
                               bool waits, uint64_t deadline_ns)
 {
@@ -310,9 +317,7 @@ static janus_status do_select(janus_select_case *cases, size_t count, size_t *ou
     if (decoded && task != NULL) status = jrt_chan_pay(&s.worker);
     if (decoded && status != JANUS_OK) return status;
     if (decoded) status = waits ? select_until(&s, deadline_ns) : select_now(&s);
-    bool told = status != JANUS_WOULD_WAIT && status != JANUS_DEADLINE &&
-                status != JANUS_CANCELLED && status != JANUS_DEADLOCK;
-    if (told && out_chosen != NULL) *out_chosen = s.chosen;
+    if (names_case(status) && out_chosen != NULL) *out_chosen = s.chosen;
     return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
 }
 
