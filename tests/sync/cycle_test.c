@@ -105,6 +105,73 @@ TEST("tasks that wait for each other's mutexes are told as a circle, with what a
     }
 }
 
+/* A long one, told in the order in which they wait. */
+
+enum { LONG_RING = TOWN_SLOW ? 60 : 600 };
+
+struct link {
+    janus_mutex  lock;
+    struct link *next;
+    atomic_int  *holding;
+    char         name[16];
+};
+
+static int64_t hold_and_want_next(void *argument)
+{
+    struct link *link = argument;
+    CHECK_EQ(janus_mutex_lock(&link->lock), JANUS_OK);
+    atomic_fetch_add(link->holding, 1);
+    while (atomic_load(link->holding) < LONG_RING) CHECK_EQ(janus_yield(), JANUS_OK);
+    janus_status status = janus_mutex_lock(&link->next->lock);
+    if (status == JANUS_OK) CHECK_EQ(janus_mutex_unlock(&link->next->lock), JANUS_OK);
+    CHECK(status == JANUS_OK || status == JANUS_DEADLOCK);
+    CHECK_EQ(janus_mutex_unlock(&link->lock), JANUS_OK);
+    return 0;
+}
+
+static int64_t form_chain(void *argument)
+{
+    struct link *links = argument;
+    atomic_int   holding = 0;
+    JANUS_NURSERY(n)
+    {
+        for (int i = 0; i < LONG_RING; i++) {
+            struct link *link = &links[i];
+            (void)snprintf(link->name, sizeof link->name, "link %d", i);
+            janus_mutex_init(&link->lock, link->name);
+            link->next = &links[(i + 1) % LONG_RING];
+            link->holding = &holding;
+            CHECK_EQ(janus_spawn_with(n, hold_and_want_next, link,
+                                      JANUS_SPAWN_OPTIONS(.name = link->name), NULL),
+                     JANUS_OK);
+        }
+    }
+    return 0;
+}
+
+TEST("a long circle is told in the order in which its tasks wait, the first again at the end")
+{
+    static struct link links[LONG_RING];
+    int                first = -1, told = 0;
+    char               start[32], end[48];
+    listen_to(1, form_chain, links);
+    const char *at = strstr(said, "tasks wait for each other in a circle:\n");
+    CHECK(at != NULL && times_said("in a circle") == 1);
+    at = strchr(at, '\n') + 1;
+    CHECK_EQ(sscanf(at, "  task \"link %d\"", &first), 1);
+    for (; told <= LONG_RING; told++) {
+        int number = (first + told) % LONG_RING, next = (number + 1) % LONG_RING;
+        int length = snprintf(start, sizeof start, "  task \"link %d\" 0x", number);
+        (void)snprintf(end, sizeof end, "waits for mutex \"link %d\", held by:\n", next);
+        CHECK_EQ(strncmp(at, start, (size_t)length), 0);
+        const char *told_end = strstr(at, end), *line_end = strchr(at, '\n');
+        CHECK(line_end != NULL);
+        bool waits = told_end != NULL && told_end + strlen(end) == line_end + 1;
+        CHECK_EQ(waits, told < LONG_RING);
+        at = line_end + 1;
+    }
+}
+
 /* A parent that waits for its child, which waits for the parent's mutex. */
 
 struct family {
