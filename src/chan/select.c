@@ -161,17 +161,16 @@ static void unlock_all(struct selection *s)
     }
 }
 
-/* One that can be done, in the order that was drawn; all locked. */
-static janus_status step_any(struct selection *s, struct jrt_chan_party **out_wake)
+/* One that can be done, in the order that was drawn; all locked. As jrt_chan_step_valid. */
+static janus_status step_any(struct selection *s, struct jrt_chan_party **out_wake, char **out_free)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t           now = place_of(&s->cases[i])->drawn;
         janus_select_case *at = &s->cases[now];
         if (jrt_chan_is_none(at->channel)) continue;
         s->chosen = now;
-        if (!jrt_chan_is_valid(at->channel)) return JANUS_STALE;
         janus_status status =
-            in_select(jrt_chan_step(jrt_chan_of(at->channel), kind_of(at), at->value, out_wake));
+            in_select(jrt_chan_step_valid(at->channel, kind_of(at), at->value, out_wake, out_free));
         if (status != JANUS_WOULD_WAIT) return status;
     }
     return JANUS_WOULD_WAIT;
@@ -210,12 +209,14 @@ static void dequeue_all(struct selection *s)
 static janus_status step_or_queue(struct selection *s, bool waits, bool *out_outside)
 {
     struct jrt_chan_party *wake = NULL;
+    char                  *large = NULL;
     sort(s);
     lock_all(s);
-    janus_status status = step_any(s, &wake);
+    janus_status status = step_any(s, &wake, &large);
     if (status == JANUS_WOULD_WAIT && waits) *out_outside = queue_all(s);
     unlock_all(s);
     if (wake != NULL) jrt_chan_wake(wake);
+    free(large);
     return status;
 }
 

@@ -14,15 +14,14 @@ static janus_status step_or_queue(janus_channel handle, const struct jrt_worker 
 {
     struct jrt_chan       *chan = jrt_chan_of(handle);
     struct jrt_chan_party *wake = NULL;
-    janus_status           status = JANUS_STALE;
+    char                  *large = NULL;
     bool                   own = jrt_chan_enter(chan, worker);
-    if (jrt_likely(jrt_chan_is_valid(handle))) {
-        status = jrt_chan_step(chan, kind, entry->value, &wake);
-        if (status == JANUS_WOULD_WAIT) jrt_chan_enqueue(chan, kind, entry);
-        *out_outside = chan->outside;
-    }
+    janus_status           status = jrt_chan_step_valid(handle, kind, entry->value, &wake, &large);
+    if (status == JANUS_WOULD_WAIT) jrt_chan_enqueue(chan, kind, entry);
+    *out_outside = chan->outside;
     jrt_chan_leave(chan, own);
     if (wake != NULL) jrt_chan_wake(wake);
+    free(large);
     return status;
 }
 

@@ -2,6 +2,8 @@
 /* Channels without waiting: values, handles, what happens where there is no room. */
 #include "quay.h"
 
+#include "chan/chan.h"
+
 #include <string.h>
 
 /* Values. */
@@ -280,4 +282,54 @@ TEST("an unbounded channel grows to its cap of bytes and not beyond, and keeps t
 {
     CHECK_EQ(unbounded(NULL), 0);
     town_run(2, unbounded, NULL, 1);
+}
+
+/* Of the ring; nobody else uses the channel. */
+static uint64_t kept_bytes(janus_channel channel)
+{
+    return jrt_chan_of(channel)->slots * jrt_chan_of(channel)->item_bytes;
+}
+
+static janus_status receive_by(int way, janus_channel channel, int64_t *value)
+{
+    janus_select_case one = {.channel = channel, .kind = JANUS_SELECT_RECV, .value = value};
+    switch (way) {
+    case 0: return janus_channel_recv(channel, value);
+    case 1: return janus_channel_try_recv(channel, value);
+    case 2: return janus_channel_recv_until(channel, value, 0);
+    case 3: return janus_select(&one, 1, NULL);
+    default: return janus_try_select(&one, 1, NULL);
+    }
+}
+
+static int64_t shrink(void *argument)
+{
+    enum { MOST = 9000, KEPT_BYTES = 65536, WAYS = 5 };
+    janus_channel channel;
+    int64_t       value = 0;
+    (void)argument;
+    CHECK_EQ(janus_channel_open_unbounded(8, (uint64_t)MOST * 8, NULL, &channel), JANUS_OK);
+    for (int way = 0; way < WAYS; way++) {
+        for (int64_t i = 0; i < MOST; i++) CHECK_EQ(janus_channel_send(channel, &i), JANUS_OK);
+        CHECK(kept_bytes(channel) > KEPT_BYTES);
+        for (int64_t i = 0; i < MOST; i++) {
+            CHECK_EQ(receive_by(way, channel, &value), JANUS_OK);
+            CHECK_EQ(value, i);
+        }
+        CHECK(kept_bytes(channel) <= KEPT_BYTES);
+    }
+    for (int way = 0; way < WAYS; way++) { /* what is not large is kept */
+        for (int64_t i = 0; i < 100; i++) CHECK_EQ(janus_channel_send(channel, &i), JANUS_OK);
+        for (int64_t i = 0; i < 100; i++) CHECK_EQ(receive_by(way, channel, &value), JANUS_OK);
+        CHECK(kept_bytes(channel) >= 100 * sizeof value);
+    }
+    destroy(channel);
+    return 0;
+}
+
+TEST("an unbounded channel that is empty again keeps at most 64 KiB, whoever took the last value")
+{
+    CHECK_EQ(shrink(NULL), 0);
+    town_run(1, shrink, NULL, 1);
+    town_run(2, shrink, NULL, 1);
 }
