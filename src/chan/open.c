@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 
-enum { CLOSE_BATCH = 64 }; /* woken at a time, [chan-close] */
+#ifndef JRT_CHAN_CLOSE_BATCH    /* a model wants more of them */
+#define JRT_CHAN_CLOSE_BATCH 64 /* woken at a time, [chan-close] */
+#endif
 
 static janus_channel handle_of(struct jrt_chan *chan, unsigned rights)
 {
@@ -105,7 +107,7 @@ janus_status janus_channel_open_unbounded(size_t item_bytes, uint64_t bytes_max,
 static struct jrt_chan_party *collect(struct jrt_chan *chan)
 {
     struct jrt_chan_party *list = NULL, **end = &list;
-    for (int i = 0; i < CLOSE_BATCH; i++) {
+    for (int i = 0; i < JRT_CHAN_CLOSE_BATCH; i++) {
         struct jrt_chan_entry *entry = jrt_chan_pop(&chan->receivers);
         if (entry == NULL) entry = jrt_chan_pop(&chan->senders);
         if (entry == NULL) break;

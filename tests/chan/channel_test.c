@@ -284,6 +284,35 @@ TEST("an unbounded channel grows to its cap of bytes and not beyond, and keeps t
     town_run(2, unbounded, NULL, 1);
 }
 
+/* Two senders found the ring full, and one of them comes late. */
+static int64_t grow_late(void *argument)
+{
+    janus_channel channel;
+    int64_t       value = 0;
+    (void)argument;
+    CHECK_EQ(janus_channel_open_unbounded(8, 8000, NULL, &channel), JANUS_OK);
+    for (int64_t i = 0; i < 100; i++) CHECK_EQ(janus_channel_send(channel, &i), JANUS_OK);
+    uint64_t slots = jrt_chan_of(channel)->slots;
+    CHECK(slots >= 100);
+    for (uint64_t seen = 0; seen < slots; seen = seen == 0 ? 16 : seen * 2) {
+        CHECK_EQ(jrt_chan_grow(channel, jrt_worker_self(), seen), JANUS_OK);
+        CHECK_EQ(jrt_chan_of(channel)->slots, slots);
+    }
+    for (int64_t i = 0; i < 100; i++) {
+        CHECK_EQ(janus_channel_recv(channel, &value), JANUS_OK);
+        CHECK_EQ(value, i);
+    }
+    destroy(channel);
+    CHECK_EQ(jrt_chan_grow(channel, jrt_worker_self(), slots), JANUS_STALE);
+    return 0;
+}
+
+TEST("who comes late to make a channel larger leaves it as it is")
+{
+    CHECK_EQ(grow_late(NULL), 0);
+    town_run(1, grow_late, NULL, 1);
+}
+
 /* Of the ring; nobody else uses the channel. */
 static uint64_t kept_bytes(janus_channel channel)
 {
