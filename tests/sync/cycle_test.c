@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Circles of tasks that wait for each other are found, told, and broken; others are left alone. */
-#include "../task/town.h"
-
-#include "task/worker.h"
+#include "../task/slumber.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -248,12 +246,6 @@ struct outside {
     _Atomic(janus_scheduler *) scheduler;
 };
 
-/* Whether all workers sleep, and so have looked for a deadlock, or are about to. */
-static bool all_sleep(janus_scheduler *scheduler)
-{
-    return jrt_sleeping(atomic_load(&scheduler->idlers)) == janus_scheduler_worker_count(scheduler);
-}
-
 static bool has_queue(const janus_mutex *lock)
 {
     return (__atomic_load_n(&lock->opaque[0], __ATOMIC_RELAXED) & 2) != 0;
@@ -274,7 +266,7 @@ static void *hold_for_a_while(void *argument)
     CHECK_EQ(janus_mutex_lock(&outside->lock), JANUS_OK);
     atomic_store(&outside->taken, 1);
     while (atomic_load(&outside->waiting) < 2) sched_yield();
-    while (!all_sleep(atomic_load(&outside->scheduler))) sched_yield();
+    slumber_until(atomic_load(&outside->scheduler), 2);
     CHECK_EQ(janus_mutex_unlock(&outside->lock), JANUS_OK);
     return NULL;
 }
@@ -317,7 +309,7 @@ static int64_t hand_to_thread(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, wait_for_thread, outside), JANUS_OK);
     while (atomic_load(&outside->waiting) < 2) CHECK_EQ(janus_yield(), JANUS_OK);
-    CHECK_EQ(janus_mutex_unlock(&outside->lock), JANUS_OK);
+    CHECK_EQ(janus_mutex_unlock(&outside->lock), JANUS_OK); /* one worker: both wait by now */
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     return 0;
@@ -327,7 +319,107 @@ TEST("waiting for a mutex that a thread came to hold is no deadlock")
 {
     for (int i = 0; i < TIMES; i++) {
         struct outside outside = {.lock = JANUS_MUTEX_INIT("handed")};
-        listen_to(2, hand_to_thread, &outside);
+        listen_to(1, hand_to_thread, &outside);
+        CHECK_EQ(said[0], '\0');
+    }
+}
+
+/* The same where its holder ends: a task, with a thread first in the queue. */
+
+static void *inherit_for_a_while(void *argument)
+{
+    struct outside *outside = argument;
+    CHECK_EQ(janus_mutex_lock(&outside->lock), JANUS_OWNER_GONE);
+    slumber_until(atomic_load(&outside->scheduler), 2);
+    CHECK_EQ(janus_mutex_unlock(&outside->lock), JANUS_OK);
+    return NULL;
+}
+
+static int64_t leave_it_locked(void *argument)
+{
+    struct outside *outside = argument;
+    CHECK_EQ(janus_mutex_lock(&outside->lock), JANUS_OK);
+    atomic_store(&outside->taken, 1);
+    while (atomic_load(&outside->waiting) < 2) CHECK_EQ(janus_yield(), JANUS_OK);
+    return 0; /* as above */
+}
+
+static int64_t leave_to_thread(void *argument)
+{
+    struct outside *outside = argument;
+    pthread_t       thread;
+    atomic_store(&outside->scheduler, jrt_worker_self()->scheduler);
+    JANUS_NURSERY(n)
+    {
+        CHECK_EQ(janus_spawn(n, leave_it_locked, outside), JANUS_OK);
+        while (!atomic_load(&outside->taken)) CHECK_EQ(janus_yield(), JANUS_OK);
+        CHECK_EQ(pthread_create(&thread, NULL, inherit_for_a_while, outside), 0);
+        while (!has_queue(&outside->lock)) CHECK_EQ(janus_yield(), JANUS_OK);
+        for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(n, wait_for_thread, outside), JANUS_OK);
+    }
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    return 0;
+}
+
+TEST("waiting for a mutex that was left to a thread is no deadlock")
+{
+    for (int i = 0; i < TIMES; i++) {
+        struct outside outside = {.lock = JANUS_MUTEX_INIT("left")};
+        listen_to(1, leave_to_thread, &outside);
+        CHECK_EQ(said[0], '\0');
+    }
+}
+
+/* And a thread, with tasks in the queue, which depend on each other alone from then on. */
+
+static void *hold_and_end(void *argument)
+{
+    struct outside *outside = argument;
+    CHECK_EQ(janus_mutex_lock(&outside->lock), JANUS_OK);
+    atomic_store(&outside->taken, 1);
+    while (atomic_load(&outside->waiting) < 2) sched_yield();
+    slumber_until(atomic_load(&outside->scheduler), 2);
+    return NULL;
+}
+
+static int64_t inherit_from_thread(void *argument)
+{
+    struct outside  *outside = argument;
+    janus_scheduler *scheduler = atomic_load(&outside->scheduler);
+    uint64_t         limit = janus_now_ns() + 2000 * town_ms;
+    atomic_fetch_add(&outside->waiting, 1);
+    janus_status status = janus_mutex_lock(&outside->lock);
+    CHECK(status == JANUS_OK || status == JANUS_OWNER_GONE);
+    while (status == JANUS_OWNER_GONE && atomic_load(&scheduler->outside) > 0) {
+        CHECK(janus_now_ns() < limit); /* the other one waits for us, nobody for a thread */
+        CHECK_EQ(janus_yield(), JANUS_OK);
+    }
+    CHECK_EQ(janus_mutex_unlock(&outside->lock), JANUS_OK);
+    return 0;
+}
+
+static int64_t have_it_left(void *argument)
+{
+    struct outside *outside = argument;
+    atomic_store(&outside->scheduler, jrt_worker_self()->scheduler);
+    JANUS_NURSERY(n)
+    {
+        for (int i = 0; i < 2; i++) {
+            CHECK_EQ(janus_spawn(n, inherit_from_thread, outside), JANUS_OK);
+        }
+    }
+    return 0;
+}
+
+TEST("who waits for a mutex that a thread has left to a task counts no longer as outside")
+{
+    for (int i = 0; i < TIMES; i++) {
+        struct outside outside = {.lock = JANUS_MUTEX_INIT("left by a thread")};
+        pthread_t      thread;
+        CHECK_EQ(pthread_create(&thread, NULL, hold_and_end, &outside), 0);
+        while (!atomic_load(&outside.taken)) sched_yield();
+        listen_to(1 + (uint32_t)i % 2, have_it_left, &outside);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
         CHECK_EQ(said[0], '\0');
     }
 }
