@@ -10,8 +10,8 @@
 #include <sched.h>
 
 /*
- * On a thread that is no worker: waits until all workers sleep, and so have looked for a deadlock or
- * are about to, and so many count as waiting for somebody outside, be they tasks or threads.
+ * On a thread that is no worker: waits until all workers sleep, and so have looked for a deadlock
+ * or are about to, and so many count as waiting for somebody outside, be they tasks or threads.
  */
 static inline void slumber_until(janus_scheduler *scheduler, uint32_t outside)
 {
