@@ -81,7 +81,7 @@ struct link {
     janus_mutex  lock;
     struct link *next;
     atomic_int  *holding;
-    char         name[16];
+    char         name[24];
 };
 
 static int64_t hold_and_want_next(void *argument)
