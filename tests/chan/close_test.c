@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-enum { SENDERS = 1000, ROOM = 3, ROUNDS = TOWN_SLOW ? 5 : 20 };
+enum { SENDERS = TOWN_SLOW ? 300 : 1000, ROOM = 3, ROUNDS = TOWN_SLOW ? 3 : 20 };
 
 struct crowd {
     janus_channel channel;

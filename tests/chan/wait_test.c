@@ -518,7 +518,7 @@ static int64_t wait_with_many(void *argument)
 
 static int64_t close_on_many(void *argument)
 {
-    enum { MANY = 2000 };
+    enum { MANY = TOWN_SLOW ? 500 : 2000 };
     struct many many = {.channel = open_channel(0)};
     (void)argument;
     JANUS_NURSERY(n)
