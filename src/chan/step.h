@@ -7,7 +7,9 @@
 
 #include <stdlib.h>
 
-enum { JRT_CHAN_KEPT_BYTES = 65536 }; /* of an unbounded channel that is empty */
+#ifndef JRT_CHAN_KEPT_BYTES       /* a model wants to see it shrink */
+#define JRT_CHAN_KEPT_BYTES 65536 /* of an unbounded channel that is empty */
+#endif
 
 /* The ring. */
 

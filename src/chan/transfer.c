@@ -14,19 +14,18 @@ static janus_status step_or_queue(janus_channel handle, struct jrt_worker *worke
 {
     struct jrt_chan       *chan = jrt_chan_of(handle);
     struct jrt_chan_party *wake = NULL;
-    janus_status           status = JANUS_STALE;
+    char                  *large = NULL;
     bool                   own = jrt_chan_enter(chan, worker);
-    if (jrt_likely(jrt_chan_is_valid(handle))) {
-        status = jrt_chan_step(chan, kind, entry->value, &wake);
-        if (status == JANUS_OK) jrt_chan_note(worker, kind, chan);
-        if (status == JANUS_WOULD_WAIT) jrt_chan_enqueue(chan, kind, entry);
-        entry->index = chan->number;
-        if (worker != NULL) worker->waits_at = chan->number;
-        *out_outside = chan->outside;
-    }
+    janus_status           status = jrt_chan_step_valid(handle, kind, entry->value, &wake, &large);
+    if (status == JANUS_OK) jrt_chan_note(worker, kind, chan);
+    if (status == JANUS_WOULD_WAIT) jrt_chan_enqueue(chan, kind, entry);
+    entry->index = chan->number;
+    if (worker != NULL) worker->waits_at = chan->number;
+    *out_outside = chan->outside;
     jrt_chan_leave(chan, own);
     if (wake != NULL) jrt_chan_wake(wake);
-    return status != JANUS_STALE ? status : jrt_stale(status, __func__);
+    free(large);
+    return status;
 }
 
 /* The wait has ended so, and nobody has said that it was served: what is to be told. */
