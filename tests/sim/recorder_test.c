@@ -283,7 +283,7 @@ TEST("tasks with threads of their own are told, under the threads' numbers")
             JANUS_OK);
         char *text = text_of(trace, JANUS_TRACE_TEXT);
         for (int i = 2; i < 6; i++) {
-            char line[16];
+            char line[32];
             snprintf(line, sizeof line, " w%d start ", i);
             CHECK(strstr(text, line) != NULL);
         }
