@@ -543,14 +543,21 @@ static bool wake(struct jrt_task *task, janus_status status, uint32_t required)
 
 bool jrt_task_wake(struct jrt_task *task, janus_status status) { return wake(task, status, 0); }
 
-bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task)
+__attribute__((noinline)) static bool serve_traced(struct jrt_worker *worker, struct jrt_task *task)
 {
     bool          parked = false;
     janus_task_id id = jrt_task_id(task); /* once it is awake it may end */
     bool          ended_it = end_wait(task, JANUS_OK, 0, &parked);
-    if (jrt_unlikely(worker->trace != NULL) && ended_it) {
-        jrt_note_by_caller(worker->scheduler, JRT_TRACE_WAKE, id, 0);
-    }
+    if (ended_it) jrt_note_by_caller(worker->scheduler, JRT_TRACE_WAKE, id, 0);
+    if (parked) jrt_submit_served(worker, task);
+    return ended_it;
+}
+
+bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task)
+{
+    bool parked = false;
+    if (jrt_unlikely(worker->trace != NULL)) return serve_traced(worker, task);
+    bool ended_it = end_wait(task, JANUS_OK, 0, &parked);
     if (parked) jrt_submit_served(worker, task);
     return ended_it;
 }
