@@ -192,12 +192,12 @@ void jrt_chan_await_done(struct jrt_chan_party *party);
 janus_status jrt_chan_park_begin(struct jrt_worker *worker, enum jrt_wait wait,
                                  struct jrt_alarm *alarm, uint64_t deadline_ns);
 
-/* It was done at once, by the current task of `worker`, or NULL; under the lock, so that a trace
- * has the order in which it happened. */
+/* How a step ended at once, for the current task of `worker`, or NULL; under the lock, so that a
+ * trace has the order in which things happened. Only what was done is told. */
 static inline void jrt_chan_note(const struct jrt_worker *worker, enum jrt_chan_kind kind,
-                                 const struct jrt_chan *chan)
+                                 const struct jrt_chan *chan, janus_status status)
 {
-    if (jrt_unlikely(worker != NULL && worker->trace != NULL)) {
+    if (jrt_unlikely(worker != NULL && worker->trace != NULL) && status == JANUS_OK) {
         jrt_note_now(worker, kind == JRT_CHAN_SEND ? JRT_TRACE_SEND : JRT_TRACE_RECV,
                      worker->current, chan->number, 0);
     }

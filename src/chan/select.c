@@ -174,7 +174,7 @@ static janus_status step_any(struct selection *s, struct jrt_chan_party **out_wa
         s->chosen = now;
         janus_status status =
             in_select(jrt_chan_step_valid(at->channel, kind_of(at), at->value, out_wake, out_free));
-        if (status == JANUS_OK) jrt_chan_note(s->worker, kind_of(at), jrt_chan_of(at->channel));
+        jrt_chan_note(s->worker, kind_of(at), jrt_chan_of(at->channel), status);
         if (status != JANUS_WOULD_WAIT) return status;
     }
     return JANUS_WOULD_WAIT;
