@@ -37,6 +37,9 @@ janus_status jrt_explore_decode(const janus_explore_options *given, janus_explor
 /* Reads what JANUSRT_EXPLORE says: "seed=7,workers=2". */
 bool jrt_explore_environment(const char *text, janus_explore_options *options);
 
+/* Tells the command, if it has started us, that there is something to explore. */
+void jrt_explore_begun(void);
+
 /* Until one fails, or there are no more. OK, CHILD_FAILED, NO_MEMORY, or what a scheduler that
  * cannot be opened says. */
 janus_status jrt_explore_all(struct jrt_explorer *explorer);
