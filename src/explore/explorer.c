@@ -34,7 +34,7 @@ static struct jrt_plan plan_of(const struct jrt_explorer *explorer, uint64_t num
     return plan;
 }
 
-static bool same_failing(const struct jrt_explorer *explorer)
+bool jrt_explorer_same(const struct jrt_explorer *explorer)
 {
     return explorer->log->failing == explorer->failing &&
            strcmp(explorer->log->message, explorer->message) == 0;
@@ -77,7 +77,7 @@ static janus_status found(struct jrt_explorer *explorer, const struct jrt_plan *
     }
     jrt_log_clear(explorer->log);
     if (!explorer->attempt(explorer, &explorer->plan, JRT_HOW_KEEP)) return JANUS_NO_MEMORY;
-    explorer->unsteady = !same_failing(explorer);
+    explorer->unsteady = !jrt_explorer_same(explorer);
     if (!explorer->unsteady && !explorer->options.no_minimising && !explorer->log->full) {
         if (!take_choices(explorer) || !jrt_minimise(explorer)) return JANUS_NO_MEMORY;
     }

@@ -49,6 +49,9 @@ janus_status jrt_explore_replay(struct jrt_explorer *explorer);
 
 void jrt_explorer_fini(struct jrt_explorer *explorer);
 
+/* Whether what the log tells of is the failing that was found. */
+bool jrt_explorer_same(const struct jrt_explorer *explorer);
+
 /* minimise.c: fewer choices that fail in the same way. */
 bool jrt_minimise(struct jrt_explorer *explorer);
 
