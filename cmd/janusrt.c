@@ -195,7 +195,7 @@ static int run(char **program)
         fprintf(stderr, "janusrt: %s: %s\n", program[0], strsignal(WTERMSIG(ended)));
         return EXIT_FOUND;
     }
-    if (WEXITSTATUS(ended) == EXIT_USAGE) return EXIT_USAGE;
+    if (begun == '-') return EXIT_USAGE; /* it has said why */
     return WEXITSTATUS(ended) == 0 ? EXIT_NOTHING : EXIT_FOUND;
 }
 

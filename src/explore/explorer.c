@@ -100,7 +100,7 @@ janus_status jrt_explore_all(struct jrt_explorer *explorer)
     const janus_explore_options *options = &explorer->options;
     struct jrt_log              *log = explorer->log;
     uint64_t                     length = 1;
-    jrt_explore_begun();
+    jrt_explore_begun(true);
     jrt_report_begin(explorer);
     while (explorer->schedules < options->schedules && !time_is_up(explorer)) {
         struct jrt_plan plan = plan_of(explorer, explorer->schedules, length);
@@ -125,9 +125,10 @@ janus_status jrt_explore_replay(struct jrt_explorer *explorer)
 {
     struct jrt_log *log = explorer->log;
     if (!jrt_plan_read(explorer->options.replay, &explorer->plan, &explorer->made)) {
+        jrt_explore_begun(false);
         return JANUS_INVALID;
     }
-    jrt_explore_begun();
+    jrt_explore_begun(true);
     jrt_log_clear(log);
     if (!explorer->attempt(explorer, &explorer->plan, JRT_HOW_TELL)) return JANUS_NO_MEMORY;
     explorer->schedules = 1;

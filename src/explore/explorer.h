@@ -37,8 +37,9 @@ janus_status jrt_explore_decode(const janus_explore_options *given, janus_explor
 /* Reads what JANUSRT_EXPLORE says: "seed=7,workers=2". */
 bool jrt_explore_environment(const char *text, janus_explore_options *options);
 
-/* Tells the command, if it has started us, that there is something to explore. */
-void jrt_explore_begun(void);
+/* Tells the command, if it has started us, that there is something to explore, and whether what it
+ * asks for was understood. */
+void jrt_explore_begun(bool well);
 
 /* Until one fails, or there are no more. OK, CHILD_FAILED, NO_MEMORY, or what a scheduler that
  * cannot be opened says. */

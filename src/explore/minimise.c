@@ -2,11 +2,11 @@
 /*
  * A smaller schedule that fails in the same way: with fewer unusual choices.
  *
- * First a few are drawn from all, one, two, four, and so on: most bugs need only few, and one that
- * fails with them is nearly there. Then runs of choices are left out, long ones first, and what
- * still fails is kept. (Zeller's delta debugging, without its complements.) Leaving one out changes what comes after it, so later choices
- * may then be about something else, or be none; the list is what the schedule really did. "In the
- * same way" means: the same kind and the same words.
+ * First a few are drawn from all, one, two, four, and so on: most bugs need only few, and a list
+ * that fails with them is nearly there. Then runs of choices are left out, long ones first, and
+ * what still fails is kept. (Zeller's delta debugging, without its complements.) Leaving one out
+ * changes what comes after it, so later choices may then be about something else, or be none; the
+ * list is what the schedule really did. "In the same way" means: the same kind, the same words.
  */
 #include "explore/explorer.h"
 

@@ -106,11 +106,11 @@ janus_status jrt_explore_decode(const janus_explore_options *given, janus_explor
     return known ? JANUS_OK : JANUS_INVALID;
 }
 
-void jrt_explore_begun(void)
+void jrt_explore_begun(bool well)
 {
     const char *text = secure_getenv("JANUSRT_BEGUN_FD");
     uint64_t    fd;
     if (text == NULL || !number_of(text, strlen(text), &fd) || fd > INT32_MAX) return;
-    ssize_t written = write((int)fd, "+", 1);
+    ssize_t written = write((int)fd, well ? "+" : "-", 1);
     (void)written; /* then the command says that nothing was explored */
 }

@@ -13,8 +13,8 @@
  *
  * JANUSRT_REPLAY makes it one schedule, in this process, so that a debugger can be used.
  *
- * Later runs of the same thread go on with the choices where the one before has ended. Runs of other
- * threads are not simulated: who wants them explored does without those threads.
+ * Later runs of the same thread go on with the choices where the one before has ended. Runs of
+ * other threads are not simulated: who wants them explored does without those threads.
  */
 #include "explore/session.h"
 
@@ -60,7 +60,14 @@ static struct {
 
 __attribute__((noreturn)) static void refuse(const char *variable, const char *text)
 {
+    jrt_explore_begun(false);
     fprintf(stderr, "janusrt: %s: '%s' is not understood\n", variable, text);
+    _exit(2);
+}
+
+__attribute__((noreturn)) static void give_up(janus_status status)
+{
+    fprintf(stderr, "janusrt: exploring: %s\n", janus_status_text(status));
     _exit(2);
 }
 
@@ -151,10 +158,7 @@ __attribute__((noreturn)) static void serve(void)
     janus_status status = jrt_explore_all(explorer);
     bool         failed = status == JANUS_CHILD_FAILED;
     char        *replay = failed ? jrt_plan_text(&explorer->plan) : NULL;
-    if (status != JANUS_OK && replay == NULL) {
-        fprintf(stderr, "janusrt: exploring: %s\n", janus_status_text(status));
-        _exit(2);
-    }
+    if (status != JANUS_OK && replay == NULL) give_up(status);
     jrt_report_end(explorer, replay);
     _exit(failed ? 1 : 0);
 }
@@ -169,11 +173,11 @@ static void begin(void)
     }
     const char *replay = explorer->options.replay;
     explorer->log = jrt_log_make();
-    if (explorer->log == NULL) refuse("memory", "none");
+    if (explorer->log == NULL) give_up(JANUS_NO_MEMORY);
     if (replay != NULL) {
         struct jrt_plan plan;
         if (!jrt_plan_read(replay, &plan, &explorer->made)) refuse("JANUSRT_REPLAY", replay);
-        jrt_explore_begun();
+        jrt_explore_begun(true);
         follow(&plan, JRT_HOW_TELL);
         return;
     }
