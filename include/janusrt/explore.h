@@ -43,9 +43,9 @@
 typedef enum janus_strategy {
     JANUS_STRATEGY_DEFAULT = 0, /* RANDOM */
     JANUS_STRATEGY_RANDOM,      /* each that can go on is as likely as every other */
-    JANUS_STRATEGY_PCT,         /* by priorities that change at `depth` - 1 random steps: finds a bug
+    JANUS_STRATEGY_PCT,        /* by priorities that change at `depth` - 1 random steps: finds a bug
                                    that needs `depth` steps in one order with a known probability */
-    JANUS_STRATEGY_EXHAUSTIVE,  /* all schedules with at most `depth` preemptions, one by one */
+    JANUS_STRATEGY_EXHAUSTIVE, /* all schedules with at most `depth` preemptions, one by one */
 } janus_strategy;
 
 /* What else may go wrong in a schedule; or them together. */
@@ -69,21 +69,24 @@ typedef enum janus_failing {
     JANUS_FAILING_TIME,        /* and so does the clock */
     JANUS_FAILING_CONTRACT,    /* what a header asks of its caller, or the library of itself */
     JANUS_FAILING_LEAK,        /* tasks, channels or budgets are left over */
-    JANUS_FAILING_STALE,       /* a handle was used after its end */
+    JANUS_FAILING_STALE,       /* a channel, a capability, a task to join was used after its end */
+    JANUS_FAILING_EXIT,        /* of a program: it ended with another status than 0, */
+    JANUS_FAILING_SIGNAL,      /* or by a signal */
 } janus_failing;
 
 /* How to explore. Zero in any field asks for the default named beside it. */
 typedef struct janus_explore_options {
-    size_t         struct_bytes; /* sizeof this struct; JANUS_EXPLORE_OPTIONS sets it */
-    janus_strategy strategy;     /* 0: RANDOM */
-    uint64_t       seed;         /* of the first schedule; the next has the next. 0: 1 */
-    uint64_t       schedules;    /* most. 0: 1,000; EXHAUSTIVE: until all are done */
-    uint32_t       worker_count; /* 0: 4 */
-    uint32_t       depth;        /* 0: 3; EXHAUSTIVE: 2 */
-    uint64_t       steps_max;    /* of a schedule. 0: 100,000 */
-    uint64_t       time_max_ns;  /* of a schedule, simulated. 0: an hour */
-    uint32_t       faults;       /* JANUS_FAULT_*; 0: none */
-    uint32_t       faults_every; /* so many chances there are for each. 0: 100 */
+    size_t         struct_bytes;  /* sizeof this struct; JANUS_EXPLORE_OPTIONS sets it */
+    janus_strategy strategy;      /* 0: RANDOM */
+    uint64_t       seed;          /* of the first schedule; the next has the next. 0: 1 */
+    uint64_t       schedules;     /* most. 0: 1,000; EXHAUSTIVE: until all are done */
+    uint32_t       worker_count;  /* 0: 4 */
+    uint32_t       depth;         /* 0: 3; EXHAUSTIVE: 2 */
+    uint64_t       steps_max;     /* of a schedule. 0: 100,000 */
+    uint64_t       time_max_ns;   /* of a schedule, simulated. 0: an hour */
+    uint64_t       wall_ns;       /* of all, in real time. 0: any */
+    uint32_t       faults;        /* JANUS_FAULT_*; 0: none */
+    uint32_t       faults_every;  /* so many chances there are for each. 0: 100 */
     bool           stale_allowed; /* calls that return STALE are part of the test */
     bool           no_minimising; /* tell the schedule as it was found */
     bool           quiet;         /* print nothing */

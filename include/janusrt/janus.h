@@ -12,6 +12,7 @@
 #include <janusrt/charge.h>
 #include <janusrt/dump.h>
 #include <janusrt/explain.h>
+#include <janusrt/explore.h>
 #include <janusrt/export.h>
 #include <janusrt/fiber.h>
 #include <janusrt/grant.h>

@@ -110,7 +110,7 @@ static inline void jrt_chan_leave(struct jrt_chan *chan, bool as_owner)
 static inline janus_status jrt_chan_decode(janus_channel handle, unsigned right)
 {
     if (jrt_unlikely(jrt_chan_of(handle) == NULL)) return JANUS_INVALID;
-    if (jrt_unlikely(!jrt_chan_is_valid(handle))) return JANUS_STALE;
+    if (jrt_unlikely(!jrt_chan_is_valid(handle))) return jrt_stale(JANUS_STALE, __func__);
     return jrt_likely(jrt_chan_rights(handle) & right) ? JANUS_OK : JANUS_CAP_RIGHT;
 }
 

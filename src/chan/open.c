@@ -63,6 +63,7 @@ static janus_status perform(const struct plan *plan, janus_channel *out)
         jrt_store_relaxed(&chan->lock.owner, worker); /* relaxed: under the lock, [chan-bias]. */
     }
     jrt_chan_leave(chan, own);
+    jrt_count_channels(1);
     return JANUS_OK;
 }
 
@@ -135,7 +136,7 @@ janus_status janus_channel_close(janus_channel channel)
     do {
         bool own = jrt_chan_enter(jrt_chan_of(channel), jrt_worker_self());
         bool valid = jrt_chan_is_valid(channel); /* who destroys it meanwhile wakes the rest */
-        if (first && !valid) status = JANUS_STALE;
+        if (first && !valid) status = jrt_stale(JANUS_STALE, __func__);
         if (valid) jrt_chan_of(channel)->closed = true;
         list = valid ? collect(jrt_chan_of(channel)) : NULL;
         jrt_chan_leave(jrt_chan_of(channel), own);
@@ -160,7 +161,7 @@ janus_status janus_channel_destroy(janus_channel channel)
     if (valid) jrt_chan_new_keys(chan); /* nobody else comes in from here on */
     if (valid) chan->closed = true;
     jrt_chan_leave(chan, own);
-    if (!valid) return JANUS_STALE;
+    if (!valid) return jrt_stale(JANUS_STALE, __func__);
     struct jrt_chan_party *list = NULL;
     do {
         own = jrt_chan_enter(chan, worker); /* those who give up take their entries off */
@@ -172,6 +173,7 @@ janus_status janus_channel_destroy(janus_channel channel)
     free(chan->ring);
     chan->ring = NULL;
     jrt_chan_give(chan);
+    jrt_count_channels(-1);
     jrt_chan_closed(&toll);
     return JANUS_OK;
 }
@@ -189,7 +191,7 @@ janus_status janus_channel_attenuate(janus_channel channel, uint32_t rights, jan
     if (jrt_chan_is_valid(channel)) {
         *out = handle_of(jrt_chan_of(channel), rights);
     } else {
-        status = JANUS_STALE;
+        status = jrt_stale(JANUS_STALE, __func__);
     }
     jrt_chan_leave(jrt_chan_of(channel), own);
     return status;
@@ -219,7 +221,7 @@ janus_status janus_channel_inspect(janus_channel channel, janus_channel_info *ou
         info.closed = chan->closed;
     }
     jrt_chan_leave(chan, own);
-    if (!valid) return JANUS_STALE;
+    if (!valid) return jrt_stale(JANUS_STALE, __func__);
     memcpy(out, &info, room);
     return JANUS_OK;
 }

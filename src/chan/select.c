@@ -171,7 +171,7 @@ static janus_status step_any(struct selection *s, struct jrt_chan_party **out_wa
         janus_select_case *at = &s->cases[now];
         if (jrt_chan_is_none(at->channel)) continue;
         s->chosen = now;
-        if (!jrt_chan_is_valid(at->channel)) return JANUS_STALE;
+        if (!jrt_chan_is_valid(at->channel)) return jrt_stale(JANUS_STALE, __func__);
         janus_status status =
             in_select(jrt_chan_step(jrt_chan_of(at->channel), kind_of(at), at->value, out_wake));
         if (status != JANUS_WOULD_WAIT) return status;

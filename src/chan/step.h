@@ -125,7 +125,7 @@ static inline __attribute__((always_inline)) janus_status
 jrt_chan_step_valid(janus_channel handle, enum jrt_chan_kind kind, void *value,
                     struct jrt_chan_party **out_wake, char **out_free)
 {
-    if (jrt_unlikely(!jrt_chan_is_valid(handle))) return JANUS_STALE;
+    if (jrt_unlikely(!jrt_chan_is_valid(handle))) return jrt_stale(JANUS_STALE, __func__);
     janus_status status = jrt_chan_step(jrt_chan_of(handle), kind, value, out_wake);
     /* Who has to wait frees nothing, and a ring that was made larger is about to be used. */
     if (kind == JRT_CHAN_RECV && status == JANUS_OK)

@@ -23,7 +23,7 @@ static janus_status step_or_queue(janus_channel handle, const struct jrt_worker 
     }
     jrt_chan_leave(chan, own);
     if (wake != NULL) jrt_chan_wake(wake);
-    return status;
+    return status != JANUS_STALE ? status : jrt_stale(status, __func__);
 }
 
 /* The wait has ended so, and nobody has said that it was served: what is to be told. */

@@ -49,7 +49,16 @@ struct jrt_world {
     bool     (*start)(struct jrt_world *world, struct jrt_os_thread *thread);
     bool     (*has_ended)(struct jrt_world *world, const struct jrt_os_thread *thread);
     void     (*join)(struct jrt_world *world, struct jrt_os_thread *thread);
-    bool     closed; /* no other thread of the process takes part: nobody need be told */
+    bool     closed;  /* no other thread of the process takes part: nobody need be told */
+    uint32_t numbers; /* given to what has only an address */
+    uint64_t hash;    /* of what has happened there; sim/world.h */
+
+    /* For who explores. */
+    void    (*stale)(const char *call); /* a handle was used after its end; NULL: so be it */
+    void    (*deadlock)(void);          /* all tasks wait; NULL: they are told */
+    int64_t channels;                   /* opened and not destroyed */
+    bool    audits;                     /* books are compared where a scheduler is closed */
+    bool    mute;                       /* nothing is written to stderr */
 };
 
 /* Who stands in for the system on the calling thread; NULL: nobody. It stays the same while tasks
@@ -62,6 +71,21 @@ static inline void jrt_point(void)
 {
     struct jrt_world *world = jrt_world_here;
     if (jrt_unlikely(world != NULL)) world->point(world);
+}
+
+/* A handle was used after its end: `status` says so. */
+static inline int jrt_stale(int status, const char *call)
+{
+    struct jrt_world *world = jrt_world_here;
+    if (jrt_unlikely(world != NULL && world->stale != NULL)) world->stale(call);
+    return status;
+}
+
+/* A channel was made, or ended. */
+static inline void jrt_count_channels(int more)
+{
+    struct jrt_world *world = jrt_world_here;
+    if (jrt_unlikely(world != NULL)) world->channels += more;
 }
 
 /* Whether what is about to be tried is to fail. */

@@ -201,17 +201,17 @@ static bool is_ready(const struct world *world, struct part *part)
     return true;
 }
 
-/* All that can go on, the current one first, the others in the order of their numbers. */
+/* All that can go on, the current one first, the others in the order of their numbers, those behind
+ * it before those in front of it: so the first of the others is each in turn. */
 static uint32_t find_ready(struct world *world)
 {
-    uint32_t      count = 0;
-    struct part  *current = world->current;
+    uint32_t      count = 0, at = 0;
     struct part **out = world->found;
-    if (is_ready(world, current)) out[count++] = current;
+    while (world->parts[at] != world->current) at++;
     for (uint32_t i = 0; i < world->count; i++) {
-        if (world->parts[i] != current && is_ready(world, world->parts[i])) {
-            out[count++] = world->parts[i];
-        }
+        struct part *part = world->parts[at];
+        if (is_ready(world, part)) out[count++] = part;
+        if (++at == world->count) at = 0;
     }
     return count;
 }
@@ -283,6 +283,9 @@ static void schedule(struct world *world, bool must, bool for_good)
         count = find_ready(world);
     }
     uint32_t first = must && count > 1 && ready[0] == world->current ? 1 : 0;
+    if (first == 1 && world->strategy->passed != NULL) {
+        world->strategy->passed(world->strategy, world->current->number);
+    }
     for (uint32_t i = first; i < count; i++) world->ready[i - first] = ready[i]->number;
     uint32_t chosen = decide(world, JRT_CHOOSE_THREAD, count - first, world->ready, must);
     go_to(world, ready[first + chosen], for_good);
@@ -451,6 +454,21 @@ static void join(struct jrt_world *interface, struct jrt_os_thread *thread)
     end_if_empty(world);
 }
 
+bool jrt_world_look(const struct jrt_world *interface, uint32_t number, struct jrt_world_view *out)
+{
+    const struct world *world = (const struct world *)interface;
+    const struct part  *part = world->current;
+    for (uint32_t i = 0; i < world->count && number != JRT_WORLD_CURRENT; i++) {
+        part = world->parts[i];
+        if (part->number == number) number = JRT_WORLD_CURRENT;
+    }
+    bool runs = part == world->current;
+    *out = (struct jrt_world_view){part->number, world->steps,
+                                   part->thread != NULL ? part->thread->name : "main",
+                                   runs ? jrt_thread_self() : &part->record};
+    return number == JRT_WORLD_CURRENT;
+}
+
 /* Entering and leaving. */
 
 static uint32_t walk(struct jrt_strategy *strategy, enum jrt_choice kind, uint32_t count,
@@ -517,6 +535,7 @@ struct jrt_world *jrt_world_enter(uint64_t seed)
         struct world *world = make();
         if (world == NULL) return NULL;
         jrt_rng_seed(&world->random, seed);
+        jrt_world_note(&world->interface, seed, 0);
         jrt_world_here = &world->interface;
     }
     of(jrt_world_here)->entered++;
@@ -574,6 +593,7 @@ enum jrt_world_end jrt_world_run(struct jrt_world_run *run)
     if (how != 0) forget_others(world);
     run->steps = world->steps;
     run->time_ns = world->now_ns - began_ns;
+    run->hash = jrt_world_hash(&world->interface);
     world->entered = 0;
     end_if_empty(world);
     return (enum jrt_world_end)how;

@@ -289,43 +289,6 @@ janus_status janus_scheduler_close(janus_scheduler *scheduler)
     return JANUS_OK;
 }
 
-struct first_task {
-    janus_entry *entry;
-    void        *argument;
-    int64_t      result;
-};
-
-static int64_t run_first(void *argument)
-{
-    struct first_task *first = argument;
-    struct jrt_worker *worker = jrt_worker_self();
-    worker->scheduler->first = worker->current;
-    first->result = first->entry(first->argument);
-    return first->result;
-}
-
-janus_status janus_run(const janus_scheduler_options *options, janus_entry *entry, void *argument,
-                       int64_t *out_result)
-{
-    janus_scheduler  *scheduler;
-    janus_nursery     nursery;
-    struct first_task first = {entry, argument, 0};
-    if (entry == NULL) return JANUS_INVALID;
-    if (jrt_worker_self() != NULL) return JANUS_STATE;
-    janus_status status = janus_scheduler_open(options, &scheduler);
-    if (status != JANUS_OK) return status;
-    status = janus_scheduler_start(scheduler);
-    if (status == JANUS_OK) status = janus_nursery_open_in(scheduler, &nursery, NULL);
-    if (status == JANUS_OK) {
-        janus_status spawned = jrt_spawn_first(&nursery, run_first, &first);
-        status = janus_nursery_end(&nursery, NULL);
-        if (spawned != JANUS_OK) status = spawned;
-        if (out_result != NULL) *out_result = first.result;
-    }
-    (void)janus_scheduler_close(scheduler);
-    return status;
-}
-
 uint32_t janus_scheduler_worker_count(const janus_scheduler *scheduler)
 {
     return scheduler->worker_count;

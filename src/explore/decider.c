@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Strategies: what decides in a schedule.
+ *
+ * [explore-usual]  every choice has a usual answer: who runs goes on, the first in order is taken,
+ *   nothing fails. A schedule is the list of its other answers. Where who runs has gone on for very
+ *   long while others could, the usual answer is the next in order: a task that waits by asking
+ *   again and again would else keep all others from what it asks for.
+ *
+ * RANDOM draws every answer from the seed, in the order in which a world of that seed would, so
+ * that both are the same execution.
+ *
+ * PCT (Burckhardt and others, "A randomized scheduler with probabilistic guarantees of finding
+ * bugs") gives threads random priorities; the highest that can goes on. At depth - 1 random choices
+ * who would go on falls below all others. So does who passes, or goes on for very long, as above:
+ * else it would never let go. Answers that are not about threads are drawn from the seed.
+ *
+ * SEARCH is depth-first: each schedule repeats the one before up to the last place where there is
+ * another answer, takes that one, and goes on as usual. Interrupting who could go on costs one, and
+ * so does a fault; paths that cost more than the depth are left out.
+ */
+#include "explore/decider.h"
+
+#include "task/nursery.h"
+
+#include <string.h>
+
+enum { PATIENCE = 500 }; /* choices in a row, [explore-usual] */
+
+static uint32_t usual_of(const struct jrt_decider *decider, enum jrt_choice kind,
+                         const uint32_t *who)
+{
+    bool long_since = kind == JRT_CHOOSE_THREAD && who[0] == decider->last;
+    return long_since && decider->streak >= PATIENCE ? 1 : 0;
+}
+
+static void note_chosen(struct jrt_decider *decider, uint32_t who)
+{
+    decider->streak = who == decider->last ? decider->streak + 1 : 0;
+    decider->last = who;
+}
+
+/* PCT. */
+
+static int64_t *priority_of(struct jrt_decider *decider, uint32_t who)
+{
+    int64_t *priority = &decider->priorities[who % JRT_DECIDER_PARTS];
+    if (*priority == 0) *priority = (int64_t)(jrt_rng_next(&decider->random) >> 2) + 1;
+    return priority;
+}
+
+static uint32_t highest(struct jrt_decider *decider, uint32_t count, const uint32_t *who)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        if (*priority_of(decider, who[i]) > *priority_of(decider, who[best])) best = i;
+    }
+    return best;
+}
+
+static void fall(struct jrt_decider *decider, uint32_t who)
+{
+    decider->priorities[who % JRT_DECIDER_PARTS] = --decider->lowest;
+}
+
+static void passed(struct jrt_strategy *strategy, uint32_t who)
+{
+    fall((struct jrt_decider *)strategy, who);
+}
+
+static uint32_t by_priority(struct jrt_decider *decider, uint32_t count, const uint32_t *who)
+{
+    uint32_t chosen = highest(decider, count, who);
+    bool     changes = decider->streak >= PATIENCE && who[chosen] == decider->last;
+    for (uint32_t i = 0; i + 1 < decider->plan->depth && i < JRT_DEPTH_MAX; i++) {
+        changes |= decider->changes[i] == decider->log->threads;
+    }
+    if (!changes) return chosen;
+    fall(decider, who[chosen]);
+    return highest(decider, count, who);
+}
+
+/* The others. */
+
+static uint32_t as_listed(struct jrt_decider *decider, uint32_t count, uint32_t usual)
+{
+    const struct jrt_plan *plan = decider->plan;
+    bool listed = decider->at < plan->made_count && plan->made[decider->at].number == decider->made;
+    if (!listed) return usual;
+    uint32_t value = plan->made[decider->at++].value;
+    return value < count ? value : count - 1;
+}
+
+static uint32_t as_searched(struct jrt_decider *decider, uint32_t count, uint32_t usual, bool costs)
+{
+    struct jrt_log *log = decider->log;
+    if (decider->made >= JRT_LOG_ROOM) {
+        log->full = true;
+        return usual;
+    }
+    struct jrt_log_step *step = &log->path[decider->made];
+    bool                 known = decider->made < log->prefix;
+    if (known && step->count != count) log->differs = true;
+    uint32_t rank = known && step->rank < count ? step->rank : 0;
+    *step = (struct jrt_log_step){rank, count, (usual + rank) % count, costs};
+    log->kept = (uint32_t)decider->made + 1;
+    return step->value;
+}
+
+/* What is written down. */
+
+static void who_is(const struct jrt_world_view *view, struct jrt_log_who *out)
+{
+    const struct jrt_worker *worker = view->record->worker;
+    const struct jrt_task   *task = worker != NULL ? worker->current : view->record->behalf;
+    *out = (struct jrt_log_who){.task = task != NULL ? jrt_task_id(task) : 0};
+    strncpy(out->thread, view->name, sizeof out->thread - 1);
+    if (task != NULL && task->name != NULL) {
+        strncpy(out->name, task->name, sizeof out->name - 1);
+    }
+}
+
+static void tell(struct jrt_decider *decider, enum jrt_choice kind, uint32_t count,
+                 const uint32_t *who, uint32_t usual, uint32_t value)
+{
+    struct jrt_log *log = decider->log;
+    if (log->told_count == JRT_LOG_TOLD) return;
+    struct jrt_log_told  *told = &log->told[log->told_count++];
+    struct jrt_world_view view;
+    told->number = (uint32_t)decider->made;
+    told->kind = (uint32_t)kind;
+    told->value = value;
+    told->count = count;
+    if (jrt_world_look(jrt_world_here, JRT_WORLD_CURRENT, &view)) who_is(&view, &told->left);
+    told->step = view.steps;
+    if (who == NULL) return;
+    if (jrt_world_look(jrt_world_here, who[usual], &view)) who_is(&view, &told->usual);
+    if (jrt_world_look(jrt_world_here, who[value], &view)) who_is(&view, &told->chosen);
+}
+
+static void keep(struct jrt_decider *decider, uint32_t value)
+{
+    struct jrt_log *log = decider->log;
+    if (log->kept < JRT_LOG_ROOM && decider->made <= UINT32_MAX) {
+        log->made[log->kept++] = (struct jrt_choice_made){(uint32_t)decider->made, value};
+    } else {
+        log->full = true;
+    }
+}
+
+static uint32_t answer(struct jrt_decider *decider, enum jrt_choice kind, uint32_t count,
+                       const uint32_t *who, uint32_t usual)
+{
+    bool                  costs = kind == JRT_CHOOSE_FAULT;
+    struct jrt_world_view runs;
+    switch (decider->plan->kind) {
+    case JRT_PLAN_RANDOM: return jrt_rng_below(&decider->random, count);
+    case JRT_PLAN_PCT:
+        if (kind == JRT_CHOOSE_THREAD) return by_priority(decider, count, who);
+        return jrt_rng_below(&decider->random, count);
+    case JRT_PLAN_CHOICES: return as_listed(decider, count, usual);
+    case JRT_PLAN_SEARCH:
+        if (kind == JRT_CHOOSE_THREAD && usual == 0) {
+            costs =
+                jrt_world_look(jrt_world_here, JRT_WORLD_CURRENT, &runs) && who[0] == runs.number;
+        }
+        return as_searched(decider, kind == JRT_CHOOSE_FAULT ? 2 : count, usual, costs);
+    }
+    return usual;
+}
+
+static uint32_t decide(struct jrt_strategy *strategy, enum jrt_choice kind, uint32_t count,
+                       const uint32_t *who, bool must)
+{
+    struct jrt_decider *decider = (struct jrt_decider *)strategy;
+    uint32_t            usual = usual_of(decider, kind, who);
+    (void)must; /* who runs is not among those, then */
+    if (kind == JRT_CHOOSE_THREAD) decider->log->threads++;
+    uint32_t value = answer(decider, kind, count, who, usual);
+    if (kind == JRT_CHOOSE_FAULT && value != 1) value = 0; /* all but 1 are the same */
+    if (jrt_unlikely(decider->keeps) && value != usual) {
+        keep(decider, value);
+        if (decider->tells) tell(decider, kind, count, who, usual, value);
+    }
+    if (kind == JRT_CHOOSE_THREAD) note_chosen(decider, who[value]);
+    decider->made++;
+    decider->log->choices = decider->made;
+    return value;
+}
+
+void jrt_decider_init(struct jrt_decider *decider, const struct jrt_plan *plan, struct jrt_log *log)
+{
+    *decider = (struct jrt_decider){
+        .strategy = {.decide = decide, .faults = plan->faults, .faults_every = plan->faults_every},
+        .plan = plan,
+        .log = log};
+    jrt_rng_seed(&decider->random, plan->seed);
+    if (plan->kind != JRT_PLAN_PCT) return;
+    decider->strategy.passed = passed;
+    for (uint32_t i = 0; i + 1 < plan->depth && i < JRT_DEPTH_MAX; i++) {
+        uint32_t length = plan->length < UINT32_MAX ? (uint32_t)plan->length : UINT32_MAX;
+        decider->changes[i] =
+            1 + (uint64_t)jrt_rng_below(&decider->random, length > 0 ? length : 1);
+    }
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Exploring in this process. */
+#include "base/options.h"
+#include "explore/explorer.h"
+#include "explore/trial.h"
+#include "fiber/thread.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct local {
+    struct jrt_explorer     explorer; /* first */
+    janus_scheduler_options scheduler;
+    janus_entry            *entry;
+    void                   *argument;
+};
+
+static bool attempt(struct jrt_explorer *explorer, const struct jrt_plan *plan, enum jrt_how how)
+{
+    struct local      *local = (struct local *)explorer;
+    struct jrt_decider decider;
+    jrt_decider_init(&decider, plan, explorer->log);
+    decider.keeps = how != JRT_HOW_FAST;
+    decider.tells = how == JRT_HOW_TELL;
+    struct jrt_trial trial = {.decider = &decider,
+                              .steps_max = explorer->options.steps_max,
+                              .time_max_ns = explorer->options.time_max_ns,
+                              .stale_allowed = explorer->options.stale_allowed,
+                              .loud = how == JRT_HOW_TELL && !explorer->options.quiet,
+                              .scheduler = &local->scheduler,
+                              .entry = local->entry,
+                              .argument = local->argument};
+    return jrt_trial_run(&trial);
+}
+
+static bool read_scheduler(const janus_scheduler_options *given, janus_scheduler_options *out)
+{
+    if (given != NULL) {
+        if (!jrt_options_sane(given->struct_bytes, sizeof *out)) return false;
+        memcpy(out, given, given->struct_bytes);
+    }
+    out->struct_bytes = sizeof *out;
+    return true;
+}
+
+static void give(const struct jrt_explorer *explorer, janus_explore_result *out, char *replay)
+{
+    janus_explore_result result = {.struct_bytes = out->struct_bytes,
+                                   .schedules = explorer->schedules,
+                                   .steps = explorer->steps,
+                                   .complete = explorer->complete,
+                                   .failing = explorer->failing,
+                                   .seed = explorer->plan.seed,
+                                   .hash = explorer->hash,
+                                   .choices = explorer->choices,
+                                   .choices_kept = explorer->plan.made_count,
+                                   .replay = replay};
+    memcpy(result.message, explorer->message, sizeof result.message);
+    memcpy(out, &result, out->struct_bytes < sizeof result ? out->struct_bytes : sizeof result);
+}
+
+static janus_status explore(struct local *local, janus_explore_result *out)
+{
+    struct jrt_explorer *explorer = &local->explorer;
+    bool                 again = explorer->options.replay != NULL;
+    janus_status         status = again ? jrt_explore_replay(explorer) : jrt_explore_all(explorer);
+    bool                 failed = status == JANUS_CHILD_FAILED;
+    char                *replay = failed ? jrt_plan_text(&explorer->plan) : NULL;
+    if (failed && replay == NULL) return JANUS_NO_MEMORY;
+    if (status == JANUS_OK || failed) {
+        jrt_report_end(explorer, replay);
+        bool wanted = out != NULL && out->struct_bytes == sizeof *out;
+        if (out != NULL) give(explorer, out, wanted ? replay : NULL);
+        if (!wanted) free(replay);
+    }
+    return status;
+}
+
+janus_status janus_explore(const janus_explore_options *options, janus_entry *entry, void *argument,
+                           janus_explore_result *out)
+{
+    struct local local = {.entry = entry, .argument = argument};
+    if (entry == NULL) return JANUS_INVALID;
+    if (out != NULL && !jrt_options_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
+    if (jrt_world_here != NULL || jrt_thread_self()->worker != NULL) return JANUS_STATE;
+    janus_status status = jrt_explore_decode(options, &local.explorer.options);
+    if (status != JANUS_OK) return status;
+    if (!read_scheduler(local.explorer.options.scheduler, &local.scheduler)) return JANUS_INVALID;
+    local.explorer.attempt = attempt;
+    local.explorer.log = jrt_log_make();
+    if (local.explorer.log == NULL) return JANUS_NO_MEMORY;
+    status = explore(&local, out);
+    jrt_explorer_fini(&local.explorer);
+    return status;
+}
