@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fair.h"
 
-enum { VALUES = 6, GOODS = 5, DEPTH = 12, HOUR_S = 3600 };
+enum { VALUES = 6, GOODS = 5, DEPTH = 40, HOUR_S = 3600 };
 
 static const uint64_t hour_ns = (uint64_t)HOUR_S * 1000000000;
 
@@ -227,6 +227,15 @@ static int64_t first(void *argument)
     CHECK_EQ(janus_spawn(&n, visit, argument), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
+}
+
+uint64_t fair_dive(uint32_t workers, uint64_t seed)
+{
+    struct fair fair = {.seen = UINT64_C(14695981039346656037)};
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .deterministic_seed = seed),
+                       diver, &fair, NULL),
+             JANUS_OK);
+    return fair.seen;
 }
 
 uint64_t fair_run(uint32_t workers, uint64_t seed)

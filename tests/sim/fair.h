@@ -22,4 +22,7 @@ struct fair {
 /* Runs it once; the number. */
 uint64_t fair_run(uint32_t workers, uint64_t seed);
 
+/* The same of nurseries inside nurseries alone, whose tasks run on their owners' stacks. */
+uint64_t fair_dive(uint32_t workers, uint64_t seed);
+
 #endif

@@ -15,7 +15,7 @@ enum { COUNTS = sizeof counts / sizeof counts[0], SEEDS = 3 };
 
 static const struct same_row {
     uint32_t workers;
-    uint64_t seed, seen;
+    uint64_t seed, seen, dived;
 } rows[] = {
 #include "same.expected"
 };
@@ -44,9 +44,11 @@ static void write_rows(const char *path)
     FILE *file = fopen(path, "w");
     CHECK(file != NULL);
     for (int i = 0; i < COUNTS * SEEDS; i++) {
+        uint32_t workers = counts[i / SEEDS];
         uint64_t seed = (uint64_t)(i % SEEDS) + 1;
-        fprintf(file, "{%u, %llu, UINT64_C(0x%016llx)},\n", counts[i / SEEDS],
-                (unsigned long long)seed, (unsigned long long)fair_run(counts[i / SEEDS], seed));
+        fprintf(file, "{%u, %llu, UINT64_C(0x%016llx), UINT64_C(0x%016llx)},\n", workers,
+                (unsigned long long)seed, (unsigned long long)fair_run(workers, seed),
+                (unsigned long long)fair_dive(workers, seed));
     }
     CHECK_EQ(fclose(file), 0);
 }
@@ -61,5 +63,6 @@ TEST("every build gives the executions that the release build gave")
     for (size_t i = sizeof rows / sizeof rows[0]; i > 0; i--) {
         const struct same_row *row = &rows[i - 1];
         CHECK_EQ(fair_run(row->workers, row->seed), row->seen);
+        CHECK_EQ(fair_dive(row->workers, row->seed), row->dived);
     }
 }
