@@ -129,7 +129,7 @@ static void tell(struct jrt_decider *decider, enum jrt_choice kind, uint32_t cou
     struct jrt_world_view view;
     told->number = (uint32_t)decider->made;
     told->kind = (uint32_t)kind;
-    told->value = value;
+    told->value = kind == JRT_CHOOSE_FAULT ? jrt_world_here->fault : value;
     told->count = count;
     if (jrt_world_look(jrt_world_here, JRT_WORLD_CURRENT, &view)) who_is(&view, &told->left);
     told->step = view.steps;
@@ -190,10 +190,10 @@ static uint32_t decide(struct jrt_strategy *strategy, enum jrt_choice kind, uint
 
 void jrt_decider_init(struct jrt_decider *decider, const struct jrt_plan *plan, struct jrt_log *log)
 {
-    *decider = (struct jrt_decider){
-        .strategy = {.decide = decide, .faults = plan->faults, .faults_every = plan->faults_every},
-        .plan = plan,
-        .log = log};
+    *decider =
+        (struct jrt_decider){.strategy = {.decide = decide, .faults_every = plan->faults_every},
+                             .plan = plan,
+                             .log = log};
     jrt_rng_seed(&decider->random, plan->seed);
     if (plan->kind != JRT_PLAN_PCT) return;
     decider->strategy.passed = passed;

@@ -25,7 +25,7 @@ struct jrt_decider {
     int64_t                lowest;
 };
 
-/* Makes one that follows `plan`. */
+/* Makes one that follows `plan`; its faults are still to be set. */
 void jrt_decider_init(struct jrt_decider *decider, const struct jrt_plan *plan,
                       struct jrt_log *log);
 

@@ -30,7 +30,8 @@ struct jrt_log_who {
 
 /* A choice in words. */
 struct jrt_log_told {
-    uint32_t           number, kind, value, count;
+    uint32_t           number, kind, count;
+    uint32_t           value; /* of a fault: enum jrt_fault */
     uint64_t           step;
     struct jrt_log_who left, usual, chosen; /* who ran; of threads: who else would have gone on */
 };

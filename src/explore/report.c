@@ -109,6 +109,18 @@ static void put_who(const struct jrt_log_who *who)
     fputc(')', stderr);
 }
 
+static const char *fault_text(uint32_t fault)
+{
+    switch (fault) {
+    case JRT_FAULT_MEMORY: return "is refused memory";
+    case JRT_FAULT_MAPPING: return "is refused address space";
+    case JRT_FAULT_THREAD: return "is refused a thread";
+    case JRT_FAULT_BLOCKING: return "is refused a blocking call, or it is slow";
+    case JRT_FAULT_WAKE: return "wakes up for no reason";
+    default: return "loses its thread";
+    }
+}
+
 static void put_told(const struct jrt_log_told *told)
 {
     fprintf(stderr, "    step %llu: ", (unsigned long long)told->step);
@@ -133,7 +145,7 @@ static void put_told(const struct jrt_log_told *told)
         break;
     default:
         put_who(&told->left);
-        fputs(": what it asks for fails", stderr);
+        fprintf(stderr, " %s", fault_text(told->value));
         break;
     }
     fputc('\n', stderr);

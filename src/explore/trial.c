@@ -32,6 +32,14 @@ __attribute__((format(printf, 3, 4))) static void fail(struct jrt_log *log, janu
     va_end(arguments);
 }
 
+/* Faults begin with the entry: a scheduler that cannot be opened would tell nothing of it. */
+static int64_t run_entry(void *argument)
+{
+    const struct jrt_trial *trial = argument;
+    trial->decider->strategy.faults = trial->decider->plan->faults;
+    return trial->entry(trial->argument);
+}
+
 static void run_scheduler(void *argument)
 {
     struct jrt_trial       *trial = argument;
@@ -46,7 +54,7 @@ static void run_scheduler(void *argument)
     world->deadlock = on_deadlock;
     world->audits = true;
     world->mute = !trial->loud;
-    log->status = jrt_run(&options, trial->entry, trial->argument, &trial->end);
+    log->status = jrt_run(&options, trial->entry != NULL ? run_entry : NULL, trial, &trial->end);
     if (world->channels <= 0 || trial->program) return;
     fail(log, JANUS_FAILING_LEAK, "%lld channels were opened and not destroyed",
          (long long)world->channels);

@@ -52,6 +52,7 @@ struct jrt_world {
     bool     closed;  /* no other thread of the process takes part: nobody need be told */
     uint32_t numbers; /* given to what has only an address */
     uint64_t hash;    /* of what has happened there; sim/world.h */
+    uint32_t fault;   /* enum jrt_fault: which was asked for last */
 
     /* For who explores. */
     void    (*stale)(const char *call); /* a handle was used after its end; NULL: so be it */

@@ -307,6 +307,7 @@ static uint32_t choose(struct jrt_world *interface, enum jrt_choice kind, uint32
 static bool fails(struct jrt_world *interface, enum jrt_fault fault)
 {
     struct jrt_strategy *strategy = of(interface)->strategy;
+    interface->fault = (uint32_t)fault;
     if (!(strategy->faults & (uint32_t)fault) || strategy->faults_every == 0) return false;
     return decide(of(interface), JRT_CHOOSE_FAULT, strategy->faults_every, NULL, false) == 1;
 }
@@ -427,8 +428,7 @@ static bool start(struct jrt_world *interface, struct jrt_os_thread *thread)
 
 static bool has_ended(struct jrt_world *interface, const struct jrt_os_thread *thread)
 {
-    (void)interface;
-    return ((struct part *)thread->part)->state == PART_ENDED;
+    return interface != NULL && ((struct part *)thread->part)->state == PART_ENDED;
 }
 
 static void end_if_empty(struct world *world);
