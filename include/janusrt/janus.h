@@ -25,6 +25,7 @@
 #include <janusrt/sync.h>
 #include <janusrt/task.h>
 #include <janusrt/token.h>
+#include <janusrt/trace.h>
 #include <janusrt/version.h>
 #include <janusrt/waitpoint.h>
 #include <janusrt/yield.h>

@@ -44,7 +44,7 @@ struct jrt_chan_entry {
     struct jrt_chan_queue *queue; /* it stands in; NULL: none, any more */
     struct jrt_chan_party *party;
     void                  *value;
-    uint32_t               index; /* of the case */
+    uint32_t               index; /* of the case; where nobody selects: the channel's number */
 };
 
 struct jrt_chan {
@@ -63,6 +63,7 @@ struct jrt_chan {
     bool                  closed;
     bool                  unbounded;
     bool                  outside;
+    uint32_t              number; /* for traces: in the order of opening */
     uint64_t              high_water;
     uint64_t              dropped;
 
@@ -166,6 +167,25 @@ void jrt_chan_await_done(struct jrt_chan_party *party);
 /* Says PARKING; arms the alarm if there is a deadline. DEADLINE and NO_MEMORY: it has not. */
 janus_status jrt_chan_park_begin(struct jrt_worker *worker, enum jrt_wait wait,
                                  struct jrt_alarm *alarm, uint64_t deadline_ns);
+
+/* It was done at once, by the current task of `worker`, or NULL; under the lock, so that a trace
+ * has the order in which it happened. */
+static inline void jrt_chan_note(const struct jrt_worker *worker, enum jrt_chan_kind kind,
+                                 const struct jrt_chan *chan)
+{
+    if (jrt_unlikely(worker != NULL && worker->trace != NULL)) {
+        jrt_note_now(worker, kind == JRT_CHAN_SEND ? JRT_TRACE_SEND : JRT_TRACE_RECV,
+                     worker->current, chan->number, 0);
+    }
+}
+
+/* The same after waiting. */
+static inline void jrt_chan_note_waited(const struct jrt_worker *worker, enum jrt_chan_kind kind,
+                                        uint32_t number)
+{
+    enum jrt_trace_kind event = kind == JRT_CHAN_SEND ? JRT_TRACE_SEND : JRT_TRACE_RECV;
+    if (worker != NULL) jrt_note(worker, event, worker->current, number, 1);
+}
 
 /* After something was done without waiting: others may want the CPU. */
 static inline void jrt_chan_took_a_turn(struct jrt_worker *worker)

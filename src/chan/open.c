@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Making channels, narrowing handles, closing, looking, ending. */
 #include "chan/chan.h"
+#include "sim/world.h"
 
 #include <stdlib.h>
 
@@ -32,6 +33,21 @@ struct plan {
     struct jrt_toll       toll;
 };
 
+/* A name for it that no address is in. */
+static uint32_t next_number(void)
+{
+    static _Atomic(uint32_t) opened;
+    struct jrt_world        *world = jrt_world_here;
+    if (world != NULL) return jrt_world_number(world);
+    return jrt_fetch_add_relaxed(&opened, 1u) + 1; /* relaxed: a number. */
+}
+
+static void note_close(const struct jrt_chan *chan)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    if (worker != NULL) jrt_note(worker, JRT_TRACE_CLOSE, worker->current, chan->number, 0);
+}
+
 static janus_status perform(const struct plan *plan, janus_channel *out)
 {
     size_t           bytes = plan->unbounded ? 0 : plan->item_bytes * plan->capacity;
@@ -57,6 +73,7 @@ static janus_status perform(const struct plan *plan, janus_channel *out)
     chan->unbounded = plan->unbounded;
     chan->toll = plan->toll;
     chan->outside = plan->options.outside;
+    chan->number = next_number();
     jrt_chan_new_keys(chan);
     *out = handle_of(chan, JANUS_CHANNEL_MAY_ALL);
     if (!own && worker != NULL && worker->alone && worker->seat == NULL) {
@@ -137,6 +154,7 @@ janus_status janus_channel_close(janus_channel channel)
         bool own = jrt_chan_enter(jrt_chan_of(channel), jrt_worker_self());
         bool valid = jrt_chan_is_valid(channel); /* who destroys it meanwhile wakes the rest */
         if (first && !valid) status = jrt_stale(JANUS_STALE, __func__);
+        if (valid && !jrt_chan_of(channel)->closed) note_close(jrt_chan_of(channel));
         if (valid) jrt_chan_of(channel)->closed = true;
         list = valid ? collect(jrt_chan_of(channel)) : NULL;
         jrt_chan_leave(jrt_chan_of(channel), own);
@@ -159,6 +177,7 @@ janus_status janus_channel_destroy(janus_channel channel)
     bool               own = jrt_chan_enter(chan, worker);
     bool               valid = jrt_chan_is_valid(channel);
     if (valid) jrt_chan_new_keys(chan); /* nobody else comes in from here on */
+    if (valid && !chan->closed) note_close(chan);
     if (valid) chan->closed = true;
     jrt_chan_leave(chan, own);
     if (!valid) return jrt_stale(JANUS_STALE, __func__);

@@ -27,6 +27,7 @@ struct place {
     uint32_t              drawn;  /* the so-manieth that is tried */
     uint32_t              sorted; /* the so-manieth by address */
     bool                  own;    /* how its channel was locked, where it is the first with that */
+    uint32_t              number; /* of its channel, for traces */
 };
 
 _Static_assert(sizeof(struct place) <= sizeof((janus_select_case *)0)->opaque, "it fits");
@@ -174,6 +175,7 @@ static janus_status step_any(struct selection *s, struct jrt_chan_party **out_wa
         if (!jrt_chan_is_valid(at->channel)) return jrt_stale(JANUS_STALE, __func__);
         janus_status status =
             in_select(jrt_chan_step(jrt_chan_of(at->channel), kind_of(at), at->value, out_wake));
+        if (status == JANUS_OK) jrt_chan_note(s->worker, kind_of(at), jrt_chan_of(at->channel));
         if (status != JANUS_WOULD_WAIT) return status;
     }
     return JANUS_WOULD_WAIT;
@@ -190,6 +192,7 @@ static bool queue_all(struct selection *s)
         struct jrt_chan_entry *entry = &place_of(at)->entry;
         *entry = (struct jrt_chan_entry){.party = &s->party, .value = at->value, .index = i};
         jrt_chan_enqueue(chan, kind_of(at), entry);
+        place_of(at)->number = chan->number;
         outside = outside || chan->outside;
     }
     return outside;
@@ -234,6 +237,10 @@ static janus_status come_back(struct selection *s, janus_status ended)
     dequeue_all(s);
     if (gave_up) return ended;
     s->chosen = jrt_load_acquire(&s->party.claimed) - 1; /* acquire: by whom. */
+    janus_select_case *at = &s->cases[s->chosen];
+    if (s->party.outcome == JANUS_OK) {
+        jrt_chan_note_waited(s->worker, kind_of(at), place_of(at)->number);
+    }
     return s->party.outcome;
 }
 
@@ -315,6 +322,9 @@ static janus_status do_select(janus_select_case *cases, size_t count, size_t *ou
     bool told = status != JANUS_WOULD_WAIT && status != JANUS_DEADLINE &&
                 status != JANUS_CANCELLED && status != JANUS_DEADLOCK;
     if (told && out_chosen != NULL) *out_chosen = s.chosen;
+    if (status == JANUS_OK && s.worker != NULL) {
+        jrt_note(jrt_worker_self(), JRT_TRACE_SELECT, task, count, s.chosen); /* [worker-again] */
+    }
     return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
 }
 

@@ -144,6 +144,7 @@ static inline janus_status jrt_chan_attempt(janus_channel handle, const struct j
         bool                   own = jrt_chan_enter(chan, worker);
         janus_status           status = jrt_chan_step_valid(handle, kind, value, &wake, &large);
         uint64_t               slots = chan->slots;
+        if (status == JANUS_OK) jrt_chan_note(worker, kind, chan);
         jrt_chan_leave(chan, own);
         if (wake != NULL) jrt_chan_wake(wake);
         if (jrt_unlikely(large != NULL)) free(large);

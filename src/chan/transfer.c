@@ -8,7 +8,7 @@ static enum jrt_wait wait_for(enum jrt_chan_kind kind)
 }
 
 /* Tries once more, and queues if it must wait; *out_outside: it waits for others than tasks. */
-static janus_status step_or_queue(janus_channel handle, const struct jrt_worker *worker,
+static janus_status step_or_queue(janus_channel handle, struct jrt_worker *worker,
                                   enum jrt_chan_kind kind, struct jrt_chan_entry *entry,
                                   bool *out_outside)
 {
@@ -18,7 +18,10 @@ static janus_status step_or_queue(janus_channel handle, const struct jrt_worker 
     bool                   own = jrt_chan_enter(chan, worker);
     if (jrt_likely(jrt_chan_is_valid(handle))) {
         status = jrt_chan_step(chan, kind, entry->value, &wake);
+        if (status == JANUS_OK) jrt_chan_note(worker, kind, chan);
         if (status == JANUS_WOULD_WAIT) jrt_chan_enqueue(chan, kind, entry);
+        entry->index = chan->number;
+        if (worker != NULL) worker->waits_at = chan->number;
         *out_outside = chan->outside;
     }
     jrt_chan_leave(chan, own);
@@ -68,6 +71,7 @@ static janus_status wait_as_task(janus_channel handle, struct jrt_worker *worker
     status = step_or_queue(handle, worker, kind, &entry, &outside);
     if (jrt_likely(status == JANUS_WOULD_WAIT)) {
         status = park(jrt_chan_of(handle), worker, &entry, outside);
+        if (status == JANUS_OK) jrt_chan_note_waited(jrt_worker_self(), kind, entry.index);
     } else {
         (void)jrt_task_park_cancel(task);
     }
@@ -116,6 +120,7 @@ struct waiting {
     struct jrt_chan_party party;
     struct jrt_chan      *chan;
     bool                  outside;
+    bool                  sends;
 };
 
 _Static_assert(sizeof(struct waiting) <= JRT_PLACE_WORDS * sizeof(void *), "it has room there");
@@ -129,8 +134,11 @@ __attribute__((noinline)) static janus_status finish_slowly(struct jrt_worker *w
                                                             struct jrt_task   *task,
                                                             janus_status       ended)
 {
-    struct waiting *waiting = waiting_on(worker);
-    janus_status    status = come_back(waiting->chan, worker, &waiting->entry, ended);
+    struct waiting    *waiting = waiting_on(worker);
+    enum jrt_chan_kind kind = waiting->sends ? JRT_CHAN_SEND : JRT_CHAN_RECV;
+    janus_status       status = waiting->party.outcome;
+    if (ended != JANUS_OK) status = come_back(waiting->chan, worker, &waiting->entry, ended);
+    if (status == JANUS_OK) jrt_chan_note_waited(worker, kind, waiting->entry.index);
     return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
 }
 
@@ -139,7 +147,7 @@ static janus_status finish(struct jrt_worker *worker, struct jrt_task *task, jan
     const struct waiting *waiting = waiting_on(worker);
     /* relaxed: a count, as in park. */
     if (waiting->outside) jrt_fetch_sub_relaxed(&worker->scheduler->outside, 1u);
-    if (jrt_likely(ended == JANUS_OK)) return waiting->party.outcome;
+    if (jrt_likely(ended == JANUS_OK && worker->trace == NULL)) return waiting->party.outcome;
     return finish_slowly(worker, task, ended);
 }
 
@@ -155,6 +163,8 @@ __attribute__((noinline)) static janus_status wait_at_once(struct jrt_chan   *ch
     /* One by one: not all of it must be cleared, and compilers clear so much by a slow loop. */
     waiting->entry.party = &waiting->party;
     waiting->entry.value = value;
+    waiting->entry.index = worker->waits_at = chan->number;
+    waiting->sends = kind == JRT_CHAN_SEND;
     waiting->party.task = task;
     waiting->party.selects = false;
     jrt_store_relaxed(&waiting->party.done, 0u); /* relaxed: nobody knows it yet. */
@@ -190,6 +200,7 @@ static inline __attribute__((always_inline)) janus_status transfer(janus_channel
     if (status == JANUS_WOULD_WAIT && worker->spare != NULL && deadline_ns == JRT_NEVER) {
         return wait_at_once(chan, worker, kind, value, own);
     }
+    if (status == JANUS_OK) jrt_chan_note(worker, kind, chan);
     jrt_chan_leave(chan, own);
     if (wake != NULL) jrt_chan_wake(wake);
     if (jrt_unlikely(large != NULL)) free(large);

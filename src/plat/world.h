@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+struct janus_trace;
 struct jrt_os_thread;
 
 /* What can go one way or another. Where nobody simulates, each has a fast answer of its own. */
@@ -49,10 +50,13 @@ struct jrt_world {
     bool     (*start)(struct jrt_world *world, struct jrt_os_thread *thread);
     bool     (*has_ended)(struct jrt_world *world, const struct jrt_os_thread *thread);
     void     (*join)(struct jrt_world *world, struct jrt_os_thread *thread);
-    bool     closed;  /* no other thread of the process takes part: nobody need be told */
-    uint32_t numbers; /* given to what has only an address */
-    uint64_t hash;    /* of what has happened there; sim/world.h */
-    uint32_t fault;   /* enum jrt_fault: which was asked for last */
+    bool     closed; /* no other thread of the process takes part: nobody need be told */
+
+    /* What is told of it, sim/world.h. */
+    uint32_t            numbers; /* given to what has only an address */
+    uint64_t            hash;    /* of what has happened there */
+    struct janus_trace *trace;   /* for the first scheduler that is given none; or NULL */
+    uint32_t            fault;   /* enum jrt_fault: which was asked for last */
 
     /* For who explores. */
     void    (*stale)(const char *call); /* a handle was used after its end; NULL: so be it */

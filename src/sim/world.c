@@ -582,6 +582,7 @@ enum jrt_world_end jrt_world_run(struct jrt_world_run *run)
     world->strategy = run->strategy;
     world->steps_max = run->steps_max;
     world->interface.closed = true;
+    world->interface.trace = run->trace;
     world->entered = 1;
     world->run = run;
     world->record = *jrt_thread_self();

@@ -218,6 +218,7 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
     jrt_task_move(task, JANUS_TASK_RUNNING);
     jrt_fuel_set(jrt_likely(task->special == 0) ? worker->slice
                                                 : jrt_purse_first_fuel(worker, task));
+    if (jrt_unlikely(worker->trace != NULL)) jrt_note_start(worker, task, owner);
     int how = 0;
     if (jrt_unlikely(jrt_exceptions_exist())) {
         how = jrt_task_call_aside(task);
@@ -234,6 +235,7 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
     }
     worker = jrt_worker_self(); /* [worker-again] */
     worker->current = owner;
+    if (jrt_unlikely(worker->trace != NULL)) jrt_note_complete(worker, task);
     jrt_task_move(task, JANUS_TASK_COMPLETED);
     jrt_task_free_here(worker, task);
     jrt_quota_give(&worker->quota);

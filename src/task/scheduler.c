@@ -73,6 +73,8 @@ bool jrt_worker_open(struct jrt_worker *worker)
 {
     worker->until_others = 61;
     worker->until_timers = 64;
+    worker->trace = jrt_trace_lane(&worker->scheduler->tracer,
+                                   worker->seat == NULL ? worker->index : JRT_TRACE_OUTSIDE);
     jrt_heap_cache_init(&worker->heaps, &worker->scheduler->heaps);
     if (!jrt_implicit_open_worker(worker)) return false;
     if (!jrt_worker_rescue_ready(worker)) return false;
@@ -106,6 +108,7 @@ static void free_all(janus_scheduler *scheduler)
     jrt_dump_off(scheduler);
     for (uint32_t i = 0; i < scheduler->workers_open; i++) jrt_worker_close(&scheduler->workers[i]);
     if (scheduler->blocking_open) jrt_blocking_fini(&scheduler->blocking);
+    jrt_trace_end(&scheduler->tracer);
     jrt_implicit_close(scheduler);
     if (scheduler->roster_open) jrt_roster_fini(&scheduler->roster);
     if (scheduler->depot_open) jrt_depot_fini(&scheduler->depot);
@@ -120,6 +123,19 @@ static void free_all(janus_scheduler *scheduler)
     struct jrt_world *world = scheduler->world;
     free(scheduler);
     if (world != NULL) jrt_world_leave(world);
+}
+
+/* The one it was given, or else its world's, which goes to the first that comes. */
+static janus_status open_trace(janus_scheduler *scheduler, const janus_scheduler_options *options)
+{
+    struct jrt_world *world = scheduler->world;
+    janus_trace      *trace = options->trace;
+    if (trace == NULL && world != NULL) {
+        trace = world->trace;
+        world->trace = NULL;
+    }
+    return jrt_trace_begin(&scheduler->tracer, trace, world, options->deterministic_seed,
+                           options->worker_count);
 }
 
 static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_options *options)
@@ -142,6 +158,8 @@ static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_o
     if (!scheduler->fault_open) return JANUS_UNAVAILABLE;
     (void)jrt_fences_asymmetric(); /* decides for the process, before anything depends on it */
     status = jrt_implicit_open(scheduler, options);
+    if (status != JANUS_OK) return status;
+    status = open_trace(scheduler, options);
     if (status != JANUS_OK) return status;
     for (uint32_t i = 0; i < options->worker_count; i++) {
         struct jrt_worker *worker = &scheduler->workers[i];

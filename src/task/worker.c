@@ -160,6 +160,9 @@ int jrt_worker_arrive(void *argument)
         jrt_task_move(worker->current, JANUS_TASK_RUNNING);
         jrt_fuel_set(worker->strand->fuel); /* [purse-fuel] */
     }
+    if (jrt_unlikely(worker->trace != NULL)) {
+        jrt_note_switch(worker, left == JRT_LEFT_YIELDED ? task : NULL);
+    }
     switch (left) {
     case JRT_LEFT_NOTHING: break;
     case JRT_LEFT_YIELDED: jrt_submit_again(worker, task); break;
@@ -214,6 +217,7 @@ static inline void arrive_straight(struct jrt_worker *worker)
 static int arrive_yielded(struct jrt_worker *worker)
 {
     arrive_straight(worker);
+    if (jrt_unlikely(worker->trace != NULL)) jrt_note_switch(worker, worker->left_task);
     jrt_submit_again(worker, worker->left_task);
     return go_on(worker);
 }
@@ -221,6 +225,7 @@ static int arrive_yielded(struct jrt_worker *worker)
 static int arrive_parked(struct jrt_worker *worker)
 {
     arrive_straight(worker);
+    if (jrt_unlikely(worker->trace != NULL)) jrt_note_switch(worker, NULL);
     park_arrived(worker, worker->left_task);
     return go_on(worker);
 }
@@ -542,8 +547,13 @@ static inline bool end_wait(struct jrt_task *task, janus_status status, uint32_t
 
 static bool wake(struct jrt_task *task, janus_status status, uint32_t required)
 {
-    bool parked = false;
-    bool ended_it = end_wait(task, status, required, &parked);
+    bool             parked = false;
+    janus_scheduler *scheduler = task->nursery->scheduler;
+    janus_task_id    id = jrt_task_id(task); /* once it is awake it may end */
+    bool             ended_it = end_wait(task, status, required, &parked);
+    if (ended_it) {
+        jrt_note_by_caller(scheduler, JRT_TRACE_WAKE, id, (uint64_t)-(int64_t)status);
+    }
     if (parked) jrt_submit_woken(task);
     return ended_it;
 }
@@ -552,8 +562,12 @@ bool jrt_task_wake(struct jrt_task *task, janus_status status) { return wake(tas
 
 bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task)
 {
-    bool parked = false;
-    bool ended_it = end_wait(task, JANUS_OK, 0, &parked);
+    bool          parked = false;
+    janus_task_id id = jrt_task_id(task); /* once it is awake it may end */
+    bool          ended_it = end_wait(task, JANUS_OK, 0, &parked);
+    if (jrt_unlikely(worker->trace != NULL) && ended_it) {
+        jrt_note_by_caller(worker->scheduler, JRT_TRACE_WAKE, id, 0);
+    }
     if (parked) jrt_submit_served(worker, task);
     return ended_it;
 }

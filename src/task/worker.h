@@ -17,6 +17,7 @@
 #include "task/limit.h"
 #include "task/roster.h"
 #include "task/task.h"
+#include "trace/trace.h"
 
 enum {
     JRT_LANES = 3, /* HIGH, NORMAL, LOW */
@@ -72,6 +73,7 @@ struct jrt_worker {
     struct jrt_thread       *thread;
     janus_scheduler         *scheduler;
     int64_t                  slice; /* the fuel of a task that was given nothing; constant */
+    struct jrt_trace_lane   *trace; /* where we note what happens; constant; NULL: nowhere */
     uint32_t                 index;
     uint32_t                 free_count;
     uint32_t                 tick;         /* picks so far */
@@ -109,6 +111,7 @@ struct jrt_worker {
     struct jrt_purse        *purses;       /* owned; put aside, */
     uint32_t                 purses_count; /* so many; [purse-spare] */
     struct jrt_audit_writer *audit;        /* ours; NULL: nothing is recorded */
+    uint32_t                 waits_at; /* traced: the channel that its task is about to wait at */
 
     /* New tasks, newest first; tasks that ran before, oldest first. In the NORMAL lane first those
      * on the shelves, which are the worker's own until somebody wants them; [queue-shelf]. */
@@ -174,6 +177,7 @@ struct janus_scheduler {
     struct jrt_counts    seat_stats;  /* of seats that are no more */
 
     struct jrt_world   *world; /* all its threads are simulated there; NULL: they are real */
+    struct jrt_tracer   tracer;
     struct jrt_depot    depot;
     struct jrt_roster   roster;
     struct jrt_blocking blocking;
@@ -267,6 +271,40 @@ static inline unsigned jrt_birth_class(uint32_t birth)
     struct jrt_task like = {.birth = birth};
     return like.stack_class;
 }
+
+/*
+ * For traces, from note.c. Where nothing is recorded, each is a load of a word that is at hand and
+ * a branch that is never taken. By a worker: what a task of its scheduler does, or what is done to
+ * it. `task` NULL: none.
+ */
+void jrt_note_now(const struct jrt_worker *worker, enum jrt_trace_kind kind,
+                  const struct jrt_task *task, uint64_t object, uint64_t amount);
+
+static inline void jrt_note(const struct jrt_worker *worker, enum jrt_trace_kind kind,
+                            const struct jrt_task *task, uint64_t object, uint64_t amount)
+{
+    if (jrt_unlikely(worker->trace != NULL)) jrt_note_now(worker, kind, task, object, amount);
+}
+
+/* The same by whoever calls, also a thread that is no worker of the scheduler. The object is the
+ * task that runs there. */
+void jrt_note_by_caller(janus_scheduler *scheduler, enum jrt_trace_kind kind, janus_task_id task,
+                        uint64_t amount);
+
+/* A task begins on top of `below`, or NULL; waits; has ended. */
+void jrt_note_start(const struct jrt_worker *worker, const struct jrt_task *task,
+                    const struct jrt_task *below);
+void jrt_note_park(const struct jrt_worker *worker, const struct jrt_task *task);
+void jrt_note_complete(const struct jrt_worker *worker, const struct jrt_task *task);
+
+/* The current task goes on, for which `left` gave way; NULL: nobody did. */
+void jrt_note_switch(const struct jrt_worker *worker, const struct jrt_task *left);
+
+/* A task got more. */
+void jrt_note_recharge(const struct jrt_task *task, const janus_budget *amount);
+
+/* The hash of all that; 0: nothing is recorded. */
+uint64_t jrt_trace_hash_of(const janus_scheduler *scheduler);
 
 /* What a worker needs to run anything, its queues apart; and back, also half made. */
 bool jrt_worker_open(struct jrt_worker *worker);
