@@ -57,6 +57,7 @@ static bool take_choices(struct jrt_explorer *explorer)
     struct jrt_choice_made *made = malloc(bytes > 0 ? bytes : 1);
     if (made == NULL) return false;
     memcpy(made, log->made, bytes);
+    jrt_choices_sort(made, log->kept);
     free(explorer->made);
     explorer->made = made;
     explorer->plan.kind = JRT_PLAN_CHOICES;

@@ -9,16 +9,16 @@
 #include <janusrt/explore.h>
 
 enum {
-    JRT_LOG_ROOM = 1 << 22, /* choices; what nobody touches costs nothing */
+    JRT_LOG_ROOM = 1 << 20, /* choices; what nobody touches costs nothing */
     JRT_LOG_TOLD = 32,
     JRT_LOG_NAME = 24,
 };
 
 /* One choice among others, for the search of all schedules. */
 struct jrt_log_step {
-    uint32_t rank, count; /* which of how many, the usual one being the first, */
-    uint32_t value;       /* and which that is */
-    bool     costs;       /* any but the first is a preemption, or a fault */
+    uint32_t               rank, count; /* which of how many, the usual one being the first */
+    bool                   costs;       /* any but the first is a preemption, or a fault */
+    struct jrt_choice_made made;        /* the same as a plan has it */
 };
 
 /* Who went on, or was to. */

@@ -3,7 +3,7 @@
  * A smaller schedule that fails in the same way: with fewer unusual choices.
  *
  * Runs of choices are left out, long ones first, and what still fails is kept. (Zeller's delta
- * debugging, without its complements.) Leaving one out moves what comes after it, so later choices
+ * debugging, without its complements.) Leaving one out changes what comes after it, so later choices
  * may then be about something else, or be none; the list is what the schedule really did. "In the
  * same way" means: the same kind and the same words.
  */
@@ -55,6 +55,7 @@ static bool fails_without(struct search *search, size_t at, size_t count)
     if (search->refused || !same_failing(explorer)) return false;
     known->made_count = explorer->log->kept; /* at most as many as were listed */
     memcpy(explorer->made, explorer->log->made, known->made_count * sizeof *explorer->made);
+    jrt_choices_sort(explorer->made, known->made_count);
     return true;
 }
 

@@ -5,7 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER_CHARS = 24, HEAD_CHARS = 160, WORKERS_MAX = 1024 };
+enum { NUMBER_CHARS = 36, HEAD_CHARS = 160, WORKERS_MAX = 1024 };
+
+static int in_order(const void *left, const void *right)
+{
+    const struct jrt_choice_made *a = left, *b = right;
+    if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+void jrt_choices_sort(struct jrt_choice_made *made, size_t count)
+{
+    if (count > 1) qsort(made, count, sizeof *made, in_order);
+}
+
+const struct jrt_choice_made *jrt_plan_find(const struct jrt_plan *plan, uint32_t thread,
+                                            uint32_t number)
+{
+    const struct jrt_choice_made wanted = {thread, number, 0};
+    if (plan->made_count == 0) return NULL;
+    return bsearch(&wanted, plan->made, plan->made_count, sizeof wanted, in_order);
+}
 
 char *jrt_plan_text(const struct jrt_plan *plan)
 {
@@ -25,8 +45,8 @@ char *jrt_plan_text(const struct jrt_plan *plan)
     } else {
         used += snprintf(text + used, size - (size_t)used, "/c");
         for (size_t i = 0; i < plan->made_count; i++) {
-            used += snprintf(text + used, size - (size_t)used, "%s%u:%u", i > 0 ? "," : "",
-                             plan->made[i].number, plan->made[i].value);
+            used += snprintf(text + used, size - (size_t)used, "%s%u.%u:%u", i > 0 ? "," : "",
+                             plan->made[i].thread, plan->made[i].number, plan->made[i].value);
         }
     }
     return text;
@@ -73,10 +93,10 @@ static bool take_choices(const char *at, struct jrt_plan *plan, struct jrt_choic
     while (*at != '\0') {
         struct jrt_choice_made *next = &made[plan->made_count];
         if (plan->made_count > 0 && !take(&at, ',')) return false;
-        if (!take_u32(&at, &next->number) || !take(&at, ':') || !take_u32(&at, &next->value)) {
-            return false;
-        }
-        if (plan->made_count > 0 && next->number <= next[-1].number) return false;
+        if (!take_u32(&at, &next->thread) || !take(&at, '.')) return false;
+        if (!take_u32(&at, &next->number) || !take(&at, ':')) return false;
+        if (!take_u32(&at, &next->value)) return false;
+        if (plan->made_count > 0 && in_order(next - 1, next) >= 0) return false;
         plan->made_count++;
     }
     return true;

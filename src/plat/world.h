@@ -51,12 +51,12 @@ struct jrt_world {
     bool     (*has_ended)(struct jrt_world *world, const struct jrt_os_thread *thread);
     void     (*join)(struct jrt_world *world, struct jrt_os_thread *thread);
     bool     closed; /* no other thread of the process takes part: nobody need be told */
+    uint32_t fault;  /* enum jrt_fault: which was asked for last */
 
     /* What is told of it, sim/world.h. */
     uint32_t            numbers; /* given to what has only an address */
     uint64_t            hash;    /* of what has happened there */
     struct janus_trace *trace;   /* for the first scheduler that is given none; or NULL */
-    uint32_t            fault;   /* enum jrt_fault: which was asked for last */
 
     /* For who explores. */
     void    (*stale)(const char *call); /* a handle was used after its end; NULL: so be it */

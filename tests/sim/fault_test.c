@@ -300,7 +300,7 @@ static void trade(struct market *market)
     if (janus_nursery_open(&buyers, NULL) == JANUS_OK) {
         for (int i = 0; i < 3; i++) {
             janus_status status = janus_spawn(&buyers, produce, market);
-            JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_NO_MEMORY));
+            JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_NO_MEMORY, JANUS_CLOSED));
         }
         janus_status status = janus_nursery_end(&buyers, NULL);
         /* A child that had no stack to begin with has failed. */
