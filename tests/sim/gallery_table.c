@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 enum {
-    STARTS = 20,        /* seeds to begin from */
-    APART = 1000000,    /* from one to the next */
-    SCHEDULES = 100000, /* then it counts as not found */
-    RUNS = 2000,        /* ordinary ones */
+    STARTS = 20,       /* seeds to begin from */
+    APART = 1000000,   /* from one to the next */
+    SCHEDULES = 10000, /* then it counts as not found */
+    RUNS = 2000,       /* ordinary ones */
 };
 
 static const struct gallery_bug *const bugs[] = {
