@@ -12,8 +12,11 @@
  *
  * PCT (Burckhardt and others, "A randomized scheduler with probabilistic guarantees of finding
  * bugs") gives threads random priorities; the highest that can goes on. At depth - 1 random choices
- * who would go on falls below all others. So does who passes, or goes on for very long, as above:
- * else it would never let go. Answers that are not about threads are drawn from the seed.
+ * who would go on falls below all others. Only choices at which a task runs count: all others are
+ * the scheduler's own, many, and tell programs nothing. Who goes on for very long, as above, falls
+ * too, else it would never let go. Who passes draws a new priority: a worker that searches would
+ * else be below those that have work for ever, and nothing would be stolen. Answers that are not
+ * about threads are drawn from the seed.
  *
  * SEARCH is depth-first: each schedule repeats the one before up to the last place where there is
  * another answer, takes that one, and goes on as usual. Interrupting who could go on costs one, and
@@ -33,6 +36,7 @@ struct choice {
     const uint32_t *who;            /* of threads: their numbers */
     uint32_t        usual;          /* [explore-usual] */
     uint32_t        thread, number; /* as struct jrt_choice_made */
+    bool            in_task;        /* a task comes to it */
 };
 
 static uint32_t usual_of(const struct jrt_decider *decider, enum jrt_choice kind,
@@ -73,19 +77,21 @@ static void fall(struct jrt_decider *decider, uint32_t who)
 
 static void passed(struct jrt_strategy *strategy, uint32_t who)
 {
-    fall((struct jrt_decider *)strategy, who);
+    struct jrt_decider *decider = (struct jrt_decider *)strategy;
+    decider->priorities[who % JRT_DECIDER_PARTS] = 0; /* a new one is drawn */
 }
 
-static uint32_t by_priority(struct jrt_decider *decider, uint32_t count, const uint32_t *who)
+static uint32_t by_priority(struct jrt_decider *decider, const struct choice *choice)
 {
-    uint32_t chosen = highest(decider, count, who);
-    bool     changes = decider->streak >= PATIENCE && who[chosen] == decider->last;
+    const uint32_t *who = choice->who;
+    uint32_t        chosen = highest(decider, choice->count, who);
+    bool            changes = decider->streak >= PATIENCE && who[chosen] == decider->last;
     for (uint32_t i = 0; i + 1 < decider->plan->depth && i < JRT_DEPTH_MAX; i++) {
-        changes |= decider->changes[i] == decider->log->threads;
+        changes |= choice->in_task && decider->changes[i] == decider->log->threads;
     }
     if (!changes) return chosen;
     fall(decider, who[chosen]);
-    return highest(decider, count, who);
+    return highest(decider, choice->count, who);
 }
 
 /* The others. */
@@ -175,9 +181,7 @@ static uint32_t answer(struct jrt_decider *decider, const struct choice *choice)
 {
     switch (decider->plan->kind) {
     case JRT_PLAN_PCT:
-        if (choice->kind == JRT_CHOOSE_THREAD) {
-            return by_priority(decider, choice->count, choice->who);
-        }
+        if (choice->kind == JRT_CHOOSE_THREAD) return by_priority(decider, choice);
         break;
     case JRT_PLAN_CHOICES: return as_listed(decider, choice);
     case JRT_PLAN_SEARCH: return as_searched(decider, choice);
@@ -194,10 +198,15 @@ static uint32_t decide(struct jrt_strategy *strategy, enum jrt_choice kind, uint
     struct jrt_world_view view;
     (void)must; /* who runs is not among those, then */
     (void)jrt_world_look(jrt_world_here, JRT_WORLD_CURRENT, &view);
-    struct choice choice = {kind,        count,
-                            who,         usual_of(decider, kind, who),
-                            view.number, decider->numbers[view.number % JRT_DECIDER_PARTS]++};
-    if (kind == JRT_CHOOSE_THREAD) log->threads++;
+    const struct jrt_worker *worker = view.record->worker;
+    struct choice            choice = {.kind = kind,
+                                       .count = count,
+                                       .who = who,
+                                       .usual = usual_of(decider, kind, who),
+                                       .thread = view.number,
+                                       .number = decider->numbers[view.number % JRT_DECIDER_PARTS]++,
+                                       .in_task = worker != NULL && worker->current != NULL};
+    if (kind == JRT_CHOOSE_THREAD && choice.in_task) log->threads++;
     uint32_t value = answer(decider, &choice);
     if (kind == JRT_CHOOSE_FAULT && value != 1) value = 0; /* all but 1 are the same */
     if (jrt_unlikely(decider->keeps) && value != choice.usual) {

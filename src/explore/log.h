@@ -42,7 +42,7 @@ struct jrt_log {
     janus_status        status; /* what janus_run returned */
     uint64_t            steps, hash;
     uint64_t            choices; /* how many were made, */
-    uint64_t            threads; /* and how many of these between threads */
+    uint64_t            threads; /* and how many of these between threads, while a task ran */
     uint32_t            kept;    /* entries of `made`, or of `path` */
     bool                full;    /* there were more */
     bool                differs; /* a search did not come where it has been before */

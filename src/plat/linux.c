@@ -143,7 +143,7 @@ _Atomic(uint32_t) jrt_bells, jrt_bell;
 
 void jrt_bell_ring(void)
 {
-    jrt_fence_seq_cst();                           /* seq_cst: [bell]. */
+    jrt_fences_full();                             /* seq_cst: [bell]. */
     if (jrt_load_relaxed(&jrt_bells) == 0) return; /* relaxed: after the fence. */
     (void)jrt_fetch_add_seq_cst(&jrt_bell, 1u);    /* seq_cst: what was changed comes first. */
     jrt_real_wake(&jrt_bell, JRT_WAKE_ALL);

@@ -256,7 +256,7 @@ static void await_bell(struct world *world)
     jrt_fetch_add_seq_cst(&jrt_bells, 1u); /* seq_cst: [bell]. */
     for (;;) {
         uint32_t heard = jrt_load_acquire(&jrt_bell); /* acquire: what was changed before. */
-        jrt_fence_seq_cst();                          /* seq_cst: [bell]. */
+        jrt_fences_full();                            /* seq_cst: [bell]. */
         if (words_changed(world)) break;
         (void)jrt_real_wait_until(&jrt_bell, heard, JRT_NEVER);
     }
