@@ -134,11 +134,6 @@ static void put_told(const struct jrt_log_told *told)
         put_who(&told->left);
         fprintf(stderr, " wakes sleeper %u of %u", told->value + 1, told->count);
         break;
-    case JRT_CHOOSE_VICTIM:
-        put_who(&told->left);
-        fprintf(stderr, " looks for work at the other worker %u of %u", told->value + 1,
-                told->count);
-        break;
     case JRT_CHOOSE_CASE:
         put_who(&told->left);
         fprintf(stderr, " tries case %u of the %u that are left", told->value + 1, told->count);

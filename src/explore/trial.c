@@ -116,6 +116,7 @@ bool jrt_trial_run(struct jrt_trial *trial)
 {
     struct jrt_log      *log = trial->decider->log;
     struct jrt_world_run run = {.strategy = &trial->decider->strategy,
+                                .spare = trial->spare,
                                 .steps_max = trial->steps_max,
                                 .time_max_ns = trial->time_max_ns,
                                 .main = run_scheduler,
