@@ -12,8 +12,11 @@
  *
  * PCT (Burckhardt and others, "A randomized scheduler with probabilistic guarantees of finding
  * bugs") gives threads random priorities; the highest that can goes on. At depth - 1 random choices
- * who would go on falls below all others. So does who passes, or goes on for very long, as above:
- * else it would never let go. Answers that are not about threads are drawn from the seed.
+ * who would go on falls below all others. Only choices at which a task runs count: all others are
+ * the scheduler's own, many, and tell programs nothing. Who goes on for very long, as above, falls
+ * too, else it would never let go. Who passes draws a new priority: a worker that searches would
+ * else be below those that have work for ever, and nothing would be stolen. Answers that are not
+ * about threads are drawn from the seed.
  *
  * SEARCH is depth-first: each schedule repeats the one before up to the last place where there is
  * another answer, takes that one, and goes on as usual. Interrupting who could go on costs one, and
@@ -26,6 +29,15 @@
 #include <string.h>
 
 enum { PATIENCE = 500 }; /* choices in a row, [explore-usual] */
+
+struct choice {
+    enum jrt_choice kind;
+    uint32_t        count;
+    const uint32_t *who;            /* of threads: their numbers */
+    uint32_t        usual;          /* [explore-usual] */
+    uint32_t        thread, number; /* as struct jrt_choice_made */
+    bool            in_task;        /* a task comes to it */
+};
 
 static uint32_t usual_of(const struct jrt_decider *decider, enum jrt_choice kind,
                          const uint32_t *who)
@@ -65,46 +77,64 @@ static void fall(struct jrt_decider *decider, uint32_t who)
 
 static void passed(struct jrt_strategy *strategy, uint32_t who)
 {
-    fall((struct jrt_decider *)strategy, who);
+    struct jrt_decider *decider = (struct jrt_decider *)strategy;
+    decider->priorities[who % JRT_DECIDER_PARTS] = 0; /* a new one is drawn */
 }
 
-static uint32_t by_priority(struct jrt_decider *decider, uint32_t count, const uint32_t *who)
+static uint32_t by_priority(struct jrt_decider *decider, const struct choice *choice)
 {
-    uint32_t chosen = highest(decider, count, who);
-    bool     changes = decider->streak >= PATIENCE && who[chosen] == decider->last;
+    const uint32_t *who = choice->who;
+    uint32_t        chosen = highest(decider, choice->count, who);
+    bool            changes = decider->streak >= PATIENCE && who[chosen] == decider->last;
     for (uint32_t i = 0; i + 1 < decider->plan->depth && i < JRT_DEPTH_MAX; i++) {
-        changes |= decider->changes[i] == decider->log->threads;
+        changes |= choice->in_task && decider->changes[i] == decider->log->threads;
     }
     if (!changes) return chosen;
     fall(decider, who[chosen]);
-    return highest(decider, count, who);
+    return highest(decider, choice->count, who);
 }
 
 /* The others. */
 
-static uint32_t as_listed(struct jrt_decider *decider, uint32_t count, uint32_t usual)
+static uint32_t as_listed(const struct jrt_decider *decider, const struct choice *choice)
 {
-    const struct jrt_plan *plan = decider->plan;
-    bool listed = decider->at < plan->made_count && plan->made[decider->at].number == decider->made;
-    if (!listed) return usual;
-    uint32_t value = plan->made[decider->at++].value;
-    return value < count ? value : count - 1;
+    const struct jrt_choice_made *made =
+        jrt_plan_find(decider->plan, choice->thread, choice->number);
+    if (made == NULL) return choice->usual;
+    if (choice->kind != JRT_CHOOSE_THREAD) {
+        return made->value < choice->count ? made->value : choice->usual;
+    }
+    for (uint32_t i = 0; i < choice->count; i++) {
+        if (choice->who[i] == made->value) return i;
+    }
+    return choice->usual; /* it cannot go on here */
 }
 
-static uint32_t as_searched(struct jrt_decider *decider, uint32_t count, uint32_t usual, bool costs)
+static struct jrt_choice_made made_of(const struct choice *choice, uint32_t value)
+{
+    uint32_t named = choice->kind == JRT_CHOOSE_THREAD ? choice->who[value] : value;
+    return (struct jrt_choice_made){choice->thread, choice->number, named};
+}
+
+static uint32_t as_searched(struct jrt_decider *decider, const struct choice *choice)
 {
     struct jrt_log *log = decider->log;
-    if (decider->made >= JRT_LOG_ROOM) {
+    uint32_t        count = choice->kind == JRT_CHOOSE_FAULT ? 2 : choice->count;
+    if (log->choices >= JRT_LOG_ROOM) {
         log->full = true;
-        return usual;
+        return choice->usual;
     }
-    struct jrt_log_step *step = &log->path[decider->made];
-    bool                 known = decider->made < log->prefix;
+    struct jrt_log_step *step = &log->path[log->choices];
+    bool                 known = log->choices < log->prefix;
     if (known && step->count != count) log->differs = true;
     uint32_t rank = known && step->rank < count ? step->rank : 0;
-    *step = (struct jrt_log_step){rank, count, (usual + rank) % count, costs};
-    log->kept = (uint32_t)decider->made + 1;
-    return step->value;
+    uint32_t value = (choice->usual + rank) % count;
+    bool     preempts =
+        choice->kind == JRT_CHOOSE_THREAD && choice->usual == 0 && choice->who[0] == choice->thread;
+    *step = (struct jrt_log_step){rank, count, preempts || choice->kind == JRT_CHOOSE_FAULT,
+                                  made_of(choice, value)};
+    log->kept = (uint32_t)log->choices + 1;
+    return value;
 }
 
 /* What is written down. */
@@ -120,71 +150,71 @@ static void who_is(const struct jrt_world_view *view, struct jrt_log_who *out)
     }
 }
 
-static void tell(struct jrt_decider *decider, enum jrt_choice kind, uint32_t count,
-                 const uint32_t *who, uint32_t usual, uint32_t value)
+static void tell(struct jrt_log *log, const struct choice *choice, uint32_t value)
 {
-    struct jrt_log *log = decider->log;
     if (log->told_count == JRT_LOG_TOLD) return;
     struct jrt_log_told  *told = &log->told[log->told_count++];
     struct jrt_world_view view;
-    told->number = (uint32_t)decider->made;
-    told->kind = (uint32_t)kind;
-    told->value = kind == JRT_CHOOSE_FAULT ? jrt_world_here->fault : value;
-    told->count = count;
+    bool                  fault = choice->kind == JRT_CHOOSE_FAULT;
+    told->kind = (uint32_t)choice->kind;
+    told->value = fault ? jrt_world_here->fault : value;
+    told->count = choice->count;
     if (jrt_world_look(jrt_world_here, JRT_WORLD_CURRENT, &view)) who_is(&view, &told->left);
     told->step = view.steps;
-    if (who == NULL) return;
-    if (jrt_world_look(jrt_world_here, who[usual], &view)) who_is(&view, &told->usual);
-    if (jrt_world_look(jrt_world_here, who[value], &view)) who_is(&view, &told->chosen);
+    if (choice->who == NULL) return;
+    if (jrt_world_look(jrt_world_here, choice->who[choice->usual], &view)) {
+        who_is(&view, &told->usual);
+    }
+    if (jrt_world_look(jrt_world_here, choice->who[value], &view)) who_is(&view, &told->chosen);
 }
 
-static void keep(struct jrt_decider *decider, uint32_t value)
+static void keep(struct jrt_log *log, const struct choice *choice, uint32_t value)
 {
-    struct jrt_log *log = decider->log;
-    if (log->kept < JRT_LOG_ROOM && decider->made <= UINT32_MAX) {
-        log->made[log->kept++] = (struct jrt_choice_made){(uint32_t)decider->made, value};
+    if (log->kept < JRT_LOG_ROOM) {
+        log->made[log->kept++] = made_of(choice, value);
     } else {
         log->full = true;
     }
 }
 
-static uint32_t answer(struct jrt_decider *decider, enum jrt_choice kind, uint32_t count,
-                       const uint32_t *who, uint32_t usual)
+static uint32_t answer(struct jrt_decider *decider, const struct choice *choice)
 {
-    bool                  costs = kind == JRT_CHOOSE_FAULT;
-    struct jrt_world_view runs;
     switch (decider->plan->kind) {
-    case JRT_PLAN_RANDOM: return jrt_rng_below(&decider->random, count);
     case JRT_PLAN_PCT:
-        if (kind == JRT_CHOOSE_THREAD) return by_priority(decider, count, who);
-        return jrt_rng_below(&decider->random, count);
-    case JRT_PLAN_CHOICES: return as_listed(decider, count, usual);
-    case JRT_PLAN_SEARCH:
-        if (kind == JRT_CHOOSE_THREAD && usual == 0) {
-            costs =
-                jrt_world_look(jrt_world_here, JRT_WORLD_CURRENT, &runs) && who[0] == runs.number;
-        }
-        return as_searched(decider, kind == JRT_CHOOSE_FAULT ? 2 : count, usual, costs);
+        if (choice->kind == JRT_CHOOSE_THREAD) return by_priority(decider, choice);
+        break;
+    case JRT_PLAN_CHOICES: return as_listed(decider, choice);
+    case JRT_PLAN_SEARCH: return as_searched(decider, choice);
+    case JRT_PLAN_RANDOM: break;
     }
-    return usual;
+    return jrt_rng_below(&decider->random, choice->count);
 }
 
 static uint32_t decide(struct jrt_strategy *strategy, enum jrt_choice kind, uint32_t count,
                        const uint32_t *who, bool must)
 {
-    struct jrt_decider *decider = (struct jrt_decider *)strategy;
-    uint32_t            usual = usual_of(decider, kind, who);
+    struct jrt_decider   *decider = (struct jrt_decider *)strategy;
+    struct jrt_log       *log = decider->log;
+    struct jrt_world_view view;
     (void)must; /* who runs is not among those, then */
-    if (kind == JRT_CHOOSE_THREAD) decider->log->threads++;
-    uint32_t value = answer(decider, kind, count, who, usual);
+    (void)jrt_world_look(jrt_world_here, JRT_WORLD_CURRENT, &view);
+    const struct jrt_worker *worker = view.record->worker;
+    struct choice            choice = {.kind = kind,
+                                       .count = count,
+                                       .who = who,
+                                       .usual = usual_of(decider, kind, who),
+                                       .thread = view.number,
+                                       .number = decider->numbers[view.number % JRT_DECIDER_PARTS]++,
+                                       .in_task = worker != NULL && worker->current != NULL};
+    if (kind == JRT_CHOOSE_THREAD && choice.in_task) log->threads++;
+    uint32_t value = answer(decider, &choice);
     if (kind == JRT_CHOOSE_FAULT && value != 1) value = 0; /* all but 1 are the same */
-    if (jrt_unlikely(decider->keeps) && value != usual) {
-        keep(decider, value);
-        if (decider->tells) tell(decider, kind, count, who, usual, value);
+    if (jrt_unlikely(decider->keeps) && value != choice.usual) {
+        keep(log, &choice, value);
+        if (decider->tells) tell(log, &choice, value);
     }
     if (kind == JRT_CHOOSE_THREAD) note_chosen(decider, who[value]);
-    decider->made++;
-    decider->log->choices = decider->made;
+    log->choices++;
     return value;
 }
 

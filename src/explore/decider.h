@@ -16,11 +16,10 @@ struct jrt_decider {
     bool                   keeps; /* writes down what was decided, */
     bool                   tells; /* and who it was about */
     struct jrt_rng         random;
-    uint64_t               made;                   /* choices so far, */
-    size_t                 at;                     /* CHOICES: of these so many were listed */
-    uint32_t               last;                   /* who was chosen last, */
-    uint32_t               streak;                 /* so many times in a row */
-    uint64_t               changes[JRT_DEPTH_MAX]; /* PCT: when, */
+    uint32_t               numbers[JRT_DECIDER_PARTS];    /* choices that each thread came to */
+    uint32_t               last;                          /* who was chosen last, */
+    uint32_t               streak;                        /* so many times in a row */
+    uint64_t               changes[JRT_DEPTH_MAX];        /* PCT: when, */
     int64_t                priorities[JRT_DECIDER_PARTS]; /* 0: not seen yet */
     int64_t                lowest;
 };

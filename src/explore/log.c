@@ -45,7 +45,7 @@ void jrt_log_unroll(struct jrt_log *log)
     uint32_t count = 0;
     for (uint32_t i = 0; i < log->kept; i++) { /* a choice takes less room than a step */
         struct jrt_log_step step = log->path[i];
-        if (step.rank > 0) log->made[count++] = (struct jrt_choice_made){i, step.value};
+        if (step.rank > 0) log->made[count++] = step.made;
     }
     log->kept = count;
     log->prefix = 0;

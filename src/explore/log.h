@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of a schedule once it was run. It may have been run by a child process, so there are
- * no pointers here, and the memory is shared. */
+/* What is known of a schedule once it was run. It may have been run by a child process, so there
+ * are no pointers here, and the memory is shared. */
 #ifndef JRT_EXPLORE_LOG_H
 #define JRT_EXPLORE_LOG_H
 
@@ -9,16 +9,16 @@
 #include <janusrt/explore.h>
 
 enum {
-    JRT_LOG_ROOM = 1 << 22, /* choices; what nobody touches costs nothing */
+    JRT_LOG_ROOM = 1 << 20, /* choices; what nobody touches costs nothing */
     JRT_LOG_TOLD = 32,
     JRT_LOG_NAME = 24,
 };
 
 /* One choice among others, for the search of all schedules. */
 struct jrt_log_step {
-    uint32_t rank, count; /* which of how many, the usual one being the first, */
-    uint32_t value;       /* and which that is */
-    bool     costs;       /* any but the first is a preemption, or a fault */
+    uint32_t               rank, count; /* which of how many, the usual one being the first */
+    bool                   costs;       /* any but the first is a preemption, or a fault */
+    struct jrt_choice_made made;        /* the same as a plan has it */
 };
 
 /* Who went on, or was to. */
@@ -42,7 +42,7 @@ struct jrt_log {
     janus_status        status; /* what janus_run returned */
     uint64_t            steps, hash;
     uint64_t            choices; /* how many were made, */
-    uint64_t            threads; /* and how many of these between threads */
+    uint64_t            threads; /* and how many of these between threads, while a task ran */
     uint32_t            kept;    /* entries of `made`, or of `path` */
     bool                full;    /* there were more */
     bool                differs; /* a search did not come where it has been before */

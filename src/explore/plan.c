@@ -5,7 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER_CHARS = 24, HEAD_CHARS = 160, WORKERS_MAX = 1024 };
+enum { NUMBER_CHARS = 36, HEAD_CHARS = 160, WORKERS_MAX = 1024 };
+
+static int in_order(const void *left, const void *right)
+{
+    const struct jrt_choice_made *a = left, *b = right;
+    if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+void jrt_choices_sort(struct jrt_choice_made *made, size_t count)
+{
+    if (count > 1) qsort(made, count, sizeof *made, in_order);
+}
+
+const struct jrt_choice_made *jrt_plan_find(const struct jrt_plan *plan, uint32_t thread,
+                                            uint32_t number)
+{
+    const struct jrt_choice_made wanted = {thread, number, 0};
+    if (plan->made_count == 0) return NULL;
+    return bsearch(&wanted, plan->made, plan->made_count, sizeof wanted, in_order);
+}
 
 char *jrt_plan_text(const struct jrt_plan *plan)
 {
@@ -23,10 +43,10 @@ char *jrt_plan_text(const struct jrt_plan *plan)
     } else if (plan->kind == JRT_PLAN_PCT) {
         snprintf(text + used, size - (size_t)used, "/p%llu.%u.%llu", seed, plan->depth, length);
     } else {
-        used += snprintf(text + used, size - (size_t)used, "/c");
+        used += snprintf(text + used, size - (size_t)used, "/s%llu/c", seed);
         for (size_t i = 0; i < plan->made_count; i++) {
-            used += snprintf(text + used, size - (size_t)used, "%s%u:%u", i > 0 ? "," : "",
-                             plan->made[i].number, plan->made[i].value);
+            used += snprintf(text + used, size - (size_t)used, "%s%u.%u:%u", i > 0 ? "," : "",
+                             plan->made[i].thread, plan->made[i].number, plan->made[i].value);
         }
     }
     return text;
@@ -73,10 +93,10 @@ static bool take_choices(const char *at, struct jrt_plan *plan, struct jrt_choic
     while (*at != '\0') {
         struct jrt_choice_made *next = &made[plan->made_count];
         if (plan->made_count > 0 && !take(&at, ',')) return false;
-        if (!take_u32(&at, &next->number) || !take(&at, ':') || !take_u32(&at, &next->value)) {
-            return false;
-        }
-        if (plan->made_count > 0 && next->number <= next[-1].number) return false;
+        if (!take_u32(&at, &next->thread) || !take(&at, '.')) return false;
+        if (!take_u32(&at, &next->number) || !take(&at, ':')) return false;
+        if (!take_u32(&at, &next->value)) return false;
+        if (plan->made_count > 0 && in_order(next - 1, next) >= 0) return false;
         plan->made_count++;
     }
     return true;
@@ -91,10 +111,6 @@ static bool take_all(const char *at, struct jrt_plan *plan, struct jrt_choice_ma
         if (!take_u32(&at, &plan->faults) || !take(&at, '.')) return false;
         if (!take_u32(&at, &plan->faults_every) || !take(&at, '/')) return false;
     }
-    if (take(&at, 'c')) {
-        plan->kind = JRT_PLAN_CHOICES;
-        return take_choices(at, plan, out_made);
-    }
     plan->kind = *at == 'p' ? JRT_PLAN_PCT : JRT_PLAN_RANDOM;
     if (!take(&at, 'p') && !take(&at, 's')) return false;
     if (!take_number(&at, UINT64_MAX, &plan->seed)) return false;
@@ -102,7 +118,12 @@ static bool take_all(const char *at, struct jrt_plan *plan, struct jrt_choice_ma
         if (!take(&at, '.') || !take_u32(&at, &plan->depth) || !take(&at, '.')) return false;
         if (plan->depth == 0 || !take_number(&at, UINT64_MAX, &plan->length)) return false;
     }
-    return *at == '\0' && plan->seed != 0;
+    if (plan->seed == 0) return false;
+    if (plan->kind == JRT_PLAN_RANDOM && take(&at, '/')) {
+        plan->kind = JRT_PLAN_CHOICES;
+        return take(&at, 'c') && take_choices(at, plan, out_made);
+    }
+    return *at == '\0';
 }
 
 bool jrt_plan_read(const char *text, struct jrt_plan *out, struct jrt_choice_made **out_made)

@@ -14,19 +14,23 @@ enum jrt_plan_kind {
     JRT_PLAN_SEARCH,  /* as the log of the one before says; never a text */
 };
 
-/* The choice with this number, from 0, is not the usual one. */
+/*
+ * A choice that is not the usual one. It is named by the thread that comes to it, as the world
+ * numbers them, and by how many that thread came to before: so it stays the same one when others
+ * elsewhere are left out. Between threads the value is the number of who goes on.
+ */
 struct jrt_choice_made {
-    uint32_t number, value;
+    uint32_t thread, number, value;
 };
 
 struct jrt_plan {
     enum jrt_plan_kind kind;
     uint32_t           worker_count;
     uint32_t           faults, faults_every;
-    uint64_t           seed;   /* RANDOM, PCT */
+    uint64_t           seed;   /* of choices, and of workers; not 0 */
     uint32_t           depth;  /* PCT: one more than there are changes, */
     uint64_t           length; /* among so many choices */
-    /* CHOICES, by rising numbers; borrowed from whoever made the plan. */
+    /* CHOICES, in order; borrowed from whoever made the plan. */
     const struct jrt_choice_made *made;
     size_t                        made_count;
 };
@@ -39,9 +43,17 @@ struct jrt_plan {
  *     f17.100           faults: which, and one in how many
  *     s37               random, from seed 37
  *     p37.3.812         priorities from seed 37, depth 3, 812 choices long
- *     c12:1,40:2        choice 12 is 1, choice 40 is 2, all others are the usual ones
+ *     s37/c2.40:1,3.7:2 choice 40 of thread 2 is 1, choice 7 of thread 3 is 2, all others are the
+ *                       usual ones; workers of seed 37 choose whom to steal from
  */
 char *jrt_plan_text(const struct jrt_plan *plan);
+
+/* Puts choices into the order that a plan has them in. */
+void jrt_choices_sort(struct jrt_choice_made *made, size_t count);
+
+/* The one a plan has for this choice of a thread; NULL: the usual one. */
+const struct jrt_choice_made *jrt_plan_find(const struct jrt_plan *plan, uint32_t thread,
+                                            uint32_t number);
 
 /* Reads it. *out_made, which is the caller's, is what plan->made is in: free(). False: it is no
  * such text, or there is no memory for it. */

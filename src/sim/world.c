@@ -420,9 +420,8 @@ static bool start(struct jrt_world *interface, struct jrt_os_thread *thread)
         free(part);
         return false;
     }
-    char *top = part->stack + STACK_BYTES;
     jrt_sanitizer_attach(&part->context.sanitizer, part->stack, STACK_BYTES);
-    part->context.sp = jrt_ctx_make(top, part_main, world);
+    part->context.sp = jrt_ctx_make(part->stack + STACK_BYTES, part_main, world);
     part->thread = thread;
     thread->part = part;
     world->parts[world->count++] = part;

@@ -153,6 +153,7 @@ static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_o
     for (unsigned class = 0; class < JRT_STACK_CLASSES; class ++) {
         size_t promised = scheduler->depot->classes[class].stack_bytes;
         scheduler->room[class] = promised - promised / 8; /* the rest is for those below it */
+        if (scheduler->world != NULL) scheduler->room[class] = SIZE_MAX; /* [room-world] */
     }
     scheduler->roster_open = jrt_roster_init(&scheduler->roster);
     if (!scheduler->roster_open) return JANUS_NO_MEMORY;

@@ -337,13 +337,25 @@ bool jrt_worker_can_leave(struct jrt_worker *worker);
 /* The same where it has to: waits for memory; if none comes it ends the process with a sentence. */
 void jrt_worker_must_leave(struct jrt_worker *worker);
 
-/* Whether the current strand has room for a child on top: nearly the stack that it was promised. */
+/*
+ * Whether the current strand has room for a child on top: nearly the stack that it was promised.
+ *
+ * [room-world]  how large frames are depends on the compiler and its options, and in a world an
+ *   execution must not. There a strand has stacks for JRT_NESTED_MAX tasks more than one, so that
+ *   each can have all it was promised, and their number decides.
+ */
+enum { JRT_NESTED_MAX = 3, JRT_NESTED_CLASSES = 2 };
+_Static_assert(JRT_NESTED_MAX + 1 == 1 << JRT_NESTED_CLASSES, "a class has twice the last one");
+
+bool jrt_worker_has_room_by_number(const struct jrt_worker *worker, const struct jrt_task *child);
+
 static inline bool jrt_worker_has_room(const struct jrt_worker *worker,
                                        const struct jrt_task   *child)
 {
     const char *here = __builtin_frame_address(0);
     size_t      left = (size_t)(here - worker->strand->low);
-    return left >= worker->scheduler->room[child->stack_class];
+    if (jrt_likely(left >= worker->scheduler->room[child->stack_class])) return true;
+    return jrt_worker_has_room_by_number(worker, child);
 }
 
 /* Puts a task where a worker will find it, from anywhere: a new one, one that was woken. */
