@@ -230,6 +230,7 @@ static int64_t talk(void *argument)
 
 TEST("a plain thread and a task talk, each blocking in its own way")
 {
+    TOWN_REAL("a thread outside takes part");
     for (uint64_t capacity = 0; capacity < 2; capacity++) {
         for (uint32_t workers = 1; workers < 3; workers++) {
             janus_channel both[2] = {open_outside(capacity), open_outside(capacity)};
@@ -407,6 +408,7 @@ static int64_t receive_late(void *argument)
 
 TEST("waiting at a channel that others use too is no deadlock")
 {
+    TOWN_REAL("a thread outside takes part");
     struct late late = {.channel = open_outside(0)};
     pthread_t   thread;
     CHECK_EQ(pthread_create(&thread, NULL, send_late, &late), 0);

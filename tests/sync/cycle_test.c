@@ -206,8 +206,8 @@ static void *hold_for_a_while(void *argument)
     struct outside *outside = argument;
     CHECK_EQ(janus_mutex_lock(&outside->lock), JANUS_OK);
     atomic_store(&outside->taken, 1);
-    while (atomic_load(&outside->waiting) < 2) sched_yield();
-    while (!all_sleep(atomic_load(&outside->scheduler))) sched_yield();
+    while (atomic_load(&outside->waiting) < 2) jrt_thread_yield();
+    while (!all_sleep(atomic_load(&outside->scheduler))) jrt_thread_yield();
     CHECK_EQ(janus_mutex_unlock(&outside->lock), JANUS_OK);
     return NULL;
 }
@@ -225,11 +225,12 @@ static int64_t have_it_taken(void *argument)
 
 TEST("waiting for a mutex that a thread holds is no deadlock")
 {
+    TOWN_REAL("a thread outside takes part");
     for (int i = 0; i < TIMES; i++) {
         struct outside outside = {.lock = JANUS_MUTEX_INIT("outside")};
         pthread_t      thread;
         CHECK_EQ(pthread_create(&thread, NULL, hold_for_a_while, &outside), 0);
-        while (!atomic_load(&outside.taken)) sched_yield();
+        while (!atomic_load(&outside.taken)) jrt_thread_yield();
         listen_to(2, have_it_taken, &outside);
         CHECK_EQ(pthread_join(thread, NULL), 0);
         CHECK_EQ(said[0], '\0');
@@ -258,6 +259,7 @@ static int64_t hand_to_thread(void *argument)
 
 TEST("waiting for a mutex that a thread came to hold is no deadlock")
 {
+    TOWN_REAL("a thread outside takes part");
     for (int i = 0; i < TIMES; i++) {
         struct outside outside = {.lock = JANUS_MUTEX_INIT("handed")};
         listen_to(2, hand_to_thread, &outside);
