@@ -453,6 +453,7 @@ static int64_t sum_up(void *argument)
 
 TEST("what threads of children did is in the scheduler's books when they have ended")
 {
+    TOWN_REAL("threads of the system are counted");
     court_run(2, sum_up, NULL);
 }
 
