@@ -14,7 +14,7 @@ help:
 	@echo 'make run        build (gcc, -O2 -g) and run the demo'
 	@echo 'make test       every check on every preset; about ten minutes at most'
 	@echo 'make test-NAME  one preset: make test-gcc-asan (names: CMakePresets.json)'
-	@echo 'make explore    tests in the deterministic engine with new seeds (MINUTES=1 SEED=base)'
+	@echo 'make explore    tests, simulated, with ever new seeds (MINUTES=1 SEED=base)'
 	@echo 'make bench      our times beside those of others (ONLY=spawn,fib QUICK=1: less)'
 	@echo 'make install    install to PREFIX (/usr/local) below DESTDIR'
 	@echo 'make tidy       the rules of this tree, by tools/tidy.py'
