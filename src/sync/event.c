@@ -70,6 +70,7 @@ janus_status janus_event_wait(janus_event *event)
 
 bool janus_event_is_set(const janus_event *event)
 {
+    jrt_point();
     return jrt_sync_value(look_at((const struct jrt_sync *)(const void *)event)) != 0;
 }
 
@@ -167,6 +168,7 @@ void janus_broadcast_init(janus_broadcast *broadcast, janus_opener opener, const
 
 uint64_t janus_broadcast_count(const janus_broadcast *broadcast)
 {
+    jrt_point();
     return jrt_sync_value(look_at((const struct jrt_sync *)(const void *)broadcast));
 }
 

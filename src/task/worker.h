@@ -228,6 +228,12 @@ struct janus_scheduler {
 /* The calling thread's worker; NULL on other threads. Not to be kept across a wait. */
 static inline struct jrt_worker *jrt_worker_self(void) { return jrt_thread_worker(); }
 
+/* A simulated one is driven by the thread that opened it, and used by no other. */
+static inline bool jrt_scheduler_is_elsewhere(const janus_scheduler *scheduler)
+{
+    return scheduler->world != NULL && scheduler->world != jrt_world_here;
+}
+
 /*
  * [stack-reserve]  what a public call, and whoever arrives on the strand it leaves, may need of the
  *   stack. A task that has less is told so here and now, where nothing is locked and nobody
@@ -251,7 +257,11 @@ static inline void jrt_worker_stack_check(const struct jrt_worker *worker)
 static inline void jrt_stack_check(void)
 {
     const struct jrt_worker *worker = jrt_worker_self();
-    if (worker != NULL) jrt_worker_stack_check(worker);
+    if (worker != NULL) {
+        jrt_worker_stack_check(worker);
+    } else {
+        jrt_point(); /* [sim-point] also for a thread that is no worker */
+    }
 }
 
 #define JRT_SLEEPER ((uint64_t)1 << 32)

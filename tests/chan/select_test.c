@@ -241,6 +241,7 @@ TEST("a select that waits, over one case or 300, is served once and leaves all q
 
 TEST("a plain thread's select waits and is served too, and has a deadline")
 {
+    TOWN_REAL("a thread outside takes part");
     static struct crowd crowd;
     struct selector     selector;
     for (size_t i = 0; i < 3; i++) crowd.channels[i] = open_outside(0);

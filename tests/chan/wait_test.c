@@ -231,6 +231,7 @@ static int64_t talk(void *argument)
 
 TEST("a plain thread and a task talk, each blocking in its own way")
 {
+    TOWN_REAL("a thread outside takes part");
     for (uint64_t capacity = 0; capacity < 2; capacity++) {
         for (uint32_t workers = 1; workers < 3; workers++) {
             janus_channel both[2] = {open_outside(capacity), open_outside(capacity)};
@@ -430,6 +431,7 @@ static void *come_late_twice(void *argument)
 
 TEST("waiting at a channel that others use too, or at several with such a one, is no deadlock")
 {
+    TOWN_REAL("a thread outside takes part");
     for (int i = 0; i < REPEATS * LATE_WAYS; i++) {
         struct late late = {.inside = open_channel(0),
                             .channel = open_outside(0),
