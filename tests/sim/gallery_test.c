@@ -29,7 +29,7 @@ static const struct row {
     {&gallery_close_race, JANUS_FAILING_EXPECTATION, 20, 40},
     {&gallery_cancel_complete, JANUS_FAILING_EXPECTATION, 15, 20},
     {&gallery_forgotten_await, JANUS_FAILING_CONTRACT, 10, 10},
-    {&gallery_use_after_end, JANUS_FAILING_EXPECTATION, 20, 70},
+    {&gallery_use_after_end, JANUS_FAILING_STALE, 20, 70},
     {&gallery_unfair_select, JANUS_FAILING_EXPECTATION, 70, 240},
     {&gallery_double_refund, JANUS_FAILING_EXPECTATION, 20, 40},
     {&gallery_torn_update, JANUS_FAILING_EXPECTATION, 10, 20},
