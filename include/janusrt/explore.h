@@ -19,11 +19,13 @@
  *
  * A schedule has failed when the entry returns a negative number or panics; an expectation, a
  * contract or an invariant of the library is broken; all tasks wait for each other; it takes too
- * many steps or too much simulated time; or something is left behind: books that do not balance, a
- * handle that was used after its end. The failure is told with a text from which that schedule, and
- * no other, is run again: as `replay` below, or in the environment of the same program.
+ * many steps or too much simulated time; something is left behind; or a handle is used after its
+ * end. It is then made small, as far as that goes, and told with a text from which that schedule,
+ * and no other, is run again: as `replay` below, or in the environment of the same program.
  *
  *     JANUSRT_REPLAY='…' ./program
+ *
+ * The command janusrt explores whole programs, which need not know of this header.
  *
  * What makes schedules differ is what goes through this library. Threads made otherwise, the real
  * clock, random numbers and addresses must not decide what the entry does.
@@ -48,7 +50,7 @@ typedef enum janus_strategy {
     JANUS_STRATEGY_EXHAUSTIVE, /* all schedules with at most `depth` preemptions, one by one */
 } janus_strategy;
 
-/* What else may go wrong in a schedule; or them together. */
+/* What else may go wrong in a schedule, from the first step of the entry on; or them together. */
 enum {
     JANUS_FAULT_MEMORY = 1,   /* the library is refused memory */
     JANUS_FAULT_MAPPING = 2,  /* or address space, as for stacks */
@@ -124,12 +126,14 @@ JANUS_BEGIN_DECLS
  * Yields:  never; all runs on the calling thread.
  * Owns:    `argument` stays the caller's. out->replay is the caller's; `out` may be NULL.
  * Cost:    some 50 us for a small test, of which 1,000 schedules thus take no longer than a test.
- *          A schedule that fails is given up where it stands, with all that it holds.
+ *          A schedule that fails is given up where it stands, with all that it holds;
+ *          LeakSanitizer is told not to look at what is allocated in schedules.
  * Errors:  OK            no schedule failed
  *          CHILD_FAILED  one did: *out, and stderr, say how
  *          INVALID       an option, or the text to replay, is none
  *          NO_MEMORY     memory was refused to the explorer itself
  *          STATE         called in a task, or while a deterministic scheduler is open here
+ *          and those of janus_scheduler_open, for options->scheduler
  */
 JANUS_API janus_status janus_explore(const janus_explore_options *options, janus_entry *entry,
                                      void *argument, janus_explore_result *out);

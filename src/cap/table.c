@@ -139,18 +139,22 @@ static bool map_places(janus_cap_table *table)
     size_t bytes = (size_t)table->slots_max * sizeof(struct jrt_cap_entry);
     bytes = (bytes + page - 1) & ~(page - 1);
     table->map_bytes = bytes + 2 * page;
-    table->map = jrt_map_reserve(table->map_bytes);
-    if (table->map == NULL) return false;
     /* Where the system has no mapping left for guards, the table works without. */
-    (void)jrt_map_protect(table->map, page);
-    (void)jrt_map_protect(table->map + page + bytes, page);
+    table->map = jrt_map_reserve_fenced(table->map_bytes);
+    if (table->map == NULL) return false;
     table->entries = (struct jrt_cap_entry *)(void *)(table->map + page);
     return true;
 }
 
 static void table_free(janus_cap_table *table)
 {
-    if (table->map != NULL) jrt_map_release(table->map, table->map_bytes);
+    if (table->map != NULL) {
+        /* In a world as it was: it may be kept. */
+        if (jrt_world_here != NULL) {
+            memset((void *)table->entries, 0, table->slots * sizeof *table->entries);
+        }
+        jrt_map_release_fenced(table->map, table->map_bytes);
+    }
     explicit_bzero(table->nonces, sizeof table->nonces);
     free(table->authority);
     free(table);

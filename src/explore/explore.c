@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "explore/explorer.h"
 #include "explore/trial.h"
+#include "fiber/fiber.h"
 #include "fiber/thread.h"
 
 #include <stdlib.h>
@@ -13,7 +14,12 @@ struct local {
     janus_scheduler_options scheduler;
     janus_entry            *entry;
     void                   *argument;
+    struct jrt_spare        spare;
 };
+
+/* LeakSanitizer, if the program has it: a schedule that is given up leaves all that it held. */
+extern void __lsan_disable(void) __attribute__((weak));
+extern void __lsan_enable(void) __attribute__((weak));
 
 static bool attempt(struct jrt_explorer *explorer, const struct jrt_plan *plan, enum jrt_how how)
 {
@@ -23,6 +29,7 @@ static bool attempt(struct jrt_explorer *explorer, const struct jrt_plan *plan, 
     decider.keeps = how != JRT_HOW_FAST;
     decider.tells = how == JRT_HOW_TELL;
     struct jrt_trial trial = {.decider = &decider,
+                              .spare = &local->spare,
                               .steps_max = explorer->options.steps_max,
                               .time_max_ns = explorer->options.time_max_ns,
                               .stale_allowed = explorer->options.stale_allowed,
@@ -30,7 +37,10 @@ static bool attempt(struct jrt_explorer *explorer, const struct jrt_plan *plan, 
                               .scheduler = &local->scheduler,
                               .entry = local->entry,
                               .argument = local->argument};
-    return jrt_trial_run(&trial);
+    if (__lsan_disable != NULL) __lsan_disable();
+    bool began = jrt_trial_run(&trial);
+    if (__lsan_enable != NULL) __lsan_enable();
+    return began;
 }
 
 static bool read_scheduler(const janus_scheduler_options *given, janus_scheduler_options *out)
@@ -86,10 +96,12 @@ janus_status janus_explore(const janus_explore_options *options, janus_entry *en
     janus_status status = jrt_explore_decode(options, &local.explorer.options);
     if (status != JANUS_OK) return status;
     if (!read_scheduler(local.explorer.options.scheduler, &local.scheduler)) return JANUS_INVALID;
+    if (!jrt_fault_open()) return JANUS_UNAVAILABLE; /* once for all of them */
     local.explorer.attempt = attempt;
     local.explorer.log = jrt_log_make();
-    if (local.explorer.log == NULL) return JANUS_NO_MEMORY;
-    status = explore(&local, out);
+    status = local.explorer.log == NULL ? JANUS_NO_MEMORY : explore(&local, out);
     jrt_explorer_fini(&local.explorer);
+    jrt_spare_drop(&local.spare);
+    jrt_fault_close();
     return status;
 }

@@ -34,7 +34,7 @@ static struct jrt_plan plan_of(const struct jrt_explorer *explorer, uint64_t num
     return plan;
 }
 
-static bool same_failing(const struct jrt_explorer *explorer)
+bool jrt_explorer_same(const struct jrt_explorer *explorer)
 {
     return explorer->log->failing == explorer->failing &&
            strcmp(explorer->log->message, explorer->message) == 0;
@@ -77,7 +77,7 @@ static janus_status found(struct jrt_explorer *explorer, const struct jrt_plan *
     }
     jrt_log_clear(explorer->log);
     if (!explorer->attempt(explorer, &explorer->plan, JRT_HOW_KEEP)) return JANUS_NO_MEMORY;
-    explorer->unsteady = !same_failing(explorer);
+    explorer->unsteady = !jrt_explorer_same(explorer);
     if (!explorer->unsteady && !explorer->options.no_minimising && !explorer->log->full) {
         if (!take_choices(explorer) || !jrt_minimise(explorer)) return JANUS_NO_MEMORY;
     }
@@ -100,6 +100,7 @@ janus_status jrt_explore_all(struct jrt_explorer *explorer)
     const janus_explore_options *options = &explorer->options;
     struct jrt_log              *log = explorer->log;
     uint64_t                     length = 1;
+    jrt_explore_begun(true);
     jrt_report_begin(explorer);
     while (explorer->schedules < options->schedules && !time_is_up(explorer)) {
         struct jrt_plan plan = plan_of(explorer, explorer->schedules, length);
@@ -124,8 +125,10 @@ janus_status jrt_explore_replay(struct jrt_explorer *explorer)
 {
     struct jrt_log *log = explorer->log;
     if (!jrt_plan_read(explorer->options.replay, &explorer->plan, &explorer->made)) {
+        jrt_explore_begun(false);
         return JANUS_INVALID;
     }
+    jrt_explore_begun(true);
     jrt_log_clear(log);
     if (!explorer->attempt(explorer, &explorer->plan, JRT_HOW_TELL)) return JANUS_NO_MEMORY;
     explorer->schedules = 1;

@@ -37,6 +37,10 @@ janus_status jrt_explore_decode(const janus_explore_options *given, janus_explor
 /* Reads what JANUSRT_EXPLORE says: "seed=7,workers=2". */
 bool jrt_explore_environment(const char *text, janus_explore_options *options);
 
+/* Tells the command, if it has started us, that there is something to explore, and whether what it
+ * asks for was understood. */
+void jrt_explore_begun(bool well);
+
 /* Until one fails, or there are no more. OK, CHILD_FAILED, NO_MEMORY, or what a scheduler that
  * cannot be opened says. */
 janus_status jrt_explore_all(struct jrt_explorer *explorer);
@@ -45,6 +49,9 @@ janus_status jrt_explore_all(struct jrt_explorer *explorer);
 janus_status jrt_explore_replay(struct jrt_explorer *explorer);
 
 void jrt_explorer_fini(struct jrt_explorer *explorer);
+
+/* Whether what the log tells of is the failing that was found. */
+bool jrt_explorer_same(const struct jrt_explorer *explorer);
 
 /* minimise.c: fewer choices that fail in the same way. */
 bool jrt_minimise(struct jrt_explorer *explorer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of a schedule once it was run. It may have been run by a child process, so there are
- * no pointers here, and the memory is shared. */
+/* What is known of a schedule once it was run. It may have been run by a child process, so there
+ * are no pointers here, and the memory is shared. */
 #ifndef JRT_EXPLORE_LOG_H
 #define JRT_EXPLORE_LOG_H
 

@@ -48,7 +48,7 @@ static void put_progress(const struct jrt_explorer *explorer, uint64_t now_ns)
 
 void jrt_report_progress(struct jrt_explorer *explorer)
 {
-    if (explorer->options.quiet || explorer->schedules % 16 != 0) return;
+    if (explorer->options.quiet) return;
     uint64_t now_ns = jrt_clock_now_ns();
     if (now_ns - explorer->told_ns < (explorer->terminal ? terminal_ns : file_ns)) return;
     explorer->told_ns = now_ns;
@@ -133,11 +133,6 @@ static void put_told(const struct jrt_log_told *told)
     case JRT_CHOOSE_WAKE:
         put_who(&told->left);
         fprintf(stderr, " wakes sleeper %u of %u", told->value + 1, told->count);
-        break;
-    case JRT_CHOOSE_VICTIM:
-        put_who(&told->left);
-        fprintf(stderr, " looks for work at the other worker %u of %u", told->value + 1,
-                told->count);
         break;
     case JRT_CHOOSE_CASE:
         put_who(&told->left);

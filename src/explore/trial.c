@@ -22,6 +22,20 @@ static void on_stale(const char *call) { jrt_die(stale, call, __FILE__, __LINE__
 
 static void on_deadlock(void) { jrt_die(deadlock, "every task waits", __FILE__, __LINE__); }
 
+/* Addresses differ from run to run, and are of no use afterwards: "0x7f12" becomes "0x". */
+static void forget_addresses(char *text)
+{
+    char *out = text;
+    while (*text != '\0') {
+        bool address = text[0] == '0' && text[1] == 'x';
+        *out++ = *text++;
+        if (!address) continue;
+        *out++ = *text++;
+        text += strspn(text, "0123456789abcdef");
+    }
+    *out = '\0';
+}
+
 __attribute__((format(printf, 3, 4))) static void fail(struct jrt_log *log, janus_failing failing,
                                                        const char *format, ...)
 {
@@ -30,6 +44,7 @@ __attribute__((format(printf, 3, 4))) static void fail(struct jrt_log *log, janu
     log->failing = failing;
     (void)vsnprintf(log->message, sizeof log->message, format, arguments);
     va_end(arguments);
+    forget_addresses(log->message);
 }
 
 /* Faults begin with the entry: a scheduler that cannot be opened would tell nothing of it. */
@@ -101,6 +116,7 @@ bool jrt_trial_run(struct jrt_trial *trial)
 {
     struct jrt_log      *log = trial->decider->log;
     struct jrt_world_run run = {.strategy = &trial->decider->strategy,
+                                .spare = trial->spare,
                                 .steps_max = trial->steps_max,
                                 .time_max_ns = trial->time_max_ns,
                                 .main = run_scheduler,

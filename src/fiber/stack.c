@@ -75,6 +75,48 @@ janus_status jrt_depot_init(struct jrt_depot *depot, janus_guard guard, size_t g
     return JANUS_OK;
 }
 
+static struct jrt_spare *spare_here(void)
+{
+    return jrt_world_here != NULL ? jrt_world_here->spare : NULL;
+}
+
+janus_status jrt_depot_open(janus_guard guard, size_t idle_max, struct jrt_depot **out)
+{
+    struct jrt_spare *spare = spare_here();
+    struct jrt_depot *depot = spare != NULL ? spare->depot : NULL;
+    if (depot != NULL && depot->wanted == guard && depot->idle_max == idle_max) {
+        spare->depot = NULL;
+        *out = depot;
+        return JANUS_OK;
+    }
+    depot = jrt_malloc(sizeof *depot);
+    if (depot == NULL) return JANUS_NO_MEMORY;
+    janus_status status = jrt_depot_init(depot, guard, 0, 0, idle_max);
+    if (status != JANUS_OK) {
+        free(depot);
+        return status;
+    }
+    depot->wanted = guard;
+    *out = depot;
+    return JANUS_OK;
+}
+
+void jrt_depot_drop(struct jrt_depot *depot)
+{
+    jrt_depot_fini(depot);
+    free(depot);
+}
+
+void jrt_depot_close(struct jrt_depot *depot)
+{
+    struct jrt_spare *spare = spare_here();
+    if (spare != NULL && spare->depot == NULL) {
+        spare->depot = depot;
+    } else {
+        jrt_depot_drop(depot);
+    }
+}
+
 unsigned jrt_stack_class_of(size_t stack_bytes)
 {
     unsigned class = 0;

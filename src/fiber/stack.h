@@ -28,6 +28,7 @@ struct jrt_depot {
     size_t                 carved[JANUS_GUARD_CANARY + 1]; /* by rung */
     size_t                 reserved_bytes;
     uint64_t               slabs_released;
+    janus_guard            wanted; /* of those that are made by themselves */
     struct iovec           scratch[JRT_RANGES_MAX];
     struct jrt_stack_class classes[JRT_STACK_CLASSES];
 };
@@ -38,6 +39,13 @@ janus_status jrt_depot_init(struct jrt_depot *depot, janus_guard guard, size_t g
 
 /* Unmaps everything. Every stack is back. */
 void jrt_depot_fini(struct jrt_depot *depot);
+
+/* The same for one that is made by itself; in a world the next may get it, stacks and all. */
+janus_status jrt_depot_open(janus_guard guard, size_t idle_max, struct jrt_depot **out);
+void         jrt_depot_close(struct jrt_depot *depot);
+
+/* Ends one that was kept for the next. */
+void jrt_depot_drop(struct jrt_depot *depot);
 
 /* The class for a stack of at least this size; JRT_STACK_CLASSES when there is none. */
 unsigned jrt_stack_class_of(size_t stack_bytes);

@@ -43,6 +43,8 @@ void *jrt_map_reserve(size_t bytes)
 void *jrt_map_reserve_aligned(size_t bytes, bool huge)
 {
     if (jrt_fails(JRT_FAULT_MAPPING)) return NULL;
+    char *kept = jrt_spare_take(JRT_SPARE_ALIGNED, bytes);
+    if (kept != NULL) return kept;
     char *base = mmap(NULL, bytes * 2, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) return NULL;
@@ -52,6 +54,52 @@ void *jrt_map_reserve_aligned(size_t bytes, bool huge)
     jrt_map_release(base + bytes, bytes - before);
     (void)madvise(base, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE); /* as above */
     return base;
+}
+
+void *jrt_map_reserve_fenced(size_t bytes)
+{
+    char *kept = jrt_spare_take(JRT_SPARE_FENCED, bytes);
+    if (kept != NULL) return kept;
+    char  *base = jrt_map_reserve(bytes);
+    size_t page = jrt_page_bytes();
+    if (base == NULL) return NULL;
+    (void)jrt_map_protect(base, page);
+    (void)jrt_map_protect(base + bytes - page, page);
+    return base;
+}
+
+void jrt_map_release_aligned(void *base, size_t bytes)
+{
+    if (!jrt_spare_give(JRT_SPARE_ALIGNED, base, bytes)) jrt_map_release(base, bytes);
+}
+
+void jrt_map_release_fenced(void *base, size_t bytes)
+{
+    if (!jrt_spare_give(JRT_SPARE_FENCED, base, bytes)) jrt_map_release(base, bytes);
+}
+
+void *jrt_spare_take(enum jrt_spare_kind kind, size_t bytes)
+{
+    struct jrt_spare *spare = jrt_world_here != NULL ? jrt_world_here->spare : NULL;
+    for (unsigned i = 0; spare != NULL && i < JRT_SPARES; i++) {
+        if (spare->maps[i].kind != kind || spare->maps[i].bytes != bytes) continue;
+        spare->maps[i].kind = JRT_SPARE_NONE;
+        return spare->maps[i].base;
+    }
+    return NULL;
+}
+
+bool jrt_spare_give(enum jrt_spare_kind kind, void *base, size_t bytes)
+{
+    struct jrt_spare *spare = jrt_world_here != NULL ? jrt_world_here->spare : NULL;
+    for (unsigned i = 0; spare != NULL && i < JRT_SPARES; i++) {
+        if (spare->maps[i].kind != JRT_SPARE_NONE) continue;
+        spare->maps[i].base = base;
+        spare->maps[i].bytes = bytes;
+        spare->maps[i].kind = kind;
+        return true;
+    }
+    return false;
 }
 
 void jrt_map_release(void *base, size_t bytes)

@@ -20,8 +20,15 @@ void *jrt_map_reserve(size_t bytes);
 /* The same, aligned to its size, a power of two; `huge`: in huge pages, if there are any. */
 void *jrt_map_reserve_aligned(size_t bytes, bool huge);
 
+/* The same, unaligned, and its first and last page cannot be touched, if the system can do that. */
+void *jrt_map_reserve_fenced(size_t bytes);
+
 /* Gives a reservation, or a whole-page part of one, back. */
 void jrt_map_release(void *base, size_t bytes);
+
+/* The same for a whole one of the last two kinds that reads as zeros again: it may be kept. */
+void jrt_map_release_aligned(void *base, size_t bytes);
+void jrt_map_release_fenced(void *base, size_t bytes);
 
 /* Drops the pages of every range; they read as zero afterwards, guards in them stay. False when
  * the system refuses, as it does for locked memory; some pages may have been dropped. */

@@ -18,11 +18,12 @@
 struct janus_trace;
 struct jrt_os_thread;
 
-/* What can go one way or another. Where nobody simulates, each has a fast answer of its own. */
+/* What can go one way or another. Where nobody simulates, each has a fast answer of its own. Whom a
+ * worker steals from is none of these: its generator, seeded with the scheduler's seed, says so in
+ * both. */
 enum jrt_choice {
     JRT_CHOOSE_THREAD, /* who goes on; 0: who runs now, if it can */
     JRT_CHOOSE_WAKE,   /* which of those who sleep on a word */
-    JRT_CHOOSE_VICTIM, /* whom to steal from */
     JRT_CHOOSE_CASE,   /* which case of a select is tried next */
     JRT_CHOOSE_FAULT,  /* 0: no; 1: yes */
     JRT_CHOICES,
@@ -38,25 +39,43 @@ enum jrt_fault {
     JRT_FAULT_DEATH = 32,   /* a worker's thread ends */
 };
 
-struct jrt_world {
-    uint64_t (*now_ns)(struct jrt_world *world);
-    bool     (*wait)(struct jrt_world *world, _Atomic(uint32_t) *word, uint32_t expected,
-                 uint64_t deadline_ns);
-    void     (*wake)(struct jrt_world *world, _Atomic(uint32_t) *word, int count);
-    void     (*point)(struct jrt_world *world); /* another may go on here */
-    void     (*pass)(struct jrt_world *world);  /* another shall, if there is one */
-    uint32_t (*choose)(struct jrt_world *world, enum jrt_choice kind, uint32_t count);
-    bool     (*fails)(struct jrt_world *world, enum jrt_fault fault);
-    bool     (*start)(struct jrt_world *world, struct jrt_os_thread *thread);
-    bool     (*has_ended)(struct jrt_world *world, const struct jrt_os_thread *thread);
-    void     (*join)(struct jrt_world *world, struct jrt_os_thread *thread);
-    bool     closed; /* no other thread of the process takes part: nobody need be told */
-    uint32_t fault;  /* enum jrt_fault: which was asked for last */
+/* What one world leaves for the next, where many follow each other: address space is dear. */
+enum jrt_spare_kind {
+    JRT_SPARE_NONE,
+    JRT_SPARE_ALIGNED, /* zeroed, aligned to its size */
+    JRT_SPARE_FENCED,  /* zeroed, its first and its last page cannot be touched */
+    JRT_SPARE_STACK,   /* of a thread of the world */
+};
 
-    /* What is told of it, sim/world.h. */
+enum { JRT_SPARES = 64 };
+
+struct jrt_spare {
+    struct {
+        void               *base;
+        size_t              bytes;
+        enum jrt_spare_kind kind;
+    } maps[JRT_SPARES];
+    void *depot; /* of stacks; fiber/stack.c */
+};
+
+struct jrt_world {
+    uint64_t            (*now_ns)(struct jrt_world *world);
+    bool                (*wait)(struct jrt_world *world, _Atomic(uint32_t) *word, uint32_t expected,
+                 uint64_t deadline_ns);
+    void                (*wake)(struct jrt_world *world, _Atomic(uint32_t) *word, int count);
+    void                (*point)(struct jrt_world *world); /* another may go on here */
+    void                (*pass)(struct jrt_world *world);  /* another shall, if there is one */
+    uint32_t            (*choose)(struct jrt_world *world, enum jrt_choice kind, uint32_t count);
+    bool                (*fails)(struct jrt_world *world, enum jrt_fault fault);
+    bool                (*start)(struct jrt_world *world, struct jrt_os_thread *thread);
+    bool                (*has_ended)(struct jrt_world *world, const struct jrt_os_thread *thread);
+    void                (*join)(struct jrt_world *world, struct jrt_os_thread *thread);
+    bool                closed; /* no other thread of the process takes part: nobody need be told */
+    struct jrt_spare   *spare;  /* borrowed; NULL: nothing is left for others */
     uint32_t            numbers; /* given to what has only an address */
-    uint64_t            hash;    /* of what has happened there */
+    uint64_t            hash;    /* of what has happened there; sim/world.h */
     struct janus_trace *trace;   /* for the first scheduler that is given none; or NULL */
+    uint32_t            fault;   /* enum jrt_fault: which was asked for last */
 
     /* For who explores. */
     void    (*stale)(const char *call); /* a handle was used after its end; NULL: so be it */
@@ -70,6 +89,10 @@ struct jrt_world {
  * run on that thread, and tasks do not leave it, so that its address may be kept. */
 extern _Thread_local struct jrt_world *jrt_world_here
     __attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+/* What was kept, or NULL; and keeps it, if there is room. */
+void *jrt_spare_take(enum jrt_spare_kind kind, size_t bytes);
+bool  jrt_spare_give(enum jrt_spare_kind kind, void *base, size_t bytes);
 
 /* A place where another thread of the simulated system may go on instead. No lock is held. */
 static inline void jrt_point(void)

@@ -21,8 +21,8 @@
  *   waits for it by asking again and again comes to an end. When all parts sleep it jumps to the
  *   earliest deadline.
  *
- * [sim-wake]  a part that sleeps goes on when somebody wakes its word or its deadline has come. A
- *   word that changes without anybody waking it is slept through, as in the real world.
+ * A part that sleeps goes on when somebody wakes its word or its deadline has come. A word that
+ * changes without anybody waking it is slept through, as in the real world.
  *
  * [sim-outside]  where nobody can go on, and there is no deadline, threads outside may still wake
  *   somebody: the thread sleeps on the bell. A closed world, one that explores, gives up instead.
@@ -35,6 +35,7 @@
 #include "base/rng.h"
 #include "fiber/exception.h"
 #include "fiber/fuel.h"
+#include "fiber/stack.h"
 #include "fiber/thread.h"
 #include "plat/memory.h"
 #include "plat/seam.h"
@@ -44,7 +45,6 @@
 
 enum {
     STACK_BYTES = 512 * 1024 * JRT_STACK_FACTOR, /* of a part; blocking calls run there */
-    STACKS_KEPT = 64,
     FIRST_PARTS = 8,
 };
 
@@ -92,18 +92,25 @@ struct world {
     struct jrt_thread     record; /* of the thread that entered, as it was */
 };
 
+void jrt_spare_drop(struct jrt_spare *spare)
+{
+    for (unsigned i = 0; i < JRT_SPARES; i++) {
+        if (spare->maps[i].kind == JRT_SPARE_NONE) continue;
+        jrt_map_release(spare->maps[i].base, spare->maps[i].bytes);
+        spare->maps[i].kind = JRT_SPARE_NONE;
+    }
+    if (spare->depot != NULL) jrt_depot_drop(spare->depot);
+    spare->depot = NULL;
+}
+
 static struct world *of(struct jrt_world *world) { return (struct world *)world; }
 
-/* Stacks, kept for the next world: a fresh page costs more than all else here. */
-
-static _Thread_local struct {
-    char    *stacks[STACKS_KEPT];
-    unsigned count;
-} kept;
+/* Stacks. */
 
 static char *stack_take(void)
 {
-    if (kept.count > 0) return kept.stacks[--kept.count];
+    char *kept = jrt_spare_take(JRT_SPARE_STACK, STACK_BYTES);
+    if (kept != NULL) return kept;
     char *stack = jrt_map_reserve(STACK_BYTES);
     if (stack == NULL) return NULL;
     if (jrt_map_protect(stack, jrt_page_bytes())) return stack;
@@ -113,11 +120,7 @@ static char *stack_take(void)
 
 static void stack_give(char *stack)
 {
-    if (kept.count < STACKS_KEPT) {
-        kept.stacks[kept.count++] = stack;
-    } else {
-        jrt_map_release(stack, STACK_BYTES);
-    }
+    if (!jrt_spare_give(JRT_SPARE_STACK, stack, STACK_BYTES)) jrt_map_release(stack, STACK_BYTES);
 }
 
 /* Going from one to another. */
@@ -582,6 +585,7 @@ enum jrt_world_end jrt_world_run(struct jrt_world_run *run)
     world->strategy = run->strategy;
     world->steps_max = run->steps_max;
     world->interface.closed = true;
+    world->interface.spare = run->spare;
     world->interface.trace = run->trace;
     world->entered = 1;
     world->run = run;

@@ -73,6 +73,7 @@ bool jrt_world_look(const struct jrt_world *world, uint32_t number, struct jrt_w
 /* An execution that is given up where it does not end well. */
 struct jrt_world_run {
     struct jrt_strategy *strategy;    /* decides */
+    struct jrt_spare    *spare;       /* from and for others that follow; NULL: none do */
     uint64_t             steps_max;   /* so many steps, */
     uint64_t             time_max_ns; /* and so much simulated time */
     void                 (*main)(void *argument);
@@ -84,6 +85,9 @@ struct jrt_world_run {
     const char          *file;
     int                  line;
 };
+
+/* Gives back what the last world of a sequence has left. */
+void jrt_spare_drop(struct jrt_spare *spare);
 
 /*
  * Calls run->main(run->argument) in a world in which nobody else takes part. On any end but DONE

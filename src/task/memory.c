@@ -224,7 +224,7 @@ janus_status janus_memory_read(janus_memory_info *out)
     struct jrt_task *task = current();
     if (out == NULL || !jrt_options_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
     if (task == NULL) return JANUS_STATE;
-    const struct jrt_stack_class *classes = task->nursery->scheduler->depot.classes;
+    const struct jrt_stack_class *classes = task->nursery->scheduler->depot->classes;
     janus_memory_info             info = {.struct_bytes = out->struct_bytes,
                                           .stack_bytes = classes[task->stack_class].stack_bytes,
                                           .record_bytes = sizeof *task};

@@ -421,13 +421,8 @@ void jrt_balance(struct jrt_worker *worker)
 
 unsigned jrt_victim_choose(struct jrt_worker *thief, uint32_t attempt)
 {
-    janus_scheduler  *scheduler = thief->scheduler;
-    uint32_t          count = scheduler->worker_count;
-    struct jrt_world *world = scheduler->world;
-    if (jrt_unlikely(world != NULL && thief->victims.strategy == JRT_VICTIM_RANDOM)) {
-        uint32_t other = world->choose(world, JRT_CHOOSE_VICTIM, count - 1);
-        return other < thief->index ? other : other + 1;
-    }
+    janus_scheduler *scheduler = thief->scheduler;
+    uint32_t         count = scheduler->worker_count;
     if (thief->loads != NULL) { /* LEAST_LOADED */
         for (uint32_t i = 0; i < count; i++) {
             uint64_t load = 0;

@@ -24,6 +24,7 @@
 #include "plat/world.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     BLOCK_BYTES = 2 << 20,
@@ -40,7 +41,10 @@ void jrt_roster_fini(struct jrt_roster *roster)
 {
     jrt_invariant("roster-home", roster->out == 0);
     for (size_t i = 0; i < roster->block_count; i++) {
-        jrt_map_release(roster->blocks[i], BLOCK_BYTES);
+        bool   last = i + 1 == roster->block_count;
+        size_t used = last ? roster->carved * sizeof(struct jrt_task) : BLOCK_BYTES;
+        if (jrt_unlikely(jrt_world_here != NULL)) memset(roster->blocks[i], 0, used);
+        jrt_map_release_aligned(roster->blocks[i], BLOCK_BYTES); /* in a world as it was */
     }
     free(roster->blocks);
     pthread_mutex_destroy(&roster->lock);

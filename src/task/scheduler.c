@@ -23,6 +23,13 @@
 
 enum { WORKERS_MAX = 1024 };
 
+/* A seed for programs that name none: JANUSRT_SEED in the environment. */
+static uint64_t seed_from_outside(void)
+{
+    const char *text = secure_getenv("JANUSRT_SEED");
+    return text != NULL ? strtoull(text, NULL, 0) : 0;
+}
+
 static janus_status decode(const janus_scheduler_options *given, janus_scheduler_options *options)
 {
     memset(options, 0, sizeof *options);
@@ -31,6 +38,7 @@ static janus_status decode(const janus_scheduler_options *given, janus_scheduler
         memcpy(options, given, given->struct_bytes);
     }
     if (options->profile == JANUS_PROFILE_CORE) return JANUS_PROFILE;
+    if (options->deterministic_seed == 0) options->deterministic_seed = seed_from_outside();
     if (janus_profile_stack_bytes(options->profile) == 0) return JANUS_INVALID;
     if (options->worker_count > WORKERS_MAX) return JANUS_INVALID;
     if (options->worker_count == 0) options->worker_count = jrt_cpus_available();
@@ -52,7 +60,7 @@ void jrt_worker_close(struct jrt_worker *worker)
     janus_scheduler *scheduler = worker->scheduler;
     if (worker->rescue != NULL) jrt_strand_drop(worker, worker->rescue);
     if (worker->spare != NULL) jrt_strand_drop(worker, worker->spare);
-    jrt_stack_cache_flush(&worker->stacks, &scheduler->depot);
+    jrt_stack_cache_flush(&worker->stacks, scheduler->depot);
     jrt_heap_cache_fini(&worker->heaps);
     jrt_purses_drop(worker);
     jrt_quota_close(worker);
@@ -111,7 +119,7 @@ static void free_all(janus_scheduler *scheduler)
     jrt_trace_end(&scheduler->tracer);
     jrt_implicit_close(scheduler);
     if (scheduler->roster_open) jrt_roster_fini(&scheduler->roster);
-    if (scheduler->depot_open) jrt_depot_fini(&scheduler->depot);
+    if (scheduler->depot != NULL) jrt_depot_close(scheduler->depot);
     if (scheduler->fault_open) jrt_fault_close();
     jrt_timers_fini(&scheduler->timers);
     pthread_mutex_destroy(&scheduler->inject_lock);
@@ -140,11 +148,10 @@ static janus_status open_trace(janus_scheduler *scheduler, const janus_scheduler
 
 static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_options *options)
 {
-    janus_status status = jrt_depot_init(&scheduler->depot, options->guard, 0, 0, 4096);
+    janus_status status = jrt_depot_open(options->guard, 4096, &scheduler->depot);
     if (status != JANUS_OK) return status;
-    scheduler->depot_open = true;
     for (unsigned class = 0; class < JRT_STACK_CLASSES; class ++) {
-        size_t promised = scheduler->depot.classes[class].stack_bytes;
+        size_t promised = scheduler->depot->classes[class].stack_bytes;
         scheduler->room[class] = promised - promised / 8; /* the rest is for those below it */
         if (scheduler->world != NULL) scheduler->room[class] = SIZE_MAX; /* [room-world] */
     }

@@ -57,7 +57,7 @@ static unsigned stack_class(const struct jrt_worker *worker, unsigned class)
 static struct jrt_strand *strand_of_class(struct jrt_worker *worker, unsigned class)
 {
     struct jrt_stack *stack = NULL;
-    janus_status      status = jrt_stack_take(&worker->stacks, &worker->scheduler->depot,
+    janus_status      status = jrt_stack_take(&worker->stacks, worker->scheduler->depot,
                                               stack_class(worker, class), &stack);
     if (status != JANUS_OK) return NULL;
     size_t             colour = (size_t)(stack - stack->slab->stacks) % 16 * 64;
@@ -89,7 +89,7 @@ void jrt_strand_drop(struct jrt_worker *worker, struct jrt_strand *strand)
     struct jrt_stack *stack = strand->stack;
     char             *low = jrt_stack_low(stack);
     jrt_sanitizer_detach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
-    jrt_stack_give(&worker->stacks, &worker->scheduler->depot, stack_class(worker, strand->class),
+    jrt_stack_give(&worker->stacks, worker->scheduler->depot, stack_class(worker, strand->class),
                    stack);
 }
 

@@ -177,8 +177,8 @@ struct janus_scheduler {
     struct jrt_counts    seat_stats;  /* of seats that are no more */
 
     struct jrt_world   *world; /* all its threads are simulated there; NULL: they are real */
+    struct jrt_depot   *depot; /* owned */
     struct jrt_tracer   tracer;
-    struct jrt_depot    depot;
     struct jrt_roster   roster;
     struct jrt_blocking blocking;
 
@@ -218,7 +218,7 @@ struct janus_scheduler {
     _Atomic(bool)            stopping;
     _Atomic(uint64_t)        cancels;   /* JRT_CANCELS_*; [cancel-epoch], [cancel-sticky] */
     _Atomic(uint32_t)        root_done; /* futex: changes when a root nursery has no child left */
-    bool                     depot_open, roster_open, blocking_open, fault_open;
+    bool                     roster_open, blocking_open, fault_open;
     uint32_t                 workers_open;
     struct jrt_signal_watch *dump_watch; /* owned; janus_scheduler_dump_on made it */
 

@@ -7,22 +7,22 @@
 #include "harness.h"
 
 #include <janusrt/janus.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-#if JRT_TSAN || JRT_ASAN || JRT_DEBUG
-    SCHEDULES = 100,
-#else
-    SCHEDULES = 300,
-#endif
+    SCHEDULES = JRT_TSAN || JRT_ASAN || JRT_DEBUG ? 30 : 200,
     ALL = JANUS_FAULT_MEMORY | JANUS_FAULT_MAPPING | JANUS_FAULT_THREAD | JANUS_FAULT_BLOCKING |
           JANUS_FAULT_WAKE | JANUS_FAULT_DEATH,
 };
 
 static const uint64_t ms = 1000000;
-static int            ended; /* schedules that came to the end of their program */
+static uint64_t       ended; /* schedules that came to the end of their program */
+
+/* What was met, so that a fault that never happens is noticed. */
+static struct seen {
+    int no_memory, no_thread, no_scheduler, refused, slow;
+} seen;
 
 /* Whether it is one of those. */
 #define ONE_OF(status, ...)                                                                        \
@@ -58,7 +58,10 @@ static int64_t produce(void *argument)
     struct market *market = argument;
     for (int i = 0; i < 5; i++) {
         int64_t      value = 0;
+        uint64_t     began_ns = janus_now_ns();
         janus_status status = janus_blocking(fetch, (void *)(intptr_t)(i + 1), &value);
+        seen.refused += status == JANUS_FULL;
+        seen.slow += janus_now_ns() - began_ns >= 15 * ms;
         JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_CANCELLED, JANUS_FULL, JANUS_NO_MEMORY));
         JANUS_EXPECT(status != JANUS_OK || value == (i + 1) * 2);
         status = janus_channel_send_until(market->goods, &value, janus_now_ns() + 50 * ms);
@@ -104,6 +107,7 @@ static int64_t rest(void *argument)
     if (janus_defer(count_defer, &market->defers) == JANUS_OK) market->deferred++;
     char *block = janus_alloc(3000);
     if (block != NULL) memset(block, 1, 3000);
+    seen.no_memory += block == NULL;
     janus_status status = janus_semaphore_acquire(&market->stalls);
     JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_CANCELLED, JANUS_NO_MEMORY));
     if (status == JANUS_OK) {
@@ -183,6 +187,7 @@ static void with_threads(struct market *market, const janus_nursery_options *opt
     }
     status = janus_spawn(&n, stumble, NULL);
     JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_NO_MEMORY));
+    seen.no_thread += status == JANUS_NO_MEMORY;
     status = janus_spawn_with(&n, fetch, (void *)21, NULL, &id);
     JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_NO_MEMORY));
     if (status == JANUS_OK) {
@@ -248,6 +253,7 @@ static int64_t run_another(void *argument)
     (void)argument;
     JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_NO_MEMORY, JANUS_UNAVAILABLE, JANUS_CHILD_FAILED));
     JANUS_EXPECT(status != JANUS_OK || result == 7);
+    seen.no_scheduler += status != JANUS_OK;
     return 0;
 }
 
@@ -335,46 +341,61 @@ static int64_t open_market(void *argument)
     return 0;
 }
 
-static void explore(uint32_t faults, uint32_t every, uint32_t workers, janus_entry *entry,
-                    janus_profile profile)
+/* The environment may ask for more: JANUSRT_EXPLORE=schedules=10000,every=3. */
+static void explore(uint32_t faults, uint32_t every, uint32_t workers, uint32_t schedules,
+                    janus_entry *entry, janus_profile profile)
 {
-    janus_explore_result result = {.struct_bytes = sizeof result};
-    const char          *more = getenv("FAULT_SCHEDULES");
-    janus_status         status = janus_explore(
-        JANUS_EXPLORE_OPTIONS(.schedules = more != NULL ? strtoull(more, NULL, 10) : SCHEDULES,
-                                      .faults = faults,
-                                      .faults_every = getenv("FAULT_EVERY")
-                                                          ? (uint32_t)atoi(getenv("FAULT_EVERY"))
-                                                          : every,
-                                      .worker_count = workers, .quiet = getenv("FAULT_LOUD") == NULL,
-                                      .scheduler = JANUS_SCHEDULER_OPTIONS(.profile = profile,
-                                                                           .yield_interval = 100)),
-        entry, NULL, &result);
-    if (getenv("FAULT_LOUD")) dprintf(2, "ended %d of %lu\n", ended, result.schedules);
+    janus_explore_result           result = {.struct_bytes = sizeof result};
+    const janus_scheduler_options *scheduler =
+        JANUS_SCHEDULER_OPTIONS(.profile = profile, .yield_interval = 100);
     ended = 0;
+    janus_status status = janus_explore(
+        JANUS_EXPLORE_OPTIONS(.schedules = schedules, .faults = faults, .faults_every = every,
+                              .worker_count = workers, .quiet = getenv("JANUSRT_EXPLORE") == NULL,
+                              .scheduler = scheduler),
+        entry, NULL, &result);
     CHECK_STR(result.message, "");
     CHECK_EQ(status, JANUS_OK);
+    CHECK(ended > result.schedules / 2);
 }
 
 static void run_all(uint32_t faults, uint32_t every, uint32_t workers)
 {
-    explore(faults, every, workers, open_market, JANUS_PROFILE_SERVICE);
-    explore(faults, every, workers, open_court, JANUS_PROFILE_SOVEREIGN);
-    explore(faults, every, workers, open_others, JANUS_PROFILE_SERVICE);
+    seen = (struct seen){0};
+    explore(faults, every, workers, SCHEDULES, open_market, JANUS_PROFILE_SERVICE);
+    explore(faults, every, workers, SCHEDULES / 2, open_court, JANUS_PROFILE_SOVEREIGN);
+    explore(faults, every, workers, SCHEDULES / 6, open_others, JANUS_PROFILE_SERVICE);
 }
 
-TEST("a program that nothing is refused to does well") { run_all(0, 0, 4); }
+TEST("a program that nothing is refused to does well")
+{
+    run_all(0, 0, 4);
+    CHECK_EQ(seen.no_memory + seen.no_thread + seen.no_scheduler + seen.refused + seen.slow, 0);
+}
 
-TEST("refused memory is told, and nothing is lost") { run_all(JANUS_FAULT_MEMORY, 30, 4); }
+TEST("refused memory is told, and nothing is lost")
+{
+    run_all(JANUS_FAULT_MEMORY, 20, 4);
+    CHECK(seen.no_memory > 0 && seen.no_scheduler > 0);
+}
 
-TEST("refused address space is told, and nothing is lost") { run_all(JANUS_FAULT_MAPPING, 10, 4); }
+TEST("refused address space is told, and nothing is lost")
+{
+    run_all(JANUS_FAULT_MAPPING, 10, 4);
+    CHECK(seen.no_scheduler > 0);
+}
 
 TEST("a thread that is not to be had is told, and nothing is lost")
 {
     run_all(JANUS_FAULT_THREAD, 10, 4);
+    CHECK(seen.no_thread > 0 && seen.no_scheduler > 0);
 }
 
-TEST("blocking calls that are refused or slow do no harm") { run_all(JANUS_FAULT_BLOCKING, 3, 4); }
+TEST("blocking calls that are refused or slow do no harm")
+{
+    run_all(JANUS_FAULT_BLOCKING, 3, 4);
+    CHECK(seen.refused > 0 && seen.slow > 0);
+}
 
 TEST("sleeps that end for no reason do no harm") { run_all(JANUS_FAULT_WAKE, 3, 4); }
 

@@ -382,9 +382,9 @@ struct held {
 static struct held held_by(janus_scheduler *scheduler)
 {
     struct held held = {.records = jrt_roster_count(&scheduler->roster)};
-    pthread_mutex_lock(&scheduler->depot.lock);
-    for (size_t i = 0; i <= JANUS_GUARD_CANARY; i++) held.stacks += scheduler->depot.carved[i];
-    pthread_mutex_unlock(&scheduler->depot.lock);
+    pthread_mutex_lock(&scheduler->depot->lock);
+    for (size_t i = 0; i <= JANUS_GUARD_CANARY; i++) held.stacks += scheduler->depot->carved[i];
+    pthread_mutex_unlock(&scheduler->depot->lock);
     return held;
 }
 
