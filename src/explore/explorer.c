@@ -29,7 +29,9 @@ static struct jrt_plan plan_of(const struct jrt_explorer *explorer, uint64_t num
     case JANUS_STRATEGY_EXHAUSTIVE: plan.kind = JRT_PLAN_SEARCH; break;
     default: plan.kind = JRT_PLAN_RANDOM; break;
     }
-    plan.seed = options->seed + number != 0 ? options->seed + number : 1;
+    plan.seed = options->seed;
+    if (plan.kind != JRT_PLAN_SEARCH) plan.seed += number; /* a search has one system */
+    if (plan.seed == 0) plan.seed = 1;
     plan.length = length;
     return plan;
 }

@@ -43,7 +43,7 @@ char *jrt_plan_text(const struct jrt_plan *plan)
     } else if (plan->kind == JRT_PLAN_PCT) {
         snprintf(text + used, size - (size_t)used, "/p%llu.%u.%llu", seed, plan->depth, length);
     } else {
-        used += snprintf(text + used, size - (size_t)used, "/c");
+        used += snprintf(text + used, size - (size_t)used, "/s%llu/c", seed);
         for (size_t i = 0; i < plan->made_count; i++) {
             used += snprintf(text + used, size - (size_t)used, "%s%u.%u:%u", i > 0 ? "," : "",
                              plan->made[i].thread, plan->made[i].number, plan->made[i].value);
@@ -111,10 +111,6 @@ static bool take_all(const char *at, struct jrt_plan *plan, struct jrt_choice_ma
         if (!take_u32(&at, &plan->faults) || !take(&at, '.')) return false;
         if (!take_u32(&at, &plan->faults_every) || !take(&at, '/')) return false;
     }
-    if (take(&at, 'c')) {
-        plan->kind = JRT_PLAN_CHOICES;
-        return take_choices(at, plan, out_made);
-    }
     plan->kind = *at == 'p' ? JRT_PLAN_PCT : JRT_PLAN_RANDOM;
     if (!take(&at, 'p') && !take(&at, 's')) return false;
     if (!take_number(&at, UINT64_MAX, &plan->seed)) return false;
@@ -122,7 +118,12 @@ static bool take_all(const char *at, struct jrt_plan *plan, struct jrt_choice_ma
         if (!take(&at, '.') || !take_u32(&at, &plan->depth) || !take(&at, '.')) return false;
         if (plan->depth == 0 || !take_number(&at, UINT64_MAX, &plan->length)) return false;
     }
-    return *at == '\0' && plan->seed != 0;
+    if (plan->seed == 0) return false;
+    if (plan->kind == JRT_PLAN_RANDOM && take(&at, '/')) {
+        plan->kind = JRT_PLAN_CHOICES;
+        return take(&at, 'c') && take_choices(at, plan, out_made);
+    }
+    return *at == '\0';
 }
 
 bool jrt_plan_read(const char *text, struct jrt_plan *out, struct jrt_choice_made **out_made)

@@ -27,7 +27,7 @@ struct jrt_plan {
     enum jrt_plan_kind kind;
     uint32_t           worker_count;
     uint32_t           faults, faults_every;
-    uint64_t           seed;   /* RANDOM, PCT */
+    uint64_t           seed;   /* of choices, and of workers; not 0 */
     uint32_t           depth;  /* PCT: one more than there are changes, */
     uint64_t           length; /* among so many choices */
     /* CHOICES, in order; borrowed from whoever made the plan. */
@@ -43,8 +43,8 @@ struct jrt_plan {
  *     f17.100           faults: which, and one in how many
  *     s37               random, from seed 37
  *     p37.3.812         priorities from seed 37, depth 3, 812 choices long
- *     c2.40:1,3.7:2     choice 40 of thread 2 is 1, choice 7 of thread 3 is 2, all others are the
- *                       usual ones
+ *     s37/c2.40:1,3.7:2 choice 40 of thread 2 is 1, choice 7 of thread 3 is 2, all others are the
+ *                       usual ones; workers of seed 37 choose whom to steal from
  */
 char *jrt_plan_text(const struct jrt_plan *plan);
 

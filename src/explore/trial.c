@@ -64,7 +64,7 @@ static void run_scheduler(void *argument)
     janus_scheduler_options options = {.struct_bytes = sizeof options};
     if (trial->scheduler != NULL) options = *trial->scheduler;
     options.worker_count = plan->worker_count;
-    options.deterministic_seed = plan->seed != 0 ? plan->seed : 1;
+    options.deterministic_seed = plan->seed;
     world->stale = trial->stale_allowed ? NULL : on_stale;
     world->deadlock = on_deadlock;
     world->audits = true;
