@@ -270,9 +270,7 @@ static inline __attribute__((always_inline)) void run_in_place(struct jrt_nurser
     while (n->local > 0) {
         struct jrt_task *child = take_child(n, worker);
         if (child == NULL) break;
-        worker->strand->nested++; /* [room-world] */
         worker = jrt_task_run(worker, child, n, owner);
-        worker->strand->nested--;
         if (jrt_unlikely(jrt_others_wait(worker))) {
             jrt_task_give_way(worker, owner);
             worker = jrt_worker_self();

@@ -47,7 +47,6 @@ struct jrt_strand {
     struct jrt_context context; /* suspended: where it goes on */
     struct jrt_stack  *stack;
     unsigned class;             /* of the stack */
-    unsigned            nested; /* how many tasks run in place on it, [room-world] */
     struct jrt_context *left;   /* the context that was left with it: its own, or a fiber's */
     const char         *low;    /* the lowest byte of the stack */
     uintptr_t           brink;  /* the address below which a call must not begin, [stack-reserve] */

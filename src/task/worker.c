@@ -30,107 +30,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint64_t patience_ns = 10000000000; /* where memory for a stack is refused */
-
 enum { /* yields of a worker that has nothing else */
        STEAL_EVERY = 16,
        RAID_EVERY = 4096, /* a multiple */
 };
-
-/* Strands. */
-
-bool jrt_worker_has_room_by_number(const struct jrt_worker *worker, const struct jrt_task *child)
-{
-    if (worker->scheduler->world == NULL) return false;
-    const struct jrt_strand *strand = worker->strand; /* [room-world] */
-    return child->stack_class <= strand->class && strand->nested < JRT_NESTED_MAX;
-}
-
-/* The class of the stack that a strand has: larger in a world, [room-world]. */
-static unsigned stack_class(const struct jrt_worker *worker, unsigned class)
-{
-    if (jrt_likely(worker->scheduler->world == NULL)) return class;
-    unsigned larger = class + JRT_NESTED_CLASSES;
-    return larger < JRT_STACK_CLASSES ? larger : JRT_STACK_CLASSES - 1;
-}
-
-static struct jrt_strand *strand_of_class(struct jrt_worker *worker, unsigned class)
-{
-    struct jrt_stack *stack = NULL;
-    janus_status      status = jrt_stack_take(&worker->stacks, worker->scheduler->depot,
-                                              stack_class(worker, class), &stack);
-    if (status != JANUS_OK) return NULL;
-    size_t             colour = (size_t)(stack - stack->slab->stacks) % 16 * 64;
-    char              *low = jrt_stack_low(stack);
-    char              *top = stack->top - colour - JRT_STRAND_BYTES;
-    struct jrt_strand *strand = (struct jrt_strand *)(void *)top;
-    strand->stack = stack;
-    strand->class = class;
-    strand->nested = 0;
-    strand->left = &strand->context;
-    strand->low = low;
-    strand->brink = (uintptr_t)low + JRT_STACK_RESERVE;
-    if (jrt_unlikely(worker->scheduler->world != NULL)) strand->brink = UINTPTR_MAX;
-    strand->finish = NULL;
-    jrt_sanitizer_attach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
-    return strand;
-}
-
-struct jrt_strand *jrt_strand_take(struct jrt_worker *worker)
-{
-    struct jrt_strand *strand = worker->spare;
-    worker->spare = NULL;
-    if (strand != NULL) return strand;
-    return strand_of_class(worker, worker->scheduler->stack_class);
-}
-
-void jrt_strand_drop(struct jrt_worker *worker, struct jrt_strand *strand)
-{
-    struct jrt_stack *stack = strand->stack;
-    char             *low = jrt_stack_low(stack);
-    jrt_sanitizer_detach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
-    jrt_stack_give(&worker->stacks, worker->scheduler->depot, stack_class(worker, strand->class),
-                   stack);
-}
-
-void jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand)
-{
-    if (worker->spare == NULL && strand->class == worker->scheduler->stack_class) {
-        jrt_sanitizer_renew(&strand->context.sanitizer);
-        worker->spare = strand;
-        return;
-    }
-    jrt_strand_drop(worker, strand);
-}
-
-void jrt_worker_stack_look(const struct jrt_worker *worker, const char *frame)
-{
-    const char *low = worker->strand->low;
-    if (worker->thread->current != NULL) { /* in a fiber of its own */
-        low = jrt_stack_low(worker->thread->watch.stack);
-    }
-    if ((size_t)(frame - low) < JRT_STACK_RESERVE) *(volatile char *)(uintptr_t)(low - 1) = 0;
-    jrt_point();
-}
-
-bool jrt_worker_can_leave(struct jrt_worker *worker)
-{
-    if (worker->spare == NULL) worker->spare = jrt_strand_take(worker);
-    return worker->spare != NULL;
-}
-
-void jrt_worker_must_leave(struct jrt_worker *worker)
-{
-    if (jrt_likely(jrt_worker_can_leave(worker))) return;
-    uint64_t limit = jrt_clock_now_ns() + patience_ns;
-    while (!jrt_worker_can_leave(worker)) {
-        if (jrt_clock_now_ns() > limit) {
-            jrt_die("out of memory", "no stack to go on with while a task waits", __FILE__,
-                    __LINE__);
-        }
-        jrt_thread_yield(); /* others may end and give theirs back */
-    }
-}
 
 /* Arriving: the strand that was left is off the CPU now. */
 
@@ -289,7 +192,7 @@ static inline __attribute__((always_inline)) janus_status go_to_task(struct jrt_
 /* A task that needs a larger stack than this strand's. */
 static void run_on_larger(struct jrt_worker *worker, struct jrt_task *task)
 {
-    struct jrt_strand *larger = strand_of_class(worker, task->stack_class);
+    struct jrt_strand *larger = jrt_strand_of_class(worker, task->stack_class);
     if (larger == NULL) { /* the child has failed before it began, and its nursery says how */
         jrt_task_move(task, JANUS_TASK_RUNNING);
         task->landing.result = JANUS_NO_MEMORY;

@@ -327,6 +327,7 @@ void jrt_worker_main(void *worker);
 
 /* A strand that can run a loop, with no task on it. NULL: memory refused. */
 struct jrt_strand *jrt_strand_take(struct jrt_worker *worker);
+struct jrt_strand *jrt_strand_of_class(struct jrt_worker *worker, unsigned class);
 void               jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand);
 
 /* Gives its stack back, also where it could be kept as the spare. */
@@ -351,8 +352,9 @@ void jrt_worker_must_leave(struct jrt_worker *worker);
  * Whether the current strand has room for a child on top: nearly the stack that it was promised.
  *
  * [room-world]  how large frames are depends on the compiler and its options, and in a world an
- *   execution must not. There a strand has stacks for JRT_NESTED_MAX tasks more than one, so that
- *   each can have all it was promised, and their number decides.
+ *   execution must not. There strands have room for JRT_NESTED_MAX tasks on top of one, each with
+ *   all that it was promised, and a task runs in place unless as many as that and itself, or a
+ *   multiple, are around it: so there are never more on one strand.
  */
 enum { JRT_NESTED_MAX = 3, JRT_NESTED_CLASSES = 2 };
 _Static_assert(JRT_NESTED_MAX + 1 == 1 << JRT_NESTED_CLASSES, "a class has twice the last one");
