@@ -208,6 +208,41 @@ TEST("a wait that nobody ends is a deadlock without a circle")
     CHECK_EQ(times_said("circle"), 0);
 }
 
+/* A parent that has children in two nurseries and waits for those of one alone. */
+
+static int64_t wait_beside(void *argument)
+{
+    CHECK_EQ(janus_mutex_lock(argument), JANUS_DEADLOCK);
+    return 0;
+}
+
+static int64_t wait_for_inner(void *argument)
+{
+    janus_semaphore semaphore = JANUS_SEMAPHORE_INIT(0, JANUS_OPENED_BY_TASKS, "inner");
+    janus_mutex     lock = JANUS_MUTEX_INIT("beside");
+    janus_nursery   outer, inner;
+    (void)argument;
+    CHECK_EQ(janus_mutex_lock(&lock), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&outer, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&outer, wait_beside, &lock), JANUS_OK);
+    CHECK_EQ(janus_spawn(&inner, wait_in_vain, &semaphore), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&outer, NULL), JANUS_OK);
+    CHECK_EQ(janus_mutex_unlock(&lock), JANUS_OK);
+    return 0;
+}
+
+TEST("a child of a nursery that its parent does not wait for yet closes no circle")
+{
+    for (uint32_t workers = 1; workers <= 2; workers++) {
+        listen_to(workers, wait_for_inner, NULL);
+        CHECK_EQ(times_said("janusrt: deadlock: every task waits\n"), 1);
+        CHECK_EQ(times_said("waits for mutex \"beside\" held by"), 1);
+        CHECK_EQ(times_said("circle"), 0);
+    }
+}
+
 /* Dumps of tasks that come and go. */
 
 struct crowd {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tasks that wait for a mutex that a thread has, or is about to have, are no deadlock; those that
- * wait for each other alone do not count as waiting for somebody outside, [mutex-outside].
+ * wait for each other alone do not count as waiting for somebody outside, [mutex-outside]. Of all
+ * else its maker has said whether a thread may come, [sync-outside].
  */
 #include "../task/slumber.h"
 #include "listen.h"
@@ -246,4 +247,93 @@ static int64_t have_it_passed_on(void *argument)
 TEST("waiting for a mutex that a cancelled task has passed on to a thread is no deadlock")
 {
     happen(1, have_it_passed_on, (struct outside){.behind = 1});
+}
+
+/* All else. */
+
+enum what { SEMAPHORE, CONDITION, EVENT, GROUP, BROADCAST, WHATS };
+
+struct anybody {
+    enum what                  what;
+    janus_mutex                lock;
+    janus_semaphore            permits;
+    janus_condition            change;
+    janus_event                event;
+    janus_group                group;
+    janus_broadcast            news;
+    _Atomic(janus_scheduler *) scheduler;
+};
+
+static janus_status wait_for(struct anybody *anybody)
+{
+    uint64_t     seen = janus_broadcast_count(&anybody->news);
+    janus_status status = JANUS_STATE;
+    switch (anybody->what) {
+    case SEMAPHORE: return janus_semaphore_acquire(&anybody->permits);
+    case CONDITION:
+        CHECK_EQ(janus_mutex_lock(&anybody->lock), JANUS_OK);
+        status = janus_condition_wait(&anybody->change, &anybody->lock);
+        CHECK_EQ(janus_mutex_unlock(&anybody->lock), JANUS_OK);
+        return status;
+    case EVENT: return janus_event_wait(&anybody->event);
+    case GROUP: return janus_group_wait(&anybody->group);
+    case BROADCAST: return janus_broadcast_wait(&anybody->news, &seen);
+    case WHATS: break;
+    }
+    return status;
+}
+
+static int64_t wait_for_anybody(void *argument)
+{
+    struct anybody *anybody = argument;
+    atomic_store(&anybody->scheduler, jrt_worker_self()->scheduler);
+    for (int i = 0; i < 2; i++) CHECK_EQ(wait_for(anybody), JANUS_OK);
+    return 0;
+}
+
+static void open_it(struct anybody *anybody)
+{
+    switch (anybody->what) {
+    case SEMAPHORE: CHECK_EQ(janus_semaphore_release(&anybody->permits, 1), JANUS_OK); break;
+    case CONDITION: janus_condition_signal(&anybody->change); break;
+    case EVENT:
+        janus_event_set(&anybody->event);
+        janus_event_reset(&anybody->event);
+        break;
+    case GROUP:
+        CHECK_EQ(janus_group_done(&anybody->group), JANUS_OK);
+        CHECK_EQ(janus_group_add(&anybody->group, 1), JANUS_OK);
+        break;
+    case BROADCAST: janus_broadcast_send(&anybody->news); break;
+    case WHATS: break;
+    }
+}
+
+static void *open_late(void *argument)
+{
+    struct anybody *anybody = argument;
+    while (atomic_load(&anybody->scheduler) == NULL) sched_yield();
+    for (int i = 0; i < 2; i++) { /* who was let go counts no longer */
+        slumber_until(atomic_load(&anybody->scheduler), 1);
+        open_it(anybody);
+    }
+    return NULL;
+}
+
+TEST("waiting for what anybody may open is no deadlock")
+{
+    for (int i = 0; i < TIMES * WHATS; i++) {
+        struct anybody anybody = {.what = (enum what)(i % WHATS)};
+        pthread_t      thread;
+        janus_semaphore_init(&anybody.permits, 0, JANUS_OPENED_BY_ANYBODY, NULL);
+        janus_condition_init(&anybody.change, JANUS_OPENED_BY_ANYBODY, NULL);
+        janus_event_init(&anybody.event, JANUS_OPENED_BY_ANYBODY, NULL);
+        janus_group_init(&anybody.group, JANUS_OPENED_BY_ANYBODY, NULL);
+        janus_broadcast_init(&anybody.news, JANUS_OPENED_BY_ANYBODY, NULL);
+        CHECK_EQ(janus_group_add(&anybody.group, 1), JANUS_OK);
+        CHECK_EQ(pthread_create(&thread, NULL, open_late, &anybody), 0);
+        listen_to(1 + (uint32_t)i % 2, wait_for_anybody, &anybody);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        CHECK_EQ(said[0], '\0');
+    }
 }
