@@ -29,6 +29,7 @@ static void find(janus_explore_options options, janus_entry *entry, janus_failin
 {
     janus_explore_result first = explore(options, entry);
     CHECK_EQ(first.failing, failing);
+    CHECK(!first.unsteady);
     if (strstr(first.message, message) == NULL) CHECK_STR(first.message, message);
     options.replay = first.replay;
     janus_explore_result again = explore(options, entry);
@@ -152,6 +153,23 @@ TEST("minimising leaves few choices of many")
     CHECK(result.choices > 20);
     CHECK(result.choices_kept >= 1);
     CHECK(result.choices_kept <= 8);
+    free(result.replay);
+}
+
+static int runs;
+
+static int64_t fail_once(void *argument)
+{
+    (void)argument;
+    return ++runs == 3 ? -1 : 0;
+}
+
+TEST("what a schedule does not decide is noticed")
+{
+    janus_explore_result result = explore((janus_explore_options){0}, fail_once);
+    CHECK_EQ(result.failing, JANUS_FAILING_RESULT);
+    CHECK_EQ(result.schedules, 3);
+    CHECK(result.unsteady);
     free(result.replay);
 }
 
