@@ -9,6 +9,12 @@
  *   seed; they keep programs from mistakes, not attackers who read memory. They are read without
  *   the lock to refuse early, and under it to be certain.
  *
+ * [chan-seal]  before the key can be looked at, the address must be one of a head. The bits above
+ *   it are a function of it and the rights, the product with an odd number: changing one bit below
+ *   changes the product by that number, shifted, whose upper bits are neither all 0 nor all 1, so
+ *   the seal is another one. A single bit that is changed is always noticed, other damage all but
+ *   once in 65536 times. It is no secret.
+ *
  * Heads belong to the process: tasks of several schedulers and plain threads meet in a channel, and
  * a handle may outlive them all.
  */
@@ -37,6 +43,7 @@ static bool grow(void)
     struct piece *piece = aligned_alloc(64, sizeof *piece);
     if (piece == NULL) return false;
     memset(piece, 0, sizeof *piece);
+    jrt_invariant("chan-seal", (uintptr_t)(piece + 1) >> JRT_CHAN_SEAL_AT == 0);
     for (int i = 0; i < HEADS; i++) {
         piece->heads[i].next_free = pool.free;
         pool.free = &piece->heads[i];

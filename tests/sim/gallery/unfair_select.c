@@ -5,7 +5,7 @@
  */
 #include "gallery.h"
 
-enum { DATA = 40, PATIENCE = 6 };
+enum { DATA = 40, PATIENCE = 5 };
 
 struct desk {
     janus_channel data, stop;
