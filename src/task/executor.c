@@ -113,6 +113,13 @@ static janus_status prepare_to_wait(struct jrt_launch *launch, struct jrt_nurser
     return jrt_worker_can_leave(worker) ? JANUS_OK : JANUS_NO_MEMORY;
 }
 
+bool jrt_worker_has_room_by_number(const struct jrt_worker *worker, const struct jrt_task *child)
+{
+    if (worker->scheduler->world == NULL) return false;
+    const struct jrt_strand *strand = worker->strand; /* [room-world] */
+    return child->stack_class <= strand->class && strand->nested < JRT_NESTED_MAX;
+}
+
 static janus_status prepare_blocking(struct jrt_launch *launch, struct jrt_nursery *n,
                                      struct jrt_worker *worker, struct jrt_task *task)
 {
