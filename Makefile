@@ -5,12 +5,16 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 RELEASE = build/gcc-release
 
-.PHONY: help run test bench install tidy format symbols clean
+MINUTES ?= 1
+SEED ?= 0
+
+.PHONY: help run test explore bench install tidy format symbols clean
 
 help:
 	@echo 'make run        build (gcc, -O2 -g) and run the demo'
 	@echo 'make test       every check on every preset; about ten minutes at most'
 	@echo 'make test-NAME  one preset: make test-gcc-asan (names: CMakePresets.json)'
+	@echo 'make explore    tests, simulated, with ever new seeds (MINUTES=1 SEED=base)'
 	@echo 'make bench      our times beside those of others (ONLY=spawn,fib QUICK=1: less)'
 	@echo 'make install    install to PREFIX (/usr/local) below DESTDIR'
 	@echo 'make tidy       the rules of this tree, by tools/tidy.py'
@@ -32,6 +36,13 @@ test:
 
 test-%:
 	@tools/test $*
+
+explore:
+	@tools/bootstrap run
+	@mkdir -p build
+	@{ cmake --preset gcc-release && cmake --build $(RELEASE); } >build/explore.log 2>&1 || \
+	    { cat build/explore.log; exit 1; }
+	@tools/explore.py --minutes '$(MINUTES)' --seed '$(SEED)' $(RELEASE)/tests
 
 bench:
 	@tools/bootstrap bench

@@ -31,7 +31,7 @@
 typedef struct janus_scheduler_config {
     uint32_t worker_count;       /* 0: the CPUs really available; at most 1024 */
     uint32_t profile;            /* janus_profile; 0: SERVICE */
-    uint64_t deterministic_seed; /* 0: a fixed default */
+    uint64_t deterministic_seed; /* 0: JANUSRT_SEED in the environment, else real threads */
     uint64_t stack_bytes;        /* 0: the profile's */
     uint32_t victims;            /* janus_victims; 0: RANDOM */
     uint32_t flags;              /* JANUS_CONFIG_*; 0: none */

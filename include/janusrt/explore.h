@@ -107,9 +107,11 @@ typedef struct janus_explore_result {
     uint64_t      schedules;    /* that were run, without those that minimising took */
     uint64_t      steps;        /* of all of them */
     bool          complete;     /* EXHAUSTIVE: there are no others */
+    bool          unsteady;     /* the same schedule was not the same twice: other things than it
+                                   decide what the entry does */
     janus_failing failing;      /* how the last of them failed */
     uint64_t      seed;         /* which one that was */
-    uint64_t      hash;         /* of its trace, as a replay has it again; trace.h */
+    uint64_t      hash;         /* of the trace of what `replay` runs; trace.h */
     uint64_t      choices;      /* how many it made, */
     uint64_t      choices_kept; /* and how many of these matter, after minimising */
     char          message[256]; /* one line: what and where */

@@ -236,7 +236,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open(janus_nursery         
  * Yields:  never.
  * Owns:    as janus_nursery_open.
  * Cost:    a lock.
- * Errors:  STATE      inside a task, or the scheduler does not run
+ * Errors:  STATE      inside a task, the scheduler does not run, or it is deterministic and was
+ *                     opened by another thread
  *          INVALID    a field is out of range
  *          NO_MEMORY  no memory for the timer of a deadline
  */

@@ -6,6 +6,24 @@
  *     static int64_t hello(void *argument) { puts(argument); return 0; }
  *
  *     int main(void) { return janus_run(NULL, hello, "hello", NULL) == JANUS_OK ? 0 : 1; }
+ *
+ * Deterministic runs. With a `deterministic_seed` the workers, and all other threads of the
+ * scheduler, are simulated on the thread that opened it: the same program, seed, worker count and
+ * budgets give the same order of everything that goes through this library, in every build. One
+ * may take over from another only where a call of the library begins, waits or ends; it is the
+ * seed that decides.
+ *
+ *  - That thread runs them whenever it waits in a call of this library: in janus_run,
+ *    janus_nursery_end, janus_join, janus_sleep. A task, or the thread, that waits for another
+ *    without such a call (in a loop, for a lock of its own, in read) waits for ever.
+ *  - Other threads get STATE from janus_nursery_open_in, janus_scheduler_start and _stop. What else
+ *    they do (open a waitpoint, use a channel) works, but is not the same each time.
+ *  - janus_now_ns is a clock of its own, from the opening on. It stands still while code runs and
+ *    jumps when all wait, so that sleeping takes no time. Times from before do not compare.
+ *  - Blocking calls run on the same thread, and all others wait for them. A task cannot end its
+ *    thread (pthread_exit, pthread_cancel): that ends the process.
+ *  - Schedulers that are open at the same time on a thread share the clock and the first one's
+ *    seed. A task of a scheduler that is not deterministic cannot open one that is: STATE.
  */
 #ifndef JANUSRT_SCHEDULER_H
 #define JANUSRT_SCHEDULER_H
@@ -48,7 +66,8 @@ typedef struct janus_scheduler_options {
     size_t        struct_bytes;         /* sizeof this struct; JANUS_SCHEDULER_OPTIONS sets it */
     uint32_t      worker_count;         /* 0: the CPUs really available; at most 1024 */
     janus_profile profile;              /* 0: SERVICE; CORE is refused with PROFILE */
-    uint64_t      deterministic_seed;   /* seeds the choice of victims; 0: a fixed default */
+    uint64_t      deterministic_seed;   /* not 0: everything on one thread, the same each time, see
+                                           above. 0: JANUSRT_SEED in the environment, else no */
     janus_victims victims;              /* 0: RANDOM */
     bool          no_stealing;          /* workers keep what they have */
     size_t        stack_bytes;          /* 0: the profile's */
@@ -107,7 +126,8 @@ JANUS_BEGIN_DECLS
  * Owns:    *out is the library's until janus_scheduler_close; `options` is only read.
  * Cost:    some 20 KiB for each worker.
  * Errors:  INVALID      a field is out of range
- *          STATE        another scheduler has options->trace, or it was read from a file
+ *          STATE        a deterministic one, in a task of one that is not; another scheduler has
+ *                       options->trace, or it was read from a file
  *          PROFILE      options->profile is CORE, which has no scheduler
  *          UNAVAILABLE  the guard is not to be had
  *          NO_MEMORY    memory was refused
@@ -123,7 +143,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_scheduler_open(const janus_schedule
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    a thread for each worker.
- * Errors:  STATE      it was started before
+ * Errors:  STATE      it was started before, or is deterministic and another thread's
  *          NO_MEMORY  a thread could not be made; none is left behind
  */
 JANUS_NODISCARD JANUS_API janus_status janus_scheduler_start(janus_scheduler *scheduler);
@@ -136,7 +156,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_scheduler_start(janus_scheduler *sc
  * Yields:  never; it blocks the thread until the last task has ended.
  * Owns:    nothing.
  * Cost:    as long as the slowest task takes to notice.
- * Errors:  STATE  called inside a task of this scheduler or a blocking call of one
+ * Errors:  STATE  called inside a task of this scheduler or a blocking call of one, or it is
+ *                 deterministic and another thread's
  */
 JANUS_API janus_status janus_scheduler_stop(janus_scheduler *scheduler);
 

@@ -101,7 +101,7 @@ JANUS_BEGIN_DECLS
  * Context: any thread.
  * Yields:  never.
  * Owns:    *out is the library's until janus_trace_close; `options` is only read.
- * Cost:    nothing until a scheduler is opened with it; then its rings. An event costs some 40 ns,
+ * Cost:    nothing until a scheduler is opened with it; then its rings. An event costs some 30 ns,
  *          most of it a look at the clock.
  * Errors:  INVALID    a field is out of range, or `out` is NULL
  *          NO_MEMORY  memory was refused

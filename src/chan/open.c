@@ -5,12 +5,15 @@
 
 #include <stdlib.h>
 
-enum { CLOSE_BATCH = 64 }; /* woken at a time, [chan-close] */
+#ifndef JRT_CHAN_CLOSE_BATCH    /* a model wants more of them */
+#define JRT_CHAN_CLOSE_BATCH 64 /* woken at a time, [chan-close] */
+#endif
 
 static janus_channel handle_of(struct jrt_chan *chan, unsigned rights)
 {
     uint64_t key = jrt_load_relaxed(&chan->keys[rights]); /* relaxed: under the lock. */
-    return (janus_channel){{(uintptr_t)chan | rights, key}};
+    uint64_t below = (uintptr_t)chan | rights;
+    return (janus_channel){{below | (jrt_chan_seal(below) & ~JRT_CHAN_BELOW_SEAL), key}};
 }
 
 /* As much of the options as the caller knows. */
@@ -122,7 +125,7 @@ janus_status janus_channel_open_unbounded(size_t item_bytes, uint64_t bytes_max,
 static struct jrt_chan_party *collect(struct jrt_chan *chan)
 {
     struct jrt_chan_party *list = NULL, **end = &list;
-    for (int i = 0; i < CLOSE_BATCH; i++) {
+    for (int i = 0; i < JRT_CHAN_CLOSE_BATCH; i++) {
         struct jrt_chan_entry *entry = jrt_chan_pop(&chan->receivers);
         if (entry == NULL) entry = jrt_chan_pop(&chan->senders);
         if (entry == NULL) break;

@@ -7,7 +7,9 @@
 
 #include <stdlib.h>
 
-enum { JRT_CHAN_KEPT_BYTES = 65536 }; /* of an unbounded channel that is empty */
+#ifndef JRT_CHAN_KEPT_BYTES       /* a model wants to see it shrink */
+#define JRT_CHAN_KEPT_BYTES 65536 /* of an unbounded channel that is empty */
+#endif
 
 /* The ring. */
 
@@ -144,7 +146,7 @@ static inline janus_status jrt_chan_attempt(janus_channel handle, const struct j
         bool                   own = jrt_chan_enter(chan, worker);
         janus_status           status = jrt_chan_step_valid(handle, kind, value, &wake, &large);
         uint64_t               slots = chan->slots;
-        if (status == JANUS_OK) jrt_chan_note(worker, kind, chan);
+        jrt_chan_note(worker, kind, chan, status);
         jrt_chan_leave(chan, own);
         if (wake != NULL) jrt_chan_wake(wake);
         if (jrt_unlikely(large != NULL)) free(large);

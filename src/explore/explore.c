@@ -25,11 +25,14 @@ static bool attempt(struct jrt_explorer *explorer, const struct jrt_plan *plan, 
 {
     struct local      *local = (struct local *)explorer;
     struct jrt_decider decider;
+    /* Where each piece of memory may be refused, each is asked for: what schedules before have left
+     * must not decide how often that is. */
+    bool asked = (plan->faults & (JANUS_FAULT_MEMORY | JANUS_FAULT_MAPPING)) != 0;
     jrt_decider_init(&decider, plan, explorer->log);
     decider.keeps = how != JRT_HOW_FAST;
     decider.tells = how == JRT_HOW_TELL;
     struct jrt_trial trial = {.decider = &decider,
-                              .spare = &local->spare,
+                              .spare = asked ? NULL : &local->spare,
                               .steps_max = explorer->options.steps_max,
                               .time_max_ns = explorer->options.time_max_ns,
                               .stale_allowed = explorer->options.stale_allowed,
@@ -59,6 +62,7 @@ static void give(const struct jrt_explorer *explorer, janus_explore_result *out,
                                    .schedules = explorer->schedules,
                                    .steps = explorer->steps,
                                    .complete = explorer->complete,
+                                   .unsteady = explorer->unsteady,
                                    .failing = explorer->failing,
                                    .seed = explorer->plan.seed,
                                    .hash = explorer->hash,

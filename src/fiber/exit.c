@@ -20,6 +20,8 @@
  *
  * [exit-spoilt]  a thread of which such a walk was stopped must end soon all the same: the C
  *   library believes that it is ending and, for one thing, does not tell it of a setuid any more.
+ *   A simulated thread (sim/world.c) cannot be ended alone, and the real one is needed by all the
+ *   others: there it is the end, with a sentence.
  *
  * [exit-blind]  the walk ends early at a function without unwind tables. Then no boundary is asked,
  *   and the thread's exit hook (thread.c) finds on_exit still set. Where the call began and what it
@@ -30,6 +32,7 @@
 #include "fiber/exit.h"
 
 #include "base/assert.h"
+#include "plat/world.h"
 
 #include <unwind.h>
 
@@ -46,7 +49,12 @@ _Unwind_Reason_Code jrt_ctx_personality(int version, _Unwind_Action actions,
 {
     (void)version, (void)class, (void)exception, (void)context;
     struct jrt_thread *thread = jrt_thread_self();
-    if ((actions & _UA_FORCE_UNWIND) && thread->on_exit != NULL) thread->on_exit();
+    if ((actions & _UA_FORCE_UNWIND) && thread->on_exit != NULL) {
+        jrt_contract(jrt_world_here == NULL, /* [exit-spoilt] */
+                     "the thread of a deterministic scheduler was ended (pthread_exit, "
+                     "pthread_cancel)");
+        thread->on_exit();
+    }
     if (actions & _UA_SEARCH_PHASE) return _URC_FATAL_PHASE1_ERROR; /* [exit-exception] */
     return _URC_CONTINUE_UNWIND;
 }

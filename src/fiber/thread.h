@@ -39,6 +39,7 @@ struct jrt_thread {
     void               *worker; /* the scheduler's, for threads that are workers */
     const void *helps;      /* the scheduler whose blocking call, or token's callback, runs here */
     void       *behalf;     /* the task whose blocking call runs here, NULL: none */
+    void       *holder;     /* under which it holds locks, NULL: none; see task/holder.c */
     void       *cancelled;  /* tokens that this thread is to cancel, see task/token.c */
     unsigned    holding;    /* locks of ours that this thread holds */
     unsigned    number;     /* tells threads apart; 0: none yet, see jrt_thread_number */

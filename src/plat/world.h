@@ -66,6 +66,7 @@ struct jrt_world {
     void                (*point)(struct jrt_world *world); /* another may go on here */
     void                (*pass)(struct jrt_world *world);  /* another shall, if there is one */
     uint32_t            (*choose)(struct jrt_world *world, enum jrt_choice kind, uint32_t count);
+    void                (*spend)(struct jrt_world *world, uint64_t ns); /* so much time passes */
     bool                (*fails)(struct jrt_world *world, enum jrt_fault fault);
     bool                (*start)(struct jrt_world *world, struct jrt_os_thread *thread);
     bool                (*has_ended)(struct jrt_world *world, const struct jrt_os_thread *thread);
@@ -114,6 +115,13 @@ static inline void jrt_count_channels(int more)
 {
     struct jrt_world *world = jrt_world_here;
     if (jrt_unlikely(world != NULL)) world->channels += more;
+}
+
+/* Somebody has computed for so long. The clock of a world would not notice. */
+static inline void jrt_spend(uint64_t ns)
+{
+    struct jrt_world *world = jrt_world_here;
+    if (jrt_unlikely(world != NULL)) world->spend(world, ns);
 }
 
 /* Whether what is about to be tried is to fail. */

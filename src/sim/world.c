@@ -18,8 +18,8 @@
  *   that happens; who wants the same execution twice does without them.)
  *
  * [sim-time]  the clock stands still in a step and moves by a little at every point, so that who
- *   waits for it by asking again and again comes to an end. When all parts sleep it jumps to the
- *   earliest deadline.
+ *   waits for it by asking again and again comes to an end. A task that has used up its slice has
+ *   spent time, too. When all parts sleep the clock jumps to the earliest deadline.
  *
  * A part that sleeps goes on when somebody wakes its word or its deadline has come. A word that
  * changes without anybody waking it is slept through, as in the real world.
@@ -303,6 +303,15 @@ static void point(struct jrt_world *interface) { schedule(of(interface), false, 
 
 static void pass(struct jrt_world *interface) { schedule(of(interface), true, false); }
 
+/* Those that can go on would compute at the same time. */
+static void spend(struct jrt_world *interface, uint64_t ns)
+{
+    struct world *world = of(interface);
+    uint32_t      busy = 0;
+    for (uint32_t i = 0; i < world->count; i++) busy += world->parts[i]->state == PART_READY;
+    world->now_ns += ns / busy;
+}
+
 static uint32_t choose(struct jrt_world *interface, enum jrt_choice kind, uint32_t count)
 {
     return decide(of(interface), kind, count, NULL, false);
@@ -521,6 +530,7 @@ static struct world *make(void)
                                           .point = point,
                                           .pass = pass,
                                           .choose = choose,
+                                          .spend = spend,
                                           .fails = fails,
                                           .start = start,
                                           .has_ended = has_ended,

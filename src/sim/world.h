@@ -78,7 +78,8 @@ struct jrt_world_run {
     uint64_t             time_max_ns; /* and so much simulated time */
     void                 (*main)(void *argument);
     void                *argument;
-    struct janus_trace  *trace;          /* of the first scheduler there, if it has none; or NULL */
+    struct janus_trace  *trace; /* of the first scheduler there, if it has none; or NULL. Where the
+                                   execution was given up: jrt_trace_abandon */
     uint64_t             steps, time_ns; /* out: how many and how much there were, */
     uint64_t             hash;           /* and its jrt_world_hash, however it ended */
     const char          *what, *why;     /* out, of one that died: constant texts */

@@ -110,6 +110,7 @@ janus_status janus_semaphore_release(janus_semaphore *semaphore, uint32_t count)
 uint32_t janus_semaphore_permits(const janus_semaphore *semaphore)
 {
     const struct jrt_sync *sync = (const struct jrt_sync *)(const void *)semaphore;
+    jrt_point();
     /* relaxed: out of date at once. */
     return (uint32_t)jrt_sync_value(jrt_load_relaxed(&sync->word));
 }

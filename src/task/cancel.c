@@ -74,6 +74,7 @@ janus_cancel_reason jrt_task_look_up(const struct jrt_task *task)
 
 bool janus_cancelled(void)
 {
+    jrt_point();
     struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL) return false;
     /* Who asks instead of waiting may be all that runs: then nobody else sees a deadline pass. */
@@ -90,6 +91,7 @@ bool janus_nursery_is_cancelled(const janus_nursery *nursery)
 {
     const struct jrt_nursery *n = (const struct jrt_nursery *)(const void *)nursery;
     struct jrt_worker        *worker = jrt_worker_self();
+    jrt_point();
     for (; n != NULL;
          n = n->owner != NULL && !jrt_nursery_is_shielded(n) ? n->owner->nursery : NULL) {
         uint8_t state = jrt_load_acquire(&n->state); /* acquire: what led to it. */

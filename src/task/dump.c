@@ -262,6 +262,7 @@ janus_status janus_scheduler_dump(janus_scheduler *scheduler, int fd)
     struct text text;
     if (scheduler == NULL) return JANUS_INVALID;
     if (!text_open(&text)) return JANUS_NO_MEMORY;
+    jrt_point();
     put(&text, "janusrt: scheduler %p: %u workers\n", (void *)scheduler, scheduler->worker_count);
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
         put_worker(&text, scheduler, i);

@@ -45,7 +45,7 @@ static bool           key_works;
 /* One more block on the free list, under the pool's lock. */
 static void add_block(void)
 {
-    struct jrt_holder *block = jrt_aligned_alloc(64, BLOCK_HOLDERS * sizeof *block);
+    struct jrt_holder *block = aligned_alloc(64, BLOCK_HOLDERS * sizeof *block);
     if (block == NULL) return;
     memset(block, 0, BLOCK_HOLDERS * sizeof *block);
     block[0].next = pool.blocks;
@@ -58,6 +58,8 @@ static void add_block(void)
 
 static struct jrt_holder *take(void)
 {
+    /* Not where memory is needed: in a simulated system what others have left has no say. */
+    if (jrt_fails(JRT_FAULT_MEMORY)) return NULL;
     jrt_lock(&pool.lock);
     if (pool.free == NULL) add_block();
     struct jrt_holder *holder = pool.free;
@@ -116,25 +118,30 @@ void jrt_holder_heir(struct jrt_holder *dead)
 
 /* Threads. */
 
-static void thread_ends(void *holder)
+struct jrt_holder *jrt_holder_of_thread(void) { return jrt_thread_self()->holder; }
+
+void jrt_holder_thread_over(void)
 {
+    struct jrt_thread *thread = jrt_thread_self();
+    struct jrt_holder *holder = thread->holder;
+    if (holder == NULL) return;
+    thread->holder = NULL;
     if (end(holder)) give(holder);
+}
+
+static void thread_ends(void *thread)
+{
+    (void)thread;
+    jrt_holder_thread_over();
 }
 
 static void make_key(void) { key_works = pthread_key_create(&key, thread_ends) == 0; }
 
-struct jrt_holder *jrt_holder_of_thread(void)
+/* Whether the calling thread's end will be noticed. */
+static bool end_is_watched(struct jrt_thread *thread)
 {
     (void)pthread_once(&key_once, make_key);
-    return key_works ? pthread_getspecific(key) : NULL;
-}
-
-void jrt_holder_thread_over(void)
-{
-    struct jrt_holder *holder = jrt_holder_of_thread();
-    if (holder == NULL) return;
-    (void)pthread_setspecific(key, NULL);
-    thread_ends(holder);
+    return key_works && pthread_setspecific(key, thread) == 0;
 }
 
 /* Both. */
@@ -157,9 +164,13 @@ struct jrt_holder *jrt_holder_make(struct jrt_worker *worker,
         jrt_store_release(&worker->current->record.holder, holder); /* release: what begin wrote. */
         return holder;
     }
-    if (key_works && pthread_setspecific(key, holder) == 0) return holder;
-    give(holder);
-    return NULL;
+    struct jrt_thread *thread = jrt_thread_self();
+    if (!end_is_watched(thread)) {
+        give(holder);
+        return NULL;
+    }
+    thread->holder = holder;
+    return holder;
 }
 
 void jrt_holder_end(struct jrt_worker *worker, struct jrt_task *task)

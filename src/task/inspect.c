@@ -100,6 +100,7 @@ janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id id, janus_
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     janus_task_info info = {0};
+    jrt_point();
     jrt_lock(&n->lock);
     struct jrt_task *task = find_child(n, id);
     if (task != NULL) {
@@ -174,10 +175,11 @@ janus_status janus_worker_inspect(const janus_scheduler *scheduler, uint32_t ind
     if (out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
     if (index >= scheduler->worker_count) return JANUS_INVALID;
     const struct jrt_worker *worker = &scheduler->workers[index];
-    janus_worker_info        info = {.index = index,
-                                     .stealing = scheduler->stealing && !worker->alone,
-                                     .task = jrt_peek_current(worker),
-                                     .queued = jrt_peek_queued(worker)};
+    jrt_point();
+    janus_worker_info info = {.index = index,
+                              .stealing = scheduler->stealing && !worker->alone,
+                              .task = jrt_peek_current(worker),
+                              .queued = jrt_peek_queued(worker)};
     give(out, out->struct_bytes, &info, sizeof info);
     return JANUS_OK;
 }

@@ -518,6 +518,7 @@ janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out
 janus_nursery_state janus_nursery_state_of(const janus_nursery *nursery)
 {
     struct jrt_nursery *n = (struct jrt_nursery *)(uintptr_t)nursery;
+    jrt_point();
     /* Cancelled by somebody else: only the owner can add what it alone knows, and then its last
      * child may have ended long ago. */
     if (jrt_nursery_state(n) == JANUS_NURSERY_CANCELLING && jrt_nursery_is_mine(n)) fold(n);

@@ -165,7 +165,7 @@ janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nu
                                    const janus_nursery_options *options)
 {
     if (scheduler == NULL || nursery == NULL) return JANUS_INVALID;
-    if (jrt_worker_self() != NULL) return JANUS_STATE;
+    if (jrt_worker_self() != NULL || jrt_scheduler_is_elsewhere(scheduler)) return JANUS_STATE;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     init_root(n, scheduler);
     janus_status status = open_with(n, NULL, options);

@@ -34,7 +34,8 @@
 
 enum { PURSES_MAX = 1024 }; /* of a worker, [purse-spare]; some 350 KiB */
 
-static const int64_t slice = JANUS_SLICE;
+static const int64_t  slice = JANUS_SLICE;
+static const uint64_t slice_ns = 10000; /* what one lasts, about */
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
@@ -226,7 +227,8 @@ bool jrt_purse_clean_up(struct jrt_task *task)
 /* With an empty word, or a price that it does not cover: the turn ends, once. */
 static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price)
 {
-    bool went = false; /* who was exhausted has let others go */
+    bool went = false;   /* who was exhausted has let others go */
+    jrt_spend(slice_ns); /* [sim-time] */
     if (task->purse != NULL && task->purse->asking) {
         (void)jrt_exhaust(task, JANUS_COMPONENT_OPS, price->ops);
     }

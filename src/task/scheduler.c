@@ -227,15 +227,9 @@ janus_status janus_scheduler_open(const janus_scheduler_options *given, janus_sc
     return JANUS_OK;
 }
 
-/* A simulated one is driven by the thread that opened it, and used by no other. */
-static bool is_elsewhere(const janus_scheduler *scheduler)
-{
-    return scheduler->world != NULL && scheduler->world != jrt_world_here;
-}
-
 janus_status janus_scheduler_start(janus_scheduler *scheduler)
 {
-    if (is_elsewhere(scheduler)) return JANUS_STATE;
+    if (jrt_scheduler_is_elsewhere(scheduler)) return JANUS_STATE;
     jrt_lock(&scheduler->roots_lock);
     bool first = !scheduler->started;
     scheduler->started = true;
@@ -276,7 +270,7 @@ janus_status janus_scheduler_stop(janus_scheduler *scheduler)
     struct jrt_worker *worker = jrt_worker_self();
     if (worker != NULL && worker->scheduler == scheduler) return JANUS_STATE;
     if (jrt_thread_self()->helps == scheduler) return JANUS_STATE; /* it would wait for itself */
-    if (is_elsewhere(scheduler)) return JANUS_STATE;
+    if (jrt_scheduler_is_elsewhere(scheduler)) return JANUS_STATE;
     jrt_lock(&scheduler->roots_lock);
     bool running = scheduler->started && !scheduler->stopped;
     scheduler->stopped = true; /* [sched-stop] no new roots from here on */
@@ -345,6 +339,7 @@ janus_status janus_scheduler_stats(const janus_scheduler *scheduler, uint32_t wo
     if (worker != UINT32_MAX && worker >= scheduler->worker_count) return JANUS_INVALID;
     janus_worker_stats sum = {0};
     uint64_t           by_loop = 0;
+    jrt_point();
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
         if (worker != UINT32_MAX && worker != i) continue;
         const struct jrt_counts *stats = &scheduler->workers[i].stats;

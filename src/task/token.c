@@ -81,6 +81,12 @@ janus_status janus_token_create(janus_token **out)
     return JANUS_OK;
 }
 
+static janus_cancel_reason reason_in(const janus_token *token)
+{
+    if (token == NULL) return JANUS_CANCEL_NONE;
+    return (janus_cancel_reason)jrt_load_acquire(&token->reason); /* acquire: what led to it. */
+}
+
 janus_status janus_token_child(janus_token *parent, janus_token **out)
 {
     jrt_stack_check(); /* [stack-reserve] */
@@ -88,7 +94,7 @@ janus_status janus_token_child(janus_token *parent, janus_token **out)
     janus_token *token = make();
     if (token == NULL) return JANUS_NO_MEMORY;
     jrt_lock(&parent->lock);
-    if (janus_token_is_cancelled(parent)) {
+    if (reason_in(parent) != JANUS_CANCEL_NONE) {
         /* relaxed: nobody knows it yet. */
         jrt_store_relaxed(&token->reason, (uint8_t)JANUS_CANCEL_PARENT);
     } else {
@@ -140,8 +146,8 @@ void janus_token_release(janus_token *token)
 
 janus_cancel_reason janus_token_reason(const janus_token *token)
 {
-    if (token == NULL) return JANUS_CANCEL_NONE;
-    return (janus_cancel_reason)jrt_load_acquire(&token->reason); /* acquire: what led to it. */
+    jrt_point();
+    return reason_in(token);
 }
 
 bool janus_token_is_cancelled(const janus_token *token)
@@ -237,7 +243,7 @@ janus_status janus_token_on_cancel(janus_token *token, void (*function)(void *),
     if (token == NULL || function == NULL) return JANUS_INVALID;
     janus_token_handle handle = 0;
     jrt_lock(&token->lock);
-    bool cancelled = janus_token_is_cancelled(token);
+    bool cancelled = reason_in(token) != JANUS_CANCEL_NONE;
     bool room = cancelled || hook_room(token);
     if (room && !cancelled) {
         uint32_t     number = token->hook_free;
@@ -289,7 +295,7 @@ janus_status janus_token_remove(janus_token *token, janus_token_handle handle)
 /* The one step of [token-flip]; under the lock. */
 static bool flip(janus_token *token, janus_cancel_reason reason)
 {
-    if (janus_token_is_cancelled(token)) return false;
+    if (reason_in(token) != JANUS_CANCEL_NONE) return false;
     jrt_store_release(&token->reason, (uint8_t)reason); /* release: what led to it. */
     token->queued = NULL;
     return true;

@@ -531,41 +531,45 @@ static inline bool end_wait(struct jrt_task *task, janus_status status, uint32_t
     return true;
 }
 
-static bool wake(struct jrt_task *task, janus_status status, uint32_t required)
+/* The same with all that follows; `server`: as jrt_task_serve, or NULL. */
+__attribute__((noinline)) static bool wake(struct jrt_worker *server, struct jrt_task *task,
+                                           janus_status status, uint32_t required)
 {
     bool             parked = false;
     janus_scheduler *scheduler = task->nursery->scheduler;
     janus_task_id    id = jrt_task_id(task); /* once it is awake it may end */
-    bool             ended_it = end_wait(task, status, required, &parked);
-    if (ended_it) {
-        jrt_note_by_caller(scheduler, JRT_TRACE_WAKE, id, (uint64_t)-(int64_t)status);
+    if (!end_wait(task, status, required, &parked)) return false;
+    jrt_note_by_caller(scheduler, JRT_TRACE_WAKE, id, (uint64_t)-(int64_t)status);
+    if (parked && server != NULL) {
+        jrt_submit_served(server, task);
+    } else if (parked) {
+        jrt_submit_woken(task);
     }
-    if (parked) jrt_submit_woken(task);
-    return ended_it;
+    return true;
 }
 
-bool jrt_task_wake(struct jrt_task *task, janus_status status) { return wake(task, status, 0); }
+bool jrt_task_wake(struct jrt_task *task, janus_status status)
+{
+    return wake(NULL, task, status, 0);
+}
 
 bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task)
 {
-    bool          parked = false;
-    janus_task_id id = jrt_task_id(task); /* once it is awake it may end */
-    bool          ended_it = end_wait(task, JANUS_OK, 0, &parked);
-    if (jrt_unlikely(worker->trace != NULL) && ended_it) {
-        jrt_note_by_caller(worker->scheduler, JRT_TRACE_WAKE, id, 0);
-    }
+    bool parked = false;
+    if (jrt_unlikely(worker->trace != NULL)) return wake(worker, task, JANUS_OK, 0);
+    bool ended_it = end_wait(task, JANUS_OK, 0, &parked);
     if (parked) jrt_submit_served(worker, task);
     return ended_it;
 }
 
 bool jrt_task_interrupt(struct jrt_task *task, janus_status status)
 {
-    return wake(task, status, JRT_INTERRUPTIBLE);
+    return wake(NULL, task, status, JRT_INTERRUPTIBLE);
 }
 
 bool jrt_task_break_wait(struct jrt_task *task)
 {
-    return wake(task, JANUS_DEADLOCK, JRT_BREAKABLE);
+    return wake(NULL, task, JANUS_DEADLOCK, JRT_BREAKABLE);
 }
 
 void jrt_worker_main(void *argument)

@@ -228,6 +228,12 @@ struct janus_scheduler {
 /* The calling thread's worker; NULL on other threads. Not to be kept across a wait. */
 static inline struct jrt_worker *jrt_worker_self(void) { return jrt_thread_worker(); }
 
+/* A simulated one is driven by the thread that opened it, and used by no other. */
+static inline bool jrt_scheduler_is_elsewhere(const janus_scheduler *scheduler)
+{
+    return scheduler->world != NULL && scheduler->world != jrt_world_here;
+}
+
 /*
  * [stack-reserve]  what a public call, and whoever arrives on the strand it leaves, may need of the
  *   stack. A task that has less is told so here and now, where nothing is locked and nobody
@@ -251,7 +257,11 @@ static inline void jrt_worker_stack_check(const struct jrt_worker *worker)
 static inline void jrt_stack_check(void)
 {
     const struct jrt_worker *worker = jrt_worker_self();
-    if (worker != NULL) jrt_worker_stack_check(worker);
+    if (worker != NULL) {
+        jrt_worker_stack_check(worker);
+    } else {
+        jrt_point(); /* [sim-point] also for a thread that is no worker */
+    }
 }
 
 #define JRT_SLEEPER ((uint64_t)1 << 32)
@@ -277,8 +287,10 @@ static inline unsigned jrt_birth_class(uint32_t birth)
  * a branch that is never taken. By a worker: what a task of its scheduler does, or what is done to
  * it. `task` NULL: none.
  */
-void jrt_note_now(const struct jrt_worker *worker, enum jrt_trace_kind kind,
-                  const struct jrt_task *task, uint64_t object, uint64_t amount);
+#define JRT_RECORDS __attribute__((cold)) /* calls of it are put out of the way */
+
+JRT_RECORDS void jrt_note_now(const struct jrt_worker *worker, enum jrt_trace_kind kind,
+                              const struct jrt_task *task, uint64_t object, uint64_t amount);
 
 static inline void jrt_note(const struct jrt_worker *worker, enum jrt_trace_kind kind,
                             const struct jrt_task *task, uint64_t object, uint64_t amount)
@@ -288,20 +300,20 @@ static inline void jrt_note(const struct jrt_worker *worker, enum jrt_trace_kind
 
 /* The same by whoever calls, also a thread that is no worker of the scheduler. The object is the
  * task that runs there. */
-void jrt_note_by_caller(janus_scheduler *scheduler, enum jrt_trace_kind kind, janus_task_id task,
-                        uint64_t amount);
+JRT_RECORDS void jrt_note_by_caller(janus_scheduler *scheduler, enum jrt_trace_kind kind,
+                                    janus_task_id task, uint64_t amount);
 
 /* A task begins on top of `below`, or NULL; waits; has ended. */
-void jrt_note_start(const struct jrt_worker *worker, const struct jrt_task *task,
-                    const struct jrt_task *below);
-void jrt_note_park(const struct jrt_worker *worker, const struct jrt_task *task);
-void jrt_note_complete(const struct jrt_worker *worker, const struct jrt_task *task);
+JRT_RECORDS void jrt_note_start(const struct jrt_worker *worker, const struct jrt_task *task,
+                                const struct jrt_task *below);
+JRT_RECORDS void jrt_note_park(const struct jrt_worker *worker, const struct jrt_task *task);
+JRT_RECORDS void jrt_note_complete(const struct jrt_worker *worker, const struct jrt_task *task);
 
 /* The current task goes on, for which `left` gave way; NULL: nobody did. */
-void jrt_note_switch(const struct jrt_worker *worker, const struct jrt_task *left);
+JRT_RECORDS void jrt_note_switch(const struct jrt_worker *worker, const struct jrt_task *left);
 
 /* A task got more. */
-void jrt_note_recharge(const struct jrt_task *task, const janus_budget *amount);
+JRT_RECORDS void jrt_note_recharge(const struct jrt_task *task, const janus_budget *amount);
 
 /* The hash of all that; 0: nothing is recorded. */
 uint64_t jrt_trace_hash_of(const janus_scheduler *scheduler);

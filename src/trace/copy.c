@@ -51,8 +51,9 @@ static size_t put_gap(struct jrt_trace_event *out, uint64_t time_ns, uint32_t wo
 
 /* The newest, and a gap before them; how many there are now in `out`. `written`: somebody may. */
 static size_t copy_ring(struct jrt_trace_lane *lane, uint32_t worker, struct jrt_trace_event *out,
-                        uint64_t head, bool written)
+                        bool written)
 {
+    uint64_t head = jrt_load_acquire(&lane->head); /* acquire: what it counts is there. */
     uint64_t size = lane->mask + 1;
     uint64_t from = head > size ? head - size : 0;
     for (uint64_t k = from; k < head; k++) {
@@ -122,7 +123,7 @@ static struct jrt_trace_event *sort(struct jrt_trace_event *events, struct jrt_t
     return events;
 }
 
-/* Room for the copy: for each lane its events so far and a gap. */
+/* Room for the copy: for each lane a ring, or its events so far, and a gap. */
 struct buffers {
     struct jrt_trace_event *events, *spare;
     uint64_t               *heads;
@@ -146,9 +147,8 @@ static bool buffers_make(const janus_trace *trace, struct buffers *out)
     if (out->heads == NULL || out->starts == NULL) return false;
     for (uint32_t i = 0; i < trace->lane_count; i++) {
         const struct jrt_trace_lane *lane = &trace->lanes[i];
-        uint64_t head = jrt_load_acquire(&lane->head); /* acquire: what it counts is there. */
-        out->heads[i] = head;
-        total += (size_t)(lane->ring != NULL && head > lane->mask + 1 ? lane->mask + 1 : head) + 1;
+        out->heads[i] = jrt_load_acquire(&lane->head); /* acquire: what it counts is there. */
+        total += (size_t)(lane->ring != NULL ? lane->mask + 1 : out->heads[i]) + 1;
     }
     out->events = malloc((total + 1) * sizeof *out->events);
     out->spare = malloc((total + 1) * sizeof *out->spare);
@@ -166,7 +166,7 @@ static bool copy_lanes(janus_trace *trace, struct jrt_trace_copy *out)
         uint32_t               worker = last ? JRT_TRACE_OUTSIDE : i;
         buffers.starts[i] = at;
         struct jrt_trace_event *to = buffers.events + at;
-        at += lane->ring != NULL ? copy_ring(lane, worker, to, buffers.heads[i], trace->taken)
+        at += lane->ring != NULL ? copy_ring(lane, worker, to, trace->taken)
                                  : copy_chunks(lane, worker, to, buffers.heads[i]);
     }
     if (made) {

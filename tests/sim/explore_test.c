@@ -29,6 +29,7 @@ static void find(janus_explore_options options, janus_entry *entry, janus_failin
 {
     janus_explore_result first = explore(options, entry);
     CHECK_EQ(first.failing, failing);
+    CHECK(!first.unsteady);
     if (strstr(first.message, message) == NULL) CHECK_STR(first.message, message);
     options.replay = first.replay;
     janus_explore_result again = explore(options, entry);
@@ -155,6 +156,23 @@ TEST("minimising leaves few choices of many")
     free(result.replay);
 }
 
+static int runs;
+
+static int64_t fail_once(void *argument)
+{
+    (void)argument;
+    return ++runs == 3 ? -1 : 0;
+}
+
+TEST("what a schedule does not decide is noticed")
+{
+    janus_explore_result result = explore((janus_explore_options){0}, fail_once);
+    CHECK_EQ(result.failing, JANUS_FAILING_RESULT);
+    CHECK_EQ(result.schedules, 3);
+    CHECK(result.unsteady);
+    free(result.replay);
+}
+
 /* The kinds. */
 
 static int64_t return_minus_seven(void *argument)
@@ -258,6 +276,63 @@ TEST("a broken contract, what is left behind and handles used too late are failu
     find(options, join_twice, JANUS_FAILING_STALE, "join");
     options.stale_allowed = true;
     CHECK_EQ(explore(options, use_an_old_channel).failing, JANUS_FAILING_NOT);
+}
+
+/* Refused things, whichever: it comes to the same only if they are the same ones each time. */
+static int64_t contend(void *argument)
+{
+    static janus_mutex mutex;
+    (void)argument;
+    if (janus_mutex_lock(&mutex) != JANUS_OK) return 0;
+    (void)janus_sleep(ms);
+    (void)janus_mutex_unlock(&mutex);
+    return 0;
+}
+
+static int64_t sit_on_a_stack(void *argument)
+{
+    (void)argument;
+    return janus_sleep(ms);
+}
+
+static int64_t want_much(void *argument)
+{
+    janus_channel        channels[4] = {0};
+    janus_nursery_result result = {0};
+    janus_nursery        n;
+    int64_t              refused = 0;
+    (void)argument;
+    for (int i = 0; i < 4; i++) {
+        refused += janus_channel_open(8, 1, NULL, &channels[i]) != JANUS_OK;
+    }
+    refused += janus_blocking(sit_on_a_stack, NULL, NULL) != JANUS_OK;
+    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)) != JANUS_OK) {
+        return -1;
+    }
+    for (int i = 0; i < 4; i++) {
+        refused += janus_spawn(&n, contend, NULL) != JANUS_OK;
+        refused += janus_spawn_with(&n, sit_on_a_stack, NULL,
+                                    JANUS_SPAWN_OPTIONS(.stack_bytes = (size_t)65536 << i),
+                                    NULL) != JANUS_OK;
+    }
+    (void)janus_nursery_end(&n, &result);
+    for (int i = 0; i < 4; i++) (void)janus_channel_destroy(channels[i]);
+    refused += (int64_t)result.errors;
+    return refused > 0 ? -100 - refused : 0;
+}
+
+TEST("faults are choices: a schedule with them is run again too, whatever was before it")
+{
+    static const uint32_t faults[] = {JANUS_FAULT_MEMORY, JANUS_FAULT_MAPPING, JANUS_FAULT_THREAD,
+                                      JANUS_FAULT_BLOCKING, 63};
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        for (uint64_t seed = 1; seed < 20; seed += 6) {
+            janus_explore_options options = {.faults = faults[i], .faults_every = 10, .seed = seed};
+            find(options, want_much, JANUS_FAILING_RESULT, "returned -1");
+            options.no_minimising = true;
+            find(options, want_much, JANUS_FAILING_RESULT, "returned -1");
+        }
+    }
 }
 
 /* A task that waits by asking again and again for what another does. */

@@ -213,6 +213,44 @@ TEST("the JSON is one, its slices lie in each other, and arrows end where they s
     }
 }
 
+/* The slices and arrows of a trace, one after the other: "B1@2" opens one on track 1 at 2 us. */
+static void outline(janus_trace *trace, char *out, size_t room)
+{
+    char  *json = text_of(trace, JANUS_TRACE_PERFETTO);
+    size_t used = 0;
+    out[0] = '\0';
+    for (const char *line = json; line != NULL; line = strchr(line, '\n')) {
+        unsigned tid, us;
+        char     phase;
+        line += *line == '\n';
+        int read = sscanf(line, "{\"ph\":\"%c\",\"pid\":1,\"tid\":%u,\"ts\":%u", &phase, &tid, &us);
+        if (read != 3 || phase == 'M' || phase == 'i') continue;
+        used += (size_t)snprintf(out + used, room - used, "%c%u@%u ", phase, tid, us);
+        CHECK(used < room);
+    }
+    free(json);
+}
+
+TEST("a task is a slice while it runs, inside of the one it runs on, wherever that goes on")
+{
+    struct jrt_trace_event events[] = {
+        {1000, 5, 0, jrt_trace_rest(JRT_TRACE_START, 0, 0)},
+        {2000, 6, 5, jrt_trace_rest(JRT_TRACE_START, 0, 0)}, /* on top of the first */
+        {3000, 6, 0, jrt_trace_rest(JRT_TRACE_PARK, 0, 3)},  /* both leave */
+        {4000, 7, 0, jrt_trace_rest(JRT_TRACE_START, 1, 0)},
+        {5000, 6, 7, jrt_trace_rest(JRT_TRACE_WAKE, 1, 0)},
+        {6000, 7, 0, jrt_trace_rest(JRT_TRACE_YIELD, 1, 0)},
+        {7000, 6, 0, jrt_trace_rest(JRT_TRACE_RESUME, 1, 0)}, /* both come, elsewhere */
+        {8000, 6, 0, jrt_trace_rest(JRT_TRACE_COMPLETE, 1, 0)},
+        {9000, 5, 0, jrt_trace_rest(JRT_TRACE_COMPLETE, 1, 0)},
+    };
+    char         outlined[256];
+    janus_trace *trace = made_up(events, sizeof events / sizeof *events);
+    outline(trace, outlined, sizeof outlined);
+    CHECK_STR(outlined, "B1@1 B1@2 E1@3 E1@3 B2@4 s2@5 E2@6 B2@7 B2@7 f2@7 E2@8 E2@9 ");
+    close_trace(trace);
+}
+
 TEST("a trace that begins in the middle, or that somebody made up, is drawn all the same")
 {
     for (uint32_t events = 1; events <= 64; events *= 2) {
@@ -294,7 +332,7 @@ TEST("one scheduler has a trace at a time, and it outlives the scheduler")
         CHECK_EQ(janus_trace_close(trace), JANUS_STATE);
         town_do(scheduler, nap, NULL);
         CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
-        CHECK(ask(trace).events > 5 && ask(trace).lost == 0);
+        CHECK(ask(trace).events >= 3 && ask(trace).lost == 0);
         CHECK_EQ(ask(trace).deterministic, seed != 0);
     }
     close_trace(trace);

@@ -21,7 +21,7 @@ static uint64_t       ended; /* schedules that came to the end of their program 
 
 /* What was met, so that a fault that never happens is noticed. */
 static struct seen {
-    int no_memory, no_thread, no_scheduler, refused, slow;
+    int no_memory, no_stack, no_thread, no_scheduler, refused, slow;
 } seen;
 
 /* Whether it is one of those. */
@@ -41,8 +41,9 @@ struct market {
     janus_channel   goods, money, news;
     janus_mutex     till;
     janus_semaphore stalls;
+    janus_event     opening;
     janus_token    *closing;
-    int             sold, in_till, called_off, deferred, defers;
+    int             sold, in_till, called_off, deferred, defers, came;
 };
 
 static void count_defer(void *argument) { ++*(int *)argument; }
@@ -268,6 +269,65 @@ static int64_t open_others(void *argument)
     return 0;
 }
 
+static int64_t wait_in_crowd(void *argument)
+{
+    struct market         *market = argument;
+    volatile unsigned char frame[2000];
+    frame[0] = 1;
+    janus_status status = janus_event_wait(&market->opening);
+    JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_CANCELLED, JANUS_NO_MEMORY));
+    status = janus_sleep(ms + frame[0] % 2u);
+    JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_CANCELLED, JANUS_NO_MEMORY));
+    market->came++;
+    return 0;
+}
+
+static int64_t count_up(void *argument)
+{
+    ++*(int *)argument;
+    return 0;
+}
+
+/* Many that wait at the same time, with stacks of many sizes: what is kept does not suffice. */
+static int64_t open_crowd(void *argument)
+{
+    struct market market = {0};
+    janus_nursery n;
+    int           started = 0, counted = 0;
+    (void)argument;
+    janus_event_init(&market.opening, JANUS_OPENED_BY_TASKS, "opening");
+    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)) != JANUS_OK) {
+        return 0;
+    }
+    for (int i = 0; i < 40; i++) {
+        janus_status status =
+            janus_spawn_with(&n, wait_in_crowd, &market,
+                             JANUS_SPAWN_OPTIONS(.stack_bytes = (size_t)32768 << (i % 5)), NULL);
+        JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_NO_MEMORY));
+        started += status == JANUS_OK;
+        if (i % 8 == 0) (void)janus_yield();
+    }
+    janus_event_set(&market.opening);
+    janus_nursery_result result;
+    janus_status         status = janus_nursery_end(&n, &result);
+    JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_CHILD_FAILED));
+    seen.no_stack += (int)result.errors;
+    JANUS_EXPECT(market.came + (int)result.errors == started);
+    JANUS_NURSERY(calls)
+    {
+        janus_async call;
+        if (janus_async_number_begin(calls, &call, count_up, &counted) == JANUS_OK) {
+            do {
+                status = janus_await(&call, NULL);
+            } while (status == JANUS_NO_MEMORY);
+            JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_CHILD_FAILED));
+            JANUS_EXPECT(counted == (status == JANUS_OK));
+        }
+    }
+    ended++;
+    return 0;
+}
+
 static void call_off(void *argument) { ((struct market *)argument)->called_off++; }
 
 /* Cancelled in the middle, by a token. */
@@ -365,12 +425,15 @@ static void run_all(uint32_t faults, uint32_t every, uint32_t workers)
     explore(faults, every, workers, SCHEDULES, open_market, JANUS_PROFILE_SERVICE);
     explore(faults, every, workers, SCHEDULES / 2, open_court, JANUS_PROFILE_SOVEREIGN);
     explore(faults, every, workers, SCHEDULES / 6, open_others, JANUS_PROFILE_SERVICE);
+    explore(faults, every, workers, SCHEDULES / 6, open_crowd, JANUS_PROFILE_SERVICE);
 }
 
 TEST("a program that nothing is refused to does well")
 {
     run_all(0, 0, 4);
-    CHECK_EQ(seen.no_memory + seen.no_thread + seen.no_scheduler + seen.refused + seen.slow, 0);
+    CHECK_EQ(seen.no_memory + seen.no_stack + seen.no_thread + seen.no_scheduler + seen.refused +
+                 seen.slow,
+             0);
 }
 
 TEST("refused memory is told, and nothing is lost")
@@ -382,7 +445,7 @@ TEST("refused memory is told, and nothing is lost")
 TEST("refused address space is told, and nothing is lost")
 {
     run_all(JANUS_FAULT_MAPPING, 10, 4);
-    CHECK(seen.no_scheduler > 0);
+    CHECK(seen.no_scheduler > 0 && seen.no_stack > 0);
 }
 
 TEST("a thread that is not to be had is told, and nothing is lost")

@@ -95,6 +95,26 @@ TEST("a copy has whole events only, in order, however fast they are overwritten"
     check_scribes(JANUS_TRACE_OPTIONS(.ring_events = 64), 2);
 }
 
+TEST("events of several workers are put in the order of their times")
+{
+    janus_trace          *trace = open_trace(JANUS_TRACE_OPTIONS(.ring_events = 8));
+    struct jrt_tracer     tracer;
+    struct jrt_trace_copy copy;
+    CHECK_EQ(jrt_trace_begin(&tracer, trace, NULL, 0, 3), JANUS_OK);
+    for (uint64_t k = 0; k < 8; k++) {
+        for (uint32_t i = 0; i < 3; i++) {
+            jrt_trace_record(jrt_trace_lane(&tracer, i), JRT_TRACE_SPAWN, i, k, ~k, k);
+        }
+    }
+    jrt_trace_end(&tracer);
+    CHECK(jrt_trace_take_copy(trace, &copy));
+    CHECK_EQ(check_copy(&copy, 3), 24);
+    CHECK_EQ(jrt_trace_worker_of(&copy.events[0]), 0);
+    CHECK_EQ(jrt_trace_worker_of(&copy.events[23]), 2);
+    free(copy.events);
+    close_trace(trace);
+}
+
 /* Schedulers. */
 
 struct pool {

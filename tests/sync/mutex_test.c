@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TASKS = 8, ROUNDS = TOWN_SLOW ? 200 : 5000 };
+enum { TASKS = 8 };
+
+static int rounds(void) { return (int)town_few(TOWN_SLOW ? 200 : 5000); }
 
 /* One at a time. */
 
@@ -29,7 +31,7 @@ static void buy(struct shop *shop)
 
 static int64_t customer(void *argument)
 {
-    for (int i = 0; i < ROUNDS; i++) buy(argument);
+    for (int i = 0; i < rounds(); i++) buy(argument);
     return 0;
 }
 
@@ -40,7 +42,7 @@ static int64_t open_shop(void *argument)
     {
         for (int i = 0; i < TASKS; i++) CHECK_EQ(janus_spawn(n, customer, &shop), JANUS_OK);
     }
-    CHECK_EQ(shop.count, (long)TASKS * ROUNDS);
+    CHECK_EQ(shop.count, (long)TASKS * rounds());
     return 0;
 }
 
@@ -53,12 +55,13 @@ TEST("only one task at a time has a mutex, also if it waits while it has it")
 
 static void *thread_customer(void *argument)
 {
-    for (int i = 0; i < ROUNDS / 4; i++) buy(argument);
+    for (int i = 0; i < rounds() / 4; i++) buy(argument);
     return NULL;
 }
 
 TEST("tasks of two schedulers and plain threads share a mutex")
 {
+    TOWN_REAL("a thread outside takes part");
     struct shop      shop = {.lock = JANUS_MUTEX_INIT("mixed")};
     janus_scheduler *schedulers[2];
     janus_nursery    roots[2];
@@ -72,7 +75,7 @@ TEST("tasks of two schedulers and plain threads share a mutex")
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_nursery_end(&roots[i], NULL), JANUS_OK);
     for (int i = 0; i < 2; i++) CHECK_EQ(pthread_join(threads[i], NULL), 0);
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_scheduler_close(schedulers[i]), JANUS_OK);
-    CHECK_EQ(shop.count, 6L * ROUNDS + 2L * (ROUNDS / 4));
+    CHECK_EQ(shop.count, 6L * rounds() + 2L * (rounds() / 4));
 }
 
 /* Errors: nothing happened. */
@@ -224,7 +227,7 @@ static int64_t lock_in_time(void *argument)
 {
     struct shop *shop = argument;
     unsigned     seed = (unsigned)janus_task_self();
-    for (int i = 0; i < ROUNDS / 4; i++) {
+    for (int i = 0; i < rounds() / 4; i++) {
         uint64_t     span_ns = (unsigned)rand_r(&seed) % 8000;
         janus_status status = janus_mutex_lock_until(&shop->lock, janus_now_ns() + span_ns);
         if (status == JANUS_CANCELLED) return status;
@@ -254,7 +257,7 @@ static int64_t give_up_often(void *argument)
         (void)janus_nursery_end(&hasty, NULL);
     }
     CHECK_EQ(janus_nursery_end(&patient, NULL), JANUS_OK); /* all of them got it in the end */
-    CHECK(shop.count >= 3L * ROUNDS);
+    CHECK(shop.count >= 3L * rounds());
     CHECK_EQ(janus_mutex_try_lock(&shop.lock), JANUS_OK);
     return 0;
 }
@@ -482,7 +485,7 @@ static int64_t use_and_free(void *argument)
 static int64_t share(void *argument)
 {
     (void)argument;
-    for (int i = 0; i < (TOWN_SLOW ? 50 : 2000); i++) {
+    for (int i = 0; i < (int)town_few(TOWN_SLOW ? 50 : 2000); i++) {
         struct shared *shared = calloc(1, sizeof *shared);
         CHECK(shared != NULL);
         shared->users = 4;

@@ -20,27 +20,25 @@
  */
 #include "model.h"
 
+#include "fiber/thread.h"
 #include "plat/seam.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct jrt_holder;
-
 static void               pause_until_free(void);
 static bool               futex_wait(_Atomic(uint32_t) *word, uint32_t expected, uint64_t deadline);
 static void               futex_wake(_Atomic(uint32_t) *word);
-static struct jrt_holder *own_holder(void);
-static void               own_holder_is(const void *holder);
+static struct jrt_thread *own_record(void);
 
 #define jrt_thread_yield() pause_until_free()
 #define jrt_cpu_relax() pause_until_free()
 #define jrt_futex_wait_until(word, expected, deadline) futex_wait(word, expected, deadline)
 #define jrt_futex_wake(word, count) futex_wake(word)
 #define jrt_clock_now_ns() UINT64_C(0)
-#define pthread_getspecific(key) own_holder()
-#define pthread_setspecific(key, holder) (own_holder_is(holder), 0)
+#define jrt_thread_self() own_record()
+#define pthread_setspecific(key, value) ((void)(value), 0)
 
 #define take holder_take
 #define give holder_give
@@ -63,22 +61,18 @@ static void               own_holder_is(const void *holder);
 enum { SOME_TIME = 1000, HOLDERS = 8 };
 
 static struct {
-    const char        *scripts[MODEL_THREADS_MAX];
-    janus_mutex        mutex;
-    janus_semaphore    semaphore;
-    janus_group        group;
-    struct jrt_holder  holders[HOLDERS];
-    struct jrt_holder *own[MODEL_THREADS_MAX];
-    bool               has[MODEL_THREADS_MAX];
-    int                inside, permits, released, left, gone;
-    bool               freed;
+    const char       *scripts[MODEL_THREADS_MAX];
+    janus_mutex       mutex;
+    janus_semaphore   semaphore;
+    janus_group       group;
+    struct jrt_holder holders[HOLDERS];
+    struct jrt_thread own[MODEL_THREADS_MAX];
+    bool              has[MODEL_THREADS_MAX];
+    int               inside, permits, released, left, gone;
+    bool              freed;
 } world;
 
-static struct jrt_holder *own_holder(void) { return world.own[model_self()]; }
-static void               own_holder_is(const void *holder)
-{
-    world.own[model_self()] = (struct jrt_holder *)(uintptr_t)holder;
-}
+static struct jrt_thread *own_record(void) { return &world.own[model_self()]; }
 
 /* In place of a pause: there is nothing new to see before one of the words has changed. Who holds
  * none of them himself may also find all of them free. */
@@ -141,7 +135,8 @@ static void world_open(void *state)
         pool.free = &world.holders[i];
         world.holders[i].inherit = inherit;
     }
-    for (int i = 0; i < MODEL_THREADS_MAX; i++) world.own[i] = holder_take(); /* of a thread */
+    for (int i = 0; i < MODEL_THREADS_MAX; i++)
+        world.own[i].holder = holder_take(); /* of a thread */
 }
 
 /* What is guarded: an object, so that orders of entering and leaving are told apart. */
@@ -193,17 +188,17 @@ static void play_mutex(char verb, int self)
     case 'e': /* broken: what others wait for is left behind */
         leave_door(self);
         world.left++;
-        jrt_spin_lock(&world.own[self]->lock);
-        world.own[self]->dead = true;
-        jrt_spin_unlock(&world.own[self]->lock);
+        struct jrt_holder *own = world.own[self].holder;
+        jrt_spin_lock(&own->lock);
+        own->dead = true;
+        jrt_spin_unlock(&own->lock);
         return;
     default:
         if (world.has[self]) {
             leave_door(self);
             world.left++;
         }
-        if (world.own[self] != NULL) thread_ends(world.own[self]);
-        world.own[self] = NULL;
+        thread_ends(&world.own[self]);
         return;
     }
 }

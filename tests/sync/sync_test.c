@@ -183,6 +183,7 @@ static void *thread_gives(void *argument)
 
 TEST("threads and tasks take permits in time or not at all, and the permits add up")
 {
+    TOWN_REAL("a thread outside takes part");
     struct mixed     mixed = {.permits = JANUS_SEMAPHORE_INIT(0, JANUS_OPENED_BY_ANYBODY, NULL)};
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     janus_nursery    root;

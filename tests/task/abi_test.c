@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The entry points for generated code, by their header and the shared library. */
-#include "harness.h"
+#include "town.h"
 
 #include <janusrt/abi.h>
-#include <janusrt/janus.h>
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #if JRT_ASAN || JRT_TSAN || defined(__aarch64__)
 enum { MANY = 10000 };
@@ -55,7 +51,7 @@ static int64_t wait_long(void *argument)
     return janus_sleep(UINT64_C(3600) * 1000000000);
 }
 
-static int64_t yield_for_ever(void *argument)
+static int64_t yield_until_cancelled(void *argument)
 {
     (void)argument;
     int status;
@@ -117,7 +113,8 @@ TEST("shutting down ends what runs, waits or is queued, and frees forgotten nurs
         for (int i = 0; i < 3; i++) {
             janus_nursery *root = janus_nursery_create_in(scheduler);
             for (int k = 0; k < 50; k++) {
-                CHECK(janus_nursery_spawn(root, k % 2 ? wait_long : yield_for_ever, NULL) != NULL);
+                CHECK(janus_nursery_spawn(root, k % 2 ? wait_long : yield_until_cancelled, NULL) !=
+                      NULL);
             }
         }
         CHECK_EQ(janus_scheduler_shutdown(scheduler), JANUS_OK);
@@ -187,7 +184,7 @@ static int64_t yields_cancelled(void *argument)
 {
     (void)argument;
     janus_nursery *nursery = janus_nursery_create();
-    CHECK(janus_nursery_spawn(nursery, yield_for_ever, NULL) != NULL);
+    CHECK(janus_nursery_spawn(nursery, yield_until_cancelled, NULL) != NULL);
     CHECK_EQ(janus_scheduler_yield(), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(nursery), JANUS_OK);
     janus_await_result result = janus_nursery_await(nursery);
@@ -269,7 +266,7 @@ static int64_t not_in_call(void *argument) { return not_in_task(argument) == arg
 static int64_t migrate(void *argument)
 {
     atomic_int *moved = argument;
-    pid_t       first = gettid();
+    int         first = town_place();
     janus_task *self = janus_task_current();
     int64_t     result = 0;
     CHECK(janus_in_task());
@@ -279,7 +276,7 @@ static int64_t migrate(void *argument)
         CHECK_EQ(result, 1);
         CHECK(janus_in_task());
         CHECK(janus_task_current() == self);
-        if (gettid() != first) atomic_store(moved, 1); /* pthread_self is taken for a constant */
+        if (town_place() != first) atomic_store(moved, 1);
     }
     return 0;
 }

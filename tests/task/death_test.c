@@ -8,8 +8,10 @@
 #include "task/worker.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { REPEATS = TOWN_SLOW ? 3 : 20 };
@@ -100,6 +102,7 @@ static int64_t survive_one(void *argument)
 
 TEST("a task that ends its thread has panicked, its defers run, its parent goes on")
 {
+    TOWN_REAL("the one thread cannot be ended");
     for_all(survive_one);
 }
 
@@ -124,7 +127,11 @@ static int64_t survive_tower(void *argument)
     return 0;
 }
 
-TEST("a task whose child ended its thread can end the next one") { for_all(survive_tower); }
+TEST("a task whose child ended its thread can end the next one")
+{
+    TOWN_REAL("the one thread cannot be ended");
+    for_all(survive_tower);
+}
 
 /* Many. */
 
@@ -169,11 +176,13 @@ static int64_t survive_crowd(void *argument)
 
 TEST("where every tenth task ends its thread all the others are run, once each")
 {
+    TOWN_REAL("the one thread cannot be ended");
     FOR_EACH_WAY(way) town_all(survive_crowd, &way, 2);
 }
 
 TEST("every thread that a task ended was replaced by one, and is counted")
 {
+    TOWN_REAL("the one thread cannot be ended");
     FOR_EACH_WAY(way)
     {
         janus_scheduler   *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
@@ -214,6 +223,7 @@ static int64_t survive_families(void *argument)
 
 TEST("a task that ends its thread with nurseries open takes their children with it")
 {
+    TOWN_REAL("the one thread cannot be ended");
     for_all(survive_families);
 }
 
@@ -256,7 +266,11 @@ static int64_t survive_late(void *argument)
     return 0;
 }
 
-TEST("a defer that ends its thread ends there, the others still run") { for_all(survive_late); }
+TEST("a defer that ends its thread ends there, the others still run")
+{
+    TOWN_REAL("the one thread cannot be ended");
+    for_all(survive_late);
+}
 
 /* In a fiber of the task's own. */
 
@@ -279,6 +293,7 @@ static int64_t survive_fiber(void *argument)
 
 TEST("a fiber in a task that ends its thread has panicked, the task goes on")
 {
+    TOWN_REAL("the one thread cannot be ended");
     for_all(survive_fiber);
 }
 
@@ -286,6 +301,7 @@ TEST("a fiber in a task that ends its thread has panicked, the task goes on")
 
 TEST("a task on the smallest stack can end its thread")
 {
+    TOWN_REAL("the one thread cannot be ended");
     FOR_EACH_WAY(way)
     {
         janus_scheduler *scheduler =
@@ -319,6 +335,7 @@ static int64_t survive_data(void *argument)
 
 TEST("a thread that a task ended really ends: what was specific to it is destroyed")
 {
+    TOWN_REAL("the one thread cannot be ended");
     CHECK_EQ(pthread_key_create(&key, destroy), 0);
     atomic_store(&destroyed, 0);
     int expected = 0;
@@ -368,6 +385,7 @@ static int64_t survive_blocking(void *argument)
 
 TEST("a blocking call that ends its helper thread is a panic of its task, other calls are made")
 {
+    TOWN_REAL("the one thread cannot be ended");
     for (enum way way = EXIT; way <= CANCEL; way++) { /* on threads' own stacks: also with TSan */
         for (uint32_t helpers = 1; helpers <= 4; helpers += 3) {
             janus_scheduler *scheduler = town_open(
@@ -388,6 +406,7 @@ static int64_t die_when_cancelled(void *argument)
 
 TEST("tasks that end their thread while the scheduler is being stopped are awaited all the same")
 {
+    TOWN_REAL("the one thread cannot be ended");
     static const uint32_t counts[] = {1, 2, 8};
     FOR_EACH_WAY(way)
     for (int i = 0; i < 3 * REPEATS; i++) {
@@ -409,6 +428,7 @@ TEST("tasks that end their thread while the scheduler is being stopped are await
 
 TEST("janus_run tells that its task ended the thread")
 {
+    TOWN_REAL("the one thread cannot be ended");
     FOR_EACH_WAY(way) CHECK_EQ(janus_run(NULL, die, &way, NULL), JANUS_CHILD_FAILED);
 }
 
@@ -431,6 +451,7 @@ static void cancel_in_thread(void *argument) { (void)cancel_token(argument); }
 
 TEST("a token's callback that ends its thread ends the process with a sentence")
 {
+    TOWN_REAL("the one thread cannot be ended");
     static const char sentence[] = "a token's callback ended its thread";
     int               status = 0;
     FOR_EACH_WAY(way)
@@ -454,6 +475,7 @@ static void go_blind_in_helper(void *argument) { town_run(2, block_blind, argume
 
 TEST("ending the thread in code without unwind tables ends the process with a sentence")
 {
+    TOWN_REAL("the one thread cannot be ended");
     static const char sentence[] = "in code without unwind tables";
     int               status = 0;
     FOR_EACH_WAY(way)
@@ -462,6 +484,35 @@ TEST("ending the thread in code without unwind tables ends the process with a se
         CHECK(status != 0);
         CHECK(strstr(harness_child(go_blind_in_helper, &way, &status), sentence) != NULL);
         CHECK(status != 0);
+    }
+}
+
+static void die_simulated(void *argument)
+{
+    const janus_scheduler_options *options = JANUS_SCHEDULER_OPTIONS(.deterministic_seed = 1);
+    (void)!janus_run(options, die, argument, NULL);
+}
+
+static int64_t die_in_call(void *argument) { return janus_blocking(die, argument, NULL); }
+
+static void die_simulated_in_call(void *argument)
+{
+    const janus_scheduler_options *options = JANUS_SCHEDULER_OPTIONS(.deterministic_seed = 1);
+    (void)!janus_run(options, die_in_call, argument, NULL);
+}
+
+TEST("the one thread of a deterministic scheduler cannot be ended: a sentence ends the process")
+{
+    static const char sentence[] = "the thread of a deterministic scheduler was ended";
+    void              (*const bodies[])(void *) = {die_simulated, die_simulated_in_call};
+    for (int i = 0; i < 2; i++) {
+        FOR_EACH_WAY(way)
+        {
+            int         status = 0;
+            const char *text = harness_child(bodies[i], &way, &status);
+            CHECK(strstr(text, sentence) != NULL);
+            CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+        }
     }
 }
 

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Dumps: what they show, that they disturb nobody, and that a signal asks for one. */
-#include "harness.h"
+#include "town.h"
+
+#include "plat/seam.h"
 #include "task/nursery.h"
 
 #include <fcntl.h>
-#include <janusrt/janus.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -55,7 +52,7 @@ static int64_t spin(void *argument)
 {
     atomic_int *word = argument;
     atomic_fetch_add(word, 1);
-    while (atomic_load(word) < 1000) sched_yield();
+    while (atomic_load(word) < 1000) jrt_thread_yield();
     return 0;
 }
 
@@ -90,7 +87,7 @@ TEST("a dump shows nurseries, tasks, what they wait for and where they were star
     do { /* until the last of them sleeps */
         free(text);
         text = dump(scheduler);
-        sched_yield();
+        jrt_thread_yield();
     } while (occurrences(text, "blocked, waits for the clock") < 3 ||
              occurrences(text, "waits for its children") < 1);
     CHECK(strstr(text, "2 workers\n") != NULL);
@@ -123,7 +120,7 @@ TEST("tasks that run or are queued are counted, and the running one is named")
     atomic_int       word = 0;
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
     for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(&root, spin, &word), JANUS_OK);
-    while (atomic_load(&word) == 0) sched_yield();
+    while (atomic_load(&word) == 0) jrt_thread_yield();
     char *text = dump(scheduler);
     CHECK(strstr(text, "worker 0: task 0x") != NULL);
     CHECK(strstr(text, "nursery \"nursery\" of a thread: open, 4 children\n") != NULL);
@@ -166,6 +163,7 @@ static int64_t churn_on(void *argument)
 
 TEST("dumps may be taken by threads and tasks while everything runs")
 {
+    TOWN_REAL("a thread outside takes part");
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         janus_scheduler *scheduler = start(workers);
         janus_nursery    root;
@@ -198,7 +196,7 @@ TEST("a dump of a crowd is cut and says so")
             janus_spawn_with(&root, sleep_long, &ready, JANUS_SPAWN_OPTIONS(.name = name), NULL),
             JANUS_OK);
     }
-    while (atomic_load(&ready) < CROWD) sched_yield();
+    while (atomic_load(&ready) < CROWD) jrt_thread_yield();
     char *text = dump(scheduler);
     CHECK(strlen(text) <= JANUS_DUMP_BYTES_MAX);
     if (CROWD >= 20000) {
@@ -234,12 +232,12 @@ TEST("a dump of nurseries in nurseries ends at a depth")
     struct nest      all = {.depth = 55};
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&root, nest, &all), JANUS_OK);
-    while (atomic_load(&all.ready) == 0) sched_yield();
+    while (atomic_load(&all.ready) == 0) jrt_thread_yield();
     char *text = NULL;
     do {
         free(text);
         text = dump(scheduler);
-        sched_yield();
+        jrt_thread_yield();
     } while (strstr(text, "and more below, not shown\n") == NULL);
     CHECK_EQ(occurrences(text, "nursery \""), JANUS_DUMP_DEPTH_MAX);
     free(text);
@@ -286,6 +284,7 @@ static void read_until(int fd, const char *word, unsigned times)
 
 TEST("a signal asks for a dump of every scheduler that wants one, until it is closed")
 {
+    TOWN_REAL("a test that waits in read lets nobody go on");
     int pipes[2], saved = dup(STDERR_FILENO);
     CHECK_EQ(pipe(pipes), 0);
     CHECK(dup2(pipes[1], STDERR_FILENO) >= 0);

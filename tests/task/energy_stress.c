@@ -301,7 +301,7 @@ static void run(uint32_t workers, double seconds)
 {
     uint64_t random = seed + workers;
     uint64_t end = janus_now_ns() + (uint64_t)(seconds * 1e9);
-    while (janus_now_ns() < end) {
+    for (uint64_t number = 0; storm_again(number, end); number++) {
         janus_scheduler *scheduler = NULL;
         alarm(WATCHDOG_SECONDS);
         MUST(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers,
@@ -309,7 +309,7 @@ static void run(uint32_t workers, double seconds)
                                   &scheduler) == JANUS_OK,
              "open");
         MUST(janus_scheduler_start(scheduler) == JANUS_OK, "start");
-        for (int i = 0; i < ROUNDS && janus_now_ns() < end; i++) {
+        for (uint64_t i = 0; i < ROUNDS && (i == 0 || storm_again(i, end)); i++) {
             janus_nursery root;
             struct node   node = {.random = next_random(&random)};
             rounds++;
@@ -331,11 +331,8 @@ int main(int argc, char **argv)
 {
     static const uint32_t worker_counts[] = {1, 2, 8};
     double                seconds = argc > 1 ? strtod(argv[1], NULL) : 1;
-    seed = argc > 2 ? (uint64_t)strtoull(argv[2], NULL, 0)
-                    : (uint64_t)time(NULL) << 20 ^ (uint64_t)getpid();
+    storm_begin(argc > 2 ? argv[2] : NULL);
     uint32_t only = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 0) : 0;
-    printf("# seed %llu\n", (unsigned long long)seed);
-    fflush(stdout);
     signal(SIGALRM, storm_hangs);
     for (int i = 0; i < 3; i++) {
         if (only == 0 || only == worker_counts[i]) run(worker_counts[i], seconds);

@@ -141,7 +141,7 @@ static int64_t all_states(void *argument)
     CHECK_EQ(janus_spawn_with(&n, nothing, NULL, NULL, &quick), JANUS_OK);
     CHECK(wait_for(&n, quick, JANUS_TASK_COMPLETED).has_result);
     CHECK_EQ(janus_spawn_with(&n, keep_worker, &gate, NULL, &held), JANUS_OK);
-    while (!atomic_load(&gate.arrived)) continue; /* the other worker has it: this one is ours */
+    while (!atomic_load(&gate.arrived)) town_spin(); /* the other worker has it: this one is ours */
     janus_task_info info = task_of(&n, held);
     CHECK_EQ(info.state, JANUS_TASK_RUNNING);
     CHECK(info.worker < 2 && info.worker != self().worker);

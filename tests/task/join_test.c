@@ -92,6 +92,7 @@ static void *join_as_thread(void *argument)
 
 TEST("neither another thread nor a task joins a thread's child, nor through another nursery")
 {
+    TOWN_REAL("a thread outside takes part");
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     for (int i = 0; i < REPEATS; i++) {
         janus_nursery  n;
@@ -122,6 +123,7 @@ static int64_t nap(void *argument)
 
 TEST("a thread that joins is woken by the child it joins, not by others, and does not poll")
 {
+    TOWN_REAL("threads of the system are looked at");
     janus_nursery    n;
     janus_task_id    id, others[50];
     struct rusage    before, after;
@@ -143,8 +145,8 @@ TEST("a thread that joins is woken by the child it joins, not by others, and doe
 
 TEST("a join at the moment of the child's end comes back")
 {
-    uint64_t         end = janus_now_ns() + (TOWN_SLOW ? 1500 : 800) * town_ms;
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    uint64_t         end = janus_now_ns() + town_few((TOWN_SLOW ? 1500 : 800) * town_ms);
     janus_nursery    n;
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     for (int64_t round = 0; janus_now_ns() < end; round++) {

@@ -92,7 +92,7 @@ static void *outside(void *argument)
 }
 
 /* One scheduler, one limit, for so long. */
-static void one_round(uint32_t workers, uint64_t *random, uint64_t until)
+static void one_round(uint32_t workers, uint64_t *random)
 {
     janus_scheduler *scheduler = NULL;
     janus_nursery    n;
@@ -112,13 +112,14 @@ static void one_round(uint32_t workers, uint64_t *random, uint64_t until)
         while ((status = janus_spawn(&n, starter, &seeds[i])) == JANUS_TASK_LIMIT) continue;
         MUST(status == JANUS_OK);
     }
-    for (int i = 0; i < THREADS; i++) {
+    int threads_used = storm_simulated() != 0 ? 0 : THREADS; /* there, nobody is outside */
+    for (int i = 0; i < threads_used; i++) {
         threads[i] = (struct thread){scheduler, next_random(random)};
         MUST(pthread_create(&handles[i], NULL, outside, &threads[i]) == 0);
     }
-    (void)janus_sleep_until(until);
+    (void)janus_sleep(UINT64_C(100000000) / (storm_simulated() != 0 ? 100 : 1));
     atomic_store(&stop, true);
-    for (int i = 0; i < THREADS; i++) MUST(pthread_join(handles[i], NULL) == 0);
+    for (int i = 0; i < threads_used; i++) MUST(pthread_join(handles[i], NULL) == 0);
     MUST(janus_nursery_end(&n, NULL) == JANUS_OK);
     MUST(atomic_load(&alive) == 0);
     MUST(jrt_limit_alive(scheduler) == 0);
@@ -129,18 +130,14 @@ int main(int argc, char **argv)
 {
     static const uint32_t worker_counts[] = {2, 4, 8};
     double                seconds = argc > 1 ? strtod(argv[1], NULL) : 0.5;
-    seed = argc > 2 ? (uint64_t)strtoull(argv[2], NULL, 0)
-                    : (uint64_t)time(NULL) << 20 ^ (uint64_t)getpid();
-    printf("# seed %llu\n", (unsigned long long)seed);
-    fflush(stdout);
+    storm_begin(argc > 2 ? argv[2] : NULL);
     signal(SIGALRM, storm_hangs);
     for (int i = 0; i < 3; i++) {
         uint64_t random = seed + worker_counts[i];
         uint64_t end = janus_now_ns() + (uint64_t)(seconds * 1e9);
-        uint64_t now;
-        while ((now = janus_now_ns()) < end) {
+        for (uint64_t number = 0; storm_again(number, end); number++) {
             alarm(WATCHDOG_SECONDS);
-            one_round(worker_counts[i], &random, now + UINT64_C(100000000));
+            one_round(worker_counts[i], &random);
         }
         printf("# %u workers: %ld started, %ld refused, at most %ld alive\n", worker_counts[i],
                atomic_load(&started), atomic_load(&refused), atomic_load(&most));

@@ -63,7 +63,7 @@ static atomic_long after_cancel;
 static int64_t live_on_scopes(void *argument)
 {
     (void)argument;
-    while (!atomic_load(&ready)) CHECK_EQ(janus_yield(), JANUS_OK);
+    CHECK(town_wait(&ready)); /* it may be cancelled by then */
     while (!janus_cancelled()) (void)janus_yield();
     janus_nursery n;
     janus_status  status =

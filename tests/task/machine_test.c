@@ -177,7 +177,7 @@ TEST("a plain thread's own nursery obeys the same table")
             CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
             if (state <= S_CANCELLING) {
                 CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
-                while (atomic_load(&gate.arrived) == 0) continue;
+                while (atomic_load(&gate.arrived) == 0) town_spin();
             }
             if (state == S_CLOSING || state == S_CLOSED) (void)janus_nursery_close(&n);
             if (state == S_CANCELLING || state == S_CANCELLED) (void)janus_nursery_cancel(&n);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Nurseries and tasks as a user meets them, with one worker, two and eight. */
-#include "harness.h"
+#include "town.h"
 
-#include <janusrt/janus.h>
-#include <stdatomic.h>
-#include <stdint.h>
 #include <string.h>
 
 #if JRT_ASAN || JRT_TSAN || defined(__aarch64__)
@@ -28,7 +25,7 @@ static void scenario(janus_entry *entry, int times)
                                       &scheduler),
                  JANUS_OK);
         CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
-        for (int k = 0; k < times; k++) {
+        for (int k = 0; k < (int)town_few((uint64_t)times); k++) {
             janus_nursery        root;
             janus_nursery_result result;
             CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
@@ -49,15 +46,6 @@ static int64_t fail(void *argument)
 {
     (void)argument;
     return -7;
-}
-
-static int64_t yield_for_ever(void *argument)
-{
-    (void)argument;
-    for (;;) {
-        janus_status status = janus_yield();
-        if (status != JANUS_OK) return status;
-    }
 }
 
 static int64_t basic_completion(void *argument)
@@ -197,9 +185,9 @@ static int64_t spawn_many(void *argument)
     atomic_int    sum = 0;
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    for (int i = 0; i < MANY; i++) CHECK_EQ(janus_spawn(&n, one, &sum), JANUS_OK);
+    for (int i = 0; i < (int)town_few(MANY); i++) CHECK_EQ(janus_spawn(&n, one, &sum), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(sum, MANY);
+    CHECK_EQ(sum, (long long)town_few(MANY));
     return 0;
 }
 

@@ -169,7 +169,7 @@ TEST("a task from outside gets in although the worker's own queue is never empty
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&n, yield_until_done, &outsider), JANUS_OK);
-    while (atomic_load(&outsider.started) < 3) continue;
+    while (atomic_load(&outsider.started) < 3) town_spin();
     CHECK_EQ(janus_spawn(&n, set_done, &outsider), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
@@ -194,7 +194,7 @@ TEST("a task that only waits for children that run in place lets others in")
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, nurseries_until_done, &outsider), JANUS_OK);
-    while (atomic_load(&outsider.started) == 0) continue;
+    while (atomic_load(&outsider.started) == 0) town_spin();
     CHECK_EQ(janus_spawn(&n, set_done, &outsider), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
@@ -261,7 +261,7 @@ static int64_t hold_worker(void *argument)
 {
     struct outsider *outsider = argument;
     atomic_store(&outsider->started, 1);
-    while (!atomic_load(&outsider->done)) continue;
+    while (!atomic_load(&outsider->done)) town_spin();
     return 0;
 }
 
@@ -275,7 +275,7 @@ static void from_outside(struct log *log, int low, int normal, int high)
     janus_scheduler     *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, hold_worker, &holder), JANUS_OK);
-    while (atomic_load(&holder.started) == 0) continue;
+    while (atomic_load(&holder.started) == 0) town_spin();
     for (int lane = 0; lane < 3; lane++) {
         writers[lane] = (struct writer){log, letters[lane], 1};
         for (int i = 0; i < counts[lane]; i++) {

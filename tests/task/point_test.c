@@ -174,7 +174,7 @@ static void meet(struct post *post, uint64_t round)
 
 static int64_t meet_many(void *argument)
 {
-    uint64_t end = janus_now_ns() + run_ns;
+    uint64_t end = janus_now_ns() + town_few(run_ns);
     for (uint64_t round = 0; janus_now_ns() < end; round++) meet(argument, round);
     return 0;
 }
@@ -200,6 +200,7 @@ TEST("a task's opening at the moment of the wait is not lost, and its last touch
 
 TEST("a thread's opening at the moment of the wait is not lost, and its last touch comes before")
 {
+    TOWN_REAL("a thread outside takes part");
     struct post post = {0};
     pthread_t   thread;
     CHECK_EQ(pthread_create(&thread, NULL, open_all, &post), 0);
@@ -219,7 +220,8 @@ static int64_t meet_once(void *argument)
 
 TEST("a scheduler may be closed as soon as the task that was woken from outside has ended")
 {
-    uint64_t    end = janus_now_ns() + run_ns;
+    TOWN_REAL("a thread outside takes part");
+    uint64_t    end = janus_now_ns() + town_few(run_ns);
     struct post post = {0};
     pthread_t   thread;
     CHECK_EQ(pthread_create(&thread, NULL, open_all, &post), 0);
@@ -287,7 +289,7 @@ static int64_t contend_for_ever(void *argument)
 static int64_t cancel_contenders(void *argument)
 {
     struct contest *contest = argument;
-    uint64_t        now, end = janus_now_ns() + run_ns, last = end + 20000 * town_ms;
+    uint64_t        now, end = janus_now_ns() + town_few(run_ns), last = end + 20000 * town_ms;
     /* Where the machine is busy it may take longer until there was one of each. */
     for (uint64_t round = 0; (now = janus_now_ns()) < end ||
                              (now < last && (contest->opened == 0 || contest->cancelled == 0));
@@ -309,6 +311,7 @@ static int64_t cancel_contenders(void *argument)
 
 TEST("a wait that is opened, cancelled and late at once ends once, and says OK if it was opened")
 {
+    TOWN_REAL("a thread outside takes part");
     struct contest contest = {0};
     pthread_t      thread;
     CHECK_EQ(pthread_create(&thread, NULL, open_all, &contest.post), 0);
@@ -491,8 +494,8 @@ static int64_t wait_for_thread(void *argument)
 static void *open_later(void *argument)
 {
     struct patient *patient = argument;
-    while (atomic_load(&patient->parks) == 0) continue;
-    while (parks_of(patient) < atomic_load(&patient->parks)) continue;
+    while (atomic_load(&patient->parks) == 0) town_spin();
+    while (parks_of(patient) < atomic_load(&patient->parks)) town_spin();
     janus_waitpoint_open(&patient->point);
     return NULL;
 }
@@ -512,6 +515,7 @@ static void run_patient(void *argument)
 
 TEST("a wait that a thread outside may end is no deadlock")
 {
+    TOWN_REAL("a thread outside takes part");
     int         status = 0;
     const char *text = harness_child(run_patient, NULL, &status);
     CHECK_EQ(status, 0);

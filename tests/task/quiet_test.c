@@ -30,8 +30,8 @@ static int64_t spawn_one_by_one(void *argument)
     long          before = 0;
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    for (int i = 0; i < MILLION; i++) {
-        if (i == MILLION / 10) before = resident_kib();
+    for (int i = 0; i < (int)town_few(MILLION); i++) {
+        if (i == (int)town_few(MILLION / 10)) before = resident_kib();
         CHECK_EQ(janus_spawn(&n, count_me, count), JANUS_OK);
         while (atomic_load(count) <= i) CHECK_EQ(janus_yield(), JANUS_OK);
     }
@@ -49,7 +49,7 @@ TEST("a million children one after the other in one nursery need no more memory 
     for (uint32_t workers = 1; workers <= 2; workers++) {
         atomic_int count = 0;
         town_run(workers, spawn_one_by_one, &count, 1);
-        CHECK_EQ(count, MILLION);
+        CHECK_EQ(count, (int)town_few(MILLION));
     }
 }
 
@@ -59,9 +59,9 @@ static int64_t join_one_by_one(void *argument)
     long          before = 0;
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    for (int i = 0; i < MILLION / 5; i++) {
+    for (int i = 0; i < (int)town_few(MILLION / 5); i++) {
         janus_task_id id;
-        if (i == MILLION / 50) before = resident_kib();
+        if (i == (int)town_few(MILLION / 50)) before = resident_kib();
         CHECK_EQ(janus_spawn_with(&n, nothing, NULL, NULL, &id), JANUS_OK);
         CHECK_EQ(janus_join(&n, id, NULL), JANUS_OK);
     }
@@ -160,6 +160,7 @@ static void check_quiet(int workers)
 
 TEST("idle workers are not switched to once in a second and use no time")
 {
+    TOWN_REAL("threads of the system are looked at");
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
         for (int i = 0; i < 10; i++) town_do(scheduler, some_work, NULL);
@@ -170,12 +171,13 @@ TEST("idle workers are not switched to once in a second and use no time")
 
 TEST("workers whose tasks all wait for a far clock are just as quiet")
 {
+    TOWN_REAL("threads of the system are looked at");
     atomic_int       asleep = 0;
     janus_nursery    n;
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     for (int i = 0; i < 50; i++) CHECK_EQ(janus_spawn(&n, sleep_an_hour, &asleep), JANUS_OK);
-    while (atomic_load(&asleep) < 50) continue;
+    while (atomic_load(&asleep) < 50) town_spin();
     check_quiet(2);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
@@ -197,6 +199,7 @@ static int64_t hold_with_queue(void *argument)
 
 TEST("without stealing a worker does not look for what another has queued")
 {
+    TOWN_REAL("threads of the system are looked at");
     if (TOWN_SLOW) SKIP("measures time");
     struct gate      gate = {0};
     janus_nursery    n;
@@ -204,7 +207,7 @@ TEST("without stealing a worker does not look for what another has queued")
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .no_stealing = true));
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, hold_with_queue, &gate), JANUS_OK);
-    while (!atomic_load(&gate.arrived)) continue;
+    while (!atomic_load(&gate.arrived)) town_spin();
     uint64_t cpu = cpu_ns();
     CHECK_EQ(poll(NULL, 0, 100), 0);
     cpu = cpu_ns() - cpu;
@@ -224,6 +227,7 @@ static int64_t nap(void *argument)
 
 TEST("a thread that waits for a nursery is woken at most twice")
 {
+    TOWN_REAL("threads of the system are looked at");
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     for (int i = 0; i < 5; i++) {
         struct rusage before, after;

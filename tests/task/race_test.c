@@ -30,7 +30,7 @@ static int64_t change_waits(void *argument)
 
 static int64_t cancel_changers(void *argument)
 {
-    uint64_t end = janus_now_ns() + run_ns;
+    uint64_t end = janus_now_ns() + town_few(run_ns);
     (void)argument;
     for (uint64_t round = 0; janus_now_ns() < end; round++) {
         janus_nursery n;
@@ -80,7 +80,7 @@ static int64_t join_then_sleep(void *argument)
 
 static int64_t cancel_joiners(void *argument)
 {
-    uint64_t end = janus_now_ns() + run_ns;
+    uint64_t end = janus_now_ns() + town_few(run_ns);
     (void)argument;
     for (uint64_t round = 0; janus_now_ns() < end; round++) {
         janus_nursery n;
@@ -124,8 +124,8 @@ static int64_t join_callers(void *argument)
 static void run_callers(void *argument)
 {
     (void)argument;
-    uint64_t         end = janus_now_ns() + run_ns;
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4));
+    uint64_t         end = janus_now_ns() + town_few(run_ns);
     while (janus_now_ns() < end) town_do(scheduler, join_callers, NULL);
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
@@ -170,14 +170,15 @@ static void *spawn_until_closed(void *argument)
 
 TEST("stopping a scheduler while a thread starts tasks loses none")
 {
-    uint64_t end = janus_now_ns() + run_ns;
+    TOWN_REAL("a thread outside takes part");
+    uint64_t end = janus_now_ns() + town_few(run_ns);
     while (janus_now_ns() < end) {
         pthread_t          thread;
         struct spawner     spawner = {0};
         janus_worker_stats stats = {.struct_bytes = sizeof stats};
         spawner.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
         CHECK_EQ(pthread_create(&thread, NULL, spawn_until_closed, &spawner), 0);
-        while (!atomic_load(&spawner.started)) continue;
+        while (!atomic_load(&spawner.started)) town_spin();
         CHECK_EQ(janus_scheduler_stop(spawner.scheduler), JANUS_OK);
         CHECK_EQ(pthread_join(thread, NULL), 0);
         CHECK_EQ(janus_scheduler_stats(spawner.scheduler, UINT32_MAX, &stats), JANUS_OK);
@@ -256,7 +257,7 @@ static int64_t look_again(void *argument)
 
 static int64_t cancel_lookers(void *argument)
 {
-    uint64_t      end = janus_now_ns() + run_ns;
+    uint64_t      end = janus_now_ns() + town_few(run_ns);
     struct sticky sticky = {0};
     janus_nursery m;
     (void)argument;

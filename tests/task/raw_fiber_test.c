@@ -25,15 +25,15 @@ static void with_pool(uint32_t workers, janus_entry *entry, int times)
 /* A task that is put back while another holds its worker, so that a thief must take it. */
 struct move {
     atomic_int moved;
-    pid_t      home; /* the thread's; pthread_self() may be kept across a yield */
+    int        home; /* where it was */
 };
 
 /* Elsewhere it would hold the wrong worker. */
 static int64_t hold_until_moved(void *argument)
 {
     struct move *move = argument;
-    if (gettid() != move->home) return 0;
-    while (!atomic_load(&move->moved)) continue;
+    if (town_place() != move->home) return 0;
+    while (!atomic_load(&move->moved)) town_spin();
     return 0;
 }
 
@@ -41,13 +41,13 @@ static int64_t yield_until_moved(void *argument)
 {
     struct move  *move = argument;
     janus_nursery n;
-    move->home = gettid();
+    move->home = town_place();
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    for (int i = 0; i < 1000 && gettid() == move->home; i++) {
+    for (int i = 0; i < 1000 && town_place() == move->home; i++) {
         CHECK_EQ(janus_spawn(&n, hold_until_moved, move), JANUS_OK);
         CHECK_EQ(janus_yield(), JANUS_OK);
     }
-    CHECK(gettid() != move->home);
+    CHECK(town_place() != move->home);
     atomic_store(&move->moved, 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 5;

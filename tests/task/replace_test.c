@@ -41,26 +41,26 @@ TEST("a thread that ends while its worker sleeps is replaced, and the new one wo
 {
     for (int c = 0; c < COUNTS; c++) {
         janus_scheduler *scheduler = open_with(counts[c], false);
-        for (uint64_t round = 1; round <= REPEATS; round++) {
+        for (uint64_t round = 1; round <= town_few(REPEATS); round++) {
             atomic_int ran = 0;
             for (uint32_t i = 0; i < counts[c]; i++) jrt_worker_doom(scheduler, i);
             for (uint32_t i = 0; i < counts[c]; i++) await_restarts(scheduler, i, round);
             for (int i = 0; i < 20; i++) town_do(scheduler, count_me, &ran);
             CHECK_EQ(ran, 20);
         }
-        CHECK_EQ(restarts(scheduler, UINT32_MAX), (uint64_t)REPEATS * counts[c]);
+        CHECK_EQ(restarts(scheduler, UINT32_MAX), town_few(REPEATS) * counts[c]);
         CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
     }
 }
 
 TEST("a scheduler can be stopped at any moment of replacing a thread")
 {
-    for (int i = 0; i < 20 * REPEATS; i++) {
+    for (uint64_t i = 0; i < town_few(20 * REPEATS); i++) {
         uint32_t         count = counts[i % COUNTS];
         janus_scheduler *scheduler = open_with(count, false);
         if (i % 2 == 0) jrt_worker_doom(scheduler, 0);
         for (uint32_t j = 0; j < count; j++) jrt_worker_doom(scheduler, j);
-        for (int j = 0; j < i % 7; j++) jrt_thread_yield();
+        for (uint64_t j = 0; j < i % 7; j++) jrt_thread_yield();
         CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
     }
 }
@@ -75,7 +75,7 @@ TEST("timers go off although every thread that could wait for them has ended")
 {
     for (int c = 0; c < COUNTS; c++) {
         janus_scheduler *scheduler = open_with(counts[c], false);
-        for (int round = 0; round < REPEATS; round++) {
+        for (uint64_t round = 0; round < town_few(REPEATS); round++) {
             atomic_int    rung = 0;
             janus_nursery root;
             CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
@@ -130,7 +130,7 @@ TEST("tasks queued on a worker whose thread ends are run, once each, also where 
     for (int c = 0; c < COUNTS; c++) {
         for (int quiet = 0; quiet < 2; quiet++) {
             struct town town = {.scheduler = open_with(counts[c], quiet != 0)};
-            for (int i = 0; i < REPEATS; i++) {
+            for (uint64_t i = 0; i < town_few(REPEATS); i++) {
                 town.doom_others = i % 2 != 0;
                 town_do(town.scheduler, crowd_on_doomed, &town);
             }
@@ -154,7 +154,7 @@ TEST("trees of tasks come to their end while threads end all over the place")
 {
     for (int c = 0; c < COUNTS; c++) {
         janus_scheduler *scheduler = open_with(counts[c], false);
-        for (int round = 0; round < REPEATS; round++) {
+        for (uint64_t round = 0; round < town_few(REPEATS); round++) {
             int64_t       depth = TOWN_SLOW ? 4 : 6;
             janus_nursery root;
             CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
@@ -185,7 +185,7 @@ static void lose_one(janus_scheduler *scheduler)
 TEST("where no thread can be started the others run what was queued, also where nobody steals")
 {
     for (int c = 1; c < COUNTS; c++) {
-        for (int i = 0; i < REPEATS; i++) {
+        for (uint64_t i = 0; i < town_few(REPEATS); i++) {
             janus_scheduler *scheduler = open_with(counts[c], i % 2 != 0);
             lose_one(scheduler);
             CHECK_EQ(restarts(scheduler, UINT32_MAX), 0);
@@ -202,6 +202,7 @@ static void await_revival(janus_scheduler *scheduler)
     uint64_t   limit = janus_now_ns() + 20000 * town_ms;
     while (atomic_load(&scheduler->lost) != 0 && janus_now_ns() < limit) {
         town_do(scheduler, go_and_come, &ran);
+        if (town_simulated()) (void)janus_sleep(town_ms); /* it is tried ten times a second */
     }
     CHECK_EQ(atomic_load(&scheduler->lost), 0);
 }
@@ -245,7 +246,7 @@ static int64_t wait_for_ever(void *argument)
 
 TEST("a deadlock is told although a worker has lost its thread, before or while it is waited for")
 {
-    for (int i = 0; i < REPEATS; i++) {
+    for (uint64_t i = 0; i < town_few(REPEATS); i++) {
         janus_scheduler *scheduler = open_with(2, false);
         janus_nursery    root;
         jrt_replacements_refuse(UINT32_MAX);
@@ -262,7 +263,7 @@ TEST("a deadlock is told although a worker has lost its thread, before or while 
 
 TEST("timers go off although the thread that waited for them could not be replaced")
 {
-    for (uint32_t i = 0; i < REPEATS; i++) {
+    for (uint32_t i = 0; i < town_few(REPEATS); i++) {
         janus_scheduler *scheduler = open_with(2, false);
         atomic_int       rung = 0;
         janus_nursery    root;

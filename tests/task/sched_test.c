@@ -132,7 +132,7 @@ static int64_t needs_a_thief(void *argument)
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_OK);
-    while (atomic_load(&ran) == 0) continue;
+    while (atomic_load(&ran) == 0) town_spin();
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
 }
@@ -162,7 +162,7 @@ static int64_t sleep_then_count(void *argument)
 static int64_t hold_until_counted(void *argument)
 {
     uint64_t limit = janus_now_ns() + 10000 * town_ms;
-    while (atomic_load((atomic_int *)argument) == 0 && janus_now_ns() < limit) continue;
+    while (atomic_load((atomic_int *)argument) == 0 && janus_now_ns() < limit) town_spin();
     return atomic_load((atomic_int *)argument) ? 0 : -1;
 }
 
@@ -209,7 +209,7 @@ static int64_t hold_and_queue(void *argument)
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, yield_elsewhere, pair), JANUS_OK);
-    while (!atomic_load(&pair->yielding)) continue; /* the other worker runs it */
+    while (!atomic_load(&pair->yielding)) town_spin(); /* the other worker runs it */
     CHECK_EQ(janus_spawn(&n, count_me, &pair->counted), JANUS_OK);
     int64_t result = hold_until_counted(&pair->counted);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
@@ -227,15 +227,15 @@ TEST("a worker whose only task yields in a loop still takes work from one that i
 /* A task that is put back while another holds its worker, so that a thief must take it. */
 struct move {
     atomic_int moved, children;
-    pid_t      home; /* the thread's; pthread_self() may be kept across a yield */
+    int        home; /* where it was */
 };
 
 /* Elsewhere it would hold the wrong worker. */
 static int64_t hold_until_moved(void *argument)
 {
     struct move *move = argument;
-    if (gettid() != move->home) return 0;
-    while (!atomic_load(&move->moved)) continue;
+    if (town_place() != move->home) return 0;
+    while (!atomic_load(&move->moved)) town_spin();
     return 0;
 }
 
@@ -245,16 +245,16 @@ static int64_t yield_until_moved(void *argument)
     void        **local = janus_task_local();
     janus_nursery n;
     *local = move;
-    move->home = gettid();
+    move->home = town_place();
     janus_task_id self = janus_task_self();
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    for (int i = 0; i < 1000 && gettid() == move->home; i++) {
+    for (int i = 0; i < 1000 && town_place() == move->home; i++) {
         CHECK_EQ(janus_spawn(&n, hold_until_moved, move), JANUS_OK);
         CHECK_EQ(janus_yield(), JANUS_OK);
         CHECK(janus_task_local() == local && *local == move);
         CHECK_EQ(janus_task_self(), self);
     }
-    CHECK(gettid() != move->home);
+    CHECK(town_place() != move->home);
     atomic_store(&move->moved, 1);
     janus_task_info info = {.struct_bytes = sizeof info};
     CHECK_EQ(janus_task_inspect_self(&info), JANUS_OK);

@@ -362,7 +362,7 @@ static int64_t race_one(void *argument)
 
 static int64_t race(void *argument)
 {
-    uint64_t last = in_ns((TOWN_SLOW ? 1500 : 800) * town_ms);
+    uint64_t last = in_ns(town_few((TOWN_SLOW ? 1500 : 800) * town_ms));
     (void)argument;
     for (uint64_t round = 0; janus_now_ns() < last; round++) {
         janus_nursery n;

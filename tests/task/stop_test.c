@@ -184,7 +184,7 @@ static void stop_town(uint32_t workers, bool die)
 
 TEST("stopping ends those who sleep, join, await, block, are shielded, do not listen or are queued")
 {
-    for (int i = 0; i < REPEATS; i++) {
+    for (int i = 0; i < (int)town_few(REPEATS); i++) {
         stop_town(1, false);
         stop_town(2, false);
         stop_town(8, false);
@@ -193,7 +193,7 @@ TEST("stopping ends those who sleep, join, await, block, are shielded, do not li
 
 TEST("stopping ends all of them also while every worker's thread ends")
 {
-    for (int i = 0; i < REPEATS; i++) {
+    for (int i = 0; i < (int)town_few(REPEATS); i++) {
         stop_town(1, true);
         stop_town(2, true);
         stop_town(8, true);
@@ -217,7 +217,7 @@ static int64_t anything(void *argument)
 TEST("a scheduler that is stopped as soon as it runs has run or skipped every task")
 {
     static const uint32_t counts[] = {1, 2, 8};
-    for (int i = 0; i < 10 * REPEATS; i++) {
+    for (int i = 0; i < (int)town_few(10 * REPEATS); i++) {
         struct town town = {.die = i % 2 != 0};
         town.scheduler = town_open(
             JANUS_SCHEDULER_OPTIONS(.worker_count = counts[i % 3], .no_stealing = i % 5 == 0));

@@ -3,10 +3,13 @@
 #ifndef JANUSRT_TESTS_TASK_STORM_H
 #define JANUSRT_TESTS_TASK_STORM_H
 
+#include <janusrt/janus.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 static uint64_t seed, rounds;
@@ -29,6 +32,29 @@ __attribute__((noreturn, format(printf, 2, 3))) static inline void fail(int     
     do {                                                                                           \
         if (!(condition)) fail(__LINE__, #condition ": " __VA_ARGS__);                             \
     } while (0)
+
+/* JANUSRT_SEED, which makes every scheduler deterministic; 0: they are real. */
+static inline uint64_t storm_simulated(void)
+{
+    const char *text = getenv("JANUSRT_SEED");
+    return text != NULL ? strtoull(text, NULL, 0) : 0;
+}
+
+/* The seed of the choices: as asked for, the engine's, or a new one. Printed. */
+static inline void storm_begin(const char *asked)
+{
+    seed = (uint64_t)time(NULL) << 20 ^ (uint64_t)getpid();
+    if (storm_simulated() != 0) seed = storm_simulated();
+    if (asked != NULL) seed = strtoull(asked, NULL, 0);
+    printf("# seed %llu\n", (unsigned long long)seed);
+    fflush(stdout);
+}
+
+/* Whether there is a round of this number: until `end`, or a few where time is not real. */
+static inline bool storm_again(uint64_t number, uint64_t end)
+{
+    return storm_simulated() != 0 ? number < 4 : janus_now_ns() < end;
+}
 
 /* For SIGALRM. */
 static inline void storm_hangs(int number)

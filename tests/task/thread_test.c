@@ -5,11 +5,11 @@
  */
 #include "court.h"
 
+#include "plat/seam.h"
 #include "task/replace.h"
 #include "task/seat.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 
 enum { REPEATS = TOWN_SLOW ? 20 : 200, CHILDREN = 5 };
@@ -41,6 +41,7 @@ static int64_t count_threads(void *argument)
 
 TEST("each living child has one thread, and when they have ended there are as many as before")
 {
+    TOWN_REAL("threads of the system are counted");
     court_all(count_threads);
 }
 
@@ -127,6 +128,7 @@ static int64_t stay_all(void *argument)
 
 TEST("a child stays on its thread, alone but for what it runs synchronously")
 {
+    TOWN_REAL("threads of the system are counted");
     court_run(1, stay_all, NULL);
     court_run(2, stay_all, NULL);
 }
@@ -311,9 +313,17 @@ static int64_t end_lost(void *argument)
     return 0;
 }
 
-TEST("a child that ends its thread has panicked, on another thread") { court_all(end_replaced); }
+TEST("a child that ends its thread has panicked, on another thread")
+{
+    TOWN_REAL("the one thread cannot be ended");
+    court_all(end_replaced);
+}
 
-TEST("where there is no other thread the workers run the child's end") { court_all(end_lost); }
+TEST("where there is no other thread the workers run the child's end")
+{
+    TOWN_REAL("the one thread cannot be ended");
+    court_all(end_lost);
+}
 
 static int64_t refused_thread(void *argument)
 {
@@ -391,6 +401,7 @@ static int64_t fill_scheduler(void *argument)
 
 TEST("a scheduler has no more threads for children than it was made with")
 {
+    TOWN_REAL("threads of the system are counted");
     court_run(2, fill_scheduler, NULL);
 }
 
@@ -442,6 +453,7 @@ static int64_t sum_up(void *argument)
 
 TEST("what threads of children did is in the scheduler's books when they have ended")
 {
+    TOWN_REAL("threads of the system are counted");
     court_run(2, sum_up, NULL);
 }
 
@@ -466,6 +478,7 @@ static janus_scheduler *open_outside(janus_nursery *n)
 
 TEST("stopping a scheduler ends children that wait, or compute, on threads of their own")
 {
+    TOWN_REAL("threads of the system are counted");
     for (int i = 0; i < (TOWN_SLOW ? 3 : 20); i++) {
         janus_nursery    n;
         atomic_int       there = 0;
@@ -473,7 +486,7 @@ TEST("stopping a scheduler ends children that wait, or compute, on threads of th
         janus_scheduler *scheduler = open_outside(&n);
         CHECK_EQ(janus_spawn(&n, sleep_an_hour, &there), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, yield_for_ever, &there), JANUS_OK);
-        while (i % 2 == 0 && atomic_load(&there) < 2) sched_yield();
+        while (i % 2 == 0 && atomic_load(&there) < 2) jrt_thread_yield();
         CHECK_EQ(court_threads(), before + 3);
         CHECK_EQ(janus_scheduler_stop(scheduler), JANUS_OK);
         CHECK_EQ(court_settle(), before);
@@ -492,6 +505,7 @@ static void *stop_it(void *argument)
 
 TEST("stopping a scheduler while threads are made for children loses none of either")
 {
+    TOWN_REAL("a thread outside takes part");
     for (int i = 0; i < (TOWN_SLOW ? 10 : 100); i++) {
         atomic_int       ran = 0;
         int              started = 0;

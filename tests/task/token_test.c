@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Cancel tokens: alone, in trees, from many threads, and bound to nurseries. */
-#include "harness.h"
+#include "town.h"
 
-#include <janusrt/janus.h>
+#include "plat/seam.h"
+
 #include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdint.h>
 #include <string.h>
 
 #if JRT_ASAN || JRT_TSAN || defined(__aarch64__)
@@ -178,7 +176,7 @@ static void stay_a_while(void *argument)
 {
     struct race *race = argument;
     atomic_store(&race->inside, 1);
-    for (int i = 0; i < 100; i++) sched_yield();
+    for (int i = 0; i < 100; i++) jrt_thread_yield();
     atomic_fetch_add(&race->calls, 1);
     atomic_store(&race->inside, 0);
 }
@@ -186,13 +184,14 @@ static void stay_a_while(void *argument)
 static void *cancel_it(void *argument)
 {
     struct race *race = argument;
-    while (!atomic_load(&race->go)) sched_yield();
+    while (!atomic_load(&race->go)) jrt_thread_yield();
     (void)janus_token_cancel(race->token, JANUS_CANCEL_EXPLICIT);
     return NULL;
 }
 
 TEST("after removal a callback is not running and never will")
 {
+    TOWN_REAL("a thread outside takes part");
     int ran = 0;
     for (int i = 0; i < REPEATS / 10; i++) {
         struct race        race = {.token = make()};
@@ -201,7 +200,7 @@ TEST("after removal a callback is not running and never will")
         CHECK_EQ(janus_token_on_cancel(race.token, stay_a_while, &race, &handle), JANUS_OK);
         CHECK_EQ(pthread_create(&thread, NULL, cancel_it, &race), 0);
         atomic_store(&race.go, 1);
-        for (int k = 0; k < i % 16; k++) sched_yield();
+        for (int k = 0; k < i % 16; k++) jrt_thread_yield();
         janus_status status = janus_token_remove(race.token, handle);
         CHECK_EQ(atomic_load(&race.inside), 0);
         int calls = atomic_load(&race.calls);
@@ -217,7 +216,7 @@ TEST("after removal a callback is not running and never will")
 static void *make_children(void *argument)
 {
     struct race *race = argument;
-    while (!atomic_load(&race->go)) sched_yield();
+    while (!atomic_load(&race->go)) jrt_thread_yield();
     for (int i = 0; i < 50; i++) {
         janus_token *child = child_of(race->token);
         CHECK_EQ(janus_token_on_cancel(child, count, &race->calls, NULL), JANUS_OK);
@@ -229,6 +228,7 @@ static void *make_children(void *argument)
 
 TEST("threads that cancel, make and release children at the same time do not disturb each other")
 {
+    TOWN_REAL("a thread outside takes part");
     for (int i = 0; i < REPEATS / 10; i++) {
         struct race race = {.token = make()};
         pthread_t   threads[4];
@@ -331,7 +331,8 @@ static int64_t go_deep(void *argument)
     } else {
         CHECK_EQ(janus_nursery_token(&n, &deep->token), JANUS_OK);
         atomic_store(deep->ready, 1);
-        while (!janus_token_is_cancelled(deep->token)) sched_yield(); /* it never asks upwards */
+        while (!janus_token_is_cancelled(deep->token))
+            jrt_thread_yield(); /* it never asks upwards */
     }
     (void)janus_nursery_end(&n, NULL);
     return JANUS_CANCELLED;
@@ -394,7 +395,7 @@ static int64_t deadline(void *argument)
     janus_status spawned = janus_spawn(&n, sleep_long, NULL);
     CHECK(spawned == JANUS_OK || spawned == JANUS_CLOSED); /* the deadline may be past */
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
-    while (!janus_token_is_cancelled(token)) sched_yield();
+    while (!janus_token_is_cancelled(token)) jrt_thread_yield();
     CHECK_EQ(janus_token_reason(token), JANUS_CANCEL_DEADLINE);
     janus_token_release(token);
     return 0;
@@ -457,6 +458,7 @@ static int64_t come_and_go(void *argument)
 
 TEST("a nursery may end while another thread cancels the token it is bound to")
 {
+    TOWN_REAL("a thread outside takes part");
     for (int i = 0; i < REPEATS / 20; i++) {
         struct race race = {.token = make()};
         pthread_t   thread;
@@ -470,6 +472,7 @@ TEST("a nursery may end while another thread cancels the token it is bound to")
 
 TEST("a thread's token ends what its own root nursery runs")
 {
+    TOWN_REAL("a thread outside takes part");
     janus_scheduler *scheduler;
     janus_nursery    root;
     janus_token     *token = make();

@@ -8,6 +8,8 @@
 #include <janusrt/janus.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #if JRT_ASAN || JRT_TSAN || defined(__aarch64__)
 enum { TOWN_SLOW = 1 };
@@ -22,6 +24,37 @@ static const uint64_t town_ms = 1000000;
     do {                                                                                           \
         if (JRT_TSAN) SKIP("ThreadSanitizer's own code dies where the stack ends, locks held");    \
     } while (0)
+
+/* Whether JANUSRT_SEED makes every scheduler deterministic: one thread, a clock of its own. */
+static inline bool town_simulated(void)
+{
+    const char *text = getenv("JANUSRT_SEED");
+    return text != NULL && strtoull(text, NULL, 0) != 0;
+}
+
+/* First in a test that means real threads, or real time. */
+#define TOWN_REAL(reason)                                                                          \
+    do {                                                                                           \
+        if (town_simulated()) SKIP("simulated: " reason);                                          \
+    } while (0)
+
+/* How many rounds, how long: there each costs more, and other seeds go other ways. */
+static inline uint64_t town_few(uint64_t count)
+{
+    return town_simulated() ? (count + 49) / 50 : count;
+}
+
+/* In a loop that waits without giving way: there, others go on at calls of the library. */
+static inline void town_spin(void) { (void)janus_now_ns(); }
+
+/* Tells one worker's thread from another's, in a task. */
+static inline int town_place(void)
+{
+    janus_task_info info = {.struct_bytes = sizeof info};
+    if (!town_simulated()) return gettid(); /* pthread_self() may be kept across a yield */
+    CHECK_EQ(janus_task_inspect_self(&info), JANUS_OK);
+    return (int)info.worker;
+}
 
 /* A started scheduler; for as many tasks as a test wants, unless it says how many. */
 static inline janus_scheduler *town_open(const janus_scheduler_options *given)
@@ -48,7 +81,7 @@ static inline void town_do(janus_scheduler *scheduler, janus_entry *entry, void 
 static inline void town_run(uint32_t workers, janus_entry *entry, void *argument, int times)
 {
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
-    for (int i = 0; i < times; i++) town_do(scheduler, entry, argument);
+    for (uint64_t i = 0; i < town_few((uint64_t)times); i++) town_do(scheduler, entry, argument);
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 

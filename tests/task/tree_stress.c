@@ -11,6 +11,8 @@
  * doing what and aborts. The seed is printed first; the same seed makes the same choices, the
  * interleaving is the machine's.
  */
+#include "plat/seam.h"
+
 #include "storm.h"
 
 #include <janusrt/janus.h>
@@ -65,17 +67,38 @@ static struct slot {
 } slots[SLOTS];
 static atomic_bool foreign_stop;
 
+static void slot_lock(struct slot *slot)
+{
+    while (pthread_mutex_trylock(&slot->lock) != 0) jrt_thread_yield();
+}
+
 static void publish(struct slot *slot, janus_nursery *nursery)
 {
-    pthread_mutex_lock(&slot->lock);
+    slot_lock(slot);
     if (slot->nursery == NULL) slot->nursery = nursery;
     pthread_mutex_unlock(&slot->lock);
 }
 
 static void withdraw(struct slot *slot, janus_nursery *nursery)
 {
-    pthread_mutex_lock(&slot->lock);
+    slot_lock(slot);
     if (slot->nursery == nursery) slot->nursery = NULL;
+    pthread_mutex_unlock(&slot->lock);
+}
+
+/* Cancels one of them, if there is one. */
+static void cancel_one(uint64_t *random)
+{
+    struct slot *slot = &slots[next_random(random) % SLOTS];
+    slot_lock(slot);
+    if (slot->nursery != NULL) {
+        janus_status status = janus_nursery_cancel(slot->nursery);
+        MUST(status == JANUS_OK || status == JANUS_STATE, "%d", status);
+        MUST(janus_nursery_is_cancelled(slot->nursery) ||
+                 janus_nursery_state_of(slot->nursery) == JANUS_NURSERY_CLOSED,
+             "state %d", janus_nursery_state_of(slot->nursery));
+        slot->nursery = NULL;
+    }
     pthread_mutex_unlock(&slot->lock);
 }
 
@@ -83,21 +106,22 @@ static void *foreign_main(void *argument)
 {
     uint64_t random = *(uint64_t *)argument;
     while (!atomic_load(&foreign_stop)) {
-        struct slot *slot = &slots[next_random(&random) % SLOTS];
-        pthread_mutex_lock(&slot->lock);
-        if (slot->nursery != NULL) {
-            janus_status status = janus_nursery_cancel(slot->nursery);
-            MUST(status == JANUS_OK || status == JANUS_STATE, "%d", status);
-            MUST(janus_nursery_is_cancelled(slot->nursery) ||
-                     janus_nursery_state_of(slot->nursery) == JANUS_NURSERY_CLOSED,
-                 "state %d", janus_nursery_state_of(slot->nursery));
-            slot->nursery = NULL;
-        }
-        pthread_mutex_unlock(&slot->lock);
+        cancel_one(&random);
         struct timespec pause = {0, (long)(next_random(&random) % 200000)};
         (void)ppoll(NULL, 0, &pause, NULL); /* a pace, not a wait */
     }
     return NULL;
+}
+
+/* The same where no thread is outside: a task beside the tree, until that has ended. */
+static int64_t foreign_task(void *argument)
+{
+    uint64_t random = ~*(uint64_t *)argument;
+    while (!atomic_load(&foreign_stop)) {
+        cancel_one(&random);
+        if (janus_sleep(next_random(&random) % 20000) != JANUS_OK) break;
+    }
+    return 0;
 }
 
 /* The watchdog. */
@@ -139,6 +163,7 @@ static void on_leave(void *argument)
     MUST(atomic_load(&node->live_kids) == 0, "%d orphans", atomic_load(&node->live_kids));
     MUST(atomic_exchange(&node->left, 1) == 0, "a task left twice");
     if (node->parent != NULL) atomic_fetch_sub(&node->parent->live_kids, 1);
+    if (node->parent == NULL && storm_simulated() != 0) atomic_store(&foreign_stop, true);
 }
 
 static void restless_defer(void *argument)
@@ -153,8 +178,7 @@ static void restless_defer(void *argument)
 
 static int64_t block_a_little(void *argument)
 {
-    struct timespec pause = {0, (long)*(int64_t *)argument};
-    (void)ppoll(NULL, 0, &pause, NULL); /* what blocks */
+    (void)janus_sleep((uint64_t)*(int64_t *)argument); /* the thread: what blocks */
     return *(int64_t *)argument;
 }
 
@@ -458,6 +482,10 @@ static bool one_round(janus_scheduler *scheduler, uint64_t random)
     status = janus_spawn(&root, node_main, &arena[0]);
     MUST(status == JANUS_OK, "%d", status);
     atomic_fetch_add(&spawned, 1);
+    if (storm_simulated() != 0) {
+        atomic_store(&foreign_stop, false);
+        if (janus_spawn(&root, foreign_task, &random) == JANUS_OK) atomic_fetch_add(&spawned, 1);
+    }
     for (uint64_t i = 0; stops && i < random / 16 % 100000; i++)
         atomic_thread_fence(memory_order_seq_cst);
     if (stops) MUST(janus_scheduler_stop(scheduler) == JANUS_OK, "stop");
@@ -499,7 +527,7 @@ static void run(uint32_t workers, double seconds)
     uint64_t         before = rounds;
     janus_scheduler *scheduler = open_scheduler(workers, next_random(&random));
     uint64_t         end = janus_now_ns() + (uint64_t)(seconds * 1e9);
-    while (janus_now_ns() < end) {
+    for (uint64_t number = 0; storm_again(number / 8, end); number++) {
         if (one_round(scheduler, next_random(&random))) continue;
         close_scheduler(scheduler);
         scheduler = open_scheduler(workers, next_random(&random));
@@ -513,21 +541,19 @@ int main(int argc, char **argv)
 {
     static const uint32_t worker_counts[] = {1, 2, 8};
     double                seconds = argc > 1 ? strtod(argv[1], NULL) : 1;
-    seed = argc > 2 ? (uint64_t)strtoull(argv[2], NULL, 0)
-                    : (uint64_t)time(NULL) << 20 ^ (uint64_t)getpid();
+    storm_begin(argc > 2 ? argv[2] : NULL);
     uint32_t only = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 0) : 0;
-    printf("# seed %llu\n", (unsigned long long)seed);
-    fflush(stdout);
     signal(SIGALRM, on_alarm);
     for (int i = 0; i < SLOTS; i++) pthread_mutex_init(&slots[i].lock, NULL);
     pthread_t foreign;
     uint64_t  random = ~seed;
-    MUST(pthread_create(&foreign, NULL, foreign_main, &random) == 0, "a thread");
+    bool      thread = storm_simulated() == 0;
+    if (thread) MUST(pthread_create(&foreign, NULL, foreign_main, &random) == 0, "a thread");
     for (int i = 0; i < 3; i++) {
         if (only == 0 || only == worker_counts[i]) run(worker_counts[i], seconds);
     }
     atomic_store(&foreign_stop, true);
-    pthread_join(foreign, NULL);
+    if (thread) pthread_join(foreign, NULL);
     printf("ok 1 - every task ended once, in its nursery, and nothing hung\n1..1\n");
     return 0;
 }

@@ -46,7 +46,7 @@ TEST("a task's children go to its own worker's queue, a thread's to the one for 
     town_do(scheduler, own_queue, scheduler);
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, keep_worker, &gate), JANUS_OK);
-    while (!atomic_load(&gate.arrived)) continue;
+    while (!atomic_load(&gate.arrived)) town_spin();
     for (uint32_t i = 1; i <= 3; i++) {
         CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_OK);
         CHECK_EQ(worker_of(scheduler, 0).queued, 0);
