@@ -15,20 +15,13 @@ bool jrt_worker_has_room_by_number(const struct jrt_worker *worker, const struct
     return child->stack_class <= worker->strand->class && depth % (JRT_NESTED_MAX + 1) != 0;
 }
 
-/* The class of the stack that a strand has: larger in a world, [room-world]. */
-static unsigned stack_class(const struct jrt_worker *worker, unsigned class)
-{
-    if (jrt_likely(worker->scheduler->world == NULL)) return class;
-    unsigned larger = class + JRT_NESTED_CLASSES;
-    return larger < JRT_STACK_CLASSES ? larger : JRT_STACK_CLASSES - 1;
-}
-
 struct jrt_strand *jrt_strand_of_class(struct jrt_worker *worker, unsigned class)
 {
     struct jrt_stack *stack = NULL;
-    janus_status      status = jrt_stack_take(&worker->stacks, worker->scheduler->depot,
-                                              stack_class(worker, class), &stack);
-    if (status != JANUS_OK) return NULL;
+    unsigned          larger = jrt_strand_stack_class(worker->scheduler, class);
+    if (jrt_stack_take(&worker->stacks, worker->scheduler->depot, larger, &stack) != JANUS_OK) {
+        return NULL;
+    }
     size_t             colour = (size_t)(stack - stack->slab->stacks) % 16 * 64;
     char              *low = jrt_stack_low(stack);
     char              *top = stack->top - colour - JRT_STRAND_BYTES;
@@ -57,8 +50,8 @@ void jrt_strand_drop(struct jrt_worker *worker, struct jrt_strand *strand)
     struct jrt_stack *stack = strand->stack;
     char             *low = jrt_stack_low(stack);
     jrt_sanitizer_detach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
-    jrt_stack_give(&worker->stacks, worker->scheduler->depot, stack_class(worker, strand->class),
-                   stack);
+    jrt_stack_give(&worker->stacks, worker->scheduler->depot,
+                   jrt_strand_stack_class(worker->scheduler, strand->class), stack);
 }
 
 void jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand)

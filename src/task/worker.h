@@ -359,6 +359,14 @@ void jrt_worker_must_leave(struct jrt_worker *worker);
 enum { JRT_NESTED_MAX = 3, JRT_NESTED_CLASSES = 2 };
 _Static_assert(JRT_NESTED_MAX + 1 == 1 << JRT_NESTED_CLASSES, "a class has twice the last one");
 
+/* The class of the stack of such a strand. */
+static inline unsigned jrt_strand_stack_class(const janus_scheduler *scheduler, unsigned class)
+{
+    unsigned larger = class + (scheduler->world != NULL ? JRT_NESTED_CLASSES : 0);
+    return larger < JRT_STACK_CLASSES ? larger : JRT_STACK_CLASSES - 1;
+}
+
+/* From executor.c. */
 bool jrt_worker_has_room_by_number(const struct jrt_worker *worker, const struct jrt_task *child);
 
 static inline bool jrt_worker_has_room(const struct jrt_worker *worker,

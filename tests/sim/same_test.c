@@ -43,6 +43,7 @@ static void write_rows(const char *path)
 {
     FILE *file = fopen(path, "w");
     CHECK(file != NULL);
+    fprintf(file, "/* SPDX-License-Identifier: MIT */\n");
     for (int i = 0; i < COUNTS * SEEDS; i++) {
         uint32_t workers = counts[i / SEEDS];
         uint64_t seed = (uint64_t)(i % SEEDS) + 1;
