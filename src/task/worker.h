@@ -366,7 +366,7 @@ static inline unsigned jrt_strand_stack_class(const janus_scheduler *scheduler, 
     return larger < JRT_STACK_CLASSES ? larger : JRT_STACK_CLASSES - 1;
 }
 
-/* From executor.c. */
+/* The same in a world; from strand.c. */
 bool jrt_worker_has_room_by_number(const struct jrt_worker *worker, const struct jrt_task *child);
 
 static inline bool jrt_worker_has_room(const struct jrt_worker *worker,
