@@ -103,15 +103,14 @@ struct jrt_worker {
     struct jrt_context       root;   /* the thread's own stack, while strands run */
     struct jrt_victims       victims;
     struct jrt_rng           choices; /* of selects */
-    uint32_t                *loads;   /* owned; LEAST_LOADED only, else NULL */
     struct jrt_quota         quota;
     struct jrt_counts        stats;
     struct jrt_stack_cache   stacks;
     struct jrt_heap_cache    heaps;
     struct jrt_purse        *purses;       /* owned; put aside, */
     uint32_t                 purses_count; /* so many; [purse-spare] */
-    struct jrt_audit_writer *audit;        /* ours; NULL: nothing is recorded */
     uint32_t                 waits_at; /* traced: the channel that its task is about to wait at */
+    struct jrt_audit_writer *audit;    /* ours; NULL: nothing is recorded */
 
     /* New tasks, newest first; tasks that ran before, oldest first. In the NORMAL lane first those
      * on the shelves, which are the worker's own until somebody wants them; [queue-shelf]. */
@@ -120,6 +119,7 @@ struct jrt_worker {
 
     struct jrt_holder *holder; /* ours: one to give to a task; NULL: none at hand */
     struct jrt_seat   *seat;   /* it is one, for a task of its own; constant; else NULL */
+    uint32_t          *loads;  /* owned; LEAST_LOADED only, else NULL */
     int64_t            seized; /* of its quota, just now, [limit-seize]; the limit's lock */
 
     /* Thieves take from all of these. */
