@@ -199,13 +199,13 @@ static uint32_t decide(struct jrt_strategy *strategy, enum jrt_choice kind, uint
     (void)must; /* who runs is not among those, then */
     (void)jrt_world_look(jrt_world_here, JRT_WORLD_CURRENT, &view);
     const struct jrt_worker *worker = view.record->worker;
-    uint32_t                *number = &decider->numbers[view.number % JRT_DECIDER_PARTS];
+    uint32_t                 number = decider->numbers[view.number % JRT_DECIDER_PARTS]++;
     struct choice            choice = {.kind = kind,
                                        .count = count,
                                        .who = who,
                                        .usual = usual_of(decider, kind, who),
                                        .thread = view.number,
-                                       .number = (*number)++,
+                                       .number = number,
                                        .in_task = worker != NULL && worker->current != NULL};
     if (kind == JRT_CHOOSE_THREAD && choice.in_task) log->threads++;
     uint32_t value = answer(decider, &choice);

@@ -27,7 +27,8 @@ static int64_t close_account(void *argument)
     return 0;
 }
 
-static int64_t pay_in(void *argument)
+/* Where a sanitizer finds it, it is no crash. */
+__attribute__((no_sanitize("undefined"))) static int64_t pay_in(void *argument)
 {
     (void)argument;
     *(volatile int *)account = 0;

@@ -11,7 +11,9 @@
 #include <string.h>
 
 enum {
-    SCHEDULES = JRT_TSAN || JRT_ASAN || JRT_DEBUG ? 30 : 200,
+    SCHEDULES = JRT_TSAN                ? 12
+                : JRT_ASAN || JRT_DEBUG ? 30
+                                        : 200,
     ALL = JANUS_FAULT_MEMORY | JANUS_FAULT_MAPPING | JANUS_FAULT_THREAD | JANUS_FAULT_BLOCKING |
           JANUS_FAULT_WAKE | JANUS_FAULT_DEATH,
 };
@@ -444,7 +446,7 @@ TEST("refused memory is told, and nothing is lost")
 
 TEST("refused address space is told, and nothing is lost")
 {
-    run_all(JANUS_FAULT_MAPPING, 10, 4);
+    run_all(JANUS_FAULT_MAPPING, 4, 4);
     CHECK(seen.no_scheduler > 0 && seen.no_stack > 0);
 }
 
