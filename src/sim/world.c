@@ -187,7 +187,6 @@ static void give_up(struct world *world, enum jrt_world_end why)
     } else {
         world->current = first;
         world->left = from;
-        jrt_sanitizer_unwind(first->context.sp, world->landing.sp);
         jrt_sanitizer_unwind(first->context.sp, world->landing.sp); /* frames it was left in */
         jrt_sanitizer_adopt_thread(&from->context.sanitizer);
         jrt_sanitizer_leave(&from->context.sanitizer, &first->context.sanitizer, true);

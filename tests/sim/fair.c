@@ -229,27 +229,36 @@ static int64_t first(void *argument)
     return 0;
 }
 
+/* Runs it with a trace; the number of what its tasks saw, and of the trace. */
+static uint64_t run_traced(janus_scheduler_options *options, janus_entry *entry, struct fair *fair)
+{
+    janus_trace_info info = {.struct_bytes = sizeof info};
+    fair->seen = UINT64_C(14695981039346656037);
+    CHECK_EQ(janus_trace_open(JANUS_TRACE_OPTIONS(.ring_events = 16), &options->trace), JANUS_OK);
+    CHECK_EQ(janus_run(options, entry, fair, NULL), JANUS_OK);
+    CHECK_EQ(janus_trace_inspect(options->trace, &info), JANUS_OK);
+    CHECK(info.deterministic);
+    CHECK_EQ(janus_trace_close(options->trace), JANUS_OK);
+    return fair->seen ^ info.hash;
+}
+
 uint64_t fair_dive(uint32_t workers, uint64_t seed)
 {
-    struct fair fair = {.seen = UINT64_C(14695981039346656037)};
-    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .deterministic_seed = seed),
-                       diver, &fair, NULL),
-             JANUS_OK);
-    return fair.seen;
+    struct fair fair = {.events = 0};
+    return run_traced(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .deterministic_seed = seed),
+                      diver, &fair);
 }
 
 uint64_t fair_run(uint32_t workers, uint64_t seed)
 {
     struct fair fair = {
-        .seen = UINT64_C(14695981039346656037),
         .lock = JANUS_MUTEX_INIT("stock"),
         .changed = JANUS_CONDITION_INIT(JANUS_OPENED_BY_TASKS, "stock"),
     };
-    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers,
-                                               .profile = JANUS_PROFILE_SOVEREIGN,
-                                               .yield_interval = 100, .deterministic_seed = seed),
-                       first, &fair, NULL),
-             JANUS_OK);
+    uint64_t seen = run_traced(
+        JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .profile = JANUS_PROFILE_SOVEREIGN,
+                                .yield_interval = 100, .deterministic_seed = seed),
+        first, &fair);
     CHECK(fair.events > 50);
-    return fair.seen;
+    return seen;
 }

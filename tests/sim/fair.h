@@ -3,7 +3,7 @@
  * A program in which a bit of everything happens at the same time: ten tasks with channels, select,
  * sleeps, a cancel, budgets that run out and are filled again, blocking calls, a mutex and a
  * condition, a child with a thread of its own, and nurseries deep inside each other. What its tasks
- * see, and when, is folded into one number.
+ * see, and when, and what its trace says, are one number.
  */
 #ifndef JANUSRT_TESTS_SIM_FAIR_H
 #define JANUSRT_TESTS_SIM_FAIR_H

@@ -18,7 +18,9 @@
 enum {
     STARTS = TOWN_SLOW ? 1 : 5,
     ENOUGH = TOWN_SLOW ? 0 : 3,
-    FEWER = TOWN_SLOW ? 10 : 1, /* times */
+    FEWER = JRT_TSAN    ? 25
+            : TOWN_SLOW ? 10
+                        : 1,    /* times */
     SMALL = TOWN_SLOW ? 1 : 14, /* that are made small, of the first seed */
     APART = 1000000,
 };
