@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mutexes, semaphores, groups and events as they are shipped, all orders of all their atomic steps, between
- * threads. A script is what one thread does:
+ * Mutexes, semaphores, groups and events as they are shipped, all orders of all their atomic steps,
+ * between threads. A script is what one thread does:
  *
  *     L lock, or give up waiting at any moment    l lock        U unlock, if it has it
  *     ! end, with what it has                     t try to lock
