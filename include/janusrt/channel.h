@@ -161,7 +161,7 @@ JANUS_API janus_status janus_channel_destroy(janus_channel channel);
  * Yields:  never.
  * Owns:    *out is a value.
  * Cost:    a lock.
- * Errors:  INVALID     `rights` is 0 or has unknown bits, or `out` is NULL
+ * Errors:  INVALID     `rights` is 0 or has unknown bits, `channel` is all zero, or `out` is NULL
  *          CAP_WIDENS  `rights` has one that `channel` has not
  *          STALE       the channel was destroyed, or the handle is none
  *          On any error *out is untouched.
@@ -298,7 +298,8 @@ JANUS_API janus_status janus_channel_inspect(janus_channel channel, janus_channe
  * Yields:  as janus_channel_send.
  * Owns:    `cases` stays the caller's; the library writes in their `opaque` until the call returns.
  *          *out_chosen (NULL: not wanted) is set when OK or CLOSED is returned, and where a case is
- *          at fault: its index. Values as in send and receive.
+ *          at fault (CAP_RIGHT, STALE, INVALID but for `cases`): its index; otherwise never. Values
+ *          as in send and receive.
  * Cost:    1 op, 1 channel_op. A lock for each case up to the one that is done; if it waits, all
  *          locks at once, in order (n log n), and each once more.
  * Errors:  CLOSED     the case that was chosen is of a closed channel

@@ -19,11 +19,13 @@
  *
  * A schedule has failed when the entry returns a negative number or panics; an expectation, a
  * contract or an invariant of the library is broken; all tasks wait for each other; it takes too
- * many steps or too much simulated time; or something is left behind: books that do not balance, a
- * handle that was used after its end. The failure is told with a text from which that schedule, and
- * no other, is run again: as `replay` below, or in the environment of the same program.
+ * many steps or too much simulated time; something is left behind; or a handle is used after its
+ * end. It is then made small, as far as that goes, and told with a text from which that schedule,
+ * and no other, is run again: as `replay` below, or in the environment of the same program.
  *
  *     JANUSRT_REPLAY='…' ./program
+ *
+ * The command janusrt explores whole programs, which need not know of this header.
  *
  * What makes schedules differ is what goes through this library. Threads made otherwise, the real
  * clock, random numbers and addresses must not decide what the entry does.
@@ -43,12 +45,12 @@
 typedef enum janus_strategy {
     JANUS_STRATEGY_DEFAULT = 0, /* RANDOM */
     JANUS_STRATEGY_RANDOM,      /* each that can go on is as likely as every other */
-    JANUS_STRATEGY_PCT,         /* by priorities that change at `depth` - 1 random steps: finds a bug
+    JANUS_STRATEGY_PCT,        /* by priorities that change at `depth` - 1 random steps: finds a bug
                                    that needs `depth` steps in one order with a known probability */
-    JANUS_STRATEGY_EXHAUSTIVE,  /* all schedules with at most `depth` preemptions, one by one */
+    JANUS_STRATEGY_EXHAUSTIVE, /* all schedules with at most `depth` preemptions, one by one */
 } janus_strategy;
 
-/* What else may go wrong in a schedule; or them together. */
+/* What else may go wrong in a schedule, from the first step of the entry on; or them together. */
 enum {
     JANUS_FAULT_MEMORY = 1,   /* the library is refused memory */
     JANUS_FAULT_MAPPING = 2,  /* or address space, as for stacks */
@@ -69,21 +71,24 @@ typedef enum janus_failing {
     JANUS_FAILING_TIME,        /* and so does the clock */
     JANUS_FAILING_CONTRACT,    /* what a header asks of its caller, or the library of itself */
     JANUS_FAILING_LEAK,        /* tasks, channels or budgets are left over */
-    JANUS_FAILING_STALE,       /* a handle was used after its end */
+    JANUS_FAILING_STALE,       /* a channel, a capability, a task to join was used after its end */
+    JANUS_FAILING_EXIT,        /* of a program: it ended with another status than 0, */
+    JANUS_FAILING_SIGNAL,      /* or by a signal */
 } janus_failing;
 
 /* How to explore. Zero in any field asks for the default named beside it. */
 typedef struct janus_explore_options {
-    size_t         struct_bytes; /* sizeof this struct; JANUS_EXPLORE_OPTIONS sets it */
-    janus_strategy strategy;     /* 0: RANDOM */
-    uint64_t       seed;         /* of the first schedule; the next has the next. 0: 1 */
-    uint64_t       schedules;    /* most. 0: 1,000; EXHAUSTIVE: until all are done */
-    uint32_t       worker_count; /* 0: 4 */
-    uint32_t       depth;        /* 0: 3; EXHAUSTIVE: 2 */
-    uint64_t       steps_max;    /* of a schedule. 0: 100,000 */
-    uint64_t       time_max_ns;  /* of a schedule, simulated. 0: an hour */
-    uint32_t       faults;       /* JANUS_FAULT_*; 0: none */
-    uint32_t       faults_every; /* so many chances there are for each. 0: 100 */
+    size_t         struct_bytes;  /* sizeof this struct; JANUS_EXPLORE_OPTIONS sets it */
+    janus_strategy strategy;      /* 0: RANDOM */
+    uint64_t       seed;          /* of the first schedule; the next has the next. 0: 1 */
+    uint64_t       schedules;     /* most. 0: 1,000; EXHAUSTIVE: until all are done */
+    uint32_t       worker_count;  /* 0: 4 */
+    uint32_t       depth;         /* 0: 3; EXHAUSTIVE: 2 */
+    uint64_t       steps_max;     /* of a schedule. 0: 100,000 */
+    uint64_t       time_max_ns;   /* of a schedule, simulated. 0: an hour */
+    uint64_t       wall_ns;       /* of all, in real time. 0: any */
+    uint32_t       faults;        /* JANUS_FAULT_*; 0: none */
+    uint32_t       faults_every;  /* so many chances there are for each. 0: 100 */
     bool           stale_allowed; /* calls that return STALE are part of the test */
     bool           no_minimising; /* tell the schedule as it was found */
     bool           quiet;         /* print nothing */
@@ -102,9 +107,11 @@ typedef struct janus_explore_result {
     uint64_t      schedules;    /* that were run, without those that minimising took */
     uint64_t      steps;        /* of all of them */
     bool          complete;     /* EXHAUSTIVE: there are no others */
+    bool          unsteady;     /* the same schedule was not the same twice: other things than it
+                                   decide what the entry does */
     janus_failing failing;      /* how the last of them failed */
     uint64_t      seed;         /* which one that was */
-    uint64_t      hash;         /* of its trace, as a replay has it again; trace.h */
+    uint64_t      hash;         /* of the trace of what `replay` runs; trace.h */
     uint64_t      choices;      /* how many it made, */
     uint64_t      choices_kept; /* and how many of these matter, after minimising */
     char          message[256]; /* one line: what and where */
@@ -121,12 +128,14 @@ JANUS_BEGIN_DECLS
  * Yields:  never; all runs on the calling thread.
  * Owns:    `argument` stays the caller's. out->replay is the caller's; `out` may be NULL.
  * Cost:    some 50 us for a small test, of which 1,000 schedules thus take no longer than a test.
- *          A schedule that fails is given up where it stands, with all that it holds.
+ *          A schedule that fails is given up where it stands, with all that it holds;
+ *          LeakSanitizer is told not to look at what is allocated in schedules.
  * Errors:  OK            no schedule failed
  *          CHILD_FAILED  one did: *out, and stderr, say how
  *          INVALID       an option, or the text to replay, is none
  *          NO_MEMORY     memory was refused to the explorer itself
  *          STATE         called in a task, or while a deterministic scheduler is open here
+ *          and those of janus_scheduler_open, for options->scheduler
  */
 JANUS_API janus_status janus_explore(const janus_explore_options *options, janus_entry *entry,
                                      void *argument, janus_explore_result *out);

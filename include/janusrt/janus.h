@@ -12,6 +12,7 @@
 #include <janusrt/charge.h>
 #include <janusrt/dump.h>
 #include <janusrt/explain.h>
+#include <janusrt/explore.h>
 #include <janusrt/export.h>
 #include <janusrt/fiber.h>
 #include <janusrt/grant.h>
@@ -24,6 +25,7 @@
 #include <janusrt/sync.h>
 #include <janusrt/task.h>
 #include <janusrt/token.h>
+#include <janusrt/trace.h>
 #include <janusrt/version.h>
 #include <janusrt/waitpoint.h>
 #include <janusrt/yield.h>

@@ -34,6 +34,7 @@
 #include <janusrt/fiber.h>
 #include <janusrt/profile.h>
 #include <janusrt/status.h>
+#include <janusrt/trace.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -87,6 +88,8 @@ typedef struct janus_scheduler_options {
     janus_audit        *audit;       /* what happens to capabilities and budgets is written there;
                                            borrowed. NULL: nowhere */
     uint32_t            threads_max; /* children with a thread of their own, alive. 0: 256 */
+    janus_trace        *trace; /* what tasks do is recorded there; borrowed, no other scheduler has
+                                  it, and it outlives this one. NULL: nowhere */
 } janus_scheduler_options;
 
 #ifndef __cplusplus
@@ -123,7 +126,8 @@ JANUS_BEGIN_DECLS
  * Owns:    *out is the library's until janus_scheduler_close; `options` is only read.
  * Cost:    some 20 KiB for each worker.
  * Errors:  INVALID      a field is out of range
- *          STATE        a deterministic one, in a task of one that is not
+ *          STATE        a deterministic one, in a task of one that is not; another scheduler has
+ *                       options->trace, or it was read from a file
  *          PROFILE      options->profile is CORE, which has no scheduler
  *          UNAVAILABLE  the guard is not to be had
  *          NO_MEMORY    memory was refused

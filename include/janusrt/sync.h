@@ -498,7 +498,8 @@ JANUS_API void janus_broadcast_send(janus_broadcast *broadcast);
  * Errors:  CANCELLED  the task is cancelled
  *          DEADLOCK   nothing can happen any more, and only tasks could end the wait
  *          NO_MEMORY  memory was refused
- *          INVALID    an argument is NULL
+ *          INVALID    an argument is NULL; or *seen is more than it was ever sent, so no number of
+ *                     this broadcast, or of one that was made anew since
  *          On any error nothing happened.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_broadcast_wait(janus_broadcast *broadcast,

@@ -45,7 +45,7 @@ janus_status jrt_cap_refuse(janus_cap_table *table, janus_cap cap, struct jrt_ca
         return refused(table, JRT_CAP_REFUSED_FORGED, JANUS_CAP_FORGED);
     }
     if (cap.generation < generation) {
-        return refused(table, JRT_CAP_REFUSED_STALE, JANUS_CAP_STALE);
+        return jrt_stale(refused(table, JRT_CAP_REFUSED_STALE, JANUS_CAP_STALE), __func__);
     }
     if (cap.nonce != view.nonce) {
         return refused(table, JRT_CAP_REFUSED_FORGED, JANUS_CAP_FORGED);
@@ -53,7 +53,8 @@ janus_status jrt_cap_refuse(janus_cap_table *table, janus_cap cap, struct jrt_ca
     if (phase == JRT_CAP_REVOKED) {
         return refused(table, JRT_CAP_REFUSED_REVOKED, JANUS_CAP_REVOKED);
     }
-    if (phase != JRT_CAP_LIVE) return refused(table, JRT_CAP_REFUSED_STALE, JANUS_CAP_STALE);
+    if (phase != JRT_CAP_LIVE)
+        return jrt_stale(refused(table, JRT_CAP_REFUSED_STALE, JANUS_CAP_STALE), __func__);
     if (view.holder != holder) {
         return refused(table, JRT_CAP_REFUSED_FOREIGN, JANUS_CAP_FOREIGN);
     }

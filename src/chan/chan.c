@@ -108,7 +108,7 @@ janus_status jrt_chan_grow(janus_channel handle, const struct jrt_worker *worker
     if (valid && wanted > chan->capacity) wanted = chan->capacity;
     size_t bytes = valid ? wanted * chan->item_bytes : 0;
     jrt_chan_leave(chan, own);
-    if (!valid) return JANUS_STALE;
+    if (!valid) return jrt_stale(JANUS_STALE, __func__);
     char *ring = jrt_malloc(bytes > 0 ? bytes : 1);
     if (ring == NULL) return JANUS_NO_MEMORY;
     own = jrt_chan_enter(chan, worker);

@@ -44,7 +44,7 @@ struct jrt_chan_entry {
     struct jrt_chan_queue *queue; /* it stands in; NULL: none, any more */
     struct jrt_chan_party *party;
     void                  *value;
-    uint32_t               index; /* of the case */
+    uint32_t               index; /* of the case; where nobody selects: the channel's number */
 };
 
 struct jrt_chan {
@@ -63,6 +63,7 @@ struct jrt_chan {
     bool                  closed;
     bool                  unbounded;
     bool                  outside;
+    uint32_t              number; /* for traces: in the order of opening */
     uint64_t              high_water;
     uint64_t              dropped;
 
@@ -72,10 +73,31 @@ struct jrt_chan {
 
 _Static_assert(offsetof(struct jrt_chan, senders) == 128, "a line to check, a line to send");
 
-/* A handle's parts. It is passed on as it is, in two registers. */
+/* A handle's parts: its first word, from below, is 3 bits of rights, 3 bits that are 0, the address
+ * of the head, from bit JRT_CHAN_SEAL_AT on a seal, [chan-seal]; the second is a key. It is passed
+ * on as it is, in two registers. */
+#define JRT_CHAN_SEAL_AT 48
+#define JRT_CHAN_BELOW_SEAL ((UINT64_C(1) << JRT_CHAN_SEAL_AT) - 1)
+
+/* Its bits from JRT_CHAN_SEAL_AT on are the seal of what is below. */
+static inline uint64_t jrt_chan_seal(uint64_t below)
+{
+    const uint64_t spread = UINT64_C(0x9e3779b97f4a7c15); /* never eight bits alike in a row */
+    const uint64_t of_zero = UINT64_C(0x5ea1) << JRT_CHAN_SEAL_AT; /* all zero has not this one */
+    return below * spread ^ of_zero;
+}
+
+/* Whether the head that it names can be looked at. */
+static inline bool jrt_chan_is_sealed(janus_channel handle)
+{
+    uint64_t word = handle.opaque[0];
+    return (jrt_chan_seal(word & JRT_CHAN_BELOW_SEAL) ^ word) >> JRT_CHAN_SEAL_AT == 0;
+}
+
+/* Of one that is sealed. */
 static inline struct jrt_chan *jrt_chan_of(janus_channel handle)
 {
-    return (struct jrt_chan *)(uintptr_t)(handle.opaque[0] & ~UINT64_C(63));
+    return (struct jrt_chan *)(uintptr_t)(handle.opaque[0] & JRT_CHAN_BELOW_SEAL & ~UINT64_C(63));
 }
 
 static inline unsigned jrt_chan_rights(janus_channel handle)
@@ -109,8 +131,11 @@ static inline void jrt_chan_leave(struct jrt_chan *chan, bool as_owner)
 /* What a call may do with a handle, before anything happens: OK, INVALID, STALE, CAP_RIGHT. */
 static inline janus_status jrt_chan_decode(janus_channel handle, unsigned right)
 {
-    if (jrt_unlikely(jrt_chan_of(handle) == NULL)) return JANUS_INVALID;
-    if (jrt_unlikely(!jrt_chan_is_valid(handle))) return JANUS_STALE;
+    if (jrt_unlikely(!jrt_chan_is_sealed(handle))) {
+        if (jrt_chan_is_none(handle)) return JANUS_INVALID;
+        return jrt_stale(JANUS_STALE, __func__);
+    }
+    if (jrt_unlikely(!jrt_chan_is_valid(handle))) return jrt_stale(JANUS_STALE, __func__);
     return jrt_likely(jrt_chan_rights(handle) & right) ? JANUS_OK : JANUS_CAP_RIGHT;
 }
 
@@ -166,6 +191,25 @@ void jrt_chan_await_done(struct jrt_chan_party *party);
 /* Says PARKING; arms the alarm if there is a deadline. DEADLINE and NO_MEMORY: it has not. */
 janus_status jrt_chan_park_begin(struct jrt_worker *worker, enum jrt_wait wait,
                                  struct jrt_alarm *alarm, uint64_t deadline_ns);
+
+/* How a step ended at once, for the current task of `worker`, or NULL; under the lock, so that a
+ * trace has the order in which things happened. Only what was done is told. */
+static inline void jrt_chan_note(const struct jrt_worker *worker, enum jrt_chan_kind kind,
+                                 const struct jrt_chan *chan, janus_status status)
+{
+    if (jrt_unlikely(worker != NULL && worker->trace != NULL) && status == JANUS_OK) {
+        jrt_note_now(worker, kind == JRT_CHAN_SEND ? JRT_TRACE_SEND : JRT_TRACE_RECV,
+                     worker->current, chan->number, 0);
+    }
+}
+
+/* The same after waiting. */
+static inline void jrt_chan_note_waited(const struct jrt_worker *worker, enum jrt_chan_kind kind,
+                                        uint32_t number)
+{
+    enum jrt_trace_kind event = kind == JRT_CHAN_SEND ? JRT_TRACE_SEND : JRT_TRACE_RECV;
+    if (worker != NULL) jrt_note(worker, event, worker->current, number, 1);
+}
 
 /* After something was done without waiting: others may want the CPU. */
 static inline void jrt_chan_took_a_turn(struct jrt_worker *worker)

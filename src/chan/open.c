@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Making channels, narrowing handles, closing, looking, ending. */
 #include "chan/chan.h"
+#include "sim/world.h"
 
 #include <stdlib.h>
 
-enum { CLOSE_BATCH = 64 }; /* woken at a time, [chan-close] */
+#ifndef JRT_CHAN_CLOSE_BATCH    /* a model wants more of them */
+#define JRT_CHAN_CLOSE_BATCH 64 /* woken at a time, [chan-close] */
+#endif
 
 static janus_channel handle_of(struct jrt_chan *chan, unsigned rights)
 {
     uint64_t key = jrt_load_relaxed(&chan->keys[rights]); /* relaxed: under the lock. */
-    return (janus_channel){{(uintptr_t)chan | rights, key}};
+    uint64_t below = (uintptr_t)chan | rights;
+    return (janus_channel){{below | (jrt_chan_seal(below) & ~JRT_CHAN_BELOW_SEAL), key}};
 }
 
 /* As much of the options as the caller knows. */
@@ -31,6 +35,21 @@ struct plan {
     bool                  unbounded;
     struct jrt_toll       toll;
 };
+
+/* A name for it that no address is in. */
+static uint32_t next_number(void)
+{
+    static _Atomic(uint32_t) opened;
+    struct jrt_world        *world = jrt_world_here;
+    if (world != NULL) return jrt_world_number(world);
+    return jrt_fetch_add_relaxed(&opened, 1u) + 1; /* relaxed: a number. */
+}
+
+static void note_close(const struct jrt_chan *chan)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    if (worker != NULL) jrt_note(worker, JRT_TRACE_CLOSE, worker->current, chan->number, 0);
+}
 
 static janus_status perform(const struct plan *plan, janus_channel *out)
 {
@@ -57,12 +76,14 @@ static janus_status perform(const struct plan *plan, janus_channel *out)
     chan->unbounded = plan->unbounded;
     chan->toll = plan->toll;
     chan->outside = plan->options.outside;
+    chan->number = next_number();
     jrt_chan_new_keys(chan);
     *out = handle_of(chan, JANUS_CHANNEL_MAY_ALL);
     if (!own && worker != NULL && worker->alone && worker->seat == NULL) {
         jrt_store_relaxed(&chan->lock.owner, worker); /* relaxed: under the lock, [chan-bias]. */
     }
     jrt_chan_leave(chan, own);
+    jrt_count_channels(1);
     return JANUS_OK;
 }
 
@@ -104,7 +125,7 @@ janus_status janus_channel_open_unbounded(size_t item_bytes, uint64_t bytes_max,
 static struct jrt_chan_party *collect(struct jrt_chan *chan)
 {
     struct jrt_chan_party *list = NULL, **end = &list;
-    for (int i = 0; i < CLOSE_BATCH; i++) {
+    for (int i = 0; i < JRT_CHAN_CLOSE_BATCH; i++) {
         struct jrt_chan_entry *entry = jrt_chan_pop(&chan->receivers);
         if (entry == NULL) entry = jrt_chan_pop(&chan->senders);
         if (entry == NULL) break;
@@ -135,7 +156,8 @@ janus_status janus_channel_close(janus_channel channel)
     do {
         bool own = jrt_chan_enter(jrt_chan_of(channel), jrt_worker_self());
         bool valid = jrt_chan_is_valid(channel); /* who destroys it meanwhile wakes the rest */
-        if (first && !valid) status = JANUS_STALE;
+        if (first && !valid) status = jrt_stale(JANUS_STALE, __func__);
+        if (valid && !jrt_chan_of(channel)->closed) note_close(jrt_chan_of(channel));
         if (valid) jrt_chan_of(channel)->closed = true;
         list = valid ? collect(jrt_chan_of(channel)) : NULL;
         jrt_chan_leave(jrt_chan_of(channel), own);
@@ -158,9 +180,10 @@ janus_status janus_channel_destroy(janus_channel channel)
     bool               own = jrt_chan_enter(chan, worker);
     bool               valid = jrt_chan_is_valid(channel);
     if (valid) jrt_chan_new_keys(chan); /* nobody else comes in from here on */
+    if (valid && !chan->closed) note_close(chan);
     if (valid) chan->closed = true;
     jrt_chan_leave(chan, own);
-    if (!valid) return JANUS_STALE;
+    if (!valid) return jrt_stale(JANUS_STALE, __func__);
     struct jrt_chan_party *list = NULL;
     do {
         own = jrt_chan_enter(chan, worker); /* those who give up take their entries off */
@@ -172,6 +195,7 @@ janus_status janus_channel_destroy(janus_channel channel)
     free(chan->ring);
     chan->ring = NULL;
     jrt_chan_give(chan);
+    jrt_count_channels(-1);
     jrt_chan_closed(&toll);
     return JANUS_OK;
 }
@@ -189,7 +213,7 @@ janus_status janus_channel_attenuate(janus_channel channel, uint32_t rights, jan
     if (jrt_chan_is_valid(channel)) {
         *out = handle_of(jrt_chan_of(channel), rights);
     } else {
-        status = JANUS_STALE;
+        status = jrt_stale(JANUS_STALE, __func__);
     }
     jrt_chan_leave(jrt_chan_of(channel), own);
     return status;
@@ -219,7 +243,7 @@ janus_status janus_channel_inspect(janus_channel channel, janus_channel_info *ou
         info.closed = chan->closed;
     }
     jrt_chan_leave(chan, own);
-    if (!valid) return JANUS_STALE;
+    if (!valid) return jrt_stale(JANUS_STALE, __func__);
     memcpy(out, &info, room);
     return JANUS_OK;
 }

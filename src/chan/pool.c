@@ -9,6 +9,12 @@
  *   seed; they keep programs from mistakes, not attackers who read memory. They are read without
  *   the lock to refuse early, and under it to be certain.
  *
+ * [chan-seal]  before the key can be looked at, the address must be one of a head. The bits above
+ *   it are a function of it and the rights, the product with an odd number: changing one bit below
+ *   changes the product by that number, shifted, whose upper bits are neither all 0 nor all 1, so
+ *   the seal is another one. A single bit that is changed is always noticed, other damage all but
+ *   once in 65536 times. It is no secret.
+ *
  * Heads belong to the process: tasks of several schedulers and plain threads meet in a channel, and
  * a handle may outlive them all.
  */
@@ -34,9 +40,10 @@ static struct {
 
 static bool grow(void)
 {
-    struct piece *piece = jrt_aligned_alloc(64, sizeof *piece);
+    struct piece *piece = aligned_alloc(64, sizeof *piece);
     if (piece == NULL) return false;
     memset(piece, 0, sizeof *piece);
+    jrt_invariant("chan-seal", (uintptr_t)(piece + 1) >> JRT_CHAN_SEAL_AT == 0);
     for (int i = 0; i < HEADS; i++) {
         piece->heads[i].next_free = pool.free;
         pool.free = &piece->heads[i];
@@ -48,6 +55,8 @@ static bool grow(void)
 
 struct jrt_chan *jrt_chan_take(void)
 {
+    /* Not where memory is needed: in a simulated system what others have left has no say. */
+    if (jrt_fails(JRT_FAULT_MEMORY)) return NULL;
     jrt_lock(&pool.lock);
     struct jrt_chan *chan = pool.free != NULL || grow() ? pool.free : NULL;
     if (chan != NULL) pool.free = chan->next_free;

@@ -27,6 +27,7 @@ struct place {
     uint32_t              drawn;  /* the so-manieth that is tried */
     uint32_t              sorted; /* the so-manieth by address */
     bool                  own;    /* how its channel was locked, where it is the first with that */
+    uint32_t              number; /* of its channel, for traces */
 };
 
 _Static_assert(sizeof(struct place) <= sizeof((janus_select_case *)0)->opaque, "it fits");
@@ -163,17 +164,17 @@ static void unlock_all(struct selection *s)
     }
 }
 
-/* One that can be done, in the order that was drawn; all locked. */
-static janus_status step_any(struct selection *s, struct jrt_chan_party **out_wake)
+/* One that can be done, in the order that was drawn; all locked. As jrt_chan_step_valid. */
+static janus_status step_any(struct selection *s, struct jrt_chan_party **out_wake, char **out_free)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t           now = place_of(&s->cases[i])->drawn;
         janus_select_case *at = &s->cases[now];
         if (jrt_chan_is_none(at->channel)) continue;
         s->chosen = now;
-        if (!jrt_chan_is_valid(at->channel)) return JANUS_STALE;
         janus_status status =
-            in_select(jrt_chan_step(jrt_chan_of(at->channel), kind_of(at), at->value, out_wake));
+            in_select(jrt_chan_step_valid(at->channel, kind_of(at), at->value, out_wake, out_free));
+        jrt_chan_note(s->worker, kind_of(at), jrt_chan_of(at->channel), status);
         if (status != JANUS_WOULD_WAIT) return status;
     }
     return JANUS_WOULD_WAIT;
@@ -190,6 +191,7 @@ static bool queue_all(struct selection *s)
         struct jrt_chan_entry *entry = &place_of(at)->entry;
         *entry = (struct jrt_chan_entry){.party = &s->party, .value = at->value, .index = i};
         jrt_chan_enqueue(chan, kind_of(at), entry);
+        place_of(at)->number = chan->number;
         outside = outside || chan->outside;
     }
     return outside;
@@ -212,12 +214,14 @@ static void dequeue_all(struct selection *s)
 static janus_status step_or_queue(struct selection *s, bool waits, bool *out_outside)
 {
     struct jrt_chan_party *wake = NULL;
+    char                  *large = NULL;
     sort(s);
     lock_all(s);
-    janus_status status = step_any(s, &wake);
+    janus_status status = step_any(s, &wake, &large);
     if (status == JANUS_WOULD_WAIT && waits) *out_outside = queue_all(s);
     unlock_all(s);
     if (wake != NULL) jrt_chan_wake(wake);
+    free(large);
     return status;
 }
 
@@ -234,6 +238,10 @@ static janus_status come_back(struct selection *s, janus_status ended)
     dequeue_all(s);
     if (gave_up) return ended;
     s->chosen = jrt_load_acquire(&s->party.claimed) - 1; /* acquire: by whom. */
+    janus_select_case *at = &s->cases[s->chosen];
+    if (s->party.outcome == JANUS_OK) {
+        jrt_chan_note_waited(s->worker, kind_of(at), place_of(at)->number);
+    }
     return s->party.outcome;
 }
 
@@ -297,6 +305,13 @@ static janus_status select_until(struct selection *s, uint64_t deadline_ns)
 
 /* The public calls. */
 
+/* Whether one of the cases was done, or is at fault. */
+static bool names_case(janus_status status)
+{
+    return status == JANUS_OK || status == JANUS_CLOSED || status == JANUS_CAP_RIGHT ||
+           status == JANUS_STALE || status == JANUS_INVALID;
+}
+
 static janus_status do_select(janus_select_case *cases, size_t count, size_t *out_chosen,
                               bool waits, uint64_t deadline_ns)
 {
@@ -312,9 +327,10 @@ static janus_status do_select(janus_select_case *cases, size_t count, size_t *ou
     if (decoded && task != NULL) status = jrt_chan_pay(&s.worker);
     if (decoded && status != JANUS_OK) return status;
     if (decoded) status = waits ? select_until(&s, deadline_ns) : select_now(&s);
-    bool told = status != JANUS_WOULD_WAIT && status != JANUS_DEADLINE &&
-                status != JANUS_CANCELLED && status != JANUS_DEADLOCK;
-    if (told && out_chosen != NULL) *out_chosen = s.chosen;
+    if (names_case(status) && out_chosen != NULL) *out_chosen = s.chosen;
+    if (status == JANUS_OK && s.worker != NULL) {
+        jrt_note(jrt_worker_self(), JRT_TRACE_SELECT, task, count, s.chosen); /* [worker-again] */
+    }
     return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
 }
 

@@ -7,7 +7,9 @@
 
 #include <stdlib.h>
 
-enum { JRT_CHAN_KEPT_BYTES = 65536 }; /* of an unbounded channel that is empty */
+#ifndef JRT_CHAN_KEPT_BYTES       /* a model wants to see it shrink */
+#define JRT_CHAN_KEPT_BYTES 65536 /* of an unbounded channel that is empty */
+#endif
 
 /* The ring. */
 
@@ -125,7 +127,7 @@ static inline __attribute__((always_inline)) janus_status
 jrt_chan_step_valid(janus_channel handle, enum jrt_chan_kind kind, void *value,
                     struct jrt_chan_party **out_wake, char **out_free)
 {
-    if (jrt_unlikely(!jrt_chan_is_valid(handle))) return JANUS_STALE;
+    if (jrt_unlikely(!jrt_chan_is_valid(handle))) return jrt_stale(JANUS_STALE, __func__);
     janus_status status = jrt_chan_step(jrt_chan_of(handle), kind, value, out_wake);
     /* Who has to wait frees nothing, and a ring that was made larger is about to be used. */
     if (kind == JRT_CHAN_RECV && status == JANUS_OK)
@@ -144,6 +146,7 @@ static inline janus_status jrt_chan_attempt(janus_channel handle, const struct j
         bool                   own = jrt_chan_enter(chan, worker);
         janus_status           status = jrt_chan_step_valid(handle, kind, value, &wake, &large);
         uint64_t               slots = chan->slots;
+        jrt_chan_note(worker, kind, chan, status);
         jrt_chan_leave(chan, own);
         if (wake != NULL) jrt_chan_wake(wake);
         if (jrt_unlikely(large != NULL)) free(large);

@@ -8,21 +8,23 @@ static enum jrt_wait wait_for(enum jrt_chan_kind kind)
 }
 
 /* Tries once more, and queues if it must wait; *out_outside: it waits for others than tasks. */
-static janus_status step_or_queue(janus_channel handle, const struct jrt_worker *worker,
+static janus_status step_or_queue(janus_channel handle, struct jrt_worker *worker,
                                   enum jrt_chan_kind kind, struct jrt_chan_entry *entry,
                                   bool *out_outside)
 {
     struct jrt_chan       *chan = jrt_chan_of(handle);
     struct jrt_chan_party *wake = NULL;
-    janus_status           status = JANUS_STALE;
+    char                  *large = NULL;
     bool                   own = jrt_chan_enter(chan, worker);
-    if (jrt_likely(jrt_chan_is_valid(handle))) {
-        status = jrt_chan_step(chan, kind, entry->value, &wake);
-        if (status == JANUS_WOULD_WAIT) jrt_chan_enqueue(chan, kind, entry);
-        *out_outside = chan->outside;
-    }
+    janus_status           status = jrt_chan_step_valid(handle, kind, entry->value, &wake, &large);
+    jrt_chan_note(worker, kind, chan, status);
+    if (status == JANUS_WOULD_WAIT) jrt_chan_enqueue(chan, kind, entry);
+    entry->index = chan->number;
+    if (worker != NULL) worker->waits_at = chan->number;
+    *out_outside = chan->outside;
     jrt_chan_leave(chan, own);
     if (wake != NULL) jrt_chan_wake(wake);
+    free(large);
     return status;
 }
 
@@ -68,6 +70,7 @@ static janus_status wait_as_task(janus_channel handle, struct jrt_worker *worker
     status = step_or_queue(handle, worker, kind, &entry, &outside);
     if (jrt_likely(status == JANUS_WOULD_WAIT)) {
         status = park(jrt_chan_of(handle), worker, &entry, outside);
+        if (status == JANUS_OK) jrt_chan_note_waited(jrt_worker_self(), kind, entry.index);
     } else {
         (void)jrt_task_park_cancel(task);
     }
@@ -116,6 +119,7 @@ struct waiting {
     struct jrt_chan_party party;
     struct jrt_chan      *chan;
     bool                  outside;
+    bool                  sends; /* traced */
 };
 
 _Static_assert(sizeof(struct waiting) <= JRT_PLACE_WORDS * sizeof(void *), "it has room there");
@@ -143,6 +147,28 @@ static janus_status finish(struct jrt_worker *worker, struct jrt_task *task, jan
     return finish_slowly(worker, task, ended);
 }
 
+/* With a trace: what it waits for is told before, and that it was done after. */
+
+static janus_status finish_traced(struct jrt_worker *worker, struct jrt_task *task,
+                                  janus_status ended)
+{
+    const struct waiting *waiting = waiting_on(worker);
+    enum jrt_chan_kind    kind = waiting->sends ? JRT_CHAN_SEND : JRT_CHAN_RECV;
+    uint32_t              number = waiting->entry.index;
+    janus_status          status = finish(worker, task, ended);
+    if (status == JANUS_OK) jrt_chan_note_waited(worker, kind, number);
+    return status;
+}
+
+__attribute__((cold, noinline)) static jrt_finish *trace_waiting(struct waiting    *waiting,
+                                                                 struct jrt_worker *worker,
+                                                                 enum jrt_chan_kind kind)
+{
+    waiting->entry.index = worker->waits_at = waiting->chan->number;
+    waiting->sends = kind == JRT_CHAN_SEND;
+    return finish_traced;
+}
+
 /* The common case of it: a task that has what it needs to leave, and no deadline. The lock is held,
  * and there is nothing to be done. Ends in the switch, [task-finish]. */
 __attribute__((noinline)) static janus_status wait_at_once(struct jrt_chan   *chan,
@@ -152,6 +178,7 @@ __attribute__((noinline)) static janus_status wait_at_once(struct jrt_chan   *ch
 {
     struct jrt_task *task = worker->current;
     struct waiting  *waiting = waiting_on(worker);
+    jrt_finish      *then = finish;
     /* One by one: not all of it must be cleared, and compilers clear so much by a slow loop. */
     waiting->entry.party = &waiting->party;
     waiting->entry.value = value;
@@ -160,12 +187,13 @@ __attribute__((noinline)) static janus_status wait_at_once(struct jrt_chan   *ch
     jrt_store_relaxed(&waiting->party.done, 0u); /* relaxed: nobody knows it yet. */
     waiting->chan = chan;
     waiting->outside = chan->outside;
+    if (jrt_unlikely(worker->trace != NULL)) then = trace_waiting(waiting, worker, kind);
     jrt_task_park_begin(task, wait_for(kind));
     jrt_chan_enqueue(chan, kind, &waiting->entry);
     jrt_chan_leave(chan, own);
     /* relaxed: a count, as in park. */
     if (waiting->outside) jrt_fetch_add_relaxed(&worker->scheduler->outside, 1u);
-    return jrt_task_park_then(worker, task, finish);
+    return jrt_task_park_then(worker, task, then);
 }
 
 static inline __attribute__((always_inline)) janus_status transfer(janus_channel      channel,
@@ -190,6 +218,7 @@ static inline __attribute__((always_inline)) janus_status transfer(janus_channel
     if (status == JANUS_WOULD_WAIT && worker->spare != NULL && deadline_ns == JRT_NEVER) {
         return wait_at_once(chan, worker, kind, value, own);
     }
+    jrt_chan_note(worker, kind, chan, status);
     jrt_chan_leave(chan, own);
     if (wake != NULL) jrt_chan_wake(wake);
     if (jrt_unlikely(large != NULL)) free(large);

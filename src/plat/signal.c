@@ -153,17 +153,11 @@ void jrt_signal_watch_remove(struct jrt_signal_watch *watch)
 
 bool jrt_write_all(int fd, const char *bytes, size_t count)
 {
-    int  state;
-    bool good = true;
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    while (count > 0 && good) {
-        ssize_t written = write(fd, bytes, count);
-        if (written < 0 && errno == EINTR) continue;
-        good = written > 0;
-        if (!good) break;
+    while (count > 0) {
+        ptrdiff_t written = jrt_fd_write(fd, bytes, count);
+        if (written <= 0) return false;
         bytes += written;
         count -= (size_t)written;
     }
-    (void)pthread_setcancelstate(state, NULL);
-    return good;
+    return true;
 }

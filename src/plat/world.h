@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+struct janus_trace;
 struct jrt_os_thread;
 
 /* What can go one way or another. Where nobody simulates, each has a fast answer of its own. Whom a
@@ -58,20 +59,31 @@ struct jrt_spare {
 };
 
 struct jrt_world {
-    uint64_t          (*now_ns)(struct jrt_world *world);
-    bool              (*wait)(struct jrt_world *world, _Atomic(uint32_t) *word, uint32_t expected,
+    uint64_t            (*now_ns)(struct jrt_world *world);
+    bool                (*wait)(struct jrt_world *world, _Atomic(uint32_t) *word, uint32_t expected,
                  uint64_t deadline_ns);
-    void              (*wake)(struct jrt_world *world, _Atomic(uint32_t) *word, int count);
-    void              (*point)(struct jrt_world *world); /* another may go on here */
-    void              (*pass)(struct jrt_world *world);  /* another shall, if there is one */
-    uint32_t          (*choose)(struct jrt_world *world, enum jrt_choice kind, uint32_t count);
-    void              (*spend)(struct jrt_world *world, uint64_t ns); /* so much time passes */
-    bool              (*fails)(struct jrt_world *world, enum jrt_fault fault);
-    bool              (*start)(struct jrt_world *world, struct jrt_os_thread *thread);
-    bool              (*has_ended)(struct jrt_world *world, const struct jrt_os_thread *thread);
-    void              (*join)(struct jrt_world *world, struct jrt_os_thread *thread);
-    bool              closed; /* no other thread of the process takes part: nobody need be told */
-    struct jrt_spare *spare;  /* borrowed; NULL: nothing is left for others */
+    void                (*wake)(struct jrt_world *world, _Atomic(uint32_t) *word, int count);
+    void                (*point)(struct jrt_world *world); /* another may go on here */
+    void                (*pass)(struct jrt_world *world);  /* another shall, if there is one */
+    uint32_t            (*choose)(struct jrt_world *world, enum jrt_choice kind, uint32_t count);
+    void                (*spend)(struct jrt_world *world, uint64_t ns); /* so much time passes */
+    bool                (*fails)(struct jrt_world *world, enum jrt_fault fault);
+    bool                (*start)(struct jrt_world *world, struct jrt_os_thread *thread);
+    bool                (*has_ended)(struct jrt_world *world, const struct jrt_os_thread *thread);
+    void                (*join)(struct jrt_world *world, struct jrt_os_thread *thread);
+    bool                closed; /* no other thread of the process takes part: nobody need be told */
+    struct jrt_spare   *spare;  /* borrowed; NULL: nothing is left for others */
+    uint32_t            numbers; /* given to what has only an address */
+    uint64_t            hash;    /* of what has happened there; sim/world.h */
+    struct janus_trace *trace;   /* for the first scheduler that is given none; or NULL */
+    uint32_t            fault;   /* enum jrt_fault: which was asked for last */
+
+    /* For who explores. */
+    void    (*stale)(const char *call); /* a handle was used after its end; NULL: so be it */
+    void    (*deadlock)(void);          /* all tasks wait; NULL: they are told */
+    int64_t channels;                   /* opened and not destroyed */
+    bool    audits;                     /* books are compared where a scheduler is closed */
+    bool    mute;                       /* nothing is written to stderr */
 };
 
 /* Who stands in for the system on the calling thread; NULL: nobody. It stays the same while tasks
@@ -88,6 +100,21 @@ static inline void jrt_point(void)
 {
     struct jrt_world *world = jrt_world_here;
     if (jrt_unlikely(world != NULL)) world->point(world);
+}
+
+/* A handle was used after its end: `status` says so. */
+static inline int jrt_stale(int status, const char *call)
+{
+    struct jrt_world *world = jrt_world_here;
+    if (jrt_unlikely(world != NULL && world->stale != NULL)) world->stale(call);
+    return status;
+}
+
+/* A channel was made, or ended. */
+static inline void jrt_count_channels(int more)
+{
+    struct jrt_world *world = jrt_world_here;
+    if (jrt_unlikely(world != NULL)) world->channels += more;
 }
 
 /* Somebody has computed for so long. The clock of a world would not notice. */

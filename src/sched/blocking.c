@@ -43,6 +43,7 @@
 #include <stdlib.h>
 
 static const uint64_t default_idle_ns = 10000000000u;
+static const uint64_t slow_ns = 20000000u;
 
 enum helper_state {
     HELPER_FREE,  /* never started, or joined */
@@ -76,6 +77,14 @@ janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned threads_m
     return JANUS_OK;
 }
 
+/* In a simulated system: the call takes long. */
+static void linger(void)
+{
+    _Atomic(uint32_t) never = 0;
+    uint64_t          until_ns = jrt_clock_now_ns() + slow_ns;
+    while (jrt_futex_wait_until(&never, 0, until_ns)) continue;
+}
+
 /* Runs the oldest job; false when there is none. Drops the lock meanwhile. */
 static bool run_oldest(struct jrt_blocking *blocking, struct jrt_blocking_helper *helper)
 {
@@ -88,6 +97,7 @@ static bool run_oldest(struct jrt_blocking *blocking, struct jrt_blocking_helper
     blocking->stats.jobs++;
     jrt_unlock(&blocking->lock);
     job->spoilt = false;
+    if (jrt_fails(JRT_FAULT_BLOCKING)) linger();
     job->run(job);
     helper->spoilt |= job->spoilt;
     job->done(job); /* the job may be gone now */
@@ -202,6 +212,7 @@ static void enqueue(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
 janus_status jrt_blocking_submit(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
 {
     janus_status status = JANUS_OK;
+    if (jrt_fails(JRT_FAULT_BLOCKING)) return JANUS_FULL;
     jrt_lock(&blocking->lock);
     jrt_contract(!blocking->stopping, "jrt_blocking_submit during jrt_blocking_fini");
     struct jrt_blocking_helper *woken = idle_pop(blocking);

@@ -187,6 +187,7 @@ static void give_up(struct world *world, enum jrt_world_end why)
     } else {
         world->current = first;
         world->left = from;
+        jrt_sanitizer_unwind(first->context.sp, world->landing.sp);
         jrt_sanitizer_adopt_thread(&from->context.sanitizer);
         jrt_sanitizer_leave(&from->context.sanitizer, &first->context.sanitizer, true);
     }
@@ -204,17 +205,17 @@ static bool is_ready(const struct world *world, struct part *part)
     return true;
 }
 
-/* All that can go on, the current one first, the others in the order of their numbers. */
+/* All that can go on, the current one first, the others in the order of their numbers, those behind
+ * it before those in front of it: so the first of the others is each in turn. */
 static uint32_t find_ready(struct world *world)
 {
-    uint32_t      count = 0;
-    struct part  *current = world->current;
+    uint32_t      count = 0, at = 0;
     struct part **out = world->found;
-    if (is_ready(world, current)) out[count++] = current;
+    while (world->parts[at] != world->current) at++;
     for (uint32_t i = 0; i < world->count; i++) {
-        if (world->parts[i] != current && is_ready(world, world->parts[i])) {
-            out[count++] = world->parts[i];
-        }
+        struct part *part = world->parts[at];
+        if (is_ready(world, part)) out[count++] = part;
+        if (++at == world->count) at = 0;
     }
     return count;
 }
@@ -286,6 +287,9 @@ static void schedule(struct world *world, bool must, bool for_good)
         count = find_ready(world);
     }
     uint32_t first = must && count > 1 && ready[0] == world->current ? 1 : 0;
+    if (first == 1 && world->strategy->passed != NULL) {
+        world->strategy->passed(world->strategy, world->current->number);
+    }
     for (uint32_t i = first; i < count; i++) world->ready[i - first] = ready[i]->number;
     uint32_t chosen = decide(world, JRT_CHOOSE_THREAD, count - first, world->ready, must);
     go_to(world, ready[first + chosen], for_good);
@@ -316,6 +320,7 @@ static uint32_t choose(struct jrt_world *interface, enum jrt_choice kind, uint32
 static bool fails(struct jrt_world *interface, enum jrt_fault fault)
 {
     struct jrt_strategy *strategy = of(interface)->strategy;
+    interface->fault = (uint32_t)fault;
     if (!(strategy->faults & (uint32_t)fault) || strategy->faults_every == 0) return false;
     return decide(of(interface), JRT_CHOOSE_FAULT, strategy->faults_every, NULL, false) == 1;
 }
@@ -425,9 +430,8 @@ static bool start(struct jrt_world *interface, struct jrt_os_thread *thread)
         free(part);
         return false;
     }
-    char *top = part->stack + STACK_BYTES;
     jrt_sanitizer_attach(&part->context.sanitizer, part->stack, STACK_BYTES);
-    part->context.sp = jrt_ctx_make(top, part_main, world);
+    part->context.sp = jrt_ctx_make(part->stack + STACK_BYTES, part_main, world);
     part->thread = thread;
     thread->part = part;
     world->parts[world->count++] = part;
@@ -436,8 +440,7 @@ static bool start(struct jrt_world *interface, struct jrt_os_thread *thread)
 
 static bool has_ended(struct jrt_world *interface, const struct jrt_os_thread *thread)
 {
-    (void)interface;
-    return ((struct part *)thread->part)->state == PART_ENDED;
+    return interface != NULL && ((struct part *)thread->part)->state == PART_ENDED;
 }
 
 static void end_if_empty(struct world *world);
@@ -461,6 +464,21 @@ static void join(struct jrt_world *interface, struct jrt_os_thread *thread)
     world->count--;
     part_free(part);
     end_if_empty(world);
+}
+
+bool jrt_world_look(const struct jrt_world *interface, uint32_t number, struct jrt_world_view *out)
+{
+    const struct world *world = (const struct world *)interface;
+    const struct part  *part = world->current;
+    for (uint32_t i = 0; i < world->count && number != JRT_WORLD_CURRENT; i++) {
+        part = world->parts[i];
+        if (part->number == number) number = JRT_WORLD_CURRENT;
+    }
+    bool runs = part == world->current;
+    *out = (struct jrt_world_view){part->number, world->steps,
+                                   part->thread != NULL ? part->thread->name : "main",
+                                   runs ? jrt_thread_self() : &part->record};
+    return number == JRT_WORLD_CURRENT;
 }
 
 /* Entering and leaving. */
@@ -530,6 +548,7 @@ struct jrt_world *jrt_world_enter(uint64_t seed)
         struct world *world = make();
         if (world == NULL) return NULL;
         jrt_rng_seed(&world->random, seed);
+        jrt_world_note(&world->interface, seed, 0);
         jrt_world_here = &world->interface;
     }
     of(jrt_world_here)->entered++;
@@ -577,6 +596,7 @@ enum jrt_world_end jrt_world_run(struct jrt_world_run *run)
     world->steps_max = run->steps_max;
     world->interface.closed = true;
     world->interface.spare = run->spare;
+    world->interface.trace = run->trace;
     world->entered = 1;
     world->run = run;
     world->record = *jrt_thread_self();
@@ -588,6 +608,7 @@ enum jrt_world_end jrt_world_run(struct jrt_world_run *run)
     if (how != 0) forget_others(world);
     run->steps = world->steps;
     run->time_ns = world->now_ns - began_ns;
+    run->hash = jrt_world_hash(&world->interface);
     world->entered = 0;
     end_if_empty(world);
     return (enum jrt_world_end)how;

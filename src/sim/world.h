@@ -3,9 +3,12 @@
 #ifndef JRT_SIM_WORLD_H
 #define JRT_SIM_WORLD_H
 
+#include "base/fold.h"
 #include "plat/world.h"
 
 #include <stddef.h>
+
+struct jrt_thread;
 
 /* Who decides, where there is a choice. */
 struct jrt_strategy {
@@ -13,6 +16,8 @@ struct jrt_strategy {
      * else NULL; `must`: the first of them, which runs, would rather not. */
     uint32_t (*decide)(struct jrt_strategy *strategy, enum jrt_choice kind, uint32_t count,
                        const uint32_t *who, bool must);
+    void     (*passed)(struct jrt_strategy *strategy, uint32_t who); /* it waits for others, and is
+                                                         asked again and again; NULL: so be it */
     uint32_t faults;       /* enum jrt_fault: what may fail */
     uint32_t faults_every; /* one in so many on average; 0: none */
 };
@@ -37,6 +42,34 @@ struct jrt_world *jrt_world_enter(uint64_t seed);
  * thread was joined. */
 void jrt_world_leave(struct jrt_world *world);
 
+/*
+ * A number for all that was noted there since it began: equal for equal executions, and different,
+ * but by accident, for others. It starts from the seed, where there is one.
+ */
+static inline uint64_t jrt_world_hash(const struct jrt_world *world) { return world->hash; }
+
+/* Notes what has happened. Neither may depend on an address, or on anything outside the world. */
+static inline void jrt_world_note(struct jrt_world *world, uint64_t a, uint64_t b)
+{
+    world->hash = jrt_fold(jrt_fold(world->hash, a), b);
+}
+
+/* 1, 2, and so on: names for what has only an address. */
+static inline uint32_t jrt_world_number(struct jrt_world *world) { return ++world->numbers; }
+
+/* A thread of the world, seen from inside. */
+struct jrt_world_view {
+    uint32_t                 number;
+    uint64_t                 steps;  /* of all, until now */
+    const char              *name;   /* as long as it lives */
+    const struct jrt_thread *record; /* as of when it ran last */
+};
+
+#define JRT_WORLD_CURRENT UINT32_MAX /* the number of who runs */
+
+/* False: there is no such thread. */
+bool jrt_world_look(const struct jrt_world *world, uint32_t number, struct jrt_world_view *out);
+
 /* An execution that is given up where it does not end well. */
 struct jrt_world_run {
     struct jrt_strategy *strategy;    /* decides */
@@ -45,7 +78,10 @@ struct jrt_world_run {
     uint64_t             time_max_ns; /* and so much simulated time */
     void                 (*main)(void *argument);
     void                *argument;
-    uint64_t             steps, time_ns; /* out: how many and how much there were */
+    struct janus_trace  *trace; /* of the first scheduler there, if it has none; or NULL. Where the
+                                   execution was given up: jrt_trace_abandon */
+    uint64_t             steps, time_ns; /* out: how many and how much there were, */
+    uint64_t             hash;           /* and its jrt_world_hash, however it ended */
     const char          *what, *why;     /* out, of one that died: constant texts */
     const char          *file;
     int                  line;

@@ -3,9 +3,9 @@
  * Events, wait groups and broadcasts: those for which all who wait are let go at once.
  *
  * [event-word]  the value of an event is 1 while it is set; of a group the number of things that
- *   are not done; of a broadcast how often it was sent. Who changes the value so that waits end
- *   grants all of them while BUSY ([sync-grant]), so a queue means: not set; more than none; the
- *   number that all in it have seen.
+ *   are not done; of a broadcast how often it was sent, which only grows. Who changes the value so
+ *   that waits end grants all of them while BUSY ([sync-grant]), so a queue means: not set; more
+ *   than none; the number that all in it have seen.
  */
 #include "sync/queue.h"
 
@@ -150,9 +150,11 @@ janus_status janus_group_wait(janus_group *group)
 
 static bool take_newer(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *waiter)
 {
+    uint64_t count = jrt_sync_value(*word);
     (void)sync;
-    if (jrt_sync_value(*word) == waiter->number) return false;
-    waiter->number = jrt_sync_value(*word);
+    if (count == waiter->number) return false;
+    if (count < waiter->number) waiter->outcome = JANUS_INVALID; /* it never was so many */
+    if (count > waiter->number) waiter->number = count;
     return true;
 }
 
@@ -187,6 +189,7 @@ janus_status janus_broadcast_wait_until(janus_broadcast *broadcast, uint64_t *se
     struct jrt_sync_call call = {
         .sync = inside(broadcast), .kind = &broadcast_kind, .deadline_ns = deadline_ns};
     janus_status status = jrt_sync_wait(&call, &waiter);
+    if (status == JANUS_OK) status = waiter.outcome;
     if (status == JANUS_OK) *seen = waiter.number;
     return jrt_sync_end(task, status);
 }

@@ -120,6 +120,10 @@ static bool become_cancelling(struct jrt_nursery *n, janus_cancel_reason reason)
     }
     /* seq_cst: [cancel-epoch], after the state and before the heavy fence. */
     jrt_fetch_add_seq_cst(cancels, did ? JRT_CANCELS_ONE - 1 : (uint64_t)-1);
+    if (did) {
+        janus_task_id owner = n->owner != NULL ? jrt_task_id(n->owner) : 0;
+        jrt_note_by_caller(n->scheduler, JRT_TRACE_CANCEL, owner, (uint64_t)reason);
+    }
     return did;
 }
 

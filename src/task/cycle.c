@@ -10,7 +10,8 @@
  *
  * [cycle-search]  depth first, without recursion: a task is unseen, on the way, or done. Coming to
  *   one that is on the way closes a circle, which is the end of the way from there. A task's next
- *   step is kept in the task, so the way is a list through `before`.
+ *   step is kept in the task; the way is a list, back through `before`, and forth through `after`
+ *   up to where the search is.
  */
 #include "task/cycle.h"
 
@@ -29,7 +30,7 @@ struct node {
     janus_task_id id;
     janus_task_id target;         /* it waits for; 0: none, or its children */
     int           child, sibling; /* the first child it waits for, and the next of its parent's */
-    int           before;         /* on the way */
+    int           before, after;  /* on the way */
     int           step;           /* the next to try: a child, or NOBODY */
     enum colour   colour;
     bool          tried;                        /* the target */
@@ -194,29 +195,35 @@ static int next_of(struct node **sorted, const struct crowd *crowd, struct node 
     return next;
 }
 
-/* The circle from `last` back to `first`, in the order in which they wait. */
+static void tell_one(const struct node *node, bool waits,
+                     void (*line)(void *subject, const char *text), void *subject)
+{
+    char text[512], site[80] = "";
+    if (node->line != 0) (void)snprintf(site, sizeof site, " (%s:%d)", node->file, node->line);
+    (void)snprintf(text, sizeof text, "  task \"%s\" %#llx%s%s%s%s\n", node->name,
+                   (unsigned long long)node->id, site, waits ? " waits for " : "",
+                   waits ? node->text : "", waits ? node->link : "");
+    line(subject, text);
+}
+
+/* The circle from `first` on to `last`, which waits for `first`. */
 static void tell(const struct crowd *crowd, int first, int last,
                  void (*line)(void *subject, const char *text), void *subject)
 {
-    char text[512];
-    int  length = 1;
-    for (int at = last; at != first; at = crowd->nodes[at].before) length++;
+    const struct node *nodes = crowd->nodes;
+    char               text[128];
+    int                length = 1;
+    for (int at = first; at != last; at = nodes[at].after) length++;
     (void)snprintf(text, sizeof text,
                    length == 1 ? "janusrt: a task waits for itself:\n"
                                : "janusrt: %d tasks wait for each other in a circle:\n",
                    length);
     line(subject, text);
-    for (int told = 0; told <= length; told++) { /* the first again at the end */
-        int at = last;
-        for (int back = length - 1 - told % length; back > 0; back--) at = crowd->nodes[at].before;
-        const struct node *node = &crowd->nodes[at];
-        char               site[80] = "";
-        if (node->line != 0) (void)snprintf(site, sizeof site, " (%s:%d)", node->file, node->line);
-        (void)snprintf(text, sizeof text, "  task \"%s\" %#llx%s%s%s%s\n", node->name,
-                       (unsigned long long)node->id, site, told < length ? " waits for " : "",
-                       told < length ? node->text : "", told < length ? node->link : "");
-        line(subject, text);
+    for (int at = first; at != last; at = nodes[at].after) {
+        tell_one(&nodes[at], true, line, subject);
     }
+    tell_one(&nodes[last], true, line, subject);
+    tell_one(&nodes[first], false, line, subject);
 }
 
 static unsigned search(struct crowd *crowd, struct node **sorted,
@@ -237,6 +244,7 @@ static unsigned search(struct crowd *crowd, struct node **sorted,
             } else if (crowd->nodes[next].colour == UNSEEN) {
                 crowd->nodes[next].colour = ON_THE_WAY;
                 crowd->nodes[next].before = at;
+                crowd->nodes[at].after = next;
                 at = next;
             }
         }

@@ -87,6 +87,12 @@ int jrt_task_call_aside(struct jrt_task *task)
     return how;
 }
 
+struct jrt_worker *jrt_task_run_traced(struct jrt_worker *worker, struct jrt_task *task,
+                                       struct jrt_nursery *n, struct jrt_task *owner)
+{
+    return jrt_task_run_as(worker, task, n, owner, true);
+}
+
 /* Cancelled before it started. */
 struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *task,
                                  struct jrt_task *below)

@@ -41,13 +41,6 @@ void jrt_task_requeue(struct jrt_task *task)
     jrt_turn_end(task);
 }
 
-/* Gives the current task, or one on the list, so much; it is in the books of its account. */
-static void put_in(struct jrt_purse *purse, const janus_budget *amount)
-{
-    purse->left = janus_budget_add(purse->left, *amount);
-    purse->granted = janus_budget_add(purse->granted, *amount);
-}
-
 static janus_budget only(janus_component component, uint64_t amount)
 {
     switch (component) {
@@ -100,14 +93,15 @@ static bool replenish(struct jrt_task *task, janus_component lacks)
     uint64_t most = janus_budget_get(&scheduler->budget_max, lacks);
     if (portion > most) portion = most;
     if (portion == 0) return false;
+    janus_budget more = only(lacks, portion);
     if (task->purse == NULL && portion <= JANUS_SLICE) { /* ops, and it has no others */
         jrt_fuel_set(jrt_fuel_get() + (int64_t)portion);
+        jrt_note_recharge(task, &more);
         return true;
     }
     struct jrt_purse *purse = jrt_purse_need(task);
-    janus_budget      more = only(lacks, portion);
     if (purse == NULL) return false;
-    put_in(purse, &more);
+    jrt_purse_put_in(purse, &more);
     return true;
 }
 
@@ -133,7 +127,7 @@ static bool draw(struct jrt_task *task, janus_component lacks, uint64_t needs)
         struct jrt_account_books books;
         janus_budget             want = only(lacks, wants);
         if (jrt_account_take(purse->account, &want) == JANUS_COMPONENT_NONE) {
-            put_in(purse, &want);
+            jrt_purse_put_in(purse, &want);
             return true;
         }
         jrt_account_read(purse->account, &books);
@@ -175,7 +169,7 @@ static janus_status recharge_self(struct jrt_task *task, const janus_budget *amo
         jrt_account_mint_share(purse->account, granted, granted);
         purse->minted = janus_budget_add(purse->minted, *granted);
     }
-    put_in(purse, granted);
+    jrt_purse_put_in(purse, granted);
     purse->recharged = janus_budget_add(purse->recharged, *granted);
     return janus_budget_equal(*granted, *amount) ? JANUS_OK : JANUS_CLAMPED;
 }
@@ -219,7 +213,7 @@ static janus_status give(struct jrt_purse *purse, const janus_budget *amount)
         if (purse->account != NULL) jrt_account_settle(purse->account, amount, amount);
         return status;
     }
-    put_in(purse, amount);
+    jrt_purse_put_in(purse, amount);
     return JANUS_OK;
 }
 
@@ -339,6 +333,7 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
     janus_exhaustion   policy = (janus_exhaustion)task->nursery->scheduler->exhaustion;
     if (terms != NULL) policy = (janus_exhaustion)terms->exhaustion;
     jrt_count(&worker->stats.exhaustions);
+    jrt_note(worker, JRT_TRACE_EXHAUST, task, lacks, 0);
     if (task->purse != NULL && task->purse->asking && !task->ending) run_out(task);
     if (task->ending) {
         if (lacks == JANUS_COMPONENT_OPS && jrt_purse_clean_up(task)) return JANUS_OK;

@@ -296,6 +296,7 @@ void jrt_sched_timers_fire(janus_scheduler *scheduler)
     /* Under the lock: whoever disarms a timer knows afterwards that nobody touches it. */
     while ((timer = jrt_timers_pop_due(&scheduler->timers, now)) != NULL) {
         struct jrt_alarm *alarm = (struct jrt_alarm *)timer;
+        jrt_note_by_caller(scheduler, JRT_TRACE_TIMER, 0, now - timer->deadline_ns);
         alarm->ring(alarm);
     }
     note_next(scheduler);

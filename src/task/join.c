@@ -74,7 +74,7 @@ static janus_status join_as_task(struct jrt_nursery *n, janus_task_id id, int64_
         struct jrt_task *child = take_or_announce(n, id, &running);
         if (!running) (void)jrt_task_park_cancel(task);
         if (child != NULL) return result_of(n, child, out_result);
-        if (!running) return JANUS_STALE;
+        if (!running) return jrt_stale(JANUS_STALE, __func__);
         janus_status status = jrt_task_park_cancellable(task);
         if (status == JANUS_OK) continue;
         take_back(n);
@@ -91,7 +91,7 @@ static janus_status join_as_thread(struct jrt_nursery *n, janus_task_id id, int6
         uint32_t         seen = jrt_load_relaxed(&n->joined); /* relaxed: the lock follows. */
         struct jrt_task *child = take_or_announce(n, id, &running);
         if (child != NULL) return result_of(n, child, out_result);
-        if (!running) return JANUS_STALE;
+        if (!running) return jrt_stale(JANUS_STALE, __func__);
         jrt_nursery_thread_waits(n);
         /* relaxed: it is a reason to look again, under the lock. */
         while (jrt_load_relaxed(&n->joined) == seen) jrt_futex_wait(&n->joined, seen);

@@ -201,6 +201,7 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
         runner = jrt_launch_ended(task);
         jrt_purse_close(worker, task);
     }
+    if (jrt_unlikely(worker->trace != NULL)) jrt_note_complete(worker, task);
     jrt_task_move(task, cancelled ? JANUS_TASK_CANCELLED : JANUS_TASK_COMPLETED);
     bool free_record = true;
     if (jrt_unlikely(n->on_terms)) { /* before its end is told: who joined it has its room */

@@ -202,12 +202,10 @@ struct jrt_worker *jrt_task_end_call(struct jrt_task *task, int how, struct jrt_
 /* Calls a task's entry where there may be exceptions: what the thread is handling is put aside. */
 int jrt_task_call_aside(struct jrt_task *task);
 
-/*
- * Runs a task that never ran, here and now, on the current strand: a child of n, for n's owner, or
- * for the loop, where `owner` is NULL. Returns the worker, which may be another one afterwards.
- */
-static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
-    struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n, struct jrt_task *owner)
+/* Both halves of jrt_task_run; `traced` is a constant. */
+static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run_as(
+    struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n, struct jrt_task *owner,
+    bool traced)
 {
     if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) {
         return jrt_task_skip(worker, task, owner);
@@ -218,6 +216,7 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
     jrt_task_move(task, JANUS_TASK_RUNNING);
     jrt_fuel_set(jrt_likely(task->special == 0) ? worker->slice
                                                 : jrt_purse_first_fuel(worker, task));
+    if (traced) jrt_note_start(worker, task, owner);
     int how = 0;
     if (jrt_unlikely(jrt_exceptions_exist())) {
         how = jrt_task_call_aside(task);
@@ -234,12 +233,28 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
     }
     worker = jrt_worker_self(); /* [worker-again] */
     worker->current = owner;
+    if (traced) jrt_note_complete(worker, task);
     jrt_task_move(task, JANUS_TASK_COMPLETED);
     jrt_task_free_here(worker, task);
     jrt_quota_give(&worker->quota);
     n->local--;
     jrt_fuel_set(below);
     return worker;
+}
+
+/* Where there is a trace: the same code, and it tells; from ending.c. */
+struct jrt_worker *jrt_task_run_traced(struct jrt_worker *worker, struct jrt_task *task,
+                                       struct jrt_nursery *n, struct jrt_task *owner);
+
+/*
+ * Runs a task that never ran, here and now, on the current strand: a child of n, for n's owner, or
+ * for the loop, where `owner` is NULL. Returns the worker, which may be another one afterwards.
+ */
+static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
+    struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n, struct jrt_task *owner)
+{
+    if (jrt_unlikely(worker->trace != NULL)) return jrt_task_run_traced(worker, task, n, owner);
+    return jrt_task_run_as(worker, task, n, owner, false);
 }
 
 /* Starts the first task of janus_run in its nursery; from spawn.c. */

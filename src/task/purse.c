@@ -315,3 +315,10 @@ janus_budget janus_budget_get_current(void)
     const struct jrt_worker *worker = jrt_worker_self();
     return worker != NULL ? jrt_purse_read(worker->current) : janus_budget_zero();
 }
+
+void jrt_purse_put_in(struct jrt_purse *purse, const janus_budget *amount)
+{
+    jrt_note_recharge(purse->task, amount);
+    purse->left = janus_budget_add(purse->left, *amount);
+    purse->granted = janus_budget_add(purse->granted, *amount);
+}

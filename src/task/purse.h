@@ -115,4 +115,8 @@ bool jrt_exhausted_read(const struct jrt_task *task, janus_budget *out, janus_co
 /* It waits for this child. */
 void jrt_exhausted_abandon_one_locked(struct jrt_nursery *n, janus_task_id child);
 
+/* Gives the current task, or one on the list of exhausted ones, so much; it is in the books of its
+ * account. */
+void jrt_purse_put_in(struct jrt_purse *purse, const janus_budget *amount);
+
 #endif

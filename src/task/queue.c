@@ -300,26 +300,33 @@ static bool is_passing(struct jrt_worker *victim)
     return true;
 }
 
-/* Up to half of a shelf: the oldest to run, the rest for our own. */
-static struct jrt_task *raid(struct jrt_worker *thief, struct jrt_shelf *shelf,
-                             struct jrt_shelf *own)
+static void stole(struct jrt_worker *thief, const struct jrt_worker *victim,
+                  const struct jrt_task *task)
+{
+    jrt_count(&thief->stats.tasks_stolen);
+    jrt_note(thief, JRT_TRACE_STEAL, task, victim->index, 0);
+}
+
+/* Up to half of a shelf of the victim's: the oldest to run, the rest for our own. */
+static struct jrt_task *raid(struct jrt_worker *thief, const struct jrt_worker *victim,
+                             struct jrt_shelf *shelf, struct jrt_shelf *own)
 {
     void *tasks[JRT_RAID_MAX];
     if (jrt_shelf_size(shelf) == 0) return NULL;
     size_t count = jrt_shelf_raid(shelf, tasks, JRT_RAID_MAX);
     if (count == 0) return NULL;
     for (size_t i = 1; i < count; i++) {
+        stole(thief, victim, tasks[i]);
         if (!jrt_shelf_push(own, tasks[i])) inject(thief->scheduler, tasks[i]);
-        jrt_count(&thief->stats.tasks_stolen);
     }
     if (count > 1) thief->lanes |= JRT_IN_NORMAL;
     return tasks[0];
 }
 
-/* Of a deque the oldest, and up to half of the others for our own: who comes seldom disturbs the
- * victim seldom. */
-static struct jrt_task *steal_some(struct jrt_worker *thief, struct jrt_deque *deque,
-                                   struct jrt_shelf *own)
+/* Of a deque of the victim's the oldest, and up to half of the others for our own: who comes seldom
+ * disturbs it seldom. */
+static struct jrt_task *steal_some(struct jrt_worker *thief, const struct jrt_worker *victim,
+                                   struct jrt_deque *deque, struct jrt_shelf *own)
 {
     bool             lost;
     uint32_t         more = jrt_deque_size(deque) / 2;
@@ -328,7 +335,7 @@ static struct jrt_task *steal_some(struct jrt_worker *thief, struct jrt_deque *d
     for (uint32_t i = 0; own != NULL && task != NULL && i < more; i++) {
         task = jrt_deque_steal(deque, &lost);
         if (task == NULL) break;
-        jrt_count(&thief->stats.tasks_stolen);
+        stole(thief, victim, task);
         if (!jrt_shelf_push(own, task)) inject(thief->scheduler, task);
         thief->lanes |= JRT_IN_NORMAL;
     }
@@ -341,17 +348,24 @@ static struct jrt_task *steal_from(struct jrt_worker *thief, struct jrt_worker *
     for (unsigned lane = 0; lane < JRT_LANES && task == NULL; lane++) {
         bool normal = lane == JRT_LANE_NORMAL; /* the only one with shelves */
         if (!jrt_deque_seems_empty(&victim->again[lane])) {
-            task = steal_some(thief, &victim->again[lane], normal ? &thief->again_shelf : NULL);
+            task = steal_some(thief, victim, &victim->again[lane],
+                              normal ? &thief->again_shelf : NULL);
         }
         if (task == NULL && !jrt_deque_seems_empty(&victim->fresh[lane])) {
-            task = steal_some(thief, &victim->fresh[lane], normal ? &thief->fresh_shelf : NULL);
+            task = steal_some(thief, victim, &victim->fresh[lane],
+                              normal ? &thief->fresh_shelf : NULL);
         }
     }
     if (task == NULL && raids && !is_passing(victim)) {
-        task = raid(thief, &victim->again_shelf, &thief->again_shelf);
+        task = raid(thief, victim, &victim->again_shelf, &thief->again_shelf);
     }
-    if (task == NULL && raids) task = raid(thief, &victim->fresh_shelf, &thief->fresh_shelf);
-    jrt_count(task != NULL ? &thief->stats.tasks_stolen : &thief->stats.steals_failed);
+    if (task == NULL && raids)
+        task = raid(thief, victim, &victim->fresh_shelf, &thief->fresh_shelf);
+    if (task != NULL) {
+        stole(thief, victim, task);
+    } else {
+        jrt_count(&thief->stats.steals_failed);
+    }
     /* Somebody may have looked while they were nowhere. */
     if (thief->lanes != 0) jrt_idle_notify(thief->scheduler);
     return task;
@@ -385,8 +399,8 @@ static void pull(struct jrt_worker *worker, struct jrt_worker *from, size_t want
     }
     if (count == 0) count = jrt_shelf_raid(&from->again_shelf, tasks, want);
     for (size_t i = 0; i < count; i++) {
+        stole(worker, from, tasks[i]);
         if (!jrt_shelf_push(&worker->again_shelf, tasks[i])) inject(worker->scheduler, tasks[i]);
-        jrt_count(&worker->stats.tasks_stolen);
     }
     if (count > 0) worker->lanes |= JRT_IN_NORMAL;
     /* Somebody may have looked while they were nowhere. */

@@ -24,8 +24,8 @@
  * [replace-lost]  where no thread can be started, the one that ends moves what is queued to where
  *   all workers look. Then the worker counts as lost: not as one that could still find something,
  *   for those who look for a deadlock. The others try again, at most ten times a second, while
- *   they have work. If it was the last one, nobody is left to go on: that is the end, with a
- *   sentence.
+ *   they have work. If it was the last one, nobody is left to go on: it tries for a second, and
+ *   then that is the end, with a sentence.
  *
  * No lock of ours is held while code that is not ours runs, so a thread cannot take one along:
  * entries and defers run without, and so do callbacks of tokens. In the latter it is the end, as
@@ -51,6 +51,8 @@ struct jrt_former {
 };
 
 static const uint64_t revive_every_ns = 100000000;
+static const uint64_t patience_ns = 1000000000; /* of the last one, [replace-lost] */
+static const uint64_t pause_ns = 1000000;
 
 static _Atomic(uint32_t) refusals; /* jrt_replacements_refuse */
 
@@ -199,6 +201,25 @@ static void retire_seat(struct jrt_seat *seat)
     jrt_seat_vacate(seat);
 }
 
+/* The last one: what was refused may be to be had in a moment. False: it was not. */
+static bool replace_last(struct jrt_worker *worker)
+{
+    janus_scheduler  *scheduler = worker->scheduler;
+    uint64_t          now = jrt_clock_now_ns(), limit = now + patience_ns;
+    _Atomic(uint32_t) nobody = 0;
+    bool              done = false;
+    for (; !done && now < limit; now = jrt_clock_now_ns()) {
+        (void)jrt_futex_wait_until(&nobody, 0, now + pause_ns);
+        jrt_lock(&scheduler->threads_lock);
+        /* relaxed: set under the lock, [replace-join]. */
+        bool stopping = jrt_load_relaxed(&scheduler->stopping);
+        done = stopping || start_next(worker);
+        if (done && !stopping) scheduler->threadless--;
+        jrt_unlock(&scheduler->threads_lock);
+    }
+    return done;
+}
+
 void jrt_worker_retire(struct jrt_worker *worker)
 {
     if (worker->seat != NULL) {
@@ -214,11 +235,11 @@ void jrt_worker_retire(struct jrt_worker *worker)
     if (!stopping && !replaced) last = ++scheduler->threadless == scheduler->worker_count;
     jrt_unlock(&scheduler->threads_lock);
     if (stopping) return;
-    if (last) {
+    if (last && !replace_last(worker)) {
         jrt_die("no thread", "the last worker's thread ended and no other could be started",
                 __FILE__, __LINE__);
     }
-    if (!replaced) lose(worker);
+    if (!replaced && !last) lose(worker);
     if (replaced) say(worker->index, "its thread ended, another goes on"); /* that never changes */
 }
 

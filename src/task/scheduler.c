@@ -81,6 +81,8 @@ bool jrt_worker_open(struct jrt_worker *worker)
 {
     worker->until_others = 61;
     worker->until_timers = 64;
+    worker->trace = jrt_trace_lane(&worker->scheduler->tracer,
+                                   worker->seat == NULL ? worker->index : JRT_TRACE_OUTSIDE);
     jrt_heap_cache_init(&worker->heaps, &worker->scheduler->heaps);
     if (!jrt_implicit_open_worker(worker)) return false;
     if (!jrt_worker_rescue_ready(worker)) return false;
@@ -114,6 +116,7 @@ static void free_all(janus_scheduler *scheduler)
     jrt_dump_off(scheduler);
     for (uint32_t i = 0; i < scheduler->workers_open; i++) jrt_worker_close(&scheduler->workers[i]);
     if (scheduler->blocking_open) jrt_blocking_fini(&scheduler->blocking);
+    jrt_trace_end(&scheduler->tracer);
     jrt_implicit_close(scheduler);
     if (scheduler->roster_open) jrt_roster_fini(&scheduler->roster);
     if (scheduler->depot != NULL) jrt_depot_close(scheduler->depot);
@@ -130,6 +133,19 @@ static void free_all(janus_scheduler *scheduler)
     if (world != NULL) jrt_world_leave(world);
 }
 
+/* The one it was given, or else its world's, which goes to the first that comes. */
+static janus_status open_trace(janus_scheduler *scheduler, const janus_scheduler_options *options)
+{
+    struct jrt_world *world = scheduler->world;
+    janus_trace      *trace = options->trace;
+    if (trace == NULL && world != NULL) {
+        trace = world->trace;
+        world->trace = NULL;
+    }
+    return jrt_trace_begin(&scheduler->tracer, trace, world, options->deterministic_seed,
+                           options->worker_count);
+}
+
 static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_options *options)
 {
     janus_status status = jrt_depot_open(options->guard, 4096, &scheduler->depot);
@@ -137,6 +153,7 @@ static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_o
     for (unsigned class = 0; class < JRT_STACK_CLASSES; class ++) {
         size_t promised = scheduler->depot->classes[class].stack_bytes;
         scheduler->room[class] = promised - promised / 8; /* the rest is for those below it */
+        if (scheduler->world != NULL) scheduler->room[class] = SIZE_MAX; /* [room-world] */
     }
     scheduler->roster_open = jrt_roster_init(&scheduler->roster);
     if (!scheduler->roster_open) return JANUS_NO_MEMORY;
@@ -148,6 +165,8 @@ static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_o
     if (!scheduler->fault_open) return JANUS_UNAVAILABLE;
     (void)jrt_fences_asymmetric(); /* decides for the process, before anything depends on it */
     status = jrt_implicit_open(scheduler, options);
+    if (status != JANUS_OK) return status;
+    status = open_trace(scheduler, options);
     if (status != JANUS_OK) return status;
     for (uint32_t i = 0; i < options->worker_count; i++) {
         struct jrt_worker *worker = &scheduler->workers[i];
@@ -288,43 +307,6 @@ janus_status janus_scheduler_close(janus_scheduler *scheduler)
     while (jrt_load_acquire(&scheduler->guests) != 0) jrt_thread_yield();
     free_all(scheduler);
     return JANUS_OK;
-}
-
-struct first_task {
-    janus_entry *entry;
-    void        *argument;
-    int64_t      result;
-};
-
-static int64_t run_first(void *argument)
-{
-    struct first_task *first = argument;
-    struct jrt_worker *worker = jrt_worker_self();
-    worker->scheduler->first = worker->current;
-    first->result = first->entry(first->argument);
-    return first->result;
-}
-
-janus_status janus_run(const janus_scheduler_options *options, janus_entry *entry, void *argument,
-                       int64_t *out_result)
-{
-    janus_scheduler  *scheduler;
-    janus_nursery     nursery;
-    struct first_task first = {entry, argument, 0};
-    if (entry == NULL) return JANUS_INVALID;
-    if (jrt_worker_self() != NULL) return JANUS_STATE;
-    janus_status status = janus_scheduler_open(options, &scheduler);
-    if (status != JANUS_OK) return status;
-    status = janus_scheduler_start(scheduler);
-    if (status == JANUS_OK) status = janus_nursery_open_in(scheduler, &nursery, NULL);
-    if (status == JANUS_OK) {
-        janus_status spawned = jrt_spawn_first(&nursery, run_first, &first);
-        status = janus_nursery_end(&nursery, NULL);
-        if (spawned != JANUS_OK) status = spawned;
-        if (out_result != NULL) *out_result = first.result;
-    }
-    (void)janus_scheduler_close(scheduler);
-    return status;
 }
 
 uint32_t janus_scheduler_worker_count(const janus_scheduler *scheduler)

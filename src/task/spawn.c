@@ -169,6 +169,7 @@ static janus_status start_child(struct jrt_nursery *n, janus_entry *entry, void 
         task->joinable = !options->unjoinable;
         *out = jrt_task_id(task);
     }
+    jrt_note_by_caller(n->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
     jrt_launch(&launch, n, worker, task);
     return JANUS_OK;
 }
@@ -222,6 +223,9 @@ janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *ar
     worker->free_count--;
     fill(task, n, entry, argument, site);
     n->local++;
+    if (jrt_unlikely(worker->trace != NULL)) {
+        jrt_note_by_caller(worker->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
+    }
     jrt_submit_fresh(worker, task);
     return JANUS_OK;
 }

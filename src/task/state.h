@@ -37,6 +37,7 @@ static inline void jrt_task_move_to_wait(struct jrt_task *task, const struct jrt
     bool exhausted = jrt_load_relaxed(&task->wait) == JRT_WAIT_BUDGET; /* relaxed: its own. */
     janus_task_state to = exhausted ? JANUS_TASK_BUDGET_EXHAUSTED : JANUS_TASK_BLOCKED;
     if (JRT_DEBUG) jrt_task_check_move(task, to);
+    if (jrt_unlikely(worker->trace != NULL)) jrt_note_park(worker, task);
     jrt_store_relaxed(&task->since, jrt_since_now());          /* relaxed, both: see below. */
     jrt_store_relaxed(&task->worker, (uint16_t)worker->index); /* relaxed: as above. */
     /* release: who sees that it is blocked sees since when, [peek-time]. */

@@ -13,6 +13,7 @@
 
 #include "base/atomic.h"
 #include "base/list.h"
+#include "base/wait.h"
 #include "fiber/context.h"
 #include "fiber/record.h"
 #include "fiber/stack.h"
@@ -58,35 +59,6 @@ struct jrt_strand {
  * wants to know more. */
 enum { JRT_STRAND_BYTES = (sizeof(struct jrt_strand) + 63) / 64 * 64 };
 _Static_assert(offsetof(struct jrt_strand, place) - sizeof(struct jrt_sanitizer) <= 64, "a line");
-
-/* Every reason to wait. */
-#define JRT_WAIT_MAP(X)                                                                            \
-    X(NONE, "nothing")                                                                             \
-    X(NURSERY, "its children")                                                                     \
-    X(JOIN, "a child")                                                                             \
-    X(SLEEP, "the clock")                                                                          \
-    X(BLOCKING, "a blocking call")                                                                 \
-    X(ROOM, "room in its nursery")                                                                 \
-    X(POINT, "a waitpoint")                                                                        \
-    X(BUDGET, "more budget")                                                                       \
-    X(EXHAUSTED, "a child to be exhausted")                                                        \
-    X(RUN, "the child it runs")                                                                    \
-    X(SEND, "a channel to send to")                                                                \
-    X(RECV, "a channel to receive from")                                                           \
-    X(SELECT, "one of several channels")                                                           \
-    X(MUTEX, "a mutex")                                                                            \
-    X(SEMAPHORE, "a semaphore")                                                                    \
-    X(CONDITION, "a condition")                                                                    \
-    X(EVENT, "an event")                                                                           \
-    X(GROUP, "a wait group")                                                                       \
-    X(BROADCAST, "a broadcast")                                                                    \
-    X(ONCE, "the first call of a once")
-
-enum jrt_wait {
-#define X(name, text) JRT_WAIT_##name,
-    JRT_WAIT_MAP(X)
-#undef X
-};
 
 /*
  * [task-park]  the park word: who may put the task back on a queue.

@@ -30,90 +30,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint64_t patience_ns = 10000000000; /* where memory for a stack is refused */
-
 enum { /* yields of a worker that has nothing else */
        STEAL_EVERY = 16,
        RAID_EVERY = 4096, /* a multiple */
 };
-
-/* Strands. */
-
-static struct jrt_strand *strand_of_class(struct jrt_worker *worker, unsigned class)
-{
-    struct jrt_stack *stack = NULL;
-    if (jrt_stack_take(&worker->stacks, worker->scheduler->depot, class, &stack) != JANUS_OK) {
-        return NULL;
-    }
-    size_t             colour = (size_t)(stack - stack->slab->stacks) % 16 * 64;
-    char              *low = jrt_stack_low(stack);
-    char              *top = stack->top - colour - JRT_STRAND_BYTES;
-    struct jrt_strand *strand = (struct jrt_strand *)(void *)top;
-    strand->stack = stack;
-    strand->class = class;
-    strand->left = &strand->context;
-    strand->low = low;
-    strand->brink = (uintptr_t)low + JRT_STACK_RESERVE;
-    if (jrt_unlikely(worker->scheduler->world != NULL)) strand->brink = UINTPTR_MAX;
-    strand->finish = NULL;
-    jrt_sanitizer_attach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
-    return strand;
-}
-
-struct jrt_strand *jrt_strand_take(struct jrt_worker *worker)
-{
-    struct jrt_strand *strand = worker->spare;
-    worker->spare = NULL;
-    if (strand != NULL) return strand;
-    return strand_of_class(worker, worker->scheduler->stack_class);
-}
-
-void jrt_strand_drop(struct jrt_worker *worker, struct jrt_strand *strand)
-{
-    struct jrt_stack *stack = strand->stack;
-    char             *low = jrt_stack_low(stack);
-    jrt_sanitizer_detach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
-    jrt_stack_give(&worker->stacks, worker->scheduler->depot, strand->class, stack);
-}
-
-void jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand)
-{
-    if (worker->spare == NULL && strand->class == worker->scheduler->stack_class) {
-        jrt_sanitizer_renew(&strand->context.sanitizer);
-        worker->spare = strand;
-        return;
-    }
-    jrt_strand_drop(worker, strand);
-}
-
-void jrt_worker_stack_look(const struct jrt_worker *worker, const char *frame)
-{
-    const char *low = worker->strand->low;
-    if (worker->thread->current != NULL) { /* in a fiber of its own */
-        low = jrt_stack_low(worker->thread->watch.stack);
-    }
-    if ((size_t)(frame - low) < JRT_STACK_RESERVE) *(volatile char *)(uintptr_t)(low - 1) = 0;
-    jrt_point();
-}
-
-bool jrt_worker_can_leave(struct jrt_worker *worker)
-{
-    if (worker->spare == NULL) worker->spare = jrt_strand_take(worker);
-    return worker->spare != NULL;
-}
-
-void jrt_worker_must_leave(struct jrt_worker *worker)
-{
-    if (jrt_likely(jrt_worker_can_leave(worker))) return;
-    uint64_t limit = jrt_clock_now_ns() + patience_ns;
-    while (!jrt_worker_can_leave(worker)) {
-        if (jrt_clock_now_ns() > limit) {
-            jrt_die("out of memory", "no stack to go on with while a task waits", __FILE__,
-                    __LINE__);
-        }
-        jrt_thread_yield(); /* others may end and give theirs back */
-    }
-}
 
 /* Arriving: the strand that was left is off the CPU now. */
 
@@ -142,6 +62,9 @@ int jrt_worker_arrive(void *argument)
     if (jrt_likely(worker->current != NULL)) {
         jrt_task_move(worker->current, JANUS_TASK_RUNNING);
         jrt_fuel_set(worker->strand->fuel); /* [purse-fuel] */
+    }
+    if (jrt_unlikely(worker->trace != NULL)) {
+        jrt_note_switch(worker, left == JRT_LEFT_YIELDED ? task : NULL);
     }
     switch (left) {
     case JRT_LEFT_NOTHING: break;
@@ -197,6 +120,7 @@ static inline void arrive_straight(struct jrt_worker *worker)
 static int arrive_yielded(struct jrt_worker *worker)
 {
     arrive_straight(worker);
+    if (jrt_unlikely(worker->trace != NULL)) jrt_note_switch(worker, worker->left_task);
     jrt_submit_again(worker, worker->left_task);
     return go_on(worker);
 }
@@ -204,6 +128,7 @@ static int arrive_yielded(struct jrt_worker *worker)
 static int arrive_parked(struct jrt_worker *worker)
 {
     arrive_straight(worker);
+    if (jrt_unlikely(worker->trace != NULL)) jrt_note_switch(worker, NULL);
     park_arrived(worker, worker->left_task);
     return go_on(worker);
 }
@@ -267,7 +192,7 @@ static inline __attribute__((always_inline)) janus_status go_to_task(struct jrt_
 /* A task that needs a larger stack than this strand's. */
 static void run_on_larger(struct jrt_worker *worker, struct jrt_task *task)
 {
-    struct jrt_strand *larger = strand_of_class(worker, task->stack_class);
+    struct jrt_strand *larger = jrt_strand_of_class(worker, task->stack_class);
     if (larger == NULL) { /* the child has failed before it began, and its nursery says how */
         jrt_task_move(task, JANUS_TASK_RUNNING);
         task->landing.result = JANUS_NO_MEMORY;
@@ -505,50 +430,6 @@ janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task
         return go_straight(worker, task, next, arrive_from_park);
     }
     return leave(worker, task, next, JRT_LEFT_PARKING);
-}
-
-/* Ends it; *out_parked: and the task is to be queued. False: it was awake, or may not be ended. */
-static inline bool end_wait(struct jrt_task *task, janus_status status, uint32_t required,
-                            bool *out_parked)
-{
-    uint32_t awake = (uint32_t)(-(int)status) << 8 | JRT_AWAKE;
-    uint32_t park = jrt_load_relaxed(&task->park); /* relaxed: a first look, the cas decides. */
-    do {
-        if ((park & JRT_PARK_MASK) == JRT_AWAKE || (park & required) != required) return false;
-        /* acq_rel [park-wake]: our writes come before the woken task goes on; its strand's are
-         * seen by whoever we queue it for. */
-    } while (!jrt_cas_acq_rel(&task->park, &park, awake));
-    *out_parked = (park & JRT_PARK_MASK) == JRT_PARKED;
-    if (*out_parked) jrt_task_move(task, JANUS_TASK_READY);
-    return true;
-}
-
-static bool wake(struct jrt_task *task, janus_status status, uint32_t required)
-{
-    bool parked = false;
-    bool ended_it = end_wait(task, status, required, &parked);
-    if (parked) jrt_submit_woken(task);
-    return ended_it;
-}
-
-bool jrt_task_wake(struct jrt_task *task, janus_status status) { return wake(task, status, 0); }
-
-bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task)
-{
-    bool parked = false;
-    bool ended_it = end_wait(task, JANUS_OK, 0, &parked);
-    if (parked) jrt_submit_served(worker, task);
-    return ended_it;
-}
-
-bool jrt_task_interrupt(struct jrt_task *task, janus_status status)
-{
-    return wake(task, status, JRT_INTERRUPTIBLE);
-}
-
-bool jrt_task_break_wait(struct jrt_task *task)
-{
-    return wake(task, JANUS_DEADLOCK, JRT_BREAKABLE);
 }
 
 void jrt_worker_main(void *argument)

@@ -17,6 +17,7 @@
 #include "task/limit.h"
 #include "task/roster.h"
 #include "task/task.h"
+#include "trace/trace.h"
 
 enum {
     JRT_LANES = 3, /* HIGH, NORMAL, LOW */
@@ -72,6 +73,7 @@ struct jrt_worker {
     struct jrt_thread       *thread;
     janus_scheduler         *scheduler;
     int64_t                  slice; /* the fuel of a task that was given nothing; constant */
+    struct jrt_trace_lane   *trace; /* where we note what happens; constant; NULL: nowhere */
     uint32_t                 index;
     uint32_t                 free_count;
     uint32_t                 tick;         /* picks so far */
@@ -101,14 +103,14 @@ struct jrt_worker {
     struct jrt_context       root;   /* the thread's own stack, while strands run */
     struct jrt_victims       victims;
     struct jrt_rng           choices; /* of selects */
-    uint32_t                *loads;   /* owned; LEAST_LOADED only, else NULL */
     struct jrt_quota         quota;
     struct jrt_counts        stats;
     struct jrt_stack_cache   stacks;
     struct jrt_heap_cache    heaps;
     struct jrt_purse        *purses;       /* owned; put aside, */
     uint32_t                 purses_count; /* so many; [purse-spare] */
-    struct jrt_audit_writer *audit;        /* ours; NULL: nothing is recorded */
+    uint32_t                 waits_at; /* traced: the channel that its task is about to wait at */
+    struct jrt_audit_writer *audit;    /* ours; NULL: nothing is recorded */
 
     /* New tasks, newest first; tasks that ran before, oldest first. In the NORMAL lane first those
      * on the shelves, which are the worker's own until somebody wants them; [queue-shelf]. */
@@ -117,6 +119,7 @@ struct jrt_worker {
 
     struct jrt_holder *holder; /* ours: one to give to a task; NULL: none at hand */
     struct jrt_seat   *seat;   /* it is one, for a task of its own; constant; else NULL */
+    uint32_t          *loads;  /* owned; LEAST_LOADED only, else NULL */
     int64_t            seized; /* of its quota, just now, [limit-seize]; the limit's lock */
 
     /* Thieves take from all of these. */
@@ -175,6 +178,7 @@ struct janus_scheduler {
 
     struct jrt_world   *world; /* all its threads are simulated there; NULL: they are real */
     struct jrt_depot   *depot; /* owned */
+    struct jrt_tracer   tracer;
     struct jrt_roster   roster;
     struct jrt_blocking blocking;
 
@@ -278,6 +282,42 @@ static inline unsigned jrt_birth_class(uint32_t birth)
     return like.stack_class;
 }
 
+/*
+ * For traces, from note.c. Where nothing is recorded, each is a load of a word that is at hand and
+ * a branch that is never taken. By a worker: what a task of its scheduler does, or what is done to
+ * it. `task` NULL: none.
+ */
+#define JRT_RECORDS __attribute__((cold)) /* calls of it are put out of the way */
+
+JRT_RECORDS void jrt_note_now(const struct jrt_worker *worker, enum jrt_trace_kind kind,
+                              const struct jrt_task *task, uint64_t object, uint64_t amount);
+
+static inline void jrt_note(const struct jrt_worker *worker, enum jrt_trace_kind kind,
+                            const struct jrt_task *task, uint64_t object, uint64_t amount)
+{
+    if (jrt_unlikely(worker->trace != NULL)) jrt_note_now(worker, kind, task, object, amount);
+}
+
+/* The same by whoever calls, also a thread that is no worker of the scheduler. The object is the
+ * task that runs there. */
+JRT_RECORDS void jrt_note_by_caller(janus_scheduler *scheduler, enum jrt_trace_kind kind,
+                                    janus_task_id task, uint64_t amount);
+
+/* A task begins on top of `below`, or NULL; waits; has ended. */
+JRT_RECORDS void jrt_note_start(const struct jrt_worker *worker, const struct jrt_task *task,
+                                const struct jrt_task *below);
+JRT_RECORDS void jrt_note_park(const struct jrt_worker *worker, const struct jrt_task *task);
+JRT_RECORDS void jrt_note_complete(const struct jrt_worker *worker, const struct jrt_task *task);
+
+/* The current task goes on, for which `left` gave way; NULL: nobody did. */
+JRT_RECORDS void jrt_note_switch(const struct jrt_worker *worker, const struct jrt_task *left);
+
+/* A task got more. */
+JRT_RECORDS void jrt_note_recharge(const struct jrt_task *task, const janus_budget *amount);
+
+/* The hash of all that; 0: nothing is recorded. */
+uint64_t jrt_trace_hash_of(const janus_scheduler *scheduler);
+
 /* What a worker needs to run anything, its queues apart; and back, also half made. */
 bool jrt_worker_open(struct jrt_worker *worker);
 void jrt_worker_close(struct jrt_worker *worker);
@@ -287,6 +327,7 @@ void jrt_worker_main(void *worker);
 
 /* A strand that can run a loop, with no task on it. NULL: memory refused. */
 struct jrt_strand *jrt_strand_take(struct jrt_worker *worker);
+struct jrt_strand *jrt_strand_of_class(struct jrt_worker *worker, unsigned class);
 void               jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand);
 
 /* Gives its stack back, also where it could be kept as the spare. */
@@ -307,13 +348,34 @@ bool jrt_worker_can_leave(struct jrt_worker *worker);
 /* The same where it has to: waits for memory; if none comes it ends the process with a sentence. */
 void jrt_worker_must_leave(struct jrt_worker *worker);
 
-/* Whether the current strand has room for a child on top: nearly the stack that it was promised. */
+/*
+ * Whether the current strand has room for a child on top: nearly the stack that it was promised.
+ *
+ * [room-world]  how large frames are depends on the compiler and its options, and in a world an
+ *   execution must not. There strands have room for JRT_NESTED_MAX tasks on top of one, each with
+ *   all that it was promised, and a task runs in place unless as many as that and itself, or a
+ *   multiple, are around it: so there are never more on one strand.
+ */
+enum { JRT_NESTED_MAX = 3, JRT_NESTED_CLASSES = 2 };
+_Static_assert(JRT_NESTED_MAX + 1 == 1 << JRT_NESTED_CLASSES, "a class has twice the last one");
+
+/* The class of the stack of such a strand. */
+static inline unsigned jrt_strand_stack_class(const janus_scheduler *scheduler, unsigned class)
+{
+    unsigned larger = class + (scheduler->world != NULL ? JRT_NESTED_CLASSES : 0);
+    return larger < JRT_STACK_CLASSES ? larger : JRT_STACK_CLASSES - 1;
+}
+
+/* The same in a world; from strand.c. */
+bool jrt_worker_has_room_by_number(const struct jrt_worker *worker, const struct jrt_task *child);
+
 static inline bool jrt_worker_has_room(const struct jrt_worker *worker,
                                        const struct jrt_task   *child)
 {
     const char *here = __builtin_frame_address(0);
     size_t      left = (size_t)(here - worker->strand->low);
-    return left >= worker->scheduler->room[child->stack_class];
+    if (jrt_likely(left >= worker->scheduler->room[child->stack_class])) return true;
+    return jrt_worker_has_room_by_number(worker, child);
 }
 
 /* Puts a task where a worker will find it, from anywhere: a new one, one that was woken. */

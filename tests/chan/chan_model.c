@@ -86,9 +86,7 @@ static void set_up(void *state)
     }
     atomic_store(&ticks, 0);
     memset(calls, 0, sizeof calls);
-    for (int i = 0; i < STORY_CHANNELS; i++) {
-        CHECK_EQ(janus_channel_open(8, story.capacity[i], NULL, &story_channels[i]), JANUS_OK);
-    }
+    story_open(false);
     inside = true;
 }
 
@@ -100,6 +98,7 @@ static void check(void *state)
         struct jrt_chan *chan = jrt_chan_of(story_channels[c]);
         MODEL_CHECK(chan->senders.count == 0 && chan->receivers.count == 0);
         story.closed[c] = chan->closed;
+        story.dropped[c] = (int)chan->dropped;
         story.left_count[c] = (int)chan->length;
         for (uint64_t i = 0; i < chan->length; i++) {
             memcpy(&story.left[c][i], jrt_chan_slot(chan, i), 8);
@@ -150,6 +149,8 @@ static void clear(uint64_t first_capacity, uint64_t second_capacity, bool timed)
 {
     memset(story.ops, 0, sizeof story.ops);
     memset(story.counts, 0, sizeof story.counts);
+    memset(story.overflow, 0, sizeof story.overflow);
+    memset(story.unbounded, 0, sizeof story.unbounded);
     story.capacity[0] = first_capacity;
     story.capacity[1] = second_capacity;
     story.timed = timed;
@@ -215,6 +216,60 @@ TEST("closing is one moment: what was sent before is received, nothing is sent a
     SCRIPT(1, {.verb = 'r'}, {.verb = 'r'}, {.verb = 'r'});
     SCRIPT(2, {.verb = 'c'}, {.verb = 'c'});
     pass("with room", false);
+}
+
+TEST("no value of a sender that waits is taken once it is closed, while they are told one by one")
+{
+    clear(1, 0, false);
+    SCRIPT(0, {.verb = 's', .value = 1}, {.verb = 's', .value = 2});
+    SCRIPT(1, {.verb = 's', .value = 3});
+    SCRIPT(2, {.verb = 'c'});
+    SCRIPT(3, {.verb = 'S', .value = 4}, {.verb = 'R'});
+    pass("who was told that it is closed receives what lay in it", false);
+    clear(0, 0, false);
+    SCRIPT(0, {.verb = 'r'});
+    SCRIPT(1, {.verb = 'r'});
+    SCRIPT(2, {.verb = 'c'});
+    SCRIPT(3, {.verb = 'R'}, {.verb = 'S', .value = 4});
+    pass("receivers", false);
+}
+
+TEST("a full channel fails or drops the oldest, in all orders")
+{
+    clear(1, 0, false);
+    story.overflow[0] = JANUS_OVERFLOW_FAIL;
+    SCRIPT(0, {.verb = 's', .value = 1}, {.verb = 's', .value = 2});
+    SCRIPT(1, {.verb = 'R'}, {.verb = 'R'});
+    SCRIPT(2, {.verb = 'S', .value = 3});
+    pass("it fails", false);
+    clear(1, 0, false);
+    story.overflow[0] = JANUS_OVERFLOW_DROP_OLDEST;
+    SCRIPT(0, {.verb = 's', .value = 1}, {.verb = 's', .value = 2});
+    SCRIPT(1, {.verb = 'r'}, {.verb = 'R'});
+    SCRIPT(2, {.verb = 'S', .value = 3});
+    pass("it drops", false);
+}
+
+TEST("an unbounded channel grows and shrinks under its users' hands")
+{
+    static struct op either[] = {{.verb = 's', .channel = 0, .value = 5},
+                                 {.verb = 'r', .channel = 1}};
+    clear(2, 0, false);
+    story.unbounded[0] = true;
+    SCRIPT(0, {.verb = 's', .value = 1}, {.verb = 's', .value = 2});
+    SCRIPT(1, {.verb = 'r'}, {.verb = 'r'});
+    pass("one sends, one receives", false);
+    clear(2, 0, false);
+    story.unbounded[0] = true;
+    SCRIPT(0, {.verb = 's', .value = 1});
+    SCRIPT(1, {.verb = 'S', .value = 2});
+    SCRIPT(2, {.verb = 'R'});
+    pass("two send, one receives", false);
+    clear(1, 0, false);
+    story.unbounded[0] = true;
+    SCRIPT(0, {.verb = 'x', .cases = either, .count = 2});
+    SCRIPT(1, {.verb = 'S', .value = 1}, {.verb = 'R'});
+    pass("a select sends", false);
 }
 
 TEST("a select does one of its cases, the others it leaves as they were")

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Random histories: a few parties, tasks and plain threads, do a few random operations on two
- * channels at the same time, some with deadlines, some cancelled in the middle. When all have
- * returned there must be a story (story.h) in which what ended before something else began comes
- * before it. The seed is printed with a failure.
+ * channels at the same time, some with deadlines, some cancelled in the middle. The channels are of
+ * all kinds, opened by a thread or by a task, whose worker, if it is the only one, owns their locks
+ * until others come ([chan-bias]). When all have returned there must be a story (story.h) in which
+ * what ended before something else began comes before it. The seed is printed with a failure.
  */
 #include "quay.h"
 
 #include "base/rng.h"
+#include "chan/chan.h"
 #include "story.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 
 enum { HISTORIES = TOWN_SLOW ? 200 : 800 };
@@ -40,22 +43,39 @@ static void draw_op(struct jrt_rng *rng, int party, int number)
     }
 }
 
+static void draw_channel(struct jrt_rng *rng, int c)
+{
+    janus_overflow overflows[] = {JANUS_OVERFLOW_BLOCK, JANUS_OVERFLOW_BLOCK, JANUS_OVERFLOW_FAIL,
+                                  JANUS_OVERFLOW_DROP_OLDEST};
+    story.overflow[c] = overflows[jrt_rng_below(rng, 4)];
+    story.unbounded[c] = jrt_rng_below(rng, 4) == 0;
+    uint64_t least = story.unbounded[c] || story.overflow[c] == JANUS_OVERFLOW_DROP_OLDEST ? 1 : 0;
+    story.capacity[c] = least + jrt_rng_below(rng, 3);
+}
+
 static void draw_all(struct jrt_rng *rng)
 {
     story.timed = true;
     story.parties = 2 + (int)jrt_rng_below(rng, STORY_PARTIES - 1);
-    for (int c = 0; c < STORY_CHANNELS; c++) {
-        story.capacity[c] = jrt_rng_below(rng, 3);
-        CHECK_EQ(janus_channel_open(8, story.capacity[c], JANUS_CHANNEL_OPTIONS(.outside = true),
-                                    &story_channels[c]),
-                 JANUS_OK);
-    }
+    for (int c = 0; c < STORY_CHANNELS; c++) draw_channel(rng, c);
     for (int i = 0; i < story.parties; i++) {
         story.counts[i] = 1 + (int)jrt_rng_below(rng, STORY_OPS);
         for (int k = 0; k < story.counts[i]; k++) draw_op(rng, i, k);
     }
     atomic_store(&ticks, 0);
     atomic_store(&arrived, 0);
+}
+
+static int64_t open_as_task(void *argument)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    (void)argument;
+    story_open(true);
+    for (int c = 0; c < STORY_CHANNELS; c++) { /* it is about the owner's way in */
+        void *owner = atomic_load(&jrt_chan_of(story_channels[c])->lock.owner);
+        CHECK(owner == (worker->alone ? worker : NULL));
+    }
+    return 0;
 }
 
 /* All begin together. */
@@ -66,7 +86,7 @@ static void act(int party)
     while (atomic_load(&arrived) < story.parties) {
         CHECK(janus_now_ns() < limit);
         janus_shield_begin();
-        (void)janus_yield();
+        if (janus_yield() == JANUS_STATE) sched_yield(); /* a plain thread */
         janus_shield_end();
     }
     for (int k = 0; k < story.counts[party]; k++) {
@@ -98,6 +118,7 @@ static void check_story(uint64_t number)
         CHECK_EQ(info.senders + info.receivers, 0);
         CHECK(info.high_water <= story.capacity[c]);
         story.closed[c] = info.closed;
+        story.dropped[c] = (int)info.dropped;
         story.left_count[c] = 0;
         while (janus_channel_try_recv(story_channels[c], &value) == JANUS_OK) {
             story.left[c][story.left_count[c]++] = value;
@@ -109,8 +130,9 @@ static void check_story(uint64_t number)
     if (there_is_a_story) return;
     printf("# seed %llu, history %llu\n", (unsigned long long)seed, (unsigned long long)number);
     for (int c = 0; c < STORY_CHANNELS; c++) {
-        printf("# channel %d: capacity %d, left %d, closed %d\n", c, (int)story.capacity[c],
-               story.left_count[c], story.closed[c]);
+        printf("# channel %d: capacity %d%s, overflow %d, left %d, dropped %d, closed %d\n", c,
+               (int)story.capacity[c], story.unbounded[c] ? " by bytes" : "",
+               (int)story.overflow[c], story.left_count[c], story.dropped[c], story.closed[c]);
     }
     for (int i = 0; i < story.parties; i++) {
         for (int k = 0; k < story.counts[i]; k++) {
@@ -124,14 +146,19 @@ static void check_story(uint64_t number)
     CHECK(there_is_a_story);
 }
 
-/* One history; the last `threads` parties are plain threads, and thread 0 is cancelled or not. */
+/* One history; the last `plain` parties are threads, and the tasks are cancelled or not. */
 static void happen(janus_scheduler *scheduler, struct jrt_rng *rng, uint64_t number)
 {
     pthread_t     threads[STORY_PARTIES];
     janus_nursery root;
     draw_all(rng);
-    int plain = jrt_rng_below(rng, 3) == 0 ? (int)jrt_rng_below(rng, 3) : 0;
+    int plain = jrt_rng_below(rng, 2) == 0 ? (int)jrt_rng_below(rng, 3) : 0;
     if (town_simulated()) plain = 0;
+    if (jrt_rng_below(rng, 2) == 0) {
+        town_do(scheduler, open_as_task, NULL);
+    } else {
+        story_open(true);
+    }
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
     for (int i = 0; i < story.parties; i++) {
         void *which = (void *)(intptr_t)i;
@@ -143,7 +170,10 @@ static void happen(janus_scheduler *scheduler, struct jrt_rng *rng, uint64_t num
     }
     if (jrt_rng_below(rng, 4) == 0) {
         uint64_t limit = janus_now_ns() + 20000 * town_ms;
-        while (atomic_load(&arrived) < story.parties) CHECK(janus_now_ns() < limit);
+        while (atomic_load(&arrived) < story.parties) {
+            CHECK(janus_now_ns() < limit);
+            sched_yield();
+        }
         (void)janus_nursery_cancel(&root);
     }
     (void)janus_nursery_end(&root, NULL);
@@ -167,19 +197,22 @@ TEST("random histories on one worker have a story") { many(1); }
 
 TEST("random histories on three workers have a story") { many(3); }
 
-TEST("a history in which a value comes twice, is lost or overtakes has none")
+static void clear_story(void)
 {
-    memset(story.ops, 0, sizeof story.ops);
+    memset(&story, 0, sizeof story);
     story.timed = true;
     story.parties = 2;
     story.capacity[0] = 2;
     story.counts[0] = story.counts[1] = 2;
-    memset(story.closed, 0, sizeof story.closed);
-    memset(story.left_count, 0, sizeof story.left_count);
     for (int k = 0; k < 2; k++) {
         story.ops[0][k] = (struct op){.verb = 's', .value = k + 1, .began = 0, .ended = 9};
         story.ops[1][k] = (struct op){.verb = 'r', .got = k + 1, .began = 0, .ended = 9};
     }
+}
+
+TEST("a history in which a value comes twice, is lost or overtakes has none")
+{
+    clear_story();
     CHECK(story_holds((struct tale){0}));
     story.ops[1][1].got = 1; /* twice */
     CHECK(!story_holds((struct tale){0}));
@@ -194,4 +227,33 @@ TEST("a history in which a value comes twice, is lost or overtakes has none")
     story.ops[0][0].began = 10; /* received before it was sent */
     story.ops[0][0].ended = 11;
     CHECK(!story_holds((struct tale){0}));
+}
+
+TEST("a history in which a full channel fails or drops is told as such, and no other")
+{
+    clear_story();
+    story.capacity[0] = 1;
+    story.ops[0][1].ended = 1; /* both were sent before anything was received */
+    story.ops[1][0].began = 2;
+    CHECK(!story_holds((struct tale){0}));
+    story.ops[0][1].status = JANUS_FULL;
+    story.counts[1] = 1;
+    CHECK(!story_holds((struct tale){0})); /* it waits */
+    story.overflow[0] = JANUS_OVERFLOW_FAIL;
+    CHECK(story_holds((struct tale){0}));
+    story.ops[0][1].status = JANUS_DEADLINE;
+    CHECK(!story_holds((struct tale){0})); /* it does not wait */
+    story.ops[0][1].status = JANUS_FULL;
+    story.capacity[0] = 2;
+    CHECK(!story_holds((struct tale){0})); /* there was room */
+    story.capacity[0] = 1;
+    story.overflow[0] = JANUS_OVERFLOW_DROP_OLDEST;
+    CHECK(!story_holds((struct tale){0}));
+    story.ops[0][1].status = JANUS_OK;
+    story.ops[1][0].got = 2;
+    CHECK(!story_holds((struct tale){0})); /* it is counted */
+    story.dropped[0] = 1;
+    CHECK(story_holds((struct tale){0}));
+    story.ops[1][0].got = 1;
+    CHECK(!story_holds((struct tale){0})); /* not the oldest */
 }

@@ -8,6 +8,10 @@
 
 static bool inside; /* bodies run */
 
+/* What happens to many happens to a few. */
+#define JRT_CHAN_CLOSE_BATCH 1
+#define JRT_CHAN_KEPT_BYTES 0
+
 /* The lock: nobody can see who holds it for as long as he meets nobody. */
 
 #define JRT_CHAN_LOCK_H

@@ -394,3 +394,41 @@ TEST("in a select a failing channel waits for room, a dropping one drops, a grow
 {
     town_run(2, other_overflows, NULL, 2);
 }
+
+/* Memory that is refused is no case's fault. */
+
+static int64_t cannot_grow(void *argument)
+{
+    janus_channel     huge = *(janus_channel *)argument, empty = open_outside(0);
+    int64_t           value = 3, out = 0;
+    size_t            chosen = 99;
+    janus_select_case cases[3] = {recv_from(empty, &out), send_to(huge, &value),
+                                  recv_from(empty, &out)};
+    CHECK_EQ(janus_try_select(cases, 3, &chosen), JANUS_NO_MEMORY);
+    CHECK_EQ(janus_select(cases, 3, &chosen), JANUS_NO_MEMORY);
+    CHECK_EQ(janus_select_until(cases, 3, &chosen, 0), JANUS_NO_MEMORY);
+    CHECK_EQ(chosen, 99);
+    CHECK_EQ(janus_channel_send(huge, &value), JANUS_NO_MEMORY);
+    CHECK_EQ(janus_channel_try_send(huge, &value), JANUS_NO_MEMORY);
+    CHECK_EQ(look(huge).length + look(empty).receivers, 0);
+    CHECK_EQ(janus_channel_close(empty), JANUS_OK);
+    cases[1].kind = JANUS_SELECT_RECV;
+    CHECK_EQ(janus_select(cases, 2, &chosen), JANUS_CLOSED);
+    CHECK_EQ(chosen, 0);
+    destroy(empty);
+    return 0;
+}
+
+TEST("a select whose channel cannot grow says so and names no case")
+{
+    const size_t  item_bytes = (size_t)1 << 62; /* of which none is ever touched */
+    janus_channel huge;
+    if (JRT_ASAN || JRT_TSAN) SKIP("sanitizers end the process where memory is refused");
+    CHECK_EQ(janus_channel_open_unbounded(item_bytes, item_bytes,
+                                          JANUS_CHANNEL_OPTIONS(.outside = true), &huge),
+             JANUS_OK);
+    CHECK_EQ(cannot_grow(&huge), 0);
+    town_run(1, cannot_grow, &huge, 1);
+    town_run(2, cannot_grow, &huge, 1);
+    destroy(huge);
+}

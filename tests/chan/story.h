@@ -2,9 +2,10 @@
 /*
  * Whether what several parties saw of two channels has a story: their operations one at a time,
  * each party's in its order, with the same results on a plain queue; in a channel without room a
- * send and a receive happen together. One that was cancelled, or too late, has done nothing. What
- * is left at the end is the story's end. If `timed`, an operation that ended before another began
- * comes before it in the story too.
+ * send and a receive happen together. Where there is no room a send waits, is refused, or throws
+ * away the oldest, as the channel's `overflow` says. One that was cancelled, or too late, has done
+ * nothing. What is left at the end is the story's end. If `timed`, an operation that ended before
+ * another began comes before it in the story too.
  *
  *     s send   r receive   S try to send   R try to receive   c close   x select   X try to select
  */
@@ -31,17 +32,34 @@ struct op {
 };
 
 static struct {
-    uint64_t  capacity[STORY_CHANNELS];
-    struct op ops[STORY_PARTIES][STORY_OPS];
-    int       counts[STORY_PARTIES], parties;
-    bool      timed;
+    uint64_t       capacity[STORY_CHANNELS];
+    janus_overflow overflow[STORY_CHANNELS];
+    bool           unbounded[STORY_CHANNELS]; /* its capacity is then what its bytes allow */
+    struct op      ops[STORY_PARTIES][STORY_OPS];
+    int            counts[STORY_PARTIES], parties;
+    bool           timed;
     /* At the end: */
     int64_t left[STORY_CHANNELS][STORY_ITEMS];
     int     left_count[STORY_CHANNELS];
+    int     dropped[STORY_CHANNELS];
     bool    closed[STORY_CHANNELS];
 } story;
 
 static janus_channel story_channels[STORY_CHANNELS];
+
+static inline void story_open(bool outside)
+{
+    for (int c = 0; c < STORY_CHANNELS; c++) {
+        janus_channel_options options = {
+            .struct_bytes = sizeof options, .overflow = story.overflow[c], .outside = outside};
+        janus_status status =
+            story.unbounded[c]
+                ? janus_channel_open_unbounded(8, story.capacity[c] * 8, &options,
+                                               &story_channels[c])
+                : janus_channel_open(8, story.capacity[c], &options, &story_channels[c]);
+        CHECK_EQ(status, JANUS_OK);
+    }
+}
 
 /* Doing it. */
 
@@ -86,6 +104,7 @@ __attribute__((noinline, unused)) static void story_do(struct op *op)
 struct tale {
     int64_t queue[STORY_CHANNELS][STORY_ITEMS];
     int     length[STORY_CHANNELS];
+    int     dropped[STORY_CHANNELS];
     bool    closed[STORY_CHANNELS];
     int     next[STORY_PARTIES];
 };
@@ -102,14 +121,44 @@ static inline struct op story_as_done(const struct op *op)
     return done;
 }
 
+static inline bool story_has_room(const struct tale *tale, int channel)
+{
+    return (uint64_t)tale->length[channel] < story.capacity[channel];
+}
+
+/* Whether a select with such a case does not wait. */
 static inline bool story_can_send(const struct tale *tale, int channel)
 {
-    return tale->closed[channel] || (uint64_t)tale->length[channel] < story.capacity[channel];
+    return tale->closed[channel] || story.overflow[channel] == JANUS_OVERFLOW_DROP_OLDEST ||
+           story_has_room(tale, channel);
 }
 
 static inline bool story_can_receive(const struct tale *tale, int channel)
 {
     return tale->closed[channel] || tale->length[channel] > 0;
+}
+
+static inline void story_take_first(struct tale *tale, int c)
+{
+    memmove(tale->queue[c], tale->queue[c] + 1, sizeof tale->queue[c] - sizeof tale->queue[c][0]);
+    tale->length[c]--;
+}
+
+/* One that did nothing, as it would have had to wait; false: it would not. */
+static inline bool story_would_wait(const struct tale *tale, const struct op *op)
+{
+    if (op->verb == 'R') return !story_can_receive(tale, op->channel);
+    if (op->verb == 'S') {
+        return !story_can_send(tale, op->channel) &&
+               story.overflow[op->channel] == JANUS_OVERFLOW_BLOCK;
+    }
+    for (int i = 0; i < op->count; i++) {
+        const struct op *one = &op->cases[i];
+        if (one->verb == 's' ? story_can_send(tale, one->channel)
+                             : story_can_receive(tale, one->channel))
+            return false;
+    }
+    return op->verb == 'X';
 }
 
 /* One operation alone; false: it does not fit here. */
@@ -119,18 +168,11 @@ static inline bool story_tell_one(struct tale *tale, const struct op *op)
     int       c = done.channel;
     bool      sends = done.verb == 's' || done.verb == 'S';
     switch (done.status) {
-    case JANUS_CANCELLED:
-    case JANUS_DEADLINE: return true;
-    case JANUS_WOULD_WAIT:
-        if (done.verb == 'S') return !story_can_send(tale, c);
-        if (done.verb == 'R') return !story_can_receive(tale, c);
-        for (int i = 0; i < op->count; i++) {
-            const struct op *one = &op->cases[i];
-            if (one->verb == 's' ? story_can_send(tale, one->channel)
-                                 : story_can_receive(tale, one->channel))
-                return false;
-        }
-        return true;
+    case JANUS_CANCELLED: return true;
+    case JANUS_DEADLINE: return done.verb != 's' || story.overflow[c] == JANUS_OVERFLOW_BLOCK;
+    case JANUS_WOULD_WAIT: return story_would_wait(tale, op);
+    case JANUS_FULL:
+        return sends && story.overflow[c] == JANUS_OVERFLOW_FAIL && !story_can_send(tale, c);
     case JANUS_CLOSED: return tale->closed[c] && (sends || tale->length[c] == 0);
     case JANUS_OK: break;
     default: return false;
@@ -141,12 +183,15 @@ static inline bool story_tell_one(struct tale *tale, const struct op *op)
     }
     if (sends) {
         if (tale->closed[c] || !story_can_send(tale, c)) return false;
+        if (!story_has_room(tale, c)) {
+            story_take_first(tale, c);
+            tale->dropped[c]++;
+        }
         tale->queue[c][tale->length[c]++] = done.value;
         return true;
     }
     if (tale->length[c] == 0 || tale->queue[c][0] != done.got) return false;
-    memmove(tale->queue[c], tale->queue[c] + 1, sizeof tale->queue[c] - sizeof tale->queue[c][0]);
-    tale->length[c]--;
+    story_take_first(tale, c);
     return true;
 }
 
@@ -164,7 +209,8 @@ static inline bool story_tell_two(const struct tale *tale, const struct op *left
 static inline bool story_ends_right(const struct tale *tale)
 {
     for (int c = 0; c < STORY_CHANNELS; c++) {
-        if (tale->length[c] != story.left_count[c] || tale->closed[c] != story.closed[c])
+        if (tale->length[c] != story.left_count[c] || tale->closed[c] != story.closed[c] ||
+            tale->dropped[c] != story.dropped[c])
             return false;
         for (int i = 0; i < tale->length[c]; i++) {
             if (tale->queue[c][i] != story.left[c][i]) return false;

@@ -6,7 +6,8 @@
 
 struct hog {
     janus_channel channel;
-    atomic_int    others, done;
+    atomic_int    others;
+    bool          selects;
 };
 
 static int64_t talk_to_itself(void *argument)
@@ -44,6 +45,59 @@ static int64_t share(void *argument)
 }
 
 TEST("a task whose channel is always ready lets others run") { town_run(1, share, NULL, 3); }
+
+/* The same where no budget ends its turn: after so many operations at most, if each takes long. */
+
+enum { OPERATIONS_MAX = 1000 }; /* a slice has JANUS_SLICE, ten times as many */
+
+static int64_t talk_slowly(void *argument)
+{
+    struct hog       *hog = argument;
+    int64_t           value = 0;
+    int               operations = 0;
+    janus_select_case in = {.channel = hog->channel, .kind = JANUS_SELECT_SEND, .value = &value};
+    janus_select_case out = {.channel = hog->channel, .kind = JANUS_SELECT_RECV, .value = &value};
+    while (!atomic_load(&hog->others)) {
+        uint64_t until = janus_now_ns() + 1000;
+        if (hog->selects) {
+            CHECK_EQ(janus_select(&in, 1, NULL), JANUS_OK);
+            CHECK_EQ(janus_select(&out, 1, NULL), JANUS_OK);
+        } else {
+            CHECK_EQ(janus_channel_send(hog->channel, &value), JANUS_OK);
+            CHECK_EQ(janus_channel_recv(hog->channel, &value), JANUS_OK);
+        }
+        operations += 2;
+        CHECK(operations <= OPERATIONS_MAX);
+        while (janus_now_ns() < until) continue;
+    }
+    return 0;
+}
+
+static int64_t share_slowly(void *argument)
+{
+    (void)argument;
+    for (int selects = 0; selects < 2; selects++) {
+        struct hog hog = {.channel = open_channel(1), .selects = selects != 0};
+        JANUS_NURSERY(n)
+        {
+            janus_spawn(n, run_after_yield, &hog);
+            CHECK_EQ(janus_yield(), JANUS_OK); /* it has begun, and waits for its turn */
+            janus_spawn(n, talk_slowly, &hog);
+        }
+        destroy(hog.channel);
+    }
+    return 0;
+}
+
+TEST("a task whose channel is always ready lets others run long before its slice is used up")
+{
+    const janus_budget much = JANUS_BUDGET(.ops = 1000000000, .memory = 1 << 20,
+                                           .spawn_count = 1000, .channel_ops = 1000000000);
+    janus_scheduler   *scheduler =
+        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .task_budget = &much));
+    for (int i = 0; i < 20; i++) town_do(scheduler, share_slowly, NULL);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
 
 /* Served by a task that does not wait afterwards. */
 

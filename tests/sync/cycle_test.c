@@ -1,40 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Circles of tasks that wait for each other are found, told, and broken; others are left alone. */
-#include "../task/town.h"
-
-#include "task/worker.h"
+#include "listen.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-enum { TIMES = TOWN_SLOW ? 5 : 50 };
-
-static char said[1 << 20];
-
-/* Runs it with the standard error output kept in `said`. */
-static void listen_to(uint32_t workers, janus_entry *entry, void *argument)
-{
-    FILE *file = tmpfile();
-    int   saved = dup(STDERR_FILENO);
-    CHECK(file != NULL && saved >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
-    town_run(workers, entry, argument, 1);
-    CHECK(dup2(saved, STDERR_FILENO) >= 0);
-    ssize_t bytes = pread(fileno(file), said, sizeof said - 1, 0);
-    CHECK(bytes >= 0);
-    said[bytes] = '\0';
-    (void)close(saved);
-    (void)fclose(file);
-}
-
-static unsigned times_said(const char *text)
-{
-    unsigned count = 0;
-    for (const char *at = said; (at = strstr(at, text)) != NULL; at++) count++;
-    return count;
-}
 
 /* Each takes its own, then wants its neighbour's. */
 
@@ -102,6 +70,73 @@ TEST("tasks that wait for each other's mutexes are told as a circle, with what a
             CHECK_EQ(times_said("waits for mutex \"fork\" held by task \"task\" 0x"), 1);
             CHECK(times_said("tests/sync/cycle_test.c:") >= (unsigned)size);
         }
+    }
+}
+
+/* A long one, told in the order in which they wait. */
+
+enum { LONG_RING = TOWN_SLOW ? 60 : 600 };
+
+struct link {
+    janus_mutex  lock;
+    struct link *next;
+    atomic_int  *holding;
+    char         name[24];
+};
+
+static int64_t hold_and_want_next(void *argument)
+{
+    struct link *link = argument;
+    CHECK_EQ(janus_mutex_lock(&link->lock), JANUS_OK);
+    atomic_fetch_add(link->holding, 1);
+    while (atomic_load(link->holding) < LONG_RING) CHECK_EQ(janus_yield(), JANUS_OK);
+    janus_status status = janus_mutex_lock(&link->next->lock);
+    if (status == JANUS_OK) CHECK_EQ(janus_mutex_unlock(&link->next->lock), JANUS_OK);
+    CHECK(status == JANUS_OK || status == JANUS_DEADLOCK);
+    CHECK_EQ(janus_mutex_unlock(&link->lock), JANUS_OK);
+    return 0;
+}
+
+static int64_t form_chain(void *argument)
+{
+    struct link *links = argument;
+    atomic_int   holding = 0;
+    JANUS_NURSERY(n)
+    {
+        for (int i = 0; i < LONG_RING; i++) {
+            struct link *link = &links[i];
+            (void)snprintf(link->name, sizeof link->name, "link %d", i);
+            janus_mutex_init(&link->lock, link->name);
+            link->next = &links[(i + 1) % LONG_RING];
+            link->holding = &holding;
+            CHECK_EQ(janus_spawn_with(n, hold_and_want_next, link,
+                                      JANUS_SPAWN_OPTIONS(.name = link->name), NULL),
+                     JANUS_OK);
+        }
+    }
+    return 0;
+}
+
+TEST("a long circle is told in the order in which its tasks wait, the first again at the end")
+{
+    static struct link links[LONG_RING];
+    int                first = -1, told = 0;
+    char               start[32], end[48];
+    listen_to(1, form_chain, links);
+    const char *at = strstr(said, "tasks wait for each other in a circle:\n");
+    CHECK(at != NULL && times_said("in a circle") == 1);
+    at = strchr(at, '\n') + 1;
+    CHECK_EQ(sscanf(at, "  task \"link %d\"", &first), 1);
+    for (; told <= LONG_RING; told++) {
+        int number = (first + told) % LONG_RING, next = (number + 1) % LONG_RING;
+        int length = snprintf(start, sizeof start, "  task \"link %d\" 0x", number);
+        (void)snprintf(end, sizeof end, "waits for mutex \"link %d\", held by:\n", next);
+        CHECK_EQ(strncmp(at, start, (size_t)length), 0);
+        const char *told_end = strstr(at, end), *line_end = strchr(at, '\n');
+        CHECK(line_end != NULL);
+        bool waits = told_end != NULL && told_end + strlen(end) == line_end + 1;
+        CHECK_EQ(waits, told < LONG_RING);
+        at = line_end + 1;
     }
 }
 
@@ -173,97 +208,38 @@ TEST("a wait that nobody ends is a deadlock without a circle")
     CHECK_EQ(times_said("circle"), 0);
 }
 
-/* A thread holds it, or comes to hold it: no deadlock. */
+/* A parent that has children in two nurseries and waits for those of one alone. */
 
-struct outside {
-    janus_mutex                lock;
-    atomic_int                 taken, waiting;
-    _Atomic(janus_scheduler *) scheduler;
-};
-
-/* Whether all workers sleep, and so have looked for a deadlock, or are about to. */
-static bool all_sleep(janus_scheduler *scheduler)
+static int64_t wait_beside(void *argument)
 {
-    return jrt_sleeping(atomic_load(&scheduler->idlers)) == janus_scheduler_worker_count(scheduler);
-}
-
-static bool has_queue(const janus_mutex *lock)
-{
-    return (__atomic_load_n(&lock->opaque[0], __ATOMIC_RELAXED) & 2) != 0;
-}
-
-static int64_t wait_for_thread(void *argument)
-{
-    struct outside *outside = argument;
-    atomic_fetch_add(&outside->waiting, 1);
-    CHECK_EQ(janus_mutex_lock(&outside->lock), JANUS_OK);
-    CHECK_EQ(janus_mutex_unlock(&outside->lock), JANUS_OK);
+    CHECK_EQ(janus_mutex_lock(argument), JANUS_DEADLOCK);
     return 0;
 }
 
-static void *hold_for_a_while(void *argument)
+static int64_t wait_for_inner(void *argument)
 {
-    struct outside *outside = argument;
-    CHECK_EQ(janus_mutex_lock(&outside->lock), JANUS_OK);
-    atomic_store(&outside->taken, 1);
-    while (atomic_load(&outside->waiting) < 2) jrt_thread_yield();
-    while (!all_sleep(atomic_load(&outside->scheduler))) jrt_thread_yield();
-    CHECK_EQ(janus_mutex_unlock(&outside->lock), JANUS_OK);
-    return NULL;
-}
-
-static int64_t have_it_taken(void *argument)
-{
-    struct outside *outside = argument;
-    atomic_store(&outside->scheduler, jrt_worker_self()->scheduler);
-    JANUS_NURSERY(n)
-    {
-        for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(n, wait_for_thread, outside), JANUS_OK);
-    }
+    janus_semaphore semaphore = JANUS_SEMAPHORE_INIT(0, JANUS_OPENED_BY_TASKS, "inner");
+    janus_mutex     lock = JANUS_MUTEX_INIT("beside");
+    janus_nursery   outer, inner;
+    (void)argument;
+    CHECK_EQ(janus_mutex_lock(&lock), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&outer, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&outer, wait_beside, &lock), JANUS_OK);
+    CHECK_EQ(janus_spawn(&inner, wait_in_vain, &semaphore), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&outer, NULL), JANUS_OK);
+    CHECK_EQ(janus_mutex_unlock(&lock), JANUS_OK);
     return 0;
 }
 
-TEST("waiting for a mutex that a thread holds is no deadlock")
+TEST("a child of a nursery that its parent does not wait for yet closes no circle")
 {
-    TOWN_REAL("a thread outside takes part");
-    for (int i = 0; i < TIMES; i++) {
-        struct outside outside = {.lock = JANUS_MUTEX_INIT("outside")};
-        pthread_t      thread;
-        CHECK_EQ(pthread_create(&thread, NULL, hold_for_a_while, &outside), 0);
-        while (!atomic_load(&outside.taken)) jrt_thread_yield();
-        listen_to(2, have_it_taken, &outside);
-        CHECK_EQ(pthread_join(thread, NULL), 0);
-        CHECK_EQ(said[0], '\0');
-    }
-}
-
-/* The task hands it to a thread that waits, while others wait behind the thread. */
-
-static int64_t hand_to_thread(void *argument)
-{
-    struct outside *outside = argument;
-    pthread_t       thread;
-    atomic_store(&outside->scheduler, jrt_worker_self()->scheduler);
-    CHECK_EQ(janus_mutex_lock(&outside->lock), JANUS_OK);
-    CHECK_EQ(pthread_create(&thread, NULL, hold_for_a_while, outside), 0);
-    while (!has_queue(&outside->lock)) CHECK_EQ(janus_yield(), JANUS_OK); /* the thread is first */
-    janus_nursery n;
-    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, wait_for_thread, outside), JANUS_OK);
-    while (atomic_load(&outside->waiting) < 2) CHECK_EQ(janus_yield(), JANUS_OK);
-    CHECK_EQ(janus_mutex_unlock(&outside->lock), JANUS_OK);
-    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
-    return 0;
-}
-
-TEST("waiting for a mutex that a thread came to hold is no deadlock")
-{
-    TOWN_REAL("a thread outside takes part");
-    for (int i = 0; i < TIMES; i++) {
-        struct outside outside = {.lock = JANUS_MUTEX_INIT("handed")};
-        listen_to(2, hand_to_thread, &outside);
-        CHECK_EQ(said[0], '\0');
+    for (uint32_t workers = 1; workers <= 2; workers++) {
+        listen_to(workers, wait_for_inner, NULL);
+        CHECK_EQ(times_said("janusrt: deadlock: every task waits\n"), 1);
+        CHECK_EQ(times_said("waits for mutex \"beside\" held by"), 1);
+        CHECK_EQ(times_said("circle"), 0);
     }
 }
 

@@ -179,6 +179,40 @@ static int64_t on_air(void *argument)
 
 TEST("every listener hears the last that was sent") { town_all(on_air, NULL, 2); }
 
+static int64_t from_elsewhere(void *argument)
+{
+    (void)argument;
+    janus_broadcast news = JANUS_BROADCAST_INIT(BY_TASKS, "news");
+    const uint64_t  ahead[] = {3, 4, UINT64_C(1) << 58, UINT64_C(1) << 63, UINT64_MAX};
+    const uint64_t  limit = janus_now_ns() + 20000 * town_ms;
+    const uint64_t  until[] = {0, limit, UINT64_MAX};
+    uint64_t        seen = 2;
+    janus_broadcast_send(&news);
+    janus_broadcast_send(&news);
+    for (int i = 0; i < 5; i++) {
+        for (int k = 0; k < 3; k++) {
+            seen = ahead[i];
+            CHECK_EQ(janus_broadcast_wait_until(&news, &seen, until[k]), JANUS_INVALID);
+            CHECK_EQ(seen, ahead[i]);
+        }
+    }
+    CHECK_EQ(janus_broadcast_count(&news), 2);
+    seen = 3;
+    janus_broadcast_send(&news);
+    CHECK_EQ(janus_broadcast_wait_until(&news, &seen, 1), JANUS_DEADLINE); /* it has caught up */
+    seen = 1;
+    CHECK_EQ(janus_broadcast_wait(&news, &seen), JANUS_OK);
+    CHECK_EQ(seen, 3);
+    CHECK(janus_now_ns() < limit);
+    return 0;
+}
+
+TEST("a listener with a number that the broadcast never had is told so and does not wait")
+{
+    CHECK_EQ(from_elsewhere(NULL), 0);
+    town_all(from_elsewhere, NULL, 5);
+}
+
 /* Once. */
 
 struct first {

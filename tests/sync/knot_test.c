@@ -2,6 +2,8 @@
 /* Waits and locks at odd places: in defers, in blocking calls, behind a holder that waits. */
 #include "../task/town.h"
 
+#include "task/worker.h"
+
 #include <string.h>
 
 /* A wait at a condition whose mutex is held by one who waits for the waiter. */
@@ -151,4 +153,51 @@ static int64_t leave_locked(void *argument)
 TEST("a mutex that a blocking call leaves locked has lost its owner")
 {
     town_all(leave_locked, NULL, 3);
+}
+
+/* One that is woken to take a mutex, is overtaken, and out of time before it has looked: its alarm
+ * finds it awake. */
+
+struct overtaken {
+    janus_mutex  lock;
+    uint64_t     deadline_ns;
+    janus_status status;
+    atomic_int   asked, returned;
+};
+
+static int64_t lock_in_time(void *argument)
+{
+    struct overtaken *late = argument;
+    atomic_store(&late->asked, 1);
+    late->status = janus_mutex_lock_until(&late->lock, late->deadline_ns);
+    atomic_store(&late->returned, 1);
+    return 0;
+}
+
+static int64_t overtake(void *argument)
+{
+    struct overtaken late = {.lock = JANUS_MUTEX_INIT("late"),
+                             .deadline_ns = janus_now_ns() + 2 * town_ms};
+    (void)argument;
+    CHECK_EQ(janus_mutex_lock(&late.lock), JANUS_OK);
+    JANUS_NURSERY(n)
+    {
+        CHECK_EQ(janus_spawn(n, lock_in_time, &late), JANUS_OK);
+        while (!atomic_load(&late.asked)) CHECK_EQ(janus_yield(), JANUS_OK);
+        CHECK_EQ(janus_mutex_unlock(&late.lock), JANUS_OK); /* one worker: it waits by now */
+        CHECK_EQ(janus_mutex_lock(&late.lock), JANUS_OK);
+        while (janus_now_ns() < late.deadline_ns) continue;
+        jrt_sched_timers_fire(jrt_worker_self()->scheduler);
+        for (int i = 0; i < 100; i++) CHECK_EQ(janus_yield(), JANUS_OK);
+        CHECK(atomic_load(&late.returned));
+        CHECK_EQ(late.status, JANUS_DEADLINE);
+        CHECK_EQ(janus_mutex_unlock(&late.lock), JANUS_OK);
+    }
+    CHECK_EQ(janus_mutex_try_lock(&late.lock), JANUS_OK);
+    return 0;
+}
+
+TEST("who was woken for a mutex and overtaken does not miss its deadline on the way")
+{
+    town_run(1, overtake, NULL, 20);
 }

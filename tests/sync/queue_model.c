@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mutexes, semaphores and groups as they are shipped, all orders of all their atomic steps, between
- * threads. A script is what one thread does:
+ * Mutexes, semaphores, groups and events as they are shipped, all orders of all their atomic steps,
+ * between threads. A script is what one thread does:
  *
  *     L lock, or give up waiting at any moment    l lock        U unlock, if it has it
  *     ! end, with what it has                     t try to lock
  *     A acquire, or give up at any moment         a acquire     R release one
  *     w wait for the group and free it            d one of its things is done
+ *     W wait for the event and free it            s set it
  *     v, x, e: broken ones of w, A, !
  *
  * A wait that can be given up stands for all waits that end otherwise than by a grant: what a task
@@ -58,18 +59,19 @@ static struct jrt_thread *own_record(void);
 
 #include "sync/event.c"
 
-enum { SOME_TIME = 1000, HOLDERS = 8 };
+enum { SOME_TIME = 1000, HOLDERS = 8, OBJECTS = 4 };
 
 static struct {
-    const char       *scripts[MODEL_THREADS_MAX];
-    janus_mutex       mutex;
-    janus_semaphore   semaphore;
-    janus_group       group;
-    struct jrt_holder holders[HOLDERS];
-    struct jrt_thread own[MODEL_THREADS_MAX];
-    bool              has[MODEL_THREADS_MAX];
-    int               inside, permits, released, left, gone;
-    bool              freed;
+    const char        *scripts[MODEL_THREADS_MAX];
+    janus_mutex        mutex;
+    janus_semaphore    semaphore;
+    janus_group        group;
+    janus_event        event;
+    struct jrt_holder  holders[HOLDERS];
+    struct jrt_thread  own[MODEL_THREADS_MAX];
+    bool               has[MODEL_THREADS_MAX];
+    int                inside, permits, released, left, gone;
+    bool               freed, event_freed;
 } world;
 
 static struct jrt_thread *own_record(void) { return &world.own[model_self()]; }
@@ -78,14 +80,15 @@ static struct jrt_thread *own_record(void) { return &world.own[model_self()]; }
  * none of them himself may also find all of them free. */
 
 struct sight {
-    uint64_t words[3 + HOLDERS];
+    uint64_t words[OBJECTS + HOLDERS];
 };
 
 static struct sight look_around(void)
 {
-    struct sight sight = {
-        {world.mutex.opaque[0], world.semaphore.opaque[0], world.group.opaque[0]}};
-    for (int i = 0; i < HOLDERS; i++) sight.words[3 + i] = atomic_load(&world.holders[i].lock);
+    struct sight sight = {{world.mutex.opaque[0], world.semaphore.opaque[0], world.group.opaque[0],
+                           world.event.opaque[0]}};
+    for (int i = 0; i < HOLDERS; i++)
+        sight.words[OBJECTS + i] = atomic_load(&world.holders[i].lock);
     return sight;
 }
 
@@ -93,8 +96,9 @@ static bool is_worth_a_look(void *before)
 {
     struct sight now = look_around();
     if (memcmp(&now, before, sizeof now) != 0) return true;
-    bool busy = ((now.words[0] | now.words[1] | now.words[2]) & JRT_SYNC_BUSY) != 0;
-    for (int i = 0; i < HOLDERS; i++) busy |= now.words[3 + i] != 0;
+    bool busy = false;
+    for (int i = 0; i < OBJECTS; i++) busy |= (now.words[i] & JRT_SYNC_BUSY) != 0;
+    for (int i = 0; i < HOLDERS; i++) busy |= now.words[OBJECTS + i] != 0;
     return !busy;
 }
 
@@ -123,12 +127,13 @@ static void world_open(void *state)
     janus_mutex_init(&world.mutex, NULL);
     janus_semaphore_init(&world.semaphore, (uint32_t)world.permits, JANUS_OPENED_BY_TASKS, NULL);
     janus_group_init(&world.group, JANUS_OPENED_BY_TASKS, NULL);
+    janus_event_init(&world.event, JANUS_OPENED_BY_TASKS, NULL);
     world.group.opaque[0] += 2 * JRT_SYNC_ONE;
     memset(world.holders, 0, sizeof world.holders);
     memset(world.own, 0, sizeof world.own);
     memset(world.has, 0, sizeof world.has);
     world.inside = world.released = world.left = world.gone = 0;
-    world.freed = false;
+    world.freed = world.event_freed = false;
     pool.free = NULL;
     for (int i = HOLDERS - 1; i >= 0; i--) {
         world.holders[i].next = pool.free;
@@ -217,6 +222,13 @@ static void free_group(void)
     world.freed = true;
 }
 
+static void free_event(void)
+{
+    model_point(MODEL_WRITE, &world.event.opaque[0], true, MODEL_AT("free"));
+    world.event.opaque[0] = 0x5a00;
+    world.event_freed = true;
+}
+
 /* Broken: it frees as soon as it is woken. */
 static void break_wait(void)
 {
@@ -267,6 +279,11 @@ static void play(void *state, int self)
         case 'x': break_acquire(); break;
         case 'v': break_wait(); break;
         case 'd': MODEL_CHECK(janus_group_done(&world.group) == JANUS_OK); break;
+        case 's': janus_event_set(&world.event); break;
+        case 'W':
+            MODEL_CHECK(janus_event_wait(&world.event) == JANUS_OK);
+            free_event();
+            break;
         case 'w':
             MODEL_CHECK(janus_group_wait(&world.group) == JANUS_OK);
             free_group();
@@ -284,6 +301,7 @@ static void check(void *state)
                     ((uint64_t)(world.permits + world.released) * JRT_SYNC_ONE | JRT_SYNC_TASKS) &&
                 "the permits add up, and nobody is left in the queue");
     MODEL_CHECK(!world.freed || world.group.opaque[0] == 0x5a00);
+    MODEL_CHECK(!world.event_freed || world.event.opaque[0] == 0x5a00);
     MODEL_CHECK(world.mutex.opaque[1] == 0 && "nobody is left in the queue");
     if (world.left == 0) {
         MODEL_CHECK(world.mutex.opaque[0] == 0 && "it is free");
@@ -335,7 +353,11 @@ TEST("permits are neither lost nor made")
     pass(1, "R", "AA");
 }
 
-TEST("who waits for a group may free it at once") { pass(0, "w", "dd"); }
+TEST("who waits for a group or an event may free it at once")
+{
+    pass(0, "w", "dd");
+    pass(0, "W", "s");
+}
 
 static void find_failure(const char *word, const char *first, const char *second)
 {

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command: explores a program, or runs it again under one schedule. All of it happens inside the
+ * program, in the library; this says to it, through the environment, what is wanted.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <janusrt/explore.h>
+#include <janusrt/version.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { EXIT_NOTHING = 0, EXIT_FOUND = 1, EXIT_USAGE = 2 };
+
+static const char help[] =
+    "janusrt explore [option...] PROGRAM [--] [argument...]\n"
+    "janusrt replay TEXT PROGRAM [--] [argument...]\n"
+    "\n"
+    "explore runs PROGRAM, which calls janus_run or janus_explore, under one schedule after the\n"
+    "other, until it fails: with another exit status than 0, by a signal, in a deadlock, by a "
+    "broken\n"
+    "contract. replay runs it under the schedule that explore has printed.\n"
+    "\n"
+    "  --strategy NAME   random (the default), pct or exhaustive\n"
+    "  --schedules N     how many at most; 1000, or with --minutes any number\n"
+    "  --minutes M       how long at most\n"
+    "  --seed S          of the first schedule; 1\n"
+    "  --workers W       of the scheduler; 4\n"
+    "  --depth D         of pct 3, of exhaustive 2 preemptions\n"
+    "  --steps N         of one schedule, at most; 100000\n"
+    "  --faults LIST     memory,mapping,thread,blocking,wake,death or all: what may fail\n"
+    "  --every N         one in so many fails; 100\n"
+    "  --stale           the use of handles after their end is no failure\n"
+    "  --help            this text\n"
+    "  --version         the version\n"
+    "\n"
+    "Exit status: 0 nothing was found, 1 something was, 2 it could not be tried.\n";
+
+__attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("janusrt: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputs(" (janusrt --help tells more)\n", stderr);
+    va_end(arguments);
+    exit(EXIT_USAGE);
+}
+
+/* What is wanted, as the library reads it. */
+static char wanted[512];
+
+static void want(const char *key, unsigned long long value)
+{
+    size_t used = strlen(wanted);
+    (void)snprintf(wanted + used, sizeof wanted - used, "%s%s=%llu", used > 0 ? "," : "", key,
+                   value);
+}
+
+static unsigned long long number(const char *option, const char *text, unsigned long long max)
+{
+    char              *end;
+    unsigned long long value = 0;
+    errno = 0;
+    if (text[0] >= '0' && text[0] <= '9') value = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value == 0 || value > max) {
+        refuse("%s: '%s' is no number from 1 to %llu", option, text, max);
+    }
+    return value;
+}
+
+static unsigned long long one_of(const char *option, const char *text, size_t length,
+                                 const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strlen(names[i]) == length && strncmp(names[i], text, length) == 0) return i;
+    }
+    refuse("%s: '%.*s' is none of those there are", option, (int)length, text);
+}
+
+static void want_faults(const char *text)
+{
+    static const char *const names[] = {"memory", "mapping", "thread", "blocking",
+                                        "wake",   "death",   "all"};
+    unsigned long long       faults = 0;
+    for (const char *at = text;; at++) {
+        size_t             length = strcspn(at, ",");
+        unsigned long long which = one_of("--faults", at, length, names, 7);
+        faults |= which < 6 ? 1ULL << which : 63;
+        at += length;
+        if (*at == '\0') break;
+    }
+    want("faults", faults);
+}
+
+static void want_minutes(const char *text)
+{
+    char  *end;
+    double minutes = strtod(text, &end);
+    if (end == text || *end != '\0' || !(minutes > 0) || minutes > 1e6) {
+        refuse("--minutes: '%s' is no number of minutes", text);
+    }
+    want("wall_ns", (unsigned long long)(minutes * 60e9) + 1);
+}
+
+/* One option with its value; false: there is none of that name. */
+static bool take_option(const char *option, const char *value)
+{
+    static const char *const strategies[] = {"random", "pct", "exhaustive"};
+    static const struct {
+        const char        *option, *key;
+        unsigned long long max;
+    } numbers[] = {
+        {"--schedules", "schedules", UINT64_MAX}, {"--seed", "seed", UINT64_MAX},
+        {"--workers", "workers", 1024},           {"--depth", "depth", 64},
+        {"--steps", "steps", UINT64_MAX},         {"--every", "every", UINT32_MAX},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (strcmp(option, numbers[i].option) != 0) continue;
+        if (value != NULL) want(numbers[i].key, number(option, value, numbers[i].max));
+        return true;
+    }
+    if (strcmp(option, "--strategy") == 0) {
+        if (value != NULL) {
+            want("strategy", 1 + one_of(option, value, strlen(value), strategies, 3));
+        }
+    } else if (strcmp(option, "--faults") == 0) {
+        if (value != NULL) want_faults(value);
+    } else if (strcmp(option, "--minutes") == 0) {
+        if (value != NULL) want_minutes(value);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Options stand in front of PROGRAM, as "--seed 7" or "--seed=7". Returns where PROGRAM does. */
+static char **take_options(char **at)
+{
+    for (; *at != NULL && strncmp(*at, "--", 2) == 0 && (*at)[2] != '\0'; at++) {
+        char *value = strchr(*at, '=');
+        if (strcmp(*at, "--stale") == 0) {
+            want("stale", 1);
+            continue;
+        }
+        if (value != NULL) *value++ = '\0';
+        char *option = *at;
+        if (!take_option(option, NULL)) refuse("%s: there is no such option", option);
+        if (value == NULL) value = *++at;
+        if (value == NULL) refuse("%s: its value is missing", option);
+        (void)take_option(option, value);
+    }
+    if (*at != NULL && strcmp(*at, "--") == 0) at++;
+    if (*at == NULL) refuse("PROGRAM is missing");
+    return at;
+}
+
+/* "PROGRAM -- argument": the dashes are ours. */
+static void drop_dashes(char **program)
+{
+    if (program[1] == NULL || strcmp(program[1], "--") != 0) return;
+    for (char **at = program + 1; *at != NULL; at++) at[0] = at[1];
+}
+
+/* Runs it; exit statuses as --help says. */
+static int run(char **program)
+{
+    int  pipes[2], ended = 0;
+    char text[16], begun;
+    drop_dashes(program);
+    if (pipe2(pipes, O_NONBLOCK) != 0) refuse("no pipe: %s", strerror(errno));
+    (void)fcntl(pipes[0], F_SETFD, FD_CLOEXEC);
+    (void)snprintf(text, sizeof text, "%d", pipes[1]);
+    if (setenv("JANUSRT_BEGUN_FD", text, 1) != 0) refuse("no memory");
+    pid_t child = fork();
+    if (child < 0) refuse("no process: %s", strerror(errno));
+    if (child == 0) {
+        execvp(program[0], program);
+        fprintf(stderr, "janusrt: %s: %s\n", program[0], strerror(errno));
+        _exit(127);
+    }
+    (void)signal(SIGINT, SIG_IGN); /* the program gets it too, and its end is ours */
+    while (waitpid(child, &ended, 0) < 0 && errno == EINTR) continue;
+    if (WIFEXITED(ended) && WEXITSTATUS(ended) == 127) return EXIT_USAGE;
+    if (read(pipes[0], &begun, 1) != 1) {
+        fprintf(stderr, "janusrt: %s has called neither janus_run nor janus_explore\n", program[0]);
+        return EXIT_USAGE;
+    }
+    if (WIFSIGNALED(ended)) {
+        fprintf(stderr, "janusrt: %s: %s\n", program[0], strsignal(WTERMSIG(ended)));
+        return EXIT_FOUND;
+    }
+    if (begun == '-') return EXIT_USAGE; /* it has said why */
+    return WEXITSTATUS(ended) == 0 ? EXIT_NOTHING : EXIT_FOUND;
+}
+
+int main(int count, char **arguments)
+{
+    if (count >= 2 && strcmp(arguments[1], "--help") == 0) {
+        fputs(help, stdout);
+        return EXIT_NOTHING;
+    }
+    if (count >= 2 && strcmp(arguments[1], "--version") == 0) {
+        puts("janusrt " JANUS_VERSION_STRING);
+        return EXIT_NOTHING;
+    }
+    if (count < 2) refuse("what is to be done?");
+    if (strcmp(arguments[1], "explore") == 0) {
+        if (count >= 3 && strcmp(arguments[2], "--help") == 0) {
+            fputs(help, stdout);
+            return EXIT_NOTHING;
+        }
+        char **program = take_options(arguments + 2);
+        (void)unsetenv("JANUSRT_REPLAY");
+        if (setenv("JANUSRT_EXPLORE", wanted, 1) != 0) refuse("no memory");
+        return run(program);
+    }
+    if (strcmp(arguments[1], "replay") == 0) {
+        if (count < 4) refuse("replay: TEXT and PROGRAM are missing");
+        (void)unsetenv("JANUSRT_EXPLORE");
+        if (setenv("JANUSRT_REPLAY", arguments[2], 1) != 0) refuse("no memory");
+        return run(arguments + 3);
+    }
+    refuse("%s: there is no such thing to do", arguments[1]);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Exploring: a bug that shows under few schedules, found, and run again as often as one likes. */
+#include <janusrt/janus.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int left, right;
+
+/* Looks, and then acts on what it saw: if another comes between, ten are lost. */
+static int64_t move_ten(void *argument)
+{
+    (void)argument;
+    int seen = left;
+    janus_point();
+    left = seen - 10;
+    right += 10;
+    return 0;
+}
+
+static int64_t transfer(void *argument)
+{
+    (void)argument;
+    left = 100;
+    right = 0;
+    JANUS_NURSERY(n)
+    {
+        janus_spawn(n, move_ten, NULL);
+        janus_spawn(n, move_ten, NULL);
+    }
+    JANUS_EXPECT(left + right == 100);
+    return 0;
+}
+
+int main(void)
+{
+    janus_explore_result found = {.struct_bytes = sizeof found};
+    janus_explore_result again = {.struct_bytes = sizeof again};
+    janus_status         status =
+        janus_explore(JANUS_EXPLORE_OPTIONS(.quiet = true), transfer, NULL, &found);
+    printf("%s: %s\n", janus_status_name(status), found.message);
+    if (status == JANUS_OK) return 1;
+    janus_explore(JANUS_EXPLORE_OPTIONS(.quiet = true, .replay = found.replay), transfer, NULL,
+                  &again);
+    printf("%s\n", again.hash == found.hash ? "again, and the same" : "something else");
+    free(found.replay);
+    free(again.replay);
+    return 0;
+}
+
+/* Prints:
+ * JANUS_CHILD_FAILED: left + right == 100 (examples/08_explore.c:30)
+ * again, and the same
+ */

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Traces: what a scheduler did, event by event.
+ *
+ *     janus_trace *trace;
+ *     janus_trace_open(NULL, &trace);
+ *     janus_run(JANUS_SCHEDULER_OPTIONS(.trace = trace), main_task, NULL, NULL);
+ *     janus_trace_write(trace, JANUS_TRACE_PERFETTO, fd); // for ui.perfetto.dev
+ *     janus_trace_close(trace);
+ *
+ * As text it is a line for each event: when in microseconds, on which worker, what, to which task.
+ *
+ *     # janusrt trace: 2 workers, seed 7, 12 events, 0 lost, hash 0x4cf1de5c04a2b88f
+ *            0.300 w0 start    0x100000000
+ *            0.300 w0 spawn    0x200000000 by 0x100000000
+ *            0.400 w0 park     0x100000000 waits for its children
+ *            0.500 w1 steal    0x200000000 from w0
+ *            0.500 w1 start    0x200000000
+ *            0.600 w1 send     0x200000000 channel 1
+ *            0.700 w1 complete 0x200000000 ok
+ *            0.700 w1 wake     0x100000000
+ *            0.800 w0 resume   0x100000000
+ *
+ *     spawn     by whom; a thread outside is w-
+ *     start     on whom, where it runs on top of the task that awaits it
+ *     resume    it goes on after a yield or a park
+ *     yield     it gave way to another; one that found nobody is not told
+ *     park      it waits: for what, and for which channel
+ *     wake      its wait was ended: by which task (none: a timer, the end of another), with what
+ *     steal     from which worker
+ *     cancel    a nursery of this task (0: of a thread) was cancelled: by whom, why
+ *     exhaust   it could not pay: what
+ *     recharge  it got more: of what, how much
+ *     send, recv, close   with which channel; `waited`: at once it could not be done
+ *     select    of how many cases which; the send or recv stands before it
+ *     timer     a timer fired, so many ns late
+ *     complete  ok, failed, cancelled, panicked, overflowed or exhausted
+ *     gap       so many events of this worker are missing here
+ *
+ * Each worker writes to a ring of its own, and all other threads to one more, without waiting for
+ * anybody: a flight recorder that can be left on. The newest events are there; what was overwritten
+ * is counted, and shows as a gap. A trace can be written at any time, also while it is recorded:
+ * that is a snapshot, which stops nobody. Lines of different workers are in order as far as the
+ * clock tells.
+ *
+ * In a deterministic run (options.deterministic_seed) all events are in the order in which they
+ * happened, and the hash is that of the execution: the same program with the same seed, input,
+ * workers and budgets has the same hash in every run, in every build, recorded or not. Channels are
+ * numbered in the order of opening. In other runs there is a hash too, which says nothing.
+ */
+#ifndef JANUSRT_TRACE_H
+#define JANUSRT_TRACE_H
+
+#include <janusrt/export.h>
+#include <janusrt/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct janus_scheduler;
+
+typedef struct janus_trace janus_trace;
+
+/* What is kept. Zero in any field asks for the default named beside it. */
+typedef struct janus_trace_options {
+    size_t   struct_bytes; /* sizeof this struct; JANUS_TRACE_OPTIONS sets it */
+    uint32_t ring_events;  /* for each worker, 32 bytes an event. 0: 4096; rounded up to a power of
+                              two, at most 16777216 */
+    uint64_t bytes_max;    /* not 0: no rings, but all events from the first on, until so many bytes
+                              are used; at least 65536. 0: rings */
+} janus_trace_options;
+
+#ifndef __cplusplus
+#define JANUS_TRACE_OPTIONS(...)                                                                   \
+    (&(janus_trace_options){.struct_bytes = sizeof(janus_trace_options), __VA_ARGS__})
+#endif
+
+/* How a trace is written. */
+typedef enum janus_trace_format {
+    JANUS_TRACE_TEXT = 0, /* lines, as above */
+    JANUS_TRACE_PERFETTO, /* JSON, the trace event format: ui.perfetto.dev, chrome://tracing */
+    JANUS_TRACE_BINARY,   /* for janus_trace_read; 32 bytes an event */
+} janus_trace_format;
+
+typedef struct janus_trace_info {
+    size_t   struct_bytes;  /* in: sizeof this struct; the call fills no more than that */
+    uint64_t hash;          /* of all events, also of those that are lost */
+    uint64_t events;        /* how many there were */
+    uint64_t lost;          /* of these, overwritten or not kept */
+    uint64_t seed;          /* of a deterministic run */
+    uint32_t workers;       /* 0: no scheduler had it yet */
+    bool     deterministic; /* the hash can be compared */
+} janus_trace_info;
+
+JANUS_BEGIN_DECLS
+
+/*
+ * Makes an empty trace, for the option `trace` of a scheduler. One scheduler at a time can have it;
+ * it is empty again when the next one is opened.
+ *
+ * Context: any thread.
+ * Yields:  never.
+ * Owns:    *out is the library's until janus_trace_close; `options` is only read.
+ * Cost:    nothing until a scheduler is opened with it; then its rings. An event costs some 30 ns,
+ *          most of it a look at the clock.
+ * Errors:  INVALID    a field is out of range, or `out` is NULL
+ *          NO_MEMORY  memory was refused
+ *          On any error *out is untouched.
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_trace_open(const janus_trace_options *options,
+                                                        janus_trace              **out);
+
+/*
+ * Gives it back.
+ *
+ * Context: any thread, when no other uses it any more.
+ * Yields:  never.
+ * Owns:    takes `trace` when it returns OK; NULL does nothing.
+ * Cost:    giving memory back.
+ * Errors:  STATE  a scheduler that has it is not closed
+ */
+JANUS_API janus_status janus_trace_close(janus_trace *trace);
+
+/*
+ * Writes it to a file descriptor: what there is at this moment.
+ *
+ * Context: any thread or task, while it is recorded or later.
+ * Yields:  never; writing may block the thread, but no lock is held then.
+ * Owns:    `fd` stays the caller's. If it can be a broken pipe, the program ignores SIGPIPE.
+ * Cost:    a copy of all events, and about 0.2 us for each line.
+ * Errors:  INVALID    `trace` is NULL, no such format, or `fd` cannot be written to
+ *          NO_MEMORY  memory was refused
+ */
+JANUS_API janus_status janus_trace_write(janus_trace *trace, janus_trace_format format, int fd);
+
+/*
+ * Reads what was written as BINARY, to be written in another format.
+ *
+ * Context: any thread.
+ * Yields:  never; reading may block the thread.
+ * Owns:    *out is the library's until janus_trace_close; no scheduler can have it. `fd` stays the
+ *          caller's; it is read up to the end of the trace.
+ * Cost:    32 bytes for each event.
+ * Errors:  INVALID    it is no trace, of another version, cut off or damaged; or `out` is NULL
+ *          NO_MEMORY  memory was refused
+ *          On any error *out is untouched.
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_trace_read(int fd, janus_trace **out);
+
+/*
+ * How much there is, and its hash.
+ *
+ * Context: any thread or task; it moves on while it is recorded.
+ * Yields:  never.
+ * Owns:    *out stays the caller's; set out->struct_bytes before.
+ * Cost:    a few loads for each worker.
+ * Errors:  INVALID  an argument is NULL, or out->struct_bytes is too small
+ */
+JANUS_API janus_status janus_trace_inspect(janus_trace *trace, janus_trace_info *out);
+
+/*
+ * The hash of what a scheduler has done so far; in a deterministic run there is one without a
+ * trace, too.
+ *
+ * Context: any thread; of a deterministic scheduler the one that opened it.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a load for each worker.
+ * Errors:  none; 0 where nothing is recorded.
+ */
+JANUS_API uint64_t janus_scheduler_trace_hash(const struct janus_scheduler *scheduler);
+
+JANUS_END_DECLS
+#endif

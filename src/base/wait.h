@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* What a task can wait for: for the task itself, and for those who tell about it. */
+#ifndef JRT_BASE_WAIT_H
+#define JRT_BASE_WAIT_H
+
+/* Every reason to wait. */
+#define JRT_WAIT_MAP(X)                                                                            \
+    X(NONE, "nothing")                                                                             \
+    X(NURSERY, "its children")                                                                     \
+    X(JOIN, "a child")                                                                             \
+    X(SLEEP, "the clock")                                                                          \
+    X(BLOCKING, "a blocking call")                                                                 \
+    X(ROOM, "room in its nursery")                                                                 \
+    X(POINT, "a waitpoint")                                                                        \
+    X(BUDGET, "more budget")                                                                       \
+    X(EXHAUSTED, "a child to be exhausted")                                                        \
+    X(RUN, "the child it runs")                                                                    \
+    X(SEND, "a channel to send to")                                                                \
+    X(RECV, "a channel to receive from")                                                           \
+    X(SELECT, "one of several channels")                                                           \
+    X(MUTEX, "a mutex")                                                                            \
+    X(SEMAPHORE, "a semaphore")                                                                    \
+    X(CONDITION, "a condition")                                                                    \
+    X(EVENT, "an event")                                                                           \
+    X(GROUP, "a wait group")                                                                       \
+    X(BROADCAST, "a broadcast")                                                                    \
+    X(ONCE, "the first call of a once")
+
+enum jrt_wait {
+#define X(name, text) JRT_WAIT_##name,
+    JRT_WAIT_MAP(X)
+#undef X
+};
+
+#endif

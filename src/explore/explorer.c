@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The explorer: runs schedules until one fails, makes that one small, tells it.
+ *
+ * It does not know how a schedule is run: in this process (explore.c), which is fast, or in a child
+ * (server.c), which survives whatever the program does.
+ *
+ * A schedule that failed is run again, this time writing down what was chosen. If it does not fail
+ * in the same way then, something that no schedule decides has a say in it; that is told too.
+ */
+#include "explore/explorer.h"
+
+#include "plat/seam.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The schedule with this number, from 0. PCT: the first of them only measures. */
+static struct jrt_plan plan_of(const struct jrt_explorer *explorer, uint64_t number,
+                               uint64_t length)
+{
+    const janus_explore_options *options = &explorer->options;
+    struct jrt_plan              plan = {.worker_count = options->worker_count,
+                                         .faults = options->faults,
+                                         .faults_every = options->faults_every,
+                                         .depth = options->depth};
+    switch (options->strategy) {
+    case JANUS_STRATEGY_PCT: plan.kind = JRT_PLAN_PCT; break;
+    case JANUS_STRATEGY_EXHAUSTIVE: plan.kind = JRT_PLAN_SEARCH; break;
+    default: plan.kind = JRT_PLAN_RANDOM; break;
+    }
+    plan.seed = options->seed;
+    if (plan.kind != JRT_PLAN_SEARCH) plan.seed += number; /* a search has one system */
+    if (plan.seed == 0) plan.seed = 1;
+    plan.length = length;
+    return plan;
+}
+
+bool jrt_explorer_same(const struct jrt_explorer *explorer)
+{
+    return explorer->log->failing == explorer->failing &&
+           strcmp(explorer->log->message, explorer->message) == 0;
+}
+
+static void note_failing(struct jrt_explorer *explorer)
+{
+    const struct jrt_log *log = explorer->log;
+    explorer->failing = log->failing;
+    memcpy(explorer->message, log->message, sizeof explorer->message);
+    explorer->hash = log->hash;
+    explorer->choices = log->choices;
+}
+
+/* The choices in the log become the plan's. */
+static bool take_choices(struct jrt_explorer *explorer)
+{
+    const struct jrt_log   *log = explorer->log;
+    size_t                  bytes = log->kept * sizeof *explorer->made;
+    struct jrt_choice_made *made = malloc(bytes > 0 ? bytes : 1);
+    if (made == NULL) return false;
+    memcpy(made, log->made, bytes);
+    jrt_choices_sort(made, log->kept);
+    free(explorer->made);
+    explorer->made = made;
+    explorer->plan.kind = JRT_PLAN_CHOICES;
+    explorer->plan.made = made;
+    explorer->plan.made_count = log->kept;
+    return true;
+}
+
+/* The plan has failed: once more, and then as small as it gets. */
+static janus_status found(struct jrt_explorer *explorer, const struct jrt_plan *plan)
+{
+    explorer->plan = *plan;
+    note_failing(explorer);
+    if (plan->kind == JRT_PLAN_SEARCH) {
+        jrt_log_unroll(explorer->log);
+        if (!take_choices(explorer)) return JANUS_NO_MEMORY;
+    }
+    jrt_log_clear(explorer->log);
+    if (!explorer->attempt(explorer, &explorer->plan, JRT_HOW_KEEP)) return JANUS_NO_MEMORY;
+    explorer->unsteady = !jrt_explorer_same(explorer);
+    if (!explorer->unsteady && !explorer->options.no_minimising && !explorer->log->full) {
+        if (!take_choices(explorer) || !jrt_minimise(explorer)) return JANUS_NO_MEMORY;
+    }
+    jrt_log_clear(explorer->log);
+    if (!explorer->attempt(explorer, &explorer->plan, JRT_HOW_TELL)) return JANUS_NO_MEMORY;
+    if (!explorer->unsteady) {
+        explorer->hash = explorer->log->hash;
+    }
+    return JANUS_CHILD_FAILED;
+}
+
+static bool time_is_up(const struct jrt_explorer *explorer)
+{
+    uint64_t wall_ns = explorer->options.wall_ns;
+    return wall_ns != 0 && jrt_clock_now_ns() - explorer->began_ns >= wall_ns;
+}
+
+janus_status jrt_explore_all(struct jrt_explorer *explorer)
+{
+    const janus_explore_options *options = &explorer->options;
+    struct jrt_log              *log = explorer->log;
+    uint64_t                     length = 1;
+    jrt_explore_begun(true);
+    jrt_report_begin(explorer);
+    while (explorer->schedules < options->schedules && !time_is_up(explorer)) {
+        struct jrt_plan plan = plan_of(explorer, explorer->schedules, length);
+        jrt_log_clear(log);
+        if (!explorer->attempt(explorer, &plan, JRT_HOW_FAST)) return JANUS_NO_MEMORY;
+        explorer->schedules++;
+        explorer->steps += log->steps;
+        if (log->failing != JANUS_FAILING_NOT) return found(explorer, &plan);
+        if (log->status != JANUS_OK && options->faults == 0) return log->status;
+        if (log->threads > length) length = log->threads;
+        jrt_report_progress(explorer);
+        if (plan.kind != JRT_PLAN_SEARCH) continue;
+        explorer->unsteady |= log->differs;
+        if (jrt_log_next(log, options->depth)) continue;
+        explorer->complete = !explorer->unsteady;
+        break;
+    }
+    return JANUS_OK;
+}
+
+janus_status jrt_explore_replay(struct jrt_explorer *explorer)
+{
+    struct jrt_log *log = explorer->log;
+    if (!jrt_plan_read(explorer->options.replay, &explorer->plan, &explorer->made)) {
+        jrt_explore_begun(false);
+        return JANUS_INVALID;
+    }
+    jrt_explore_begun(true);
+    jrt_log_clear(log);
+    if (!explorer->attempt(explorer, &explorer->plan, JRT_HOW_TELL)) return JANUS_NO_MEMORY;
+    explorer->schedules = 1;
+    explorer->steps = log->steps;
+    note_failing(explorer);
+    if (log->failing != JANUS_FAILING_NOT) return JANUS_CHILD_FAILED;
+    return explorer->plan.faults == 0 ? log->status : JANUS_OK;
+}
+
+void jrt_explorer_fini(struct jrt_explorer *explorer)
+{
+    jrt_log_free(explorer->log);
+    free(explorer->made);
+}

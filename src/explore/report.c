@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* What an explorer prints: seed, progress, what was found, and how to see it again. */
+#include "explore/trial.h"
+
+#include "explore/explorer.h"
+#include "plat/seam.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const uint64_t terminal_ns = 200000000; /* between two lines that are written over, */
+static const uint64_t file_ns = 5000000000;    /* and two that stay */
+
+enum { COMMAND_BYTES = 4096 };
+
+void jrt_report_begin(struct jrt_explorer *explorer)
+{
+    static const char *const     names[] = {"random", "random", "pct", "exhaustive"};
+    const janus_explore_options *options = &explorer->options;
+    explorer->began_ns = explorer->told_ns = jrt_clock_now_ns();
+    explorer->terminal = isatty(STDERR_FILENO) == 1;
+    if (options->quiet) return;
+    fprintf(stderr, "janusrt: exploring: %s, seed %llu, ", names[options->strategy],
+            (unsigned long long)options->seed);
+    if (options->schedules != UINT64_MAX) {
+        fprintf(stderr, "%llu schedules, ", (unsigned long long)options->schedules);
+    }
+    if (options->wall_ns != 0) {
+        fprintf(stderr, "%.1f s, ", (double)options->wall_ns / 1e9);
+    }
+    if (options->strategy != JANUS_STRATEGY_RANDOM) fprintf(stderr, "depth %u, ", options->depth);
+    if (options->faults != 0) {
+        fprintf(stderr, "faults %u one in %u, ", options->faults, options->faults_every);
+    }
+    fprintf(stderr, "%u worker%s\n", options->worker_count, options->worker_count > 1 ? "s" : "");
+}
+
+static void put_progress(const struct jrt_explorer *explorer, uint64_t now_ns)
+{
+    double seconds = (double)(now_ns - explorer->began_ns) / 1e9;
+    fprintf(stderr, "janusrt: %llu schedules, %.0f/s, nothing found",
+            (unsigned long long)explorer->schedules,
+            seconds > 0 ? (double)explorer->schedules / seconds : 0);
+}
+
+void jrt_report_progress(struct jrt_explorer *explorer)
+{
+    if (explorer->options.quiet) return;
+    uint64_t now_ns = jrt_clock_now_ns();
+    if (now_ns - explorer->told_ns < (explorer->terminal ? terminal_ns : file_ns)) return;
+    explorer->told_ns = now_ns;
+    if (explorer->terminal) fputs("\r", stderr);
+    put_progress(explorer, now_ns);
+    fputs(explorer->terminal ? "\033[K" : "\n", stderr);
+    explorer->line_open = explorer->terminal;
+}
+
+/* The command. */
+
+/* As a shell reads it again. */
+static void put_quoted(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "%+,-./:=@_";
+    if (*word != '\0' && strspn(word, plain) == strlen(word)) {
+        fputs(word, stderr);
+        return;
+    }
+    fputc('\'', stderr);
+    for (; *word != '\0'; word++) {
+        if (*word == '\'') {
+            fputs("'\\''", stderr);
+        } else {
+            fputc(*word, stderr);
+        }
+    }
+    fputc('\'', stderr);
+}
+
+/* How this program was called. */
+static void put_command(void)
+{
+    char    words[COMMAND_BYTES + 1];
+    int     file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t got = file >= 0 ? read(file, words, COMMAND_BYTES) : -1;
+    if (file >= 0) (void)close(file);
+    if (got <= 0) {
+        fputs("PROGRAM", stderr);
+        return;
+    }
+    words[got] = '\0';
+    for (const char *word = words; word < words + got; word += strlen(word) + 1) {
+        if (word != words) fputc(' ', stderr);
+        put_quoted(word);
+    }
+}
+
+/* The schedule in words. */
+
+static void put_who(const struct jrt_log_who *who)
+{
+    fputs(who->thread, stderr);
+    if (who->task == 0) return;
+    fprintf(stderr, " (task %llu", (unsigned long long)who->task);
+    if (who->name[0] != '\0') fprintf(stderr, " '%s'", who->name);
+    fputc(')', stderr);
+}
+
+static const char *fault_text(uint32_t fault)
+{
+    switch (fault) {
+    case JRT_FAULT_MEMORY: return "is refused memory";
+    case JRT_FAULT_MAPPING: return "is refused address space";
+    case JRT_FAULT_THREAD: return "is refused a thread";
+    case JRT_FAULT_BLOCKING: return "is refused a blocking call, or it is slow";
+    case JRT_FAULT_WAKE: return "wakes up for no reason";
+    default: return "loses its thread";
+    }
+}
+
+static void put_told(const struct jrt_log_told *told)
+{
+    fprintf(stderr, "    step %llu: ", (unsigned long long)told->step);
+    switch ((enum jrt_choice)told->kind) {
+    case JRT_CHOOSE_THREAD:
+        put_who(&told->chosen);
+        fputs(" goes on instead of ", stderr);
+        put_who(&told->usual);
+        break;
+    case JRT_CHOOSE_WAKE:
+        put_who(&told->left);
+        fprintf(stderr, " wakes sleeper %u of %u", told->value + 1, told->count);
+        break;
+    case JRT_CHOOSE_CASE:
+        put_who(&told->left);
+        fprintf(stderr, " tries case %u of the %u that are left", told->value + 1, told->count);
+        break;
+    default:
+        put_who(&told->left);
+        fprintf(stderr, " %s", fault_text(told->value));
+        break;
+    }
+    fputc('\n', stderr);
+}
+
+static void put_choices(const struct jrt_explorer *explorer)
+{
+    const struct jrt_log *log = explorer->log;
+    if (explorer->minimised) {
+        fprintf(stderr, "janusrt: %zu of its %llu choices matter (%llu schedules were tried)%s\n",
+                explorer->plan.made_count, (unsigned long long)explorer->choices,
+                (unsigned long long)explorer->tries, log->told_count > 0 ? ":" : "");
+    }
+    if (!explorer->minimised && explorer->plan.kind != JRT_PLAN_CHOICES) return;
+    for (uint32_t i = 0; i < log->told_count; i++) put_told(&log->told[i]);
+    if (log->told_count == JRT_LOG_TOLD) fputs("    and so on\n", stderr);
+}
+
+void jrt_report_end(struct jrt_explorer *explorer, const char *replay)
+{
+    if (explorer->options.quiet) return;
+    if (explorer->line_open) fputs("\r\033[K", stderr);
+    if (explorer->failing == JANUS_FAILING_NOT) {
+        put_progress(explorer, jrt_clock_now_ns());
+        fputs(explorer->complete ? "; these are all\n" : "\n", stderr);
+    } else {
+        fprintf(stderr, "janusrt: schedule %llu failed: %s: %s\n",
+                (unsigned long long)explorer->schedules, jrt_failing_name(explorer->failing),
+                explorer->message);
+        put_choices(explorer);
+        if (explorer->unsteady) {
+            fputs("janusrt: run again it did not fail so: something else than the schedule has a "
+                  "say, as other threads, the time or an address\n",
+                  stderr);
+        }
+        fprintf(stderr, "janusrt: run it again:\n    JANUSRT_REPLAY=%s ", replay);
+        put_command();
+        fputc('\n', stderr);
+    }
+    (void)fflush(stderr);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program that knows nothing of exploring, explored.
+ *
+ * JANUSRT_EXPLORE makes the first janus_run of a process a server: for each schedule it forks. The
+ * child goes on, with that schedule, as the program would have, until its end; the parent waits for
+ * it. So whatever the program does is found: a wrong exit status, a crash, or what a world reports.
+ * The two share the log, and the child writes to it as it goes; what was chosen before a crash is
+ * there.
+ *
+ * [explore-fork]  the child comes back where the parent was called from, past all that the explorer
+ *   had begun, by a longjmp. What the explorer holds hangs on `session`, which is never freed.
+ *
+ * JANUSRT_REPLAY makes it one schedule, in this process, so that a debugger can be used.
+ *
+ * Later runs of the same thread go on with the choices where the one before has ended. Runs of
+ * other threads are not simulated: who wants them explored does without those threads.
+ */
+#include "explore/session.h"
+
+#include "base/options.h"
+#include "explore/explorer.h"
+#include "explore/trial.h"
+#include "fiber/thread.h"
+#include "plat/seam.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum mode {
+    UNKNOWN, /* nobody has looked at the environment */
+    PLAIN,
+    SIMULATED, /* all runs of `thread` are */
+};
+
+enum { PATIENCE_MS = 20000 }; /* with a child; simulated time costs nothing, so this is long */
+
+static struct {
+    pthread_mutex_t     lock; /* guards `mode` and `thread`; static: there is one process */
+    enum mode           mode;
+    pthread_t           thread;
+    struct jrt_explorer explorer;
+    struct jrt_plan     plan;
+    struct jrt_decider  decider;
+    enum jrt_how        how;
+    bool                child;
+    jmp_buf             land; /* [explore-fork] */
+} session = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+__attribute__((noreturn)) static void refuse(const char *variable, const char *text)
+{
+    jrt_explore_begun(false);
+    fprintf(stderr, "janusrt: %s: '%s' is not understood\n", variable, text);
+    _exit(2);
+}
+
+__attribute__((noreturn)) static void give_up(janus_status status)
+{
+    fprintf(stderr, "janusrt: exploring: %s\n", janus_status_text(status));
+    _exit(2);
+}
+
+/* The child. */
+
+static void quieten(void)
+{
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere < 0) return;
+    (void)dup2(nowhere, STDOUT_FILENO);
+    (void)dup2(nowhere, STDERR_FILENO);
+    (void)close(nowhere);
+}
+
+static void follow(const struct jrt_plan *plan, enum jrt_how how)
+{
+    session.plan = *plan;
+    session.how = how;
+    jrt_decider_init(&session.decider, &session.plan, session.explorer.log);
+    session.decider.keeps = how != JRT_HOW_FAST;
+    session.decider.tells = how == JRT_HOW_TELL;
+}
+
+__attribute__((noreturn)) static void go_on(const struct jrt_plan *plan, enum jrt_how how)
+{
+    struct rlimit none = {0, 0};
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)setrlimit(RLIMIT_CORE, &none);
+    if (how != JRT_HOW_TELL || session.explorer.options.quiet) quieten();
+    session.child = true;
+    follow(plan, how);
+    longjmp(session.land, 1);
+}
+
+/* The parent. */
+
+/* True: it has ended, and *out is how. False: it had to be killed. */
+static bool await_child(pid_t child, int *out)
+{
+    bool in_time = true;
+    int  handle = (int)syscall(SYS_pidfd_open, child, 0);
+    if (handle >= 0) { /* else the kernel is old, and we wait as long as it takes */
+        struct pollfd ended = {.fd = handle, .events = POLLIN};
+        int           got;
+        do {
+            got = poll(&ended, 1, PATIENCE_MS);
+        } while (got < 0 && errno == EINTR);
+        in_time = got != 0;
+        if (!in_time) (void)kill(child, SIGKILL);
+        (void)close(handle);
+    }
+    while (waitpid(child, out, 0) < 0 && errno == EINTR) continue;
+    return in_time;
+}
+
+static void judge(struct jrt_log *log, bool in_time, int ended)
+{
+    if (log->failing != JANUS_FAILING_NOT) return; /* the child knew it */
+    if (!in_time) {
+        log->failing = JANUS_FAILING_TIME;
+        snprintf(log->message, sizeof log->message, "not done after %d s", PATIENCE_MS / 1000);
+    } else if (WIFSIGNALED(ended)) {
+        log->failing = JANUS_FAILING_SIGNAL;
+        snprintf(log->message, sizeof log->message, "%s", strsignal(WTERMSIG(ended)));
+    } else if (WEXITSTATUS(ended) != 0) {
+        log->failing = JANUS_FAILING_EXIT;
+        snprintf(log->message, sizeof log->message, "status %d", WEXITSTATUS(ended));
+    }
+}
+
+static bool attempt(struct jrt_explorer *explorer, const struct jrt_plan *plan, enum jrt_how how)
+{
+    int   ended;
+    pid_t child = fork();
+    if (child < 0) return false;
+    if (child == 0) go_on(plan, how);
+    bool in_time = await_child(child, &ended);
+    explorer->log->status = JANUS_OK; /* the program was told, and has judged */
+    judge(explorer->log, in_time, ended);
+    return true;
+}
+
+__attribute__((noreturn)) static void serve(void)
+{
+    struct jrt_explorer *explorer = &session.explorer;
+    explorer->attempt = attempt;
+    (void)fflush(NULL); /* else each child would write it once more */
+    janus_status status = jrt_explore_all(explorer);
+    bool         failed = status == JANUS_CHILD_FAILED;
+    char        *replay = failed ? jrt_plan_text(&explorer->plan) : NULL;
+    if (status != JANUS_OK && replay == NULL) give_up(status);
+    jrt_report_end(explorer, replay);
+    _exit(failed ? 1 : 0);
+}
+
+/* Beginning. Returns in children, and for a replay. */
+static void begin(void)
+{
+    struct jrt_explorer *explorer = &session.explorer;
+    if (jrt_explore_decode(NULL, &explorer->options) != JANUS_OK) {
+        const char *text = secure_getenv("JANUSRT_EXPLORE");
+        refuse("JANUSRT_EXPLORE", text != NULL ? text : "");
+    }
+    const char *replay = explorer->options.replay;
+    explorer->log = jrt_log_make();
+    if (explorer->log == NULL) give_up(JANUS_NO_MEMORY);
+    if (replay != NULL) {
+        struct jrt_plan plan;
+        if (!jrt_plan_read(replay, &plan, &explorer->made)) refuse("JANUSRT_REPLAY", replay);
+        jrt_explore_begun(true);
+        follow(&plan, JRT_HOW_TELL);
+        return;
+    }
+    if (setjmp(session.land) == 0) serve();
+}
+
+bool jrt_session_wanted(void)
+{
+    if (jrt_world_here != NULL || jrt_thread_self()->worker != NULL) return false;
+    pthread_mutex_lock(&session.lock);
+    bool first = session.mode == UNKNOWN;
+    if (first) {
+        bool asked =
+            secure_getenv("JANUSRT_EXPLORE") != NULL || secure_getenv("JANUSRT_REPLAY") != NULL;
+        session.mode = asked ? SIMULATED : PLAIN;
+        session.thread = pthread_self();
+    }
+    bool wanted = session.mode == SIMULATED && pthread_equal(session.thread, pthread_self());
+    pthread_mutex_unlock(&session.lock);
+    if (first && wanted) begin();
+    return wanted;
+}
+
+/* A replay has failed in this process. */
+static void tell_failing(void)
+{
+    struct jrt_explorer *explorer = &session.explorer;
+    explorer->plan = session.plan;
+    explorer->schedules = 1;
+    explorer->failing = explorer->log->failing;
+    memcpy(explorer->message, explorer->log->message, sizeof explorer->message);
+    jrt_report_end(explorer, explorer->options.replay);
+}
+
+janus_status jrt_session_run(const janus_scheduler_options *options, janus_entry *entry,
+                             void *argument, struct jrt_run_end *out)
+{
+    const janus_explore_options *explore = &session.explorer.options;
+    janus_scheduler_options      known = {.struct_bytes = sizeof known};
+    *out = (struct jrt_run_end){.closed = JANUS_OK};
+    if (options != NULL) {
+        if (!jrt_options_sane(options->struct_bytes, sizeof known)) return JANUS_INVALID;
+        memcpy(&known, options, options->struct_bytes);
+        known.struct_bytes = sizeof known;
+    }
+    struct jrt_trial trial = {.decider = &session.decider,
+                              .steps_max = explore->steps_max,
+                              .time_max_ns = explore->time_max_ns,
+                              .stale_allowed = explore->stale_allowed,
+                              .loud = session.how == JRT_HOW_TELL,
+                              .program = true,
+                              .scheduler = &known,
+                              .entry = entry,
+                              .argument = argument};
+    if (!jrt_trial_run(&trial)) return JANUS_NO_MEMORY;
+    if (session.explorer.log->failing != JANUS_FAILING_NOT) {
+        (void)fflush(NULL); /* what it printed before */
+        if (!session.child) tell_failing();
+        _exit(1);
+    }
+    *out = trial.end;
+    return session.explorer.log->status;
+}

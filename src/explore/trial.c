@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One schedule: a run of the scheduler in a world of its own, and what is to be said of it.
+ *
+ * What breaks in the middle of it leaves the world at once through jrt_die, as a broken contract
+ * does. So the place where it broke is the last that the trace knows of.
+ */
+#include "explore/trial.h"
+
+#include "base/fold.h"
+#include "fiber/thread.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char expectation[] = "expectation failed";
+static const char deadlock[] = "deadlock";
+static const char stale[] = "stale handle";
+
+static void on_stale(const char *call) { jrt_die(stale, call, __FILE__, __LINE__); }
+
+static void on_deadlock(void) { jrt_die(deadlock, "every task waits", __FILE__, __LINE__); }
+
+/* Addresses differ from run to run, and are of no use afterwards: "0x7f12" becomes "0x". */
+static void forget_addresses(char *text)
+{
+    char *out = text;
+    while (*text != '\0') {
+        bool address = text[0] == '0' && text[1] == 'x';
+        *out++ = *text++;
+        if (!address) continue;
+        *out++ = *text++;
+        text += strspn(text, "0123456789abcdef");
+    }
+    *out = '\0';
+}
+
+__attribute__((format(printf, 3, 4))) static void fail(struct jrt_log *log, janus_failing failing,
+                                                       const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    log->failing = failing;
+    (void)vsnprintf(log->message, sizeof log->message, format, arguments);
+    va_end(arguments);
+    forget_addresses(log->message);
+}
+
+/* Faults begin with the entry: a scheduler that cannot be opened would tell nothing of it. */
+static int64_t run_entry(void *argument)
+{
+    const struct jrt_trial *trial = argument;
+    trial->decider->strategy.faults = trial->decider->plan->faults;
+    return trial->entry(trial->argument);
+}
+
+static void run_scheduler(void *argument)
+{
+    struct jrt_trial       *trial = argument;
+    struct jrt_log         *log = trial->decider->log;
+    const struct jrt_plan  *plan = trial->decider->plan;
+    struct jrt_world       *world = jrt_world_here;
+    janus_scheduler_options options = {.struct_bytes = sizeof options};
+    if (trial->scheduler != NULL) options = *trial->scheduler;
+    options.worker_count = plan->worker_count;
+    options.deterministic_seed = plan->seed;
+    world->stale = trial->stale_allowed ? NULL : on_stale;
+    world->deadlock = on_deadlock;
+    world->audits = true;
+    world->mute = !trial->loud;
+    log->status = jrt_run(&options, trial->entry != NULL ? run_entry : NULL, trial, &trial->end);
+    if (world->channels <= 0 || trial->program) return;
+    fail(log, JANUS_FAILING_LEAK, "%lld channels were opened and not destroyed",
+         (long long)world->channels);
+}
+
+/* It came to its end. */
+static void judge_result(const struct jrt_trial *trial, struct jrt_log *log)
+{
+    const janus_nursery_result *first = &trial->end.first;
+    const char                 *name = "";
+    if (log->status == JANUS_DEADLOCK) {
+        fail(log, JANUS_FAILING_DEADLOCK, "every task waits for another");
+    } else if (first->panic.kind == JANUS_PANIC_STACK_OVERFLOW) {
+        fail(log, JANUS_FAILING_PANIC, "a stack was used up");
+    } else if (first->panic.kind != JANUS_PANIC_NONE) {
+        fail(log, JANUS_FAILING_PANIC, "%s", first->panic.message);
+    } else if (trial->end.began && trial->end.result < 0) {
+        if (trial->end.result > INT32_MIN)
+            name = janus_status_name((janus_status)trial->end.result);
+        fail(log, JANUS_FAILING_RESULT, "the entry returned %lld (%s)",
+             (long long)trial->end.result, name);
+    } else if (trial->end.closed != JANUS_OK) {
+        fail(log, JANUS_FAILING_LEAK, "a nursery of the scheduler was left open");
+    }
+}
+
+static void judge_death(const struct jrt_world_run *run, struct jrt_log *log)
+{
+    if (run->what == expectation) {
+        fail(log, JANUS_FAILING_EXPECTATION, "%s (%s:%d)", run->why, run->file, run->line);
+    } else if (run->what == deadlock) {
+        fail(log, JANUS_FAILING_DEADLOCK, "every task waits for another");
+    } else if (run->what == stale) {
+        fail(log, JANUS_FAILING_STALE, "a handle was used after its end (%s)", run->why);
+    } else if (strstr(run->what, "[bank-balance]") != NULL) {
+        fail(log, JANUS_FAILING_LEAK, "budgets were left over: %s", run->why);
+    } else {
+        fail(log, JANUS_FAILING_CONTRACT, "%s: %s (%s:%d)", run->what, run->why, run->file,
+             run->line);
+    }
+}
+
+bool jrt_trial_run(struct jrt_trial *trial)
+{
+    struct jrt_log      *log = trial->decider->log;
+    struct jrt_world_run run = {.strategy = &trial->decider->strategy,
+                                .spare = trial->spare,
+                                .steps_max = trial->steps_max,
+                                .time_max_ns = trial->time_max_ns,
+                                .main = run_scheduler,
+                                .argument = trial};
+    enum jrt_world_end   end = jrt_world_run(&run);
+    log->steps += run.steps;
+    log->hash = log->hash == 0 ? run.hash : jrt_fold(log->hash, run.hash);
+    switch (end) {
+    case JRT_WORLD_REFUSED: return false;
+    case JRT_WORLD_DIED: judge_death(&run, log); break;
+    case JRT_WORLD_STUCK: fail(log, JANUS_FAILING_DEADLOCK, "nothing can go on"); break;
+    case JRT_WORLD_TOO_LONG:
+        fail(log, JANUS_FAILING_STEPS, "not done after %llu steps",
+             (unsigned long long)trial->steps_max);
+        break;
+    case JRT_WORLD_TOO_LATE:
+        fail(log, JANUS_FAILING_TIME, "not done after %llu ms of simulated time",
+             (unsigned long long)(trial->time_max_ns / 1000000));
+        break;
+    case JRT_WORLD_DONE:
+        if (!trial->program) judge_result(trial, log);
+        break;
+    }
+    return true;
+}
+
+const char *jrt_failing_name(janus_failing failing)
+{
+    static const char *const names[] = {
+        [JANUS_FAILING_NOT] = "nothing",        [JANUS_FAILING_EXPECTATION] = "expectation",
+        [JANUS_FAILING_RESULT] = "result",      [JANUS_FAILING_PANIC] = "panic",
+        [JANUS_FAILING_DEADLOCK] = "deadlock",  [JANUS_FAILING_STEPS] = "too many steps",
+        [JANUS_FAILING_TIME] = "too much time", [JANUS_FAILING_CONTRACT] = "contract",
+        [JANUS_FAILING_LEAK] = "leak",          [JANUS_FAILING_STALE] = "stale handle",
+        [JANUS_FAILING_EXIT] = "exit",          [JANUS_FAILING_SIGNAL] = "signal",
+    };
+    return names[failing];
+}
+
+void janus_expect_failed(const char *text, const char *file, int line)
+{
+    char message[96]; /* what a panic keeps */
+    if (jrt_world_here != NULL && jrt_world_here->closed) jrt_die(expectation, text, file, line);
+    struct jrt_thread *thread = jrt_thread_self();
+    if (thread->current == NULL && thread->on_panic == NULL) jrt_die(expectation, text, file, line);
+    (void)snprintf(message, sizeof message, "expectation failed: %s (%s:%d)", text, file, line);
+    janus_panic(message);
+}
+
+void janus_point(void) { jrt_point(); }

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Ending a task's wait: the waker's part of [task-park]. */
+#include "task/nursery.h"
+#include "task/state.h"
+
+/* Ends it; *out_parked: and the task is to be queued. False: it was awake, or may not be ended. */
+static inline bool end_wait(struct jrt_task *task, janus_status status, uint32_t required,
+                            bool *out_parked)
+{
+    uint32_t awake = (uint32_t)(-(int)status) << 8 | JRT_AWAKE;
+    uint32_t park = jrt_load_relaxed(&task->park); /* relaxed: a first look, the cas decides. */
+    do {
+        if ((park & JRT_PARK_MASK) == JRT_AWAKE || (park & required) != required) return false;
+        /* acq_rel [park-wake]: our writes come before the woken task goes on; its strand's are
+         * seen by whoever we queue it for. */
+    } while (!jrt_cas_acq_rel(&task->park, &park, awake));
+    *out_parked = (park & JRT_PARK_MASK) == JRT_PARKED;
+    if (*out_parked) jrt_task_move(task, JANUS_TASK_READY);
+    return true;
+}
+
+/* The same with all that follows; `server`: as jrt_task_serve, or NULL. */
+__attribute__((noinline)) static bool wake(struct jrt_worker *server, struct jrt_task *task,
+                                           janus_status status, uint32_t required)
+{
+    bool             parked = false;
+    janus_scheduler *scheduler = task->nursery->scheduler;
+    janus_task_id    id = jrt_task_id(task); /* once it is awake it may end */
+    if (!end_wait(task, status, required, &parked)) return false;
+    jrt_note_by_caller(scheduler, JRT_TRACE_WAKE, id, (uint64_t)-(int64_t)status);
+    if (parked && server != NULL) {
+        jrt_submit_served(server, task);
+    } else if (parked) {
+        jrt_submit_woken(task);
+    }
+    return true;
+}
+
+bool jrt_task_wake(struct jrt_task *task, janus_status status)
+{
+    return wake(NULL, task, status, 0);
+}
+
+bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task)
+{
+    bool parked = false;
+    if (jrt_unlikely(worker->trace != NULL)) return wake(worker, task, JANUS_OK, 0);
+    bool ended_it = end_wait(task, JANUS_OK, 0, &parked);
+    if (parked) jrt_submit_served(worker, task);
+    return ended_it;
+}
+
+bool jrt_task_interrupt(struct jrt_task *task, janus_status status)
+{
+    return wake(NULL, task, status, JRT_INTERRUPTIBLE);
+}
+
+bool jrt_task_break_wait(struct jrt_task *task)
+{
+    return wake(NULL, task, JANUS_DEADLOCK, JRT_BREAKABLE);
+}

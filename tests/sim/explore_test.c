@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: MIT */
+/* Exploring: strategies, what counts as a failure, running it again, making it small. */
+#include "harness.h"
+
+#include <janusrt/janus.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static const uint64_t ms = 1000000;
+
+/* Explores quietly, and gives what was found. */
+static janus_explore_result explore(janus_explore_options options, janus_entry *entry)
+{
+    janus_explore_result result = {.struct_bytes = sizeof result};
+    options.struct_bytes = sizeof options;
+    options.quiet = true;
+    janus_status status = janus_explore(&options, entry, NULL, &result);
+    CHECK_EQ(status, result.failing == JANUS_FAILING_NOT ? JANUS_OK : JANUS_CHILD_FAILED);
+    CHECK_EQ(result.failing != JANUS_FAILING_NOT, result.replay != NULL);
+    return result;
+}
+
+/* Finds a failing and runs it again, by its text; checks that both are the same. */
+static void find(janus_explore_options options, janus_entry *entry, janus_failing failing,
+                 const char *message)
+{
+    janus_explore_result first = explore(options, entry);
+    CHECK_EQ(first.failing, failing);
+    CHECK(!first.unsteady);
+    if (strstr(first.message, message) == NULL) CHECK_STR(first.message, message);
+    options.replay = first.replay;
+    janus_explore_result again = explore(options, entry);
+    CHECK_EQ(again.failing, failing);
+    CHECK_STR(again.message, first.message);
+    CHECK_EQ(again.hash, first.hash);
+    CHECK_EQ(again.schedules, 1);
+    CHECK_STR(again.replay, first.replay);
+    free(first.replay);
+    free(again.replay);
+}
+
+/* A lost update, if one comes between. */
+static int shared;
+
+static int64_t add_ten(void *argument)
+{
+    (void)argument;
+    int before = shared;
+    janus_point();
+    shared = before + 10;
+    return 0;
+}
+
+static int64_t idle_about(void *argument)
+{
+    (void)argument;
+    for (int i = 0; i < 5; i++) (void)janus_yield();
+    return 0;
+}
+
+static int64_t add_twice(void *argument)
+{
+    (void)argument;
+    shared = 0;
+    JANUS_NURSERY(n)
+    {
+        for (int i = 0; i < 3; i++) JANUS_EXPECT(janus_spawn(n, idle_about, NULL) == JANUS_OK);
+        JANUS_EXPECT(janus_spawn(n, add_ten, NULL) == JANUS_OK);
+        JANUS_EXPECT(janus_spawn(n, add_ten, NULL) == JANUS_OK);
+    }
+    JANUS_EXPECT(shared == 20);
+    return 0;
+}
+
+/* What happened in which order. */
+static uint64_t events[2000];
+static size_t   event_count;
+
+static int64_t note_some(void *argument)
+{
+    for (uint64_t i = 0; i < 5; i++) {
+        events[event_count++] = (uint64_t)(uintptr_t)argument * 100 + i;
+        if (i == 2) (void)janus_sleep(ms);
+        (void)janus_yield();
+    }
+    return 0;
+}
+
+static int64_t note_all(void *argument)
+{
+    (void)argument;
+    event_count = 0;
+    JANUS_NURSERY(n)
+    {
+        for (uintptr_t i = 0; i < 8; i++) {
+            JANUS_EXPECT(janus_spawn(n, note_some, (void *)i) == JANUS_OK);
+        }
+    }
+    return 0;
+}
+
+TEST("a random schedule is what its seed gives elsewhere")
+{
+    uint64_t kept[2000];
+    int      different = 0;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 3, .deterministic_seed = seed),
+                           note_all, NULL, NULL),
+                 JANUS_OK);
+        size_t count = event_count;
+        if (seed > 1) different += memcmp(kept, events, count * sizeof kept[0]) != 0;
+        memcpy(kept, events, count * sizeof kept[0]);
+        janus_explore_result result = explore(
+            (janus_explore_options){.schedules = 1, .seed = seed, .worker_count = 3}, note_all);
+        CHECK_EQ(result.schedules, 1);
+        CHECK_EQ(event_count, count);
+        CHECK(memcmp(kept, events, count * sizeof kept[0]) == 0);
+    }
+    CHECK(different >= 18);
+}
+
+TEST("every strategy finds a lost update, and its text runs it again")
+{
+    find((janus_explore_options){.strategy = JANUS_STRATEGY_RANDOM}, add_twice,
+         JANUS_FAILING_EXPECTATION, "shared == 20 (");
+    find((janus_explore_options){.strategy = JANUS_STRATEGY_PCT}, add_twice,
+         JANUS_FAILING_EXPECTATION, "shared == 20 (");
+    find((janus_explore_options){.strategy = JANUS_STRATEGY_EXHAUSTIVE, .worker_count = 2},
+         add_twice, JANUS_FAILING_EXPECTATION, "shared == 20 (");
+}
+
+TEST("without minimising the text is the seed, and runs it again too")
+{
+    janus_explore_options options = {.no_minimising = true, .seed = 3};
+    janus_explore_result  result = explore(options, add_twice);
+    char                  text[64];
+    CHECK_EQ(result.failing, JANUS_FAILING_EXPECTATION);
+    snprintf(text, sizeof text, "1/w4/s%llu", (unsigned long long)result.seed);
+    CHECK_STR(result.replay, text);
+    CHECK_EQ(result.seed, 3 + result.schedules - 1);
+    free(result.replay);
+    find(options, add_twice, JANUS_FAILING_EXPECTATION, "shared == 20");
+    options.strategy = JANUS_STRATEGY_PCT;
+    find(options, add_twice, JANUS_FAILING_EXPECTATION, "shared == 20");
+}
+
+TEST("minimising leaves few choices of many")
+{
+    janus_explore_result result = explore((janus_explore_options){.seed = 1}, add_twice);
+    CHECK(result.choices > 20);
+    CHECK(result.choices_kept >= 1);
+    CHECK(result.choices_kept <= 8);
+    free(result.replay);
+}
+
+static int runs;
+
+static int64_t fail_once(void *argument)
+{
+    (void)argument;
+    return ++runs == 3 ? -1 : 0;
+}
+
+TEST("what a schedule does not decide is noticed")
+{
+    janus_explore_result result = explore((janus_explore_options){0}, fail_once);
+    CHECK_EQ(result.failing, JANUS_FAILING_RESULT);
+    CHECK_EQ(result.schedules, 3);
+    CHECK(result.unsteady);
+    free(result.replay);
+}
+
+/* The kinds. */
+
+static int64_t return_minus_seven(void *argument)
+{
+    (void)argument;
+    return JANUS_CLOSED;
+}
+
+static int64_t panic_at_once(void *argument)
+{
+    (void)argument;
+    janus_panic("by itself");
+}
+
+static int64_t wait_for_nobody(void *argument)
+{
+    janus_channel channel;
+    int64_t       value;
+    (void)argument;
+    if (janus_channel_open(8, 0, NULL, &channel) != JANUS_OK) return -1;
+    /* The deadlock counts, though the call would say so. */
+    return janus_channel_recv(channel, &value) == JANUS_DEADLOCK ? 0 : -1;
+}
+
+static int64_t go_round(void *argument)
+{
+    (void)argument;
+    for (;;) (void)janus_yield();
+    return 0;
+}
+
+static int64_t sleep_long(void *argument)
+{
+    (void)argument;
+    for (;;) (void)janus_sleep(60000 * ms);
+    return 0;
+}
+
+static int64_t break_a_contract(void *argument)
+{
+    (void)argument;
+    janus_free((char *)janus_alloc(64) + 16);
+    return 0;
+}
+
+static int64_t leave_a_channel(void *argument)
+{
+    janus_channel channel;
+    (void)argument;
+    return janus_channel_open(8, 1, NULL, &channel);
+}
+
+static int64_t use_an_old_channel(void *argument)
+{
+    janus_channel channel;
+    int64_t       value = 0;
+    (void)argument;
+    if (janus_channel_open(8, 1, NULL, &channel) != JANUS_OK) return -1;
+    (void)janus_channel_destroy(channel);
+    return janus_channel_try_send(channel, &value) == JANUS_STALE ? 0 : -1;
+}
+
+static int64_t join_twice(void *argument)
+{
+    (void)argument;
+    JANUS_NURSERY(n)
+    {
+        janus_task_id id;
+        JANUS_EXPECT(janus_spawn_with(n, idle_about, NULL, NULL, &id) == JANUS_OK);
+        JANUS_EXPECT(janus_join(n, id, NULL) == JANUS_OK);
+        (void)janus_join(n, id, NULL);
+    }
+    return 0;
+}
+
+TEST("a negative number, a panic and a deadlock are failures")
+{
+    janus_explore_options options = {.schedules = 3};
+    find(options, return_minus_seven, JANUS_FAILING_RESULT, "-7 (JANUS_CLOSED)");
+    find(options, panic_at_once, JANUS_FAILING_PANIC, "by itself");
+    find(options, wait_for_nobody, JANUS_FAILING_DEADLOCK, "every task waits");
+}
+
+TEST("a schedule that does not end is a failure")
+{
+    find((janus_explore_options){.steps_max = 2000}, go_round, JANUS_FAILING_STEPS, "2000 steps");
+    find((janus_explore_options){.time_max_ns = 600000 * ms}, sleep_long, JANUS_FAILING_TIME,
+         "600000 ms");
+    for (int strategy = JANUS_STRATEGY_PCT; strategy <= JANUS_STRATEGY_EXHAUSTIVE; strategy++) {
+        find((janus_explore_options){.steps_max = 2000, .strategy = (janus_strategy)strategy},
+             go_round, JANUS_FAILING_STEPS, "2000 steps");
+    }
+}
+
+TEST("a broken contract, what is left behind and handles used too late are failures")
+{
+    janus_explore_options options = {.schedules = 3};
+    find(options, break_a_contract, JANUS_FAILING_CONTRACT, "contract broken");
+    find(options, leave_a_channel, JANUS_FAILING_LEAK, "1 channels");
+    find(options, use_an_old_channel, JANUS_FAILING_STALE, "used after its end");
+    find(options, join_twice, JANUS_FAILING_STALE, "join");
+    options.stale_allowed = true;
+    CHECK_EQ(explore(options, use_an_old_channel).failing, JANUS_FAILING_NOT);
+}
+
+/* Refused things, whichever: it comes to the same only if they are the same ones each time. */
+static int64_t contend(void *argument)
+{
+    static janus_mutex mutex;
+    (void)argument;
+    if (janus_mutex_lock(&mutex) != JANUS_OK) return 0;
+    (void)janus_sleep(ms);
+    (void)janus_mutex_unlock(&mutex);
+    return 0;
+}
+
+static int64_t sit_on_a_stack(void *argument)
+{
+    (void)argument;
+    return janus_sleep(ms);
+}
+
+static int64_t want_much(void *argument)
+{
+    janus_channel        channels[4] = {0};
+    janus_nursery_result result = {0};
+    janus_nursery        n;
+    int64_t              refused = 0;
+    (void)argument;
+    for (int i = 0; i < 4; i++) {
+        refused += janus_channel_open(8, 1, NULL, &channels[i]) != JANUS_OK;
+    }
+    refused += janus_blocking(sit_on_a_stack, NULL, NULL) != JANUS_OK;
+    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)) != JANUS_OK) {
+        return -1;
+    }
+    for (int i = 0; i < 4; i++) {
+        refused += janus_spawn(&n, contend, NULL) != JANUS_OK;
+        refused += janus_spawn_with(&n, sit_on_a_stack, NULL,
+                                    JANUS_SPAWN_OPTIONS(.stack_bytes = (size_t)65536 << i),
+                                    NULL) != JANUS_OK;
+    }
+    (void)janus_nursery_end(&n, &result);
+    for (int i = 0; i < 4; i++) (void)janus_channel_destroy(channels[i]);
+    refused += (int64_t)result.errors;
+    return refused > 0 ? -100 - refused : 0;
+}
+
+TEST("faults are choices: a schedule with them is run again too, whatever was before it")
+{
+    static const uint32_t faults[] = {JANUS_FAULT_MEMORY, JANUS_FAULT_MAPPING, JANUS_FAULT_THREAD,
+                                      JANUS_FAULT_BLOCKING, 63};
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        for (uint64_t seed = 1; seed < 20; seed += 6) {
+            janus_explore_options options = {.faults = faults[i], .faults_every = 10, .seed = seed};
+            find(options, want_much, JANUS_FAILING_RESULT, "returned -1");
+            options.no_minimising = true;
+            find(options, want_much, JANUS_FAILING_RESULT, "returned -1");
+        }
+    }
+}
+
+/* A task that waits by asking again and again for what another does. */
+static _Bool flag;
+
+static int64_t raise_flag(void *argument)
+{
+    (void)argument;
+    flag = true;
+    return 0;
+}
+
+static int64_t ask_for_flag(void *argument)
+{
+    (void)argument;
+    flag = false;
+    JANUS_NURSERY(n)
+    {
+        JANUS_EXPECT(janus_spawn(n, raise_flag, NULL) == JANUS_OK);
+        while (!flag) (void)janus_yield();
+    }
+    return 0;
+}
+
+TEST("who asks again and again does not keep the others from going on")
+{
+    for (int strategy = JANUS_STRATEGY_RANDOM; strategy <= JANUS_STRATEGY_EXHAUSTIVE; strategy++) {
+        janus_explore_options options = {.strategy = (janus_strategy)strategy,
+                                         .schedules = 200,
+                                         .worker_count = 2,
+                                         .steps_max = 20000};
+        CHECK_EQ(explore(options, ask_for_flag).failing, JANUS_FAILING_NOT);
+    }
+}
+
+/* All schedules. */
+
+static unsigned ready_cases, taken[4];
+
+static int64_t choose_one(void *argument)
+{
+    janus_channel     channels[4];
+    janus_select_case cases[4];
+    int64_t           value = 7;
+    size_t            chosen = 0;
+    (void)argument;
+    for (unsigned i = 0; i < ready_cases; i++) {
+        JANUS_EXPECT(janus_channel_open(8, 1, NULL, &channels[i]) == JANUS_OK);
+        JANUS_EXPECT(janus_channel_try_send(channels[i], &value) == JANUS_OK);
+        cases[i] = (janus_select_case){.channel = channels[i], .value = &value};
+    }
+    JANUS_EXPECT(janus_select(cases, ready_cases, &chosen) == JANUS_OK);
+    taken[chosen]++;
+    for (unsigned i = 0; i < ready_cases; i++) (void)janus_channel_destroy(channels[i]);
+    return 0;
+}
+
+/*
+ * With one worker there is one choice of threads, at the end, where the thread that waits may go on
+ * before the worker has gone to sleep; and the select's, which takes any of its cases.
+ */
+TEST("an exhaustive search runs every schedule once, and says so")
+{
+    for (ready_cases = 1; ready_cases <= 4; ready_cases++) {
+        memset(taken, 0, sizeof taken);
+        janus_explore_result result =
+            explore((janus_explore_options){.strategy = JANUS_STRATEGY_EXHAUSTIVE,
+                                            .worker_count = 1,
+                                            .depth = 1,
+                                            .schedules = 10000},
+                    choose_one);
+        CHECK(result.complete);
+        CHECK_EQ(result.schedules, 2 * ready_cases);
+        for (unsigned i = 0; i < ready_cases; i++) CHECK_EQ(taken[i], 2);
+    }
+}
+
+TEST("a search that is not over does not say that it is")
+{
+    janus_explore_result result = explore(
+        (janus_explore_options){.strategy = JANUS_STRATEGY_EXHAUSTIVE, .schedules = 5}, note_all);
+    CHECK(!result.complete);
+    CHECK_EQ(result.schedules, 5);
+}
+
+TEST("a search of one preemption more runs more schedules")
+{
+    uint64_t before = 0;
+    for (uint32_t depth = 1; depth <= 2; depth++) {
+        janus_explore_result result =
+            explore((janus_explore_options){.strategy = JANUS_STRATEGY_EXHAUSTIVE,
+                                            .worker_count = 2,
+                                            .depth = depth,
+                                            .schedules = 3000},
+                    raise_flag);
+        CHECK(result.schedules > before);
+        before = result.schedules;
+    }
+}
+
+/* Bad input. */
+
+TEST("a text that is none is refused")
+{
+    static const char *const texts[] = {
+        "",
+        "2/w4/s1",
+        "1/w4",
+        "1/w0/s1",
+        "1/w4/s0",
+        "1/w4/s",
+        "1/w4/x",
+        "1/w4/c",
+        "1/w4/s1/",
+        "1/w4/s1 ",
+        "1/w4/s1/c1:2",
+        "1/w4/s1/c1.2",
+        "1/w4/s1/c1.2:1,",
+        "1/w2000/s1",
+        "1/w4/p1",
+        "1/w4/p1.0.5",
+        "1/w4/f9/s1",
+        "1/w4/s1/c2.1:1,1.1:1",
+        "1/w4/s99999999999999999999",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        janus_status status = janus_explore(
+            JANUS_EXPLORE_OPTIONS(.replay = texts[i], .quiet = true), note_all, NULL, NULL);
+        CHECK_EQ(status, JANUS_INVALID);
+    }
+}
+
+static int64_t explore_inside(void *argument)
+{
+    (void)argument;
+    return janus_explore(NULL, note_all, NULL, NULL);
+}
+
+TEST("options that are none, and a call in a task, are refused")
+{
+    janus_explore_result small = {.struct_bytes = 3};
+    int64_t              result = 0;
+    CHECK_EQ(janus_explore(NULL, NULL, NULL, NULL), JANUS_INVALID);
+    CHECK_EQ(janus_explore(NULL, note_all, NULL, &small), JANUS_INVALID);
+    CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.worker_count = 5000), note_all, NULL, NULL),
+             JANUS_INVALID);
+    CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.strategy = 9), note_all, NULL, NULL),
+             JANUS_INVALID);
+    CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.faults = 64), note_all, NULL, NULL),
+             JANUS_INVALID);
+    CHECK_EQ(janus_explore(
+                 JANUS_EXPLORE_OPTIONS(.quiet = true,
+                                       .scheduler =
+                                           JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_CORE)),
+                 note_all, NULL, NULL),
+             JANUS_PROFILE);
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), explore_inside, NULL, &result),
+             JANUS_CHILD_FAILED);
+    CHECK_EQ(result, JANUS_STATE);
+}
+
+/* What is printed. */
+
+static void explore_loudly(void *argument)
+{
+    (void)argument;
+    (void)janus_explore(NULL, add_twice, NULL, NULL);
+}
+
+static void replay_loudly(void *argument)
+{
+    setenv("JANUSRT_REPLAY", argument, 1);
+    explore_loudly(NULL);
+}
+
+TEST("the seed comes first, then what was found and the line that runs it again")
+{
+    int         status;
+    char        line[512];
+    const char *text = harness_child(explore_loudly, NULL, &status);
+    CHECK_EQ(status, 0);
+    const char *seed = strstr(text, "seed 1,"), *failed = strstr(text, "failed: expectation: ");
+    const char *replay = strstr(text, "JANUSRT_REPLAY=");
+    CHECK(seed != NULL && failed != NULL && replay != NULL);
+    CHECK(seed < failed && failed < replay);
+    CHECK(strstr(text, " goes on instead of ") != NULL);
+    CHECK(strstr(replay, "explore_test") != NULL);
+    replay += strlen("JANUSRT_REPLAY=");
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(replay, " "), replay);
+    text = harness_child(replay_loudly, line, &status);
+    CHECK(strstr(text, "failed: expectation: shared == 20") != NULL);
+    CHECK(strstr(text, line) != NULL);
+}
+
+static void deadlock_loudly(void *argument)
+{
+    (void)argument;
+    (void)janus_explore(NULL, wait_for_nobody, NULL, NULL);
+}
+
+TEST("of a deadlock the tree is told, once")
+{
+    int         status;
+    const char *text = harness_child(deadlock_loudly, NULL, &status);
+    const char *tree = strstr(text, "janusrt: deadlock: every task waits");
+    CHECK(tree != NULL);
+    CHECK(strstr(tree + 1, "janusrt: deadlock: every task waits") == NULL);
+}
+
+/* Without an explorer. */
+
+static int64_t expect_wrongly(void *argument)
+{
+    (void)argument;
+    JANUS_EXPECT(1 + 1 == 3);
+    return 0;
+}
+
+static void expect_on_a_thread(void *argument) { (void)expect_wrongly(argument); }
+
+TEST("elsewhere a failed expectation is a panic of its task, or the end of the process")
+{
+    int status;
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), expect_wrongly, NULL, NULL),
+             JANUS_CHILD_FAILED);
+    const char *text = harness_child(expect_on_a_thread, NULL, &status);
+    CHECK(WIFSIGNALED(status));
+    CHECK(strstr(text, "expectation failed: 1 + 1 == 3") != NULL);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Programs with one bug each, of the kinds that live long because hardly any run shows them. Each
+ * is written as its author would have: against the public headers, without a thought of how it is
+ * tested. The entry makes all it needs. With NULL it has the bug; with GALLERY_MENDED it is the
+ * same program with the bug mended, and never fails.
+ */
+#ifndef JANUSRT_TESTS_SIM_GALLERY_H
+#define JANUSRT_TESTS_SIM_GALLERY_H
+
+#include <janusrt/explore.h>
+#include <janusrt/janus.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gallery_bug {
+    const char  *name;
+    const char  *text; /* what is wrong, in a line */
+    janus_entry *entry;
+};
+
+#define GALLERY_MENDED ((void *)"mended")
+
+/* All of them, by the names of their files. */
+#define GALLERY(X)                                                                                 \
+    X(lost_wakeup)                                                                                 \
+    X(stolen_wakeup)                                                                               \
+    X(aba)                                                                                         \
+    X(double_complete)                                                                             \
+    X(check_then_act)                                                                              \
+    X(lock_order)                                                                                  \
+    X(close_race)                                                                                  \
+    X(cancel_complete)                                                                             \
+    X(forgotten_await)                                                                             \
+    X(use_after_end)                                                                               \
+    X(unfair_select)                                                                               \
+    X(double_refund)                                                                               \
+    X(torn_update)                                                                                 \
+    X(late_release)
+
+#define GALLERY_DECLARE(name) extern const struct gallery_bug gallery_##name;
+GALLERY(GALLERY_DECLARE)
+#undef GALLERY_DECLARE
+
+/* Runs two tasks beside each other until both have ended; the status of their nursery. */
+static inline janus_status gallery_both(janus_entry *one, janus_entry *other, void *argument)
+{
+    janus_nursery nursery;
+    JANUS_EXPECT(janus_nursery_open(&nursery, NULL) == JANUS_OK);
+    JANUS_EXPECT(janus_spawn(&nursery, one, argument) == JANUS_OK);
+    JANUS_EXPECT(janus_spawn(&nursery, other, argument) == JANUS_OK);
+    return janus_nursery_end(&nursery, NULL);
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two use the one permit there is, or do without it after some time. They give it back in either
+ * case: who came too late gives back what it never had.
+ */
+#include "gallery.h"
+
+enum { PATIENCE_NS = 1000 };
+
+struct gate {
+    janus_semaphore permits;
+    atomic_int      inside;
+    bool            mended;
+};
+
+static int64_t guest(void *argument)
+{
+    struct gate *gate = argument;
+    janus_status status =
+        janus_semaphore_acquire_until(&gate->permits, janus_now_ns() + PATIENCE_NS);
+    if (status == JANUS_OK) {
+        JANUS_EXPECT(atomic_fetch_add(&gate->inside, 1) == 0);
+        for (int i = 0; i < 4; i++) janus_point();
+        atomic_fetch_sub(&gate->inside, 1);
+    }
+    if (status == JANUS_OK || !gate->mended) (void)janus_semaphore_release(&gate->permits, 1);
+    return 0;
+}
+
+static int64_t late_release(void *mended)
+{
+    struct gate gate = {
+        .permits = JANUS_SEMAPHORE_INIT(1, JANUS_OPENED_BY_TASKS, "gate"),
+        .mended = mended != NULL,
+    };
+    JANUS_EXPECT(gallery_both(guest, guest, &gate) == JANUS_OK);
+    JANUS_EXPECT(janus_semaphore_permits(&gate.permits) == 1);
+    return 0;
+}
+
+const struct gallery_bug gallery_late_release = {
+    "late_release", "a permit is given back by one who waited for it in vain", late_release};

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Measures how soon the bugs of the gallery are found and how often ordinary runs show them, and
+ * prints docs/gallery.md:
+ *
+ *     build/gcc-release/tests/sim/gallery_table > docs/gallery.md
+ *
+ * What is found depends on seeds alone and is the same everywhere; how often a bug shows itself is
+ * that of one machine.
+ */
+#include "gallery/gallery.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    STARTS = 20,       /* seeds to begin from */
+    APART = 1000000,   /* from one to the next */
+    SCHEDULES = 10000, /* then it counts as not found */
+    RUNS = 2000,       /* ordinary ones */
+};
+
+static const struct gallery_bug *const bugs[] = {
+#define X(name) &gallery_##name,
+    GALLERY(X)
+#undef X
+};
+
+static const char *const failings[] = {
+    [JANUS_FAILING_NOT] = "-",
+    [JANUS_FAILING_EXPECTATION] = "expectation",
+    [JANUS_FAILING_RESULT] = "result",
+    [JANUS_FAILING_PANIC] = "panic",
+    [JANUS_FAILING_DEADLOCK] = "deadlock",
+    [JANUS_FAILING_STEPS] = "steps",
+    [JANUS_FAILING_TIME] = "time",
+    [JANUS_FAILING_CONTRACT] = "contract",
+    [JANUS_FAILING_LEAK] = "leak",
+    [JANUS_FAILING_STALE] = "stale handle",
+};
+
+struct found {
+    uint64_t      median, worst;
+    janus_failing failing;
+};
+
+static int compare(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+static struct found find(const struct gallery_bug *bug, janus_strategy strategy)
+{
+    uint64_t     counts[STARTS];
+    struct found found = {0, 0, JANUS_FAILING_NOT};
+    for (uint64_t i = 0; i < STARTS; i++) {
+        janus_explore_result result = {.struct_bytes = sizeof result};
+        (void)janus_explore(JANUS_EXPLORE_OPTIONS(.strategy = strategy, .seed = 1 + i * APART,
+                                                  .schedules = SCHEDULES, .no_minimising = true,
+                                                  .quiet = true),
+                            bug->entry, NULL, &result);
+        counts[i] = result.failing != JANUS_FAILING_NOT ? result.schedules : UINT64_MAX;
+        if (result.failing != JANUS_FAILING_NOT) found.failing = result.failing;
+        free(result.replay);
+    }
+    qsort(counts, STARTS, sizeof counts[0], compare);
+    found.median = (counts[STARTS / 2 - 1] + counts[STARTS / 2] + 1) / 2;
+    found.worst = counts[STARTS - 1];
+    return found;
+}
+
+/* Runs it up to `left` times, and ends with how often it failed; where it kills the process... */
+static void run_plainly(const struct gallery_bug *bug, uint32_t workers, int left, int out)
+{
+    for (; left > 0; left--) {
+        int64_t      result = 0;
+        janus_status status =
+            janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), bug->entry, NULL, &result);
+        char how = status == JANUS_OK && result >= 0 ? '.' : 'x';
+        if (write(out, &how, 1) != 1) _exit(2);
+    }
+    _exit(0);
+}
+
+/* ...the next one goes on. How many of RUNS failed. */
+static int count_plainly(const struct gallery_bug *bug, uint32_t workers)
+{
+    int failed = 0;
+    for (int left = RUNS; left > 0;) {
+        int  ends[2], how = 0;
+        char told;
+        if (pipe(ends) != 0) abort();
+        pid_t child = fork();
+        if (child == 0) {
+            if (freopen("/dev/null", "w", stderr) == NULL) _exit(2);
+            run_plainly(bug, workers, left, ends[1]);
+        }
+        close(ends[1]);
+        while (read(ends[0], &told, 1) == 1) {
+            left--;
+            failed += told == 'x';
+        }
+        close(ends[0]);
+        (void)waitpid(child, &how, 0);
+        if (how != 0) {
+            left--;
+            failed++;
+        }
+    }
+    return failed;
+}
+
+static const char head[] =
+    "<!-- SPDX-License-Identifier: MIT -->\n"
+    "# The gallery of bugs\n\n"
+    "`tests/sim/gallery` has small programs with one concurrency bug each, and each of them with\n"
+    "the bug mended. This is how many schedules `janus_explore` needs to find them, over %d\n"
+    "starting seeds, with 4 workers; and how many of %d ordinary runs, with 2 and with 4 workers,\n"
+    "show them at all. `tests/sim/gallery_test.c` has the numbers of schedules that are promised,\n"
+    "and looks that each is found, that it can be replayed and that the mended ones never fail.\n\n"
+    "Written by `gallery_table`.\n\n"
+    "| bug | what is wrong | found as | random: median | worst | PCT: median | worst "
+    "| ordinary: 2 workers | 4 workers |\n"
+    "|---|---|---|---:|---:|---:|---:|---:|---:|\n";
+
+int main(int argc, char **argv)
+{
+    printf(head, STARTS, RUNS);
+    for (size_t i = 0; i < sizeof bugs / sizeof bugs[0]; i++) {
+        const struct gallery_bug *bug = bugs[i];
+        if (argc > 1 && strcmp(argv[1], bug->name) != 0) continue;
+        struct found random = find(bug, JANUS_STRATEGY_RANDOM);
+        struct found pct = find(bug, JANUS_STRATEGY_PCT);
+        printf("| %s | %s | %s | %lld | %lld | %lld | %lld | %d | %d |\n", bug->name, bug->text,
+               failings[random.failing], (long long)random.median, (long long)random.worst,
+               (long long)pct.median, (long long)pct.worst, count_plainly(bug, 2),
+               count_plainly(bug, 4));
+        fflush(stdout);
+    }
+    return 0;
+}
