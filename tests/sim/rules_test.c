@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* What holds in a deterministic scheduler beside the order: whose it is, and what time is there. */
+#include "../task/town.h"
+
+#include <pthread.h>
+
+static janus_scheduler *open_simulated(uint32_t workers)
+{
+    return town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .deterministic_seed = 7));
+}
+
+static void *use_elsewhere(void *argument)
+{
+    janus_scheduler *scheduler = argument;
+    janus_nursery    n;
+    CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_STATE);
+    CHECK_EQ(janus_scheduler_start(scheduler), JANUS_STATE);
+    CHECK_EQ(janus_scheduler_stop(scheduler), JANUS_STATE);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_STATE);
+    return NULL;
+}
+
+TEST("another thread can neither use, start, stop nor close it, and it goes on")
+{
+    janus_scheduler *scheduler = open_simulated(2);
+    pthread_t        thread;
+    atomic_int       ran = 0;
+    CHECK_EQ(pthread_create(&thread, NULL, use_elsewhere, scheduler), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    town_do(scheduler, count_me, &ran);
+    CHECK_EQ(ran, 1);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+/* Locks. */
+
+static int64_t lock_and_leave(void *argument)
+{
+    return janus_mutex_lock(argument); /* whose call ends is gone with it */
+}
+
+static int64_t block_twice(void *argument)
+{
+    janus_mutex mutex = JANUS_MUTEX_INIT("left");
+    int64_t     status = 0;
+    CHECK_EQ(janus_blocking(nothing, NULL, NULL), JANUS_OK);
+    CHECK_EQ(janus_blocking(lock_and_leave, &mutex, &status), JANUS_OK);
+    CHECK_EQ(status, JANUS_OK);
+    CHECK_EQ(janus_mutex_lock(&mutex), JANUS_OWNER_GONE);
+    CHECK_EQ(janus_mutex_unlock(&mutex), JANUS_OK);
+    CHECK_EQ(janus_mutex_try_lock(argument), JANUS_WOULD_WAIT);
+    return 0;
+}
+
+TEST("what the thread holds stays held, whatever blocking calls hold and leave on the same thread")
+{
+    janus_mutex      mutex = JANUS_MUTEX_INIT("held");
+    janus_scheduler *scheduler = open_simulated(2);
+    CHECK_EQ(janus_mutex_lock(&mutex), JANUS_OK);
+    town_do(scheduler, block_twice, &mutex);
+    CHECK_EQ(janus_mutex_unlock(&mutex), JANUS_OK);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+/* Time. */
+
+static int64_t compute_for_ever(void *argument)
+{
+    long checks = 0;
+    while (janus_check() == JANUS_OK) checks++;
+    atomic_fetch_add((atomic_long *)argument, checks);
+    return JANUS_CANCELLED;
+}
+
+static int64_t end_those_who_compute(void *argument)
+{
+    janus_nursery n;
+    atomic_long   checks = 0;
+    uint64_t      soon = janus_now_ns() + town_ms;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.deadline_ns = soon)), JANUS_OK);
+    for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&n, compute_for_ever, &checks), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    CHECK(janus_now_ns() >= soon && janus_now_ns() < soon + town_ms);
+    CHECK(checks < 10 * 1000 * 1000); /* not only the steps between slices took time */
+    return 0;
+}
+
+TEST("computing takes simulated time: a deadline passes while all only compute")
+{
+    for (uint32_t workers = 1; workers <= 4; workers *= 2) {
+        janus_scheduler *scheduler = open_simulated(workers);
+        town_do(scheduler, end_those_who_compute, NULL);
+        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    }
+}
+
+/* Those who only ask. */
+
+struct asked {
+    janus_nursery  *nursery;
+    janus_token    *token;
+    janus_event     event;
+    janus_semaphore permits;
+};
+
+static int64_t ask_until_told(void *argument)
+{
+    struct asked *asked = argument;
+    while (!janus_event_is_set(&asked->event)) continue;
+    while (janus_semaphore_permits(&asked->permits) == 0) continue;
+    while (!janus_token_is_cancelled(asked->token)) continue;
+    while (!janus_nursery_is_cancelled(asked->nursery)) continue;
+    while (!janus_cancelled()) continue;
+    return JANUS_CANCELLED;
+}
+
+static int64_t tell(void *argument)
+{
+    struct asked *asked = argument;
+    janus_nursery n;
+    asked->nursery = &n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, ask_until_told, asked), JANUS_OK);
+    CHECK_EQ(janus_sleep(town_ms), JANUS_OK);
+    janus_event_set(&asked->event);
+    CHECK_EQ(janus_semaphore_release(&asked->permits, 1), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(asked->token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    return 0;
+}
+
+TEST("a task that waits by asking lets others go on at each question")
+{
+    struct asked asked;
+    janus_event_init(&asked.event, JANUS_OPENED_BY_TASKS, "event");
+    janus_semaphore_init(&asked.permits, 0, JANUS_OPENED_BY_TASKS, "permits");
+    CHECK_EQ(janus_token_create(&asked.token), JANUS_OK);
+    janus_scheduler *scheduler = open_simulated(2); /* with one it would keep the worker */
+    town_do(scheduler, tell, &asked);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    janus_token_release(asked.token);
+}
