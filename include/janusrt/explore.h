@@ -14,8 +14,8 @@
  *
  * Each schedule is a run of the deterministic engine (scheduler.h, `deterministic_seed`): several
  * workers, one thread, a clock that only moves when it must. Another task may go on wherever a call
- * of this library begins, at janus_check, and at janus_point; so what a task does in between is one
- * step. What decides who goes on is the strategy.
+ * of this library begins, janus_point among them, and at the janus_check that ends a slice; what a
+ * task does in between is one step. What decides who goes on is the strategy.
  *
  * A schedule has failed when the entry returns a negative number or panics; an expectation, a
  * contract or an invariant of the library is broken; all tasks wait for each other; it takes too
