@@ -64,7 +64,8 @@ typedef enum janus_exhaustion {
 /* How a scheduler is made. Zero in any field asks for the default named beside it. */
 typedef struct janus_scheduler_options {
     size_t        struct_bytes;         /* sizeof this struct; JANUS_SCHEDULER_OPTIONS sets it */
-    uint32_t      worker_count;         /* 0: the CPUs really available; at most 1024 */
+    uint32_t      worker_count;         /* 0: the CPUs really available, with a seed 4; at most
+                                           1024 */
     janus_profile profile;              /* 0: SERVICE; CORE is refused with PROFILE */
     uint64_t      deterministic_seed;   /* not 0: everything on one thread, the same each time, see
                                            above. 0: JANUSRT_SEED in the environment, else no */

@@ -8,6 +8,7 @@
  */
 #include "base/options.h"
 #include "plat/cpus.h"
+#include "plat/signal.h"
 #include "sim/world.h"
 #include "task/dump.h"
 #include "task/holder.h"
@@ -17,17 +18,33 @@
 #include "task/replace.h"
 #include "task/token.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { WORKERS_MAX = 1024 };
+enum {
+    WORKERS_MAX = 1024,
+    SIMULATED_WORKERS = 4, /* where none are asked for: the same on every machine */
+};
 
 /* A seed for programs that name none: JANUSRT_SEED in the environment. */
-static uint64_t seed_from_outside(void)
+static bool seed_from_outside(uint64_t *out)
 {
     const char *text = secure_getenv("JANUSRT_SEED");
-    return text != NULL ? strtoull(text, NULL, 0) : 0;
+    char       *end = NULL;
+    if (text == NULL || *text == '\0') return true;
+    errno = 0;
+    *out = strtoull(text, &end, 0);
+    if (errno == 0 && *end == '\0' && *out != 0 && *text != '-') return true;
+    char line[160];
+    int  length = snprintf(line, sizeof line,
+                           "janusrt: JANUSRT_SEED='%.60s' is no seed: wanted is a number from 1 to "
+                            "2^64 - 1\n",
+                           text);
+    (void)jrt_write_all(STDERR_FILENO, line, (size_t)length);
+    return false;
 }
 
 static janus_status decode(const janus_scheduler_options *given, janus_scheduler_options *options)
@@ -38,9 +55,13 @@ static janus_status decode(const janus_scheduler_options *given, janus_scheduler
         memcpy(options, given, given->struct_bytes);
     }
     if (options->profile == JANUS_PROFILE_CORE) return JANUS_PROFILE;
-    if (options->deterministic_seed == 0) options->deterministic_seed = seed_from_outside();
+    if (options->deterministic_seed == 0 && !seed_from_outside(&options->deterministic_seed)) {
+        return JANUS_INVALID;
+    }
     if (janus_profile_stack_bytes(options->profile) == 0) return JANUS_INVALID;
     if (options->worker_count > WORKERS_MAX) return JANUS_INVALID;
+    bool simulated = options->deterministic_seed != 0 || jrt_world_here != NULL;
+    if (options->worker_count == 0 && simulated) options->worker_count = SIMULATED_WORKERS;
     if (options->worker_count == 0) options->worker_count = jrt_cpus_available();
     if (options->worker_count > WORKERS_MAX) options->worker_count = WORKERS_MAX;
     if (options->stack_bytes == 0) {

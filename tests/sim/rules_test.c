@@ -3,6 +3,8 @@
 #include "../task/town.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 static janus_scheduler *open_simulated(uint32_t workers)
 {
@@ -141,4 +143,25 @@ TEST("a task that waits by asking lets others go on at each question")
     town_do(scheduler, tell, &asked);
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
     janus_token_release(asked.token);
+}
+
+/* The environment. */
+
+TEST("a seed in the environment is one, or nothing is made")
+{
+    static const char *const wrong[] = {"seven", "7x", "0", "-1", "99999999999999999999999"};
+    janus_scheduler         *scheduler = NULL;
+    const char              *given = getenv("JANUSRT_SEED");
+    char                     before[32] = "";
+    if (given != NULL) snprintf(before, sizeof before, "%s", given);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        CHECK_EQ(setenv("JANUSRT_SEED", wrong[i], 1), 0);
+        CHECK_EQ(janus_scheduler_open(NULL, &scheduler), JANUS_INVALID);
+        CHECK(scheduler == NULL);
+    }
+    CHECK_EQ(setenv("JANUSRT_SEED", "0x10", 1), 0);
+    scheduler = town_open(NULL);
+    CHECK_EQ(janus_scheduler_worker_count(scheduler), 4); /* on every machine */
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(before[0] != '\0' ? setenv("JANUSRT_SEED", before, 1) : unsetenv("JANUSRT_SEED"), 0);
 }
