@@ -98,9 +98,9 @@ struct jrt_audit_writer {
 };
 
 struct janus_audit {
-    janus_audit_options options; /* defaults filled in */
     /* Raised by each drain; whoever counts uses then hands them in. */
     _Alignas(64) _Atomic(uint64_t) flush;
+    janus_audit_options      options;  /* defaults filled in */
     _Atomic(uint32_t)        poked;    /* futex of the thread */
     _Atomic(bool)            stopping; /* the thread ends */
     struct jrt_audit_writer *shared;   /* on the list too */

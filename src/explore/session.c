@@ -131,7 +131,8 @@ static void judge(struct jrt_log *log, bool in_time, int ended)
         snprintf(log->message, sizeof log->message, "not done after %d s", PATIENCE_MS / 1000);
     } else if (WIFSIGNALED(ended)) {
         log->failing = JANUS_FAILING_SIGNAL;
-        snprintf(log->message, sizeof log->message, "%s", strsignal(WTERMSIG(ended)));
+        const char *text = sigdescr_np(WTERMSIG(ended));
+        snprintf(log->message, sizeof log->message, "%s", text != NULL ? text : "unknown");
     } else if (WEXITSTATUS(ended) != 0) {
         log->failing = JANUS_FAILING_EXIT;
         snprintf(log->message, sizeof log->message, "status %d", WEXITSTATUS(ended));

@@ -91,7 +91,6 @@ static void go_to(struct world *world, struct part *to, bool for_good)
 void jrt_world_give_up(struct world *world, enum jrt_world_end why)
 {
     struct part *first = world->parts[0], *from = world->current;
-    void        *nowhere;
     if (world->run == NULL) return;
     jrt_die_hook = NULL;
     *jrt_thread_self() = world->record;
@@ -105,7 +104,8 @@ void jrt_world_give_up(struct world *world, enum jrt_world_end why)
         jrt_sanitizer_adopt_thread(&from->context.sanitizer);
         jrt_sanitizer_leave(&from->context.sanitizer, &first->context.sanitizer, true);
     }
-    (void)jrt_ctx_switch(&nowhere, world->landing.sp, (int)why);
+    /* It is saved where nobody looks; not in this frame, which ASan may just have taken away. */
+    (void)jrt_ctx_switch(&from->context.sp, world->landing.sp, (int)why);
     jrt_die("invariant [sim-point] broken", "a world that was given up went on", __FILE__,
             __LINE__);
 }

@@ -50,8 +50,11 @@ static void pass(struct jrt_world *interface) { jrt_world_schedule(of(interface)
 static void spend(struct jrt_world *interface, uint64_t ns)
 {
     struct world *world = of(interface);
-    uint32_t      busy = 0;
-    for (uint32_t i = 0; i < world->count; i++) busy += world->parts[i]->state == PART_READY;
+    uint32_t      busy = 1; /* who computes */
+    for (uint32_t i = 0; i < world->count; i++) {
+        const struct part *part = world->parts[i];
+        busy += part != world->current && part->state == PART_READY;
+    }
     world->now_ns += ns / busy;
 }
 

@@ -107,10 +107,9 @@ bool jrt_implicit_open_worker(struct jrt_worker *worker)
 /* Debug builds, and who explores: the books balance, [bank-balance]. */
 static void audit_bank(janus_scheduler *scheduler)
 {
-    const struct jrt_world  *world = jrt_world_here;
     struct jrt_account_fault fault;
     struct jrt_account_books books;
-    if (!JRT_DEBUG && (world == NULL || !world->audits)) return;
+    if (!JRT_DEBUG && (jrt_world_here == NULL || !jrt_world_here->audits)) return;
     jrt_invariant("bank-balance", jrt_account_check(&scheduler->bank, &fault));
     jrt_account_read(&scheduler->bank, &books);
     jrt_invariant("bank-balance", janus_budget_is_zero(books.shares));

@@ -65,7 +65,7 @@ void jrt_trace_put_binary(struct jrt_trace_out *out, const struct jrt_trace_copy
     uint64_t      sum = fold_words(words, HEADER_WORDS - 1);
     for (size_t i = 0; i < copy->count; i++) sum = fold_event(sum, &copy->events[i]);
     words[HEADER_WORDS - 1] = sum;
-    for (int i = 0; i < HEADER_WORDS; i++) put_word(bytes + 8 * i, words[i]);
+    for (size_t i = 0; i < HEADER_WORDS; i++) put_word(bytes + 8 * i, words[i]);
     jrt_trace_put_bytes(out, bytes, sizeof bytes);
     for (size_t i = 0; i < copy->count; i++) {
         const struct jrt_trace_event *event = &copy->events[i];
@@ -73,7 +73,7 @@ void jrt_trace_put_binary(struct jrt_trace_out *out, const struct jrt_trace_copy
         put_word(bytes + 8, event->task);
         put_word(bytes + 16, event->object);
         put_word(bytes + 24, event->rest);
-        jrt_trace_put_bytes(out, bytes, EVENT_WORDS * 8);
+        jrt_trace_put_bytes(out, bytes, (size_t)EVENT_WORDS * 8);
     }
 }
 
@@ -121,7 +121,7 @@ static janus_status read_copy(int fd, struct jrt_trace_copy *copy)
     unsigned char bytes[HEADER_WORDS * 8];
     uint64_t      words[HEADER_WORDS];
     if (!read_all(fd, bytes, sizeof bytes)) return JANUS_INVALID;
-    for (int i = 0; i < HEADER_WORDS; i++) words[i] = get_word(bytes + 8 * i);
+    for (size_t i = 0; i < HEADER_WORDS; i++) words[i] = get_word(bytes + 8 * i);
     if (memcmp(bytes, magic, sizeof magic) != 0 || words[1] != VERSION) return JANUS_INVALID;
     uint64_t sum = fold_words(words, HEADER_WORDS - 1), left = words[8];
     copy->workers = (uint32_t)(words[2] >> 1);

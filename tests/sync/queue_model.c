@@ -62,16 +62,16 @@ static struct jrt_thread *own_record(void);
 enum { SOME_TIME = 1000, HOLDERS = 8, OBJECTS = 4 };
 
 static struct {
-    const char        *scripts[MODEL_THREADS_MAX];
-    janus_mutex        mutex;
-    janus_semaphore    semaphore;
-    janus_group        group;
-    janus_event        event;
-    struct jrt_holder  holders[HOLDERS];
-    struct jrt_thread  own[MODEL_THREADS_MAX];
-    bool               has[MODEL_THREADS_MAX];
-    int                inside, permits, released, left, gone;
-    bool               freed, event_freed;
+    const char       *scripts[MODEL_THREADS_MAX];
+    janus_mutex       mutex;
+    janus_semaphore   semaphore;
+    janus_group       group;
+    janus_event       event;
+    struct jrt_holder holders[HOLDERS];
+    struct jrt_thread own[MODEL_THREADS_MAX];
+    bool              has[MODEL_THREADS_MAX];
+    int               inside, permits, released, left, gone;
+    bool              freed, event_freed;
 } world;
 
 static struct jrt_thread *own_record(void) { return &world.own[model_self()]; }
