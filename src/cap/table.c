@@ -150,7 +150,7 @@ static void table_free(janus_cap_table *table)
 {
     if (table->map != NULL) {
         /* In a world as it was: it may be kept. */
-        if (jrt_world_here != NULL) {
+        if (jrt_world_now() != NULL) {
             memset((void *)table->entries, 0, table->slots * sizeof *table->entries);
         }
         jrt_map_release_fenced(table->map, table->map_bytes);

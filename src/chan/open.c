@@ -40,7 +40,7 @@ struct plan {
 static uint32_t next_number(void)
 {
     static _Atomic(uint32_t) opened;
-    struct jrt_world        *world = jrt_world_here;
+    struct jrt_world        *world = jrt_world_now();
     if (world != NULL) return jrt_world_number(world);
     return jrt_fetch_add_relaxed(&opened, 1u) + 1; /* relaxed: a number. */
 }

@@ -70,7 +70,7 @@ static janus_status decode(struct selection *s)
 static uint32_t draw(struct selection *s, uint32_t n)
 {
     static _Atomic(uint64_t) draws;
-    struct jrt_world        *world = jrt_world_here;
+    struct jrt_world        *world = jrt_world_now();
     if (jrt_unlikely(world != NULL)) return world->choose(world, JRT_CHOOSE_CASE, n);
     if (s->worker != NULL) return jrt_rng_below(&s->worker->choices, n);
     uint64_t       state = jrt_fetch_add_relaxed(&draws, (uint64_t)1); /* relaxed: a number. */

@@ -157,15 +157,15 @@ static void tell(struct jrt_log *log, const struct choice *choice, uint32_t valu
     struct jrt_world_view view;
     bool                  fault = choice->kind == JRT_CHOOSE_FAULT;
     told->kind = (uint32_t)choice->kind;
-    told->value = fault ? jrt_world_here->fault : value;
+    told->value = fault ? jrt_world_now()->fault : value;
     told->count = choice->count;
-    if (jrt_world_look(jrt_world_here, JRT_WORLD_CURRENT, &view)) who_is(&view, &told->left);
+    if (jrt_world_look(jrt_world_now(), JRT_WORLD_CURRENT, &view)) who_is(&view, &told->left);
     told->step = view.steps;
     if (choice->who == NULL) return;
-    if (jrt_world_look(jrt_world_here, choice->who[choice->usual], &view)) {
+    if (jrt_world_look(jrt_world_now(), choice->who[choice->usual], &view)) {
         who_is(&view, &told->usual);
     }
-    if (jrt_world_look(jrt_world_here, choice->who[value], &view)) who_is(&view, &told->chosen);
+    if (jrt_world_look(jrt_world_now(), choice->who[value], &view)) who_is(&view, &told->chosen);
 }
 
 static void keep(struct jrt_log *log, const struct choice *choice, uint32_t value)
@@ -197,7 +197,7 @@ static uint32_t decide(struct jrt_strategy *strategy, enum jrt_choice kind, uint
     struct jrt_log       *log = decider->log;
     struct jrt_world_view view;
     (void)must; /* who runs is not among those, then */
-    (void)jrt_world_look(jrt_world_here, JRT_WORLD_CURRENT, &view);
+    (void)jrt_world_look(jrt_world_now(), JRT_WORLD_CURRENT, &view);
     const struct jrt_worker *worker = view.record->worker;
     uint32_t                 number = decider->numbers[view.number % JRT_DECIDER_PARTS]++;
     struct choice            choice = {.kind = kind,

@@ -96,7 +96,7 @@ janus_status janus_explore(const janus_explore_options *options, janus_entry *en
     struct local local = {.entry = entry, .argument = argument};
     if (entry == NULL) return JANUS_INVALID;
     if (out != NULL && !jrt_options_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
-    if (jrt_world_here != NULL || jrt_thread_self()->worker != NULL) return JANUS_STATE;
+    if (jrt_world_now() != NULL || jrt_thread_self()->worker != NULL) return JANUS_STATE;
     janus_status status = jrt_explore_decode(options, &local.explorer.options);
     if (status != JANUS_OK) return status;
     if (!read_scheduler(local.explorer.options.scheduler, &local.scheduler)) return JANUS_INVALID;

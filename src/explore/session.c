@@ -187,7 +187,7 @@ static void begin(void)
 
 bool jrt_session_wanted(void)
 {
-    if (jrt_world_here != NULL || jrt_thread_self()->worker != NULL) return false;
+    if (jrt_world_now() != NULL || jrt_thread_self()->worker != NULL) return false;
     pthread_mutex_lock(&session.lock);
     bool first = session.mode == UNKNOWN;
     if (first) {

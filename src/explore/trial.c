@@ -60,7 +60,7 @@ static void run_scheduler(void *argument)
     struct jrt_trial       *trial = argument;
     struct jrt_log         *log = trial->decider->log;
     const struct jrt_plan  *plan = trial->decider->plan;
-    struct jrt_world       *world = jrt_world_here;
+    struct jrt_world       *world = jrt_world_now();
     janus_scheduler_options options = {.struct_bytes = sizeof options};
     if (trial->scheduler != NULL) options = *trial->scheduler;
     options.worker_count = plan->worker_count;
@@ -159,7 +159,7 @@ const char *jrt_failing_name(janus_failing failing)
 void janus_expect_failed(const char *text, const char *file, int line)
 {
     char message[96]; /* what a panic keeps */
-    if (jrt_world_here != NULL && jrt_world_here->closed) jrt_die(expectation, text, file, line);
+    if (jrt_world_now() != NULL && jrt_world_now()->closed) jrt_die(expectation, text, file, line);
     struct jrt_thread *thread = jrt_thread_self();
     if (thread->current == NULL && thread->on_panic == NULL) jrt_die(expectation, text, file, line);
     (void)snprintf(message, sizeof message, "expectation failed: %s (%s:%d)", text, file, line);

@@ -50,7 +50,7 @@ _Unwind_Reason_Code jrt_ctx_personality(int version, _Unwind_Action actions,
     (void)version, (void)class, (void)exception, (void)context;
     struct jrt_thread *thread = jrt_thread_self();
     if ((actions & _UA_FORCE_UNWIND) && thread->on_exit != NULL) {
-        jrt_contract(jrt_world_here == NULL, /* [exit-spoilt] */
+        jrt_contract(jrt_world_now() == NULL, /* [exit-spoilt] */
                      "the thread of a deterministic scheduler was ended (pthread_exit, "
                      "pthread_cancel)");
         thread->on_exit();

@@ -77,7 +77,7 @@ janus_status jrt_depot_init(struct jrt_depot *depot, janus_guard guard, size_t g
 
 static struct jrt_spare *spare_here(void)
 {
-    return jrt_world_here != NULL ? jrt_world_here->spare : NULL;
+    return jrt_world_now() != NULL ? jrt_world_now()->spare : NULL;
 }
 
 janus_status jrt_depot_open(janus_guard guard, size_t idle_max, struct jrt_depot **out)

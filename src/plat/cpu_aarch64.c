@@ -5,6 +5,6 @@
  * of x86-64. */
 void jrt_cpu_relax(void)
 {
-    if (jrt_unlikely(jrt_world_here != NULL)) jrt_thread_yield();
+    if (jrt_unlikely(jrt_world_now() != NULL)) jrt_thread_yield();
     __asm__ volatile("isb" ::: "memory");
 }

@@ -5,6 +5,6 @@
  * awaited word changes. */
 void jrt_cpu_relax(void)
 {
-    if (jrt_unlikely(jrt_world_here != NULL)) jrt_thread_yield();
+    if (jrt_unlikely(jrt_world_now() != NULL)) jrt_thread_yield();
     __builtin_ia32_pause();
 }

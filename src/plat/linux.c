@@ -52,11 +52,14 @@
 
 enum { NS_PER_S = 1000000000 };
 
-_Thread_local struct jrt_world *jrt_world_here;
+extern _Thread_local struct jrt_world *jrt_world_here
+    __attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+__attribute__((noinline)) void jrt_world_set(struct jrt_world *world) { jrt_world_here = world; }
 
 uint64_t jrt_clock_now_ns(void)
 {
-    struct jrt_world *world = jrt_world_here;
+    struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL)) return world->now_ns(world);
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail */
@@ -65,7 +68,7 @@ uint64_t jrt_clock_now_ns(void)
 
 uint64_t jrt_clock_coarse_ns(void)
 {
-    struct jrt_world *world = jrt_world_here;
+    struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL)) return world->now_ns(world);
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* cannot fail */
@@ -83,7 +86,7 @@ bool jrt_random_fill(void *out, size_t bytes)
 
 ptrdiff_t jrt_fd_write(int fd, const void *bytes, size_t count)
 {
-    const struct jrt_world *world = jrt_world_here;
+    const struct jrt_world *world = jrt_world_now();
     long                    took;
     if (jrt_unlikely(world != NULL && world->mute && fd == STDERR_FILENO)) return (ptrdiff_t)count;
     do { /* by syscall: write() is a cancellation point, and callers hold locks */
@@ -99,7 +102,7 @@ void jrt_futex_wait(_Atomic(uint32_t) *word, uint32_t expected)
 
 bool jrt_futex_wait_until(_Atomic(uint32_t) *word, uint32_t expected, uint64_t deadline_ns)
 {
-    struct jrt_world *world = jrt_world_here;
+    struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL)) return world->wait(world, word, expected, deadline_ns);
     return jrt_real_wait_until(word, expected, deadline_ns);
 }
@@ -119,7 +122,7 @@ bool jrt_real_wait_until(_Atomic(uint32_t) *word, uint32_t expected, uint64_t de
 
 void jrt_futex_wake(_Atomic(uint32_t) *word, int count)
 {
-    struct jrt_world *world = jrt_world_here;
+    struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL)) {
         world->wake(world, word, count);
         return;
@@ -151,7 +154,7 @@ void jrt_bell_ring(void)
 
 void jrt_thread_yield(void)
 {
-    struct jrt_world *world = jrt_world_here;
+    struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL)) {
         world->pass(world);
     } else {
@@ -161,7 +164,7 @@ void jrt_thread_yield(void)
 
 uint64_t jrt_thread_preemptions(void)
 {
-    if (jrt_unlikely(jrt_world_here != NULL)) return 0;
+    if (jrt_unlikely(jrt_world_now() != NULL)) return 0;
     struct rusage usage;
     if (getrusage(RUSAGE_THREAD, &usage) != 0) return 0;
     return (uint64_t)usage.ru_nivcsw;
@@ -187,7 +190,7 @@ bool jrt_os_thread_start(struct jrt_os_thread *thread, void (*main)(void *argume
     memcpy(thread->name, name, length);
     thread->name[length] = '\0';
     thread->part = NULL;
-    struct jrt_world *world = jrt_world_here;
+    struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL)) return world->start(world, thread);
 
     /* The new thread begins with our mask; so there is no moment in which it has another. */
@@ -203,7 +206,7 @@ bool jrt_os_thread_start(struct jrt_os_thread *thread, void (*main)(void *argume
 void jrt_os_thread_join(struct jrt_os_thread *thread)
 {
     if (jrt_unlikely(thread->part != NULL)) {
-        jrt_world_here->join(jrt_world_here, thread);
+        jrt_world_now()->join(jrt_world_now(), thread);
         return;
     }
     int state;
@@ -216,7 +219,7 @@ void jrt_os_thread_join(struct jrt_os_thread *thread)
 bool jrt_os_thread_try_join(struct jrt_os_thread *thread)
 {
     if (jrt_unlikely(thread->part != NULL)) {
-        struct jrt_world *world = jrt_world_here;
+        struct jrt_world *world = jrt_world_now();
         if (!world->has_ended(world, thread)) return false;
         world->join(world, thread);
         return true;
@@ -249,7 +252,7 @@ bool jrt_fences_asymmetric(void)
 /* seq_cst: what the header promises of it, by [fence-mode]. */
 void jrt_fence_heavy_seq_cst(void)
 {
-    struct jrt_world *world = jrt_world_here;
+    struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL && world->closed)) return; /* there is one thread */
     if (!jrt_fences_asymmetric()) {
         jrt_fences_full();

@@ -80,7 +80,7 @@ void jrt_map_release_fenced(void *base, size_t bytes)
 
 void *jrt_spare_take(enum jrt_spare_kind kind, size_t bytes)
 {
-    struct jrt_spare *spare = jrt_world_here != NULL ? jrt_world_here->spare : NULL;
+    struct jrt_spare *spare = jrt_world_now() != NULL ? jrt_world_now()->spare : NULL;
     for (unsigned i = 0; spare != NULL && i < JRT_SPARES; i++) {
         if (spare->maps[i].kind != kind || spare->maps[i].bytes != bytes) continue;
         spare->maps[i].kind = JRT_SPARE_NONE;
@@ -91,7 +91,7 @@ void *jrt_spare_take(enum jrt_spare_kind kind, size_t bytes)
 
 bool jrt_spare_give(enum jrt_spare_kind kind, void *base, size_t bytes)
 {
-    struct jrt_spare *spare = jrt_world_here != NULL ? jrt_world_here->spare : NULL;
+    struct jrt_spare *spare = jrt_world_now() != NULL ? jrt_world_now()->spare : NULL;
     for (unsigned i = 0; spare != NULL && i < JRT_SPARES; i++) {
         if (spare->maps[i].kind != JRT_SPARE_NONE) continue;
         spare->maps[i].base = base;

@@ -86,10 +86,28 @@ struct jrt_world {
     bool    mute;                       /* nothing is written to stderr */
 };
 
-/* Who stands in for the system on the calling thread; NULL: nobody. It stays the same while tasks
- * run on that thread, and tasks do not leave it, so that its address may be kept. */
-extern _Thread_local struct jrt_world *jrt_world_here
-    __attribute__((visibility("hidden"), tls_model("initial-exec")));
+/*
+ * Who stands in for the system on the calling thread; NULL: nobody. A word of the thread, defined in
+ * ctx_<cpu>.S and read by assembly that no compiler moves across a switch: an address of it that was
+ * computed on a thread that has ended meanwhile is nobody's.
+ */
+static inline __attribute__((always_inline)) struct jrt_world *jrt_world_now(void)
+{
+    struct jrt_world *world;
+#if defined(__x86_64__)
+    __asm__ volatile("movq jrt_world_here@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" : "=r"(world));
+#else
+    uint64_t thread;
+    __asm__ volatile("adrp %0, :gottprel:jrt_world_here\n\t"
+                     "ldr %0, [%0, #:gottprel_lo12:jrt_world_here]\n\t"
+                     "mrs %1, tpidr_el0\n\tldr %0, [%1, %0]"
+                     : "=&r"(world), "=&r"(thread));
+#endif
+    return world;
+}
+
+/* From now on; for the world. */
+void jrt_world_set(struct jrt_world *world);
 
 /* What was kept, or NULL; and keeps it, if there is room. */
 void *jrt_spare_take(enum jrt_spare_kind kind, size_t bytes);
@@ -98,14 +116,14 @@ bool  jrt_spare_give(enum jrt_spare_kind kind, void *base, size_t bytes);
 /* A place where another thread of the simulated system may go on instead. No lock is held. */
 static inline void jrt_point(void)
 {
-    struct jrt_world *world = jrt_world_here;
+    struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL)) world->point(world);
 }
 
 /* A handle was used after its end: `status` says so. */
 static inline int jrt_stale(int status, const char *call)
 {
-    struct jrt_world *world = jrt_world_here;
+    struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL && world->stale != NULL)) world->stale(call);
     return status;
 }
@@ -113,28 +131,28 @@ static inline int jrt_stale(int status, const char *call)
 /* A channel was made, or ended. */
 static inline void jrt_count_channels(int more)
 {
-    struct jrt_world *world = jrt_world_here;
+    struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL)) world->channels += more;
 }
 
 /* Somebody has computed for so long. The clock of a world would not notice. */
 static inline void jrt_spend(uint64_t ns)
 {
-    struct jrt_world *world = jrt_world_here;
+    struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL)) world->spend(world, ns);
 }
 
 /* Whether what is about to be tried is to fail. */
 static inline bool jrt_fails(enum jrt_fault fault)
 {
-    struct jrt_world *world = jrt_world_here;
+    struct jrt_world *world = jrt_world_now();
     return jrt_unlikely(world != NULL) && world->fails(world, fault);
 }
 
 /* Locks of the library. In a world whoever finds one taken lets its holder go on. */
 static inline void jrt_lock(pthread_mutex_t *lock)
 {
-    struct jrt_world *world = jrt_world_here;
+    struct jrt_world *world = jrt_world_now();
     if (jrt_likely(world == NULL)) {
         pthread_mutex_lock(lock);
     } else {

@@ -247,7 +247,7 @@ static void world_free(struct world *world)
 static void end_if_empty(struct world *world)
 {
     if (world->entered > 0 || world->count > 1 || world->current->number != 0) return;
-    jrt_world_here = NULL;
+    jrt_world_set(NULL);
     free(world->current);
     world_free(world);
 }
@@ -289,15 +289,15 @@ static struct world *make(void)
 
 struct jrt_world *jrt_world_enter(uint64_t seed)
 {
-    if (jrt_world_here == NULL) {
+    if (jrt_world_now() == NULL) {
         struct world *world = make();
         if (world == NULL) return NULL;
         jrt_rng_seed(&world->random, seed);
         jrt_world_note(&world->interface, seed, 0);
-        jrt_world_here = &world->interface;
+        jrt_world_set(&world->interface);
     }
-    of(jrt_world_here)->entered++;
-    return jrt_world_here;
+    of(jrt_world_now())->entered++;
+    return jrt_world_now();
 }
 
 void jrt_world_leave(struct jrt_world *interface)
@@ -311,7 +311,7 @@ void jrt_world_leave(struct jrt_world *interface)
 
 static void on_death(const char *what, const char *why, const char *file, int line)
 {
-    struct world *world = of(jrt_world_here);
+    struct world *world = of(jrt_world_now());
     world->run->what = what;
     world->run->why = why;
     world->run->file = file;
@@ -334,7 +334,7 @@ static void forget_others(struct world *world)
 
 enum jrt_world_end jrt_world_run(struct jrt_world_run *run)
 {
-    jrt_contract(jrt_world_here == NULL, "a world inside another");
+    jrt_contract(jrt_world_now() == NULL, "a world inside another");
     struct world *world = make();
     if (world == NULL) return JRT_WORLD_REFUSED;
     world->strategy = run->strategy;
@@ -345,7 +345,7 @@ enum jrt_world_end jrt_world_run(struct jrt_world_run *run)
     world->entered = 1;
     world->run = run;
     world->record = *jrt_thread_self();
-    jrt_world_here = &world->interface;
+    jrt_world_set(&world->interface);
     jrt_die_hook = on_death;
     int how = jrt_ctx_call(&world->landing, run_main, run);
     jrt_die_hook = NULL;

@@ -69,7 +69,7 @@ bool jrt_deadlock_break(janus_scheduler *scheduler)
 {
     unsigned woken = 0;
     jrt_dump_deadlock(scheduler, "janusrt: deadlock: every task waits\n");
-    const struct jrt_world *world = jrt_world_here;
+    const struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL && world->deadlock != NULL)) world->deadlock();
     jrt_lock(&scheduler->roots_lock);
     bool                  stuck = jrt_idle_stuck(scheduler) != 0;

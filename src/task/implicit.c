@@ -109,7 +109,7 @@ static void audit_bank(janus_scheduler *scheduler)
 {
     struct jrt_account_fault fault;
     struct jrt_account_books books;
-    if (!JRT_DEBUG && (jrt_world_here == NULL || !jrt_world_here->audits)) return;
+    if (!JRT_DEBUG && (jrt_world_now() == NULL || !jrt_world_now()->audits)) return;
     jrt_invariant("bank-balance", jrt_account_check(&scheduler->bank, &fault));
     jrt_account_read(&scheduler->bank, &books);
     jrt_invariant("bank-balance", janus_budget_is_zero(books.shares));

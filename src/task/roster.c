@@ -43,7 +43,7 @@ void jrt_roster_fini(struct jrt_roster *roster)
     for (size_t i = 0; i < roster->block_count; i++) {
         bool   last = i + 1 == roster->block_count;
         size_t used = last ? roster->carved * sizeof(struct jrt_task) : BLOCK_BYTES;
-        if (jrt_unlikely(jrt_world_here != NULL)) memset(roster->blocks[i], 0, used);
+        if (jrt_unlikely(jrt_world_now() != NULL)) memset(roster->blocks[i], 0, used);
         jrt_map_release_aligned(roster->blocks[i], BLOCK_BYTES); /* in a world as it was */
     }
     free(roster->blocks);

@@ -60,7 +60,7 @@ static janus_status decode(const janus_scheduler_options *given, janus_scheduler
     }
     if (janus_profile_stack_bytes(options->profile) == 0) return JANUS_INVALID;
     if (options->worker_count > WORKERS_MAX) return JANUS_INVALID;
-    bool simulated = options->deterministic_seed != 0 || jrt_world_here != NULL;
+    bool simulated = options->deterministic_seed != 0 || jrt_world_now() != NULL;
     if (options->worker_count == 0 && simulated) options->worker_count = SIMULATED_WORKERS;
     if (options->worker_count == 0) options->worker_count = jrt_cpus_available();
     if (options->worker_count > WORKERS_MAX) options->worker_count = WORKERS_MAX;
@@ -209,8 +209,8 @@ janus_status janus_scheduler_open(const janus_scheduler_options *given, janus_sc
     size_t bytes = sizeof(janus_scheduler) + options.worker_count * sizeof(struct jrt_worker);
     bytes = (bytes + 63) / 64 * 64;
     struct jrt_world *world = NULL;
-    bool              simulated = options.deterministic_seed != 0 || jrt_world_here != NULL;
-    if (simulated && jrt_world_here == NULL && jrt_worker_self() != NULL) return JANUS_STATE;
+    bool              simulated = options.deterministic_seed != 0 || jrt_world_now() != NULL;
+    if (simulated && jrt_world_now() == NULL && jrt_worker_self() != NULL) return JANUS_STATE;
     if (simulated) world = jrt_world_enter(options.deterministic_seed);
     if (simulated && world == NULL) return JANUS_NO_MEMORY;
     janus_scheduler *scheduler = jrt_aligned_alloc(64, bytes);

@@ -231,7 +231,7 @@ static inline struct jrt_worker *jrt_worker_self(void) { return jrt_thread_worke
 /* A simulated one is driven by the thread that opened it, and used by no other. */
 static inline bool jrt_scheduler_is_elsewhere(const janus_scheduler *scheduler)
 {
-    return scheduler->world != NULL && scheduler->world != jrt_world_here;
+    return scheduler->world != NULL && scheduler->world != jrt_world_now();
 }
 
 /*

@@ -116,7 +116,7 @@ void jrt_trace_record(struct jrt_trace_lane *lane, enum jrt_trace_kind kind, uin
                       uint64_t task, uint64_t object, uint64_t amount)
 {
     bool kept = lane->ring != NULL || lane->room != NULL;
-    if (lane->world != NULL && lane->world != jrt_world_here) return; /* [trace-pure] */
+    if (lane->world != NULL && lane->world != jrt_world_now()) return; /* [trace-pure] */
     struct jrt_trace_event event = {
         .task = task, .object = object, .rest = jrt_trace_rest(kind, worker, amount)};
     if (lane->shared) jrt_lock(&lane->lock);
