@@ -87,9 +87,9 @@ struct jrt_world {
 };
 
 /*
- * Who stands in for the system on the calling thread; NULL: nobody. A word of the thread, defined in
- * ctx_<cpu>.S and read by assembly that no compiler moves across a switch: an address of it that was
- * computed on a thread that has ended meanwhile is nobody's.
+ * Who stands in for the system on the calling thread; NULL: nobody. A word of the thread, defined
+ * in ctx_<cpu>.S and read by assembly that no compiler moves across a switch: an address of it that
+ * was computed on a thread that has ended meanwhile is nobody's.
  */
 static inline __attribute__((always_inline)) struct jrt_world *jrt_world_now(void)
 {
