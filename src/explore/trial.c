@@ -9,6 +9,7 @@
 
 #include "base/fold.h"
 #include "fiber/thread.h"
+#include "trace/trace.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -123,6 +124,11 @@ bool jrt_trial_run(struct jrt_trial *trial)
                                 .argument = trial};
     enum jrt_world_end   end = jrt_world_run(&run);
     log->steps += run.steps;
+    /* Given up, its scheduler is not closed; without one it was not begun. */
+    bool cut = end != JRT_WORLD_DONE && end != JRT_WORLD_REFUSED;
+    if (cut && trial->scheduler != NULL && trial->scheduler->trace != NULL) {
+        jrt_trace_abandon(trial->scheduler->trace);
+    }
     log->hash = log->hash == 0 ? run.hash : jrt_fold(log->hash, run.hash);
     switch (end) {
     case JRT_WORLD_REFUSED: return false;
