@@ -30,7 +30,7 @@ static const char help[] =
     "  --schedules N     how many at most; 1000, or with --minutes any number\n"
     "  --minutes M       how long at most\n"
     "  --seed S          of the first schedule; 1\n"
-    "  --workers W       of the scheduler; 4\n"
+    "  --workers W       of the scheduler; 4, exhaustive 2\n"
     "  --depth D         of pct 3, of exhaustive 2 preemptions\n"
     "  --steps N         of one schedule, at most; 100000\n"
     "  --faults LIST     memory,mapping,thread,blocking,wake,death or all: what may fail\n"

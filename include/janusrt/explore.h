@@ -47,7 +47,8 @@ typedef enum janus_strategy {
     JANUS_STRATEGY_RANDOM,      /* each that can go on is as likely as every other */
     JANUS_STRATEGY_PCT,        /* by priorities that change at `depth` - 1 random steps: finds a bug
                                    that needs `depth` steps in one order with a known probability */
-    JANUS_STRATEGY_EXHAUSTIVE, /* all schedules with at most `depth` preemptions, one by one */
+    JANUS_STRATEGY_EXHAUSTIVE, /* all schedules with at most `depth` preemptions, one by one; with
+                                  more than two workers these are millions */
 } janus_strategy;
 
 /* What else may go wrong in a schedule, from the first step of the entry on; or them together. */
@@ -82,7 +83,7 @@ typedef struct janus_explore_options {
     janus_strategy strategy;      /* 0: RANDOM */
     uint64_t       seed;          /* of the first schedule; the next has the next. 0: 1 */
     uint64_t       schedules;     /* most. 0: 1,000; EXHAUSTIVE: until all are done */
-    uint32_t       worker_count;  /* 0: 4 */
+    uint32_t       worker_count;  /* 0: 4; EXHAUSTIVE: 2 */
     uint32_t       depth;         /* 0: 3; EXHAUSTIVE: 2 */
     uint64_t       steps_max;     /* of a schedule. 0: 100,000 */
     uint64_t       time_max_ns;   /* of a schedule, simulated. 0: an hour */

@@ -80,7 +80,7 @@ static void set_defaults(janus_explore_options *options)
     if (options->schedules == 0) {
         options->schedules = all || options->wall_ns != 0 ? UINT64_MAX : 1000;
     }
-    if (options->worker_count == 0) options->worker_count = 4;
+    if (options->worker_count == 0) options->worker_count = all ? 2 : 4; /* each squares it */
     if (options->depth == 0) options->depth = all ? 2 : 3;
     if (options->steps_max == 0) options->steps_max = 100000;
     if (options->time_max_ns == 0) options->time_max_ns = UINT64_C(3600) * 1000000000;

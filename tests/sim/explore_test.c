@@ -133,7 +133,7 @@ TEST("every strategy finds a lost update, and its text runs it again")
     find((janus_explore_options){.strategy = JANUS_STRATEGY_PCT}, add_twice,
          JANUS_FAILING_EXPECTATION, "shared == 20 (");
     if (JRT_TSAN) return; /* it takes hundreds */
-    find((janus_explore_options){.strategy = JANUS_STRATEGY_EXHAUSTIVE, .worker_count = 2},
+    find((janus_explore_options){.strategy = JANUS_STRATEGY_EXHAUSTIVE, .schedules = 50000},
          add_twice, JANUS_FAILING_EXPECTATION, "shared == 20 (");
 }
 
