@@ -80,9 +80,9 @@ static void set_defaults(janus_explore_options *options)
     if (options->schedules == 0) {
         options->schedules = all || options->wall_ns != 0 ? UINT64_MAX : 1000;
     }
-    if (options->worker_count == 0) options->worker_count = all ? 2 : 4; /* each squares it */
+    if (options->worker_count == 0) options->worker_count = all ? 2 : 4; /* more: too many */
     if (options->depth == 0) options->depth = all ? 2 : 3;
-    if (options->steps_max == 0) options->steps_max = 100000;
+    if (options->steps_max == 0) options->steps_max = JRT_STEPS_MAX;
     if (options->time_max_ns == 0) options->time_max_ns = UINT64_C(3600) * 1000000000;
     if (options->faults_every == 0) options->faults_every = 100;
     /* One in one would be always: there has to be another answer. */

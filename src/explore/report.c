@@ -16,6 +16,12 @@ static const uint64_t file_ns = 5000000000;    /* and two that stay */
 
 enum { COMMAND_BYTES = 4096 };
 
+void jrt_report_refused(const struct jrt_explorer *explorer)
+{
+    if (explorer->options.quiet) return;
+    fprintf(stderr, "janusrt: replay: '%s' is not understood\n", explorer->options.replay);
+}
+
 void jrt_report_begin(struct jrt_explorer *explorer)
 {
     static const char *const     names[] = {"random", "random", "pct", "exhaustive"};

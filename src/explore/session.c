@@ -176,7 +176,7 @@ static void begin(void)
     if (explorer->log == NULL) give_up(JANUS_NO_MEMORY);
     if (replay != NULL) {
         struct jrt_plan plan;
-        if (!jrt_plan_read(replay, &plan, &explorer->made)) refuse("JANUSRT_REPLAY", replay);
+        if (!jrt_explore_read(explorer, &plan)) refuse("JANUSRT_REPLAY", replay);
         jrt_explore_begun(true);
         follow(&plan, JRT_HOW_TELL);
         return;

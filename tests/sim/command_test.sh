@@ -47,6 +47,11 @@ expect 0 'nothing found' "$janusrt" explore --faults wake,death --every 10 --sch
 expect 0 'these are all' "$janusrt" explore --strategy exhaustive --depth 1 --workers 1 \
     "$program" -- none
 
+expect 1 'too many steps' "$janusrt" explore --steps 20 "$program" -- none
+expect 1 'too many steps' "$janusrt" replay "$(replay)" "$program" -- none
+expect 1 'failed: exit: status 3' "$janusrt" explore --stale "$program" -- race
+expect 0 '1/w4/a/' echo "$(replay)"
+
 expect 0 'Exit status' "$janusrt" --help
 expect 0 'janusrt ' "$janusrt" --version
 expect 2 'what is to be done' "$janusrt"

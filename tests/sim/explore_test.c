@@ -295,6 +295,21 @@ TEST("a schedule that does not end is a failure")
     }
 }
 
+TEST("what a schedule may is in its text")
+{
+    janus_explore_result first = explore(
+        (janus_explore_options){.steps_max = 2000, .no_minimising = true, .quiet = true}, go_round);
+    janus_explore_result again =
+        explore((janus_explore_options){.replay = first.replay, .quiet = true}, go_round);
+    CHECK_EQ(again.failing, JANUS_FAILING_STEPS);
+    CHECK_STR(again.message, first.message);
+    CHECK_EQ(again.hash, first.hash);
+    free(first.replay);
+    free(again.replay);
+    CHECK_EQ(explore((janus_explore_options){.replay = "1/w4/a/s1"}, use_an_old_channel).failing,
+             JANUS_FAILING_NOT);
+}
+
 TEST("a broken contract, what is left behind and handles used too late are failures")
 {
     janus_explore_options options = {.schedules = 3};
@@ -485,6 +500,9 @@ TEST("a text that is none is refused")
         "1/w4/p1",
         "1/w4/p1.0.5",
         "1/w4/f9/s1",
+        "1/w4/n0/s1",
+        "1/w4/n5s1",
+        "1/w4/a",
         "1/w4/s1/c2.1:1,1.1:1",
         "1/w4/s99999999999999999999",
     };
