@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -171,11 +172,13 @@ static void drop_dashes(char **program)
 static int run(char **program)
 {
     int  pipes[2], ended = 0;
-    char text[16], begun;
+    char text[48], begun;
     drop_dashes(program);
     if (pipe2(pipes, O_NONBLOCK) != 0) refuse("no pipe: %s", strerror(errno));
     (void)fcntl(pipes[0], F_SETFD, FD_CLOEXEC);
-    (void)snprintf(text, sizeof text, "%d", pipes[1]);
+    struct stat pipe;
+    if (fstat(pipes[1], &pipe) != 0) refuse("no pipe: %s", strerror(errno));
+    (void)snprintf(text, sizeof text, "%d.%llu", pipes[1], (unsigned long long)pipe.st_ino);
     if (setenv("JANUSRT_BEGUN_FD", text, 1) != 0) refuse("no memory");
     pid_t child = fork();
     if (child < 0) refuse("no process: %s", strerror(errno));

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { WORKERS_MAX = 1024, DEPTH_MAX = 64, FAULTS_ALL = 63 };
@@ -108,9 +109,15 @@ janus_status jrt_explore_decode(const janus_explore_options *given, janus_explor
 
 void jrt_explore_begun(bool well)
 {
-    const char *text = secure_getenv("JANUSRT_BEGUN_FD");
-    uint64_t    fd;
-    if (text == NULL || !number_of(text, strlen(text), &fd) || fd > INT32_MAX) return;
+    const char *text = secure_getenv("JANUSRT_BEGUN_FD"); /* descriptor, dot, inode */
+    struct stat pipe;
+    uint64_t    fd, inode;
+    if (text == NULL) return;
+    size_t digits = strcspn(text, ".");
+    if (!number_of(text, digits, &fd) || fd > INT32_MAX || text[digits] == '\0') return;
+    if (!number_of(text + digits + 1, strlen(text + digits + 1), &inode)) return;
+    /* The program may have closed it, and have something else there. */
+    if (fstat((int)fd, &pipe) != 0 || !S_ISFIFO(pipe.st_mode) || pipe.st_ino != inode) return;
     ssize_t written = write((int)fd, well ? "+" : "-", 1);
     (void)written; /* then the command says that nothing was explored */
 }

@@ -70,6 +70,12 @@ expect 2 'neither janus_run' "$janusrt" explore "$program" -- nothing
 expect 2 'is not understood' "$janusrt" replay 1/w4/zebra "$program" -- none
 [[ $out != *neither* ]] || failed=yes
 expect 2 'is not understood' env JANUSRT_EXPLORE=seed "$program" none
+# Where the command's pipe was is now a file of the program's own, which stays as it is.
+file=$(mktemp)
+expect 0 'nothing found' \
+    env JANUSRT_BEGUN_FD=3.1 JANUSRT_EXPLORE=schedules=3 "$program" none 3>"$file"
+expect 0 '' test ! -s "$file"
+rm -f "$file"
 
 echo "1..$number"
 [ $failed = no ]

@@ -137,27 +137,6 @@ TEST("every strategy finds a lost update, and its text runs it again")
          add_twice, JANUS_FAILING_EXPECTATION, "shared == 20 (");
 }
 
-TEST("a trace that schedules share is free after one that failed, and tells of it")
-{
-    janus_trace *trace = NULL;
-    CHECK_EQ(janus_trace_open(NULL, &trace), JANUS_OK);
-    janus_explore_options options = {.no_minimising = JRT_TSAN};
-    janus_explore_result  without = explore(options, add_twice);
-    options.scheduler = JANUS_SCHEDULER_OPTIONS(.trace = trace);
-    janus_explore_result with = explore(options, add_twice);
-    janus_trace_info     info = {.struct_bytes = sizeof info};
-    CHECK(!with.unsteady);
-    CHECK_EQ(with.failing, JANUS_FAILING_EXPECTATION);
-    CHECK_EQ(with.hash, without.hash);
-    CHECK_STR(with.replay, without.replay);
-    CHECK_EQ(janus_trace_inspect(trace, &info), JANUS_OK);
-    CHECK(info.events > 10);
-    free(with.replay);
-    free(without.replay);
-    CHECK_EQ(explore(options, note_all).failing, JANUS_FAILING_NOT);
-    CHECK_EQ(janus_trace_close(trace), JANUS_OK);
-}
-
 TEST("without minimising the text is the seed, and runs it again too")
 {
     janus_explore_options options = {.no_minimising = true, .seed = 3};
@@ -293,21 +272,6 @@ TEST("a schedule that does not end is a failure")
         options.strategy = (janus_strategy)strategy;
         find(options, go_round, JANUS_FAILING_STEPS, "2000 steps");
     }
-}
-
-TEST("what a schedule may is in its text")
-{
-    janus_explore_result first = explore(
-        (janus_explore_options){.steps_max = 2000, .no_minimising = true, .quiet = true}, go_round);
-    janus_explore_result again =
-        explore((janus_explore_options){.replay = first.replay, .quiet = true}, go_round);
-    CHECK_EQ(again.failing, JANUS_FAILING_STEPS);
-    CHECK_STR(again.message, first.message);
-    CHECK_EQ(again.hash, first.hash);
-    free(first.replay);
-    free(again.replay);
-    CHECK_EQ(explore((janus_explore_options){.replay = "1/w4/a/s1"}, use_an_old_channel).failing,
-             JANUS_FAILING_NOT);
 }
 
 TEST("a broken contract, what is left behind and handles used too late are failures")
