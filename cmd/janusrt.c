@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,12 +31,13 @@ static const char help[] =
     "  --schedules N     how many at most; 1000, or with --minutes any number\n"
     "  --minutes M       how long at most\n"
     "  --seed S          of the first schedule; 1\n"
-    "  --workers W       of the scheduler; 4\n"
+    "  --workers W       of the scheduler; 4, exhaustive 2\n"
     "  --depth D         of pct 3, of exhaustive 2 preemptions\n"
     "  --steps N         of one schedule, at most; 100000\n"
     "  --faults LIST     memory,mapping,thread,blocking,wake,death or all: what may fail\n"
     "  --every N         one in so many fails; 100\n"
     "  --stale           the use of handles after their end is no failure\n"
+    "  --panics          tasks that panic are no failure\n"
     "  --help            this text\n"
     "  --version         the version\n"
     "\n"
@@ -148,6 +150,10 @@ static char **take_options(char **at)
             want("stale", 1);
             continue;
         }
+        if (strcmp(*at, "--panics") == 0) {
+            want("panics", 1);
+            continue;
+        }
         if (value != NULL) *value++ = '\0';
         char *option = *at;
         if (!take_option(option, NULL)) refuse("%s: there is no such option", option);
@@ -171,11 +177,13 @@ static void drop_dashes(char **program)
 static int run(char **program)
 {
     int  pipes[2], ended = 0;
-    char text[16], begun;
+    char text[48], begun;
     drop_dashes(program);
     if (pipe2(pipes, O_NONBLOCK) != 0) refuse("no pipe: %s", strerror(errno));
     (void)fcntl(pipes[0], F_SETFD, FD_CLOEXEC);
-    (void)snprintf(text, sizeof text, "%d", pipes[1]);
+    struct stat pipe;
+    if (fstat(pipes[1], &pipe) != 0) refuse("no pipe: %s", strerror(errno));
+    (void)snprintf(text, sizeof text, "%d.%llu", pipes[1], (unsigned long long)pipe.st_ino);
     if (setenv("JANUSRT_BEGUN_FD", text, 1) != 0) refuse("no memory");
     pid_t child = fork();
     if (child < 0) refuse("no process: %s", strerror(errno));

@@ -28,3 +28,7 @@ target_compile_options(fiber.exception_test PRIVATE
 janus_test(task/death_cxx_test.cc)
 target_compile_options(task.death_cxx_test PRIVATE
   -Wall -Wextra -Wshadow -Wno-missing-field-initializers)
+
+janus_test(sim/catch_test.cc)
+target_compile_options(sim.catch_test PRIVATE
+  -Wall -Wextra -Wshadow -Wno-missing-field-initializers)

@@ -17,8 +17,8 @@
  * of this library begins, janus_point among them, and at the janus_check that ends a slice; what a
  * task does in between is one step. What decides who goes on is the strategy.
  *
- * A schedule has failed when the entry returns a negative number or panics; an expectation, a
- * contract or an invariant of the library is broken; all tasks wait for each other; it takes too
+ * A schedule has failed when the entry returns a negative number, or any task panics; an
+ * expectation, a contract or an invariant of the library is broken; all tasks wait; it takes too
  * many steps or too much simulated time; something is left behind; or a handle is used after its
  * end. It is then made small, as far as that goes, and told with a text from which that schedule,
  * and no other, is run again: as `replay` below, or in the environment of the same program.
@@ -47,7 +47,8 @@ typedef enum janus_strategy {
     JANUS_STRATEGY_RANDOM,      /* each that can go on is as likely as every other */
     JANUS_STRATEGY_PCT,        /* by priorities that change at `depth` - 1 random steps: finds a bug
                                    that needs `depth` steps in one order with a known probability */
-    JANUS_STRATEGY_EXHAUSTIVE, /* all schedules with at most `depth` preemptions, one by one */
+    JANUS_STRATEGY_EXHAUSTIVE, /* all schedules with at most `depth` preemptions, one by one; with
+                                  more than two workers these are millions */
 } janus_strategy;
 
 /* What else may go wrong in a schedule, from the first step of the entry on; or them together. */
@@ -65,7 +66,7 @@ typedef enum janus_failing {
     JANUS_FAILING_NOT = 0,
     JANUS_FAILING_EXPECTATION, /* JANUS_EXPECT */
     JANUS_FAILING_RESULT,      /* the entry returned a negative number */
-    JANUS_FAILING_PANIC,       /* it panicked, or its stack was used up */
+    JANUS_FAILING_PANIC,       /* a task panicked, or its stack was used up */
     JANUS_FAILING_DEADLOCK,    /* every task waits for another */
     JANUS_FAILING_STEPS,       /* it goes on and on */
     JANUS_FAILING_TIME,        /* and so does the clock */
@@ -78,21 +79,22 @@ typedef enum janus_failing {
 
 /* How to explore. Zero in any field asks for the default named beside it. */
 typedef struct janus_explore_options {
-    size_t         struct_bytes;  /* sizeof this struct; JANUS_EXPLORE_OPTIONS sets it */
-    janus_strategy strategy;      /* 0: RANDOM */
-    uint64_t       seed;          /* of the first schedule; the next has the next. 0: 1 */
-    uint64_t       schedules;     /* most. 0: 1,000; EXHAUSTIVE: until all are done */
-    uint32_t       worker_count;  /* 0: 4 */
-    uint32_t       depth;         /* 0: 3; EXHAUSTIVE: 2 */
-    uint64_t       steps_max;     /* of a schedule. 0: 100,000 */
-    uint64_t       time_max_ns;   /* of a schedule, simulated. 0: an hour */
-    uint64_t       wall_ns;       /* of all, in real time. 0: any */
-    uint32_t       faults;        /* JANUS_FAULT_*; 0: none */
-    uint32_t       faults_every;  /* so many chances there are for each. 0: 100 */
-    bool           stale_allowed; /* calls that return STALE are part of the test */
-    bool           no_minimising; /* tell the schedule as it was found */
-    bool           quiet;         /* print nothing */
-    const char    *replay;        /* only this schedule. NULL: what JANUSRT_REPLAY says */
+    size_t         struct_bytes;   /* sizeof this struct; JANUS_EXPLORE_OPTIONS sets it */
+    janus_strategy strategy;       /* 0: RANDOM */
+    uint64_t       seed;           /* of the first schedule; the next has the next. 0: 1 */
+    uint64_t       schedules;      /* most. 0: 1,000; EXHAUSTIVE: until all are done */
+    uint32_t       worker_count;   /* 0: 4; EXHAUSTIVE: 2 */
+    uint32_t       depth;          /* 0: 3; EXHAUSTIVE: 2 */
+    uint64_t       steps_max;      /* of a schedule. 0: 100,000 */
+    uint64_t       time_max_ns;    /* of a schedule, simulated. 0: an hour */
+    uint64_t       wall_ns;        /* of all, in real time. 0: any */
+    uint32_t       faults;         /* JANUS_FAULT_*; 0: none */
+    uint32_t       faults_every;   /* so many chances there are for each. 0: 100 */
+    bool           stale_allowed;  /* calls that return STALE are part of the test */
+    bool           panics_allowed; /* so are tasks that panic */
+    bool           no_minimising;  /* tell the schedule as it was found */
+    bool           quiet;          /* print nothing */
+    const char    *replay;         /* only this schedule. NULL: what JANUSRT_REPLAY says */
     const janus_scheduler_options *scheduler; /* what else each has. NULL: the defaults */
 } janus_explore_options;
 

@@ -33,6 +33,9 @@ static struct jrt_plan plan_of(const struct jrt_explorer *explorer, uint64_t num
     if (plan.kind != JRT_PLAN_SEARCH) plan.seed += number; /* a search has one system */
     if (plan.seed == 0) plan.seed = 1;
     plan.length = length;
+    plan.steps_max = options->steps_max != JRT_STEPS_MAX ? options->steps_max : 0;
+    plan.stale_allowed = options->stale_allowed;
+    plan.panics_allowed = options->panics_allowed;
     return plan;
 }
 
@@ -79,7 +82,8 @@ static janus_status found(struct jrt_explorer *explorer, const struct jrt_plan *
     }
     jrt_log_clear(explorer->log);
     if (!explorer->attempt(explorer, &explorer->plan, JRT_HOW_KEEP)) return JANUS_NO_MEMORY;
-    explorer->unsteady = !jrt_explorer_same(explorer);
+    bool same_way = plan->kind == JRT_PLAN_SEARCH || explorer->log->hash == explorer->hash;
+    explorer->unsteady = !jrt_explorer_same(explorer) || !same_way;
     if (!explorer->unsteady && !explorer->options.no_minimising && !explorer->log->full) {
         if (!take_choices(explorer) || !jrt_minimise(explorer)) return JANUS_NO_MEMORY;
     }
@@ -102,6 +106,7 @@ janus_status jrt_explore_all(struct jrt_explorer *explorer)
     const janus_explore_options *options = &explorer->options;
     struct jrt_log              *log = explorer->log;
     uint64_t                     length = 1;
+    bool                         cut = false; /* a search knew only the beginning of a schedule */
     jrt_explore_begun(true);
     jrt_report_begin(explorer);
     while (explorer->schedules < options->schedules && !time_is_up(explorer)) {
@@ -116,18 +121,30 @@ janus_status jrt_explore_all(struct jrt_explorer *explorer)
         jrt_report_progress(explorer);
         if (plan.kind != JRT_PLAN_SEARCH) continue;
         explorer->unsteady |= log->differs;
+        cut |= log->full;
         if (jrt_log_next(log, options->depth)) continue;
-        explorer->complete = !explorer->unsteady;
+        explorer->complete = !explorer->unsteady && !cut;
         break;
     }
     return JANUS_OK;
 }
 
+bool jrt_explore_read(struct jrt_explorer *explorer, struct jrt_plan *out)
+{
+    janus_explore_options *options = &explorer->options;
+    if (!jrt_plan_read(options->replay, out, &explorer->made)) return false;
+    if (out->steps_max != 0) options->steps_max = out->steps_max;
+    options->stale_allowed |= out->stale_allowed;
+    options->panics_allowed |= out->panics_allowed;
+    return true;
+}
+
 janus_status jrt_explore_replay(struct jrt_explorer *explorer)
 {
     struct jrt_log *log = explorer->log;
-    if (!jrt_plan_read(explorer->options.replay, &explorer->plan, &explorer->made)) {
+    if (!jrt_explore_read(explorer, &explorer->plan)) {
         jrt_explore_begun(false);
+        jrt_report_refused(explorer);
         return JANUS_INVALID;
     }
     jrt_explore_begun(true);

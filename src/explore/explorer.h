@@ -45,6 +45,9 @@ void jrt_explore_begun(bool well);
  * cannot be opened says. */
 janus_status jrt_explore_all(struct jrt_explorer *explorer);
 
+/* Reads options.replay; what it allows is allowed. False: it is none. */
+bool jrt_explore_read(struct jrt_explorer *explorer, struct jrt_plan *out);
+
 /* Only what options.replay says. Also INVALID. */
 janus_status jrt_explore_replay(struct jrt_explorer *explorer);
 
@@ -57,6 +60,7 @@ bool jrt_explorer_same(const struct jrt_explorer *explorer);
 bool jrt_minimise(struct jrt_explorer *explorer);
 
 /* report.c: what is printed. Nothing where options.quiet. */
+void jrt_report_refused(const struct jrt_explorer *explorer); /* options.replay is none */
 void jrt_report_begin(struct jrt_explorer *explorer);
 void jrt_report_progress(struct jrt_explorer *explorer);
 void jrt_report_end(struct jrt_explorer *explorer, const char *replay);

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { WORKERS_MAX = 1024, DEPTH_MAX = 64, FAULTS_ALL = 63 };
@@ -34,8 +35,9 @@ static bool set_u32(uint32_t *out, uint64_t value)
 static bool set_one(janus_explore_options *options, const char *key, size_t key_length,
                     uint64_t value)
 {
-    static const char *const keys[] = {"strategy", "seed",   "schedules", "workers", "depth",
-                                       "steps",    "faults", "every",     "stale",   "wall_ns"};
+    static const char *const keys[] = {"strategy", "seed",    "schedules", "workers",
+                                       "depth",    "steps",   "faults",    "every",
+                                       "stale",    "wall_ns", "panics"};
     size_t                   at = 0;
     while (at < sizeof keys / sizeof keys[0] &&
            (strlen(keys[at]) != key_length || strncmp(keys[at], key, key_length) != 0)) {
@@ -52,6 +54,7 @@ static bool set_one(janus_explore_options *options, const char *key, size_t key_
     case 7: return set_u32(&options->faults_every, value);
     case 8: options->stale_allowed = value != 0; return value <= 1;
     case 9: options->wall_ns = value; return true;
+    case 10: options->panics_allowed = value != 0; return value <= 1;
     default: return false;
     }
 }
@@ -80,9 +83,9 @@ static void set_defaults(janus_explore_options *options)
     if (options->schedules == 0) {
         options->schedules = all || options->wall_ns != 0 ? UINT64_MAX : 1000;
     }
-    if (options->worker_count == 0) options->worker_count = 4;
+    if (options->worker_count == 0) options->worker_count = all ? 2 : 4; /* more: too many */
     if (options->depth == 0) options->depth = all ? 2 : 3;
-    if (options->steps_max == 0) options->steps_max = 100000;
+    if (options->steps_max == 0) options->steps_max = JRT_STEPS_MAX;
     if (options->time_max_ns == 0) options->time_max_ns = UINT64_C(3600) * 1000000000;
     if (options->faults_every == 0) options->faults_every = 100;
     /* One in one would be always: there has to be another answer. */
@@ -108,9 +111,15 @@ janus_status jrt_explore_decode(const janus_explore_options *given, janus_explor
 
 void jrt_explore_begun(bool well)
 {
-    const char *text = secure_getenv("JANUSRT_BEGUN_FD");
-    uint64_t    fd;
-    if (text == NULL || !number_of(text, strlen(text), &fd) || fd > INT32_MAX) return;
+    const char *text = secure_getenv("JANUSRT_BEGUN_FD"); /* descriptor, dot, inode */
+    struct stat pipe;
+    uint64_t    fd, inode;
+    if (text == NULL) return;
+    size_t digits = strcspn(text, ".");
+    if (!number_of(text, digits, &fd) || fd > INT32_MAX || text[digits] == '\0') return;
+    if (!number_of(text + digits + 1, strlen(text + digits + 1), &inode)) return;
+    /* The program may have closed it, and have something else there. */
+    if (fstat((int)fd, &pipe) != 0 || !S_ISFIFO(pipe.st_mode) || pipe.st_ino != inode) return;
     ssize_t written = write((int)fd, well ? "+" : "-", 1);
     (void)written; /* then the command says that nothing was explored */
 }

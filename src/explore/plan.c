@@ -33,6 +33,12 @@ char *jrt_plan_text(const struct jrt_plan *plan)
     char  *text = malloc(size);
     if (text == NULL) return NULL;
     int used = snprintf(text, size, "1/w%u", plan->worker_count);
+    if (plan->steps_max != 0) {
+        used += snprintf(text + used, size - (size_t)used, "/n%llu",
+                         (unsigned long long)plan->steps_max);
+    }
+    if (plan->stale_allowed) used += snprintf(text + used, size - (size_t)used, "/a");
+    if (plan->panics_allowed) used += snprintf(text + used, size - (size_t)used, "/b");
     if (plan->faults != 0) {
         used +=
             snprintf(text + used, size - (size_t)used, "/f%u.%u", plan->faults, plan->faults_every);
@@ -102,15 +108,28 @@ static bool take_choices(const char *at, struct jrt_plan *plan, struct jrt_choic
     return true;
 }
 
+/* What stands between the workers and the choices. */
+static bool take_limits(const char **at, struct jrt_plan *plan)
+{
+    if (take(at, 'n')) {
+        if (!take_number(at, UINT64_MAX, &plan->steps_max) || !take(at, '/')) return false;
+        if (plan->steps_max == 0) return false;
+    }
+    plan->stale_allowed = take(at, 'a');
+    if (plan->stale_allowed && !take(at, '/')) return false;
+    plan->panics_allowed = take(at, 'b');
+    if (plan->panics_allowed && !take(at, '/')) return false;
+    if (!take(at, 'f')) return true;
+    return take_u32(at, &plan->faults) && take(at, '.') && take_u32(at, &plan->faults_every) &&
+           take(at, '/');
+}
+
 static bool take_all(const char *at, struct jrt_plan *plan, struct jrt_choice_made **out_made)
 {
     if (!take(&at, '1') || !take(&at, '/') || !take(&at, 'w')) return false;
     if (!take_u32(&at, &plan->worker_count) || !take(&at, '/')) return false;
     if (plan->worker_count == 0 || plan->worker_count > WORKERS_MAX) return false;
-    if (take(&at, 'f')) {
-        if (!take_u32(&at, &plan->faults) || !take(&at, '.')) return false;
-        if (!take_u32(&at, &plan->faults_every) || !take(&at, '/')) return false;
-    }
+    if (!take_limits(&at, plan)) return false;
     plan->kind = *at == 'p' ? JRT_PLAN_PCT : JRT_PLAN_RANDOM;
     if (!take(&at, 'p') && !take(&at, 's')) return false;
     if (!take_number(&at, UINT64_MAX, &plan->seed)) return false;

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { JRT_STEPS_MAX = 100000 }; /* where no other number is asked for */
+
 enum jrt_plan_kind {
     JRT_PLAN_RANDOM,  /* all choices come from the seed */
     JRT_PLAN_PCT,     /* priorities do, and where they change */
@@ -26,6 +28,8 @@ struct jrt_choice_made {
 struct jrt_plan {
     enum jrt_plan_kind kind;
     uint32_t           worker_count;
+    uint64_t           steps_max;                     /* 0: JRT_STEPS_MAX */
+    bool               stale_allowed, panics_allowed; /* as the options */
     uint32_t           faults, faults_every;
     uint64_t           seed;   /* of choices, and of workers; not 0 */
     uint32_t           depth;  /* PCT: one more than there are changes, */
@@ -40,6 +44,8 @@ struct jrt_plan {
  *
  *     1                 this is version 1
  *     w4                four workers
+ *     n500              at most so many steps, if not JRT_STEPS_MAX
+ *     a                 handles may be used after their end
  *     f17.100           faults: which, and one in how many
  *     s37               random, from seed 37
  *     p37.3.812         priorities from seed 37, depth 3, 812 choices long

@@ -16,6 +16,12 @@ static const uint64_t file_ns = 5000000000;    /* and two that stay */
 
 enum { COMMAND_BYTES = 4096 };
 
+void jrt_report_refused(const struct jrt_explorer *explorer)
+{
+    if (explorer->options.quiet) return;
+    fprintf(stderr, "janusrt: replay: '%s' is not understood\n", explorer->options.replay);
+}
+
 void jrt_report_begin(struct jrt_explorer *explorer)
 {
     static const char *const     names[] = {"random", "random", "pct", "exhaustive"};
@@ -176,7 +182,11 @@ void jrt_report_end(struct jrt_explorer *explorer, const char *replay)
                   "say, as other threads, the time or an address\n",
                   stderr);
         }
-        fprintf(stderr, "janusrt: run it again:\n    JANUSRT_REPLAY=%s ", replay);
+        fputs("janusrt: run it again", stderr);
+        if (explorer->hash != 0) { /* who died could not say */
+            fprintf(stderr, ", trace hash %016llx", (unsigned long long)explorer->hash);
+        }
+        fprintf(stderr, ":\n    JANUSRT_REPLAY=%s ", replay);
         put_command();
         fputc('\n', stderr);
     }

@@ -177,7 +177,7 @@ static void begin(void)
     if (explorer->log == NULL) give_up(JANUS_NO_MEMORY);
     if (replay != NULL) {
         struct jrt_plan plan;
-        if (!jrt_plan_read(replay, &plan, &explorer->made)) refuse("JANUSRT_REPLAY", replay);
+        if (!jrt_explore_read(explorer, &plan)) refuse("JANUSRT_REPLAY", replay);
         jrt_explore_begun(true);
         follow(&plan, JRT_HOW_TELL);
         return;
@@ -228,6 +228,7 @@ janus_status jrt_session_run(const janus_scheduler_options *options, janus_entry
                               .steps_max = explore->steps_max,
                               .time_max_ns = explore->time_max_ns,
                               .stale_allowed = explore->stale_allowed,
+                              .panics_allowed = explore->panics_allowed,
                               .loud = session.how == JRT_HOW_TELL,
                               .program = true,
                               .scheduler = &known,

@@ -9,6 +9,7 @@
 
 #include "base/fold.h"
 #include "fiber/thread.h"
+#include "trace/trace.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +18,16 @@
 static const char expectation[] = "expectation failed";
 static const char deadlock[] = "deadlock";
 static const char stale[] = "stale handle";
+
+static const char panicked[] = "panic";
+
+/* The message may lie in what is about to be forgotten. */
+static void on_panic(const char *message)
+{
+    static _Thread_local char kept[128];
+    snprintf(kept, sizeof kept, "%s", message);
+    jrt_die(panicked, kept, __FILE__, __LINE__);
+}
 
 static void on_stale(const char *call) { jrt_die(stale, call, __FILE__, __LINE__); }
 
@@ -66,6 +77,7 @@ static void run_scheduler(void *argument)
     options.worker_count = plan->worker_count;
     options.deterministic_seed = plan->seed;
     world->stale = trial->stale_allowed ? NULL : on_stale;
+    world->panicked = trial->panics_allowed ? NULL : on_panic;
     world->deadlock = on_deadlock;
     world->audits = true;
     world->mute = !trial->loud;
@@ -102,6 +114,8 @@ static void judge_death(const struct jrt_world_run *run, struct jrt_log *log)
         fail(log, JANUS_FAILING_EXPECTATION, "%s (%s:%d)", run->why, run->file, run->line);
     } else if (run->what == deadlock) {
         fail(log, JANUS_FAILING_DEADLOCK, "every task waits for another");
+    } else if (run->what == panicked) {
+        fail(log, JANUS_FAILING_PANIC, "a task panicked: %s", run->why);
     } else if (run->what == stale) {
         fail(log, JANUS_FAILING_STALE, "a handle was used after its end (%s)", run->why);
     } else if (strstr(run->what, "[bank-balance]") != NULL) {
@@ -123,6 +137,11 @@ bool jrt_trial_run(struct jrt_trial *trial)
                                 .argument = trial};
     enum jrt_world_end   end = jrt_world_run(&run);
     log->steps += run.steps;
+    /* Given up, its scheduler is not closed; without one it was not begun. */
+    bool cut = end != JRT_WORLD_DONE && end != JRT_WORLD_REFUSED;
+    if (cut && trial->scheduler != NULL && trial->scheduler->trace != NULL) {
+        jrt_trace_abandon(trial->scheduler->trace);
+    }
     log->hash = log->hash == 0 ? run.hash : jrt_fold(log->hash, run.hash);
     switch (end) {
     case JRT_WORLD_REFUSED: return false;

@@ -10,7 +10,7 @@ struct jrt_trial {
     struct jrt_decider            *decider; /* its log is filled in */
     struct jrt_spare              *spare;   /* from one to the next; NULL: there is one only */
     uint64_t                       steps_max, time_max_ns;
-    bool                           stale_allowed;
+    bool                           stale_allowed, panics_allowed;
     bool                           loud;      /* a deadlock is told on stderr */
     bool                           program;   /* what the entry returns is not for us to judge, nor
                                                what is still open afterwards */

@@ -79,11 +79,12 @@ struct jrt_world {
     uint32_t            fault;   /* enum jrt_fault: which was asked for last */
 
     /* For who explores. */
-    void    (*stale)(const char *call); /* a handle was used after its end; NULL: so be it */
-    void    (*deadlock)(void);          /* all tasks wait; NULL: they are told */
-    int64_t channels;                   /* opened and not destroyed */
-    bool    audits;                     /* books are compared where a scheduler is closed */
-    bool    mute;                       /* nothing is written to stderr */
+    void    (*stale)(const char *call);       /* a handle was used after its end; NULL: so be it */
+    void    (*panicked)(const char *message); /* a task has; NULL: it ends, as always */
+    void    (*deadlock)(void);                /* all tasks wait; NULL: they are told */
+    int64_t channels;                         /* opened and not destroyed */
+    bool    audits;                           /* books are compared where a scheduler is closed */
+    bool    mute;                             /* nothing is written to stderr */
 };
 
 /*
@@ -126,6 +127,13 @@ static inline int jrt_stale(int status, const char *call)
     struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL && world->stale != NULL)) world->stale(call);
     return status;
+}
+
+/* A task is about to end by a panic. */
+static inline void jrt_panicked(const char *message)
+{
+    struct jrt_world *world = jrt_world_now();
+    if (jrt_unlikely(world != NULL && world->panicked != NULL)) world->panicked(message);
 }
 
 /* A channel was made, or ended. */

@@ -52,7 +52,9 @@ struct world {
     struct part         **found; /* owned; scratch, for those looked for */
     struct jrt_world_run *run;   /* NULL: it is never given up */
     struct jrt_landing    landing;
-    struct jrt_thread     record; /* of the thread that entered, as it was */
+    struct jrt_thread     record; /* of the thread that entered, as it was, [sim-own] */
+    struct jrt_exceptions exceptions;
+    int64_t               fuel;
 };
 
 /* A stack for a part. NULL: refused. */
@@ -60,6 +62,9 @@ char *jrt_part_stack(void);
 
 /* Forgets one that does not run. */
 void jrt_part_free(struct part *part);
+
+/* Keeps what the thread is to have again, should all be given up. */
+void jrt_part_save(struct world *world);
 
 /* As the part that was entered: the one that was left is off the stack. */
 void jrt_part_arrive(struct world *world);

@@ -85,6 +85,15 @@ static void go_to(struct world *world, struct part *to, bool for_good)
     jrt_part_arrive(world);
 }
 
+void jrt_part_save(struct world *world)
+{
+    world->record = *jrt_thread_self(); /* [sim-own] */
+    world->fuel = jrt_fuel_get();
+    if (!jrt_exceptions_exist()) return;
+    world->exceptions = jrt_exceptions_take();
+    jrt_exceptions_put(world->exceptions);
+}
+
 /* Who goes on. */
 
 /* Back to where the execution began; the stacks of all others are not used any more. */
@@ -93,7 +102,9 @@ void jrt_world_give_up(struct world *world, enum jrt_world_end why)
     struct part *first = world->parts[0], *from = world->current;
     if (world->run == NULL) return;
     jrt_die_hook = NULL;
-    *jrt_thread_self() = world->record;
+    *jrt_thread_self() = world->record; /* [sim-own] */
+    jrt_fuel_set(world->fuel);
+    if (jrt_exceptions_exist()) jrt_exceptions_put(world->exceptions);
     if (from == first) {
         world->left = NULL;
         jrt_sanitizer_unwind(__builtin_frame_address(0), world->landing.sp);

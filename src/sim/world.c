@@ -344,7 +344,7 @@ enum jrt_world_end jrt_world_run(struct jrt_world_run *run)
     world->interface.trace = run->trace;
     world->entered = 1;
     world->run = run;
-    world->record = *jrt_thread_self();
+    jrt_part_save(world);
     jrt_world_set(&world->interface);
     jrt_die_hook = on_death;
     int how = jrt_ctx_call(&world->landing, run_main, run);

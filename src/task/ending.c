@@ -166,6 +166,7 @@ static void rescue_main(void *argument, int message)
     jrt_sanitizer_leave(&dead->context.sanitizer, &rescue->context.sanitizer, false);
     jrt_sanitizer_arrive(&rescue->context.sanitizer, &dead->context.sanitizer);
     if (task == NULL) jrt_die("stack overflow", "in a worker's loop", __FILE__, __LINE__);
+    jrt_panicked("its stack was used up");
     task->touched = true;
     if (task->panic == JANUS_PANIC_NONE) {
         task->fault_data = worker->thread->fault_address;
@@ -205,6 +206,7 @@ void jrt_task_on_panic(const char *message)
 {
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_task   *task = worker->current;
+    jrt_panicked(message);
     task->touched = true;
     /* NULL where memory is short. The first panic counts, not one of a defer. */
     if (task->panic == JANUS_PANIC_NONE) task->fault_data = strdup(message);

@@ -47,6 +47,11 @@ expect 0 'nothing found' "$janusrt" explore --faults wake,death --every 10 --sch
 expect 0 'these are all' "$janusrt" explore --strategy exhaustive --depth 1 --workers 1 \
     "$program" -- none
 
+expect 1 'too many steps' "$janusrt" explore --steps 20 "$program" -- none
+expect 1 'too many steps' "$janusrt" replay "$(replay)" "$program" -- none
+expect 1 'failed: exit: status 3' "$janusrt" explore --stale "$program" -- race
+expect 0 '1/w4/a/' echo "$(replay)"
+
 expect 0 'Exit status' "$janusrt" --help
 expect 0 'janusrt ' "$janusrt" --version
 expect 2 'what is to be done' "$janusrt"
@@ -65,6 +70,12 @@ expect 2 'neither janus_run' "$janusrt" explore "$program" -- nothing
 expect 2 'is not understood' "$janusrt" replay 1/w4/zebra "$program" -- none
 [[ $out != *neither* ]] || failed=yes
 expect 2 'is not understood' env JANUSRT_EXPLORE=seed "$program" none
+# Where the command's pipe was is now a file of the program's own, which stays as it is.
+file=$(mktemp)
+expect 0 'nothing found' \
+    env JANUSRT_BEGUN_FD=3.1 JANUSRT_EXPLORE=schedules=3 "$program" none 3>"$file"
+expect 0 '' test ! -s "$file"
+rm -f "$file"
 
 echo "1..$number"
 [ $failed = no ]

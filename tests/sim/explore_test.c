@@ -133,7 +133,7 @@ TEST("every strategy finds a lost update, and its text runs it again")
     find((janus_explore_options){.strategy = JANUS_STRATEGY_PCT}, add_twice,
          JANUS_FAILING_EXPECTATION, "shared == 20 (");
     if (JRT_TSAN) return; /* it takes hundreds */
-    find((janus_explore_options){.strategy = JANUS_STRATEGY_EXHAUSTIVE, .worker_count = 2},
+    find((janus_explore_options){.strategy = JANUS_STRATEGY_EXHAUSTIVE, .schedules = 50000},
          add_twice, JANUS_FAILING_EXPECTATION, "shared == 20 (");
 }
 
@@ -252,6 +252,20 @@ static int64_t join_twice(void *argument)
         (void)janus_join(n, id, NULL);
     }
     return 0;
+}
+
+static int64_t panic_below(void *argument)
+{
+    JANUS_NURSERY(n) { janus_spawn(n, panic_at_once, argument); } /* nobody looks */
+    return 0;
+}
+
+TEST("a panic is a failure also where nobody looks, unless panics are part of the test")
+{
+    find((janus_explore_options){0}, panic_below, JANUS_FAILING_PANIC, "by itself");
+    janus_explore_result result =
+        explore((janus_explore_options){.panics_allowed = true, .schedules = 10}, panic_below);
+    CHECK_EQ(result.failing, JANUS_FAILING_NOT);
 }
 
 TEST("a negative number, a panic and a deadlock are failures")
@@ -464,6 +478,9 @@ TEST("a text that is none is refused")
         "1/w4/p1",
         "1/w4/p1.0.5",
         "1/w4/f9/s1",
+        "1/w4/n0/s1",
+        "1/w4/n5s1",
+        "1/w4/a",
         "1/w4/s1/c2.1:1,1.1:1",
         "1/w4/s99999999999999999999",
     };

@@ -414,7 +414,7 @@ static void explore(uint32_t faults, uint32_t every, uint32_t workers, uint32_t 
     janus_status status = janus_explore(
         JANUS_EXPLORE_OPTIONS(.schedules = schedules, .faults = faults, .faults_every = every,
                               .worker_count = workers, .quiet = getenv("JANUSRT_EXPLORE") == NULL,
-                              .scheduler = scheduler),
+                              .panics_allowed = true, .scheduler = scheduler),
         entry, NULL, &result);
     CHECK_STR(result.message, "");
     CHECK_EQ(status, JANUS_OK);
