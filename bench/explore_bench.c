@@ -57,7 +57,7 @@ static double explore(uint32_t workers, janus_strategy strategy)
                                             .schedules = SCHEDULES, .quiet = true),
                       entry, NULL, NULL);
     if (status != JANUS_OK) exit(1);
-    return (double)(bench_now_ns() - began) / SCHEDULES;
+    return (double)(bench_now_ns() - began) / (double)SCHEDULES;
 }
 
 static double random_1(void) { return explore(1, JANUS_STRATEGY_RANDOM); }
