@@ -395,7 +395,7 @@ TEST("a task that cannot pay moves to exhausted, one that got more to ready, and
 static const uint64_t forever = UINT64_MAX;
 
 struct end {
-    atomic_int cleaned, order;
+    atomic_int begun, cleaned, order;
     uint64_t   spins; /* of the first defer */
     bool       told;
 };
@@ -420,6 +420,7 @@ static int64_t spend_with_defers(void *argument)
     struct end *end = argument;
     CHECK_EQ(janus_defer(clean_last, end), JANUS_OK);
     CHECK_EQ(janus_defer(clean_after, end), JANUS_OK);
+    atomic_store(&end->begun, 1);
     while (janus_check() == JANUS_OK) continue;
     end->told = true;
     return JANUS_CANCELLED;
@@ -445,7 +446,7 @@ static int64_t stop_child(void *argument)
                               NULL),
              JANUS_OK);
     if (stop->exhausted) (void)await_exhausted(&n);
-    if (!stop->exhausted) CHECK_EQ(janus_sleep(town_ms), JANUS_OK);
+    CHECK(town_wait(&end.begun));
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     janus_status status = janus_nursery_end(&n, NULL);
     bool         endless = stop->spins == forever;
