@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A schedule that failed, run again: with a trace, and from a text under other options. */
 #include "harness.h"
+#include "task/nursery.h"
 
 #include <janusrt/janus.h>
 #include <stdint.h>
@@ -91,4 +92,33 @@ TEST("how many steps there may be, and whether handles may be stale, is in the t
     again = explore((janus_explore_options){.replay = "1/w4/s1"}, use_an_old_channel);
     CHECK_EQ(again.failing, JANUS_FAILING_STALE);
     free(again.replay);
+}
+
+/* Units that nobody has, as a fault of the library would leave them. */
+
+static int64_t keep_units(void *argument)
+{
+    janus_scheduler *scheduler = jrt_worker_self()->scheduler;
+    (void)argument;
+    scheduler->bank.books.granted.ops += 5;
+    scheduler->bank.books.shares.ops += 5;
+    return 0;
+}
+
+static int64_t lose_units(void *argument)
+{
+    (void)argument;
+    jrt_worker_self()->scheduler->bank.books.spent.ops += 5;
+    return 0;
+}
+
+TEST("books that do not balance when a schedule has ended are a failure")
+{
+    janus_entry *const entries[] = {keep_units, lose_units};
+    for (int i = 0; i < 2; i++) {
+        janus_explore_result result =
+            explore((janus_explore_options){.schedules = 1, .no_minimising = true}, entries[i]);
+        CHECK_EQ(result.failing, JANUS_FAILING_LEAK);
+        free(result.replay);
+    }
 }
