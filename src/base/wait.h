@@ -3,6 +3,8 @@
 #ifndef JRT_BASE_WAIT_H
 #define JRT_BASE_WAIT_H
 
+#include <stdint.h>
+
 /* Every reason to wait. */
 #define JRT_WAIT_MAP(X)                                                                            \
     X(NONE, "nothing")                                                                             \
@@ -31,5 +33,8 @@ enum jrt_wait {
     JRT_WAIT_MAP(X)
 #undef X
 };
+
+/* "the clock"; of a number that is none, "?". */
+const char *jrt_wait_text(uint64_t wait);
 
 #endif

@@ -18,12 +18,6 @@
 
 #include "task/seat.h"
 
-static const char *const wait_texts[] = {
-#define X(name, text) [JRT_WAIT_##name] = text,
-    JRT_WAIT_MAP(X)
-#undef X
-};
-
 __attribute__((noinline, no_sanitize("thread"))) janus_task_id
 jrt_peek_current(const struct jrt_worker *worker)
 {
@@ -108,7 +102,7 @@ void jrt_peek_task(const struct jrt_task *task, struct jrt_sight *out)
     }
     waits = state == JANUS_TASK_BLOCKED || state == JANUS_TASK_BUDGET_EXHAUSTED;
     if (!waits) wait = JRT_WAIT_NONE;
-    const char *text = wait_texts[wait];
+    const char *text = jrt_wait_text(wait);
     if (state == JANUS_TASK_BLOCKED && wait == JRT_WAIT_POINT) {
         const char *reason = jrt_load_acquire(&task->reason); /* acquire: [point-reason]. */
         if (reason != NULL) text = reason;

@@ -17,16 +17,6 @@ const char *jrt_trace_kind_name(enum jrt_trace_kind kind)
     return (unsigned)kind < JRT_TRACE_KINDS ? names[kind] : "?";
 }
 
-static const char *wait_name(uint64_t wait)
-{
-    static const char *const names[] = {
-#define X(name, text) text,
-        JRT_WAIT_MAP(X)
-#undef X
-    };
-    return wait < sizeof names / sizeof *names ? names[wait] : "?";
-}
-
 static const char *end_name(uint64_t end)
 {
     static const char *const names[] = {
@@ -70,7 +60,7 @@ void jrt_trace_words(const struct jrt_trace_event *event, char *words)
     case JRT_TRACE_RESUME:
     case JRT_TRACE_YIELD: break;
     case JRT_TRACE_PARK:
-        used = snprintf(words, room, " waits for %s", wait_name(amount));
+        used = snprintf(words, room, " waits for %s", jrt_wait_text(amount));
         if (object != 0) snprintf(words + used, room - (size_t)used, ", channel %llu", object);
         break;
     case JRT_TRACE_WAKE:
