@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Exploring: strategies, what counts as a failure, running it again, making it small. */
-#include "harness.h"
+#include "scout.h"
 
 #include <janusrt/janus.h>
 #include <stdint.h>
@@ -14,29 +14,17 @@ static const uint64_t ms = 1000000;
 /* Under ThreadSanitizer every stack that is switched to costs milliseconds. */
 enum { SEEDS = JRT_TSAN || JRT_ASAN ? 2 : 20, FEW = JRT_TSAN ? 5 : 200 };
 
-/* Explores quietly, and gives what was found. */
-static janus_explore_result explore(janus_explore_options options, janus_entry *entry)
-{
-    janus_explore_result result = {.struct_bytes = sizeof result};
-    options.struct_bytes = sizeof options;
-    options.quiet = true;
-    janus_status status = janus_explore(&options, entry, NULL, &result);
-    CHECK_EQ(status, result.failing == JANUS_FAILING_NOT ? JANUS_OK : JANUS_CHILD_FAILED);
-    CHECK_EQ(result.failing != JANUS_FAILING_NOT, result.replay != NULL);
-    return result;
-}
-
 /* Finds a failing and runs it again, by its text; checks that both are the same. */
 static void find(janus_explore_options options, janus_entry *entry, janus_failing failing,
                  const char *message)
 {
     if (JRT_TSAN) options.no_minimising = true;
-    janus_explore_result first = explore(options, entry);
+    janus_explore_result first = scout(options, entry);
     CHECK_EQ(first.failing, failing);
     CHECK(!first.unsteady);
     if (strstr(first.message, message) == NULL) CHECK_STR(first.message, message);
     options.replay = first.replay;
-    janus_explore_result again = explore(options, entry);
+    janus_explore_result again = scout(options, entry);
     CHECK_EQ(again.failing, failing);
     CHECK_STR(again.message, first.message);
     CHECK_EQ(again.hash, first.hash);
@@ -117,7 +105,7 @@ TEST("a random schedule is what its seed gives elsewhere")
         size_t count = event_count;
         if (seed > 1) different += memcmp(kept, events, count * sizeof kept[0]) != 0;
         memcpy(kept, events, count * sizeof kept[0]);
-        janus_explore_result result = explore(
+        janus_explore_result result = scout(
             (janus_explore_options){.schedules = 1, .seed = seed, .worker_count = 3}, note_all);
         CHECK_EQ(result.schedules, 1);
         CHECK_EQ(event_count, count);
@@ -140,7 +128,7 @@ TEST("every strategy finds a lost update, and its text runs it again")
 TEST("without minimising the text is the seed, and runs it again too")
 {
     janus_explore_options options = {.no_minimising = true, .seed = 3};
-    janus_explore_result  result = explore(options, add_twice);
+    janus_explore_result  result = scout(options, add_twice);
     char                  text[64];
     CHECK_EQ(result.failing, JANUS_FAILING_EXPECTATION);
     snprintf(text, sizeof text, "1/w4/s%llu", (unsigned long long)result.seed);
@@ -155,7 +143,7 @@ TEST("without minimising the text is the seed, and runs it again too")
 TEST("minimising leaves few choices of many")
 {
     if (JRT_TSAN) SKIP("too slow: it has no time to");
-    janus_explore_result result = explore((janus_explore_options){.seed = 1}, add_twice);
+    janus_explore_result result = scout((janus_explore_options){.seed = 1}, add_twice);
     CHECK(result.choices > 20);
     CHECK(result.choices_kept >= 1);
     CHECK(result.choices_kept <= 8);
@@ -172,7 +160,7 @@ static int64_t fail_once(void *argument)
 
 TEST("what a schedule does not decide is noticed")
 {
-    janus_explore_result result = explore((janus_explore_options){0}, fail_once);
+    janus_explore_result result = scout((janus_explore_options){0}, fail_once);
     CHECK_EQ(result.failing, JANUS_FAILING_RESULT);
     CHECK_EQ(result.schedules, 3);
     CHECK(result.unsteady);
@@ -231,16 +219,6 @@ static int64_t leave_a_channel(void *argument)
     return janus_channel_open(8, 1, NULL, &channel);
 }
 
-static int64_t use_an_old_channel(void *argument)
-{
-    janus_channel channel;
-    int64_t       value = 0;
-    (void)argument;
-    if (janus_channel_open(8, 1, NULL, &channel) != JANUS_OK) return -1;
-    (void)janus_channel_destroy(channel);
-    return janus_channel_try_send(channel, &value) == JANUS_STALE ? 0 : -1;
-}
-
 static int64_t join_twice(void *argument)
 {
     (void)argument;
@@ -264,7 +242,7 @@ TEST("a panic is a failure also where nobody looks, unless panics are part of th
 {
     find((janus_explore_options){0}, panic_below, JANUS_FAILING_PANIC, "by itself");
     janus_explore_result result =
-        explore((janus_explore_options){.panics_allowed = true, .schedules = 10}, panic_below);
+        scout((janus_explore_options){.panics_allowed = true, .schedules = 10}, panic_below);
     CHECK_EQ(result.failing, JANUS_FAILING_NOT);
 }
 
@@ -296,7 +274,7 @@ TEST("a broken contract, what is left behind and handles used too late are failu
     find(options, use_an_old_channel, JANUS_FAILING_STALE, "used after its end");
     find(options, join_twice, JANUS_FAILING_STALE, "join");
     options.stale_allowed = true;
-    CHECK_EQ(explore(options, use_an_old_channel).failing, JANUS_FAILING_NOT);
+    CHECK_EQ(scout(options, use_an_old_channel).failing, JANUS_FAILING_NOT);
 }
 
 /* Refused things, whichever: it comes to the same only if they are the same ones each time. */
@@ -386,7 +364,7 @@ TEST("who asks again and again does not keep the others from going on")
                                          .schedules = FEW,
                                          .worker_count = 2,
                                          .steps_max = 20000};
-        CHECK_EQ(explore(options, ask_for_flag).failing, JANUS_FAILING_NOT);
+        CHECK_EQ(scout(options, ask_for_flag).failing, JANUS_FAILING_NOT);
     }
 }
 
@@ -419,11 +397,11 @@ TEST("an exhaustive search runs every schedule once, and says so")
     for (ready_cases = 1; ready_cases <= 4; ready_cases++) {
         memset(taken, 0, sizeof taken);
         janus_explore_result result =
-            explore((janus_explore_options){.strategy = JANUS_STRATEGY_EXHAUSTIVE,
-                                            .worker_count = 1,
-                                            .depth = 1,
-                                            .schedules = 10000},
-                    choose_one);
+            scout((janus_explore_options){.strategy = JANUS_STRATEGY_EXHAUSTIVE,
+                                          .worker_count = 1,
+                                          .depth = 1,
+                                          .schedules = 10000},
+                  choose_one);
         CHECK(result.complete);
         if (ready_cases == 1) base = result.schedules;
         CHECK_EQ(result.schedules, base * ready_cases);
@@ -434,7 +412,7 @@ TEST("an exhaustive search runs every schedule once, and says so")
 
 TEST("a search that is not over does not say that it is")
 {
-    janus_explore_result result = explore(
+    janus_explore_result result = scout(
         (janus_explore_options){.strategy = JANUS_STRATEGY_EXHAUSTIVE, .schedules = 5}, note_all);
     CHECK(!result.complete);
     CHECK_EQ(result.schedules, 5);
@@ -446,11 +424,11 @@ TEST("a search of one preemption more runs more schedules")
     if (JRT_TSAN) SKIP("too slow: it counts schedules");
     for (uint32_t depth = 1; depth <= 2; depth++) {
         janus_explore_result result =
-            explore((janus_explore_options){.strategy = JANUS_STRATEGY_EXHAUSTIVE,
-                                            .worker_count = 2,
-                                            .depth = depth,
-                                            .schedules = (uint64_t)FEW * 10},
-                    raise_flag);
+            scout((janus_explore_options){.strategy = JANUS_STRATEGY_EXHAUSTIVE,
+                                          .worker_count = 2,
+                                          .depth = depth,
+                                          .schedules = (uint64_t)FEW * 10},
+                  raise_flag);
         CHECK(result.schedules > before);
         before = result.schedules;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the engine does for its threads: faults that happen, errno of each, turns, other worlds. */
-#include "harness.h"
+#include "scout.h"
 
 #include <errno.h>
 #include <janusrt/janus.h>
@@ -9,11 +9,7 @@
 
 static janus_explore_result explore(janus_explore_options options, janus_entry *entry)
 {
-    janus_explore_result result = {.struct_bytes = sizeof result};
-    options.struct_bytes = sizeof options;
-    options.quiet = true;
-    janus_status status = janus_explore(&options, entry, NULL, &result);
-    CHECK_EQ(status, JANUS_OK);
+    janus_explore_result result = scout(options, entry);
     CHECK_STR(result.message, "");
     return result;
 }
