@@ -4,7 +4,8 @@
  *
  *   start     count it in `made`; light fence; look at `base`: room? else take the count back and,
  *             under the lock, ask the centre
- *   end       count it in `ended`, wherever the task ends
+ *   end       count it in `ended`, wherever the task ends; the code keeps only the difference, one
+ *             word: what others can see of that they can see here too
  *   seize     under the lock: lower the bases of others by what seems free; heavy fence; who used it
  *             all the same gets it back, up to what was taken
  *

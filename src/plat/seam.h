@@ -118,13 +118,29 @@ static inline void jrt_fences_full(void)
     }
 }
 
-static inline void jrt_fence_light_seq_cst(void)
+/* Whether a light one is nothing; once true it stays so. */
+static inline bool jrt_fences_are_light(void)
 {
     /* relaxed: both answers are right, see [fence-mode]. */
-    if (jrt_likely(jrt_load_relaxed(&jrt_fences_membarrier))) {
-        jrt_fence_compiler_seq_cst(); /* seq_cst: membarrier makes it one, [fence-mode]. */
-    } else {
+    return jrt_likely(jrt_load_relaxed(&jrt_fences_membarrier));
+}
+
+/* The light one, for who has asked that; `full` is a constant. */
+static inline __attribute__((always_inline)) void jrt_fence_light_as_seq_cst(bool full)
+{
+    if (full) {
         jrt_fences_full();
+    } else {
+        jrt_fence_compiler_seq_cst(); /* seq_cst: membarrier makes it one, [fence-mode]. */
+    }
+}
+
+static inline void jrt_fence_light_seq_cst(void)
+{
+    if (jrt_fences_are_light()) {
+        jrt_fence_light_as_seq_cst(false); /* seq_cst: what it promises. */
+    } else {
+        jrt_fence_light_as_seq_cst(true); /* seq_cst: as above. */
     }
 }
 

@@ -48,12 +48,18 @@ static inline uint64_t jrt_shelf_size(const struct jrt_shelf *shelf)
     return newest > oldest ? newest - oldest : 0;
 }
 
-static inline void jrt_shelf_enter(struct jrt_shelf *shelf)
+/* `full`: as in jrt_fence_light_as_seq_cst. */
+static inline void jrt_shelf_enter_as(struct jrt_shelf *shelf, bool full)
 {
     jrt_store_relaxed(&shelf->busy, 1u); /* relaxed: the fence follows, [shelf-lock]. */
-    jrt_fence_light_seq_cst();           /* seq_cst: [shelf-lock]. */
+    jrt_fence_light_as_seq_cst(full);    /* seq_cst: [shelf-lock]. */
     /* acquire: what the last raider did. */
     if (jrt_unlikely(jrt_load_acquire(&shelf->raiding) != 0)) jrt_shelf_enter_slow(shelf);
+}
+
+static inline void jrt_shelf_enter(struct jrt_shelf *shelf)
+{
+    jrt_shelf_enter_as(shelf, !jrt_fences_are_light());
 }
 
 static inline void jrt_shelf_leave(struct jrt_shelf *shelf)
@@ -61,26 +67,40 @@ static inline void jrt_shelf_leave(struct jrt_shelf *shelf)
     jrt_store_release(&shelf->busy, 0u); /* release: what we did, for the next raider. */
 }
 
-/* Owner only. Adds the newest item, not NULL. False only when memory to grow is refused; then
- * nothing changed. One that is all zeros refuses always. */
-static inline bool jrt_shelf_push(struct jrt_shelf *shelf, void *item)
+/* Owner only. Whether one more can be put there. */
+static inline bool jrt_shelf_has_room(const struct jrt_shelf *shelf)
+{
+    return jrt_likely(jrt_load_relaxed(&shelf->newest) != shelf->room); /* relaxed: our own. */
+}
+
+/* Owner only. Adds the newest item, not NULL; there is room. */
+static inline void jrt_shelf_put(struct jrt_shelf *shelf, void *item)
 {
     uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
-    if (jrt_unlikely(newest == shelf->room)) return jrt_shelf_push_slow(shelf, item);
     /* relaxed: the next line makes it visible. */
     jrt_store_relaxed(&shelf->slots[newest & shelf->mask], item);
     jrt_store_release(&shelf->newest, newest + 1); /* release: the slot, and the item. */
+}
+
+/* The same, and makes room. False only when memory to grow is refused; then nothing changed. One
+ * that is all zeros refuses always. */
+static inline bool jrt_shelf_push(struct jrt_shelf *shelf, void *item)
+{
+    if (jrt_unlikely(!jrt_shelf_has_room(shelf))) return jrt_shelf_push_slow(shelf, item);
+    jrt_shelf_put(shelf, item);
     return true;
 }
 
-/* Owner only. Takes the newest item; NULL: there is none. */
-static inline void *jrt_shelf_pop_newest(struct jrt_shelf *shelf)
+/* Owner only. Takes the newest item; NULL: there is none. `full`: as in jrt_fence_light_as_seq_cst.
+ */
+static inline __attribute__((always_inline)) void *jrt_shelf_pop_newest_as(struct jrt_shelf *shelf,
+                                                                           bool              full)
 {
     void    *item = NULL;
     uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
     /* relaxed: only ever too small, and then looked at again. */
     if (jrt_load_relaxed(&shelf->oldest) == newest) return NULL;
-    jrt_shelf_enter(shelf);
+    jrt_shelf_enter_as(shelf, full);
     if (jrt_likely(jrt_load_relaxed(&shelf->oldest) != newest)) { /* relaxed: inside. */
         /* relaxed, both: inside; ours. */
         item = jrt_load_relaxed(&shelf->slots[(newest - 1) & shelf->mask]);
@@ -88,6 +108,11 @@ static inline void *jrt_shelf_pop_newest(struct jrt_shelf *shelf)
     }
     jrt_shelf_leave(shelf);
     return item;
+}
+
+static inline void *jrt_shelf_pop_newest(struct jrt_shelf *shelf)
+{
+    return jrt_shelf_pop_newest_as(shelf, !jrt_fences_are_light());
 }
 
 /* Owner only. Takes the oldest item; NULL: there is none. */

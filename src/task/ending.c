@@ -106,7 +106,7 @@ struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *tas
 }
 
 /* A call has ended in any way but the plainest. */
-struct jrt_worker *jrt_task_end_call(struct jrt_task *task, int how, struct jrt_task *below)
+static struct jrt_worker *end_call(struct jrt_task *task, int how, struct jrt_task *below)
 {
     if (jrt_unlikely(how == JRT_ENDED_OVERFLOWED)) arrive_from_rescue();
     if (jrt_unlikely(how != 0)) { /* it may have ended in a fiber of its own */
@@ -124,6 +124,15 @@ struct jrt_worker *jrt_task_end_call(struct jrt_task *task, int how, struct jrt_
     }
     worker->current = below;
     jrt_nursery_child_done(worker, task, below);
+    return worker;
+}
+
+struct jrt_worker *jrt_task_ran_otherwise(struct jrt_task *task, int how, struct jrt_task *owner,
+                                          int64_t below)
+{
+    struct jrt_worker *worker = end_call(task, how, owner);
+    jrt_fuel_set(below);
+    if (owner != NULL) jrt_turn_toll(worker, JRT_TOLL_ENDING);
     return worker;
 }
 

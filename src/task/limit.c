@@ -2,15 +2,15 @@
 /*
  * [limit-seize]  Room for tasks is with the workers and in the centre:
  *
- *     room of a worker = base - (made - ended)        never below 0
+ *     room of a worker = base - used        never below 0; used = started - ended, here
  *     sum of all rooms + centre + tasks alive = max
  *
- *   A worker that starts a task counts it in `made`, then, after a light fence, looks at `base`; if
+ *   A worker that starts a task counts it in `used`, then, after a light fence, looks at `base`; if
  *   there was no room it takes the count back and comes here. Who wants a worker's room lowers its
- *   `base` by what seems free, and after a heavy fence looks at `made`: either the worker saw the
+ *   `base` by what seems free, and after a heavy fence looks at `used`: either the worker saw the
  *   lower base, or its count is seen here; what it has used after all is given back. No more than
  *   that: a count may also be one that found no room and is just being taken back. A base is
- *   changed under the lock only. `ended` may be read too late: then a task's end is noticed later,
+ *   changed under the lock only. `used` may be read too late: then a task's end is noticed later,
  *   as if it had ended later.
  *
  *   A task that ends makes room where it ends.
@@ -28,10 +28,9 @@ enum { PORTION = 64 };
 
 static int64_t room_of(struct jrt_quota *quota)
 {
-    /* relaxed, all: the fence, or nothing, stands between this and what is done with it. */
-    int64_t ended = jrt_load_relaxed(&quota->ended);
-    int64_t made = jrt_load_relaxed(&quota->made);        /* relaxed: as above. */
-    return jrt_load_relaxed(&quota->base) - made + ended; /* relaxed: as above. */
+    /* relaxed, both: the fence, or nothing, stands between this and what is done with it. */
+    int64_t used = jrt_load_relaxed(&quota->used);
+    return jrt_load_relaxed(&quota->base) - used; /* relaxed: as above. */
 }
 
 static void change_base(struct jrt_quota *quota, int64_t by)
@@ -90,8 +89,8 @@ bool jrt_limit_take_slow(struct jrt_worker *worker)
     if (room_of(quota) <= 0) change_base(quota, take_central(scheduler, worker, PORTION));
     bool room = room_of(quota) > 0;
     if (room) {
-        int64_t made = jrt_load_relaxed(&quota->made); /* relaxed, both: under the lock. */
-        jrt_store_relaxed(&quota->made, made + 1);     /* relaxed: as above. */
+        int64_t used = jrt_load_relaxed(&quota->used); /* relaxed, both: its own. */
+        jrt_store_relaxed(&quota->used, used + 1);     /* relaxed: as above. */
     }
     jrt_unlock(&scheduler->limit.lock);
     return room;

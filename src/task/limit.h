@@ -16,10 +16,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One worker's part. `made` and `ended` are written by its thread alone. */
+/* One worker's part. */
 struct jrt_quota {
-    _Atomic(int64_t) made, ended; /* tasks it started, tasks that ended here */
-    _Atomic(int64_t) base;        /* [limit-seize] it may start until made - ended is this */
+    _Atomic(int64_t) used; /* tasks it started less those that ended here; its thread's to write */
+    _Atomic(int64_t) base; /* [limit-seize] it may start until `used` is this */
 };
 
 struct jrt_limit {
@@ -44,27 +44,32 @@ void jrt_quota_close(struct jrt_worker *worker);
 /* Alive now; exact when nobody starts or ends any. */
 int64_t jrt_limit_alive(struct janus_scheduler *scheduler);
 
+/* One more, if it is easy; `full`: as in jrt_fence_light_as. */
+static inline __attribute__((always_inline)) bool jrt_quota_take_easily(struct jrt_quota *quota,
+                                                                        bool              full)
+{
+    if (!JRT_CHECKED) return true;
+    int64_t used = jrt_load_relaxed(&quota->used) + 1; /* relaxed: its own. */
+    jrt_store_relaxed(&quota->used, used);             /* relaxed: the fence follows. */
+    jrt_fence_light_as_seq_cst(full);                  /* seq_cst: [limit-seize]. */
+    /* relaxed: [limit-seize]. */
+    if (jrt_likely(used <= jrt_load_relaxed(&quota->base))) return true;
+    jrt_store_relaxed(&quota->used, used - 1); /* relaxed: the lock follows. */
+    return false;
+}
+
 /* One more, for the worker that asks; false: the limit is reached. */
 static inline bool jrt_quota_take(struct jrt_quota *quota, struct jrt_worker *worker)
 {
-    if (!JRT_CHECKED) return true;
-    /* relaxed, both: its own. */
-    int64_t made = jrt_load_relaxed(&quota->made) + 1;
-    int64_t ended = jrt_load_relaxed(&quota->ended); /* relaxed: as above. */
-    jrt_store_relaxed(&quota->made, made);           /* relaxed: the fence follows. */
-    jrt_fence_light_seq_cst();                       /* seq_cst: [limit-seize]. */
-    /* relaxed: [limit-seize]. */
-    if (jrt_likely(made - ended <= jrt_load_relaxed(&quota->base))) return true;
-    jrt_store_relaxed(&quota->made, made - 1); /* relaxed: the lock follows. */
-    return jrt_limit_take_slow(worker);
+    return jrt_quota_take_easily(quota, !jrt_fences_are_light()) || jrt_limit_take_slow(worker);
 }
 
 static inline void jrt_quota_give(struct jrt_quota *quota)
 {
     if (!JRT_CHECKED) return;
-    /* relaxed, both: its own; who reads it late is told too little. */
-    int64_t ended = jrt_load_relaxed(&quota->ended);
-    jrt_store_relaxed(&quota->ended, ended + 1); /* relaxed: as above. */
+    /* relaxed, both: its own; who reads it late is told too much. */
+    int64_t used = jrt_load_relaxed(&quota->used);
+    jrt_store_relaxed(&quota->used, used - 1); /* relaxed: as above. */
 }
 
 #endif

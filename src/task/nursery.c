@@ -248,29 +248,64 @@ static void result_of(struct jrt_nursery *n, janus_nursery_result *out)
     jrt_unlock(&n->lock);
 }
 
-/* The newest child of the owner's that nobody has taken and that can run here; NULL: none. */
+/* Whether a child that never ran can run here and now, on the current strand. */
+static inline bool fits(const struct jrt_worker *worker, const struct jrt_task *child)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    bool      ordinary = child->birth == worker->scheduler->birth;
+    return jrt_likely(ordinary && here >= worker->strand->ample) ||
+           jrt_worker_has_room(worker, child);
+}
+
+/* The newest child of the owner's that nobody has taken and that can run here; NULL: none. `full`:
+ * as in jrt_fence_light_as_seq_cst. */
 static inline __attribute__((always_inline)) struct jrt_task *take_child(struct jrt_nursery *n,
-                                                                         struct jrt_worker  *worker)
+                                                                         struct jrt_worker  *worker,
+                                                                         bool                full)
 {
     if (jrt_unlikely(worker->lanes & JRT_IN_HIGH))
         return NULL; /* HIGH ones first: the loop sees to it */
-    struct jrt_task *child = jrt_take_newest(worker, JRT_LANE_NORMAL);
+    struct jrt_task *child = jrt_shelf_pop_newest_as(&worker->fresh_shelf, full);
+    if (jrt_unlikely(child == NULL)) child = jrt_deque_pop(&worker->fresh[JRT_LANE_NORMAL]);
     if (jrt_unlikely(child == NULL)) return NULL;
-    if (jrt_likely(child->nursery == n && jrt_worker_has_room(worker, child))) return child;
+    if (jrt_likely(child->nursery == n && fits(worker, child))) return child;
     jrt_submit_fresh(worker, child); /* not ours, or no room: the loop runs it */
     return NULL;
 }
 
-/* Runs the owner's own children that nobody has taken, newest first, right here. */
+/* Runs a child in place whose worker is plain, [worker-plain]: jrt_task_run_as without all that
+ * cannot be. */
+static inline __attribute__((always_inline)) struct jrt_worker *run_plainly(
+    struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n, struct jrt_task *owner)
+{
+    if (jrt_unlikely(jrt_nursery_may_be_cancelled(n))) { /* which tells its children */
+        if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) {
+            return jrt_task_skip(worker, task, owner);
+        }
+    }
+    int64_t below = jrt_fuel_get(); /* the owner's, [purse-fuel] */
+    worker->current = task;
+    jrt_count(&worker->stats.tasks_executed);
+    jrt_task_move(task, JANUS_TASK_RUNNING);
+    jrt_fuel_set(jrt_likely(task->special == 0) ? worker->slice
+                                                : jrt_purse_first_fuel(worker, task));
+    int how = jrt_ctx_call(&task->landing, task->entry, task->argument);
+    return jrt_task_ran(task, n, owner, how, below, false);
+}
+
+/* Runs the owner's own children that nobody has taken, newest first, right here; `plain` and `full`
+ * are constants. */
 static inline __attribute__((always_inline)) void run_in_place(struct jrt_nursery *n,
                                                                struct jrt_worker  *worker,
-                                                               struct jrt_task    *owner)
+                                                               struct jrt_task *owner, bool plain,
+                                                               bool full)
 {
     if (jrt_unlikely(worker->thread->current != NULL)) return; /* in a fiber of its own */
     while (n->local > 0) {
-        struct jrt_task *child = take_child(n, worker);
+        struct jrt_task *child = take_child(n, worker, full);
         if (child == NULL) break;
-        worker = jrt_task_run(worker, child, n, owner);
+        worker =
+            plain ? run_plainly(worker, child, n, owner) : jrt_task_run(worker, child, n, owner);
         if (jrt_unlikely(jrt_others_wait(worker))) {
             jrt_task_give_way(worker, owner);
             worker = jrt_worker_self();
@@ -282,7 +317,7 @@ static inline __attribute__((always_inline)) void run_in_place(struct jrt_nurser
 __attribute__((noinline)) static void run_children(struct jrt_nursery *n, struct jrt_worker *worker,
                                                    struct jrt_task *owner)
 {
-    if (!n->folded) run_in_place(n, worker, owner);
+    if (!n->folded) run_in_place(n, worker, owner, false, true);
 }
 
 /* Whether all children have ended in place, or at least without anything that has to be told or
@@ -489,28 +524,47 @@ __attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n
 
 /*
  * Mostly nobody but the owner has ever seen the nursery: its children ran in place, and there is
- * nothing to move to a final state, because nobody is left who could look.
+ * nothing to move to a final state, because nobody is left who could look. Where it finds stack to
+ * run a child it has found more than [stack-reserve], and end_slowly looks for itself.
  */
+static inline __attribute__((always_inline)) janus_status end_as(struct jrt_nursery *n,
+                                                                 struct jrt_worker  *worker,
+                                                                 bool plain, bool full)
+{
+    struct jrt_task *owner = worker->current;
+    if (jrt_unlikely(n->owner != owner || owner->innermost != n || n->folded)) {
+        return end_slowly(n, NULL);
+    }
+    jrt_store_relaxed(&n->closing, true); /* relaxed: [nursery-closing]. */
+    jrt_store_relaxed(&n->awaited, true); /* relaxed: the fence follows, [exhaust-await]. */
+    jrt_fence_light_as_seq_cst(full);     /* seq_cst: [exhaust-await]. */
+    /* relaxed: as above. A child that runs in place may wait for one that is exhausted. */
+    if (jrt_unlikely(jrt_load_relaxed(&n->starving))) begin_waiting(n);
+    run_in_place(n, worker, owner, plain, full);
+    if (jrt_unlikely(!is_plainly_over(n))) return end_slowly(n, NULL);
+    jrt_sanitizer_lock_gone(&n->lock);
+    owner->innermost = n->outer;
+    return JANUS_OK;
+}
+
+__attribute__((noinline)) static janus_status end_otherwise(struct jrt_nursery   *n,
+                                                            struct jrt_worker    *worker,
+                                                            janus_nursery_result *out)
+{
+    if (worker == NULL || out != NULL) return end_slowly(n, out);
+    if (worker->plain != JRT_NOT_PLAIN) return end_as(n, worker, true, true);
+    jrt_worker_stack_check(worker); /* in a world, others may go on */
+    return end_as(n, worker, false, true);
+}
+
 janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out)
 {
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     struct jrt_worker  *worker = jrt_worker_self();
-    if (jrt_unlikely(worker == NULL || out != NULL)) return end_slowly(n, out);
-    jrt_worker_stack_check(worker); /* [stack-reserve] */
-    struct jrt_task *owner = worker->current;
-    if (jrt_unlikely(n->owner != owner || owner->innermost != n || n->folded)) {
-        return end_slowly(n, out);
+    if (jrt_unlikely(worker == NULL || out != NULL || worker->plain != JRT_PLAIN)) {
+        return end_otherwise(n, worker, out);
     }
-    jrt_store_relaxed(&n->closing, true); /* relaxed: [nursery-closing]. */
-    jrt_store_relaxed(&n->awaited, true); /* relaxed: the fence follows, [exhaust-await]. */
-    jrt_fence_light_seq_cst();            /* seq_cst: [exhaust-await]. */
-    /* relaxed: as above. A child that runs in place may wait for one that is exhausted. */
-    if (jrt_unlikely(jrt_load_relaxed(&n->starving))) begin_waiting(n);
-    run_in_place(n, worker, owner);
-    if (jrt_unlikely(!is_plainly_over(n))) return end_slowly(n, out);
-    jrt_sanitizer_lock_gone(&n->lock);
-    owner->innermost = n->outer;
-    return JANUS_OK;
+    return end_as(n, worker, true, false);
 }
 
 janus_nursery_state janus_nursery_state_of(const janus_nursery *nursery)

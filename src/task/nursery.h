@@ -167,13 +167,17 @@ void jrt_nursery_close_for_wait(struct jrt_nursery *n);
 /* One child less in the shared count; the last one ends the nursery, which may then be gone. */
 void jrt_nursery_count_off(struct jrt_nursery *n);
 
+/* Whether its children must look; false: nothing around them is cancelled. */
+static inline bool jrt_nursery_may_be_cancelled(const struct jrt_nursery *n)
+{
+    uint64_t epoch = jrt_load_acquire(&n->scheduler->cancels); /* acquire: [cancel-epoch]. */
+    return jrt_unlikely(jrt_load_relaxed(&n->clean) != epoch); /* relaxed: [cancel-epoch]. */
+}
+
 /* Whether the calls of this task must say CANCELLED, and why. */
 static inline janus_cancel_reason jrt_task_cancel_reason(const struct jrt_task *task)
 {
-    const struct jrt_nursery *n = task->nursery;
-    uint64_t epoch = jrt_load_acquire(&n->scheduler->cancels); /* acquire: [cancel-epoch]. */
-    /* relaxed: [cancel-epoch]. */
-    if (jrt_likely(jrt_load_relaxed(&n->clean) == epoch)) return JANUS_CANCEL_NONE;
+    if (!jrt_nursery_may_be_cancelled(task->nursery)) return JANUS_CANCEL_NONE;
     return jrt_task_look_up(task);
 }
 
@@ -197,10 +201,34 @@ static inline bool jrt_task_serve_from_anywhere(struct jrt_task *task)
  * end in the plainest way. They return the worker. */
 struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *task,
                                  struct jrt_task *below);
-struct jrt_worker *jrt_task_end_call(struct jrt_task *task, int how, struct jrt_task *below);
+struct jrt_worker *jrt_task_ran_otherwise(struct jrt_task *task, int how, struct jrt_task *owner,
+                                          int64_t below);
 
 /* Calls a task's entry where there may be exceptions: what the thread is handling is put aside. */
 int jrt_task_call_aside(struct jrt_task *task);
+
+/* It has run, for n's owner or NULL, whose fuel `below` was, and ended so. `traced` is a constant. */
+static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_ran(struct jrt_task *task,
+                                                                             struct jrt_nursery *n,
+                                                                             struct jrt_task *owner,
+                                                                             int how, int64_t below,
+                                                                             bool traced)
+{
+    bool plain = how == 0 && task->special == 0 && task->landing.result >= 0;
+    if (jrt_unlikely(owner == NULL || !plain || task->innermost != NULL ||
+                     jrt_nursery_is_apart(n))) {
+        return jrt_task_ran_otherwise(task, how, owner, below);
+    }
+    struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
+    worker->current = owner;
+    if (traced) jrt_note_complete(worker, task);
+    if (JRT_DEBUG) jrt_task_move(task, JANUS_TASK_COMPLETED); /* or nobody sees it: it is free */
+    jrt_task_free_here(worker, task);
+    jrt_quota_give(&worker->quota);
+    n->local--;
+    jrt_fuel_set(below);
+    return worker;
+}
 
 /* Both halves of jrt_task_run; `traced` is a constant. */
 static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run_as(
@@ -223,23 +251,7 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run_as(
     } else {
         how = jrt_ctx_call(&task->landing, task->entry, task->argument);
     }
-    bool plain = how == 0 && task->special == 0 && task->landing.result >= 0;
-    if (jrt_unlikely(owner == NULL || !plain || task->innermost != NULL ||
-                     jrt_nursery_is_apart(n))) {
-        worker = jrt_task_end_call(task, how, owner);
-        jrt_fuel_set(below);
-        if (owner != NULL) jrt_turn_toll(worker, JRT_TOLL_ENDING);
-        return worker;
-    }
-    worker = jrt_worker_self(); /* [worker-again] */
-    worker->current = owner;
-    if (traced) jrt_note_complete(worker, task);
-    jrt_task_move(task, JANUS_TASK_COMPLETED);
-    jrt_task_free_here(worker, task);
-    jrt_quota_give(&worker->quota);
-    n->local--;
-    jrt_fuel_set(below);
-    return worker;
+    return jrt_task_ran(task, n, owner, how, below, traced);
 }
 
 /* Where there is a trace: the same code, and it tells; from ending.c. */

@@ -2,6 +2,7 @@
 /* Opening nurseries: a few words written, and options, where there are any. */
 #include "base/options.h"
 #include "task/nursery.h"
+#include "task/purse.h"
 #include "task/terms.h"
 
 #include <string.h>
@@ -57,18 +58,20 @@ static inline void init(struct jrt_nursery *n, janus_scheduler *scheduler)
 /* As jrt_terms_here; a task that was given any is not clean. */
 static inline struct jrt_terms *terms_around(const struct jrt_task *owner)
 {
-    if (jrt_unlikely(owner->touched)) return jrt_terms_here(owner);
-    return (owner->innermost != NULL ? owner->innermost : owner->nursery)->terms;
+    if (owner->innermost != NULL) return owner->innermost->terms;
+    struct jrt_purse *purse = owner->touched ? owner->purse : NULL;
+    if (purse != NULL && purse->terms != NULL) return purse->terms;
+    return owner->nursery->terms;
 }
 
-/* Of a task. */
+/* Of a task, on terms or NULL. */
 static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
-                              struct jrt_task *owner)
+                              struct jrt_task *owner, struct jrt_terms *terms)
 {
     init(n, worker->scheduler);
     n->owner = owner;
     n->outer = owner->innermost;
-    n->terms = terms_around(owner);
+    n->terms = terms;
     /* Open, without a reason, CANCEL_ON_ERROR, not covered: zeros. */
     n->beginning = (uint64_t)worker->scheduler->birth << 32;
     /* relaxed: what is clean for the owner is clean here, [cancel-epoch]. */
@@ -141,24 +144,36 @@ static janus_status open_with(struct jrt_nursery *n, struct jrt_task *owner,
     return status;
 }
 
-janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_options *options)
+/* With all that there can be about it. */
+__attribute__((noinline)) static janus_status open_slowly(struct jrt_nursery          *n,
+                                                          const janus_nursery_options *options)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    if (nursery == NULL) return JANUS_INVALID;
     if (worker == NULL) return JANUS_STATE;
-    struct jrt_task    *owner = worker->current;
-    struct jrt_nursery *n = jrt_nursery_of(nursery);
-    init_owned(n, worker, owner);
-    /* relaxed: its own. */
-    bool         shielded = jrt_load_relaxed(&owner->shield) > 0;
-    janus_status status = JANUS_OK;
-    if (jrt_unlikely(options != NULL || shielded || n->terms != NULL)) {
-        jrt_worker_stack_check(worker); /* [stack-reserve] */
-        status = open_with(n, owner, options);
-        if (status < 0) return status;
-    }
-    owner->innermost = n;
+    jrt_worker_stack_check(worker); /* [stack-reserve] */
+    struct jrt_task *owner = worker->current;
+    init_owned(n, worker, owner, jrt_terms_here(owner));
+    janus_status status = open_with(n, owner, options);
+    if (status >= 0) owner->innermost = n;
     return status;
+}
+
+/* Mostly a few words are written: without a call, and so without a frame. */
+janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_options *options)
+{
+    struct jrt_worker  *worker = jrt_worker_self();
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (jrt_unlikely(nursery == NULL)) return JANUS_INVALID;
+    if (jrt_unlikely(options != NULL || worker == NULL)) return open_slowly(n, options);
+    struct jrt_task  *owner = worker->current;
+    struct jrt_terms *terms = terms_around(owner);
+    /* relaxed: its own. */
+    if (jrt_unlikely(terms != NULL || jrt_load_relaxed(&owner->shield) > 0)) {
+        return open_slowly(n, NULL);
+    }
+    init_owned(n, worker, owner, NULL);
+    owner->innermost = n;
+    return JANUS_OK;
 }
 
 janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nursery,

@@ -98,12 +98,20 @@ void jrt_worker_close(struct jrt_worker *worker)
     jrt_holder_forget(worker);
 }
 
+static enum jrt_plainness plainness(const struct jrt_worker *worker)
+{
+    bool simulated = worker->scheduler->world != NULL;
+    if (worker->trace != NULL || simulated || jrt_exceptions_exist()) return JRT_NOT_PLAIN;
+    return jrt_fences_asymmetric() ? JRT_PLAIN : JRT_PLAIN_FENCED;
+}
+
 bool jrt_worker_open(struct jrt_worker *worker)
 {
     worker->until_others = 61;
     worker->until_timers = 64;
     worker->trace = jrt_trace_lane(&worker->scheduler->tracer,
                                    worker->seat == NULL ? worker->index : JRT_TRACE_OUTSIDE);
+    worker->plain = plainness(worker);
     jrt_heap_cache_init(&worker->heaps, &worker->scheduler->heaps);
     if (!jrt_implicit_open_worker(worker)) return false;
     if (!jrt_worker_rescue_ready(worker)) return false;

@@ -204,30 +204,100 @@ __attribute__((cold, noinline)) static janus_status over_limit(struct jrt_worker
     return jrt_terms_full(worker->scheduler, worker);
 }
 
-janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *argument,
-                            const janus_site *site)
+/*
+ * The plainest way, which is also the most frequent. It keeps nothing across a call: what is rare
+ * is the last thing it does, so that it needs no frame, and no room on the stack either.
+ */
+
+static inline void make(struct jrt_worker *worker, struct jrt_nursery *n, janus_entry *entry,
+                        void *argument, const janus_site *site)
 {
-    struct jrt_nursery *n = jrt_nursery_of(nursery);
-    struct jrt_worker  *worker = jrt_worker_self();
-    if (jrt_unlikely(worker == NULL || worker->current != n->owner || jrt_nursery_is_apart(n))) {
-        return spawn_slowly(n, entry, argument, site);
-    }
-    jrt_worker_stack_check(worker); /* [stack-reserve] */
     struct jrt_task *task = worker->free;
-    if (jrt_unlikely(task == NULL || entry == NULL || jrt_nursery_state(n) != JANUS_NURSERY_OPEN)) {
-        return spawn_slowly(n, entry, argument, site);
-    }
-    if (jrt_unlikely(!jrt_fuel_one())) return spawn_slowly(n, entry, argument, site);
-    if (jrt_unlikely(!jrt_quota_take(&worker->quota, worker))) return over_limit(worker);
     worker->free = jrt_task_next(task);
     worker->free_count--;
     fill(task, n, entry, argument, site);
     n->local++;
+}
+
+/* All is done but that the worker's own quota had no room. */
+__attribute__((noinline)) static janus_status spawn_beyond(struct jrt_nursery *n,
+                                                           janus_entry *entry, void *argument,
+                                                           const janus_site *site)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *task = worker->free;
+    jrt_worker_stack_check(worker); /* [stack-reserve] */
+    if (jrt_unlikely(!jrt_limit_take_slow(worker))) return over_limit(worker);
+    make(worker, n, entry, argument, site);
     if (jrt_unlikely(worker->trace != NULL)) {
         jrt_note_by_caller(worker->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
     }
     jrt_submit_fresh(worker, task);
     return JANUS_OK;
+}
+
+__attribute__((noinline)) static janus_status feed(struct jrt_worker *worker)
+{
+    jrt_worker_stack_check(worker); /* [stack-reserve] */
+    jrt_idle_feed(worker);
+    return JANUS_OK;
+}
+
+/* Whether it is the owner who starts a child, into a nursery that only counts. The mark of
+ * [nursery-closing] is not asked for: an owner that set it is in its end. */
+static inline bool is_owners(const struct jrt_nursery *n, const struct jrt_worker *worker)
+{
+    /* acquire: what led to it. */
+    return worker->current == n->owner && !jrt_nursery_is_apart(n) &&
+           jrt_load_acquire(&n->state) == JANUS_NURSERY_OPEN;
+}
+
+/* `full` and `traced` are constants, [worker-plain]. */
+static inline __attribute__((always_inline)) janus_status
+spawn_as(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry, void *argument,
+         const janus_site *site, bool full, bool traced)
+{
+    struct jrt_task  *task = worker->free;
+    struct jrt_shelf *shelf = &worker->fresh_shelf; /* nobody asked for another lane */
+    if (jrt_unlikely(!is_owners(n, worker) || task == NULL || entry == NULL ||
+                     !jrt_shelf_has_room(shelf) || !jrt_fuel_one())) {
+        return spawn_slowly(n, entry, argument, site);
+    }
+    if (jrt_unlikely(!jrt_quota_take_easily(&worker->quota, full))) {
+        return spawn_beyond(n, entry, argument, site);
+    }
+    make(worker, n, entry, argument, site);
+    if (traced && worker->trace != NULL) {
+        jrt_note_by_caller(worker->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
+    }
+    jrt_shelf_put(shelf, task);
+    worker->lanes |= JRT_IN_NORMAL;
+    if (jrt_unlikely(jrt_idle_somebody(worker, full))) return feed(worker);
+    return JANUS_OK;
+}
+
+__attribute__((noinline)) static janus_status spawn_otherwise(struct jrt_nursery *n,
+                                                              janus_entry *entry, void *argument,
+                                                              const janus_site *site)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker == NULL) return spawn_slowly(n, entry, argument, site);
+    if (worker->plain != JRT_NOT_PLAIN) {
+        return spawn_as(n, worker, entry, argument, site, true, false);
+    }
+    jrt_worker_stack_check(worker); /* [stack-reserve]; in a world, others may go on */
+    return spawn_as(n, worker, entry, argument, site, true, true);
+}
+
+janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *argument,
+                            const janus_site *site)
+{
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    struct jrt_worker  *worker = jrt_worker_self();
+    if (jrt_unlikely(worker == NULL || worker->plain != JRT_PLAIN)) {
+        return spawn_otherwise(n, entry, argument, site);
+    }
+    return spawn_as(n, worker, entry, argument, site, false, false);
 }
 
 static janus_status decode(const janus_spawn_options *given, janus_spawn_options *options)

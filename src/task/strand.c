@@ -29,9 +29,9 @@ struct jrt_strand *jrt_strand_of_class(struct jrt_worker *worker, unsigned class
     strand->stack = stack;
     strand->class = class;
     strand->left = &strand->context;
-    strand->low = low;
     strand->brink = (uintptr_t)low + JRT_STACK_RESERVE;
-    if (jrt_unlikely(worker->scheduler->world != NULL)) strand->brink = UINTPTR_MAX;
+    strand->ample = (uintptr_t)low + worker->scheduler->room[worker->scheduler->stack_class];
+    if (jrt_unlikely(worker->scheduler->world != NULL)) strand->brink = strand->ample = UINTPTR_MAX;
     strand->finish = NULL;
     jrt_sanitizer_attach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
     return strand;
@@ -66,7 +66,7 @@ void jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand)
 
 void jrt_worker_stack_look(const struct jrt_worker *worker, const char *frame)
 {
-    const char *low = worker->strand->low;
+    const char *low = jrt_stack_low(worker->strand->stack);
     if (worker->thread->current != NULL) { /* in a fiber of its own */
         low = jrt_stack_low(worker->thread->watch.stack);
     }

@@ -48,8 +48,8 @@ struct jrt_strand {
     struct jrt_stack  *stack;
     unsigned class;             /* of the stack */
     struct jrt_context *left;   /* the context that was left with it: its own, or a fiber's */
-    const char         *low;    /* the lowest byte of the stack */
     uintptr_t           brink;  /* the address below which a call must not begin, [stack-reserve] */
+    uintptr_t           ample;  /* the one above which an ordinary child has room; never below it */
     int64_t             fuel;   /* suspended: of the task on top, [purse-fuel] */
     jrt_finish         *finish; /* suspended: what it does first; NULL: nothing */
     void               *place[JRT_PLACE_WORDS]; /* for what it waits with, [task-finish] */

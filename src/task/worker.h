@@ -59,6 +59,17 @@ static inline void jrt_count(_Atomic(uint64_t) *counter)
     jrt_store_relaxed(counter, value + 1); /* relaxed: as above. */
 }
 
+/*
+ * [worker-plain]  how plainly tasks are started, run in place and ended. PLAIN: nothing is traced
+ *   nor simulated, there are no exceptions of C++, and light fences are nothing: the ways that are
+ *   taken a hundred million times a second ask this once. FENCED: the same, but for the fences.
+ */
+enum jrt_plainness {
+    JRT_NOT_PLAIN,
+    JRT_PLAIN_FENCED,
+    JRT_PLAIN,
+};
+
 struct jrt_purse;
 struct jrt_seat;
 
@@ -82,6 +93,7 @@ struct jrt_worker {
     uint32_t                 lanes;        /* JRT_IN_*: what may have something */
     enum jrt_left            left;
     bool                     alone;          /* the only worker: nobody steals */
+    uint8_t                  plain;          /* enum jrt_plainness; constant */
     _Atomic(bool)            doomed;         /* its thread is to end, [replace-doom] */
     bool                     lost;           /* nobody executes it, [replace-lost]; threads_lock */
     uint64_t                 turn_ns;        /* when others were last let go first */
@@ -373,7 +385,7 @@ static inline bool jrt_worker_has_room(const struct jrt_worker *worker,
                                        const struct jrt_task   *child)
 {
     const char *here = __builtin_frame_address(0);
-    size_t      left = (size_t)(here - worker->strand->low);
+    size_t      left = (size_t)(here - jrt_stack_low(worker->strand->stack));
     if (jrt_likely(left >= worker->scheduler->room[child->stack_class])) return true;
     return jrt_worker_has_room_by_number(worker, child);
 }
@@ -481,12 +493,18 @@ void jrt_idle_notify(janus_scheduler *scheduler);
 /* The same for a shelf, from which others have to be given something. */
 void jrt_idle_feed(struct jrt_worker *worker);
 
+/* Whether there is somebody to feed; `full`: as in jrt_fence_light_as_seq_cst. */
+static inline __attribute__((always_inline)) bool jrt_idle_somebody(const struct jrt_worker *worker,
+                                                                    bool                     full)
+{
+    if (worker->alone) return false;
+    jrt_fence_light_as_seq_cst(full);                         /* seq_cst: [idle-submit]. */
+    return jrt_load_relaxed(&worker->scheduler->idlers) != 0; /* relaxed: after the fence. */
+}
+
 static inline void jrt_idle_notify_shelf(struct jrt_worker *worker)
 {
-    if (worker->alone) return;
-    jrt_fence_light_seq_cst();                                      /* seq_cst: [idle-submit]. */
-    uint64_t idlers = jrt_load_relaxed(&worker->scheduler->idlers); /* relaxed: after the fence. */
-    if (jrt_unlikely(idlers != 0)) jrt_idle_feed(worker);
+    if (jrt_unlikely(jrt_idle_somebody(worker, !jrt_fences_are_light()))) jrt_idle_feed(worker);
 }
 
 /* Puts a task on the worker's own queues, those of new tasks or of such that go on; its thread
