@@ -125,7 +125,7 @@ static inline bool jrt_fences_are_light(void)
     return jrt_likely(jrt_load_relaxed(&jrt_fences_membarrier));
 }
 
-/* The light one, for who has asked that; `full` is a constant. */
+/* seq_cst: the light one, for who has asked that; `full` is a constant. */
 static inline __attribute__((always_inline)) void jrt_fence_light_as_seq_cst(bool full)
 {
     if (full) {

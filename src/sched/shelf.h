@@ -48,18 +48,12 @@ static inline uint64_t jrt_shelf_size(const struct jrt_shelf *shelf)
     return newest > oldest ? newest - oldest : 0;
 }
 
-/* `full`: as in jrt_fence_light_as_seq_cst. */
-static inline void jrt_shelf_enter_as(struct jrt_shelf *shelf, bool full)
-{
-    jrt_store_relaxed(&shelf->busy, 1u); /* relaxed: the fence follows, [shelf-lock]. */
-    jrt_fence_light_as_seq_cst(full);    /* seq_cst: [shelf-lock]. */
-    /* acquire: what the last raider did. */
-    if (jrt_unlikely(jrt_load_acquire(&shelf->raiding) != 0)) jrt_shelf_enter_slow(shelf);
-}
-
 static inline void jrt_shelf_enter(struct jrt_shelf *shelf)
 {
-    jrt_shelf_enter_as(shelf, !jrt_fences_are_light());
+    jrt_store_relaxed(&shelf->busy, 1u); /* relaxed: the fence follows, [shelf-lock]. */
+    jrt_fence_light_seq_cst();           /* seq_cst: [shelf-lock]. */
+    /* acquire: what the last raider did. */
+    if (jrt_unlikely(jrt_load_acquire(&shelf->raiding) != 0)) jrt_shelf_enter_slow(shelf);
 }
 
 static inline void jrt_shelf_leave(struct jrt_shelf *shelf)
@@ -91,28 +85,45 @@ static inline bool jrt_shelf_push(struct jrt_shelf *shelf, void *item)
     return true;
 }
 
-/* Owner only. Takes the newest item; NULL: there is none. `full`: as in jrt_fence_light_as_seq_cst.
- */
-static inline __attribute__((always_inline)) void *jrt_shelf_pop_newest_as(struct jrt_shelf *shelf,
-                                                                           bool              full)
+/* Inside: takes the newest item, of which there is one. */
+static inline void *jrt_shelf_drop_newest(struct jrt_shelf *shelf, uint64_t newest)
+{
+    /* relaxed, both: inside; ours. */
+    void *item = jrt_load_relaxed(&shelf->slots[(newest - 1) & shelf->mask]);
+    jrt_store_relaxed(&shelf->newest, newest - 1); /* relaxed: leaving releases it. */
+    return item;
+}
+
+/* Owner only. Takes the newest item; NULL: there is none. */
+static inline void *jrt_shelf_pop_newest(struct jrt_shelf *shelf)
 {
     void    *item = NULL;
     uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
     /* relaxed: only ever too small, and then looked at again. */
     if (jrt_load_relaxed(&shelf->oldest) == newest) return NULL;
-    jrt_shelf_enter_as(shelf, full);
+    jrt_shelf_enter(shelf);
     if (jrt_likely(jrt_load_relaxed(&shelf->oldest) != newest)) { /* relaxed: inside. */
-        /* relaxed, both: inside; ours. */
-        item = jrt_load_relaxed(&shelf->slots[(newest - 1) & shelf->mask]);
-        jrt_store_relaxed(&shelf->newest, newest - 1); /* relaxed: leaving releases it. */
+        item = jrt_shelf_drop_newest(shelf, newest);
     }
     jrt_shelf_leave(shelf);
     return item;
 }
 
-static inline void *jrt_shelf_pop_newest(struct jrt_shelf *shelf)
+/* The same where nobody else is inside, else NULL; `full`: as in jrt_fence_light_as_seq_cst. */
+static inline __attribute__((always_inline)) void *jrt_shelf_pop_newest_easily(
+    struct jrt_shelf *shelf, bool full)
 {
-    return jrt_shelf_pop_newest_as(shelf, !jrt_fences_are_light());
+    void    *item = NULL;
+    uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
+    jrt_store_relaxed(&shelf->busy, 1u); /* relaxed: the fence follows, [shelf-lock]. */
+    jrt_fence_light_as_seq_cst(full);    /* seq_cst: [shelf-lock]. */
+    /* acquire: what the last raider did; relaxed: inside. */
+    if (jrt_likely(jrt_load_acquire(&shelf->raiding) == 0 &&
+                   jrt_load_relaxed(&shelf->oldest) != newest)) {
+        item = jrt_shelf_drop_newest(shelf, newest);
+    }
+    jrt_shelf_leave(shelf);
+    return item;
 }
 
 /* Owner only. Takes the oldest item; NULL: there is none. */

@@ -131,7 +131,7 @@ static bool become_cancelling(struct jrt_nursery *n, janus_cancel_reason reason)
  * by [cancel-visit]. */
 static struct jrt_nursery *cancel_children(struct jrt_nursery *n, struct jrt_nursery *list)
 {
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     if (n->token != NULL) {
         /* relaxed: set before the state. */
         jrt_token_collect(n->token, (janus_cancel_reason)jrt_load_relaxed(&n->reason));
@@ -153,7 +153,7 @@ static struct jrt_nursery *cancel_children(struct jrt_nursery *n, struct jrt_nur
         }
     }
     jrt_exhausted_cancel_locked(n); /* after the interrupts, which say CANCELLED */
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
     return list;
 }
 
@@ -203,26 +203,27 @@ void jrt_nursery_register(struct jrt_nursery *n)
 {
     if (n->owner == NULL || jrt_load_acquire(&n->registered)) return; /* acquire: see below. */
     jrt_task_link(n->owner);
-    pthread_mutex_t *lock = &n->owner->nursery->lock;
-    jrt_lock(lock);
+    struct jrt_nursery *above = n->owner->nursery;
+    jrt_nursery_ready(n); /* it can be found from now on */
+    jrt_nursery_lock(above);
     if (!jrt_load_relaxed(&n->registered)) { /* relaxed: under the lock. */
         jrt_list_push_front(&n->owner->nurseries, &n->link);
         jrt_store_release(&n->registered, true); /* release: the way up is there. */
     }
-    jrt_unlock(lock);
+    jrt_nursery_unlock(above);
 }
 
 void jrt_task_link(struct jrt_task *task)
 {
     if (jrt_load_acquire(&task->linked)) return; /* acquire: the way up is there. */
     jrt_nursery_register(task->nursery);
-    jrt_lock(&task->nursery->lock);
+    jrt_nursery_lock(task->nursery);
     if (!jrt_load_relaxed(&task->linked)) { /* relaxed: under the lock. */
         jrt_list_init(&task->nurseries);
         jrt_list_push_front(&task->nursery->children, &task->sibling);
         jrt_store_release(&task->linked, true); /* release: the way up is there. */
     }
-    jrt_unlock(&task->nursery->lock);
+    jrt_nursery_unlock(task->nursery);
 }
 
 void jrt_nurseries_abandon(struct jrt_task *task)

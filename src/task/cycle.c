@@ -71,9 +71,9 @@ static janus_task_id joined_by(const struct jrt_task *task)
     for (; node != &task->nurseries; node = node->next) {
         struct jrt_nursery *n =
             jrt_list_entry((struct jrt_list_node *)(uintptr_t)node, struct jrt_nursery, link);
-        jrt_lock(&n->lock);
+        jrt_nursery_lock(n);
         janus_task_id id = n->joining;
-        jrt_unlock(&n->lock);
+        jrt_nursery_unlock(n);
         if (id != 0) return id;
     }
     return 0;
@@ -136,7 +136,7 @@ static void copy_tree(struct crowd *crowd, struct jrt_nursery *root)
     int                   depth = 0;                    /* of n */
     for (;;) {
         if (node == NULL) {
-            jrt_lock(&n->lock);
+            jrt_nursery_lock(n);
             node = n->children.next;
         }
         if (node != &n->children && !crowd->short_of_memory) {
@@ -150,7 +150,7 @@ static void copy_tree(struct crowd *crowd, struct jrt_nursery *root)
             node = NULL;
             continue;
         }
-        jrt_unlock(&n->lock);
+        jrt_nursery_unlock(n);
         if (n == root) return;
         struct jrt_task      *owner = n->owner;
         struct jrt_list_node *next = n->link.next;

@@ -15,7 +15,7 @@ static unsigned break_below(struct jrt_nursery *root)
     struct jrt_list_node *node = NULL;
     for (;;) {
         if (node == NULL) { /* arriving in n */
-            jrt_lock(&n->lock);
+            jrt_nursery_lock(n);
             node = n->children.next;
         }
         if (node != &n->children) {
@@ -29,7 +29,7 @@ static unsigned break_below(struct jrt_nursery *root)
             }
             continue;
         }
-        jrt_unlock(&n->lock);
+        jrt_nursery_unlock(n);
         if (n == root) return woken;
         struct jrt_task      *owner = n->owner;
         struct jrt_list_node *next = n->link.next;
@@ -53,9 +53,9 @@ bool jrt_anybody_waits(janus_scheduler *scheduler)
     struct jrt_list_node *node = scheduler->roots.next;
     for (; node != &scheduler->roots && !waits; node = node->next) {
         struct jrt_nursery *n = jrt_list_entry(node, struct jrt_nursery, link);
-        jrt_lock(&n->lock);
+        jrt_nursery_lock(n);
         waits = !jrt_list_empty(&n->children);
-        jrt_unlock(&n->lock);
+        jrt_nursery_unlock(n);
     }
     jrt_unlock(&scheduler->roots_lock);
     return waits && !outside;

@@ -218,7 +218,7 @@ static void put_tree(struct text *text, struct jrt_nursery *root)
     struct jrt_list_node *node = NULL;
     for (;;) {
         if (node == NULL) { /* arriving in n */
-            jrt_lock(&n->lock);
+            jrt_nursery_lock(n);
             put_nursery(text, n, depth * 2);
             node = n->children.next;
         }
@@ -232,7 +232,7 @@ static void put_tree(struct text *text, struct jrt_nursery *root)
             continue;
         }
         put_rest(text, n, depth * 2 + 1);
-        jrt_unlock(&n->lock);
+        jrt_nursery_unlock(n);
         if (n == root) return;
         struct jrt_task      *owner = n->owner;
         struct jrt_list_node *next = n->link.next;

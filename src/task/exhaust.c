@@ -273,7 +273,7 @@ static bool is_forsaken(struct jrt_nursery *n, const struct jrt_purse *purse)
 /* False: the owner waits, there is no point. */
 static bool join_list(struct jrt_nursery *n, struct jrt_purse *purse)
 {
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     bool forsaken = is_forsaken(n, purse);
     if (!forsaken) {
         jrt_store_relaxed(&n->starving, true); /* relaxed: the fence follows. */
@@ -287,16 +287,16 @@ static bool join_list(struct jrt_nursery *n, struct jrt_purse *purse)
         jrt_list_push_front(n->exhausted.prev, &purse->exhausted); /* behind the last */
         if (n->supervised && n->waiter != NULL) (void)jrt_task_wake(n->waiter, JANUS_OK);
     }
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
     return !forsaken;
 }
 
 static void leave_list(struct jrt_nursery *n, struct jrt_purse *purse)
 {
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     if (purse->listed) jrt_list_remove(&purse->exhausted);
     purse->listed = false;
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
 }
 
 /* OK: it was recharged. CANCELLED. BUDGET_EXHAUSTED: it will never be. STATE: dismissed. */
@@ -458,9 +458,9 @@ janus_status janus_nursery_recharge(janus_nursery *nursery, janus_task_id child,
     if (nursery == NULL || !jrt_nursery_is_mine(n)) return JANUS_STATE;
     janus_status status = may_give(n, &amount);
     if (status != JANUS_OK) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     status = recharge_locked(n, child, &amount);
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
     if (status == JANUS_BUDGET_EXHAUSTED) {
         (void)jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
     }
@@ -477,9 +477,9 @@ int janus_budget_recharge_child(janus_task_id child, janus_budget amount, const 
     status = JANUS_STALE;
     struct jrt_nursery *n = task->innermost;
     for (; n != NULL && (status == JANUS_STALE || status == JANUS_STATE); n = n->outer) {
-        jrt_lock(&n->lock);
+        jrt_nursery_lock(n);
         status = recharge_locked(n, child, &amount);
-        jrt_unlock(&n->lock);
+        jrt_nursery_unlock(n);
     }
     return status;
 }
@@ -503,10 +503,10 @@ janus_status janus_nursery_cancel_exhausted(janus_nursery *nursery, janus_task_i
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (nursery == NULL || !jrt_nursery_is_mine(n)) return JANUS_STATE;
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     struct jrt_purse *purse = find(n, child);
     if (purse != NULL) release(purse, JANUS_STATE);
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
     return purse != NULL ? JANUS_OK : JANUS_STALE;
 }
 
@@ -530,9 +530,9 @@ bool janus_nursery_exhausted_poll(janus_nursery *nursery, janus_exhausted *out)
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (nursery == NULL || out == NULL || !jrt_nursery_is_mine(n)) return false;
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     bool found = report(n, out);
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
     return found;
 }
 
@@ -560,22 +560,22 @@ janus_status janus_nursery_exhausted_wait(janus_nursery *nursery, janus_exhauste
         struct jrt_worker *worker = jrt_worker_self();
         if (!jrt_worker_can_leave(worker)) return JANUS_NO_MEMORY;
         jrt_task_park_begin(task, JRT_WAIT_EXHAUSTED);
-        jrt_lock(&n->lock);
+        jrt_nursery_lock(n);
         bool found = report(n, out);
         bool over = jrt_nursery_state(n) >= JANUS_NURSERY_CLOSED;
         n->supervised = !found && !over;
         n->waiter = n->supervised ? task : NULL;
-        jrt_unlock(&n->lock);
+        jrt_nursery_unlock(n);
         if (found || over) {
             (void)jrt_task_park_cancel(task);
             return found ? JANUS_OK : JANUS_CLOSED;
         }
         jrt_nursery_register(n);
         janus_status status = jrt_task_park_cancellable(task);
-        jrt_lock(&n->lock);
+        jrt_nursery_lock(n);
         n->supervised = false;
         n->waiter = NULL;
-        jrt_unlock(&n->lock);
+        jrt_nursery_unlock(n);
         if (status == JANUS_CANCELLED) return jrt_task_obey(task);
         if (status != JANUS_OK) return status;
     }

@@ -101,13 +101,13 @@ janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id id, janus_
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     janus_task_info info = {0};
     jrt_point();
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     struct jrt_task *task = find_child(n, id);
     if (task != NULL) {
         describe(task, &info);
         look_at(task, &info);
     }
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
     if (task == NULL) return JANUS_STALE;
     give(out, out->struct_bytes, &info, sizeof info);
     return JANUS_OK;
@@ -156,12 +156,12 @@ janus_status janus_nursery_inspect(janus_nursery *nursery, janus_nursery_info *o
         .owner = n->owner != NULL ? jrt_task_id(n->owner) : 0,
         .parent = handle_of(parent_of(n)), /* [nursery-parent] */
     };
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     info.children = (uint64_t)jrt_peek_children(n);
     info.errors = n->errors;
     if (n->errors != 0) info.error = n->error;
     if (n->errors != 0) info.error_task = n->error_task;
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
     give(out, out->struct_bytes, &info, sizeof info);
     return JANUS_OK;
 }

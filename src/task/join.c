@@ -26,22 +26,22 @@ static struct jrt_task *find_child(struct jrt_nursery *n, janus_task_id id)
  * waits for it. */
 static struct jrt_task *take_or_announce(struct jrt_nursery *n, janus_task_id id, bool *out_running)
 {
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     struct jrt_task *child = find_child(n, id);
     bool             ended = child != NULL && child->kept;
     if (ended) jrt_list_remove(&child->sibling);
     *out_running = child != NULL && !ended;
     n->joining = *out_running ? id : 0;
     if (*out_running) jrt_exhausted_abandon_one_locked(n, id); /* [exhaust-await] */
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
     return ended ? child : NULL;
 }
 
 static void take_back(struct jrt_nursery *n)
 {
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     n->joining = 0;
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
 }
 
 void jrt_join_ended(struct jrt_nursery *n)

@@ -55,7 +55,7 @@ static void finish(struct jrt_nursery *n)
 {
     janus_scheduler *scheduler = n->scheduler;
     bool             root = n->owner == NULL;
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     bool moved = move(n, JANUS_NURSERY_CLOSING, JANUS_NURSERY_CLOSED) ||
                  move(n, JANUS_NURSERY_CANCELLING, JANUS_NURSERY_CANCELLED);
     jrt_invariant("nursery-moves", moved);
@@ -66,7 +66,7 @@ static void finish(struct jrt_nursery *n)
         waiter = NULL;
     }
     jrt_store_release(&n->done, 1u); /* release: the waiting thread sees what children wrote. */
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
     /* From here on the nursery may be gone; the futex looks at the address only. Tasks wait
      * otherwise. */
     if (root) jrt_futex_wake(&n->done, JRT_WAKE_ALL);
@@ -110,7 +110,7 @@ static void describe_panic(janus_panic_info *panic, const struct jrt_task *task)
 
 static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
 {
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     n->failed = true;
     if (n->errors++ == 0) {
         n->error = task->landing.result;
@@ -136,7 +136,7 @@ static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
             failure->used = failure->limit - janus_budget_get(&purse->had, purse->lacks);
         }
     }
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
     if (n->policy == JANUS_CANCEL_ON_ERROR) {
         (void)jrt_nursery_cancel(n, JANUS_CANCEL_SIBLING_ERROR);
     }
@@ -145,7 +145,7 @@ static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
 /* Off the list of children; a joinable one stays, with its result. True: the record is free. */
 static bool take_off(struct jrt_nursery *n, struct jrt_task *task)
 {
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     if (jrt_load_relaxed(&task->linked)) jrt_list_remove(&task->sibling); /* relaxed: locked. */
     if (task->joinable) {
         if (!n->kept) jrt_list_init(&n->finished);
@@ -154,7 +154,7 @@ static bool take_off(struct jrt_nursery *n, struct jrt_task *task)
         if (n->joining == jrt_task_id(task)) jrt_join_ended(n);
     }
     bool record_is_free = !task->joinable;
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
     return record_is_free;
 }
 
@@ -228,7 +228,7 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
 static void result_of(struct jrt_nursery *n, janus_nursery_result *out)
 {
     memset(out, 0, sizeof *out);
-    jrt_lock(&n->lock); /* also: whoever made it final has let go of it */
+    jrt_nursery_lock(n); /* also: whoever made it final has let go of it */
     janus_nursery_state state = jrt_nursery_state(n);
     out->errors = n->errors;
     out->kind = JANUS_RESULT_SUCCESS;
@@ -245,67 +245,30 @@ static void result_of(struct jrt_nursery *n, janus_nursery_result *out)
         /* relaxed: set before the state, which was acquired. */
         out->reason = (janus_cancel_reason)jrt_load_relaxed(&n->reason);
     }
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
 }
 
-/* Whether a child that never ran can run here and now, on the current strand. */
-static inline bool fits(const struct jrt_worker *worker, const struct jrt_task *child)
-{
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    bool      ordinary = child->birth == worker->scheduler->birth;
-    return jrt_likely(ordinary && here >= worker->strand->ample) ||
-           jrt_worker_has_room(worker, child);
-}
-
-/* The newest child of the owner's that nobody has taken and that can run here; NULL: none. `full`:
- * as in jrt_fence_light_as_seq_cst. */
-static inline __attribute__((always_inline)) struct jrt_task *take_child(struct jrt_nursery *n,
-                                                                         struct jrt_worker  *worker,
-                                                                         bool                full)
+/* The newest child of the owner's that nobody has taken and that can run here; NULL: none. */
+static struct jrt_task *take_child(struct jrt_nursery *n, struct jrt_worker *worker)
 {
     if (jrt_unlikely(worker->lanes & JRT_IN_HIGH))
         return NULL; /* HIGH ones first: the loop sees to it */
-    struct jrt_task *child = jrt_shelf_pop_newest_as(&worker->fresh_shelf, full);
-    if (jrt_unlikely(child == NULL)) child = jrt_deque_pop(&worker->fresh[JRT_LANE_NORMAL]);
-    if (jrt_unlikely(child == NULL)) return NULL;
-    if (jrt_likely(child->nursery == n && fits(worker, child))) return child;
+    struct jrt_task *child = jrt_take_newest(worker, JRT_LANE_NORMAL);
+    if (child == NULL) return NULL;
+    if (child->nursery == n && jrt_worker_has_room(worker, child)) return child;
     jrt_submit_fresh(worker, child); /* not ours, or no room: the loop runs it */
     return NULL;
 }
 
-/* Runs a child in place whose worker is plain, [worker-plain]: jrt_task_run_as without all that
- * cannot be. */
-static inline __attribute__((always_inline)) struct jrt_worker *run_plainly(
-    struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n, struct jrt_task *owner)
+/* Runs the owner's own children that nobody has taken, newest first, right here. */
+__attribute__((noinline)) static void run_children(struct jrt_nursery *n, struct jrt_worker *worker,
+                                                   struct jrt_task *owner)
 {
-    if (jrt_unlikely(jrt_nursery_may_be_cancelled(n))) { /* which tells its children */
-        if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) {
-            return jrt_task_skip(worker, task, owner);
-        }
-    }
-    int64_t below = jrt_fuel_get(); /* the owner's, [purse-fuel] */
-    worker->current = task;
-    jrt_count(&worker->stats.tasks_executed);
-    jrt_task_move(task, JANUS_TASK_RUNNING);
-    jrt_fuel_set(jrt_likely(task->special == 0) ? worker->slice
-                                                : jrt_purse_first_fuel(worker, task));
-    int how = jrt_ctx_call(&task->landing, task->entry, task->argument);
-    return jrt_task_ran(task, n, owner, how, below, false);
-}
-
-/* Runs the owner's own children that nobody has taken, newest first, right here; `plain` and `full`
- * are constants. */
-static inline __attribute__((always_inline)) void run_in_place(struct jrt_nursery *n,
-                                                               struct jrt_worker  *worker,
-                                                               struct jrt_task *owner, bool plain,
-                                                               bool full)
-{
-    if (jrt_unlikely(worker->thread->current != NULL)) return; /* in a fiber of its own */
+    if (n->folded || worker->thread->current != NULL) return; /* or in a fiber of its own */
     while (n->local > 0) {
-        struct jrt_task *child = take_child(n, worker, full);
+        struct jrt_task *child = take_child(n, worker);
         if (child == NULL) break;
-        worker =
-            plain ? run_plainly(worker, child, n, owner) : jrt_task_run(worker, child, n, owner);
+        worker = jrt_task_run(worker, child, n, owner);
         if (jrt_unlikely(jrt_others_wait(worker))) {
             jrt_task_give_way(worker, owner);
             worker = jrt_worker_self();
@@ -313,11 +276,43 @@ static inline __attribute__((always_inline)) void run_in_place(struct jrt_nurser
     }
 }
 
-/* The same, where it is not the common case. */
-__attribute__((noinline)) static void run_children(struct jrt_nursery *n, struct jrt_worker *worker,
-                                                   struct jrt_task *owner)
+/* Whether a child that was taken can simply be called, with this frame below it: of this nursery,
+ * with nothing special, on a stack with room, and not cancelled. */
+static inline bool is_ordinary(const struct jrt_nursery *n, const struct jrt_worker *worker,
+                               const struct jrt_task *child)
 {
-    if (!n->folded) run_in_place(n, worker, owner, false, true);
+    const janus_scheduler *scheduler = worker->scheduler;
+    uintptr_t              here = (uintptr_t)__builtin_frame_address(0);
+    uint64_t epoch = jrt_load_acquire(&scheduler->cancels); /* acquire: [cancel-epoch]. */
+    return child->nursery == n && child->beginning == scheduler->birth &&
+           here >= worker->strand->ample &&
+           jrt_load_relaxed(&n->clean) == epoch; /* relaxed: [cancel-epoch]. */
+}
+
+/*
+ * The same where the worker is plain, [worker-plain], and so is the child, without what cannot be.
+ * False: there is none, or one that is not so plain, which is left; run_children sees to it.
+ */
+static inline __attribute__((always_inline)) bool run_plainly(struct jrt_nursery *n,
+                                                              struct jrt_worker  *worker,
+                                                              struct jrt_task *owner, bool full)
+{
+    if (jrt_unlikely(worker->lanes & JRT_IN_HIGH)) return false;
+    struct jrt_task *task = jrt_shelf_pop_newest_easily(&worker->fresh_shelf, full);
+    if (jrt_unlikely(task == NULL)) return false;
+    if (jrt_unlikely(!is_ordinary(n, worker, task))) {
+        jrt_submit_fresh(worker, task);
+        return false;
+    }
+    int64_t below = jrt_fuel_get(); /* the owner's, [purse-fuel] */
+    worker->current = task;
+    jrt_count(&worker->stats.tasks_executed);
+    jrt_task_move(task, JANUS_TASK_RUNNING);
+    jrt_fuel_set(worker->slice);
+    int how = jrt_ctx_call(&task->landing, task->entry, task->argument);
+    worker = jrt_task_ran(task, n, owner, how, below, false);
+    if (jrt_unlikely(jrt_others_wait(worker))) jrt_task_give_way(worker, owner);
+    return true;
 }
 
 /* Whether all children have ended in place, or at least without anything that has to be told or
@@ -336,10 +331,10 @@ static void wait_as_task(struct jrt_nursery *n, struct jrt_task *task)
         struct jrt_worker *worker = jrt_worker_self();
         jrt_worker_must_leave(worker);
         jrt_task_park_begin(task, JRT_WAIT_NURSERY);
-        jrt_lock(&n->lock);
+        jrt_nursery_lock(n);
         bool pending = !is_final(jrt_nursery_state(n));
         if (pending) n->waiter = task;
-        jrt_unlock(&n->lock);
+        jrt_nursery_unlock(n);
         if (!pending && jrt_task_park_cancel(task)) break;
         jrt_nursery_register(n);
         (void)jrt_task_park(worker, task);
@@ -370,9 +365,9 @@ static bool begin_closing(struct jrt_nursery *n)
 {
     if (!move(n, JANUS_NURSERY_OPEN, JANUS_NURSERY_CLOSING)) return false;
     if (jrt_unlikely(n->limited)) {
-        jrt_lock(&n->lock);
+        jrt_nursery_lock(n);
         jrt_room_close_locked(n);
-        jrt_unlock(&n->lock);
+        jrt_nursery_unlock(n);
     }
     return true;
 }
@@ -386,9 +381,9 @@ void jrt_nursery_close_for_wait(struct jrt_nursery *n)
 /* From here on the owner gives nothing to exhausted children, [exhaust-await]. */
 static void begin_waiting(struct jrt_nursery *n)
 {
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     jrt_exhausted_abandon_locked(n);
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
 }
 
 janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *out)
@@ -437,12 +432,12 @@ size_t janus_nursery_failures(janus_nursery *nursery, janus_failure *out, size_t
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (!jrt_nursery_is_mine(n) || (out == NULL && room > 0)) return 0;
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     size_t kept = n->errors < JANUS_FAILURES_KEPT ? (size_t)n->errors : JANUS_FAILURES_KEPT;
     if (n->failures == NULL) kept = 0;
     size_t count = kept < room ? kept : room;
     if (count > 0) memcpy(out, n->failures, count * sizeof *out);
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
     return kept;
 }
 
@@ -482,9 +477,9 @@ static void unregister(struct jrt_nursery *n)
         }
         jrt_unlock(&n->scheduler->roots_lock);
     } else {
-        jrt_lock(&n->owner->nursery->lock);
+        jrt_nursery_lock(n->owner->nursery);
         jrt_list_remove(&n->link);
-        jrt_unlock(&n->owner->nursery->lock);
+        jrt_nursery_unlock(n->owner->nursery);
     }
 }
 
@@ -532,27 +527,33 @@ static inline __attribute__((always_inline)) janus_status end_as(struct jrt_nurs
                                                                  bool plain, bool full)
 {
     struct jrt_task *owner = worker->current;
-    if (jrt_unlikely(n->owner != owner || owner->innermost != n || n->folded)) {
-        return end_slowly(n, NULL);
-    }
-    jrt_store_relaxed(&n->closing, true); /* relaxed: [nursery-closing]. */
-    jrt_store_relaxed(&n->awaited, true); /* relaxed: the fence follows, [exhaust-await]. */
-    jrt_fence_light_as_seq_cst(full);     /* seq_cst: [exhaust-await]. */
+    /* What is innermost is its own. */
+    if (jrt_unlikely(owner->innermost != n || n->folded)) return end_slowly(n, NULL);
+    /* relaxed: [nursery-closing]; the fence follows, [exhaust-await]. */
+    jrt_store_relaxed(&n->ending, JRT_ENDING);
+    jrt_fence_light_as_seq_cst(full); /* seq_cst: [exhaust-await]. */
     /* relaxed: as above. A child that runs in place may wait for one that is exhausted. */
     if (jrt_unlikely(jrt_load_relaxed(&n->starving))) begin_waiting(n);
-    run_in_place(n, worker, owner, plain, full);
+    while (n->local > 0) {
+        if (plain && jrt_likely(run_plainly(n, jrt_worker_self(), owner, full))) continue;
+        int64_t left = n->local;
+        run_children(n, jrt_worker_self(), owner);
+        if (left == n->local || !plain) break;
+    }
     if (jrt_unlikely(!is_plainly_over(n))) return end_slowly(n, NULL);
-    jrt_sanitizer_lock_gone(&n->lock);
+    /* relaxed: nobody else is left. */
+    if (JRT_TSAN && jrt_load_relaxed(&n->ready) == JRT_READY) jrt_sanitizer_lock_gone(&n->lock);
     owner->innermost = n->outer;
     return JANUS_OK;
 }
 
 __attribute__((noinline)) static janus_status end_otherwise(struct jrt_nursery   *n,
-                                                            struct jrt_worker    *worker,
                                                             janus_nursery_result *out)
 {
+    struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL || out != NULL) return end_slowly(n, out);
-    if (worker->plain != JRT_NOT_PLAIN) return end_as(n, worker, true, true);
+    bool in_fiber = worker->thread->current != NULL;
+    if (worker->plain != JRT_NOT_PLAIN && !in_fiber) return end_as(n, worker, true, true);
     jrt_worker_stack_check(worker); /* in a world, others may go on */
     return end_as(n, worker, false, true);
 }
@@ -561,8 +562,9 @@ janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out
 {
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     struct jrt_worker  *worker = jrt_worker_self();
-    if (jrt_unlikely(worker == NULL || out != NULL || worker->plain != JRT_PLAIN)) {
-        return end_otherwise(n, worker, out);
+    if (jrt_unlikely(worker == NULL || out != NULL || worker->plain != JRT_PLAIN ||
+                     worker->thread->current != NULL)) {
+        return end_otherwise(n, out);
     }
     return end_as(n, worker, true, false);
 }

@@ -13,12 +13,28 @@
 /* In `pending` until the owner folds, [nursery-count]. */
 #define JRT_NURSERY_BIAS (INT64_C(1) << 60)
 
+/* Both bytes of `ending`. */
+#define JRT_ENDING UINT16_C(0x0101)
+
 /* A nursery that was opened in a shield is shielded too; [shield-nursery]. */
 enum jrt_cover {
     JRT_COVER_NONE = 0,
     JRT_COVER_FOR_GOOD,
     JRT_COVER_UNTIL, /* the shield's deadline */
     JRT_COVER_OVER,  /* it has passed */
+};
+
+/*
+ * [nursery-ready]  most nurseries are opened, have children that run in place, and end; nobody else
+ *   ever looks. What such a one does not need, the lock and what it guards, is written when it is
+ *   first needed, by whoever needs it: the owner, a child that has to wait, one that ends
+ *   elsewhere. Who finds it half made waits for the few stores. One with options, and a root, is
+ *   ready when it is opened.
+ */
+enum jrt_readiness {
+    JRT_NOT_READY,
+    JRT_GETTING_READY,
+    JRT_READY,
 };
 
 /*
@@ -51,9 +67,10 @@ struct jrt_nursery {
             bool          on_heap : 1; /* janus_nursery_create made it */
             bool          timed : 1;   /* there is a deadline */
             _Atomic(bool) registered;  /* [tree-lazy]; the lock of the nursery above */
-            bool          failed;      /* there are errors; the lock's */
-            bool          kept;        /* ended children may be left to join; the lock's */
+            bool          failed : 1;  /* there are errors; the lock's */
+            bool          kept : 1;    /* ended children may be left to join; the lock's */
             bool          bound;       /* there is a token, or bindings */
+            _Atomic(bool) starving;    /* [exhaust-await]; somebody was on `exhausted` */
         };
         uint32_t first_four; /* see jrt_nursery_is_apart */
         uint64_t special;    /* any of them */
@@ -63,6 +80,7 @@ struct jrt_nursery {
     const struct jrt_thread *thread; /* the owner, where that is a plain thread */
     struct jrt_terms        *terms;  /* what children are started on; NULL: implicit */
 
+    /* Only once it is `ready`, [nursery-ready], up to `failures`. */
     _Alignas(16) pthread_mutex_t lock; /* guards what follows, up to link */
     struct jrt_list_node children;     /* linked ones, [tree-lazy] */
     struct jrt_task     *waiter;       /* the owner, while it waits in await */
@@ -72,13 +90,18 @@ struct jrt_nursery {
     struct jrt_binding  *bindings;     /* tokens that cancel us; the owner's alone */
     struct jrt_list_node exhausted;    /* children that wait for budget, [exhaust-list] */
     uint64_t             errors;
-    janus_panic_info    *panic;      /* owned; of the first failure, if that is one */
-    janus_failure       *failures;   /* owned; the first JANUS_FAILURES_KEPT */
-    int64_t              local;      /* [nursery-count]; not guarded: the owner's alone */
-    _Atomic(bool)        closing;    /* [nursery-closing]; not guarded: the owner's to write */
-    _Atomic(bool)        awaited;    /* [exhaust-await]; the owner's to write */
-    _Atomic(bool)        starving;   /* [exhaust-await]; somebody was on `exhausted` */
-    bool                 supervised; /* the waiter waits for exhausted children */
+    janus_panic_info    *panic;    /* owned; of the first failure, if that is one */
+    janus_failure       *failures; /* owned; the first JANUS_FAILURES_KEPT */
+    int64_t              local;    /* [nursery-count]; not guarded: the owner's alone */
+    union {
+        struct {
+            _Atomic(bool) closing; /* [nursery-closing]; not guarded: the owner's to write */
+            _Atomic(bool) awaited; /* [exhaust-await]; the owner's to write */
+        };
+        _Atomic(uint16_t) ending; /* both: JRT_ENDING, or 0 */
+    };
+    bool             supervised; /* the waiter waits for exhausted children */
+    _Atomic(uint8_t) ready;      /* enum jrt_readiness */
     _Alignas(16) int64_t error;
     janus_task_id        error_task;
     janus_panic_kind     panic_kind;
@@ -103,6 +126,23 @@ _Static_assert(offsetof(struct jrt_nursery, lock) >= 64 &&
                "lines apart");
 
 _Static_assert(sizeof(struct jrt_nursery) <= sizeof(janus_nursery), "it fits its storage");
+
+/* See [nursery-ready]; from open.c. */
+void jrt_nursery_make_ready(struct jrt_nursery *n);
+
+static inline void jrt_nursery_ready(struct jrt_nursery *n)
+{
+    /* acquire: what was written then. */
+    if (jrt_unlikely(jrt_load_acquire(&n->ready) != JRT_READY)) jrt_nursery_make_ready(n);
+}
+
+static inline void jrt_nursery_lock(struct jrt_nursery *n)
+{
+    jrt_nursery_ready(n);
+    jrt_lock(&n->lock);
+}
+
+static inline void jrt_nursery_unlock(struct jrt_nursery *n) { jrt_unlock(&n->lock); }
 
 /* What makes a spawn, or a child's end, more than counting. */
 static inline bool jrt_nursery_is_apart(const struct jrt_nursery *n)
@@ -207,7 +247,18 @@ struct jrt_worker *jrt_task_ran_otherwise(struct jrt_task *task, int how, struct
 /* Calls a task's entry where there may be exceptions: what the thread is handling is put aside. */
 int jrt_task_call_aside(struct jrt_task *task);
 
-/* It has run, for n's owner or NULL, whose fuel `below` was, and ended so. `traced` is a constant. */
+/* A child of n has run in place, and there is nothing more to it. */
+static inline void jrt_task_over_here(struct jrt_worker *worker, struct jrt_task *task,
+                                      struct jrt_nursery *n)
+{
+    if (JRT_DEBUG) jrt_task_move(task, JANUS_TASK_COMPLETED); /* else nobody sees it: it is free */
+    jrt_task_free_here(worker, task);
+    jrt_quota_give(&worker->quota);
+    n->local--;
+}
+
+/* It has run, for n's owner or NULL, whose fuel `below` was, and ended so; `traced` is a constant.
+ */
 static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_ran(struct jrt_task *task,
                                                                              struct jrt_nursery *n,
                                                                              struct jrt_task *owner,
@@ -222,10 +273,7 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_ran(str
     struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
     worker->current = owner;
     if (traced) jrt_note_complete(worker, task);
-    if (JRT_DEBUG) jrt_task_move(task, JANUS_TASK_COMPLETED); /* or nobody sees it: it is free */
-    jrt_task_free_here(worker, task);
-    jrt_quota_give(&worker->quota);
-    n->local--;
+    jrt_task_over_here(worker, task, n);
     jrt_fuel_set(below);
     return worker;
 }

@@ -7,12 +7,14 @@
 
 #include <string.h>
 
-/* What `init` clears in one go, in words of 16 bytes. */
+/* What is cleared for good, in words of 16 bytes. */
 enum {
-    ZERO_PAIRS = (offsetof(struct jrt_nursery, error) - offsetof(struct jrt_nursery, lock)) / 16
+    COLD_PAIRS = (offsetof(struct jrt_nursery, local) - offsetof(struct jrt_nursery, lock)) / 16
 };
-_Static_assert(offsetof(struct jrt_nursery, lock) % 16 == 0, "in pairs");
-_Static_assert(offsetof(struct jrt_nursery, thread) == offsetof(struct jrt_nursery, name) + 8,
+_Static_assert(offsetof(struct jrt_nursery, lock) % 16 == 0 &&
+                   offsetof(struct jrt_nursery, local) % 16 == 0,
+               "in pairs");
+_Static_assert(offsetof(struct jrt_nursery, error) == offsetof(struct jrt_nursery, local) + 16,
                "a pair");
 _Static_assert(offsetof(struct jrt_nursery, pending) ==
                    offsetof(struct jrt_nursery, max_children) + 16,
@@ -44,14 +46,33 @@ static inline __attribute__((always_inline)) void clear(void *at, unsigned pairs
     for (unsigned i = 0; i < pairs; i++) to[i] = (pair){0, 0};
 }
 
+/* The stores of [nursery-ready]; nobody else looks yet. */
+static void get_ready(struct jrt_nursery *n)
+{
+    clear(&n->lock, COLD_PAIRS);
+    jrt_list_init(&n->children);
+    clear(&n->max_children, 1);
+    jrt_store_release(&n->ready, (uint8_t)JRT_READY); /* release: all of it. */
+}
+
+void jrt_nursery_make_ready(struct jrt_nursery *n)
+{
+    uint8_t none = JRT_NOT_READY;
+    /* acq_rel: once; and what has been written, where somebody was faster. */
+    if (jrt_cas_acq_rel(&n->ready, &none, (uint8_t)JRT_GETTING_READY)) {
+        get_ready(n);
+    } else {
+        /* acquire: as above. */
+        while (jrt_load_acquire(&n->ready) != JRT_READY) jrt_thread_yield();
+    }
+}
+
 static inline void init(struct jrt_nursery *n, janus_scheduler *scheduler)
 {
     n->scheduler = scheduler;
     n->special = 0;
-    clear(&n->name, 1);
-    clear(&n->lock, ZERO_PAIRS); /* up to and with local */
-    jrt_list_init(&n->children);
-    clear(&n->max_children, 1);
+    n->name = NULL;
+    clear(&n->local, 1);                              /* and what follows it: not ready */
     jrt_store_relaxed(&n->pending, JRT_NURSERY_BIAS); /* relaxed: nobody knows it yet. */
 }
 
@@ -82,6 +103,7 @@ static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
 static void init_root(struct jrt_nursery *n, janus_scheduler *scheduler)
 {
     init(n, scheduler);
+    get_ready(n);
     n->owner = NULL;
     n->outer = NULL;
     n->terms = scheduler->terms;
@@ -153,6 +175,7 @@ __attribute__((noinline)) static janus_status open_slowly(struct jrt_nursery    
     jrt_worker_stack_check(worker); /* [stack-reserve] */
     struct jrt_task *owner = worker->current;
     init_owned(n, worker, owner, jrt_terms_here(owner));
+    get_ready(n);
     janus_status status = open_with(n, owner, options);
     if (status >= 0) owner->innermost = n;
     return status;

@@ -18,8 +18,9 @@ static const uint64_t patience_ns = 20000000; /* see move_oldest */
 
 static struct jrt_task *as_task(struct jrt_record *record) { return (struct jrt_task *)record; }
 
-/* Records: two batches at hand, so that a worker that goes up and down around the end of one does
- * not take and give all the time. */
+/* Records: when there are a batch and some at hand, those that were used last stay and the batch is
+ * put aside; when there are none, one is taken. So a worker whose number of tasks goes up and down
+ * by less than that does neither. */
 
 struct jrt_task *jrt_task_alloc(janus_scheduler *scheduler, struct jrt_worker *worker)
 {
@@ -44,9 +45,11 @@ void jrt_worker_free_full(struct jrt_worker *worker)
     if (worker->free_batch != NULL) {
         jrt_roster_give_batch(&worker->scheduler->roster, worker->free_batch);
     }
-    worker->free_batch = worker->free;
-    worker->free = NULL;
-    worker->free_count = 0;
+    struct jrt_task *last = worker->free; /* that stays */
+    for (uint32_t i = 1; i < JRT_FREE_KEPT; i++) last = jrt_task_next(last);
+    worker->free_batch = jrt_task_next(last);
+    last->record.next = NULL;
+    worker->free_count = JRT_FREE_KEPT;
 }
 
 void jrt_task_free(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task)

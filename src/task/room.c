@@ -60,9 +60,9 @@ void jrt_room_give(struct jrt_nursery *n)
         jrt_fetch_sub_relaxed(&n->alive, 1u); /* relaxed: a count; it guards no memory. */
         return;
     }
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     give_locked(n);
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
 }
 
 void jrt_room_close_locked(struct jrt_nursery *n)
@@ -83,7 +83,7 @@ static janus_status take_or_refuse(struct jrt_nursery *n)
 static janus_status take_or_queue(struct jrt_nursery *n, struct spawner *spawner)
 {
     janus_status status = JANUS_FULL;
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     uint32_t alive = jrt_load_relaxed(&n->alive); /* relaxed: under the lock. */
     if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) {
         status = JANUS_CLOSED;
@@ -93,18 +93,18 @@ static janus_status take_or_queue(struct jrt_nursery *n, struct spawner *spawner
     } else if (spawner != NULL) {
         jrt_list_push_front(n->spawners.prev, &spawner->link); /* behind the last */
     }
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
     return status;
 }
 
 /* After a wait, which ended so. */
 static janus_status come_back(struct jrt_nursery *n, struct spawner *spawner, janus_status ended)
 {
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     bool queued = jrt_load_relaxed(&spawner->woken) == 0; /* relaxed: under the lock. */
     if (queued) jrt_list_remove(&spawner->link);
     if (ended != JANUS_OK && !queued && spawner->outcome == JANUS_OK) give_locked(n);
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
     return ended != JANUS_OK ? ended : spawner->outcome;
 }
 

@@ -121,6 +121,7 @@ static struct jrt_task *find_batch(struct jrt_roster *roster)
     struct jrt_task *list = roster->batches;
     if (list != NULL) {
         roster->batches = (struct jrt_task *)list->record.batch;
+        list->record.batch = NULL; /* its holder from now on: nobody, [task-clean] */
         return list;
     }
     while (roster->loose_count < JRT_ROSTER_BATCH) {

@@ -98,7 +98,7 @@ void jrt_worker_close(struct jrt_worker *worker)
     jrt_holder_forget(worker);
 }
 
-static enum jrt_plainness plainness(const struct jrt_worker *worker)
+static uint8_t plainness(const struct jrt_worker *worker)
 {
     bool simulated = worker->scheduler->world != NULL;
     if (worker->trace != NULL || simulated || jrt_exceptions_exist()) return JRT_NOT_PLAIN;

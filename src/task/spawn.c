@@ -19,12 +19,13 @@ static inline janus_status count_in(struct jrt_nursery *n)
 static inline void fill(struct jrt_task *task, struct jrt_nursery *n, janus_entry *entry,
                         void *argument, const janus_site *site)
 {
-    jrt_store_relaxed(&task->record.holder, NULL); /* relaxed: nobody knows the task yet. */
+    /* relaxed: nobody knows the task yet. */
+    if (JRT_DEBUG) jrt_invariant("task-clean", jrt_load_relaxed(&task->record.holder) == NULL);
     task->entry = entry;
     task->argument = argument;
     task->nursery = n;
     task->site = site;
-    task->birth = n->birth;
+    task->beginning = n->birth; /* and nothing special, as it was */
 }
 
 /* Counts a child that is about to start, [nursery-count]. False: the nursery has been closed. */
@@ -243,8 +244,8 @@ __attribute__((noinline)) static janus_status feed(struct jrt_worker *worker)
     return JANUS_OK;
 }
 
-/* Whether it is the owner who starts a child, into a nursery that only counts. The mark of
- * [nursery-closing] is not asked for: an owner that set it is in its end. */
+/* Whether it is the owner who starts a child, into a nursery that only counts. The mark of an
+ * owner that waits, [nursery-closing], is not asked for: an owner that set it is in its end. */
 static inline bool is_owners(const struct jrt_nursery *n, const struct jrt_worker *worker)
 {
     /* acquire: what led to it. */
@@ -271,7 +272,8 @@ spawn_as(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry, v
         jrt_note_by_caller(worker->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
     }
     jrt_shelf_put(shelf, task);
-    worker->lanes |= JRT_IN_NORMAL;
+    /* Asking first: stores are what a fork and join is made of. */
+    if (!(worker->lanes & JRT_IN_NORMAL)) worker->lanes |= JRT_IN_NORMAL;
     if (jrt_unlikely(jrt_idle_somebody(worker, full))) return feed(worker);
     return JANUS_OK;
 }

@@ -125,21 +125,26 @@ struct jrt_task {
     const janus_site   *site;
     union {
         struct {
-            _Atomic(uint8_t) state; /* janus_task_state */
-            uint8_t          lane;
-            uint8_t          stack_class;
-            uint8_t          cancel_mode;
+            union {
+                struct {
+                    _Atomic(uint8_t) state; /* janus_task_state */
+                    uint8_t          lane;
+                    uint8_t          stack_class;
+                    uint8_t          cancel_mode;
+                };
+                uint32_t birth; /* all four, as the nursery gives them */
+            };
+            union {
+                struct {
+                    bool          touched;  /* the second or third line is not clean */
+                    _Atomic(bool) linked;   /* [tree-lazy] */
+                    bool          joinable; /* its id was asked for: the record outlives it */
+                    bool kept; /* it has ended and waits to be joined; the nursery's lock */
+                };
+                uint32_t special; /* any of them, [task-clean] */
+            };
         };
-        uint32_t birth; /* all four, as the nursery gives them */
-    };
-    union {
-        struct {
-            bool          touched;  /* the second or third line is not clean */
-            _Atomic(bool) linked;   /* [tree-lazy] */
-            bool          joinable; /* its id was asked for: the record outlives it */
-            bool          kept;     /* it has ended and waits to be joined; the nursery's lock */
-        };
-        uint32_t special; /* any of them, [task-clean] */
+        uint64_t beginning; /* both: the birth, where nothing is special */
     };
 
     struct jrt_strand  *strand;    /* waiting or ready again: where it lies; NULL: never ran */

@@ -403,14 +403,14 @@ janus_status janus_nursery_token(janus_nursery *nursery, janus_token **out)
     janus_token        *spare = make();
     if (spare == NULL) return JANUS_NO_MEMORY;
     jrt_nursery_register(n); /* so that a cancel from above finds it */
-    jrt_lock(&n->lock);
+    jrt_nursery_lock(n);
     if (n->token == NULL) {
         n->token = spare;
         n->bound = true;
         spare = NULL;
     }
     janus_token *token = janus_token_retain(n->token);
-    jrt_unlock(&n->lock);
+    jrt_nursery_unlock(n);
     janus_token_release(spare);
     /* A cancel that passed before the token was there is seen here: it set the state before it
      * took the locks that we took after it. */
@@ -442,6 +442,7 @@ janus_status janus_nursery_cancel_with(janus_nursery *nursery, janus_token *toke
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     struct jrt_binding *binding = jrt_malloc(sizeof *binding);
     if (binding == NULL) return JANUS_NO_MEMORY;
+    jrt_nursery_ready(n);
     *binding = (struct jrt_binding){n->bindings, n, token, 0};
     janus_token_handle handle = 0;
     janus_status       status = janus_token_on_cancel(token, cancel_bound, binding, &handle);

@@ -79,7 +79,7 @@ struct jrt_worker {
     struct jrt_strand       *strand;     /* we are running on */
     struct jrt_strand       *spare;      /* for the next loop; NULL: take one */
     struct jrt_task         *handoff;    /* for the fresh loop to run first */
-    struct jrt_task         *free;       /* clean task records at hand, fewer than a batch */
+    struct jrt_task         *free;       /* clean task records at hand, fewer than JRT_FREE_MAX */
     struct jrt_task         *free_batch; /* a whole batch more, or NULL */
     struct jrt_thread       *thread;
     janus_scheduler         *scheduler;
@@ -404,7 +404,8 @@ void jrt_submit_openly(struct jrt_worker *worker, struct jrt_deque *deques, stru
 struct jrt_task *jrt_task_alloc(janus_scheduler *scheduler, struct jrt_worker *worker);
 void jrt_task_free(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task);
 
-/* Puts a worker's full list of free records aside. */
+/* Of free records at hand there are so many: a batch of them is put aside. */
+enum { JRT_FREE_KEPT = 16, JRT_FREE_MAX = JRT_ROSTER_BATCH + JRT_FREE_KEPT };
 void jrt_worker_free_full(struct jrt_worker *worker);
 
 static inline void jrt_task_free_here(struct jrt_worker *worker, struct jrt_task *task)
@@ -418,7 +419,7 @@ static inline void jrt_task_free_here(struct jrt_worker *worker, struct jrt_task
     }
     task->record.next = (struct jrt_record *)worker->free;
     worker->free = task;
-    if (jrt_unlikely(++worker->free_count == JRT_ROSTER_BATCH)) jrt_worker_free_full(worker);
+    if (jrt_unlikely(++worker->free_count == JRT_FREE_MAX)) jrt_worker_free_full(worker);
 }
 
 /* The newest fresh task of a lane of the own queues; NULL: there is none. */
