@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How many instructions do the hot paths take? This program walks them, callgrind counts, and
+ * cost_test.py compares with budget.txt.
+ *
+ *     cost_paths             all, under callgrind: two dumps for each path, "NAME OPERATIONS"
+ *     cost_paths NAME SIZE   one, as often as you like, for a profiler
+ *
+ * A path is walked three times: large, to have its memory, then small, then large. The difference
+ * of the last two, divided by that of their operations, is what one operation takes; beginnings,
+ * ends and the counting itself drop out. One large walk is longer than one small by a slice, so
+ * that the end of a slice is in the number, once.
+ *
+ * Nothing here depends on time: the clock stands still, as it does in a deterministic run while
+ * code runs. Otherwise the turns of tasks would end where the machine is slow. (Valgrind would ask
+ * the kernel for the time anyway, so what the clock itself takes could not be counted.) Each path
+ * has a scheduler of its own, with one worker, and only the instructions of the thread that walks
+ * are counted: what others do when they start and end is not the same each time.
+ */
+#include "fiber/ctx.h"
+
+#include <janusrt/janus.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <valgrind/callgrind.h>
+
+enum { BATCH = 1000, ROOM = 128, SELECTED = 8, STACK_BYTES = 64 * 1024, BLOCK_BYTES = 64 };
+enum { SMALL = 2000, LARGE = SMALL + JANUS_SLICE, SMALL_FIB = 13, LARGE_FIB = 18 };
+
+/* Two tasks that meet keep the order in which they do, who waits and who finds the other waiting,
+ * until a slice ends in between. So that a path is in one order throughout, its tasks have less to
+ * do than a slice. */
+enum { SMALL_MEET = 1000, LARGE_MEET = 4000 };
+
+/* Far beyond the time at which the clock stands: armed, and never due. */
+static const uint64_t never_due_ns = UINT64_C(1) << 60;
+
+/* In place of the C library's, for all of the program. */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    (void)clock;
+    *now = (struct timespec){.tv_sec = 1000, .tv_nsec = 0};
+    return 0;
+}
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "cost_paths: %s\n", what);
+    exit(1);
+}
+
+static inline void need(janus_status status)
+{
+    if (status != JANUS_OK) fail(janus_status_text(status));
+}
+
+static int64_t nothing(void *argument)
+{
+    (void)argument;
+    return 0;
+}
+
+/* A path walks so far and says how many operations that was. */
+
+/* Stacks. */
+
+static _Alignas(64) char stack[STACK_BYTES];
+static void *here, *there;
+
+static void bounce(void *argument, int message)
+{
+    (void)argument;
+    for (;;) message = jrt_ctx_switch(&there, here, message);
+}
+
+static uint64_t walk_switch(uint64_t size)
+{
+    there = jrt_ctx_make(stack + STACK_BYTES, bounce, NULL);
+    for (uint64_t i = 0; i < size; i++) (void)jrt_ctx_switch(&here, there, 0);
+    return 2 * size;
+}
+
+static int64_t suspend_forever(void *argument)
+{
+    (void)argument;
+    while (janus_fiber_suspend(NULL, NULL) == JANUS_OK) continue;
+    return 0;
+}
+
+static uint64_t walk_fiber(uint64_t size)
+{
+    janus_pool  *pool = NULL;
+    janus_fiber *fiber = NULL;
+    need(janus_pool_create(NULL, &pool));
+    need(janus_fiber_create(pool, suspend_forever, NULL, NULL, &fiber));
+    for (uint64_t i = 0; i < size; i++) need(janus_fiber_resume(fiber, NULL, NULL));
+    janus_fiber_destroy(fiber);
+    need(janus_pool_destroy(pool));
+    return size;
+}
+
+/* Tasks. */
+
+static int64_t yielder(void *argument)
+{
+    const uint64_t *times = argument;
+    for (uint64_t i = 0; i < *times; i++) need(janus_yield());
+    return 0;
+}
+
+static uint64_t walk_yield(uint64_t size)
+{
+    JANUS_NURSERY(n)
+    {
+        need(janus_spawn(n, yielder, &size));
+        need(janus_spawn(n, yielder, &size));
+    }
+    return 2 * size;
+}
+
+static uint64_t walk_spawn(uint64_t size)
+{
+    for (uint64_t done = 0; done < size; done += BATCH) {
+        JANUS_NURSERY(n)
+        {
+            for (int i = 0; i < BATCH; i++) need(janus_spawn(n, nothing, NULL));
+        }
+    }
+    return size;
+}
+
+static int64_t fib(void *argument)
+{
+    int64_t *n = argument;
+    if (*n < 2) return 0;
+    int64_t left = *n - 1;
+    int64_t right = *n - 2;
+    JANUS_NURSERY(nursery)
+    {
+        need(janus_spawn(nursery, fib, &left));
+        (void)fib(&right);
+    }
+    *n = left + right;
+    return 0;
+}
+
+/* fib(n) starts fib(n + 1) - 1 children. */
+static uint64_t walk_fib(uint64_t size)
+{
+    int64_t n = (int64_t)size, next = n + 1;
+    (void)fib(&n);
+    int64_t a = 0, b = 1;
+    for (int64_t i = 0; i < next; i++) {
+        int64_t sum = a + b;
+        a = b;
+        b = sum;
+    }
+    if (n != b - a) fail("fib is wrong");
+    return (uint64_t)a - 1;
+}
+
+static uint64_t walk_nursery(uint64_t size)
+{
+    for (uint64_t i = 0; i < size; i++) {
+        janus_nursery nursery;
+        need(janus_nursery_open(&nursery, NULL));
+        need(janus_nursery_end(&nursery, NULL));
+    }
+    return size;
+}
+
+/* Paying. */
+
+static uint64_t walk_loop(uint64_t size)
+{
+    for (uint64_t i = 0; i < size; i++) __asm__ volatile("" : "+r"(i));
+    return size;
+}
+
+static uint64_t walk_check(uint64_t size)
+{
+    for (uint64_t i = 0; i < size; i++) {
+        __asm__ volatile("" : "+r"(i));
+        if (janus_check() != JANUS_OK) fail("cancelled");
+    }
+    return size;
+}
+
+static uint64_t walk_charge(uint64_t size)
+{
+    for (uint64_t i = 0; i < size; i++) need(janus_charge(janus_price_call()));
+    return size;
+}
+
+static uint64_t walk_alloc(uint64_t size)
+{
+    for (uint64_t i = 0; i < size; i++) {
+        void *block = janus_alloc(BLOCK_BYTES);
+        if (block == NULL) fail("no memory");
+        janus_free(block);
+    }
+    return size;
+}
+
+/* Channels. */
+
+static janus_channel open_channel(uint64_t capacity)
+{
+    janus_channel channel;
+    need(janus_channel_open(sizeof(int64_t), capacity, NULL, &channel));
+    return channel;
+}
+
+struct pair {
+    janus_channel there, back;
+    uint64_t      times;
+};
+
+static int64_t answer(void *argument)
+{
+    struct pair *pair = argument;
+    int64_t      value = 0;
+    while (janus_channel_recv(pair->there, &value) == JANUS_OK) {
+        need(janus_channel_send(pair->back, &value));
+    }
+    return 0;
+}
+
+static int64_t ask(void *argument)
+{
+    struct pair *pair = argument;
+    int64_t      value = 0;
+    for (uint64_t i = 0; i < pair->times; i++) {
+        need(janus_channel_send(pair->there, &value));
+        need(janus_channel_recv(pair->back, &value));
+    }
+    return janus_channel_close(pair->there);
+}
+
+static int64_t ask_until(void *argument)
+{
+    struct pair *pair = argument;
+    int64_t      value = 0;
+    for (uint64_t i = 0; i < pair->times; i++) {
+        need(janus_channel_send(pair->there, &value));
+        need(janus_channel_recv_until(pair->back, &value, never_due_ns));
+    }
+    return janus_channel_close(pair->there);
+}
+
+static bool somebody_waits(janus_channel channel)
+{
+    janus_channel_info info = {.struct_bytes = sizeof info};
+    need(janus_channel_inspect(channel, &info));
+    return info.senders + info.receivers > 0;
+}
+
+/* `first` waits for the other when `second` starts. */
+static uint64_t meet(janus_entry *first, janus_entry *second, uint64_t times)
+{
+    struct pair pair = {open_channel(0), open_channel(0), times};
+    JANUS_NURSERY(n)
+    {
+        need(janus_spawn(n, first, &pair));
+        while (!somebody_waits(pair.there)) need(janus_yield());
+        need(janus_spawn(n, second, &pair));
+    }
+    need(janus_channel_destroy(pair.there));
+    need(janus_channel_destroy(pair.back));
+    return times;
+}
+
+/* Every receive waits and every send finds who waits; or the other way round. */
+static uint64_t walk_pingpong(uint64_t size) { return meet(answer, ask, size); }
+static uint64_t walk_pongping(uint64_t size) { return meet(ask, answer, size); }
+static uint64_t walk_deadline(uint64_t size) { return meet(answer, ask_until, size); }
+
+struct source {
+    janus_channel channel;
+    uint64_t      times;
+};
+
+static int64_t produce(void *argument)
+{
+    struct source *source = argument;
+    for (uint64_t i = 0; i < source->times; i++) need(janus_channel_send(source->channel, &i));
+    return 0;
+}
+
+static uint64_t walk_buffered(uint64_t size)
+{
+    struct source source = {open_channel(ROOM), size};
+    uint64_t      value = 0;
+    JANUS_NURSERY(n)
+    {
+        need(janus_spawn(n, produce, &source));
+        for (uint64_t i = 0; i < size; i++) need(janus_channel_recv(source.channel, &value));
+    }
+    need(janus_channel_destroy(source.channel));
+    return size;
+}
+
+static uint64_t walk_prompt(uint64_t size)
+{
+    janus_channel channel = open_channel(ROOM);
+    for (uint64_t i = 0, value = 0; i < size; i++) {
+        need(janus_channel_send(channel, &value));
+        need(janus_channel_recv_until(channel, &value, never_due_ns));
+    }
+    need(janus_channel_destroy(channel));
+    return size;
+}
+
+static uint64_t walk_select(uint64_t size)
+{
+    struct source     sources[SELECTED];
+    janus_select_case cases[SELECTED];
+    uint64_t          value = 0;
+    for (int i = 0; i < SELECTED; i++) {
+        sources[i] = (struct source){open_channel(0), size / SELECTED};
+        cases[i] = (janus_select_case){.channel = sources[i].channel, .value = &value};
+    }
+    JANUS_NURSERY(n)
+    {
+        for (int i = 0; i < SELECTED; i++) need(janus_spawn(n, produce, &sources[i]));
+        for (uint64_t i = 0; i < size; i++) {
+            size_t chosen = 0;
+            need(janus_select(cases, SELECTED, &chosen));
+        }
+    }
+    for (int i = 0; i < SELECTED; i++) need(janus_channel_destroy(sources[i].channel));
+    return size;
+}
+
+static uint64_t walk_mutex(uint64_t size)
+{
+    janus_mutex mutex = JANUS_MUTEX_INIT("cost");
+    for (uint64_t i = 0; i < size; i++) {
+        need(janus_mutex_lock(&mutex));
+        need(janus_mutex_unlock(&mutex));
+    }
+    return size;
+}
+
+/* Capabilities. */
+
+/* A spawn capability of the first task; made when a path first asks for it. */
+static bool minted;
+
+static janus_cap spawn_cap(void)
+{
+    static janus_cap       cap;
+    const janus_cap_limits limits = {.spawn = {.max_tasks = 2 * BATCH}};
+    if (minted) return cap;
+    janus_authority *root = NULL;
+    need(janus_authority_take(NULL, &root));
+    need(janus_own_mint(
+        root, 0,
+        JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL, .limits = &limits),
+        &cap));
+    minted = true;
+    return cap;
+}
+
+static uint64_t walk_cap(uint64_t size)
+{
+    janus_cap cap = spawn_cap();
+    for (uint64_t i = 0; i < size; i++) {
+        need(janus_own_check(cap, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK));
+    }
+    return size;
+}
+
+static uint64_t walk_terms(uint64_t size)
+{
+    janus_cap cap = spawn_cap();
+    for (uint64_t done = 0; done < size; done += BATCH) {
+        janus_nursery n;
+        need(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = cap)));
+        for (int i = 0; i < BATCH; i++) need(janus_spawn(&n, nothing, NULL));
+        need(janus_nursery_end(&n, NULL));
+    }
+    return size;
+}
+
+static const struct path {
+    const char *name;
+    uint64_t    (*walk)(uint64_t size);
+    uint64_t    small, large;
+    bool        outside; /* of tasks */
+} paths[] = {
+    {"switch", walk_switch, SMALL, LARGE, true},
+    {"fiber", walk_fiber, SMALL, LARGE, true},
+    {"yield", walk_yield, SMALL, LARGE, false},
+    {"spawn", walk_spawn, SMALL, LARGE, false},
+    {"fib", walk_fib, SMALL_FIB, LARGE_FIB, false},
+    {"nursery", walk_nursery, SMALL, LARGE, false},
+    {"loop", walk_loop, SMALL, LARGE, false},
+    {"check", walk_check, SMALL, LARGE, false},
+    {"charge", walk_charge, SMALL, LARGE, false},
+    {"alloc", walk_alloc, SMALL, LARGE, false},
+    {"pingpong", walk_pingpong, SMALL_MEET, LARGE_MEET, false},
+    {"pongping", walk_pongping, SMALL_MEET, LARGE_MEET, false},
+    {"buffered", walk_buffered, SMALL, LARGE, false},
+    {"select", walk_select, SMALL, LARGE, false},
+    {"deadline", walk_deadline, SMALL_MEET, LARGE_MEET, false},
+    {"prompt", walk_prompt, SMALL, LARGE, false},
+    {"mutex", walk_mutex, SMALL, LARGE, false},
+    {"cap", walk_cap, SMALL, LARGE, false},
+    {"terms", walk_terms, SMALL, LARGE, false},
+};
+
+enum { PATHS = sizeof paths / sizeof paths[0] };
+
+/* What was counted since the last dump, under the name of the path. */
+static void dump(const char *name, uint64_t operations)
+{
+    char text[64];
+    (void)snprintf(text, sizeof text, "%s %llu", name, (unsigned long long)operations);
+    CALLGRIND_DUMP_STATS_AT(text);
+}
+
+static int64_t measure(void *argument)
+{
+    const struct path *path = argument;
+    (void)path->walk(path->large);
+    CALLGRIND_ZERO_STATS;
+    dump(path->name, path->walk(path->small));
+    dump(path->name, path->walk(path->large));
+    return 0;
+}
+
+static uint64_t profiled_size;
+
+static int64_t walk_once(void *argument)
+{
+    const struct path *path = argument;
+    (void)path->walk(profiled_size);
+    return 0;
+}
+
+/* A limit, so that it is kept; more than any path starts at a time. */
+enum { TASKS_MAX = 4 * BATCH };
+
+static void run(const struct path *path, janus_entry *entry)
+{
+    if (path->outside) {
+        (void)entry((void *)path);
+        return;
+    }
+    minted = false; /* nor has the new scheduler any */
+    need(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .max_tasks = TASKS_MAX), entry,
+                   (void *)path, NULL));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 1 && argc != 3) fail("usage: cost_paths [NAME SIZE]");
+    if (argc == 3) profiled_size = strtoull(argv[2], NULL, 10);
+    int found = 0;
+    for (int i = 0; i < PATHS; i++) {
+        if (argc == 3 && strcmp(paths[i].name, argv[1]) != 0) continue;
+        run(&paths[i], argc == 3 ? walk_once : measure);
+        found++;
+    }
+    if (found == 0) fail("no such path");
+    return 0;
+}
