@@ -15,7 +15,8 @@ help:
 	@echo 'make test       every check on every preset; about ten minutes at most'
 	@echo 'make test-NAME  one preset: make test-gcc-asan (names: CMakePresets.json)'
 	@echo 'make explore    tests, simulated, with ever new seeds (MINUTES=1 SEED=base)'
-	@echo 'make bench      our times beside those of others (ONLY=spawn,fib QUICK=1: less)'
+	@echo 'make bench      our times beside those of others (ONLY=spawn,fib QUICK=1: less;'
+	@echo '                CHARTS=1: docs/bench is rewritten also then)'
 	@echo 'make install    install to PREFIX (/usr/local) below DESTDIR'
 	@echo 'make tidy       the rules of this tree, by tools/tidy.py'
 	@echo 'make format     clang-format all C files in place'
@@ -48,7 +49,8 @@ bench:
 	@tools/bootstrap bench
 	@mkdir -p build
 	@cmake --preset gcc-release >build/bench.log 2>&1 || { cat build/bench.log; exit 1; }
-	@ONLY='$(ONLY)' QUICK='$(QUICK)' cmake --build $(RELEASE) --target bench
+	@ONLY='$(ONLY)' tools/bench.py --names $(RELEASE)/bench/programs.json
+	@ONLY='$(ONLY)' QUICK='$(QUICK)' CHARTS='$(CHARTS)' cmake --build $(RELEASE) --target bench
 
 install:
 	@tools/bootstrap install

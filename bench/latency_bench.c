@@ -10,6 +10,8 @@
  *        steal                  a call to spawn until the child runs elsewhere, because the parent
  *                               stays busy without entering the runtime
  *        a futex wake           one thread wakes another that sleeps: what "asleep" cannot beat
+ *        For the race: wake, a send until the receiver goes on elsewhere, whose worker slept; and
+ *        steal, where the thief searches.
  *        Where it says so the worker that has to run the task searches, having run out of work 1 to
  *        20 us before, or its thread sleeps, which is looked up in the kernel. Nothing here waits
  *        by sleeping.
@@ -64,18 +66,24 @@ static void spin_until_set(_Atomic(uint64_t) *stamp)
     }
 }
 
-static void tell(const char *what, const char *unit, double *values, double scale)
+static void tell_at(const char *what, int percent, const char *unit, const double *sorted,
+                    double scale)
 {
-    static const struct {
-        const char *name;
-        int         percent;
-    } points[] = {{"min", 0}, {"p50", 50}, {"p99", 99}};
-    qsort(values, (size_t)rounds(), sizeof values[0], bench_compare);
-    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
-        char metric[128];
-        snprintf(metric, sizeof metric, "%s, %s", what, points[i].name);
-        runner_say(metric, unit, values[(rounds() - 1) * points[i].percent / 100] / scale);
+    char metric[128];
+    if (percent == 0) {
+        snprintf(metric, sizeof metric, "%s, min", what);
+    } else {
+        snprintf(metric, sizeof metric, "%s, p%d", what, percent);
     }
+    runner_say(metric, unit, sorted[(rounds() - 1) * percent / 100] / scale);
+}
+
+static void tell(const char *what, double *values)
+{
+    qsort(values, (size_t)rounds(), sizeof values[0], bench_compare);
+    tell_at(what, 0, "us", values, 1000);
+    tell_at(what, 50, "us", values, 1000);
+    tell_at(what, 99, "us", values, 1000);
 }
 
 /* The other worker's thread: who it is, and whether it sleeps in the kernel. */
@@ -195,6 +203,60 @@ static int64_t wake_other(void *argument)
     return 0;
 }
 
+/* The same by a message, as others have it. */
+
+static janus_channel letters;
+
+static int64_t receiver(void *argument)
+{
+    int64_t letter = 0;
+    for (;;) {
+        atomic_store(&about_to_sleep, this_thread());
+        if (janus_channel_recv(letters, &letter) != JANUS_OK) break;
+        atomic_store(&woken, bench_now_ns());
+    }
+    return argument == NULL ? 0 : -1;
+}
+
+/* From the send to the receiver's first instruction. */
+static double send_one(void)
+{
+    int64_t letter = 0;
+    until_other_sleeps();
+    atomic_store(&about_to_sleep, 0);
+    atomic_store(&woken, 0);
+    uint64_t start = bench_now_ns();
+    runner_need(janus_channel_send(letters, &letter) == JANUS_OK, "a send failed");
+    spin_until_set(&woken);
+    spin_until_set(&about_to_sleep);
+    return (double)(atomic_load(&woken) - start);
+}
+
+static int64_t wake_by_send(void *argument)
+{
+    runner_need(janus_channel_open(sizeof(int64_t), 1, NULL, &letters) == JANUS_OK, "no channel");
+    JANUS_NURSERY(n)
+    {
+        atomic_store(&about_to_sleep, 0);
+        janus_spawn(n, receiver, NULL);
+        spin_until_set(&about_to_sleep);
+        for (int i = -WARM; i < rounds();) {
+            /* Where the sender's turn ends in its send, the receiver runs on the same worker: that
+             * is no wake, and the other worker sleeps on. */
+            if (atomic_load(&about_to_sleep) != this_thread()) {
+                watch_thread(atomic_load(&about_to_sleep));
+            }
+            double spent = send_one();
+            if (atomic_load(&about_to_sleep) == this_thread()) continue;
+            if (i >= 0) samples[i] = spent;
+            i++;
+        }
+        (void)janus_channel_close(letters);
+    }
+    (void)janus_channel_destroy(letters);
+    return argument == NULL ? 0 : -1;
+}
+
 /* Wake on the same worker. */
 
 static int64_t stamp_end(void *argument)
@@ -290,10 +352,10 @@ static void run_kernel(void)
         if (i >= 0) samples[i] = (double)(atomic_load(&woken) - start);
     }
     pthread_join(thread, NULL);
-    tell("a futex wake, the kernel alone", "us", samples, 1000);
+    tell("a futex wake, the kernel alone", samples);
 }
 
-static void measure(const char *what, unsigned workers, janus_entry *entry, bool sleeps)
+static void collect(unsigned workers, janus_entry *entry, bool sleeps)
 {
     runner.workers = workers;
     asleep = sleeps;
@@ -301,8 +363,26 @@ static void measure(const char *what, unsigned workers, janus_entry *entry, bool
         janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = JANUS_UNLIMITED),
                   entry, NULL, NULL);
     runner_need(status == JANUS_OK, janus_status_text(status));
-    tell(what, "us", samples, 1000);
 }
+
+static void measure(const char *what, unsigned workers, janus_entry *entry, bool sleeps)
+{
+    collect(workers, entry, sleeps);
+    tell(what, samples);
+}
+
+/* The two of the race, in nanoseconds. */
+
+static void race(const char *what, janus_entry *entry, bool sleeps)
+{
+    collect(2, entry, sleeps);
+    qsort(samples, (size_t)rounds(), sizeof samples[0], bench_compare);
+    tell_at(what, 50, "ns", samples, 1);
+    tell_at(what, 99, "ns", samples, 1);
+}
+
+static void run_wake(void) { race("a sleeping worker wakes", wake_by_send, true); }
+static void run_steal(void) { race("a thief takes a task", steal, false); }
 
 static void run_latency(void)
 {
@@ -311,7 +391,7 @@ static void run_latency(void)
     measure("steal, thief asleep", 2, steal, true);
     measure("wake, same worker", 1, wake_same, false);
     measure("wake, other worker searching", 2, wake_other, false);
-    tell("cancel of one sleeper, the call", "us", calls, 1000);
+    tell("cancel of one sleeper, the call", calls);
     measure("wake, other worker asleep", 2, wake_other, true);
     measure("wake by a helper thread, worker searching", 1, wake_helper, false);
     measure("wake by a helper thread, worker asleep", 1, wake_helper, true);
@@ -320,6 +400,11 @@ static void run_latency(void)
 
 int main(int argc, char **argv)
 {
-    static const struct runner_work works[] = {{"latency", 2, run_latency}, {NULL, 0, NULL}};
+    static const struct runner_work works[] = {
+        {"wake", 2, run_wake},
+        {"steal", 2, run_steal},
+        {"latency", 2, run_latency},
+        {NULL, 0, NULL},
+    };
     return runner_main(argc, argv, "janusrt", JANUS_VERSION_STRING, works);
 }

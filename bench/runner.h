@@ -52,12 +52,19 @@ static inline double runner_fib_spawns(int n)
     return current - 1;
 }
 
-static inline void runner_say(const char *metric, const char *unit, double value)
+/* For a program that runs more than one system. */
+static inline void runner_say_as(const char *system, const char *version, const char *metric,
+                                 const char *unit, double value)
 {
     printf("{\"work\":\"%s\",\"system\":\"%s\",\"version\":\"%s\",\"workers\":%u,"
            "\"metric\":\"%s\",\"unit\":\"%s\",\"value\":%.3f}\n",
-           runner.work, runner.system, runner.version, runner.workers, metric, unit, value);
+           runner.work, system, version, runner.workers, metric, unit, value);
     fflush(stdout);
+}
+
+static inline void runner_say(const char *metric, const char *unit, double value)
+{
+    runner_say_as(runner.system, runner.version, metric, unit, value);
 }
 
 static inline void runner_need(bool right, const char *what)
@@ -81,6 +88,24 @@ static inline void runner_turns(const char *metric, const char *unit, double (*o
     for (int turn = 0; turn < 5; turn++) {
         runner_say(metric, unit, once());
         if (bench_now_ns() - start > enough) return;
+    }
+}
+
+/* One of several that take turns inside one program. */
+struct runner_side {
+    const char *system, *version, *metric;
+    double      (*run)(void); /* nanoseconds a unit of work */
+};
+
+/* A turn of each that warms up and is not told, then five. */
+static inline void runner_sides(const struct runner_side *sides, size_t count)
+{
+    for (int turn = -1; turn < 5; turn++) {
+        for (size_t i = 0; i < count; i++) {
+            const struct runner_side *side = &sides[i];
+            double                    value = side->run();
+            if (turn >= 0) runner_say_as(side->system, side->version, side->metric, "ns", value);
+        }
     }
 }
 

@@ -3,18 +3,24 @@
  * How long does it take to leave one stack and enter another?
  *
  * Timed: two stacks on one thread that switch to each other; one switch is half a round trip.
- *        jrt_ctx_switch beside the raw switches of others, then the public resume/suspend, then
- *        a round over 1000 fibers whose frames compete for the cache.
+ *        jrt_ctx_switch beside the raw switches of others, in turns; the public resume/suspend;
+ *        the same in a round over 1000 fibers whose frames compete for the cache.
  * Moves it: `stmxcsr` (half of our time on Zen 4), the indirect jump at the end, cache misses.
  * Expect: at most Boost.Context's jump; ucontext 40 times as long (it calls the kernel).
  */
-#include "bench.h"
+#include "runner.h"
+
 #include "fiber/ctx.h"
 
+#include <gnu/libc-version.h>
 #include <janusrt/janus.h>
 #include <ucontext.h>
 
-enum { SWITCHES = 4000000, SLOW_SWITCHES = 200000, STACK_BYTES = 64 * 1024, CROWD = 1000 };
+enum { STACK_BYTES = 64 * 1024, CROWD = 1000 };
+
+/* Slow ones call the kernel. */
+static int switches(void) { return runner.quick ? 1000000 : 4000000; }
+static int slow_switches(void) { return switches() / 20; }
 
 static _Alignas(64) char stack[STACK_BYTES];
 
@@ -30,8 +36,8 @@ static double run_ours(void)
 {
     there = jrt_ctx_make(stack + STACK_BYTES, bounce, NULL);
     uint64_t start = bench_now_ns();
-    for (int i = 0; i < SWITCHES / 2; i++) (void)jrt_ctx_switch(&here, there, 0);
-    return (double)(bench_now_ns() - start) / (double)SWITCHES;
+    for (int i = 0; i < switches() / 2; i++) (void)jrt_ctx_switch(&here, there, 0);
+    return (double)(bench_now_ns() - start) / (double)switches();
 }
 
 #if JANUS_BENCH_BOOST
@@ -51,8 +57,8 @@ static double run_boost(void)
     void                 *context = make_fcontext(stack + STACK_BYTES, STACK_BYTES, bounce_boost);
     struct boost_transfer from = {context, NULL};
     uint64_t              start = bench_now_ns();
-    for (int i = 0; i < SWITCHES / 2; i++) from = jump_fcontext(from.context, NULL);
-    return (double)(bench_now_ns() - start) / (double)SWITCHES;
+    for (int i = 0; i < switches() / 2; i++) from = jump_fcontext(from.context, NULL);
+    return (double)(bench_now_ns() - start) / (double)switches();
 }
 #endif
 
@@ -69,8 +75,8 @@ static double run_pcl(void)
 {
     coroutine_t coroutine = co_create(bounce_pcl, NULL, NULL, STACK_BYTES);
     uint64_t    start = bench_now_ns();
-    for (int i = 0; i < SLOW_SWITCHES / 2; i++) co_call(coroutine);
-    double spent = (double)(bench_now_ns() - start) / (double)SLOW_SWITCHES;
+    for (int i = 0; i < slow_switches() / 2; i++) co_call(coroutine);
+    double spent = (double)(bench_now_ns() - start) / (double)slow_switches();
     co_delete(coroutine);
     return spent;
 }
@@ -91,8 +97,8 @@ static double run_ucontext(void)
     uc_there.uc_link = NULL;
     makecontext(&uc_there, bounce_ucontext, 0);
     uint64_t start = bench_now_ns();
-    for (int i = 0; i < SLOW_SWITCHES / 2; i++) swapcontext(&uc_here, &uc_there);
-    return (double)(bench_now_ns() - start) / (double)SLOW_SWITCHES;
+    for (int i = 0; i < slow_switches() / 2; i++) swapcontext(&uc_here, &uc_there);
+    return (double)(bench_now_ns() - start) / (double)slow_switches();
 }
 
 static janus_pool *pool;
@@ -116,8 +122,8 @@ static double run_fibers(void)
 {
     janus_fiber *fiber = started();
     uint64_t     start = bench_now_ns();
-    for (int i = 0; i < SWITCHES / 2; i++) (void)janus_fiber_resume(fiber, NULL, NULL);
-    double spent = (double)(bench_now_ns() - start) / (double)SWITCHES;
+    for (int i = 0; i < switches() / 2; i++) (void)janus_fiber_resume(fiber, NULL, NULL);
+    double spent = (double)(bench_now_ns() - start) / (double)switches();
     janus_fiber_destroy(fiber);
     return spent;
 }
@@ -127,30 +133,56 @@ static double run_crowd(void)
     static janus_fiber *crowd[CROWD];
     for (int i = 0; i < CROWD; i++) crowd[i] = started();
     uint64_t start = bench_now_ns();
-    for (int round = 0; round < SWITCHES / 2 / CROWD; round++) {
+    for (int round = 0; round < switches() / 2 / CROWD; round++) {
         for (int i = 0; i < CROWD; i++) (void)janus_fiber_resume(crowd[i], NULL, NULL);
     }
-    double spent = (double)(bench_now_ns() - start) / (double)SWITCHES;
+    double spent = (double)(bench_now_ns() - start) / (double)switches();
     for (int i = 0; i < CROWD; i++) janus_fiber_destroy(crowd[i]);
     return spent;
 }
 
-int main(void)
-{
-    struct contender contenders[] = {
-        {.name = "janusrt jrt_ctx_switch", .run = run_ours},
 #if JANUS_BENCH_BOOST
-        {.name = "Boost.Context jump_fcontext", .run = run_boost},
+#if __has_include(<boost/version.hpp>)
+#include <boost/version.hpp>
 #endif
-        {.name = "ucontext swapcontext", .run = run_ucontext},
+
+static const char *boost_version(void)
+{
+#ifdef BOOST_VERSION
+    static char text[32];
+    snprintf(text, sizeof text, "%d.%d", BOOST_VERSION / 100000, BOOST_VERSION / 100 % 1000);
+    return text;
+#else
+    return "";
+#endif
+}
+#endif
+
+static void run_switch(void)
+{
+    static const char *raw = "a raw switch between two stacks";
+    const char        *ours = JANUS_VERSION_STRING;
+    char               libc[64];
+    snprintf(libc, sizeof libc, "glibc %s", gnu_get_libc_version());
+    const struct runner_side sides[] = {
+        {"janusrt", ours, raw, run_ours},
+#if JANUS_BENCH_BOOST
+        {"Boost.Context", boost_version(), raw, run_boost},
+#endif
+        {"ucontext", libc, raw, run_ucontext},
 #if JANUS_BENCH_PCL
-        {.name = "PCL co_call", .run = run_pcl},
+        {"PCL", "", raw, run_pcl},
 #endif
-        {.name = "janusrt resume/suspend, 1 fiber", .run = run_fibers},
-        {.name = "janusrt resume/suspend, 1000 fibers", .run = run_crowd},
+        {"janusrt", ours, "a switch of public fibers", run_fibers},
+        {"janusrt", ours, "a switch of public fibers, 1000 in turn", run_crowd},
     };
-    if (janus_pool_create(NULL, &pool) != JANUS_OK) return 1;
-    puts("One switch between two stacks on one thread:");
-    bench_race("switch", contenders, sizeof contenders / sizeof contenders[0]);
-    return janus_pool_destroy(pool) == JANUS_OK ? 0 : 1;
+    runner_need(janus_pool_create(NULL, &pool) == JANUS_OK, "no pool");
+    runner_sides(sides, sizeof sides / sizeof sides[0]);
+    runner_need(janus_pool_destroy(pool) == JANUS_OK, "the pool cannot be destroyed");
+}
+
+int main(int argc, char **argv)
+{
+    static const struct runner_work works[] = {{"switch", 1, run_switch}, {NULL, 0, NULL}};
+    return runner_main(argc, argv, "janusrt", JANUS_VERSION_STRING, works);
 }

@@ -1,57 +1,82 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs the benches. Usage: tools/bench.py PROGRAMS.json RESULTS.json
+"""Runs the benches. Usage: tools/bench.py [--names] PROGRAMS.json RESULTS.json FOLDER
 
-`make bench` calls it. The environment says what to run: ONLY=spawn,fib names works, or benches by
-their files (ONLY=switch_bench); QUICK=1 makes everything small. The works of runner.h are a race:
-all programs that know a work take turns, A B C A B C, so that a slow moment of the machine hits all
-of them. Of each the minimum and the median are told, and the ratio of minima to ours; smaller is
-better. A peer that takes very long does not run in every round. The other benches run once each and
-tell what they find by themselves.
+`make bench` calls it, with what it shall do in the environment: ONLY=spawn,fib names works, or
+benches by their files (ONLY=heap_bench); QUICK=1 makes everything small; CHARTS=1 draws charts also
+where not everything was measured. With --names it only says whether ONLY is right.
+
+The works of runner.h are a race: all programs that know a work take turns, A B C A B C, in five
+rounds, so that a slow moment of the machine hits all of them. Of each the minimum and the median of
+all it told is shown, and the ratio of its minimum to ours: above 1, and we are faster. Works that
+take very long have fewer rounds in full runs (LONG), and a peer that is very slow runs once; the
+table says so. The other benches run once each and tell what they find by themselves.
+
+A peer that fails is told in the table and does not make the run fail; one of our programs does.
 
 RESULTS.json becomes a list of {"work", "system", "version", "workers", "metric", "unit", "min",
-"median", "runs"}; ours has the system "janusrt".
+"median", "runs"}, of this run and nothing else; "runs" counts measurements, of which a program
+makes several in a round. Ours has the system "janusrt". A full run in which all of ours ended well,
+or any with CHARTS=1, also rewrites FOLDER, docs/bench (bench_charts.py), which so always shows one
+run.
 """
 
 import json
 import os
 import pathlib
+import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import time
 
-OURS = "janusrt"
+import bench_charts
+from bench_results import OURS, crew, named, rivals_of
+
 ROUNDS = 5
 TIMEOUT_S = 300
 
 # The works in the order they run, and the numbers of workers they run with.
 WORKS = {
+    "switch": (1,),
+    "yield": (1, 2),
     "spawn": (1, 2),
     "million": (1, 2),
     "fib": (1, 2),
-    "yield": (1, 2),
     "skynet": (1, 2),
     "pingpong": (1, 2),
     "buffered": (1, 2),
     "mpmc": (1, 2),
     "select": (1, 2),
-    "latency": (2,),
+    "wake": (2,),
+    "steal": (2,),
+    "timers": (1, 2),
+    "neighbours": (1, 2),
+    "checks": (1,),
     "live": (1, 2),
     "crowd": (1, 2),
     "growth": (1, 2, 4, 8),
+    "latency": (2,),
+    "sleepers": (1, 2),
 }
-SELDOM = ("growth",)  # only when named
-ONE_ROUND = ("live", "crowd")  # long, and their numbers hardly move
+LONG = {"neighbours": 2, "live": 1, "crowd": 1, "sleepers": 1}  # rounds of a full run
+SHORT = ("growth",)  # so many points that each is measured as in a quick run
 
 
 class Program:
     """Something that takes part, and how many workers it allows in each work (0: any number)."""
 
-    def __init__(self, path):
-        self.path = path
-        told = subprocess.run([path, "works"], check=True, capture_output=True, text=True).stdout
-        self.works = {line.split()[0]: int(line.split()[1]) for line in told.splitlines()}
+    def __init__(self, path, ours):
+        self.path, self.ours = path, ours
+        self.name = pathlib.Path(path).name  # until it has told its system
+        self.works, self.wrong = {}, None
+        try:
+            told = subprocess.run([path, "works"], check=True, capture_output=True, text=True,
+                                  timeout=TIMEOUT_S).stdout
+            self.works = {line.split()[0]: int(line.split()[1]) for line in told.splitlines()}
+        except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
+            self.wrong = f"does not say what it knows: {error}"
 
     def knows(self, work, workers):
         most = self.works.get(work)
@@ -65,97 +90,215 @@ class Program:
                                   check=False)
         except subprocess.TimeoutExpired:
             return [], f"took more than {TIMEOUT_S} s"
-        found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        for one in found:
-            one["version"] = one["version"].strip()
+        except OSError as error:
+            return [], str(error)
+        try:
+            found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+            for one in found:
+                one["version"] = one["version"].strip()
+                one["value"] = float(one["value"])
+                named(one)
+        except (ValueError, KeyError) as error:
+            return [], f"tells what is no measurement: {error}"
+        if found:
+            self.name = named(found[0])
         if done.returncode != 0:
-            return found, done.stderr.strip() or f"ended with {done.returncode}"
-        return found, None
+            return found, why_it_ended(done)
+        return found, None if found else "told nothing"
 
 
-def race(programs, work, workers, rounds, size):
-    """Lets all programs that know the work take turns: ([result], [complaint])."""
+def why_it_ended(done):
+    said = [line for line in done.stderr.splitlines() if line.strip()]
+    if done.returncode < 0:
+        said.append(f"killed by {signal.Signals(-done.returncode).name}")
+    return said[-1].strip()[:160] if said else f"ended with {done.returncode}"
+
+
+class Progress:
+    """What runs now: on a terminal one line that changes, else a line for each work."""
+
+    def __init__(self, total):
+        self.total, self.done, self.last = total, 0, None
+        self.terminal = sys.stdout.isatty()
+
+    def tell(self, work, workers, round_number, rounds, name):
+        self.done += 1
+        head = f"[{self.done}/{self.total}] {work}, {crew(workers)}"
+        if self.terminal:
+            text = f"{head}: {name} …"
+            if rounds > 1:
+                text += f" round {round_number} of {rounds}"
+            print(f"\r\033[K{text[:shutil.get_terminal_size().columns - 1]}", end="", flush=True)
+        elif self.last != (work, workers):
+            print(f"{head} …", flush=True)
+        self.last = (work, workers)
+
+    def skip(self, runs):
+        self.done += runs
+
+    def clear(self):
+        if self.terminal:
+            print("\r\033[K", end="", flush=True)
+
+
+def rounds_of(work, quick):
+    return ROUNDS if quick else LONG.get(work, ROUNDS)
+
+
+def race(programs, work, workers, quick, progress):
+    """Lets all programs that know the work take turns: ([result], [(program, complaint)])."""
+    size = "quick" if quick or work in SHORT else "full"
     patience = 2 if size == "quick" else 10  # seconds; a peer that takes longer runs once
-    values, order, complaints, out = {}, [], [], set()
-    for _ in range(rounds):
+    rounds = rounds_of(work, quick)
+    values, wrongs, out = {}, [], set()
+    for round_number in range(1, rounds + 1):
         for program in programs:
-            if program.path in out or not program.knows(work, workers):
+            if program in out or not program.knows(work, workers):
                 continue
+            progress.tell(work, workers, round_number, rounds, program.name)
             started = time.monotonic()
             found, wrong = program.run(work, workers, size)
-            slow = time.monotonic() - started > patience
-            if wrong or (slow and all(one["system"] != OURS for one in found)):
-                out.add(program.path)
+            slow = not program.ours and time.monotonic() - started > patience
             if wrong:
-                complaints.append(f"{pathlib.Path(program.path).name}: {wrong}")
+                wrongs.append((program, f"{program.name} does not survive: {wrong}"))
+            elif slow and round_number < rounds:
+                wrongs.append((None, f"{program.name} takes long, so it did not run again"))
+            if wrong or slow:
+                out.add(program)
+                progress.skip(rounds - round_number)
             for one in found:
                 key = tuple(one[k] for k in ("work", "system", "version", "workers", "metric",
                                              "unit"))
-                if key not in values:
-                    order.append(key)
                 values.setdefault(key, []).append(one["value"])
     results = []
-    for key in order:
+    for key, told in values.items():
         result = dict(zip(("work", "system", "version", "workers", "metric", "unit"), key))
-        result["min"] = min(values[key])
-        result["median"] = statistics.median(values[key])
-        result["runs"] = len(values[key])
+        result.update(min=min(told), median=statistics.median(told), runs=len(told))
         results.append(result)
-    return results, complaints
+    return results, wrongs
 
 
-def show(work, workers, results, complaints):
-    """A table for each metric where systems are rivals; else one for all metrics."""
-    crew = f"{workers} worker{'s' if workers != 1 else ''}"
-    rivals = len({r["system"] for r in results}) > 1
-    if not rivals:
-        print(f"\n{work}, {crew}")
-    width = 22 if rivals else max([len(r["metric"]) for r in results] + [22])
+def show(work, workers, results, notes):
+    """A table for each metric where systems are rivals; the others together."""
+    alone = []
     for metric in dict.fromkeys(r["metric"] for r in results):
         lines = sorted((r for r in results if r["metric"] == metric), key=lambda r: r["min"])
+        if len(lines) == 1 and lines[0]["system"] == OURS:
+            alone.append(lines[0])
+            continue
         ours = next((r["min"] for r in lines if r["system"] == OURS), None)
-        if rivals:
-            print(f"\n{work}, {crew}: {metric}")
+        width = max(24, *(len(named(r)) for r in lines))
+        print(f"\n{work}, {crew(workers)}: {metric}, {lines[0]['unit']}")
+        print(f"  {'':{width}}  {'min':>10}  {'median':>10}  {'runs':>4}  {'ratio to ours':>14}")
         for r in lines:
-            name = f"{r['system']} {r['version']}" if rivals else metric
-            ratio = f"{r['min'] / ours:8.2f} x" if rivals and ours else ""
-            print(f"  {name:{width}}  min {r['min']:10.2f}  median {r['median']:10.2f} "
-                  f"{r['unit']:2}  {r['runs']:3} runs {ratio}")
-    for complaint in complaints:
-        print(f"  {complaint}")
+            ratio = f"{r['min'] / ours:12.2f} x" if ours else ""
+            print(f"  {named(r):{width}}  {r['min']:10.2f}  {r['median']:10.2f}  {r['runs']:4}  "
+                  f"{ratio}".rstrip())
+    if alone:
+        print(f"\n{work}, {crew(workers)}: {named(alone[0])} alone")
+        width = max(24, *(len(r["metric"]) for r in alone))
+        print(f"  {'':{width}}  {'min':>10}  {'median':>10}  {'runs':>4}")
+        for r in alone:
+            print(f"  {r['metric']:{width}}  {r['min']:10.2f}  {r['median']:10.2f}  {r['runs']:4}  "
+                  f"{r['unit']}")
+    if notes and not results:
+        print(f"\n{work}, {crew(workers)}")
+    for note in notes:
+        print(f"  {note}")
     sys.stdout.flush()
 
 
-def main(arguments):
-    listed = json.loads(pathlib.Path(arguments[0]).read_text())
-    quick = os.environ.get("QUICK", "") not in ("", "0")
-    only = [w for w in os.environ.get("ONLY", "").replace(",", " ").split() if w]
-    benches = {pathlib.Path(p).name: p for p in listed["benches"]}
-    unknown = [w for w in only if w not in WORKS and w not in benches]
-    if unknown:
-        print(f"no such work: {' '.join(unknown)}; there are {' '.join([*WORKS, *benches])}")
-        return 2
-    for name in listed["missing"]:
-        print(f"not here, left out: {name}")
-    programs = [Program(path) for path in listed["runners"]]
-
-    all_results, failed = [], False
-    for work, counts in WORKS.items():
-        if work not in only and (only or work in SELDOM):
+def summary(results):
+    """Each metric of each work in a line: ours, the best of the others, who was faster."""
+    lines, won = [], 0
+    for ours in (r for r in results if r["system"] == OURS):
+        rivals = rivals_of(ours, results)
+        if not rivals:
             continue
-        for workers in counts:
-            rounds = 1 if work in ONE_ROUND else ROUNDS
-            results, complaints = race(programs, work, workers, rounds,
-                                       "quick" if quick else "full")
-            show(work, workers, results, complaints)
-            all_results += results
-            failed = failed or bool(complaints)
-    out = pathlib.Path(arguments[1])
+        best = min(rivals, key=lambda r: r["min"])
+        ratio = best["min"] / ours["min"] if ours["min"] > 0 else float("inf")
+        won += ratio >= 1
+        lines.append((f"{ours['work']}, {ours['workers']}", ours["metric"],
+                      f"{ours['min']:.4g} {ours['unit']}", f"{best['min']:.4g} {named(best)}",
+                      f"{ratio:.2f} x", "won" if ratio >= 1 else "lost"))
+    if not lines:
+        return
+    lines.insert(0, ("work, workers", "metric", "ours", "best of the others", "ratio", ""))
+    widths = [max(len(line[i]) for line in lines) for i in range(5)]
+    print(f"\nOurs beside the best of the others: {won} of {len(lines) - 1} won")
+    for line in lines:
+        cells = (f"{cell:{width}}" for cell, width in zip(line, widths))
+        print(f"  {'  '.join(cells)}  {line[5]}".rstrip())
+
+
+def load_programs(listed):
+    """The programs that say what they know, and whether one of ours does not."""
+    programs = [Program(path, True) for path in listed["ours"]]
+    programs += [Program(path, False) for path in listed["peers"]]
+    for program in programs:
+        if program.wrong:
+            print(f"{program.name} {program.wrong}")
+    return ([p for p in programs if not p.wrong], any(p.ours and p.wrong for p in programs))
+
+
+def run_works(programs, works, quick):
+    """(all results, whether one of our programs failed)"""
+    plan = [(work, workers) for work in works for workers in WORKS[work]
+            if any(p.knows(work, workers) for p in programs)]
+    progress = Progress(sum(rounds_of(work, quick) * sum(p.knows(work, workers) for p in programs)
+                            for work, workers in plan))
+    everything, failed = [], False
+    for work, workers in plan:
+        results, wrongs = race(programs, work, workers, quick, progress)
+        progress.clear()
+        notes = [text for _, text in wrongs]
+        if rounds_of(work, quick) < ROUNDS:
+            notes.insert(0, f"rounds: {rounds_of(work, quick)}, as it takes very long")
+        show(work, workers, results, notes)
+        everything += results
+        failed = failed or any(program is not None and program.ours for program, _ in wrongs)
+    return everything, failed
+
+
+def write_results(results, out):
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(all_results, indent=1) + "\n")
+    out.write_text(json.dumps(results, indent=1) + "\n")
     here = pathlib.Path(__file__).resolve().parent.parent
     shown = out.relative_to(here) if out.is_relative_to(here) else out
-    print(f"\n{len(all_results)} results are in {shown}")
+    print(f"\n{len(results)} results are in {shown}", flush=True)
+
+
+def is_set(name):
+    return os.environ.get(name, "") not in ("", "0")
+
+
+def main(arguments):
+    names_only = arguments[:1] == ["--names"]
+    files = arguments[1:] if names_only else arguments
+    listed = json.loads(pathlib.Path(files[0]).read_text())
+    only = os.environ.get("ONLY", "").replace(",", " ").split()
+    benches = {pathlib.Path(p).name: p for p in listed["benches"]}
+    unknown = [name for name in only if name not in WORKS and name not in benches]
+    if unknown:
+        print(f"no such work: {' '.join(unknown)}\nworks:   {' '.join(WORKS)}\n"
+              f"benches: {' '.join(benches)}")
+        return 2
+    if names_only:
+        return 0
+    quick = is_set("QUICK")
+    for name in listed["missing"]:
+        print(f"not here, left out: {name}")
+
+    failed, results = False, []
+    works = [work for work in WORKS if not only or work in only]
+    if works:
+        programs, failed = load_programs(listed)
+        results, lost = run_works(programs, works, quick)
+        failed = failed or lost
+        summary(results)
+        write_results(results, pathlib.Path(files[1]))
+    if results and (is_set("CHARTS") or not (only or quick or failed)):
+        bench_charts.draw(pathlib.Path(files[1]), pathlib.Path(files[2]))
 
     for name, path in benches.items():
         if name in only or (not only and not quick):

@@ -2,23 +2,39 @@
 # SPDX-License-Identifier: MIT
 """Lets tools/bench.py race small scripts that pretend to measure, and reads what it writes."""
 
+import contextlib
+import io
 import json
 import os
 import pathlib
+import pty
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(TOP / "tools"))
+import bench  # noqa: E402
+import bench_charts  # noqa: E402
 
+FIELDS = ["work", "system", "version", "workers", "metric", "unit", "min", "median", "runs"]
+
+# Tells values[0] in its first run, values[1] in its second, and so on, then from the start again.
 FAKE = """#!/bin/sh
 [ "$1" = works ] && {{ printf '%s\\n' {works}; exit 0; }}
 echo {name} >>{log}
-echo "told to $2 by $3, $4"
-printf '{{"work":"%s","system":"{system}","version":"1 ","workers":%s,' "$2" "$3"
-printf '"metric":"m","unit":"ns","value":%s}}\\n' {value}
-exit {code}
+set -- "$2" "$3" "$4" {values}
+work=$1 workers=$2 turn=$(grep -cx {name} {log})
+shift 3
+shift $(( (turn - 1) % $# ))
+echo "told to $work by $workers"
+printf '{{"work":"%s","system":"{system}","version":"1 ","workers":%s,' "$work" "$workers"
+printf '"metric":"m","unit":"ns","value":%s}}\\n' "$1"
+{end}
 """
 
 
@@ -27,73 +43,241 @@ class Race(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
-        self.runners, self.benches = [], []
+        self.out, self.charts = self.root / "out" / "results.json", self.root / "charts"
+        self.listing = {"benches": [], "ours": [], "peers": [], "missing": []}
 
-    def fake(self, name, system, value, works="'spawn 0'", code=0):
+    def fake(self, name, system, *values, works="'spawn 0'", end="exit 0"):
         path = self.root / name
-        path.write_text(FAKE.format(name=name, system=system, value=value, works=works, code=code,
+        path.write_text(FAKE.format(name=name, system=system, works=works, end=end,
+                                    values=" ".join(str(v) for v in values),
                                     log=self.root / "log"))
         path.chmod(0o755)
-        self.runners.append(str(path))
+        self.listing["ours" if system == "janusrt" else "peers"].append(str(path))
+        return str(path)
 
-    def race(self, only, missing=()):
+    def arguments(self):
+        listing = self.root / "programs.json"
+        listing.write_text(json.dumps(self.listing))
+        return [str(listing), str(self.out), str(self.charts)]
+
+    def race(self, only="spawn", flags=(), **environment):
         """(exit code, what was printed, the results)"""
-        listing = {"benches": self.benches, "runners": self.runners, "missing": list(missing)}
-        (self.root / "programs.json").write_text(json.dumps(listing))
-        out = self.root / "out" / "results.json"
-        done = subprocess.run(
-            [sys.executable, str(TOP / "tools" / "bench.py"), str(self.root / "programs.json"),
-             str(out)], env=os.environ | {"ONLY": only, "QUICK": "1"}, capture_output=True,
-            text=True, check=False)
-        results = json.loads(out.read_text()) if out.is_file() else None
-        return done.returncode, done.stdout, results
+        settings = {"ONLY": only, "QUICK": "1", "CHARTS": ""} | environment
+        text = io.StringIO()
+        with unittest.mock.patch.dict(os.environ, settings), contextlib.redirect_stdout(text):
+            code = bench.main([*flags, *self.arguments()])
+        results = json.loads(self.out.read_text()) if self.out.is_file() else None
+        return code, text.getvalue(), results
 
-    def test_programs_take_turns(self):
-        self.fake("a", "janusrt", "10")
-        self.fake("b", "Other", "20")
-        code, _, _ = self.race("spawn")
-        self.assertEqual(code, 0)
-        self.assertEqual((self.root / "log").read_text().split(), ["a", "b"] * 10)
+    def order(self):
+        return "".join((self.root / "log").read_text().split())
 
-    def test_a_result_has_all_fields_and_the_ratio_is_to_ours(self):
-        self.fake("a", "janusrt", "10")
-        self.fake("b", "Other", "25")
-        _, text, results = self.race("spawn")
-        self.assertEqual(len(results), 4)
-        self.assertEqual(results[1], {
-            "work": "spawn", "system": "Other", "version": "1", "workers": 1, "metric": "m",
-            "unit": "ns", "min": 25, "median": 25, "runs": 5})
-        self.assertIn("2.50 x", text)
+
+class Turns(Race):
+    def test_programs_take_turns_for_five_rounds(self):
+        self.fake("a", "janusrt", 10, works="'spawn 1'")
+        self.fake("b", "Other", 20, works="'spawn 1'")
+        self.fake("c", "Third", 30, works="'spawn 1'")
+        self.assertEqual(self.race()[0], 0)
+        self.assertEqual(self.order(), "abc" * 5)
 
     def test_a_work_runs_only_with_workers_that_a_program_allows(self):
-        self.fake("a", "janusrt", "10", works="'spawn 1' 'fib 0'")
-        _, _, results = self.race("spawn")
-        self.assertEqual([r["workers"] for r in results], [1])
+        self.fake("a", "janusrt", 10, works="'spawn 1' 'fib 0'")
+        self.assertEqual([r["workers"] for r in self.race()[2]], [1])
 
-    def test_a_program_that_fails_is_told_and_not_tried_again(self):
-        self.fake("a", "janusrt", "10")
-        self.fake("b", "Other", "20", code=3)
-        code, text, _ = self.race("spawn")
+    def test_a_work_that_takes_very_long_has_fewer_rounds_in_full_runs_and_says_so(self):
+        self.fake("a", "janusrt", 10, works="'live 1'")
+        _, text, results = self.race("live", QUICK="")
+        self.assertEqual([r["runs"] for r in results], [1])
+        self.assertIn("rounds: 1, as it takes very long", text)
+        self.assertEqual([r["runs"] for r in self.race("live")[2]], [5])
+
+
+class Numbers(Race):
+    def test_a_result_has_all_fields_in_order(self):
+        self.fake("a", "janusrt", 10, 11, 14, 12, 90, works="'spawn 1'")
+        self.assertEqual(list(self.race()[2][0]), FIELDS)
+        self.assertEqual(self.race()[2], [
+            {"work": "spawn", "system": "janusrt", "version": "1", "workers": 1, "metric": "m",
+             "unit": "ns", "min": 10, "median": 12, "runs": 5}])
+
+    def test_the_ratio_is_that_of_the_minimum_to_ours(self):
+        self.fake("a", "janusrt", 12, 10, works="'spawn 1'")
+        self.fake("b", "Other", 25, 100, works="'spawn 1'")
+        lines = [line.split() for line in self.race()[1].splitlines() if "Other 1  " in line]
+        self.assertEqual(lines[0], ["Other", "1", "25.00", "25.00", "5", "2.50", "x"])
+
+    def test_the_end_tells_who_won_against_the_best_of_the_others(self):
+        self.fake("a", "janusrt", 10, works="'spawn 1' 'fib 1'")
+        self.fake("b", "Slow", 40, works="'spawn 1' 'fib 1'")
+        self.fake("c", "Fast", 5, works="'fib 1'")
+        self.fake("d", "unchecked", 1, works="'spawn 1'")
+        text = self.race("spawn,fib")[1]
+        self.assertIn("1 of 2 won", text)
+        self.assertRegex(text, r"spawn, 1 .* 10 ns +40 Slow 1 +4.00 x +won")
+        self.assertRegex(text, r"fib, 1 .* 10 ns +5 Fast 1 +0.50 x +lost")
+
+
+class Failures(Race):
+    def test_a_peer_that_fails_is_told_not_tried_again_and_no_failure(self):
+        self.fake("a", "janusrt", 10, works="'spawn 1'")
+        self.fake("b", "Other", 20, works="'spawn 1'", end="echo no room for it >&2; exit 3")
+        code, text, _ = self.race()
+        self.assertEqual(code, 0)
+        self.assertIn("Other 1 does not survive: no room for it", text)
+        self.assertEqual(self.order(), "abaaaa")
+
+    def test_one_of_ours_that_fails_makes_the_run_fail(self):
+        self.fake("a", "janusrt", 10, end="exit 3")
+        self.fake("b", "Other", 20)
+        code, text, _ = self.race()
         self.assertEqual(code, 1)
-        self.assertIn("b: ended with 3", text)
-        self.assertEqual((self.root / "log").read_text().split().count("b"), 2)
+        self.assertIn("janusrt 1 does not survive: ended with 3", text)
 
-    def test_a_work_that_does_not_exist_is_refused(self):
-        code, text, results = self.race("spawm")
+    def test_a_peer_that_is_killed_is_told_with_the_signal(self):
+        self.fake("a", "janusrt", 10)
+        self.fake("b", "Other", 20, end="kill -SEGV $$")
+        code, text, _ = self.race()
+        self.assertEqual(code, 0)
+        self.assertIn("does not survive: killed by SIGSEGV", text)
+
+    def test_a_peer_that_talks_nonsense_or_nothing_is_told(self):
+        self.fake("a", "janusrt", 10)
+        self.fake("b", "Other", "x")
+        silent = pathlib.Path(self.fake("c", "Third", 1))
+        silent.write_text("#!/bin/sh\n[ $1 = works ] && echo spawn 0\n exit 0\n")
+        code, text, results = self.race()
+        self.assertEqual((code, {r["system"] for r in results}), (0, {"janusrt"}))
+        self.assertIn("b does not survive: tells what is no measurement", text)
+        self.assertIn("c does not survive: told nothing", text)
+
+    def test_a_peer_that_cannot_start_is_left_out_and_one_of_ours_is_a_failure(self):
+        self.fake("a", "janusrt", 10)
+        self.listing["peers"].append(str(self.root / "gone"))
+        code, text, _ = self.race()
+        self.assertEqual(code, 0)
+        self.assertIn("gone does not say what it knows", text)
+        self.listing["ours"].append(str(self.root / "gone"))
+        self.assertEqual(self.race()[0], 1)
+
+
+class Names(Race):
+    def test_a_name_that_does_not_exist_is_refused_before_anything_runs(self):
+        self.fake("a", "janusrt", 10)
+        code, text, results = self.race("spawn,spawm fob")
         self.assertEqual((code, results), (2, None))
-        self.assertIn("no such work: spawm", text)
+        self.assertIn("no such work: spawm fob\n", text)
+        self.assertIn("works:   switch ", text)
+        self.assertFalse((self.root / "log").exists())
+
+    def test_names_can_be_asked_for_alone(self):
+        self.fake("a", "janusrt", 10)
+        self.assertEqual(self.race("spawn,fib", flags=["--names"])[::2], (0, None))
+        self.assertEqual(self.race("spawm", flags=["--names"])[::2], (2, None))
+
+    def test_a_part_of_the_works_is_all_that_is_in_the_results(self):
+        self.fake("a", "janusrt", 10, works="'spawn 1' 'fib 1' 'yield 1'")
+        self.assertEqual({r["work"] for r in self.race("fib,yield")[2]}, {"fib", "yield"})
+        self.assertEqual({r["work"] for r in self.race("spawn")[2]}, {"spawn"})
 
     def test_a_bench_runs_when_it_is_named_and_may_be_called_as_a_work_is(self):
-        self.fake("a", "janusrt", "10", works="'million 0'")
-        self.benches = [self.runners[0].replace("/a", "/million_bench")]
-        os.link(self.runners[0], self.benches[0])
+        path = self.fake("a", "janusrt", 10, works="'million 0'")
+        self.listing["benches"] = [path.replace("/a", "/million_bench")]
+        os.link(path, self.listing["benches"][0])
         self.assertNotIn("million_bench:", self.race("million")[1])
         self.assertIn("million_bench:", self.race("million_bench")[1])
 
     def test_what_is_missing_is_named_in_a_line(self):
-        self.fake("a", "janusrt", "10")
-        _, text, _ = self.race("spawn", ["Go (golang-go)"])
-        self.assertIn("not here, left out: Go (golang-go)\n", text)
+        self.fake("a", "janusrt", 10)
+        self.listing["missing"] = ["Go (golang-go)"]
+        self.assertIn("not here, left out: Go (golang-go)\n", self.race()[1])
+
+
+class Progress(Race):
+    def test_elsewhere_than_on_a_terminal_each_work_is_announced_in_a_line(self):
+        self.fake("a", "janusrt", 10)
+        text = self.race()[1]
+        self.assertIn("[1/10] spawn, 1 worker …\n", text)
+        self.assertIn("[6/10] spawn, 2 workers …\n", text)
+        self.assertNotIn("\033", text)
+
+    def test_on_a_terminal_one_line_tells_what_runs(self):
+        self.fake("a", "janusrt", 10, works="'spawn 1'")
+        master, slave = pty.openpty()
+        done = subprocess.run(
+            [sys.executable, "-B", str(TOP / "tools" / "bench.py"), *self.arguments()],
+            env=os.environ | {"ONLY": "spawn", "QUICK": "1", "CHARTS": ""}, stdout=slave,
+            check=False)
+        os.close(slave)
+        text = os.read(master, 65536)
+        os.close(master)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("\r\033[K[5/5] spawn, 1 worker: janusrt 1 … round 5 of 5", text.decode())
+
+
+class Charts(Race):
+    def names(self):
+        return {path.name for path in self.charts.glob("*")} if self.charts.exists() else set()
+
+    def test_only_a_full_run_draws_unless_it_is_asked_for(self):
+        self.fake("a", "janusrt", 10, works="'spawn 1'")
+        self.race()
+        self.race("", QUICK="1")
+        self.race(QUICK="")
+        self.assertEqual(self.names(), set())
+        self.race("", QUICK="")
+        self.assertIn("results.md", self.names())
+
+    def test_a_failed_full_run_draws_nothing(self):
+        self.fake("a", "janusrt", 10, works="'spawn 1'", end="exit 1")
+        self.race("", QUICK="")
+        self.assertEqual(self.names(), set())
+
+    def test_the_folder_holds_one_run(self):
+        self.fake("a", "janusrt", 10, works="'spawn 1'")
+        self.charts.mkdir()
+        (self.charts / "fib.svg").write_text("old")
+        self.race(CHARTS="1")
+        self.assertNotIn("fib.svg", self.names())
+        self.assertEqual(json.loads((self.charts / "results.json").read_text()),
+                         json.loads(self.out.read_text()))
+        self.assertIn("| m | 1 | **janusrt 1** | 10.00 ns | 10.00 | 5 | 1.00 |",
+                      (self.charts / "results.md").read_text())
+
+    def test_without_gnuplot_there_is_one_line_and_the_table(self):
+        self.fake("a", "janusrt", 10, works="'spawn 1'")
+        (self.root / "bin").mkdir()
+        for tool in ("sh", "grep"):
+            os.symlink(shutil.which(tool), self.root / "bin" / tool)
+        code, text, _ = self.race(CHARTS="1", PATH=str(self.root / "bin"))
+        self.assertEqual(code, 0)
+        self.assertEqual([line for line in text.splitlines() if "gnuplot" in line],
+                         ["no charts: gnuplot is not here (package gnuplot-nox)"])
+        self.assertEqual(self.names(), {"results.md", "results.json"})
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not here")
+    def test_every_kind_of_chart_is_drawn(self):
+        results = []
+        for system, value in (("janusrt", 10), ("Other", 300)):
+            for work, metric in (("spawn", "m"), ("wake", "w, p50"), ("wake", "w, p99"),
+                                 ("growth", "a task, batches of 100"),
+                                 ("growth", "a task, batches of 1000")):
+                for workers in (1, 2):
+                    results.append(dict(zip(FIELDS, (work, system, "1", workers, metric, "ns",
+                                                     value, value, 5))))
+        path = self.root / "results.json"
+        path.write_text(json.dumps(results))
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertTrue(bench_charts.draw(path, self.charts))
+        self.assertEqual(self.names(), {
+            "spawn.svg", "wake_steal.svg", "growth_systems.svg", "growth_workers.svg",
+            "results.md", "results.json"})
+        for chart in self.charts.glob("*.svg"):
+            self.assertIn("</svg>", chart.read_text())
+        text = (self.charts / "spawn.svg").read_text()
+        self.assertIn("janusrt 1, Other 1", text)
+        self.assertIn("(logarithmic)", text)
+        self.assertIn("core", text)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Many tasks: a million that wait, and a few that behave beside some that do not.
+ *
+ * Timed: live        1,000,000 tasks (quick: 100,000), started until each waits for a channel; then
+ *                    until it is closed and the last has ended; the memory of one. With the default
+ *                    stacks, and as "janusrt 16 KiB" with those. Each in a process of its own, so
+ *                    that memory starts from nothing.
+ *        neighbours  four tasks, each doing unit after unit and yielding between: from one unit's
+ *                    end to the next one's. Alone, and beside four that burn the CPU, that start
+ *                    tasks or that allocate, all without end. Limits and budgets are :service's
+ *                    defaults. The loops of the attackers have a check in each round, as generated
+ *                    code has; one without any would keep its worker, as nothing here preempts.
+ * Moves it: live: the first touch of a page, page tables; neighbours: how long a turn of ten
+ *        thousand operations is, and how many are ready.
+ * Expect: 5 KiB a task, with 16 KiB of stack 4.4 KiB, and 2.2 us to create and block; beside four
+ *        hogs on one worker less than three times the time alone. More is in tasks_million_bench.c
+ *        and neighbour_bench.c.
+ */
+#include "runner.h"
+
+#include <janusrt/janus.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static inline void need(janus_status status)
+{
+    if (status != JANUS_OK) runner_need(false, janus_status_text(status));
+}
+
+/* Those who wait. */
+
+static _Atomic(int) standing, ended;
+
+static double footprint(void)
+{
+    char   line[256];
+    size_t kib = 0, sum = 0;
+    FILE  *file = fopen("/proc/self/status", "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "VmRSS: %zu", &kib) == 1) sum += kib;
+        if (sscanf(line, "VmPTE: %zu", &kib) == 1) sum += kib;
+    }
+    if (file != NULL) fclose(file);
+    return (double)sum * 1024;
+}
+
+static int64_t stand(void *argument)
+{
+    const janus_channel *gate = argument;
+    char                 nothing;
+    standing++;
+    runner_need(janus_channel_recv(*gate, &nothing) == JANUS_CLOSED, "the gate did not close");
+    ended++;
+    return 0;
+}
+
+static int64_t gather(void *argument)
+{
+    janus_channel gate;
+    int           count = runner.quick ? 100000 : 1000000;
+    need(janus_channel_open(1, 0, NULL, &gate));
+    double   base = footprint();
+    uint64_t start = bench_now_ns();
+    JANUS_NURSERY(n)
+    {
+        for (int i = 0; i < count; i++) janus_spawn(n, stand, &gate);
+        while (standing < count) need(janus_yield());
+        runner_say("create and block", "ns", (double)(bench_now_ns() - start) / count);
+        runner_say("bytes a task", "B", (footprint() - base) / count);
+        start = bench_now_ns();
+        need(janus_channel_close(gate));
+    }
+    runner_say("wake and end", "ns", (double)(bench_now_ns() - start) / count);
+    runner_need(ended == count, "not all ended");
+    need(janus_channel_destroy(gate));
+    return argument == NULL ? 0 : -1;
+}
+
+/* stack_bytes 0: the default. */
+static void live_as(const char *system, size_t stack_bytes)
+{
+    int   status = 0;
+    pid_t child = fork();
+    runner_need(child >= 0, "cannot fork");
+    if (child == 0) {
+        runner.system = system;
+        need(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = runner.workers,
+                                               .max_tasks = JANUS_UNLIMITED,
+                                               .stack_bytes = stack_bytes),
+                       gather, NULL, NULL));
+        exit(0);
+    }
+    runner_need(waitpid(child, &status, 0) == child && status == 0, "a run failed");
+}
+
+static void run_live(void)
+{
+    live_as("janusrt", 0);
+    live_as("janusrt 16 KiB", (size_t)16 * 1024);
+}
+
+/* Those who behave. */
+
+enum { CREW = 4, ATTACKERS = 4, UNIT_ROUNDS = 10000, SAMPLES = 1 << 17, BOMB_CHILDREN = 1000 };
+
+static struct member {
+    int    count;
+    double samples[SAMPLES];
+} crew[CREW];
+
+static double            all[CREW * SAMPLES];
+static _Atomic(bool)     stop;
+static volatile uint64_t sink;
+
+static bool over(void) { return atomic_load_explicit(&stop, memory_order_relaxed); }
+
+static inline uint64_t step(uint64_t state, uint64_t i)
+{
+    state = (state ^ i) * UINT64_C(0x9e3779b97f4a7c15);
+    return state ^ state >> 29;
+}
+
+static int64_t behave(void *argument)
+{
+    struct member *member = argument;
+    uint64_t       state = 1, last = bench_now_ns();
+    while (!over()) {
+        for (uint64_t i = 0; i < UNIT_ROUNDS; i++) state = step(state, i);
+        need(janus_yield());
+        uint64_t this = bench_now_ns();
+        if (member->count < SAMPLES) member->samples[member->count++] = (double)(this - last);
+        last = this;
+    }
+    sink = state;
+    return 0;
+}
+
+/* Those who do not. */
+
+static int64_t hog(void *argument)
+{
+    uint64_t state = 1;
+    while (!over()) {
+        for (uint64_t i = 0; i < UNIT_ROUNDS && janus_check() == JANUS_OK; i++) {
+            state = step(state, i);
+        }
+    }
+    sink = state;
+    return argument == NULL ? 0 : -1;
+}
+
+static int64_t nothing(void *argument) { return argument == NULL ? 0 : -1; }
+
+static int64_t spawn_bomb(void *argument)
+{
+    while (!over()) {
+        janus_nursery n;
+        need(janus_nursery_open(&n, NULL));
+        for (int i = 0; i < BOMB_CHILDREN && janus_spawn(&n, nothing, NULL) == JANUS_OK; i++) {
+            continue; /* until it is refused */
+        }
+        (void)janus_nursery_end(&n, NULL);
+    }
+    return argument == NULL ? 0 : -1;
+}
+
+static int64_t gobble(void *argument)
+{
+    for (;;) {
+        char *block = janus_alloc(1000);
+        if (block == NULL) return argument == NULL ? 0 : -1;
+        block[0] = block[999] = 1;
+    }
+}
+
+/* Takes what a task may have, ends there, and is started again. */
+static int64_t allocation_bomb(void *argument)
+{
+    while (!over()) {
+        janus_nursery n;
+        need(janus_nursery_open(&n, NULL));
+        (void)janus_spawn(&n, gobble, NULL);
+        (void)janus_nursery_end(&n, NULL);
+    }
+    return argument == NULL ? 0 : -1;
+}
+
+static int64_t open_window(void *argument)
+{
+    janus_entry  *attack = *(janus_entry **)argument;
+    janus_nursery n;
+    need(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)));
+    atomic_store(&stop, false);
+    for (int i = 0; i < CREW; i++) {
+        crew[i].count = 0;
+        need(janus_spawn(&n, behave, &crew[i]));
+    }
+    for (int i = 0; i < ATTACKERS && attack != NULL; i++) need(janus_spawn(&n, attack, NULL));
+    need(janus_sleep(runner.quick ? 500000000 : 1500000000));
+    atomic_store(&stop, true);
+    need(janus_nursery_end(&n, NULL));
+    return 0;
+}
+
+static void window(const char *metric, janus_entry *attack)
+{
+    size_t count = 0;
+    need(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = runner.workers), open_window, &attack,
+                   NULL));
+    for (int i = 0; i < CREW; i++) {
+        runner_need(crew[i].count > 1, "somebody got nothing done");
+        /* The first began before all were there. */
+        for (int k = 1; k < crew[i].count; k++) all[count++] = crew[i].samples[k];
+    }
+    qsort(all, count, sizeof all[0], bench_compare);
+    runner_say(metric, "us", all[(count - 1) * 99 / 100] / 1000);
+}
+
+static void run_neighbours(void)
+{
+    window("a unit of work alone, p99", NULL);
+    window("a unit of work beside CPU hogs, p99", hog);
+    window("a unit of work beside spawn bombs, p99", spawn_bomb);
+    window("a unit of work beside allocation bombs, p99", allocation_bomb);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct runner_work works[] = {
+        {"live", 0, run_live},
+        {"neighbours", 0, run_neighbours},
+        {NULL, 0, NULL},
+    };
+    return runner_main(argc, argv, "janusrt", JANUS_VERSION_STRING, works);
+}

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""What bench.py and bench_charts.py both have to know about a result."""
+
+OURS = "janusrt"
+UNCHECKED = "unchecked"  # our library, or a loop, without checks and budgets
+FLOORS = ("pthread condvar",)  # what the kernel takes: to be reached, not to be beaten
+
+
+def named(result):
+    return f"{result['system']} {result['version']}".strip()
+
+
+def crew(workers):
+    return f"{workers} worker{'s' if workers != 1 else ''}"
+
+
+def is_variant(system):
+    """Ours too, in another setting: "janusrt 16 KiB"."""
+    return system == UNCHECKED or system.startswith(OURS + " ")
+
+
+def is_rival(system):
+    return system != OURS and not is_variant(system) and system not in FLOORS
+
+
+def rivals_of(ours, results):
+    """Those that others have in the same metric of the same work."""
+    return [r for r in results if is_rival(r["system"])
+            and all(r[k] == ours[k] for k in ("work", "workers", "metric", "unit"))]
