@@ -50,7 +50,8 @@ bench:
 	@mkdir -p build
 	@cmake --preset gcc-release >build/bench.log 2>&1 || { cat build/bench.log; exit 1; }
 	@ONLY='$(ONLY)' tools/bench.py --names $(RELEASE)/bench/programs.json
-	@ONLY='$(ONLY)' QUICK='$(QUICK)' CHARTS='$(CHARTS)' cmake --build $(RELEASE) --target bench
+	@ONLY='$(ONLY)' QUICK='$(QUICK)' CHARTS='$(CHARTS)' \
+	    cmake --build $(RELEASE) --target bench$(if $(filter-out 0,$(QUICK)),_quick)
 
 install:
 	@tools/bootstrap install

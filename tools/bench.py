@@ -231,9 +231,10 @@ def summary(results):
         print(f"  {'  '.join(cells)}  {line[5]}".rstrip())
 
 
-def load_programs(listed):
+def load_programs(listed, quick):
     """The programs that say what they know, and whether one of ours does not."""
-    programs = [Program(path, True) for path in listed["ours"]]
+    ours = listed["ours"] + ([] if quick else listed["not_quick"])
+    programs = [Program(path, True) for path in ours]
     programs += [Program(path, False) for path in listed["peers"]]
     for program in programs:
         if program.wrong:
@@ -292,7 +293,7 @@ def main(arguments):
     failed, results = False, []
     works = [work for work in WORKS if not only or work in only]
     if works:
-        programs, failed = load_programs(listed)
+        programs, failed = load_programs(listed, quick)
         results, lost = run_works(programs, works, quick)
         failed = failed or lost
         summary(results)

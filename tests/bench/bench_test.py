@@ -44,7 +44,7 @@ class Race(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
         self.out, self.charts = self.root / "out" / "results.json", self.root / "charts"
-        self.listing = {"benches": [], "ours": [], "peers": [], "missing": []}
+        self.listing = {"benches": [], "ours": [], "not_quick": [], "peers": [], "missing": []}
 
     def fake(self, name, system, *values, works="'spawn 0'", end="exit 0"):
         path = self.root / name
@@ -84,6 +84,15 @@ class Turns(Race):
     def test_a_work_runs_only_with_workers_that_a_program_allows(self):
         self.fake("a", "janusrt", 10, works="'spawn 1' 'fib 0'")
         self.assertEqual([r["workers"] for r in self.race()[2]], [1])
+
+    def test_what_takes_long_to_build_is_not_in_quick_runs(self):
+        self.fake("a", "janusrt", 10, works="'spawn 1'")
+        self.listing["not_quick"] = [self.fake("b", "unchecked", 9, works="'spawn 1'")]
+        self.listing["peers"].clear()
+        self.race()
+        self.assertEqual(self.order(), "a" * 5)
+        self.race(QUICK="0")
+        self.assertEqual(self.order(), "a" * 5 + "ab" * 5)
 
     def test_a_work_that_takes_very_long_has_fewer_rounds_in_full_runs_and_says_so(self):
         self.fake("a", "janusrt", 10, works="'live 1'")
