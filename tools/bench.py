@@ -32,7 +32,7 @@ import sys
 import time
 
 import bench_charts
-from bench_results import OURS, crew, named, rivals_of
+from bench_results import OURS, crew, named, number_text, rivals_of, shown
 
 ROUNDS = 5
 TIMEOUT_S = 300
@@ -219,7 +219,8 @@ def summary(results):
         ratio = best["min"] / ours["min"] if ours["min"] > 0 else float("inf")
         won += ratio >= 1
         lines.append((f"{ours['work']}, {ours['workers']}", ours["metric"],
-                      f"{ours['min']:.4g} {ours['unit']}", f"{best['min']:.4g} {named(best)}",
+                      f"{number_text(ours['min'])} {ours['unit']}",
+                      f"{number_text(best['min'])} {named(best)}",
                       f"{ratio:.2f} x", "won" if ratio >= 1 else "lost"))
     if not lines:
         return
@@ -264,9 +265,7 @@ def run_works(programs, works, quick):
 def write_results(results, out):
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(results, indent=1) + "\n")
-    here = pathlib.Path(__file__).resolve().parent.parent
-    shown = out.relative_to(here) if out.is_relative_to(here) else out
-    print(f"\n{len(results)} results are in {shown}", flush=True)
+    print(f"\n{len(results)} results are in {shown(out)}", flush=True)
 
 
 def is_set(name):

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import textwrap
 
-from bench_results import FLOORS, OURS, crew, is_variant, named
+from bench_results import FLOORS, OURS, crew, is_variant, named, number_text, shown
 
 WIDTH = 860
 LEFT = 190  # where bars begin
@@ -124,12 +124,6 @@ class Chart:
 
     def script(self):
         return "\n".join([*self.lines, "unset multiplot", ""])
-
-
-def number_text(value):
-    if value >= 1e6:
-        return f"{value:,.0f}".replace(",", " ")
-    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def scale(chart, values, axis="x"):
@@ -361,7 +355,7 @@ def draw(results_path, folder):
         print("no charts: gnuplot is not here (package gnuplot-nox)")
     (folder / "results.md").write_text(table(results, where, drawn))
     (folder / "results.json").write_text(json.dumps(results, indent=1) + "\n")
-    print(f"{len(drawn)} charts and the table are in {folder}", flush=True)
+    print(f"{len(drawn)} charts and the table are in {shown(folder)}", flush=True)
     return bool(drawn)
 
 

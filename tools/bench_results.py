@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What bench.py and bench_charts.py both have to know about a result."""
 
+import pathlib
+
 OURS = "janusrt"
 UNCHECKED = "unchecked"  # our library, or a loop, without checks and budgets
 FLOORS = ("pthread condvar",)  # what the kernel takes: to be reached, not to be beaten
@@ -27,3 +29,14 @@ def rivals_of(ours, results):
     """Those that others have in the same metric of the same work."""
     return [r for r in results if is_rival(r["system"])
             and all(r[k] == ours[k] for k in ("work", "workers", "metric", "unit"))]
+
+
+def number_text(value):
+    """Three digits, or all that stand before the point."""
+    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def shown(path):
+    """As one would name it in this tree."""
+    top = pathlib.Path(__file__).resolve().parent.parent
+    return path.relative_to(top) if path.is_relative_to(top) else path
