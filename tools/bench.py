@@ -9,8 +9,8 @@ where not everything was measured. With --names it only says whether ONLY is rig
 The works of runner.h are a race: all programs that know a work take turns, A B C A B C, in five
 rounds, so that a slow moment of the machine hits all of them. Of each the minimum and the median of
 all it told is shown, and the ratio of its minimum to ours: above 1, and we are faster. Works that
-take very long have fewer rounds in full runs (LONG), and a peer that is very slow runs once; the
-table says so. The other benches run once each and tell what they find by themselves.
+take very long have fewer rounds (LONG), and a peer that is very slow runs once; the table says so.
+The other benches run once each and tell what they find by themselves.
 
 A peer that fails is told in the table and does not make the run fail; one of our programs does.
 
@@ -60,7 +60,7 @@ WORKS = {
     "latency": (2,),
     "sleepers": (1, 2),
 }
-LONG = {"neighbours": 2, "live": 1, "crowd": 1, "sleepers": 1}  # rounds of a full run
+LONG = {"neighbours": (2, 2), "live": (1, 5), "crowd": (1, 5), "sleepers": (1, 5)}  # full, quick
 SHORT = ("growth",)  # so many points that each is measured as in a quick run
 
 
@@ -142,13 +142,13 @@ class Progress:
 
 
 def rounds_of(work, quick):
-    return ROUNDS if quick else LONG.get(work, ROUNDS)
+    return LONG.get(work, (ROUNDS, ROUNDS))[quick]
 
 
 def race(programs, work, workers, quick, progress):
     """Lets all programs that know the work take turns: ([result], [(program, complaint)])."""
     size = "quick" if quick or work in SHORT else "full"
-    patience = 2 if size == "quick" else 10  # seconds; a peer that takes longer runs once
+    patience = 3 if size == "quick" else 10  # seconds; a peer that takes longer runs once
     rounds = rounds_of(work, quick)
     values, wrongs, out = {}, [], set()
     for round_number in range(1, rounds + 1):
