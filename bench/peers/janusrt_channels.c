@@ -181,7 +181,7 @@ static int64_t gather(void *argument)
     uint64_t           start = bench_now_ns(), closed = 0;
     JANUS_NURSERY(n)
     {
-        for (int i = 0; i < count; i++) janus_spawn(n, stand, &crowd);
+        for (int i = 0; i < count; i++) need(janus_spawn(n, stand, &crowd));
         do {
             need(janus_yield());
             need(janus_channel_inspect(crowd.channel, &info));
@@ -222,7 +222,9 @@ static int64_t turns_select(void *argument)
 
 static void in_scheduler(janus_entry *entry)
 {
-    need(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = runner.workers), entry, NULL, NULL));
+    /* A limit, so that it is kept; the default is less than a crowd. */
+    need(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = runner.workers, .max_tasks = 2 * CROWD),
+                   entry, NULL, NULL));
 }
 
 static void run_pingpong(void) { in_scheduler(turns_pingpong); }
