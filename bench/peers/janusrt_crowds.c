@@ -114,7 +114,7 @@ static struct member {
 
 static double            all[CREW * SAMPLES];
 static _Atomic(bool)     stop;
-static volatile uint64_t sink;
+static _Atomic(uint64_t) sink;
 
 static bool over(void) { return atomic_load_explicit(&stop, memory_order_relaxed); }
 
@@ -135,7 +135,7 @@ static int64_t behave(void *argument)
         if (member->count < SAMPLES) member->samples[member->count++] = (double)(this - last);
         last = this;
     }
-    sink = state;
+    atomic_store_explicit(&sink, state, memory_order_relaxed);
     return 0;
 }
 
@@ -149,7 +149,7 @@ static int64_t hog(void *argument)
             state = step(state, i);
         }
     }
-    sink = state;
+    atomic_store_explicit(&sink, state, memory_order_relaxed);
     return argument == NULL ? 0 : -1;
 }
 
