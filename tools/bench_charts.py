@@ -155,8 +155,8 @@ def bars(chart, number, title, rows):
         f"set yrange [{len(rows) - 0.5}:-0.5]", "unset xtics",
         f"set ytics scale 0 textcolor '{INK}'", "set style fill solid noborder",
         f"plot $bars{number} using 1:3:1:2:($3-0.36):($3+0.36):5:ytic(4) "
-        "with boxxyerror linecolor rgb variable, \\",
-        f"  '' using 2:3:6 with labels left offset char 0.6,0 textcolor '{INK}'",
+        "with boxxyerror linecolor rgb variable notitle, \\",
+        f"  '' using 2:3:6 with labels left offset char 0.6,0 textcolor '{INK}' notitle",
     ]
     chart.end_panel()
 
@@ -218,11 +218,11 @@ def latency_chart(results, where):
             f"set yrange [{len(rows) - 0.5}:-0.5]", "unset xtics",
             f"set ytics scale 0 textcolor '{INK}'", "set style fill solid noborder",
             f"plot $points{number} using 1:4:1:2:($4-0.36):($4+0.36):6:ytic(5) "
-            "with boxxyerror linecolor rgb variable, \\",
+            "with boxxyerror linecolor rgb variable notitle, \\",
             "  '' using 2:4:($3-$2):(0) with vectors nohead linewidth 2 "
-            f"linecolor '{FAINT}', \\",
-            f"  '' using 3:4 with points pointtype 7 pointsize 0.4 linecolor '{FAINT}', \\",
-            f"  '' using 3:4:7 with labels left offset char 0.6,0 textcolor '{INK}'",
+            f"linecolor '{FAINT}' notitle, \\",
+            f"  '' using 3:4 with points pointtype 7 pointsize 0.4 linecolor '{FAINT}' notitle, \\",
+            f"  '' using 3:4:7 with labels left offset char 0.6,0 textcolor '{INK}' notitle",
         ]
         chart.end_panel()
     return chart.script()
@@ -333,7 +333,12 @@ def gnuplot(script, out):
     """What it complains about, or nothing."""
     done = subprocess.run(["gnuplot"], input=f"OUTPUT = {quoted(str(out))}\n{script}", text=True,
                           capture_output=True, check=False)
-    return done.stderr.strip() if done.returncode != 0 or not out.is_file() else ""
+    if done.returncode != 0 or not out.is_file():
+        return done.stderr.strip() or f"gnuplot ended with {done.returncode}"
+    # What it calls the parts would come up where the pointer rests.
+    text = re.sub(r"<title>gnuplot_plot_\w+</title>", "", out.read_text())
+    out.write_text(text.replace("<title>Gnuplot</title>", f"<title>{out.stem}</title>"))
+    return ""
 
 
 def draw(results_path, folder):
