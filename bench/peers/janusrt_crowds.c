@@ -13,9 +13,10 @@
  *                    code has; one without any would keep its worker, as nothing here preempts.
  * Moves it: live: the first touch of a page, page tables; neighbours: how long a turn of ten
  *        thousand operations is, and how many are ready.
- * Expect: 5 KiB a task, with 16 KiB of stack 4.4 KiB, and 2.2 us to create and block; beside four
- *        hogs on one worker less than three times the time alone. More is in tasks_million_bench.c
- *        and neighbour_bench.c.
+ * Expect: 5.2 KiB a task, with 16 KiB of stack 4.7 KiB, some 300 bytes more than one that sleeps;
+ *        to create and block one about twice what the kernel takes for the first touch of a page.
+ *        Beside four hogs on one worker about twice the time alone. More is in
+ *        tasks_million_bench.c and neighbour_bench.c.
  */
 #include "runner.h"
 
