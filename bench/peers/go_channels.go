@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-// The works of janusrt_channels.c with goroutines; the protocol is that of runner.h.
+// The works of janusrt_channels.c with goroutines.
 //
 // Timed: pingpong, buffered, mpmc, select, crowd.
 // Moves it: the channel's lock, parking and waking, the spinning thread that every wake-up wakes.
 package main
 
 import (
-	"fmt"
-	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,27 +19,7 @@ const (
 	selected = 8
 )
 
-var (
-	work    string
-	workers int
-	quick   bool
-)
-
-func pick(inQuick, inFull int) int {
-	if quick {
-		return inQuick
-	}
-	return inFull
-}
-
 func messages() int { return pick(200000, 1000000) }
-
-func need(right bool, what string) {
-	if !right {
-		fmt.Fprintln(os.Stderr, "Go:", what)
-		os.Exit(1)
-	}
-}
 
 func pingpong() float64 {
 	there, back := make(chan int64), make(chan int64)
@@ -162,53 +138,14 @@ func gather() {
 	need(told == int64(count), "somebody was not told")
 }
 
-func say(metric, unit string, value float64) {
-	fmt.Printf("{\"work\":%q,\"system\":\"Go\",\"version\":%q,\"workers\":%d,"+
-		"\"metric\":%q,\"unit\":%q,\"value\":%.3f}\n",
-		work, strings.TrimPrefix(runtime.Version(), "go"), workers, metric, unit, value)
-}
-
-// Some turns; a short first one warms up and is not told.
-func turns(metric, unit string, once func() float64) {
-	enough := time.Duration(pick(50, 300)) * time.Millisecond
-	start := time.Now()
-	value := once()
-	if time.Since(start) > enough {
-		say(metric, unit, value)
-		return
-	}
-	start = time.Now()
-	for turn := 0; turn < 5 && time.Since(start) <= enough; turn++ {
-		say(metric, unit, once())
-	}
-}
-
-func main() {
-	works := map[string]func(){
-		"pingpong": func() { turns("a round trip", "ns", pingpong) },
-		"buffered": func() {
-			turns("a message, 1 to 1, room for 128", "ns", func() float64 { return flow(1) })
-		},
-		"mpmc": func() {
-			turns("a message, 4 to 4, room for 128", "ns", func() float64 { return flow(4) })
-		},
-		"select": func() { turns("a message, select over 8", "ns", selects) },
-		"crowd":  gather,
-	}
-	if len(os.Args) == 2 && os.Args[1] == "works" {
-		for name := range works {
-			fmt.Println(name, 0)
-		}
-		return
-	}
-	if len(os.Args) == 5 && works[os.Args[2]] != nil {
-		work = os.Args[2]
-		workers, _ = strconv.Atoi(os.Args[3])
-		quick = os.Args[4] == "quick"
-		runtime.GOMAXPROCS(workers)
-		works[work]()
-		return
-	}
-	fmt.Fprintln(os.Stderr, "usage: works | run WORK WORKERS full|quick")
-	os.Exit(2)
+func init() {
+	works["pingpong"] = workKind{0, func() { turns("a round trip", "ns", pingpong) }}
+	works["buffered"] = workKind{0, func() {
+		turns("a message, 1 to 1, room for 128", "ns", func() float64 { return flow(1) })
+	}}
+	works["mpmc"] = workKind{0, func() {
+		turns("a message, 4 to 4, room for 128", "ns", func() float64 { return flow(4) })
+	}}
+	works["select"] = workKind{0, func() { turns("a message, select over 8", "ns", selects) }}
+	works["crowd"] = workKind{0, gather}
 }

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-// The works of janusrt_tasks.c with goroutines; the protocol is that of runner.h.
+// The works of janusrt_tasks.c with goroutines.
 //
-// Timed: spawn, million, fib, yield, skynet.
+// Timed: spawn, million, fib, yield, skynet, growth.
 // Moves it: a stack of 2 KiB for each goroutine, the wait group's shared count.
 package main
 
 import (
 	"fmt"
-	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 )
@@ -23,19 +20,6 @@ const (
 	width     = 10
 )
 
-var (
-	work    string
-	workers int
-	quick   bool
-)
-
-func pick(inQuick, inFull int) int {
-	if quick {
-		return inQuick
-	}
-	return inFull
-}
-
 func batch(children int) {
 	var group sync.WaitGroup
 	group.Add(children)
@@ -46,7 +30,11 @@ func batch(children int) {
 }
 
 func timedBatches(batches, children int) float64 {
-	batch(batchSize)
+	if children < batchSize {
+		batch(children)
+	} else {
+		batch(batchSize)
+	}
 	start := time.Now()
 	for i := 0; i < batches; i++ {
 		batch(children)
@@ -76,13 +64,6 @@ func serialFib(n int) int {
 		previous, current = current, previous+current
 	}
 	return previous
-}
-
-func need(right bool, what string) {
-	if !right {
-		fmt.Fprintln(os.Stderr, "Go:", what)
-		os.Exit(1)
-	}
 }
 
 func fibs() float64 {
@@ -142,56 +123,30 @@ func skynet() float64 {
 	return float64(spent.Nanoseconds()) / 1e6
 }
 
-func say(metric, unit string, value float64) {
-	fmt.Printf("{\"work\":%q,\"system\":\"Go\",\"version\":%q,\"workers\":%d,"+
-		"\"metric\":%q,\"unit\":%q,\"value\":%.3f}\n",
-		work, strings.TrimPrefix(runtime.Version(), "go"), workers, metric, unit, value)
-}
-
-// Some turns; a short first one warms up and is not told.
-func turns(metric, unit string, once func() float64) {
-	enough := time.Duration(pick(50, 300)) * time.Millisecond
-	start := time.Now()
-	value := once()
-	if time.Since(start) > enough {
-		say(metric, unit, value)
-		return
-	}
-	start = time.Now()
-	for turn := 0; turn < 5 && time.Since(start) <= enough; turn++ {
-		say(metric, unit, once())
-	}
-}
-
-func main() {
-	works := map[string]func(){
-		"spawn": func() {
-			turns("a task, batches of 1000", "ns",
-				func() float64 { return timedBatches(pick(100, 300), batchSize) })
-		},
-		"million": func() {
-			say("a task, first batch of 1000000", "ns", timedBatches(1, million))
-			turns("a task, one batch of 1000000", "ns",
-				func() float64 { return timedBatches(1, million) })
-		},
-		"fib":    func() { turns("a spawn of fib", "ns", fibs) },
-		"yield":  func() { turns("a yield", "ns", yields) },
-		"skynet": func() { turns("1000000 leaves", "ms", skynet) },
-	}
-	if len(os.Args) == 2 && os.Args[1] == "works" {
-		for name := range works {
-			fmt.Println(name, 0)
+func growth() {
+	for children := 100; children <= million; children *= 10 {
+		children := children
+		batches := million / children
+		if batches > 300 {
+			batches = 300
 		}
-		return
+		turns(fmt.Sprintf("a task, batches of %d", children), "ns",
+			func() float64 { return timedBatches(batches, children) })
 	}
-	if len(os.Args) == 5 && works[os.Args[2]] != nil {
-		work = os.Args[2]
-		workers, _ = strconv.Atoi(os.Args[3])
-		quick = os.Args[4] == "quick"
-		runtime.GOMAXPROCS(workers)
-		works[work]()
-		return
-	}
-	fmt.Fprintln(os.Stderr, "usage: works | run WORK WORKERS full|quick")
-	os.Exit(2)
+}
+
+func init() {
+	works["spawn"] = workKind{0, func() {
+		turns("a task, batches of 1000", "ns",
+			func() float64 { return timedBatches(pick(100, 300), batchSize) })
+	}}
+	works["million"] = workKind{0, func() {
+		say("a task, first batch of 1000000", "ns", timedBatches(1, million))
+		turns("a task, one batch of 1000000", "ns",
+			func() float64 { return timedBatches(1, million) })
+	}}
+	works["fib"] = workKind{0, func() { turns("a spawn of fib", "ns", fibs) }}
+	works["yield"] = workKind{0, func() { turns("a yield", "ns", yields) }}
+	works["skynet"] = workKind{0, func() { turns("1000000 leaves", "ms", skynet) }}
+	works["growth"] = workKind{0, growth}
 }
