@@ -2,10 +2,14 @@
 /*
  * The works of janusrt_tasks.c with OpenMP tasks, once by gcc (libgomp), once by clang (libomp).
  *
- * Timed: spawn, million, fib, skynet. Tasks have no stacks and cannot yield, so yield is left out.
+ * Timed: spawn, million, fib, skynet, growth; steal: from the directive until the task runs on the
+ *        other thread, which has run out of work 1 to 20 us before. Tasks have no stacks and cannot
+ *        yield, so yield is left out. Idle threads wait as by default (OMP_WAIT_POLICY not set).
  * Moves it: with one thread libgomp runs every task in place; with more, one lock for the team.
  */
-#include "runner.h"
+#include "peer.h"
+
+#include <omp.h>
 
 #if defined(__clang__)
 #define SYSTEM "OpenMP clang"
@@ -22,7 +26,7 @@ static double timed_batches(int batches, int children)
     uint64_t start = 0;
     for (int i = -1; i < batches; i++) {
         if (i == 0) start = bench_now_ns();
-        int tasks = i < 0 ? RUNNER_BATCH : children; /* the first warms up */
+        int tasks = i < 0 && children > RUNNER_BATCH ? RUNNER_BATCH : children; /* warms up */
         for (int k = 0; k < tasks; k++) {
 #pragma omp task
             nothing();
@@ -34,6 +38,14 @@ static double timed_batches(int batches, int children)
 
 static double spawn(void) { return timed_batches(runner_batches(), RUNNER_BATCH); }
 static double million(void) { return timed_batches(1, RUNNER_MILLION); }
+
+static int growth_children;
+
+static double growth(void)
+{
+    int batches = RUNNER_MILLION / growth_children;
+    return timed_batches(batches > 300 ? 300 : batches, growth_children);
+}
 
 static int64_t fib(int n)
 {
@@ -79,6 +91,29 @@ static double skynet(void)
     return spent;
 }
 
+static double   samples[PEER_ROUNDS_FULL];
+static uint64_t began;
+static int      began_on;
+
+static double steal(void)
+{
+    for (int i = -PEER_WARM; i < peer_rounds(); i++) {
+        peer_vary_pause(i);
+        peer_set(&began, 0);
+        uint64_t start = bench_now_ns();
+#pragma omp task
+        {
+            uint64_t now = bench_now_ns();
+            began_on = omp_get_thread_num();
+            peer_set(&began, now);
+        }
+        uint64_t end = peer_spin_until_set(&began);
+        runner_need(began_on != omp_get_thread_num(), "nobody stole a task");
+        if (i >= 0) samples[i] = (double)(end - start);
+    }
+    return 0;
+}
+
 static double (*body)(void);
 
 static double in_team(void)
@@ -102,11 +137,27 @@ static void run_million(void) { turns("a task, one batch of 1000000", "ns", mill
 static void run_fib(void) { turns("a spawn of fib", "ns", fibs); }
 static void run_skynet(void) { turns("1000000 leaves", "ms", skynet); }
 
+static void run_growth(void)
+{
+    for (growth_children = 100; growth_children <= RUNNER_MILLION; growth_children *= 10) {
+        char metric[64];
+        snprintf(metric, sizeof metric, "a task, batches of %d", growth_children);
+        turns(metric, "ns", growth);
+    }
+}
+
+static void run_steal(void)
+{
+    body = steal;
+    (void)in_team();
+    peer_tell("a thief takes a task", samples);
+}
+
 int main(int argc, char **argv)
 {
     static const struct runner_work works[] = {
-        {"spawn", 0, run_spawn}, {"million", 0, run_million},
-        {"fib", 0, run_fib},     {"skynet", 0, run_skynet},
+        {"spawn", 0, run_spawn},   {"million", 0, run_million}, {"fib", 0, run_fib},
+        {"skynet", 0, run_skynet}, {"growth", 0, run_growth},   {"steal", 2, run_steal},
         {NULL, 0, NULL},
     };
     return runner_main(argc, argv, SYSTEM, VERSION, works);

@@ -2,15 +2,18 @@
 /*
  * The works of janusrt_tasks.c with oneTBB's task_group in an arena of as many threads as asked.
  *
- * Timed: spawn, million, fib, skynet. Tasks have no stacks and cannot yield, so yield is left out.
+ * Timed: spawn, million, fib, skynet, growth; steal: from run() until the task runs on the other
+ *        thread, which has run out of work 1 to 20 us before. Tasks have no stacks and cannot
+ *        yield, so yield is left out.
  * Moves it: the allocation of a task, the group's shared count of them.
  */
-#include "runner.h"
+#include "peer.h"
 
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_group.h>
 #include <oneapi/tbb/version.h>
+#include <string>
 
 using oneapi::tbb::task_group;
 
@@ -28,7 +31,7 @@ void batch(int children)
 
 double timed_batches(int batches, int children)
 {
-    batch(RUNNER_BATCH);
+    batch(children < RUNNER_BATCH ? children : RUNNER_BATCH);
     uint64_t start = bench_now_ns();
     for (int i = 0; i < batches; i++) batch(children);
     return (double)(bench_now_ns() - start) / ((double)batches * (double)children);
@@ -81,6 +84,32 @@ double skynet()
 double spawn() { return timed_batches(runner_batches(), RUNNER_BATCH); }
 double million() { return timed_batches(1, RUNNER_MILLION); }
 
+int growth_children;
+
+double growth()
+{
+    int batches = RUNNER_MILLION / growth_children;
+    return timed_batches(batches > 300 ? 300 : batches, growth_children);
+}
+
+double   samples[PEER_ROUNDS_FULL];
+uint64_t began;
+
+double steal()
+{
+    task_group group;
+    for (int i = -PEER_WARM; i < peer_rounds(); i++) {
+        peer_vary_pause(i);
+        peer_set(&began, 0);
+        uint64_t start = bench_now_ns();
+        group.run([] { peer_set(&began, bench_now_ns()); });
+        uint64_t end = peer_spin_until_set(&began); /* nobody but a thief can set it */
+        if (i >= 0) samples[i] = (double)(end - start);
+    }
+    group.wait();
+    return 0;
+}
+
 double (*body)();
 
 double in_arena()
@@ -103,13 +132,31 @@ void run_million() { turns("a task, one batch of 1000000", "ns", million); }
 void run_fib() { turns("a spawn of fib", "ns", fibs); }
 void run_skynet() { turns("1000000 leaves", "ms", skynet); }
 
+void run_growth()
+{
+    for (growth_children = 100; growth_children <= RUNNER_MILLION; growth_children *= 10) {
+        std::string metric = "a task, batches of " + std::to_string(growth_children);
+        turns(metric.c_str(), "ns", growth);
+    }
+}
+
+void run_steal()
+{
+    oneapi::tbb::global_control limit(oneapi::tbb::global_control::max_allowed_parallelism,
+                                      runner.workers);
+    body = steal;
+    (void)in_arena();
+    peer_tell("a thief takes a task", samples);
+}
+
 } // namespace
 
 int main(int argc, char **argv)
 {
     static const runner_work works[] = {
         {"spawn", 0, run_spawn},   {"million", 0, run_million}, {"fib", 0, run_fib},
-        {"skynet", 0, run_skynet}, {nullptr, 0, nullptr},
+        {"skynet", 0, run_skynet}, {"growth", 0, run_growth},   {"steal", 2, run_steal},
+        {nullptr, 0, nullptr},
     };
     return runner_main(argc, argv, "oneTBB", TBB_runtime_version(), works);
 }
