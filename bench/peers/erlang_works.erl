@@ -325,7 +325,7 @@ live() ->
 %% Deadlines: a receive with one that is met, and sleeps.
 
 timers() ->
-    Each = pick(5, 20),
+    Each = pick(5, 10),
     turns("100000 tasks sleep a millisecond or two, a sleep", "ns", fun() -> sleeps(Each) end),
     Counts = counters:new(1, []),
     [spawn(fun() ->

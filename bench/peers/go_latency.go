@@ -192,7 +192,7 @@ func armDisarm() float64 {
 
 func timers() {
 	// Those who sleep and sleep are first, as the others stay until the end.
-	each := pick(5, 20)
+	each := pick(5, 10)
 	turns("100000 tasks sleep a millisecond or two, a sleep", "ns", func() float64 {
 		var group sync.WaitGroup
 		var slept int64

@@ -270,7 +270,7 @@ static void run_live(void)
 
 enum { SLEEPERS = 100000 };
 
-static int sleeps_each(void) { return runner.quick ? 5 : 20; }
+static int sleeps_each(void) { return runner.quick ? 5 : 10; }
 
 static void *sleeper(void *argument)
 {
