@@ -90,8 +90,7 @@ say(Metric, Unit, Value) ->
               [get(work), erlang:system_info(otp_release), get(workers), Metric, Unit,
                float(Value)]).
 
-%% Some turns; a short first one warms up and is not told. Between them nobody else's garbage is
-%% left in the one that measures.
+%% Some turns; a short first one warms up and is not told.
 turns(Metric, Unit, Once) ->
     Enough = pick(50000000, 300000000),
     Start = now_ns(),

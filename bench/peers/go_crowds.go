@@ -6,7 +6,7 @@
 //
 //	            then until the channel is closed and the last has ended; the memory of one
 //	neighbours  four goroutines, each doing unit after unit and yielding between: from one
-//	            unit's end to the next one's. Alone, and beside four that burn the CPU, that
+//	            unit's start to the next one's, some 20 us of it work. Alone, and beside four that burn the CPU, that
 //	            start goroutines or that allocate, all without end; their own bounds (below)
 //	            are what keeps the machine alive
 //
