@@ -191,7 +191,8 @@ skynet_node(Parent, First, 1) ->
 skynet_node(Parent, First, Leaves) ->
     Self = self(),
     Part = Leaves div ?WIDTH,
-    [spawn(fun() -> skynet_node(Self, First + I * Part, Part) end) || I <- lists:seq(0, ?WIDTH - 1)],
+    [spawn(fun() -> skynet_node(Self, First + I * Part, Part) end)
+     || I <- lists:seq(0, ?WIDTH - 1)],
     Parent ! sum(?WIDTH, 0).
 
 sum(0, Sum) -> Sum;

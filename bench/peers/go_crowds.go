@@ -6,9 +6,9 @@
 //
 //	            then until the channel is closed and the last has ended; the memory of one
 //	neighbours  four goroutines, each doing unit after unit and yielding between: from one
-//	            unit's start to the next one's, some 20 us of it work. Alone, and beside four that burn the CPU, that
-//	            start goroutines or that allocate, all without end; their own bounds (below)
-//	            are what keeps the machine alive
+//	            unit's start to the next one's, some 20 us of it work. Alone, and beside four
+//	            that burn the CPU, that start goroutines or that allocate, all without end;
+//	            their own bounds (below) are what keeps the machine alive
 //
 // Moves it: a stack of 2 KiB and its growth; the 10 ms after which a goroutine is preempted; the
 // collector's help that every allocation has to give.

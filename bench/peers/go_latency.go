@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// How long until a goroutine runs that was just woken, or just started while its starter stays busy;
-// and what deadlines cost.
+// How long until a goroutine runs that was just woken, or just started while its starter stays
+// busy; and what deadlines cost.
 //
 // Timed: wake    a send until the receiver goes on in another thread, which slept in the kernel
 //
