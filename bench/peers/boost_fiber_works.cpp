@@ -105,7 +105,10 @@ constexpr std::size_t room = 128;
 
 int messages() { return runner.quick ? 200000 : 1000000; }
 
-/* Where two threads take part a round trip takes up to 40 us: fewer of them. */
+/*
+ * Fewer of them between threads, which spin: some 0.8 us each where the cores are free, but 20 to
+ * 90 where other programs take turns with them, and the work has to end.
+ */
 int round_trips() { return messages() / (runner.workers > 1 ? 10 : 1); }
 
 double pingpong()
