@@ -11,7 +11,7 @@
 //	        goroutines sleep; then 100,000 goroutines that sleep 1 to 2 ms, again and again
 //
 // Moves it: the futex; the 3 us that a thief leaves to the owner of what was just made ready, which
-// the kernel's timer slack turns into more than 50; the heap of timers of each worker.
+// the kernel's timer slack turns into 40 and more; the heap of timers of each worker.
 package main
 
 import (
