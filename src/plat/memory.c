@@ -20,6 +20,9 @@
 #ifndef MADV_GUARD_REMOVE
 #define MADV_GUARD_REMOVE 103
 #endif
+#ifndef PIDFD_SELF_THREAD /* Linux 6.14 */
+#define PIDFD_SELF_THREAD (-10000)
+#endif
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
@@ -109,25 +112,36 @@ void jrt_map_release(void *base, size_t bytes)
     (void)madvise(base, bytes, MADV_DONTNEED);
 }
 
-/*
- * One system call for all ranges. The pidfd is opened anew each time, not kept: a kept one would
- * name the parent after a fork. False where the kernel does not know it, or did not do all. By
- * syscall, not by name: close() is a cancellation point, and callers hold locks.
- */
+/* How many bytes were advised, or -1 and errno. By syscall, not by name: close() is a cancellation
+ * point, and callers hold locks. */
+static long advise_us(const struct iovec *ranges, size_t count, int advice)
+{
+    static _Atomic(bool) nameless;      /* a kernel that needs a descriptor even for who asks */
+    if (!jrt_load_relaxed(&nameless)) { /* relaxed: a hint, it only saves the attempt. */
+        long advised = syscall(SYS_process_madvise, PIDFD_SELF_THREAD, ranges, count, advice, 0);
+        if (advised >= 0 || errno != EBADF) return advised;
+        jrt_store_relaxed(&nameless, true); /* relaxed: as above. */
+    }
+    /* Opened anew each time, not kept: a kept one would name the parent after a fork. */
+    long self = syscall(SYS_pidfd_open, getpid(), 0);
+    if (self < 0) return -1;
+    long advised = syscall(SYS_process_madvise, self, ranges, count, advice, 0);
+    int  error = errno;
+    (void)syscall(SYS_close, self);
+    errno = error;
+    return advised;
+}
+
+/* One system call for all ranges. False where the kernel does not know it, or did not do all. */
 static bool advise_at_once(const struct iovec *ranges, size_t count, int advice)
 {
     static _Atomic(bool) unknown;
     size_t               bytes = 0;
     if (jrt_load_relaxed(&unknown)) return false; /* relaxed: a hint, it only saves the attempt. */
-    long self = syscall(SYS_pidfd_open, getpid(), 0);
-    if (self < 0) {
-        /* relaxed: as above. */
-        if (errno == ENOSYS) jrt_store_relaxed(&unknown, true);
-        return false;
-    }
     for (size_t i = 0; i < count; i++) bytes += ranges[i].iov_len;
-    long advised = syscall(SYS_process_madvise, self, ranges, count, advice, 0);
-    (void)syscall(SYS_close, self);
+    long advised = advise_us(ranges, count, advice);
+    /* relaxed: as above. */
+    if (advised < 0 && errno == ENOSYS) jrt_store_relaxed(&unknown, true);
     return advised == (long)bytes;
 }
 
