@@ -19,6 +19,11 @@
  * [depot-books]  idle counts stacks on free lists, idle_warm those of them that were used since
  *                their pages were last dropped; a slab's own idle_warm adds up to the depot's.
  *
+ * Who ends a crowd empties slab after slab, and what is about to be unmapped is not worth dropping:
+ * that costs more than the unmapping. So a slab's pages go only when JRT_SLABS_LEAVING other slabs
+ * have come to the same point after it and it has not become idle meanwhile. That much, the idle
+ * stacks of so many slabs, may stay warm beyond idle_max.
+ *
  * Every stack is used at least once between two drops of its pages, so trimming costs each use a
  * bounded share of a system call, however fibers come and go.
  *
@@ -143,6 +148,9 @@ static void place(struct jrt_slab *slab)
 static void release(struct jrt_depot *depot, struct jrt_slab *slab)
 {
     jrt_list_remove(&slab->link);
+    for (unsigned i = 0; i < JRT_SLABS_LEAVING; i++) {
+        if (depot->leaving[i] == slab) depot->leaving[i] = NULL;
+    }
     depot->idle -= slab->carved;
     depot->idle_warm -= slab->idle_warm;
     depot->reserved_bytes -= slab->bytes;
@@ -219,6 +227,18 @@ static size_t purge(struct jrt_depot *depot, struct jrt_slab *slab)
     return jrt_slab_purge(slab, depot->scratch);
 }
 
+/* Drops the pages of a slab's idle stacks after those of slabs that came here before. */
+static void purge_later(struct jrt_depot *depot, struct jrt_slab *slab)
+{
+    for (unsigned i = 0; i < JRT_SLABS_LEAVING; i++) {
+        if (depot->leaving[i] == slab) return;
+    }
+    struct jrt_slab **oldest = &depot->leaving[depot->leaving_next++ % JRT_SLABS_LEAVING];
+    struct jrt_slab  *late = *oldest;
+    *oldest = slab;
+    if (late != NULL && late->idle_warm > 0) (void)purge(depot, late);
+}
+
 /* Past the watermark an idle slab goes, and one with a handful of idle stacks loses their pages. */
 static void trim_around(struct jrt_depot *depot, struct jrt_slab *slab)
 {
@@ -227,7 +247,7 @@ static void trim_around(struct jrt_depot *depot, struct jrt_slab *slab)
         release(depot, slab);
         depot->slabs_released++;
     } else if (slab->idle_warm >= PURGE_BATCH || slab->idle_warm * 2 >= slab->class->slab_stacks) {
-        (void)purge(depot, slab);
+        purge_later(depot, slab);
     }
 }
 

@@ -10,6 +10,8 @@
 /* 8 KiB, 16 KiB, ... 4 GiB: the largest request, grown for ASan, fits. */
 enum { JRT_STACK_CLASSES = 20 };
 
+enum { JRT_SLABS_LEAVING = 4 }; /* about as many as workers that end a crowd at once */
+
 /* Hot stacks of one worker, newest first. Guarded by whatever guards its owner. */
 struct jrt_stack_cache {
     struct {
@@ -28,6 +30,8 @@ struct jrt_depot {
     size_t                 carved[JANUS_GUARD_CANARY + 1]; /* by rung */
     size_t                 reserved_bytes;
     uint64_t               slabs_released;
+    struct jrt_slab       *leaving[JRT_SLABS_LEAVING]; /* partly idle, whose pages may go next */
+    unsigned               leaving_next;
     janus_guard            wanted; /* of those that are made by themselves */
     struct iovec           scratch[JRT_RANGES_MAX];
     struct jrt_stack_class classes[JRT_STACK_CLASSES];
