@@ -144,6 +144,14 @@ static inline void *jrt_shelf_pop_oldest(struct jrt_shelf *shelf)
     return item;
 }
 
+/* Owner only, inside. The item that lies `ahead` behind the oldest; NULL: there is none. */
+static inline void *jrt_shelf_see(const struct jrt_shelf *shelf, uint64_t ahead)
+{
+    uint64_t at = jrt_load_relaxed(&shelf->oldest) + ahead;   /* relaxed: inside. */
+    if (at >= jrt_load_relaxed(&shelf->newest)) return NULL;  /* relaxed: our own. */
+    return jrt_load_relaxed(&shelf->slots[at & shelf->mask]); /* relaxed: inside. */
+}
+
 /* Owner only. Takes up to `max` of the oldest items, at most half of all, rounded up. */
 size_t jrt_shelf_pop_half(struct jrt_shelf *shelf, void **out, size_t max);
 

@@ -11,7 +11,11 @@ enum {
     NORMAL_EVERY = 8,
     LOW_EVERY = 32,
     PUBLISH_MAX = 32,
-    LOOKS_MAX = 16, /* of FIFO_EVERY tasks each, between two looks at the clock */
+    CROWD = 256,      /* on a shelf: more than caches hold */
+    FETCH_RECORD = 8, /* turns ahead */
+    FETCH_STRAND = 4,
+    FETCH_FRAMES = 384, /* bytes, of who waits in a call of ours */
+    LOOKS_MAX = 16,     /* of FIFO_EVERY tasks each, between two looks at the clock */
 };
 
 static const uint64_t patience_ns = 20000000; /* see move_oldest */
@@ -192,6 +196,23 @@ bool jrt_publish(struct jrt_worker *worker)
 
 /* Picking. */
 
+/* In a crowd whoever comes next has left the caches long ago. Its record is asked for some turns
+ * ahead, then, when that tells where it lies, its strand and the frames below. */
+static void fetch_ahead(struct jrt_shelf *shelf)
+{
+    jrt_shelf_enter(shelf);
+    const char            *later = jrt_shelf_see(shelf, FETCH_RECORD);
+    const struct jrt_task *soon = jrt_shelf_see(shelf, FETCH_STRAND);
+    if (later != NULL) { /* it was a crowd before we were inside */
+        for (size_t i = 0; i < sizeof *soon; i += 64) __builtin_prefetch(later + i, 1);
+    }
+    if (soon != NULL && soon->strand != NULL) {
+        const char *strand = (const char *)soon->strand;
+        for (size_t i = 0; i <= FETCH_FRAMES; i += 64) __builtin_prefetch(strand - i, 1);
+    }
+    jrt_shelf_leave(shelf);
+}
+
 /* Of those that ran before; the ones on the deque are older. */
 static struct jrt_task *take_oldest(struct jrt_worker *worker, unsigned lane)
 {
@@ -203,7 +224,10 @@ static struct jrt_task *take_oldest(struct jrt_worker *worker, unsigned lane)
         while (task == NULL && lost);
         if (task != NULL) return task;
     }
-    return lane == JRT_LANE_NORMAL ? jrt_shelf_pop_oldest(&worker->again_shelf) : NULL;
+    if (lane != JRT_LANE_NORMAL) return NULL;
+    struct jrt_shelf *shelf = &worker->again_shelf;
+    if (jrt_unlikely(jrt_shelf_size(shelf) > CROWD)) fetch_ahead(shelf);
+    return jrt_shelf_pop_oldest(shelf);
 }
 
 static inline struct jrt_task *pick_lane(struct jrt_worker *worker, unsigned lane,

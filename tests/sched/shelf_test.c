@@ -83,6 +83,23 @@ TEST("the owner takes the newest or the oldest, as it likes")
     close(&shelf);
 }
 
+TEST("the owner sees what comes next, also where the slots begin again, and no further")
+{
+    struct jrt_shelf shelf = shelf_new();
+    push(&shelf, 1, FIRST);
+    for (uintptr_t i = 1; i <= FIRST - 2; i++) CHECK_EQ(oldest(&shelf), i);
+    push(&shelf, FIRST + 1, FIRST + 3);
+    jrt_shelf_enter(&shelf);
+    for (uintptr_t i = 0; i < 5; i++) {
+        CHECK_EQ((uintptr_t)jrt_shelf_see(&shelf, i), FIRST - 1 + i);
+    }
+    CHECK(jrt_shelf_see(&shelf, 5) == NULL);
+    CHECK(jrt_shelf_see(&shelf, FIRST) == NULL);
+    jrt_shelf_leave(&shelf);
+    for (uintptr_t i = 0; i < 5; i++) CHECK_EQ(oldest(&shelf), FIRST - 1 + i);
+    close(&shelf);
+}
+
 static void take_halves(take_function *taker)
 {
     struct jrt_shelf shelf = shelf_new();

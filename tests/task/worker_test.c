@@ -254,3 +254,41 @@ TEST("a task for eight workers that sleep wakes one, which wakes one more to loo
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
+
+enum { CROWD = 600 }; /* more than are few, see fetch_ahead */
+
+static atomic_int crowd_waits, crowd_woke;
+
+static int64_t stand(void *argument)
+{
+    (void)argument;
+    atomic_fetch_add(&crowd_waits, 1);
+    CHECK_EQ(janus_sleep_until(UINT64_MAX / 2), JANUS_CANCELLED);
+    CHECK(janus_cancelled());
+    atomic_fetch_add(&crowd_woke, 1);
+    return 0;
+}
+
+static int64_t wake_crowd(void *argument)
+{
+    (void)argument;
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < CROWD; i++) CHECK_EQ(janus_spawn(&n, stand, NULL), JANUS_OK);
+    while (atomic_load(&crowd_waits) < CROWD) CHECK_EQ(janus_yield(), JANUS_OK);
+    CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    CHECK_EQ(atomic_load(&crowd_woke), CROWD);
+    return 0;
+}
+
+TEST("a crowd that is woken at once goes on, every one, also while others take from its queue")
+{
+    for (uint32_t workers = 1; workers <= 4; workers *= 2) {
+        janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
+        atomic_store(&crowd_waits, 0);
+        atomic_store(&crowd_woke, 0);
+        town_do(scheduler, wake_crowd, NULL);
+        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    }
+}
