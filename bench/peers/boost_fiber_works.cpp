@@ -2,10 +2,10 @@
 /*
  * The works of janusrt_*.c with Boost.Fiber: round robin on one thread, work stealing on more.
  *
- * Timed: spawn, yield, skynet, pingpong, buffered, mpmc, live, wake. Whatever starts or joins goes
- *        to the back of the queue, so that a tree is alive breadth first: skynet takes gigabytes;
- *        fib and a batch of a million would take more than there is and are left out. It cannot
- *        select. A channel for 128 keeps one place free, so that there is room for 127. Threads
+ * Timed: switch, spawn, yield, skynet, pingpong, buffered, mpmc, live, wake. Whatever starts or
+ *        joins goes to the back of the queue, so that a tree is alive breadth first: skynet takes
+ *        gigabytes; fib and a batch of a million would take more than there is and are left out. It
+ *        cannot select. A channel for 128 keeps one place free: there is room for 127. Threads
  *        that steal never sleep, so that wake is told of two threads that do not, as by default.
  * Moves it: stacks of 64 KiB, pooled where one thread reuses them; else from malloc, as the pool
  *        has no lock. For live from malloc too: the pool doubles what it asks for and is refused.
@@ -13,6 +13,7 @@
 #include "peer.h"
 
 #include <atomic>
+#include <boost/context/fiber.hpp>
 #include <boost/fiber/all.hpp>
 #include <boost/version.hpp>
 #include <memory>
@@ -252,6 +253,26 @@ void run_wake()
     peer_tell("a sleeping worker wakes", samples);
 }
 
+/* Its lower floor, boost::context::fiber: a resume there and one back. */
+double resumes()
+{
+    int                   switches = runner.quick ? 400000 : 4000000;
+    boost::context::fiber other([](boost::context::fiber &&caller) {
+        for (;;) caller = std::move(caller).resume();
+        return std::move(caller);
+    });
+    uint64_t              begin = bench_now_ns();
+    for (int i = 0; i < switches / 2; i++) other = std::move(other).resume();
+    return (double)(bench_now_ns() - begin) / switches;
+}
+
+void run_switch()
+{
+    static const runner_side side = {"Boost.Context fiber", runner.version,
+                                     "a raw switch between two stacks", resumes};
+    runner_sides(&side, 1);
+}
+
 void run_spawn() { turns("a task, batches of 1000", "ns", spawn); }
 void run_yield() { turns("a yield", "ns", yields); }
 void run_skynet() { turns("1000000 leaves", "ms", skynet); }
@@ -267,7 +288,8 @@ int main(int argc, char **argv)
     static const runner_work works[] = {
         {"spawn", 0, run_spawn},       {"yield", 0, run_yield},       {"skynet", 0, run_skynet},
         {"pingpong", 0, run_pingpong}, {"buffered", 0, run_buffered}, {"mpmc", 0, run_mpmc},
-        {"live", 0, run_live},         {"wake", 2, run_wake},         {nullptr, 0, nullptr},
+        {"live", 0, run_live},         {"wake", 2, run_wake},         {"switch", 1, run_switch},
+        {nullptr, 0, nullptr},
     };
     std::string version =
         std::to_string(BOOST_VERSION / 100000) + "." + std::to_string(BOOST_VERSION / 100 % 1000);
