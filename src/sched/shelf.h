@@ -61,28 +61,33 @@ static inline void jrt_shelf_leave(struct jrt_shelf *shelf)
     jrt_store_release(&shelf->busy, 0u); /* release: what we did, for the next raider. */
 }
 
-/* Owner only. Whether one more can be put there. */
-static inline bool jrt_shelf_has_room(const struct jrt_shelf *shelf)
+/* There is room, and so many were added. */
+static inline void jrt_shelf_place(struct jrt_shelf *shelf, uint64_t newest, void *item)
 {
-    return jrt_likely(jrt_load_relaxed(&shelf->newest) != shelf->room); /* relaxed: our own. */
-}
-
-/* Owner only. Adds the newest item, not NULL; there is room. */
-static inline void jrt_shelf_put(struct jrt_shelf *shelf, void *item)
-{
-    uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
     /* relaxed: the next line makes it visible. */
     jrt_store_relaxed(&shelf->slots[newest & shelf->mask], item);
     jrt_store_release(&shelf->newest, newest + 1); /* release: the slot, and the item. */
 }
 
-/* The same, and makes room. False only when memory to grow is refused; then nothing changed. One
- * that is all zeros refuses always. */
+/* Owner only. Adds the newest item, not NULL. False only when memory to grow is refused; then
+ * nothing changed. One that is all zeros refuses always. */
 static inline bool jrt_shelf_push(struct jrt_shelf *shelf, void *item)
 {
-    if (jrt_unlikely(!jrt_shelf_has_room(shelf))) return jrt_shelf_push_slow(shelf, item);
-    jrt_shelf_put(shelf, item);
+    uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
+    if (jrt_unlikely(newest == shelf->room)) return jrt_shelf_push_slow(shelf, item);
+    jrt_shelf_place(shelf, newest, item);
     return true;
+}
+
+/* The same in two steps: whether there is room now, and if so. */
+static inline bool jrt_shelf_has_room(const struct jrt_shelf *shelf)
+{
+    return jrt_likely(jrt_load_relaxed(&shelf->newest) != shelf->room); /* relaxed: our own. */
+}
+
+static inline void jrt_shelf_put(struct jrt_shelf *shelf, void *item)
+{
+    jrt_shelf_place(shelf, jrt_load_relaxed(&shelf->newest), item); /* relaxed: our own. */
 }
 
 /* Inside: takes the newest item, of which there is one. */
