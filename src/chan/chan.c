@@ -43,21 +43,13 @@
 
 /* Steps. */
 
-static bool claim(struct jrt_chan_entry *entry)
-{
-    uint32_t nobody = 0;
-    if (!entry->party->selects) return true;
-    /* acq_rel: once per wait; what it wrote before it stood here is seen under the lock. */
-    return jrt_cas_acq_rel(&entry->party->claimed, &nobody, entry->index + 1);
-}
-
 struct jrt_chan_entry *jrt_chan_pop(struct jrt_chan_queue *queue)
 {
     while (queue->count > 0) {
         struct jrt_chan_entry *entry =
             jrt_list_entry(queue->entries.next, struct jrt_chan_entry, link);
         jrt_chan_dequeue(queue, entry);
-        if (claim(entry)) return entry; /* the others may be gone at once */
+        if (jrt_chan_claim(entry)) return entry; /* the others may be gone at once */
     }
     return NULL;
 }

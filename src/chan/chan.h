@@ -59,13 +59,18 @@ struct jrt_chan {
     char                *ring;  /* owned; NULL: no slots, or no bytes */
 
     struct jrt_chan_queue senders, receivers;
-    uint8_t               overflow; /* janus_overflow */
-    bool                  closed;
-    bool                  unbounded;
-    bool                  outside;
-    uint32_t              number; /* for traces: in the order of opening */
-    uint64_t              high_water;
-    uint64_t              dropped;
+    union {
+        struct {
+            uint8_t overflow; /* janus_overflow */
+            bool    closed;
+            bool    unbounded;
+            bool    outside;
+        };
+        uint32_t special; /* any of them; 0: open, with a ring that stays, and who must wait does */
+    };
+    uint32_t number; /* for traces: in the order of opening */
+    uint64_t high_water;
+    uint64_t dropped;
 
     struct jrt_toll  toll;      /* who counts it */
     struct jrt_chan *next_free; /* the pool's */

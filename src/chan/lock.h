@@ -49,6 +49,31 @@ static inline bool jrt_chan_lock(struct jrt_chan_lock *lock, const void *self)
     return false;
 }
 
+/* The same where that takes no waiting: the word that is to be zero again, or NULL. */
+static inline _Atomic(uint32_t) *jrt_chan_lock_at_once(struct jrt_chan_lock *lock, const void *self)
+{
+    void *owner = jrt_load_relaxed(&lock->owner); /* relaxed: looked at again below. */
+    if (jrt_likely(owner == self)) {
+        jrt_store_relaxed(&lock->busy, 1u); /* relaxed: the fence follows. */
+        jrt_fence_light_seq_cst();          /* seq_cst: [chan-bias]. */
+        /* relaxed: while it is ours nobody else was inside. */
+        if (jrt_likely(jrt_load_relaxed(&lock->owner) == self)) return &lock->busy;
+        jrt_store_release(&lock->busy, 0u); /* release: as in unlock; nothing happened. */
+        return NULL;
+    }
+    if (owner != NULL) return NULL;
+    /* acquire: what the last holder did. */
+    if (jrt_unlikely(jrt_exchange_acquire(&lock->word, 1u) != 0)) return NULL;
+    if (jrt_likely(jrt_load_relaxed(&lock->owner) == NULL)) return &lock->word; /* relaxed: under */
+    jrt_store_release(&lock->word, 0u); /* release: nothing happened; it is to be taken away. */
+    return NULL;
+}
+
+static inline void jrt_chan_let_go(_Atomic(uint32_t) *held)
+{
+    jrt_store_release(held, 0u); /* release: what we did. */
+}
+
 static inline void jrt_chan_unlock(struct jrt_chan_lock *lock, bool as_owner)
 {
     if (as_owner) {

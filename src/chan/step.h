@@ -44,6 +44,15 @@ static inline void jrt_chan_drop_first(struct jrt_chan *chan)
 
 /* Steps. */
 
+/* Whether who waits there is the caller's to serve, [chan-claim]; under the lock. */
+static inline bool jrt_chan_claim(struct jrt_chan_entry *entry)
+{
+    uint32_t nobody = 0;
+    if (jrt_likely(!entry->party->selects)) return true;
+    /* acq_rel: once per wait; what it wrote before it stood here is seen under the lock. */
+    return jrt_cas_acq_rel(&entry->party->claimed, &nobody, entry->index + 1);
+}
+
 /* As jrt_chan_pop, of a queue that has some; inline where the first waits in one channel only. */
 static inline struct jrt_chan_entry *jrt_chan_pop_some(struct jrt_chan_queue *queue)
 {

@@ -27,6 +27,23 @@ static inline janus_status jrt_chan_pay(struct jrt_worker **worker)
     return status;
 }
 
+/* The same where that is easy; false: not paid. And back, as nothing was done for it. */
+
+static inline bool jrt_chan_pay_at_once(const struct jrt_task *task)
+{
+    struct jrt_purse *purse = task->purse;
+    if (jrt_unlikely(purse == NULL || purse->left.channel_ops == 0)) return false;
+    if (jrt_unlikely(!jrt_fuel_one())) return false;
+    purse->left.channel_ops--;
+    return true;
+}
+
+static inline void jrt_chan_pay_back(const struct jrt_task *task)
+{
+    task->purse->left.channel_ops++;
+    (void)janus_fuel_take((uint64_t)-1);
+}
+
 /* Who counts a channel, and its buffer; all NULL: nobody does. */
 struct jrt_toll {
     struct jrt_terms *terms, *counter;

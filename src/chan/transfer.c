@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sending and receiving. */
 #include "chan/step.h"
+#include "task/state.h"
 
 static enum jrt_wait wait_for(enum jrt_chan_kind kind)
 {
@@ -229,6 +230,136 @@ static inline __attribute__((always_inline)) janus_status transfer(janus_channel
     return status;
 }
 
+/*
+ * The short way, for what nearly all calls are: a task that may and can pay, a channel of words
+ * that is open, a lock that is free. Whatever else there is goes the long way from its beginning,
+ * before anything has happened. So this one makes no call that it does not end with, and needs
+ * neither a frame nor registers that somebody else wants back.
+ */
+
+static janus_status finish_shortly(struct jrt_worker *worker, struct jrt_task *task,
+                                   janus_status ended)
+{
+    if (jrt_likely(ended == JANUS_OK)) return waiting_on(worker)->party.outcome;
+    return finish_slowly(worker, task, ended);
+}
+
+static inline __attribute__((always_inline)) janus_status
+wait_shortly(struct jrt_chan *chan, struct jrt_worker *worker, struct jrt_task *task,
+             enum jrt_chan_kind kind, void *value, _Atomic(uint32_t) *held)
+{
+    struct waiting *waiting = waiting_on(worker);
+    waiting->entry.party = &waiting->party;
+    waiting->entry.value = value;
+    waiting->party.task = task;
+    waiting->party.selects = false;
+    jrt_store_relaxed(&waiting->party.done, 0u); /* relaxed: nobody knows it yet. */
+    waiting->chan = chan;
+    jrt_task_park_begin_straight(task, wait_for(kind));
+    jrt_chan_enqueue(chan, kind, &waiting->entry);
+    jrt_chan_let_go(held);
+    return jrt_task_park_straight(worker, task, finish_shortly);
+}
+
+__attribute__((noinline)) static janus_status serve(struct jrt_worker     *worker,
+                                                    struct jrt_chan_party *party)
+{
+    struct jrt_task *task = party->task;
+    if (jrt_unlikely(task == NULL || !jrt_task_serve_at_once(worker, task))) jrt_chan_wake(party);
+    return JANUS_OK;
+}
+
+/* The lock is held, and the task has paid. What is to be done, if it is usual. */
+enum step { STEP_OTHER, STEP_SERVE, STEP_RING, STEP_WAIT };
+
+static inline __attribute__((always_inline)) enum step usual_step(
+    const struct jrt_chan *chan, const struct jrt_worker *worker, enum jrt_chan_kind kind,
+    const struct jrt_chan_queue *others)
+{
+    bool sends = kind == JRT_CHAN_SEND;
+    if (jrt_unlikely(chan->special != 0 || chan->item_bytes != sizeof(uint64_t))) return STEP_OTHER;
+    if (others->count > 0) {
+        struct jrt_chan_entry *first =
+            jrt_list_entry(others->entries.next, struct jrt_chan_entry, link);
+        return jrt_likely(chan->length == 0 && jrt_chan_claim(first)) ? STEP_SERVE : STEP_OTHER;
+    }
+    if (sends ? chan->length < chan->slots : chan->length > 0) return STEP_RING;
+    /* acquire: the way up is there; relaxed: its own. */
+    const struct jrt_task *task = worker->current;
+    bool plain = jrt_load_acquire(&task->linked) && jrt_load_relaxed(&task->shield) == 0;
+    return jrt_likely(plain && worker->spare != NULL) ? STEP_WAIT : STEP_OTHER;
+}
+
+/* The first of those who wait on the other side, who was claimed, gets or gives a value. */
+static inline __attribute__((always_inline)) struct jrt_chan_party *meet(
+    struct jrt_chan_queue *others, enum jrt_chan_kind kind, void *value)
+{
+    struct jrt_chan_entry *first =
+        jrt_list_entry(others->entries.next, struct jrt_chan_entry, link);
+    jrt_chan_dequeue(others, first);
+    memcpy(kind == JRT_CHAN_SEND ? first->value : value,
+           kind == JRT_CHAN_SEND ? value : first->value, sizeof(uint64_t));
+    return jrt_chan_done_with(first);
+}
+
+static inline __attribute__((always_inline)) void pass_by_ring(struct jrt_chan   *chan,
+                                                               enum jrt_chan_kind kind, void *value)
+{
+    if (kind == JRT_CHAN_SEND) {
+        memcpy(jrt_chan_slot(chan, chan->length), value, sizeof(uint64_t));
+        if (++chan->length > chan->high_water) chan->high_water = chan->length;
+    } else {
+        memcpy(value, jrt_chan_slot(chan, 0), sizeof(uint64_t));
+        jrt_chan_drop_first(chan);
+    }
+}
+
+/* Whether the call may go the short way at all; it has paid then. */
+static inline __attribute__((always_inline)) bool may_shortly(janus_channel            channel,
+                                                              const struct jrt_worker *worker,
+                                                              enum jrt_chan_kind       kind)
+{
+    return jrt_chan_is_sealed(channel) && jrt_chan_is_valid(channel) &&
+           (jrt_chan_rights(channel) & jrt_chan_right_for(kind)) != 0 &&
+           jrt_task_is_clean(worker->current) && worker->trace == NULL &&
+           worker->until_others > 1 && jrt_chan_pay_at_once(worker->current);
+}
+
+static inline __attribute__((always_inline)) janus_status
+transfer_shortly(janus_channel channel, enum jrt_chan_kind kind, void *value,
+                 janus_status (*at_length)(janus_channel, void *))
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_chan   *chan = jrt_chan_of(channel);
+    if (jrt_unlikely(worker == NULL || !jrt_worker_stack_is_fine(worker) || value == NULL ||
+                     !may_shortly(channel, worker, kind))) {
+        return at_length(channel, value);
+    }
+    struct jrt_task       *task = worker->current;
+    struct jrt_chan_queue *others = kind == JRT_CHAN_SEND ? &chan->receivers : &chan->senders;
+    enum step              step = STEP_OTHER;
+    _Atomic(uint32_t)     *held = jrt_chan_lock_at_once(&chan->lock, worker);
+    if (jrt_likely(held != NULL && jrt_chan_is_valid(channel))) {
+        step = usual_step(chan, worker, kind, others);
+    }
+    if (step == STEP_SERVE) {
+        struct jrt_chan_party *party = meet(others, kind, value);
+        jrt_chan_let_go(held);
+        worker->until_others--;
+        return serve(worker, party);
+    }
+    if (step == STEP_WAIT) return wait_shortly(chan, worker, task, kind, value, held);
+    if (step == STEP_RING) {
+        pass_by_ring(chan, kind, value);
+        jrt_chan_let_go(held);
+        worker->until_others--;
+        return JANUS_OK;
+    }
+    if (held != NULL) jrt_chan_let_go(held);
+    jrt_chan_pay_back(task);
+    return at_length(channel, value);
+}
+
 static inline __attribute__((always_inline)) janus_status try_transfer(janus_channel      channel,
                                                                        enum jrt_chan_kind kind,
                                                                        void              *value)
@@ -245,9 +376,14 @@ static inline __attribute__((always_inline)) janus_status try_transfer(janus_cha
 /* What is sent is only read. */
 static void *as_source(const void *value) { return (void *)(uintptr_t)value; }
 
+__attribute__((noinline)) static janus_status send_at_length(janus_channel channel, void *value)
+{
+    return transfer(channel, JRT_CHAN_SEND, value, JRT_NEVER);
+}
+
 janus_status janus_channel_send(janus_channel channel, const void *value)
 {
-    return transfer(channel, JRT_CHAN_SEND, as_source(value), JRT_NEVER);
+    return transfer_shortly(channel, JRT_CHAN_SEND, as_source(value), send_at_length);
 }
 
 janus_status janus_channel_send_until(janus_channel channel, const void *value,
@@ -261,9 +397,14 @@ janus_status janus_channel_try_send(janus_channel channel, const void *value)
     return try_transfer(channel, JRT_CHAN_SEND, as_source(value));
 }
 
+__attribute__((noinline)) static janus_status recv_at_length(janus_channel channel, void *value)
+{
+    return transfer(channel, JRT_CHAN_RECV, value, JRT_NEVER);
+}
+
 janus_status janus_channel_recv(janus_channel channel, void *out_value)
 {
-    return transfer(channel, JRT_CHAN_RECV, out_value, JRT_NEVER);
+    return transfer_shortly(channel, JRT_CHAN_RECV, out_value, recv_at_length);
 }
 
 janus_status janus_channel_recv_until(janus_channel channel, void *out_value, uint64_t deadline_ns)

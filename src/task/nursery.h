@@ -207,18 +207,18 @@ void jrt_nursery_close_for_wait(struct jrt_nursery *n);
 /* One child less in the shared count; the last one ends the nursery, which may then be gone. */
 void jrt_nursery_count_off(struct jrt_nursery *n);
 
-/* Whether its children must look; false: nothing around them is cancelled. */
-static inline bool jrt_nursery_may_be_cancelled(const struct jrt_nursery *n)
+/* Whether nothing around it is cancelled, for certain. */
+static inline bool jrt_task_is_clean(const struct jrt_task *task)
 {
+    const struct jrt_nursery *n = task->nursery;
     uint64_t epoch = jrt_load_acquire(&n->scheduler->cancels); /* acquire: [cancel-epoch]. */
-    return jrt_unlikely(jrt_load_relaxed(&n->clean) != epoch); /* relaxed: [cancel-epoch]. */
+    return jrt_load_relaxed(&n->clean) == epoch;               /* relaxed: [cancel-epoch]. */
 }
 
 /* Whether the calls of this task must say CANCELLED, and why. */
 static inline janus_cancel_reason jrt_task_cancel_reason(const struct jrt_task *task)
 {
-    if (!jrt_nursery_may_be_cancelled(task->nursery)) return JANUS_CANCEL_NONE;
-    return jrt_task_look_up(task);
+    return jrt_likely(jrt_task_is_clean(task)) ? JANUS_CANCEL_NONE : jrt_task_look_up(task);
 }
 
 /* The fuel that a task that is not clean begins with; from purse.c. */

@@ -8,9 +8,13 @@
  *   in the tree are shown with theirs.
  *
  * [peek-time]  a task notes the time only when it leaves the CPU to wait, by a clock that stands
- *   still between the kernel's ticks (4 ms where it ticks 250 times a second): 5 ns for each
- *   wait, nothing for starting, running and giving way. So the time of a task that waits is known
- *   to a tick. One that does not wait any more has been in its state for less than that.
+ *   still between the kernel's ticks (4 ms where it ticks 250 times a second): 5 ns for a wait,
+ *   nothing for starting, running and giving way. Where a worker goes from one wait straight to
+ *   the next even that is much, so there one look does for up to JRT_SINCE_WAITS waits of a worker,
+ *   as long as each task has used few ops since it went on. So the time of a task that waits is
+ *   known to a tick and at most JRT_SINCE_WAITS such turns, microseconds in all; more only where
+ *   one of them computed for long without a single check, and then it is told as too long, by that.
+ *   One that does not wait any more has been in its state for less than that.
  *
  * Locks: the seats', inside those of nurseries that callers hold.
  */

@@ -32,6 +32,7 @@ struct jrt_strand *jrt_strand_of_class(struct jrt_worker *worker, unsigned class
     strand->brink = (uintptr_t)low + JRT_STACK_RESERVE;
     strand->ample = (uintptr_t)low + worker->scheduler->room[worker->scheduler->stack_class];
     if (jrt_unlikely(worker->scheduler->world != NULL)) strand->brink = strand->ample = UINTPTR_MAX;
+    strand->fuel = 0;
     strand->finish = NULL;
     jrt_sanitizer_attach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
     return strand;

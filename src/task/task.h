@@ -205,6 +205,10 @@ bool jrt_task_wake(struct jrt_task *task, janus_status status);
  * see [queue-served]. */
 bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task);
 
+/* The same, of one that was taken off where it waited and so will not be served by another; false:
+ * nothing happened, and jrt_task_serve is to be asked. It ends in a call, if in any. */
+bool jrt_task_serve_at_once(struct jrt_worker *worker, struct jrt_task *task);
+
 /* The same, only if the wait is one that may be interrupted. */
 bool jrt_task_interrupt(struct jrt_task *task, janus_status status);
 
@@ -224,6 +228,21 @@ janus_status jrt_task_park_cancellable(struct jrt_task *task);
  */
 janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task,
                                 jrt_finish *finish);
+
+/*
+ * The same for one that has what it needs to leave, is linked, in no shield and not in a fiber of
+ * its own, and on a worker without a trace. Its park_begin is the second; with the channel's lock
+ * or whatever it is registered under.
+ */
+janus_status jrt_task_park_straight(struct jrt_worker *worker, struct jrt_task *task,
+                                    jrt_finish *finish);
+
+static inline void jrt_task_park_begin_straight(struct jrt_task *task, enum jrt_wait wait)
+{
+    jrt_store_relaxed(&task->wait, (uint8_t)wait); /* relaxed: for those who ask. */
+    /* relaxed: nobody knows yet that it waits; registering makes it visible. */
+    jrt_store_relaxed(&task->park, (uint32_t)(JRT_PARKING | JRT_INTERRUPTIBLE | JRT_BREAKABLE));
+}
 
 /* Begins a shield without a deadline, ends the innermost; from shield.c. */
 void jrt_shield_begin(struct jrt_task *task);

@@ -50,6 +50,47 @@ bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task)
     return ended_it;
 }
 
+/* The rare ends of the following. */
+
+__attribute__((noinline)) static bool submit_openly(struct jrt_worker *worker,
+                                                    struct jrt_task   *task)
+{
+    jrt_submit_again(worker, task);
+    return true;
+}
+
+__attribute__((noinline)) static bool tell_idlers(struct jrt_worker *worker, bool lone)
+{
+    if (lone) {
+        jrt_idle_notify(worker->scheduler);
+    } else {
+        jrt_idle_feed(worker);
+    }
+    return true;
+}
+
+bool jrt_task_serve_at_once(struct jrt_worker *worker, struct jrt_task *task)
+{
+    struct jrt_shelf *shelf = &worker->again_shelf;
+    uint32_t          park = jrt_load_relaxed(&task->park); /* relaxed: the cas decides. */
+    if (jrt_unlikely((park & JRT_PARK_MASK) != JRT_PARKED || worker->trace != NULL ||
+                     task->nursery->scheduler != worker->scheduler)) {
+        return false;
+    }
+    /* acq_rel: [park-wake]. */
+    if (jrt_unlikely(!jrt_cas_acq_rel(&task->park, &park, (uint32_t)JRT_AWAKE))) return false;
+    jrt_task_move(task, JANUS_TASK_READY);
+    bool lone = jrt_shelf_size(shelf) == 0; /* [queue-served] */
+    if (jrt_unlikely(task->lane != JRT_LANE_NORMAL || !jrt_shelf_push(shelf, task))) {
+        return submit_openly(worker, task);
+    }
+    worker->lanes |= JRT_IN_NORMAL;
+    if (worker->alone) return true;
+    jrt_fence_light_seq_cst();                                      /* seq_cst: [idle-submit]. */
+    uint64_t idlers = jrt_load_relaxed(&worker->scheduler->idlers); /* relaxed: after the fence. */
+    return jrt_likely(idlers == 0) || tell_idlers(worker, lone);
+}
+
 bool jrt_task_interrupt(struct jrt_task *task, janus_status status)
 {
     return wake(NULL, task, status, JRT_INTERRUPTIBLE);

@@ -37,17 +37,24 @@ enum { /* yields of a worker that has nothing else */
 
 /* Arriving: the strand that was left is off the CPU now. */
 
-static void park_arrived(struct jrt_worker *worker, struct jrt_task *task)
+/* Somebody has woken it meanwhile. */
+__attribute__((noinline)) static void queue_woken(struct jrt_worker *worker, struct jrt_task *task)
+{
+    jrt_task_move(task, JANUS_TASK_READY);
+    jrt_submit_again(worker, task);
+}
+
+static inline __attribute__((always_inline)) void park_arrived(struct jrt_worker *worker,
+                                                               struct jrt_task   *task)
 {
     uint32_t expected = jrt_load_relaxed(&task->park); /* relaxed: the cas decides. */
     while ((expected & JRT_PARK_MASK) == JRT_PARKING) {
         uint32_t parked = (expected & ~(uint32_t)JRT_PARK_MASK) | JRT_PARKED;
         /* acq_rel: who sees PARKED may run the strand, so what was written on it before it was
          * left comes first; failing, the waker's status is seen. [task-park] */
-        if (jrt_cas_acq_rel(&task->park, &expected, parked)) return;
+        if (jrt_likely(jrt_cas_acq_rel(&task->park, &expected, parked))) return;
     }
-    jrt_task_move(task, JANUS_TASK_READY);
-    jrt_submit_again(worker, task);
+    queue_woken(worker, task);
 }
 
 /* On the strand that was entered: the left one is off the CPU now. Of the worker that switched,
@@ -89,10 +96,12 @@ static inline janus_status ended(struct jrt_task *task)
 /* What the task that goes on does first, [task-finish]. */
 static inline int go_on(struct jrt_worker *worker)
 {
-    jrt_finish *finish = worker->strand->finish;
+    struct jrt_strand *strand = worker->strand;
+    struct jrt_task   *current = worker->current;
+    jrt_finish        *finish = strand->finish;
     if (finish == NULL) return JANUS_OK;
-    worker->strand->finish = NULL;
-    return finish(worker, worker->current, ended(worker->current));
+    strand->finish = NULL;
+    return finish(worker, current, ended(current));
 }
 
 static int arrive_and_go_on(struct jrt_worker *worker)
@@ -112,9 +121,11 @@ JRT_BETWEEN_STACKS static int arrive(void *argument)
 /* The same after going straight to another task, with nothing that was put aside. */
 static inline void arrive_straight(struct jrt_worker *worker)
 {
-    worker->thread->watch.stack = worker->strand->stack;
-    jrt_task_move(worker->current, JANUS_TASK_RUNNING);
-    jrt_fuel_set(worker->strand->fuel); /* [purse-fuel] */
+    const struct jrt_strand *strand = worker->strand;
+    struct jrt_task         *current = worker->current;
+    worker->thread->watch.stack = strand->stack;
+    jrt_task_move(current, JANUS_TASK_RUNNING);
+    jrt_fuel_set(strand->fuel); /* [purse-fuel] */
 }
 
 static int arrive_yielded(struct jrt_worker *worker)
@@ -412,6 +423,31 @@ __attribute__((noinline)) static janus_status park_plainly(struct jrt_task *task
 {
     janus_status status = jrt_task_park_cancellable(task);
     return finish(jrt_worker_self(), task, status); /* [worker-again] */
+}
+
+/* It has said that it waits, and there is no task that is easily gone to. */
+__attribute__((noinline)) static janus_status leave_to_any(struct jrt_worker *worker,
+                                                           struct jrt_task   *task,
+                                                           struct jrt_task   *next)
+{
+    if (next == NULL) next = jrt_pick(worker);
+    return leave(worker, task, next, JRT_LEFT_PARKING);
+}
+
+janus_status jrt_task_park_straight(struct jrt_worker *worker, struct jrt_task *task,
+                                    jrt_finish *finish)
+{
+    jrt_fence_light_seq_cst(); /* seq_cst: [cancel-park]. */
+    if (jrt_unlikely(jrt_exceptions_exist() || !jrt_task_is_clean(task) || !still_parking(task) ||
+                     !jrt_task_move_to_wait_shortly(task, worker))) {
+        return jrt_task_park_then(worker, task, finish);
+    }
+    worker->strand->finish = finish;
+    struct jrt_task *next = jrt_pick_easily(worker);
+    if (jrt_unlikely(next == NULL || !jrt_task_began(next))) {
+        return leave_to_any(worker, task, next);
+    }
+    return go_straight(worker, task, next, arrive_from_park);
 }
 
 janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task,

@@ -90,6 +90,8 @@ struct jrt_worker {
     uint32_t                 tick;         /* picks so far */
     uint32_t                 until_others; /* picks until others come first */
     uint32_t                 until_timers; /* calls of janus_cancelled until timers are fired */
+    uint32_t                 until_clock;  /* waits until `since` is looked up, [peek-time] */
+    uint32_t                 since;        /* the time of the last look, as in struct jrt_task */
     uint32_t                 lanes;        /* JRT_IN_*: what may have something */
     enum jrt_left            left;
     bool                     alone;          /* the only worker: nobody steals */
@@ -266,6 +268,14 @@ static inline void jrt_worker_stack_check(const struct jrt_worker *worker)
     }
 }
 
+/* Whether there is nothing to be looked at; for those who then need no frame. */
+static inline __attribute__((always_inline)) bool jrt_worker_stack_is_fine(
+    const struct jrt_worker *worker)
+{
+    uintptr_t frame = (uintptr_t)__builtin_dwarf_cfa();
+    return frame >= worker->strand->brink && worker->thread->current == NULL;
+}
+
 static inline void jrt_stack_check(void)
 {
     const struct jrt_worker *worker = jrt_worker_self();
@@ -437,7 +447,8 @@ struct jrt_task *jrt_pick(struct jrt_worker *worker);
 
 /* The same where that is easy: a task that ran before, of those on the shelf, and nobody else has a
  * claim. NULL: ask jrt_pick. */
-static inline struct jrt_task *jrt_pick_easily(struct jrt_worker *worker)
+static inline __attribute__((always_inline)) struct jrt_task *jrt_pick_easily(
+    struct jrt_worker *worker)
 {
     if (worker->lanes != JRT_IN_NORMAL || worker->until_others == 1) return NULL;
     if (jrt_shelf_size(&worker->fresh_shelf) != 0) return NULL;

@@ -36,6 +36,17 @@ static void jrt_chan_unlock(struct jrt_chan_lock *lock, bool as_owner)
     lock->taken = false;
 }
 
+static _Atomic(uint32_t) *jrt_chan_lock_at_once(struct jrt_chan_lock *lock, const void *self)
+{
+    (void)jrt_chan_lock(lock, self);
+    return (_Atomic(uint32_t) *)(void *)lock; /* which one it is */
+}
+
+static void jrt_chan_let_go(_Atomic(uint32_t) *held)
+{
+    jrt_chan_unlock((struct jrt_chan_lock *)(void *)held, false);
+}
+
 /* What is below: tasks that park and are woken. */
 
 #include "task/nursery.h"
@@ -52,6 +63,9 @@ static janus_status jrt_chan_pay(struct jrt_worker **worker)
     (void)worker;
     return JANUS_OK;
 }
+
+static bool jrt_chan_pay_at_once(const struct jrt_task *task) { return task != NULL; }
+static void jrt_chan_pay_back(const struct jrt_task *task) { (void)task; }
 
 static janus_status jrt_chan_may_open(uint64_t capacity, uint64_t bytes, struct jrt_toll *out)
 {
@@ -108,12 +122,20 @@ static janus_status park_then(struct jrt_worker *worker, struct jrt_task *task, 
     return finish(worker, task, park_now(task));
 }
 
+static bool shortly; /* tasks go the short way, where that is one */
+
 static bool park_cancel(struct jrt_task *task) { return end_wait(task, JANUS_OK); }
 
 /* What is broken on purpose. */
 static bool claims_blindly, lets_go_twice;
 
 static bool wake(struct jrt_task *task) { return end_wait(task, JANUS_OK) && !lets_go_twice; }
+
+static bool serve_at_once(struct jrt_worker *worker, struct jrt_task *task)
+{
+    (void)worker;
+    return wake(task);
+}
 
 static bool claim_step(_Atomic(uint32_t) *claimed, uint32_t *nobody, uint32_t who)
 {
@@ -153,7 +175,12 @@ static bool is_done(void *word) { return atomic_load((_Atomic(uint32_t) *)word) 
 #define jrt_worker_stack_check(worker) ((void)0)
 #define jrt_task_cancel_reason(task) ((void)(task), JANUS_CANCEL_NONE)
 #define jrt_task_obey(task) ((void)(task), JANUS_CANCELLED)
+#define jrt_task_is_clean(task) ((void)(task), true)
+#define jrt_worker_stack_is_fine(worker) ((void)(worker), shortly)
 #define jrt_task_park_begin park_begin
+#define jrt_task_park_begin_straight park_begin
+#define jrt_task_park_straight park_then
+#define jrt_task_serve_at_once serve_at_once
 #define jrt_task_park_cancellable park_now
 #define jrt_task_park_then park_then
 #define jrt_task_park_cancel park_cancel
