@@ -299,6 +299,20 @@ bool jrt_turn_wanted(struct jrt_worker *worker)
     return move_oldest(worker);
 }
 
+/* Whether all that waits is one that is alone on the shelf and came there since we last looked. Who
+ * put it there is about to wait, or it is still there the next time: a pair that takes turns would
+ * only be torn apart by another turn in between, [queue-served]. */
+static bool only_lone(struct jrt_worker *worker)
+{
+    if (worker->lanes != JRT_IN_NORMAL || jrt_shelf_size(&worker->again_shelf) != 1) return false;
+    if (jrt_shelf_size(&worker->fresh_shelf) != 0) return false;
+    if (jrt_load_relaxed(&worker->scheduler->injected) != 0) return false; /* relaxed: a hint. */
+    uint64_t oldest = jrt_load_relaxed(&worker->again_shelf.oldest) + 1;   /* relaxed: a hint. */
+    bool     came = worker->lone_before != oldest;
+    worker->lone_before = oldest;
+    return came;
+}
+
 bool jrt_look_for_others(struct jrt_worker *worker)
 {
     worker->until_others = FIFO_EVERY;
@@ -307,7 +321,7 @@ bool jrt_look_for_others(struct jrt_worker *worker)
     if (jrt_shelf_size(&worker->again_shelf) != 1 || jrt_shelf_size(&worker->fresh_shelf) != 0) {
         jrt_idle_notify_shelf(worker);
     }
-    if (!jrt_turn_wanted(worker)) return false;
+    if (only_lone(worker) || !jrt_turn_wanted(worker)) return false;
     /* Sixty tasks may be a microsecond: a turn has a shortest length too. */
     uint64_t now = jrt_clock_now_ns();
     if (now - worker->turn_ns < JRT_TURN_NS) return false;

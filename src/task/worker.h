@@ -108,6 +108,7 @@ struct jrt_worker {
     uint32_t                 tolls;          /* since somebody looked, [turn-toll] */
     uint64_t                 oldest_seen;    /* of the fresh shelf, */
     uint64_t                 oldest_since_ns;
+    uint64_t                 lone_before; /* on the other shelf, + 1, when others were looked for */
     uint32_t                 oldest_looks; /* for so long */
     unsigned                 deques_open;
     struct jrt_task         *left_task;
