@@ -22,6 +22,7 @@
  *
  * Locks: idle_lock, inside of which only deques, counters and the timers' own are looked at.
  */
+#include "task/note.h"
 #include "task/replace.h"
 #include "task/seat.h"
 #include "task/token.h"

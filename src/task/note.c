@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is told to traces, where there is one; trace/trace.h. */
+#include "task/note.h"
+
 #include "task/nursery.h"
 
 void jrt_note_now(const struct jrt_worker *worker, enum jrt_trace_kind kind,

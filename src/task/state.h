@@ -8,7 +8,7 @@
 
 #include "fiber/fuel.h"
 #include "plat/seam.h"
-#include "task/worker.h"
+#include "task/note.h"
 
 /* Whether a task may go from one state to another: [task-moves]. */
 bool jrt_task_may_move(janus_task_state from, janus_task_state to);

@@ -3,7 +3,7 @@
 #include "tale.h"
 
 #include "sim/world.h"
-#include "task/worker.h"
+#include "task/note.h"
 
 /* What is told: one worker, so that there is one story. */
 
