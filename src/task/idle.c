@@ -15,6 +15,20 @@
  *   that queueing, the frequent side, pays nothing. models/park_wake.pml tries all orders,
  *   models/shelf_feed.pml those of tasks that are nowhere while they are moved.
  *
+ * [idle-doze]  a task that is stolen costs the two who do it some 200 ns: its record's lines move
+ *   there and back, its end is counted by a locked instruction, and both come out of step. Where
+ *   tasks are shorter, a second worker makes all slower. So thieves learn. What was stolen is timed
+ *   until it has run. After some loots in a row that were found at once and were not worth it, the
+ *   thief dozes before it searches again: 2 us, doubled up to 64, until a loot is worth it or there
+ *   is none at once. It then raids, for a few tasks only. Who dozes is counted neither as searching
+ *   nor as asleep, so that those who spawn feed nobody and wake nobody; to all others it is a
+ *   worker that runs a task for as long, and no part of the above. What was injected ends the doze
+ *   at once, tasks that ran before and tasks of other lanes when they have been there for some 4
+ *   us, and timers are looked after as often. So only a new task of the NORMAL lane can be late, by
+ *   64 us as long as the thief has a CPU: behind short ones, on a worker that then runs something
+ *   long. What divides itself is not short: a stolen task's children are part of its time. In a
+ *   world, where no time passes while tasks run, nobody dozes.
+ *
  * One sleeper, the keeper, sleeps only until the next timer. Arming an earlier timer wakes it.
  *
  * When the last worker goes to sleep, no timer is armed, no helper thread runs a blocking call and
@@ -33,7 +47,13 @@ enum {
     FIRST_PAUSE = 8, /* relaxes; doubled every round */
     LOOK_EVERY = 16, /* relaxes in a pause */
     FIRST_RAID = 3,  /* round; before it we wait to be fed, which is cheaper */
+    SOON = 4,        /* rounds; what is found before was waiting for us */
+    POOR_MAX = JRT_POOR_FEW + 5,
 };
+
+static const uint64_t worth_ns = 250; /* a task, of what stealing it costs the two who do */
+static const uint64_t doze_ns = 2000; /* after JRT_POOR_FEW; doubled for each more, to 64 us */
+static const uint64_t glance_ns = 4000;
 
 static void wake_one(janus_scheduler *scheduler)
 {
@@ -92,11 +112,20 @@ void jrt_idle_wake_keeper(janus_scheduler *scheduler)
     if (keeper != NULL) jrt_futex_wake(&keeper->signal, 1);
 }
 
+static struct jrt_task *steal(struct jrt_worker *worker, bool raid)
+{
+    struct jrt_task *task = jrt_steal(worker, raid);
+    if (task != NULL && !jrt_task_began(task)) {
+        worker->loot = 1 + (uint32_t)jrt_shelf_size(&worker->fresh_shelf);
+    }
+    return task;
+}
+
 static struct jrt_task *look(struct jrt_worker *worker, bool raid)
 {
     jrt_sched_timers_fire(worker->scheduler);
     struct jrt_task *task = jrt_pick(worker);
-    return task != NULL ? task : jrt_steal(worker, raid);
+    return task != NULL ? task : steal(worker, raid);
 }
 
 /* Unless somebody brings something. */
@@ -111,19 +140,86 @@ static void pause_a_while(janus_scheduler *scheduler, int relaxes)
     }
 }
 
+/* Found in this round of the search. The clock is not looked at where it would make a lone task
+ * wait. */
+static void begin_loot(struct jrt_worker *worker, int round)
+{
+    if (round >= SOON || worker->scheduler->world != NULL) worker->loot = worker->poor = 0;
+    if (worker->loot != 0) worker->loot_ns = jrt_clock_now_ns();
+}
+
+void jrt_idle_judge(struct jrt_worker *worker)
+{
+    if (jrt_clock_now_ns() - worker->loot_ns >= worker->loot * worth_ns) {
+        worker->poor = 0;
+    } else if (worker->poor < POOR_MAX) {
+        worker->poor++;
+    }
+    worker->loot = 0;
+}
+
+/* Whether something waits that its worker does not run soon: none of those that ran before has left
+ * a queue since the last look. Between two looks a task that gave way goes on. */
+static bool somebody_waits(const janus_scheduler *scheduler, uint64_t *left_before)
+{
+    bool     some = false;
+    uint64_t left = 0;
+    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
+        const struct jrt_worker *worker = &scheduler->workers[i];
+        left += jrt_load_relaxed(&worker->again_shelf.oldest); /* relaxed, both: hints. */
+        for (unsigned lane = 0; lane < JRT_LANES; lane++) {
+            left += jrt_load_relaxed(&worker->again[lane].top); /* relaxed: as above. */
+            some |= jrt_count_again(worker, lane) > 0;
+            some |= lane != JRT_LANE_NORMAL && jrt_count_fresh(worker, lane) > 0;
+        }
+    }
+    bool same = left == *left_before;
+    *left_before = left;
+    return some && same;
+}
+
+/* Afterwards it raids, without being fed before: that would have a worker give away the task that
+ * spawns, if that has just given way. NULL: nothing was found, or there is no time to doze. */
+static struct jrt_task *doze(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    if (worker->loot != 0) jrt_idle_judge(worker);
+    if (jrt_likely(worker->poor < JRT_POOR_FEW)) return NULL;
+    uint64_t now = jrt_clock_now_ns();
+    uint64_t until = now + (doze_ns << (worker->poor - JRT_POOR_FEW));
+    uint64_t glance = now + glance_ns;
+    uint64_t left = 0; /* none: nothing has waited yet */
+    for (; now < until; now = jrt_clock_now_ns()) {
+        for (int i = 0; i < LOOK_EVERY; i++) jrt_cpu_relax();
+        if (jrt_load_relaxed(&scheduler->injected) != 0) return NULL; /* relaxed: a hint. */
+        if (now < glance) continue;
+        glance = now + glance_ns;
+        jrt_sched_timers_fire(scheduler);
+        if (somebody_waits(scheduler, &left)) return NULL;
+        jrt_thread_yield(); /* to a worker that has no CPU of its own */
+    }
+    struct jrt_task *task = steal(worker, true);
+    if (task != NULL) begin_loot(worker, 0);
+    return task;
+}
+
 static struct jrt_task *search(struct jrt_worker *worker)
 {
     bool simulated = worker->scheduler->world != NULL; /* there others go on while we pause */
     int  last = simulated ? FIRST_RAID + 2 : SEARCH_ROUNDS;
     for (int round = simulated ? FIRST_RAID : 0; round < last; round++) {
         struct jrt_task *task = look(worker, round >= FIRST_RAID);
-        if (task != NULL) return task;
+        if (task != NULL) {
+            begin_loot(worker, round);
+            return task;
+        }
         if (simulated) {
             jrt_thread_yield();
         } else {
             pause_a_while(worker->scheduler, FIRST_PAUSE << round);
         }
     }
+    worker->poor = 0;
     return NULL;
 }
 
@@ -220,6 +316,8 @@ struct jrt_task *jrt_idle(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
     if (jrt_unlikely(worker->seat != NULL)) return jrt_seat_idle(worker);
+    struct jrt_task *raided = doze(worker);
+    if (raided != NULL) return raided;
     for (;;) {
         /* relaxed: a hint to submitters. */
         jrt_fetch_add_relaxed(&scheduler->idlers, (uint64_t)1);

@@ -238,7 +238,10 @@ static inline struct jrt_task *pick_lane(struct jrt_worker *worker, unsigned lan
     if ((worker->tick & 1u) && jrt_count_again(worker, lane) > FIFO_EVERY) oldest_first = true;
     if (oldest_first) task = take_oldest(worker, lane);
     if (task == NULL) task = jrt_take_newest(worker, lane);
-    if (task == NULL && !oldest_first) task = take_oldest(worker, lane);
+    if (task == NULL && !oldest_first) {
+        if (jrt_unlikely(worker->loot != 0) && lane == JRT_LANE_NORMAL) jrt_idle_judge(worker);
+        task = take_oldest(worker, lane);
+    }
     if (task == NULL) {
         worker->lanes &= ~(1u << lane);
         if (lane == JRT_LANE_NORMAL) worker->lanes &= ~(uint32_t)JRT_IN_PUBLIC;
@@ -348,13 +351,19 @@ static void stole(struct jrt_worker *thief, const struct jrt_worker *victim,
     jrt_note(thief, JRT_TRACE_STEAL, task, victim->index, 0);
 }
 
+/* How many at once. Where tasks are short, enough to see whether they still are. */
+static uint32_t loot_max(const struct jrt_worker *thief)
+{
+    return thief->poor < JRT_POOR_FEW ? JRT_RAID_MAX : JRT_POOR_LOOT;
+}
+
 /* Up to half of a shelf of the victim's: the oldest to run, the rest for our own. */
 static struct jrt_task *raid(struct jrt_worker *thief, const struct jrt_worker *victim,
                              struct jrt_shelf *shelf, struct jrt_shelf *own)
 {
     void *tasks[JRT_RAID_MAX];
     if (jrt_shelf_size(shelf) == 0) return NULL;
-    size_t count = jrt_shelf_raid(shelf, tasks, JRT_RAID_MAX);
+    size_t count = jrt_shelf_raid(shelf, tasks, loot_max(thief));
     if (count == 0) return NULL;
     for (size_t i = 1; i < count; i++) {
         stole(thief, victim, tasks[i]);
@@ -369,8 +378,11 @@ static struct jrt_task *raid(struct jrt_worker *thief, const struct jrt_worker *
 static struct jrt_task *steal_some(struct jrt_worker *thief, const struct jrt_worker *victim,
                                    struct jrt_deque *deque, struct jrt_shelf *own)
 {
-    bool             lost;
-    uint32_t         more = jrt_deque_size(deque) / 2;
+    bool     lost;
+    uint64_t idlers = jrt_load_relaxed(&thief->scheduler->idlers); /* relaxed: a hint. */
+    uint32_t searching = jrt_searching(idlers);
+    uint32_t more = jrt_deque_size(deque) / (searching != 0 ? searching : 2);
+    if (more >= loot_max(thief)) more = loot_max(thief) - 1;
     struct jrt_task *first = jrt_deque_steal(deque, &lost);
     struct jrt_task *task = first;
     for (uint32_t i = 0; own != NULL && task != NULL && i < more; i++) {

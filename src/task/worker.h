@@ -24,6 +24,8 @@ enum {
     JRT_LANE_NORMAL = 1,
     JRT_RAID_MAX = 64,      /* tasks taken from a shelf at once */
     JRT_STEAL_ATTEMPTS = 4, /* per cycle, or one for each other worker */
+    JRT_POOR_FEW = 4,       /* loots in a row, [idle-doze]; from then on we only try some: */
+    JRT_POOR_LOOT = 8,
 };
 
 /* Where there may be something: bit by lane, and whether in the NORMAL one only the shelves. */
@@ -110,6 +112,9 @@ struct jrt_worker {
     uint64_t                 oldest_since_ns;
     uint64_t                 lone_before; /* on the other shelf, + 1, when others were looked for */
     uint32_t                 oldest_looks; /* for so long */
+    uint32_t                 loot;         /* new tasks that it stole; 0: none, */
+    uint64_t                 loot_ns;      /* then; */
+    uint32_t                 poor;         /* loots in a row, [idle-doze] */
     unsigned                 deques_open;
     struct jrt_task         *left_task;
     struct jrt_context      *left_context;
@@ -483,6 +488,9 @@ static inline void jrt_idle_notify_shelf(struct jrt_worker *worker)
 {
     if (jrt_unlikely(jrt_idle_somebody(worker, !jrt_fences_are_light()))) jrt_idle_feed(worker);
 }
+
+/* What was stolen has run: was it worth it? [idle-doze], from idle.c. */
+void jrt_idle_judge(struct jrt_worker *worker);
 
 /* Puts a task on the worker's own queues, those of new tasks or of such that go on; its thread
  * alone. */

@@ -151,6 +151,52 @@ TEST("by every strategy a child is stolen while its parent does not give way")
     }
 }
 
+/* Whether what was stolen took long enough, [idle-doze]; an eternity, and none. */
+static int64_t judge_loot(void *argument)
+{
+    (void)argument;
+    struct jrt_worker *worker = jrt_worker_self();
+    for (uint32_t i = 1; i < 100; i++) {
+        worker->loot = UINT32_MAX;
+        worker->loot_ns = jrt_clock_now_ns();
+        uint32_t before = worker->poor;
+        jrt_idle_judge(worker);
+        CHECK_EQ(worker->loot, 0);
+        CHECK(worker->poor == before + 1 || (worker->poor == before && i > 5));
+    }
+    worker->loot = 1;
+    worker->loot_ns = jrt_clock_now_ns() - town_ms;
+    jrt_idle_judge(worker);
+    CHECK_EQ(worker->poor, 0);
+    return 0;
+}
+
+TEST("a loot that was worth it makes up for all that were not")
+{
+    town_run(1, judge_loot, NULL, 1);
+}
+
+/* Thieves that have learned that there are only short tasks. */
+static int64_t needs_a_thief_again(void *argument)
+{
+    for (int i = 0; i < 20; i++) {
+        atomic_int    count = 0;
+        janus_nursery n;
+        CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+        for (int j = 0; j < BATCH; j++) CHECK_EQ(janus_spawn(&n, count_me, &count), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+        CHECK_EQ(count, BATCH);
+        (void)needs_a_thief(argument);
+    }
+    return 0;
+}
+
+TEST("behind many short children one is stolen whose parent does not give way")
+{
+    for (uint32_t workers = 2; workers <= 4; workers++)
+        town_run(workers, needs_a_thief_again, NULL, 1);
+}
+
 /* Holds its worker until a sleeper has woken, which only another worker can see to. */
 static int64_t sleep_then_count(void *argument)
 {
