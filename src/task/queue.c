@@ -373,8 +373,9 @@ static struct jrt_task *raid(struct jrt_worker *thief, const struct jrt_worker *
     return tasks[0];
 }
 
-/* Of a deque of the victim's the oldest, and up to half of the others for our own: who comes seldom
- * disturbs it seldom. */
+/* Of a deque of the victim's the oldest, and a part of the others for our own: who comes seldom
+ * disturbs it seldom. What is there was put there for those who search: each takes his share. Who
+ * does not, having yielded, takes half. */
 static struct jrt_task *steal_some(struct jrt_worker *thief, const struct jrt_worker *victim,
                                    struct jrt_deque *deque, struct jrt_shelf *own)
 {
