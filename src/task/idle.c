@@ -23,10 +23,10 @@
  *   is none at once. It then raids, for a few tasks only. Who dozes is counted neither as searching
  *   nor as asleep, so that those who spawn feed nobody and wake nobody; to all others it is a
  *   worker that runs a task for as long, and no part of the above. What was injected ends the doze
- *   at once, tasks that ran before and tasks of other lanes when they have been there for some 4
- *   us, and timers are looked after as often. So only a new task of the NORMAL lane can be late, by
- *   64 us as long as the thief has a CPU: behind short ones, on a worker that then runs something
- *   long. What divides itself is not short: a stolen task's children are part of its time. In a
+ *   at once; tasks that ran before and tasks of other lanes when they have been there for some 4 us
+ *   and none like them has left a queue meanwhile; and timers are looked after as often. So what is
+ *   late is late by 64 us, as long as the thief has a CPU, and mostly it is a new task of the NORMAL
+ *   lane: behind short ones, on a worker that then runs something long. What divides itself is not short: a stolen task's children are part of its time. In a
  *   world, where no time passes while tasks run, nobody dozes.
  *
  * One sleeper, the keeper, sleeps only until the next timer. Arming an earlier timer wakes it.
