@@ -25,9 +25,10 @@
  *   worker that runs a task for as long, and no part of the above. What was injected ends the doze
  *   at once; tasks that ran before and tasks of other lanes when they have been there for some 4 us
  *   and none like them has left a queue meanwhile; and timers are looked after as often. So what is
- *   late is late by 64 us, as long as the thief has a CPU, and mostly it is a new task of the NORMAL
- *   lane: behind short ones, on a worker that then runs something long. What divides itself is not short: a stolen task's children are part of its time. In a
- *   world, where no time passes while tasks run, nobody dozes.
+ *   late is late by 64 us, as long as the thief has a CPU; mostly it is a new task of the NORMAL
+ *   lane, behind short ones, on a worker that then runs something long. What divides itself is not
+ *   short: a stolen task's children are part of its time. In a world, where no time passes while
+ *   tasks run, nobody dozes.
  *
  * One sleeper, the keeper, sleeps only until the next timer. Arming an earlier timer wakes it.
  *

@@ -92,7 +92,7 @@ struct jrt_nursery {
     uint64_t             errors;
     janus_panic_info    *panic;    /* owned; of the first failure, if that is one */
     janus_failure       *failures; /* owned; the first JANUS_FAILURES_KEPT */
-    int64_t              local;    /* [nursery-count]; not guarded: the owner's alone */
+    _Alignas(16) int64_t local;    /* [nursery-count]; not guarded: the owner's alone */
     union {
         struct {
             _Atomic(bool) closing; /* [nursery-closing]; not guarded: the owner's to write */

@@ -77,70 +77,64 @@ struct jrt_seat;
 
 struct jrt_worker {
     /* Written by the worker's own thread alone. */
-    struct jrt_task         *current;    /* the task that runs, NULL in the loop */
-    struct jrt_strand       *strand;     /* we are running on */
-    struct jrt_strand       *spare;      /* for the next loop; NULL: take one */
-    struct jrt_task         *handoff;    /* for the fresh loop to run first */
-    struct jrt_task         *free;       /* clean task records at hand, fewer than JRT_FREE_MAX */
-    struct jrt_task         *free_batch; /* a whole batch more, or NULL */
-    struct jrt_thread       *thread;
-    janus_scheduler         *scheduler;
-    int64_t                  slice; /* the fuel of a task that was given nothing; constant */
-    struct jrt_trace_lane   *trace; /* where we note what happens; constant; NULL: nowhere */
-    uint32_t                 index;
-    uint32_t                 free_count;
-    uint32_t                 tick;         /* picks so far */
-    uint32_t                 until_others; /* picks until others come first */
-    uint32_t                 until_timers; /* calls of janus_cancelled until timers are fired */
-    uint32_t                 until_clock;  /* waits until `since` is looked up, [peek-time] */
-    uint32_t                 since;        /* the time of the last look, as in struct jrt_task */
-    uint32_t                 lanes;        /* JRT_IN_*: what may have something */
-    enum jrt_left            left;
-    bool                     alone;          /* the only worker: nobody steals */
-    uint8_t                  plain;          /* enum jrt_plainness; constant */
-    _Atomic(bool)            doomed;         /* its thread is to end, [replace-doom] */
-    bool                     lost;           /* nobody executes it, [replace-lost]; threads_lock */
-    uint64_t                 turn_ns;        /* when others were last let go first */
-    uint64_t                 turn_epoch;     /* of the turn, */
-    uint64_t                 turn_began_ns;  /* first looked at then; [turn-epoch] */
-    uint64_t                 turn_over;      /* the epoch of a turn that lasts too long; 0: none */
-    uint64_t                 slice_began_ns; /* of the turn, the last slice */
-    uint64_t                 preemptions;    /* when a turn was last found to be long */
-    uint32_t                 slices;         /* slices that ended here, [turn-balance] */
-    uint32_t                 tolls;          /* since somebody looked, [turn-toll] */
-    uint64_t                 oldest_seen;    /* of the fresh shelf, */
-    uint64_t                 oldest_since_ns;
-    uint64_t                 lone_before; /* on the other shelf, + 1, when others were looked for */
-    uint32_t                 oldest_looks; /* for so long */
-    uint32_t                 loot;         /* new tasks that it stole; 0: none, */
-    uint64_t                 loot_ns;      /* then; */
-    uint32_t                 poor;         /* loots in a row, [idle-doze] */
-    unsigned                 deques_open;
-    struct jrt_task         *left_task;
-    struct jrt_context      *left_context;
-    struct jrt_context      *entered_context;
-    struct jrt_strand       *rescue; /* where a task that overflowed is cleaned up */
-    struct jrt_context       root;   /* the thread's own stack, while strands run */
-    struct jrt_victims       victims;
-    struct jrt_rng           choices; /* of selects */
-    struct jrt_quota         quota;
-    struct jrt_counts        stats;
-    struct jrt_stack_cache   stacks;
-    struct jrt_heap_cache    heaps;
-    struct jrt_purse        *purses;       /* owned; put aside, */
-    uint32_t                 purses_count; /* so many; [purse-spare] */
-    uint32_t                 waits_at; /* traced: the channel that its task is about to wait at */
-    struct jrt_audit_writer *audit;    /* ours; NULL: nothing is recorded */
+    struct jrt_task       *current;    /* the task that runs, NULL in the loop */
+    struct jrt_strand     *strand;     /* we are running on */
+    struct jrt_strand     *spare;      /* for the next loop; NULL: take one */
+    struct jrt_task       *handoff;    /* for the fresh loop to run first */
+    struct jrt_task       *free;       /* clean task records at hand, fewer than JRT_FREE_MAX */
+    struct jrt_task       *free_batch; /* a whole batch more, or NULL */
+    struct jrt_thread     *thread;
+    janus_scheduler       *scheduler;
+    int64_t                slice; /* the fuel of a task that was given nothing; constant */
+    struct jrt_trace_lane *trace; /* where we note what happens; constant; NULL: nowhere */
+    uint32_t               index;
+    uint32_t               free_count;
+    uint32_t               tick;         /* picks so far */
+    uint32_t               until_others; /* picks until others come first */
+    uint32_t               until_timers; /* calls of janus_cancelled until timers are fired */
+    uint32_t               until_clock;  /* waits until `since` is looked up, [peek-time] */
+    uint32_t               since;        /* the time of the last look, as in struct jrt_task */
+    uint32_t               lanes;        /* JRT_IN_*: what may have something */
+    enum jrt_left          left;
+    bool                   alone;          /* the only worker: nobody steals */
+    uint8_t                plain;          /* enum jrt_plainness; constant */
+    _Atomic(bool)          doomed;         /* its thread is to end, [replace-doom] */
+    bool                   lost;           /* nobody executes it, [replace-lost]; threads_lock */
+    uint64_t               turn_ns;        /* when others were last let go first */
+    uint64_t               turn_epoch;     /* of the turn, */
+    uint64_t               turn_began_ns;  /* first looked at then; [turn-epoch] */
+    uint64_t               turn_over;      /* the epoch of a turn that lasts too long; 0: none */
+    uint64_t               slice_began_ns; /* of the turn, the last slice */
+    uint64_t               preemptions;    /* when a turn was last found to be long */
+    uint32_t               slices;         /* slices that ended here, [turn-balance] */
+    uint32_t               tolls;          /* since somebody looked, [turn-toll] */
+    uint64_t               oldest_seen;    /* of the fresh shelf, */
+    uint64_t               oldest_since_ns;
+    uint64_t               lone_before;  /* on the other shelf, + 1, when others were looked for */
+    uint32_t               oldest_looks; /* for so long */
+    uint32_t               loot;         /* new tasks that it stole; 0: none, */
+    uint64_t               loot_ns;      /* then; */
+    uint32_t               poor;         /* loots in a row, [idle-doze] */
+    unsigned               deques_open;
+    struct jrt_task       *left_task;
+    struct jrt_context    *left_context;
+    struct jrt_context    *entered_context;
+    struct jrt_strand     *rescue; /* where a task that overflowed is cleaned up */
+    struct jrt_context     root;   /* the thread's own stack, while strands run */
+    struct jrt_victims     victims;
+    struct jrt_rng         choices; /* of selects */
+    struct jrt_quota       quota;
+    struct jrt_counts      stats;
+    struct jrt_stack_cache stacks;
+    struct jrt_heap_cache  heaps;
+    struct jrt_purse      *purses;       /* owned; put aside, */
+    uint32_t               purses_count; /* so many; [purse-spare] */
+    uint32_t               waits_at;     /* traced: the channel that its task is about to wait at */
 
     /* New tasks, newest first; tasks that ran before, oldest first. In the NORMAL lane first those
      * on the shelves, which are the worker's own until somebody wants them; [queue-shelf]. */
     struct jrt_shelf fresh_shelf;
     struct jrt_shelf again_shelf;
-
-    struct jrt_holder *holder; /* ours: one to give to a task; NULL: none at hand */
-    struct jrt_seat   *seat;   /* it is one, for a task of its own; constant; else NULL */
-    uint32_t          *loads;  /* owned; LEAST_LOADED only, else NULL */
-    int64_t            seized; /* of its quota, just now, [limit-seize]; the limit's lock */
 
     /* Thieves take from all of these. */
     struct jrt_deque fresh[JRT_LANES];
@@ -151,6 +145,13 @@ struct jrt_worker {
     _Atomic(uint64_t)    lone_seen;        /* [queue-served] which lone task others saw last, + 1 */
     struct jrt_worker   *next_sleeper;
     struct jrt_os_thread os_thread;
+
+    /* Its own again, on another line. */
+    struct jrt_holder       *holder; /* one to give to a task; NULL: none at hand */
+    struct jrt_seat         *seat;   /* it is one, for a task of its own; constant; else NULL */
+    struct jrt_audit_writer *audit;  /* NULL: nothing is recorded */
+    uint32_t                *loads;  /* owned; LEAST_LOADED only, else NULL */
+    int64_t                  seized; /* of its quota, just now, [limit-seize]; the limit's lock */
 };
 
 struct janus_scheduler {
