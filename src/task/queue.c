@@ -130,7 +130,11 @@ static struct jrt_task *take_injected(struct jrt_worker *worker)
  *   worker. So a task that was woken by another's send or receive, and finds the shelf empty, is
  *   not given to those who search. They see it there, and say so; who sees the same lone task at
  *   a second look, by whomever, knows that its worker is busy otherwise, and raids. Nobody falls
- *   asleep while it is there, and if all sleep one is woken, as for every other task.
+ *   asleep while it is there, and if all sleep one is woken, as for every other task. The same is
+ *   done with a task that has to give way at the end of its turn to the only one that waits: else
+ *   half of such a pair would be given away each time, every hundred channel operations. If it is
+ *   not one, the other goes on for longer than it takes to look twice. Who calls janus_yield wants
+ *   others to run, wherever that is.
  */
 
 /* On a deque, or where there is no memory for it to grow, on the list, which needs none. */

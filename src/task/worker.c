@@ -57,6 +57,17 @@ static inline __attribute__((always_inline)) void park_arrived(struct jrt_worker
     queue_woken(worker, task);
 }
 
+/* It wants to go on, but others come first. */
+static inline void submit_yielded(struct jrt_worker *worker, struct jrt_task *task)
+{
+    if (jrt_unlikely(worker->gave_way)) {
+        worker->gave_way = false;
+        jrt_submit_served(worker, task);
+    } else {
+        jrt_submit_again(worker, task);
+    }
+}
+
 /* On the strand that was entered: the left one is off the CPU now. Of the worker that switched,
  * because a switch changes stacks and not threads. */
 int jrt_worker_arrive(void *argument)
@@ -75,7 +86,7 @@ int jrt_worker_arrive(void *argument)
     }
     switch (left) {
     case JRT_LEFT_NOTHING: break;
-    case JRT_LEFT_YIELDED: jrt_submit_again(worker, task); break;
+    case JRT_LEFT_YIELDED: submit_yielded(worker, task); break;
     case JRT_LEFT_PARKING: park_arrived(worker, task); break;
     case JRT_LEFT_STRAND:
         jrt_strand_give(worker, (struct jrt_strand *)(void *)worker->left_context);
@@ -132,7 +143,7 @@ static int arrive_yielded(struct jrt_worker *worker)
 {
     arrive_straight(worker);
     if (jrt_unlikely(worker->trace != NULL)) jrt_note_switch(worker, worker->left_task);
-    jrt_submit_again(worker, worker->left_task);
+    submit_yielded(worker, worker->left_task);
     return go_on(worker);
 }
 
@@ -343,7 +354,9 @@ static inline __attribute__((always_inline)) janus_status give_way(struct jrt_wo
 
 void jrt_task_give_way(struct jrt_worker *worker, struct jrt_task *task)
 {
+    worker->gave_way = true;
     (void)give_way(worker, task);
+    jrt_worker_self()->gave_way = false; /* [worker-again]; where there was nobody to go to */
 }
 
 janus_status janus_yield(void)

@@ -96,27 +96,28 @@ struct jrt_worker {
     uint32_t               since;        /* the time of the last look, as in struct jrt_task */
     uint32_t               lanes;        /* JRT_IN_*: what may have something */
     enum jrt_left          left;
-    bool                   alone;          /* the only worker: nobody steals */
-    uint8_t                plain;          /* enum jrt_plainness; constant */
-    _Atomic(bool)          doomed;         /* its thread is to end, [replace-doom] */
-    bool                   lost;           /* nobody executes it, [replace-lost]; threads_lock */
-    uint64_t               turn_ns;        /* when others were last let go first */
-    uint64_t               turn_epoch;     /* of the turn, */
-    uint64_t               turn_began_ns;  /* first looked at then; [turn-epoch] */
-    uint64_t               turn_over;      /* the epoch of a turn that lasts too long; 0: none */
-    uint64_t               slice_began_ns; /* of the turn, the last slice */
-    uint64_t               preemptions;    /* when a turn was last found to be long */
-    uint32_t               slices;         /* slices that ended here, [turn-balance] */
-    uint32_t               tolls;          /* since somebody looked, [turn-toll] */
-    uint64_t               oldest_seen;    /* of the fresh shelf, */
-    uint64_t               oldest_since_ns;
-    uint64_t               lone_before;  /* on the other shelf, + 1, when others were looked for */
-    uint32_t               oldest_looks; /* for so long */
-    uint32_t               loot;         /* new tasks that it stole; 0: none, */
-    uint64_t               loot_ns;      /* then; */
-    uint32_t               poor;         /* loots in a row, [idle-doze] */
-    unsigned               deques_open;
-    struct jrt_task       *left_task;
+    bool                   alone; /* the only worker: nobody steals */
+    uint8_t                plain; /* enum jrt_plainness; constant */
+    bool             gave_way; /* it is about to leave, because others come first, [queue-served] */
+    _Atomic(bool)    doomed;   /* its thread is to end, [replace-doom] */
+    bool             lost;     /* nobody executes it, [replace-lost]; threads_lock */
+    uint64_t         turn_ns;  /* when others were last let go first */
+    uint64_t         turn_epoch;     /* of the turn, */
+    uint64_t         turn_began_ns;  /* first looked at then; [turn-epoch] */
+    uint64_t         turn_over;      /* the epoch of a turn that lasts too long; 0: none */
+    uint64_t         slice_began_ns; /* of the turn, the last slice */
+    uint64_t         preemptions;    /* when a turn was last found to be long */
+    uint32_t         slices;         /* slices that ended here, [turn-balance] */
+    uint32_t         tolls;          /* since somebody looked, [turn-toll] */
+    uint64_t         oldest_seen;    /* of the fresh shelf, */
+    uint64_t         oldest_since_ns;
+    uint64_t         lone_before;  /* on the other shelf, + 1, when others were looked for */
+    uint32_t         oldest_looks; /* for so long */
+    uint32_t         loot;         /* new tasks that it stole; 0: none, */
+    uint64_t         loot_ns;      /* then; */
+    uint32_t         poor;         /* loots in a row, [idle-doze] */
+    unsigned         deques_open;
+    struct jrt_task *left_task;
     struct jrt_context    *left_context;
     struct jrt_context    *entered_context;
     struct jrt_strand     *rescue; /* where a task that overflowed is cleaned up */
