@@ -74,7 +74,7 @@ static inline void runner_need(bool right, const char *what)
     exit(1);
 }
 
-/* Some turns; a short first one warms up and is not told. */
+/* Some turns, more where they are short; a first one warms up and is not told. */
 static inline void runner_turns(const char *metric, const char *unit, double (*once)(void))
 {
     uint64_t enough = runner.quick ? 50000000 : 300000000;
@@ -85,9 +85,10 @@ static inline void runner_turns(const char *metric, const char *unit, double (*o
         return;
     }
     start = bench_now_ns();
-    for (int turn = 0; turn < 5; turn++) {
+    for (int turn = 0; turn < 40; turn++) {
         runner_say(metric, unit, once());
-        if (bench_now_ns() - start > enough) return;
+        uint64_t spent = bench_now_ns() - start;
+        if (spent > enough || (turn >= 4 && spent > enough / 3)) return;
     }
 }
 
