@@ -40,19 +40,12 @@ static double calls[ROUNDS_FULL];
 
 static int rounds(void) { return runner.quick ? ROUNDS_QUICK : ROUNDS_FULL; }
 
-static void relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
+/* As those of the peers spin: by the clock, without a pause for the other thread of a core. */
 
 static void spin_for(uint64_t ns)
 {
     uint64_t start = bench_now_ns();
-    while (bench_now_ns() - start < ns) relax();
+    while (bench_now_ns() - start < ns) continue;
 }
 
 /* A time stamp that one task leaves for another. */
@@ -60,7 +53,6 @@ static void spin_until_set(_Atomic(uint64_t) *stamp)
 {
     uint64_t start = bench_now_ns();
     while (atomic_load(stamp) == 0) {
-        relax();
         runner_need(bench_now_ns() - start < PATIENCE_NS,
                     "a task did not run although a worker was free");
     }

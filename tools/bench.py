@@ -60,7 +60,7 @@ WORKS = {
     "latency": (2,),
     "sleepers": (1, 2),
 }
-LONG = {"neighbours": (2, 2), "live": (1, 5), "crowd": (1, 5), "sleepers": (1, 5)}  # full, quick
+LONG = {"sleepers": (1, 5)}  # rounds, full and quick
 SHORT = ("growth",)  # so many points that each is measured as in a quick run
 
 

@@ -150,7 +150,7 @@ janus_status janus_nursery_inspect(janus_nursery *nursery, janus_nursery_info *o
         .state = janus_nursery_state_of(nursery),
         .reason = (janus_cancel_reason)jrt_load_relaxed(&n->reason), /* relaxed: after the state. */
         .policy = (janus_nursery_policy)n->policy,
-        .max_children = n->max_children,
+        .max_children = n->limited ? n->max_children : 0, /* [nursery-ready] */
         .name = n->name != NULL ? n->name : "nursery",
         .stack_bytes = n->scheduler->depot->classes[jrt_birth_class(n->birth)].stack_bytes,
         .owner = n->owner != NULL ? jrt_task_id(n->owner) : 0,

@@ -519,8 +519,8 @@ __attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n
 
 /*
  * Mostly nobody but the owner has ever seen the nursery: its children ran in place, and there is
- * nothing to move to a final state, because nobody is left who could look. Where it finds stack to
- * run a child it has found more than [stack-reserve], and end_slowly looks for itself.
+ * nothing to move to a final state, because nobody is left who could look. The caller has looked at
+ * the stack: a child that was taken and finds no room is put back, which needs [stack-reserve].
  */
 static inline __attribute__((always_inline)) janus_status end_as(struct jrt_nursery *n,
                                                                  struct jrt_worker  *worker,
@@ -553,8 +553,8 @@ __attribute__((noinline)) static janus_status end_otherwise(struct jrt_nursery  
     struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL || out != NULL) return end_slowly(n, out);
     bool in_fiber = worker->thread->current != NULL;
+    jrt_worker_stack_check(worker); /* [stack-reserve]; in a world, others may go on */
     if (worker->plain != JRT_NOT_PLAIN && !in_fiber) return end_as(n, worker, true, true);
-    jrt_worker_stack_check(worker); /* in a world, others may go on */
     return end_as(n, worker, false, true);
 }
 
@@ -563,7 +563,7 @@ janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     struct jrt_worker  *worker = jrt_worker_self();
     if (jrt_unlikely(worker == NULL || out != NULL || worker->plain != JRT_PLAIN ||
-                     worker->thread->current != NULL)) {
+                     !jrt_worker_stack_is_fine(worker))) {
         return end_otherwise(n, out);
     }
     return end_as(n, worker, true, false);

@@ -207,8 +207,10 @@ __attribute__((cold, noinline)) static janus_status over_limit(struct jrt_worker
 
 /*
  * The plainest way, which is also the most frequent. It keeps nothing across a call: what is rare
- * is the last thing it does, so that it needs no frame, and no room on the stack either.
+ * is the last thing it does, so that it needs no frame, and no room on the stack either; where the
+ * compiler inlines, and no sanitizer has calls of its own.
  */
+enum { LEAF = !(JRT_DEBUG || JRT_ASAN || JRT_TSAN) };
 
 static inline void make(struct jrt_worker *worker, struct jrt_nursery *n, janus_entry *entry,
                         void *argument, const janus_site *site)
@@ -258,6 +260,7 @@ static inline __attribute__((always_inline)) janus_status
 spawn_as(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry, void *argument,
          const janus_site *site, bool full, bool traced)
 {
+    if (!LEAF) jrt_worker_stack_check(worker); /* [stack-reserve] */
     struct jrt_task  *task = worker->free;
     struct jrt_shelf *shelf = &worker->fresh_shelf; /* nobody asked for another lane */
     if (jrt_unlikely(!is_owners(n, worker) || task == NULL || entry == NULL ||

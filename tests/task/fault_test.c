@@ -136,3 +136,85 @@ TEST("a task that overflows with nurseries open takes their children with it")
     enum how how = OVERFLOW;
     town_all(contain_families, &how, REPEATS / 5);
 }
+
+/* Close to the end of the stack, each call of a fork and join: either it is done or the task has
+ * overflowed, and no child is lost between the two. */
+
+enum { BRINK_STACK = 65536, BRINK_BELOW = 9000, BRINK_STEP = 48, BRINK_CHILDREN = 8 };
+
+enum brink { END, SPAWN, ALL };
+
+struct brink_at {
+    enum brink what;
+    size_t     deep;
+};
+
+static int64_t short_child(void *argument)
+{
+    for (volatile int i = 0; i < 10; i++) continue;
+    return argument == NULL ? 0 : -1;
+}
+
+__attribute__((noinline)) static void at_the_brink(janus_nursery *outer, const struct brink_at *at)
+{
+    volatile char *down = __builtin_alloca(at->deep);
+    janus_nursery  inner;
+    down[0] = 1;
+    switch (at->what) {
+    case END: (void)janus_nursery_end(outer, NULL); break;
+    case SPAWN:
+        for (int i = 0; i < 3; i++) (void)janus_spawn(outer, short_child, NULL);
+        break;
+    case ALL:
+        if (janus_nursery_open(&inner, NULL) != JANUS_OK) break;
+        (void)janus_spawn(&inner, short_child, NULL);
+        (void)janus_nursery_end(&inner, NULL);
+        break;
+    }
+    down[1] = down[0]; /* it is not the last thing: there is a frame */
+}
+
+static int64_t go_to_the_brink(void *argument)
+{
+    const struct brink_at *at = argument;
+    janus_nursery          n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < BRINK_CHILDREN; i++) CHECK_EQ(janus_spawn(&n, short_child, NULL), JANUS_OK);
+    at_the_brink(&n, at);
+    return at->what == END ? 0 : janus_nursery_end(&n, NULL);
+}
+
+static int64_t all_brinks(void *argument)
+{
+    struct brink_at at = {*(const enum brink *)argument, BRINK_STACK - BRINK_BELOW};
+    int             overflowed = 0;
+    for (; at.deep < BRINK_STACK; at.deep += BRINK_STEP) {
+        janus_nursery        n;
+        janus_nursery_result result;
+        CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+        CHECK_EQ(janus_spawn_with(&n, go_to_the_brink, &at,
+                                  JANUS_SPAWN_OPTIONS(.stack_bytes = BRINK_STACK), NULL),
+                 JANUS_OK);
+        (void)janus_nursery_end(&n, &result);
+        if (result.kind != JANUS_RESULT_CHILD_FAILED) continue;
+        CHECK_EQ(result.panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+        overflowed++;
+    }
+    CHECK(town_simulated() || overflowed > 0); /* there strands are larger */
+    return 0;
+}
+
+static void at_all_brinks(enum brink what)
+{
+    TOWN_OVERFLOWS();
+    if (JRT_ASAN) SKIP("instrumented frames have no known size");
+    for (uint32_t workers = 1; workers <= 2; workers++) {
+        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .stack_bytes = 16384),
+                           all_brinks, &what, NULL),
+                 JANUS_OK);
+    }
+}
+
+TEST("a nursery that is ended where the stack ends loses no child") { at_all_brinks(END); }
+TEST("a spawn where the stack ends happens or does not") { at_all_brinks(SPAWN); }
+TEST("a whole nursery where the stack ends loses no child") { at_all_brinks(ALL); }

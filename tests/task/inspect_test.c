@@ -48,6 +48,26 @@ static janus_task_info wait_for(janus_nursery *nursery, janus_task_id id, janus_
     return info;
 }
 
+/* A nursery is opened in memory that was used before; what nobody needed yet is not looked at. */
+
+static int64_t look_at_once(void *argument)
+{
+    janus_nursery n;
+    memset(&n, 0xab, sizeof n);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    janus_nursery_info info = look(&n);
+    CHECK_EQ(info.max_children, 0);
+    CHECK_EQ(info.children, 0);
+    CHECK_EQ(info.errors, 0);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return argument == NULL ? 0 : -1;
+}
+
+TEST("a nursery in memory that was used before tells nothing of that")
+{
+    town_run(1, look_at_once, NULL, 1);
+}
+
 /* A task. */
 
 static int64_t all_of_a_task(void *argument)
