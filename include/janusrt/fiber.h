@@ -104,7 +104,8 @@ typedef struct janus_pool_options {
  vm.max_map_count, which is also the limit for all pools together */
     size_t           fibers_max;         /* live fibers; more are FULL. 0: no limit but memory */
     size_t           idle_stacks_max;    /* unused stacks kept warm; past it whole slabs go back
-                                             to the system. 0: 4096 */
+                                             to the system, but for up to four that were used
+                                             last and may be needed at once. 0: 4096 */
     janus_fault_mode fault_mode;         /* 0: HANDLER */
     bool             scrub;              /* zero what a fiber wrote before another gets the
                                              stack. false: only in :sovereign */

@@ -11,6 +11,7 @@ found to budget.txt.
 
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -125,6 +126,7 @@ def report(budgets, costs):
 
 
 def main(program, strip, build):
+    build += ", " + " ".join(platform.libc_ver())  # some of its instructions are counted too
     text = BUDGET.read_text()
     wanted, budgets = read_budget(text)
     writing = os.environ.get("COST_WRITE") == "1"
