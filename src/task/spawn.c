@@ -210,7 +210,11 @@ __attribute__((cold, noinline)) static janus_status over_limit(struct jrt_worker
  * is the last thing it does, so that it needs no frame, and no room on the stack either; where the
  * compiler inlines, and no sanitizer has calls of its own.
  */
-enum { LEAF = !(JRT_DEBUG || JRT_ASAN || JRT_TSAN) };
+#if JRT_DEBUG || JRT_ASAN || JRT_TSAN
+enum { LEAF = false };
+#else
+enum { LEAF = true };
+#endif
 
 static inline void make(struct jrt_worker *worker, struct jrt_nursery *n, janus_entry *entry,
                         void *argument, const janus_site *site)
