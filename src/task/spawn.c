@@ -264,7 +264,7 @@ static inline __attribute__((always_inline)) janus_status
 spawn_as(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry, void *argument,
          const janus_site *site, bool full, bool traced)
 {
-    if (!LEAF) jrt_worker_stack_check(worker); /* [stack-reserve] */
+    if (!LEAF && !traced) jrt_worker_stack_check(worker); /* [stack-reserve]; else it was done */
     struct jrt_task  *task = worker->free;
     struct jrt_shelf *shelf = &worker->fresh_shelf; /* nobody asked for another lane */
     if (jrt_unlikely(!is_owners(n, worker) || task == NULL || entry == NULL ||
