@@ -95,11 +95,11 @@ class Turns(Race):
         self.assertEqual(self.order(), "a" * 5 + "ab" * 5)
 
     def test_a_work_that_takes_very_long_has_fewer_rounds_in_full_runs_and_says_so(self):
-        self.fake("a", "janusrt", 10, works="'live 1'")
-        _, text, results = self.race("live", QUICK="")
+        self.fake("a", "janusrt", 10, works="'sleepers 1'")
+        _, text, results = self.race("sleepers", QUICK="")
         self.assertEqual([r["runs"] for r in results], [1])
         self.assertIn("rounds: 1, as it takes very long", text)
-        self.assertEqual([r["runs"] for r in self.race("live")[2]], [5])
+        self.assertEqual([r["runs"] for r in self.race("sleepers")[2]], [5])
 
 
 class Numbers(Race):
