@@ -25,7 +25,7 @@
  *
  * Proved, for two workers and two tasks, and for three:
  *   run: ok    -DBARRIER
- *   run: ok    -DBARRIER -DW=3 -DT=3
+ *   long: ok   -DBARRIER -DW=3 -DT=3
  *   run: ok    -DBARRIER -DYIELDS -DW=3 -DT=3
  * Why each part is there:
  *   run: error -DBARRIER -DNO_SECOND_LOOK         who was fed may have looked in between
