@@ -170,6 +170,19 @@ __attribute__((cold, noinline)) static jrt_finish *trace_waiting(struct waiting 
     return finish_traced;
 }
 
+/* Who waits, for what. One by one: not all of it must be cleared, and compilers clear so much by a
+ * slow loop. */
+static inline void begin_waiting(struct waiting *waiting, struct jrt_chan *chan,
+                                 struct jrt_task *task, void *value)
+{
+    waiting->entry.party = &waiting->party;
+    waiting->entry.value = value;
+    waiting->party.task = task;
+    waiting->party.selects = false;
+    jrt_store_relaxed(&waiting->party.done, 0u); /* relaxed: nobody knows it yet. */
+    waiting->chan = chan;
+}
+
 /* The common case of it: a task that has what it needs to leave, and no deadline. The lock is held,
  * and there is nothing to be done. Ends in the switch, [task-finish]. */
 __attribute__((noinline)) static janus_status wait_at_once(struct jrt_chan   *chan,
@@ -180,13 +193,7 @@ __attribute__((noinline)) static janus_status wait_at_once(struct jrt_chan   *ch
     struct jrt_task *task = worker->current;
     struct waiting  *waiting = waiting_on(worker);
     jrt_finish      *then = finish;
-    /* One by one: not all of it must be cleared, and compilers clear so much by a slow loop. */
-    waiting->entry.party = &waiting->party;
-    waiting->entry.value = value;
-    waiting->party.task = task;
-    waiting->party.selects = false;
-    jrt_store_relaxed(&waiting->party.done, 0u); /* relaxed: nobody knows it yet. */
-    waiting->chan = chan;
+    begin_waiting(waiting, chan, task, value);
     waiting->outside = chan->outside;
     if (jrt_unlikely(worker->trace != NULL)) then = trace_waiting(waiting, worker, kind);
     jrt_task_park_begin(task, wait_for(kind));
@@ -249,12 +256,7 @@ wait_shortly(struct jrt_chan *chan, struct jrt_worker *worker, struct jrt_task *
              enum jrt_chan_kind kind, void *value, _Atomic(uint32_t) *held)
 {
     struct waiting *waiting = waiting_on(worker);
-    waiting->entry.party = &waiting->party;
-    waiting->entry.value = value;
-    waiting->party.task = task;
-    waiting->party.selects = false;
-    jrt_store_relaxed(&waiting->party.done, 0u); /* relaxed: nobody knows it yet. */
-    waiting->chan = chan;
+    begin_waiting(waiting, chan, task, value);
     jrt_task_park_begin_straight(task, wait_for(kind));
     jrt_chan_enqueue(chan, kind, &waiting->entry);
     jrt_chan_let_go(held);
