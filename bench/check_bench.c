@@ -16,14 +16,14 @@
  *        has, a tenth of a nanosecond; in strips it pays nothing.
  */
 #include "bench.h"
+#include "chain.h"
 
 #include <janusrt/janus.h>
 
-enum { ROUNDS = 1000000, CHAIN = 4096, TEXT = 4096, TURNS = 41 };
+enum { ROUNDS = 1000000, TEXT = 4096, TURNS = 41 };
 
 enum way { PLAIN, CHECK, OR_END, BATCH, STRIP, WAYS };
 
-static uint32_t          chain[CHAIN];
 static unsigned char     text[TEXT + 8];
 static volatile uint64_t sink;
 
@@ -48,19 +48,6 @@ static inline __attribute__((always_inline)) uint64_t spread(uint64_t state, uin
     b ^= a >> 11;
     __asm__("" : "+r"(a), "+r"(b)); /* no vectors, and no two rounds at once */
     return state + (a ^ b);
-}
-
-/* Some 20: a step along the chain, and what is found there mixed in. */
-static inline __attribute__((always_inline)) uint64_t walk(uint64_t state, uint64_t i)
-{
-    uint32_t at = (uint32_t)state % CHAIN;
-    uint64_t found = chain[at];
-    uint64_t low = found ^ i;
-    low = (low << 13) | (low >> 51);
-    low += found * 5;
-    low ^= low >> 17;
-    state = (state >> 12) + found + (low & 3);
-    return state ^ (i >> 7);
 }
 
 /* Some 50: eight bytes of a text, one after the other; letters count twice. */
@@ -131,7 +118,7 @@ static inline __attribute__((always_inline)) uint64_t nothing(uint64_t state, ui
 
 LOOPS(hash_number)
 LOOPS(spread)
-LOOPS(walk)
+LOOPS(chain_walk)
 LOOPS(scan)
 LOOPS(nothing)
 
@@ -146,7 +133,7 @@ static const struct {
     const char *name;
     loop       *ways[WAYS];
 } bodies[] = {
-    ROW("number, 10", hash_number), ROW("spread, 12", spread), ROW("chain, 20", walk),
+    ROW("number, 10", hash_number), ROW("spread, 12", spread), ROW("chain, 20", chain_walk),
     ROW("text, 50", scan),          ROW("nothing", nothing),
 };
 
@@ -196,11 +183,7 @@ static int64_t program(void *argument)
 
 int main(void)
 {
-    uint64_t seed = 1;
-    for (int i = 0; i < CHAIN; i++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        chain[i] = (uint32_t)(seed >> 33);
-    }
+    chain_make();
     for (int i = 0; i < TEXT + 8; i++) text[i] = (unsigned char)(32 + i * 7 % 90);
     janus_status status =
         janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), program, NULL, NULL);

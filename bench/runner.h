@@ -74,6 +74,21 @@ static inline void runner_need(bool right, const char *what)
     exit(1);
 }
 
+/* What the process takes now, VmRSS + VmPTE, in bytes. */
+static inline double runner_footprint(void)
+{
+    char   line[256];
+    size_t kib = 0, sum = 0;
+    FILE  *file = fopen("/proc/self/status", "r");
+    runner_need(file != NULL, "cannot read /proc/self/status");
+    while (fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "VmRSS: %zu", &kib) == 1) sum += kib;
+        if (sscanf(line, "VmPTE: %zu", &kib) == 1) sum += kib;
+    }
+    fclose(file);
+    return (double)sum * 1024;
+}
+
 /* Some turns, more where they are short; a first one warms up and is not told. */
 static inline void runner_turns(const char *metric, const char *unit, double (*once)(void))
 {

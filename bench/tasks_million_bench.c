@@ -33,19 +33,6 @@ static struct {
 
 static _Atomic(int) started, ended, cancelled;
 
-static double footprint(void)
-{
-    char   line[256];
-    size_t kib = 0, sum = 0;
-    FILE  *file = fopen("/proc/self/status", "r");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "VmRSS: %zu", &kib) == 1) sum += kib;
-        if (sscanf(line, "VmPTE: %zu", &kib) == 1) sum += kib;
-    }
-    if (file != NULL) fclose(file);
-    return (double)sum * 1024;
-}
-
 static void tell(const char *what, const char *unit, double all)
 {
     char metric[128];
@@ -85,15 +72,15 @@ static int64_t cancel_all(void *argument)
 {
     (void)argument;
     janus_nursery n;
-    double        base = footprint();
+    double        base = runner_footprint();
     uint64_t      start = bench_now_ns();
     open_and_spawn(&n);
-    double unstarted = footprint();
+    double unstarted = runner_footprint();
     if (runner.workers == 1) tell("memory, never ran", "B", unstarted - base);
     until_all_started();
     crowd.create_block = bench_now_ns() - start;
     tell("create and block", "ns", (double)crowd.create_block);
-    tell("memory, waiting", "B", footprint() - base);
+    tell("memory, waiting", "B", runner_footprint() - base);
     start = bench_now_ns();
     (void)janus_nursery_cancel(&n);
     tell("cancel, the call", "ns", (double)(bench_now_ns() - start));

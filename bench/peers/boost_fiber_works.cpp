@@ -207,7 +207,7 @@ void run_live()
     int                                 count = RUNNER_MILLION / (runner.quick ? 10 : 1);
     fibers::unbuffered_channel<int64_t> gate;
     std::atomic<int>                    standing(0), told(0), ended(0);
-    double                              base = peer_footprint();
+    double                              base = runner_footprint();
     uint64_t                            begin = bench_now_ns();
     for (int i = 0; i < count; i++) {
         fibers::fiber(fibers::launch::post, std::allocator_arg,
@@ -222,7 +222,7 @@ void run_live()
     }
     while (standing < count) boost::this_fiber::yield();
     runner_say("create and block", "ns", (double)(bench_now_ns() - begin) / count);
-    runner_say("bytes a task", "B", (peer_footprint() - base) / count);
+    runner_say("bytes a task", "B", (runner_footprint() - base) / count);
     begin = bench_now_ns();
     gate.close();
     while (ended < count) boost::this_fiber::yield();

@@ -9,36 +9,25 @@
  * Expect: at most 1.03 of the loop without; 2 to 3 ns a capability. Other loops, other ways to
  *        check, and what changing capabilities costs: check_bench.c and cap_bench.c.
  */
+#include "chain.h"
 #include "runner.h"
 
 #include <janusrt/janus.h>
 
-enum { CHAIN = 4096, HOLDER = 1 };
+enum { HOLDER = 1 };
 
 #define LOOP "a loop with a check in it, a turn"
 
-static uint32_t          chain[CHAIN];
 static volatile uint64_t sink;
 static janus_cap_table  *table;
 static janus_cap         caps[1];
 
 static uint64_t rounds(void) { return runner.quick ? 1000000 : 5000000; }
 
-static inline __attribute__((always_inline)) uint64_t walk(uint64_t state, uint64_t i)
-{
-    uint64_t found = chain[(uint32_t)state % CHAIN];
-    uint64_t low = found ^ i;
-    low = (low << 13) | (low >> 51);
-    low += found * 5;
-    low ^= low >> 17;
-    state = (state >> 12) + found + (low & 3);
-    return state ^ (i >> 7);
-}
-
 static __attribute__((noinline, aligned(64))) uint64_t plain_loop(uint64_t turns)
 {
     uint64_t state = 1;
-    for (uint64_t i = 0; i < turns; i++) state = walk(state, i);
+    for (uint64_t i = 0; i < turns; i++) state = chain_walk(state, i);
     return state;
 }
 
@@ -47,7 +36,7 @@ static __attribute__((noinline, aligned(64))) uint64_t checked_loop(uint64_t tur
     uint64_t state = 1;
     for (uint64_t i = 0; i < turns; i++) {
         if (janus_check() != JANUS_OK) return 0;
-        state = walk(state, i);
+        state = chain_walk(state, i);
     }
     return state;
 }
@@ -97,11 +86,7 @@ static void run_checks(void)
         table, root, HOLDER,
         JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL, .limits = &limits),
         &caps[0]);
-    uint64_t seed = 1;
-    for (int i = 0; i < CHAIN; i++) {
-        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        chain[i] = (uint32_t)(seed >> 33);
-    }
+    chain_make();
     if (status == JANUS_OK) {
         status = janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), turns, NULL, NULL);
     }

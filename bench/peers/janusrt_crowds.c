@@ -34,19 +34,6 @@ static inline void need(janus_status status)
 
 static _Atomic(int) standing, ended;
 
-static double footprint(void)
-{
-    char   line[256];
-    size_t kib = 0, sum = 0;
-    FILE  *file = fopen("/proc/self/status", "r");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "VmRSS: %zu", &kib) == 1) sum += kib;
-        if (sscanf(line, "VmPTE: %zu", &kib) == 1) sum += kib;
-    }
-    if (file != NULL) fclose(file);
-    return (double)sum * 1024;
-}
-
 static int64_t stand(void *argument)
 {
     const janus_channel *gate = argument;
@@ -62,14 +49,14 @@ static int64_t gather(void *argument)
     janus_channel gate;
     int           count = runner.quick ? 100000 : 1000000;
     need(janus_channel_open(1, 0, NULL, &gate));
-    double   base = footprint();
+    double   base = runner_footprint();
     uint64_t start = bench_now_ns();
     JANUS_NURSERY(n)
     {
         for (int i = 0; i < count; i++) need(janus_spawn(n, stand, &gate));
         while (standing < count) need(janus_yield());
         runner_say("create and block", "ns", (double)(bench_now_ns() - start) / count);
-        runner_say("bytes a task", "B", (footprint() - base) / count);
+        runner_say("bytes a task", "B", (runner_footprint() - base) / count);
         start = bench_now_ns();
         need(janus_channel_close(gate));
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What several peers in C and C++ need beside runner.h: memory, other threads, percentiles.
+ * What several peers in C and C++ need beside runner.h: other threads, percentiles.
  */
 #ifndef JANUSRT_BENCH_PEER_H
 #define JANUSRT_BENCH_PEER_H
@@ -11,21 +11,6 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-/* VmRSS + VmPTE, in bytes. */
-static inline double peer_footprint(void)
-{
-    char   line[256];
-    size_t kib = 0, sum = 0;
-    FILE  *file = fopen("/proc/self/status", "r");
-    runner_need(file != NULL, "cannot read /proc/self/status");
-    while (fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "VmRSS: %zu", &kib) == 1) sum += kib;
-        if (sscanf(line, "VmPTE: %zu", &kib) == 1) sum += kib;
-    }
-    fclose(file);
-    return (double)sum * 1024;
-}
 
 /* Latencies: rounds that warm up, rounds that count. */
 

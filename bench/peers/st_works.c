@@ -252,14 +252,14 @@ static void *stand(void *argument)
 static void run_live(void)
 {
     int    count = runner.quick ? RUNNER_MILLION / 10 : RUNNER_MILLION;
-    double base = peer_footprint();
+    double base = runner_footprint();
     gate = st_cond_new();
     count_from(count);
     uint64_t begin = bench_now_ns();
     for (int i = 0; i < count; i++) start(stand, NULL);
     until_counted();
     runner_say("create and block", "ns", (double)(bench_now_ns() - begin) / count);
-    runner_say("bytes a task", "B", (peer_footprint() - base) / count);
+    runner_say("bytes a task", "B", (runner_footprint() - base) / count);
     count_from(count);
     begin = bench_now_ns();
     st_cond_broadcast(gate);
