@@ -37,7 +37,7 @@
 /* Nothing in these is for users. */
 typedef struct janus_mutex {
     const char *name;
-    uint64_t    opaque[4];
+    uint64_t    opaque[6];
 } janus_mutex;
 
 typedef struct janus_semaphore {
@@ -67,7 +67,7 @@ typedef struct janus_broadcast {
 
 typedef struct janus_once {
     const char *name;
-    uint64_t    opaque[5];
+    uint64_t    opaque[7];
 } janus_once;
 
 /* A semaphore never has more permits, a group never more things to do. */

@@ -53,6 +53,8 @@ static const janus_scheduler *home_of(const struct jrt_holder *holder)
 
 /* On the holder's list and off, while BUSY: see [mutex-contest]. */
 
+static void inherit(struct jrt_holder *dead, struct jrt_contest *contest);
+
 /* False: the holder has ended. */
 static bool contest_begin(struct jrt_mutex *mutex, struct jrt_holder *holder)
 {
@@ -60,6 +62,7 @@ static bool contest_begin(struct jrt_mutex *mutex, struct jrt_holder *holder)
     jrt_spin_lock(&holder->lock);
     bool lives = !holder->dead;
     if (lives) {
+        contest->inherit = inherit;
         contest->prev = NULL;
         contest->next = holder->contests;
         if (contest->next != NULL) contest->next->prev = contest;
@@ -216,8 +219,7 @@ const struct jrt_sync_kind jrt_mutex_kind = {.reason = JRT_WAIT_MUTEX,
                                              .joined = joined,
                                              .left = left,
                                              .retry = arrive,
-                                             .look = look,
-                                             .inherit = inherit};
+                                             .look = look};
 
 const struct jrt_sync_kind jrt_once_kind = {.reason = JRT_WAIT_ONCE,
                                             .what = "once",
@@ -225,8 +227,7 @@ const struct jrt_sync_kind jrt_once_kind = {.reason = JRT_WAIT_ONCE,
                                             .joined = joined,
                                             .left = left,
                                             .retry = arrive,
-                                            .look = look,
-                                            .inherit = inherit};
+                                            .look = look};
 
 /* Locking. */
 
@@ -320,7 +321,7 @@ janus_status janus_mutex_try_lock(janus_mutex *mutex)
     struct jrt_waiter  waiter = {.task = task, .outcome = JANUS_OK};
     struct jrt_worker *worker = jrt_worker_self();
     if (mutex == NULL) return JANUS_INVALID;
-    waiter.holder = jrt_holder_make(worker, inherit);
+    waiter.holder = jrt_holder_make(worker);
     if (waiter.holder == NULL) return JANUS_NO_MEMORY;
     struct jrt_sync *sync = &mutex_in(mutex)->sync;
     uint64_t         word = jrt_sync_enter(sync);

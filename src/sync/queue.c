@@ -271,7 +271,7 @@ janus_status jrt_sync_wait(const struct jrt_sync_call *call, struct jrt_waiter *
     waiter->outcome = JANUS_OK;
     waiter->counted = waiter->lost = false;
     jrt_store_relaxed(&waiter->woken, (uint32_t)JRT_NOT_WOKEN); /* relaxed: its own yet. */
-    waiter->holder = jrt_holder_make(worker, call->kind->inherit);
+    waiter->holder = jrt_holder_make(worker);
     if (waiter->holder == NULL) return JANUS_NO_MEMORY;
     if (worker == NULL) return sleep_thread(call, waiter);
     if (jrt_sync_cancelled(waiter->task)) return JANUS_CANCELLED;

@@ -55,7 +55,6 @@ struct jrt_sync_kind {
     bool (*retry)(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *waiter);
     void (*look)(const struct jrt_want *want, const janus_scheduler *scheduler,
                  struct jrt_seen *out);
-    void (*inherit)(struct jrt_holder *dead, struct jrt_contest *contest);
 };
 
 /* Takes the object; returns the word without BUSY. */

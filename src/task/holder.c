@@ -77,14 +77,12 @@ static void give(struct jrt_holder *holder)
 }
 
 /* Holds nothing, waits for nothing; others may still take its locks for a look. */
-static void begin(struct jrt_holder *holder, struct jrt_task *task,
-                  void (*inherit)(struct jrt_holder *, struct jrt_contest *))
+static void begin(struct jrt_holder *holder, struct jrt_task *task)
 {
     jrt_spin_lock(&holder->gaze);
     jrt_spin_lock(&holder->lock);
     jrt_invariant("holder-end", holder->contests == NULL && holder->want == NULL);
     holder->task = task;
-    holder->inherit = inherit;
     holder->held = 0;
     holder->dead = false;
     jrt_spin_unlock(&holder->lock);
@@ -99,7 +97,7 @@ static bool end(struct jrt_holder *holder)
     holder->held++; /* ourselves, [holder-end] */
     unsigned rounds = 0;
     while (holder->contests != NULL) {
-        holder->inherit(holder, holder->contests);
+        holder->contests->inherit(holder, holder->contests);
         jrt_spin_pause(&rounds);
         jrt_spin_lock(&holder->lock);
     }
@@ -146,8 +144,7 @@ static bool end_is_watched(struct jrt_thread *thread)
 
 /* Both. */
 
-struct jrt_holder *jrt_holder_make(struct jrt_worker *worker,
-                                   void (*inherit)(struct jrt_holder *, struct jrt_contest *))
+struct jrt_holder *jrt_holder_make(struct jrt_worker *worker)
 {
     struct jrt_holder *holder = jrt_holder_self(worker);
     if (holder != NULL) return holder;
@@ -158,7 +155,7 @@ struct jrt_holder *jrt_holder_make(struct jrt_worker *worker,
         holder = take();
     }
     if (holder == NULL) return NULL;
-    begin(holder, worker != NULL ? worker->current : NULL, inherit);
+    begin(holder, worker != NULL ? worker->current : NULL);
     if (worker != NULL) {
         worker->current->touched = true;
         jrt_store_release(&worker->current->record.holder, holder); /* release: what begin wrote. */

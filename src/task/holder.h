@@ -6,9 +6,15 @@
 
 #include "task/worker.h"
 
+struct jrt_holder;
+
 /* In something that is held: on the holder's list while others wait for it. */
 struct jrt_contest {
     struct jrt_contest *next, *prev;
+    /* The holder has died: the first waiter gets the thing. The caller has the holder's lock and
+     * this function releases it. If the thing is busy, this function does nothing else. Each thing
+     * brings its own function: one holder may hold things of several kinds. */
+    void (*inherit)(struct jrt_holder *dead, struct jrt_contest *contest);
 };
 
 /* What is known about who holds something, copied. */
@@ -35,13 +41,10 @@ struct jrt_holder {
     struct jrt_holder     *next;     /* while it is free */
     struct jrt_contest    *contests; /* [holder-end]; under `lock` */
     const struct jrt_want *want;     /* NULL: it waits for none of these; under `gaze` */
-    /* Something that its dead holder left: the first who waits gets it. Called under the holder's
-     * lock, which it lets go of; if it cannot be done now, nothing else happens. */
-    void              (*inherit)(struct jrt_holder *dead, struct jrt_contest *contest);
-    _Atomic(uint32_t) lock; /* guards contests, dead, and held when dead */
-    _Atomic(uint32_t) gaze; /* guards want and what it leads to, [holder-gaze] */
-    uint32_t          held; /* how many things; its own while it lives */
-    bool              dead;
+    _Atomic(uint32_t)      lock;     /* guards contests, dead, and held when dead */
+    _Atomic(uint32_t)      gaze;     /* guards want and what it leads to, [holder-gaze] */
+    uint32_t               held;     /* how many things; its own while it lives */
+    bool                   dead;
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct jrt_holder) == 64, "a cache line");
@@ -68,8 +71,7 @@ static inline void jrt_spin_unlock(_Atomic(uint32_t) *word)
 }
 
 /* The one of the current task, or of the calling thread; makes it. NULL: memory refused. */
-struct jrt_holder *jrt_holder_make(struct jrt_worker *worker,
-                                   void (*inherit)(struct jrt_holder *, struct jrt_contest *));
+struct jrt_holder *jrt_holder_make(struct jrt_worker *worker);
 
 /* The same if there is one. */
 struct jrt_holder *jrt_holder_of_thread(void);

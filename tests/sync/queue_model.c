@@ -138,7 +138,6 @@ static void world_open(void *state)
     for (int i = HOLDERS - 1; i >= 0; i--) {
         world.holders[i].next = pool.free;
         pool.free = &world.holders[i];
-        world.holders[i].inherit = inherit;
     }
     for (int i = 0; i < MODEL_THREADS_MAX; i++)
         world.own[i].holder = holder_take(); /* of a thread */
@@ -232,7 +231,7 @@ static void free_event(void)
 /* Broken: it frees as soon as it is woken. */
 static void break_wait(void)
 {
-    struct jrt_waiter    waiter = {.task = NULL, .holder = jrt_holder_make(NULL, inherit)};
+    struct jrt_waiter    waiter = {.task = NULL, .holder = jrt_holder_make(NULL)};
     struct jrt_sync_call call = {
         .sync = (void *)&world.group, .kind = &group_kind, .deadline_ns = JRT_NEVER};
     janus_status status;
@@ -245,7 +244,7 @@ static void break_wait(void)
 /* Broken: it gives up without a look whether it was granted. */
 static void break_acquire(void)
 {
-    struct jrt_waiter    waiter = {.task = NULL, .holder = jrt_holder_make(NULL, inherit)};
+    struct jrt_waiter    waiter = {.task = NULL, .holder = jrt_holder_make(NULL)};
     struct jrt_sync_call call = {
         .sync = (void *)&world.semaphore, .kind = &semaphore_kind, .deadline_ns = JRT_NEVER};
     janus_status status;

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* Every kind that a task can wait for, before every kind that it can hold when it ends. */
+#include "../task/town.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+enum { ASKERS = 2 };
+
+/* Waits: each makes the task's holder, and ends without success. */
+
+struct firsts {
+    janus_mutex     mutex; /* held by the parent */
+    janus_semaphore semaphore;
+    janus_condition condition;
+    janus_mutex     guard;
+    janus_event     event;
+    janus_group     group;
+    janus_broadcast broadcast;
+    janus_once      once;
+};
+
+static void first_nothing(struct firsts *firsts) { (void)firsts; }
+
+static void first_mutex(struct firsts *firsts)
+{
+    CHECK_EQ(janus_mutex_lock_until(&firsts->mutex, 1), JANUS_DEADLINE);
+}
+
+static void first_semaphore(struct firsts *firsts)
+{
+    CHECK_EQ(janus_semaphore_acquire_until(&firsts->semaphore, 1), JANUS_DEADLINE);
+}
+
+static void first_condition(struct firsts *firsts)
+{
+    CHECK_EQ(janus_mutex_lock(&firsts->guard), JANUS_OK);
+    CHECK_EQ(janus_condition_wait_until(&firsts->condition, &firsts->guard, 1), JANUS_DEADLINE);
+    CHECK_EQ(janus_mutex_unlock(&firsts->guard), JANUS_OK);
+}
+
+static void first_event(struct firsts *firsts)
+{
+    CHECK_EQ(janus_event_wait_until(&firsts->event, 1), JANUS_DEADLINE);
+}
+
+static void first_group(struct firsts *firsts)
+{
+    CHECK_EQ(janus_group_wait_until(&firsts->group, 1), JANUS_DEADLINE);
+}
+
+static void first_broadcast(struct firsts *firsts)
+{
+    uint64_t seen = 0;
+    CHECK_EQ(janus_broadcast_wait_until(&firsts->broadcast, &seen, 1), JANUS_DEADLINE);
+}
+
+static int64_t call_again(void *argument)
+{
+    CHECK_EQ(janus_once_call(argument, nothing, NULL, NULL), JANUS_STATE);
+    return -1;
+}
+
+static void first_once(struct firsts *firsts)
+{
+    CHECK_EQ(janus_once_call(&firsts->once, call_again, &firsts->once, NULL), JANUS_CHILD_FAILED);
+}
+
+static void (*const waits[])(struct firsts *) = {
+    first_nothing, first_mutex, first_semaphore, first_condition,
+    first_event,   first_group, first_broadcast, first_once,
+};
+
+enum { WAITS = sizeof waits / sizeof waits[0] };
+
+/* What is held at the end. */
+
+struct hold {
+    struct firsts firsts;
+    janus_mutex   mutex;
+    janus_once    once;
+    int           first, panics;
+    void          (*keep)(struct hold *hold);
+    void          (*ask)(struct hold *hold);
+    atomic_int    has, asked, got;
+};
+
+/* Until all who ask have had time to join the queue; then the task ends as it is told. */
+static int64_t end_with_it(void *argument)
+{
+    struct hold *hold = argument;
+    atomic_store(&hold->has, 1);
+    while (atomic_load(&hold->asked) < ASKERS) CHECK_EQ(janus_yield(), JANUS_OK);
+    CHECK_EQ(janus_sleep(town_ms), JANUS_OK);
+    if (hold->panics) janus_panic("with something held");
+    return 0;
+}
+
+static void keep_mutex(struct hold *hold)
+{
+    CHECK_EQ(janus_mutex_lock(&hold->mutex), JANUS_OK);
+    (void)end_with_it(hold);
+}
+
+static void ask_mutex(struct hold *hold)
+{
+    CHECK(janus_mutex_lock(&hold->mutex) >= JANUS_OK);
+    CHECK_EQ(janus_mutex_unlock(&hold->mutex), JANUS_OK);
+}
+
+static void keep_once(struct hold *hold)
+{
+    if (hold->panics) (void)janus_once_call(&hold->once, end_with_it, hold, NULL);
+    if (!hold->panics) keep_mutex(hold); /* a once cannot outlive its function otherwise */
+}
+
+static void ask_once(struct hold *hold)
+{
+    if (!hold->panics) return ask_mutex(hold);
+    CHECK_EQ(janus_once_call(&hold->once, nothing, NULL, NULL), JANUS_OK);
+}
+
+static const struct {
+    void (*keep)(struct hold *hold);
+    void (*ask)(struct hold *hold);
+} holds[] = {{keep_mutex, ask_mutex}, {keep_once, ask_once}};
+
+enum { HOLDS = sizeof holds / sizeof holds[0] };
+
+static int64_t holder(void *argument)
+{
+    struct hold *hold = argument;
+    waits[hold->first](&hold->firsts);
+    hold->keep(hold);
+    return 0;
+}
+
+static int64_t asker(void *argument)
+{
+    struct hold *hold = argument;
+    CHECK(town_wait(&hold->has));
+    atomic_fetch_add(&hold->asked, 1);
+    hold->ask(hold);
+    atomic_fetch_add(&hold->got, 1);
+    return 0;
+}
+
+static void one_pair(int first, int kept, int panics)
+{
+    struct hold hold = {
+        .first = first, .panics = panics, .keep = holds[kept].keep, .ask = holds[kept].ask};
+    CHECK_EQ(janus_group_add(&hold.firsts.group, 1), JANUS_OK);
+    CHECK_EQ(janus_mutex_lock(&hold.firsts.mutex), JANUS_OK);
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, holder, &hold), JANUS_OK);
+    for (int i = 0; i < ASKERS; i++) CHECK_EQ(janus_spawn(&n, asker, &hold), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), panics ? JANUS_CHILD_FAILED : JANUS_OK);
+    CHECK_EQ(hold.got, ASKERS);
+    CHECK_EQ(janus_mutex_unlock(&hold.firsts.mutex), JANUS_OK);
+}
+
+static int64_t all_pairs(void *argument)
+{
+    (void)argument;
+    for (int first = 0; first < WAITS; first++) {
+        for (int kept = 0; kept < HOLDS; kept++) {
+            for (int panics = 0; panics < 2; panics++) one_pair(first, kept, panics);
+        }
+    }
+    return 0;
+}
+
+TEST("whatever a task waited for first, what it holds at its end goes to those who wait")
+{
+    town_all(all_pairs, NULL, 1);
+}
+
+/* The same of a plain thread. */
+
+static void *thread_holder(void *argument)
+{
+    struct hold *hold = argument;
+    waits[hold->first](&hold->firsts);
+    CHECK_EQ(janus_mutex_lock(&hold->mutex), JANUS_OK);
+    atomic_store(&hold->has, 1);
+    while (atomic_load(&hold->asked) < ASKERS) (void)sched_yield();
+    (void)usleep(1000);
+    return NULL;
+}
+
+static void *thread_asker(void *argument)
+{
+    struct hold *hold = argument;
+    while (!atomic_load(&hold->has)) (void)sched_yield();
+    atomic_fetch_add(&hold->asked, 1);
+    ask_mutex(hold);
+    return NULL;
+}
+
+TEST("whatever a thread waited for first, the mutex it holds at its end goes to those who wait")
+{
+    TOWN_REAL("threads outside");
+    for (int first = 0; first < WAITS; first++) {
+        struct hold hold = {.first = first};
+        pthread_t   threads[1 + ASKERS];
+        CHECK_EQ(janus_group_add(&hold.firsts.group, 1), JANUS_OK);
+        CHECK_EQ(janus_mutex_lock(&hold.firsts.mutex), JANUS_OK);
+        CHECK_EQ(pthread_create(&threads[0], NULL, thread_holder, &hold), 0);
+        for (int i = 1; i <= ASKERS; i++) {
+            CHECK_EQ(pthread_create(&threads[i], NULL, thread_asker, &hold), 0);
+        }
+        for (int i = 0; i <= ASKERS; i++) CHECK_EQ(pthread_join(threads[i], NULL), 0);
+        CHECK_EQ(janus_mutex_unlock(&hold.firsts.mutex), JANUS_OK);
+    }
+}
