@@ -134,9 +134,10 @@ typedef struct janus_nursery_options {
     janus_when_full      when_full;    /* 0: REFUSE */
 
     /* Budgets, charge.h. A pool is carved from that of the nurseries around it, if they have one;
-     * cut to what the budget capability allows, which CLAMPED tells. */
+     * cut to what the budget capability allows: *granted tells what it got. */
     const janus_budget *budget;       /* a pool of its own for the children. NULL: that of the
                                          nurseries around it; without one, implicit budgets */
+    janus_budget       *granted;      /* out: the pool it got. NULL: not wanted */
     janus_exhaustion    exhaustion;   /* what becomes of exhausted children. 0: as around it */
     janus_on_exhausted *on_exhausted; /* SUPERVISE: who decides. NULL: whoever polls or waits */
     void               *on_exhausted_argument;
@@ -217,7 +218,6 @@ JANUS_BEGIN_DECLS
  *          INVALID    a field is out of range
  *          NO_MEMORY  no memory for the timer of a deadline, the nursery's or its shield's, or for
  *                     its terms
- *          CLAMPED    it is open, with a smaller pool than asked for
  *          BUDGET_EXHAUSTED  the pool around it has less than options.budget
  *          NO_BUDGET_CAP, NO_SPAWN_CAP, CAP_…  as janus_cap_check, for the capabilities it needs or
  *                     was given; CAP_WIDENS: more than is held around it, or in a pool that is
@@ -240,6 +240,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open(janus_nursery         
  *                     opened by another thread
  *          INVALID    a field is out of range
  *          NO_MEMORY  no memory for the timer of a deadline
+ *          and those of janus_nursery_open
  */
 JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler             *scheduler,
                                                              janus_nursery               *nursery,

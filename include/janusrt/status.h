@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The one list of statuses. Every call that can fail returns one; none is kept in a global, and
- * errno is never the answer. Zero is success; negative: refused or failed; positive: done, with a
- * remark. The list only grows.
+ * errno is never the answer. Zero is success; negative: refused or failed. The one positive status
+ * is CLAMPED, from requests for a number: less was granted. No call that acquires something (opens,
+ * locks, takes) returns a positive status: `if (status != JANUS_OK) return status;` never leaks.
  */
 #ifndef JANUSRT_STATUS_H
 #define JANUSRT_STATUS_H
@@ -45,8 +46,7 @@
     X(AUDIT_FULL,     -56, "the audit log has no room and must not miss this")                     \
     X(BUDGET_EXHAUSTED,-57, "the budget does not allow this, and nobody gives more")               \
     X(SPAWN_BUDGET,   -58, "the pool has no budget for another child")                             \
-    X(CLAMPED,          1, "granted, but less than was asked for")                                 \
-    X(OWNER_GONE,       2, "locked, but its last owner ended while it held it")
+    X(CLAMPED,          1, "granted, but less than was asked for")
 /* clang-format on */
 
 typedef enum janus_status {

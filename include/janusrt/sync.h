@@ -5,8 +5,8 @@
  *     static janus_mutex lock = JANUS_MUTEX_INIT("accounts");
  *
  *     janus_status status = janus_mutex_lock(&lock);
- *     if (status < JANUS_OK) return status;               // CANCELLED, most likely
- *     if (status == JANUS_OWNER_GONE) repair();           // it is locked all the same
+ *     if (status != JANUS_OK) return status;              // CANCELLED, most likely
+ *     if (janus_mutex_is_abandoned(&lock)) repair();      // a holder ended with it
  *     transfer();
  *     (void)janus_mutex_unlock(&lock);
  *
@@ -74,9 +74,13 @@ typedef struct janus_once {
 #define JANUS_PERMITS_MAX UINT32_C(0x7fffffff)
 #define JANUS_GROUP_MAX UINT32_C(0x7fffffff)
 
+/* A recursive mutex can be locked this often by its holder. */
+#define JANUS_MUTEX_DEPTH_MAX UINT32_C(0x7fffffff)
+
 /* For static objects, and others; the same as the functions ending in _init. */
 /* clang-format off */
 #define JANUS_MUTEX_INIT(name) {(name), {0}}
+#define JANUS_MUTEX_RECURSIVE_INIT(name) {(name), {0, 0, 0, 0, 0, UINT64_C(1) << 32}}
 #define JANUS_ONCE_INIT(name) {(name), {0}}
 #define JANUS_SEMAPHORE_INIT(permits, opener, name)                                                \
     {(name), {(uint64_t)(permits) * 64 + ((opener) == JANUS_OPENED_BY_TASKS ? 4 : 0), 0}}
@@ -102,25 +106,38 @@ JANUS_BEGIN_DECLS
 JANUS_API void janus_mutex_init(janus_mutex *mutex, const char *name);
 
 /*
- * Locks it; waits while another has it. A lock that is given up goes to who has waited longest;
- * until that one is there others may grab it. From then on, if it came too late, it is handed over.
- * A thread that holds it and waits for its nursery is not seen as part of a deadlock.
+ * Makes a recursive mutex, unlocked: its holder may lock it again, and unlocks it as often as it
+ * locked it. janus_condition_wait refuses a mutex that its holder has locked more than once.
  *
- * OWNER_GONE: a task or thread ended while it had it, however it ended. The caller has the lock
- * now, and what it guards may be half done. It is said once; then the mutex is as good as new.
+ * Context: anyone, any thread; nobody else knows it yet, or any more.
+ * Yields:  never.
+ * Owns:    the memory stays the caller's; `name` is borrowed.
+ * Cost:    a few stores.
+ * Errors:  none.
+ */
+JANUS_API void janus_mutex_init_recursive(janus_mutex *mutex, const char *name);
+
+/*
+ * Locks the mutex; waits while another task or thread holds it. Unlock wakes the longest waiter.
+ * Until it runs, others may take the lock; if it loses once, the next unlock hands the lock to it.
+ * A thread that holds the mutex and waits for its nursery is not seen as part of a deadlock.
+ *
+ * A task or thread that ends while it holds the mutex, however it ends, abandons it: the next
+ * caller gets the lock, and OK. What the mutex guards may be half done. janus_mutex_is_abandoned
+ * tells so, to this holder and all later ones, until one calls janus_mutex_repaired.
  *
  * Context: any thread or task.
  * Yields:  if another has it.
  * Owns:    the lock, until janus_mutex_unlock by the same task, or the same thread.
  * Cost:    two atomic operations for lock and unlock together where nobody else wants it; a switch
  *          each way where somebody has it.
- * Errors:  OWNER_GONE  (a remark) it is locked; see above
- *          CANCELLED   the task is cancelled
- *          STATE       the caller has it already
- *          DEADLOCK    nothing can happen any more; the cycle was told on the standard error output
- *          NO_MEMORY   memory was refused
- *          INVALID     `mutex` is NULL
- *          On any negative status it is not locked.
+ * Errors:  CANCELLED  the task is cancelled
+ *          STATE      the caller has it already, and it is not recursive
+ *          FULL       recursive, and the caller has it JANUS_MUTEX_DEPTH_MAX times
+ *          DEADLOCK   nothing can happen any more; the cycle was told on the standard error output
+ *          NO_MEMORY  memory was refused
+ *          INVALID    `mutex` is NULL
+ *          On any error it is not locked.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_mutex_lock(janus_mutex *mutex);
 
@@ -144,16 +161,36 @@ JANUS_NODISCARD JANUS_API janus_status janus_mutex_lock_until(janus_mutex *mutex
  * Yields:  never.
  * Owns:    as janus_mutex_lock.
  * Cost:    two atomic operations.
- * Errors:  OWNER_GONE  (a remark) it is locked; as janus_mutex_lock
- *          WOULD_WAIT  another has it
- *          STATE       the caller has it already
- *          NO_MEMORY   memory was refused
- *          INVALID     `mutex` is NULL
+ * Errors:  WOULD_WAIT  another has it
+ *          STATE, FULL, NO_MEMORY, INVALID  as janus_mutex_lock
  */
 JANUS_NODISCARD JANUS_API janus_status janus_mutex_try_lock(janus_mutex *mutex);
 
 /*
- * Unlocks it. If others wait, the first of them is woken.
+ * Whether a task or thread ended while it held the mutex, and nobody has repaired it since.
+ *
+ * Context: any thread or task; the answer holds for as long as the caller has the mutex.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a load.
+ * Errors:  none; false for NULL.
+ */
+JANUS_API bool janus_mutex_is_abandoned(const janus_mutex *mutex);
+
+/*
+ * Says that what the mutex guards is whole again: it is abandoned no more.
+ *
+ * Context: the task or thread that has the mutex.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a store.
+ * Errors:  STATE    the caller does not have it; nothing happened
+ *          INVALID  `mutex` is NULL
+ */
+JANUS_API janus_status janus_mutex_repaired(janus_mutex *mutex);
+
+/*
+ * Unlocks it, once. If others wait, the first of them is woken.
  *
  * Context: any thread or task.
  * Yields:  never.
@@ -264,14 +301,13 @@ JANUS_API void janus_condition_init(janus_condition *condition, janus_opener ope
  * Yields:  always.
  * Owns:    the mutex, as before.
  * Cost:    two switches, or four.
- * Errors:  OWNER_GONE  (a remark) the wait has ended, signalled or not, and the mutex is as
- *                      janus_mutex_lock says; what else ended it is told by the next call
- *          CANCELLED   the task is cancelled
- *          DEADLOCK    nothing can happen any more, and only tasks could end the wait. Then alone
- *                      the mutex may not be locked: it is held by one who waits, too
- *          STATE       the caller does not have the mutex; nothing happened
- *          NO_MEMORY   memory was refused; the mutex stayed locked
- *          INVALID     an argument is NULL
+ * Errors:  CANCELLED  the task is cancelled
+ *          DEADLOCK   nothing can happen any more, and only tasks could end the wait. Then alone
+ *                     the mutex may not be locked: it is held by one who waits, too
+ *          STATE      the caller does not have the mutex, or has it more than once; nothing
+ *                     happened
+ *          NO_MEMORY  memory was refused; the mutex stayed locked
+ *          INVALID    an argument is NULL
  */
 JANUS_NODISCARD JANUS_API janus_status janus_condition_wait(janus_condition *condition,
                                                             janus_mutex     *mutex);

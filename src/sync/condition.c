@@ -45,7 +45,7 @@ static void unlock(void *argument)
     pause->unlocked = jrt_mutex_unlock(pause->mutex) == JANUS_OK;
 }
 
-/* However long it takes. OK, OWNER_GONE, or DEADLOCK: it is not locked. */
+/* However long it takes. OK, or DEADLOCK: it is not locked. */
 static janus_status lock_again(struct jrt_mutex *mutex, struct jrt_task *task)
 {
     janus_status status;
@@ -53,7 +53,7 @@ static janus_status lock_again(struct jrt_mutex *mutex, struct jrt_task *task)
     do {
         if (task != NULL) jrt_worker_must_leave(jrt_worker_self());
         status = jrt_mutex_lock(mutex, &jrt_mutex_kind, JRT_NEVER);
-    } while (status < JANUS_OK && status != JANUS_DEADLOCK);
+    } while (status != JANUS_OK && status != JANUS_DEADLOCK);
     if (task != NULL) jrt_shield_end(task);
     return status;
 }
@@ -70,11 +70,11 @@ janus_status janus_condition_wait_until(janus_condition *condition, janus_mutex 
                                  .between = unlock,
                                  .argument = &pause};
     if (condition == NULL || given == NULL) return JANUS_INVALID;
-    if (!jrt_mutex_is_mine(pause.mutex)) return JANUS_STATE;
+    if (!jrt_mutex_is_mine(pause.mutex) || pause.mutex->depth > 0) return JANUS_STATE;
     janus_status status = jrt_sync_wait(&call, &waiter); /* [condition-wait] */
     janus_status again = pause.unlocked ? lock_again(pause.mutex, task) : JANUS_OK;
-    /* OWNER_GONE is said once, so it goes before whatever else ended the wait. */
-    return jrt_sync_end(task, status == JANUS_OK || again != JANUS_OK ? again : status);
+    /* A mutex that is not locked again matters more than what ended the wait. */
+    return jrt_sync_end(task, again != JANUS_OK ? again : status);
 }
 
 janus_status janus_condition_wait(janus_condition *condition, janus_mutex *mutex)

@@ -11,8 +11,8 @@
  *     grab         WAITERS -> me|WAITERS               while BUSY, by a newcomer
  *     arrive       WAITERS -> the first|WAITERS?       while BUSY, by the one that was nudged
  *     hand over    me|WAITERS -> the first|WAITERS?    while BUSY
- *     inherit      dead|WAITERS -> the first|WAITERS?  while BUSY; OWNER_GONE
- *     take over    dead -> me                          while BUSY; OWNER_GONE
+ *     inherit      dead|WAITERS -> the first|WAITERS?  while BUSY; abandoned
+ *     take over    dead -> me                          while BUSY; abandoned
  *
  * [mutex-nudge]  a mutex that is always handed to the one that waits belongs, most of the time, to
  *   a task that is not running yet; all who come meanwhile have to wait too, and so for ever on: a
@@ -31,6 +31,11 @@
  * [mutex-outside]  a task that waits for a holder that is no task of its own scheduler counts as
  *   waiting for somebody outside, [sync-outside]; of a free one, the first of the queue stands for
  *   the holder. When that changes from one side to the other all in the queue are counted anew.
+ *
+ * [mutex-abandoned]  a lock that returned a remark would be held by callers that take every status
+ *   but OK for a refusal. So a lock returns OK, and the mutex itself remembers that a holder ended
+ *   with it. Whoever passes such a mutex on sets the mark while BUSY; only a holder clears it. The
+ *   mark stays until then, so a holder that ignores it hides nothing from the next one.
  */
 #include "sync/mutex.h"
 
@@ -109,19 +114,26 @@ static const janus_scheduler *own_home(void)
 }
 
 /* The first of the queue gets it, from the caller. Lets go of the mutex. */
-static void hand_over(struct jrt_mutex *mutex, janus_status outcome)
+static void hand_over(struct jrt_mutex *mutex)
 {
     struct jrt_sync       *sync = &mutex->sync;
     struct jrt_waiter     *first = jrt_sync_first(sync);
     struct jrt_holder     *next = first->holder;
     const janus_scheduler *home = home_of(next);
-    jrt_sync_grant(sync, first, outcome); /* its frame stays until BUSY is clear, [sync-last] */
+    jrt_sync_grant(sync, first, JANUS_OK); /* its frame stays until BUSY is clear, [sync-last] */
     if (jrt_sync_first(sync) != NULL) {
         bool lives = contest_begin(mutex, next);
         jrt_invariant("mutex-contest", lives); /* it has not returned from its wait */
     }
     count_anew(sync, home, own_home());
     jrt_sync_leave(sync, jrt_sync_marked(sync, word_of(next)));
+}
+
+/* While BUSY: the last holder has ended, however often it had locked it. */
+static void abandon(struct jrt_mutex *mutex)
+{
+    mutex->depth = 0;
+    jrt_store_relaxed(&mutex->abandoned, (uint8_t)1); /* relaxed: the lock orders it. */
 }
 
 /* From the end of its holder. */
@@ -137,7 +149,8 @@ static void inherit(struct jrt_holder *dead, struct jrt_contest *contest)
     jrt_invariant("mutex-word", holder_in(word) == dead && (word & JRT_SYNC_WAITERS) != 0);
     contest_remove(mutex, dead);
     jrt_holder_heir(dead);
-    hand_over(mutex, JANUS_OWNER_GONE);
+    abandon(mutex);
+    hand_over(mutex);
 }
 
 /* The parts that the queue asks for. */
@@ -158,7 +171,7 @@ static bool take_lock(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *
             return false;
         }
         jrt_holder_heir(holder);
-        waiter->outcome = JANUS_OWNER_GONE;
+        abandon(mutex_of(sync));
     }
     if (first != NULL) { /* [mutex-nudge] */
         bool lives = contest_begin(mutex_of(sync), waiter->holder);
@@ -231,6 +244,14 @@ const struct jrt_sync_kind jrt_once_kind = {.reason = JRT_WAIT_ONCE,
 
 /* Locking. */
 
+/* By its holder. */
+static janus_status lock_deeper(struct jrt_mutex *mutex)
+{
+    if (mutex->depth == JANUS_MUTEX_DEPTH_MAX - 1) return JANUS_FULL;
+    mutex->depth++;
+    return JANUS_OK;
+}
+
 __attribute__((noinline)) static janus_status lock_slowly(struct jrt_mutex           *mutex,
                                                           const struct jrt_sync_kind *kind,
                                                           uint64_t                    deadline_ns)
@@ -238,9 +259,10 @@ __attribute__((noinline)) static janus_status lock_slowly(struct jrt_mutex      
     struct jrt_worker   *worker = jrt_worker_self();
     struct jrt_waiter    waiter = {.task = worker != NULL ? worker->current : NULL};
     struct jrt_sync_call call = {.sync = &mutex->sync, .kind = kind, .deadline_ns = deadline_ns};
-    janus_status         status = jrt_sync_wait(&call, &waiter);
+    if (mutex->recursive && jrt_mutex_is_mine(mutex)) return lock_deeper(mutex);
+    janus_status status = jrt_sync_wait(&call, &waiter);
     if (status == JANUS_OK) status = waiter.outcome;
-    if (status >= JANUS_OK) waiter.holder->held++;
+    if (status == JANUS_OK) waiter.holder->held++;
     return status;
 }
 
@@ -273,6 +295,10 @@ janus_status jrt_mutex_unlock(struct jrt_mutex *mutex)
     struct jrt_holder *self = jrt_holder_self(jrt_worker_self());
     uint64_t           word = jrt_load_relaxed(&mutex->sync.word); /* relaxed: as above. */
     if (self == NULL || holder_in(word) != self) return JANUS_STATE;
+    if (jrt_unlikely(mutex->depth > 0)) {
+        mutex->depth--;
+        return JANUS_OK;
+    }
     self->held--;
     word = word_of(self);
     /* release: what we wrote is for the next holder. */
@@ -285,7 +311,7 @@ janus_status jrt_mutex_unlock(struct jrt_mutex *mutex)
     }
     contest_end(mutex, self);
     if (first->lost) {
-        hand_over(mutex, JANUS_OK);
+        hand_over(mutex);
     } else {
         jrt_sync_nudge(first); /* before it may look like a deadlock */
         count_anew(&mutex->sync, home_of(first->holder), own_home());
@@ -301,6 +327,11 @@ static struct jrt_mutex *mutex_in(janus_mutex *mutex) { return (struct jrt_mutex
 void janus_mutex_init(janus_mutex *mutex, const char *name)
 {
     *mutex = (janus_mutex){.name = name};
+}
+
+void janus_mutex_init_recursive(janus_mutex *mutex, const char *name)
+{
+    *mutex = (janus_mutex)JANUS_MUTEX_RECURSIVE_INIT(name);
 }
 
 janus_status janus_mutex_lock_until(janus_mutex *mutex, uint64_t deadline_ns)
@@ -323,11 +354,13 @@ janus_status janus_mutex_try_lock(janus_mutex *mutex)
     if (mutex == NULL) return JANUS_INVALID;
     waiter.holder = jrt_holder_make(worker);
     if (waiter.holder == NULL) return JANUS_NO_MEMORY;
-    struct jrt_sync *sync = &mutex_in(mutex)->sync;
+    struct jrt_mutex *inside = mutex_in(mutex);
+    if (inside->recursive && jrt_mutex_is_mine(inside)) return lock_deeper(inside);
+    struct jrt_sync *sync = &inside->sync;
     uint64_t         word = jrt_sync_enter(sync);
     bool             taken = take_lock(sync, &word, &waiter);
     jrt_sync_leave(sync, word);
-    if (taken && waiter.outcome >= JANUS_OK) waiter.holder->held++;
+    if (taken && waiter.outcome == JANUS_OK) waiter.holder->held++;
     return taken ? waiter.outcome : JANUS_WOULD_WAIT;
 }
 
@@ -336,4 +369,21 @@ janus_status janus_mutex_unlock(janus_mutex *mutex)
     jrt_stack_check(); /* [stack-reserve] */
     if (mutex == NULL) return JANUS_INVALID;
     return jrt_mutex_unlock(mutex_in(mutex));
+}
+
+bool janus_mutex_is_abandoned(const janus_mutex *mutex)
+{
+    const struct jrt_mutex *inside = (const struct jrt_mutex *)(const void *)mutex;
+    jrt_point();
+    /* relaxed: a holder has what the lock ordered; for others it is out of date at once. */
+    return mutex != NULL && jrt_load_relaxed(&inside->abandoned) != 0;
+}
+
+janus_status janus_mutex_repaired(janus_mutex *mutex)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (mutex == NULL) return JANUS_INVALID;
+    if (!jrt_mutex_is_mine(mutex_in(mutex))) return JANUS_STATE;
+    jrt_store_relaxed(&mutex_in(mutex)->abandoned, (uint8_t)0); /* relaxed: the lock orders it. */
+    return JANUS_OK;
 }

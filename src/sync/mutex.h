@@ -10,13 +10,16 @@
 struct jrt_mutex {
     struct jrt_sync    sync;
     struct jrt_contest contest; /* on the holder's list while there is a queue */
+    uint32_t           depth;   /* recursive: how often more than once it is locked; the holder's */
+    bool               recursive;
+    _Atomic(uint8_t)   abandoned; /* [mutex-abandoned] */
 };
 
 _Static_assert(sizeof(struct jrt_mutex) <= sizeof(janus_mutex), "it fits its storage");
 
 extern const struct jrt_sync_kind jrt_mutex_kind, jrt_once_kind;
 
-/* Locks it; the status is not obeyed. `kind`: what dumps call it. */
+/* Locks it; never a remark; the status is not obeyed. `kind`: what dumps call it. */
 janus_status jrt_mutex_lock(struct jrt_mutex *mutex, const struct jrt_sync_kind *kind,
                             uint64_t deadline_ns);
 

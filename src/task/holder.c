@@ -10,8 +10,8 @@
  * [holder-end]  a holder that ends while it holds something is dead, and is not used again until
  *   all of that has new holders. What others wait for is on its list: its end passes each on to
  *   the first who waits. What nobody waits for stays as it is, with the dead holder's name in it;
- *   the next who wants it finds, under the holder's lock, that it is dead, and takes it. Both say
- *   OWNER_GONE. The last to take something gives the holder back; its end counts itself among
+ *   the next who wants it finds, under the holder's lock, that it is dead, and takes it. Both mark
+ *   it as abandoned. The last to take something gives the holder back; its end counts itself among
  *   those, lest the holder goes while it still looks at the list. What was freed or forgotten
  *   while it was held is never touched; it costs the holder's 64 bytes.
  *

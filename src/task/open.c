@@ -137,7 +137,7 @@ static janus_status set_options(struct jrt_nursery *n, const janus_nursery_optio
     return armed ? JANUS_OK : JANUS_NO_MEMORY;
 }
 
-/* Its own terms, or those around it. Last, because only this can say CLAMPED. */
+/* Its own terms, or those around it. */
 static janus_status set_terms(struct jrt_nursery *n, const janus_nursery_options *options)
 {
     janus_status status = JANUS_OK;
@@ -150,20 +150,32 @@ static janus_status set_terms(struct jrt_nursery *n, const janus_nursery_options
     return status;
 }
 
-/* With options, in a shield, on terms. OK or CLAMPED; else nothing is left of it. */
+/* With options, in a shield, on terms. On an error nothing is left of it. */
 static janus_status open_with(struct jrt_nursery *n, struct jrt_task *owner,
-                              const janus_nursery_options *given)
+                              const janus_nursery_options *given, janus_budget **out_granted)
 {
     janus_nursery_options options;
     if (decode(given, &options) != JANUS_OK) return JANUS_INVALID;
+    *out_granted = options.granted;
     janus_status status = set_options(n, &options);
     if (status == JANUS_OK && owner != NULL) status = jrt_shield_cover(n, owner);
     if (status == JANUS_OK) {
         status = set_terms(n, &options);
-        if (status < 0) jrt_shield_uncover(n);
+        if (status != JANUS_OK) jrt_shield_uncover(n);
     }
-    if (status < 0) jrt_nursery_disarm(n);
+    if (status != JANUS_OK) jrt_nursery_disarm(n);
     return status;
+}
+
+/* The pool that an open nursery got, [terms-energy]; it may be less than was asked for. */
+static void tell_granted(const struct jrt_nursery *n, janus_budget *granted)
+{
+    struct jrt_account_books books;
+    if (granted == NULL) return;
+    *granted = janus_budget_zero();
+    if (n->terms == NULL || !n->terms->owns_account) return;
+    jrt_account_read(&n->terms->own, &books);
+    *granted = books.granted;
 }
 
 /* With all that there can be about it. */
@@ -176,9 +188,12 @@ __attribute__((noinline)) static janus_status open_slowly(struct jrt_nursery    
     struct jrt_task *owner = worker->current;
     init_owned(n, worker, owner, jrt_terms_here(owner));
     get_ready(n);
-    janus_status status = open_with(n, owner, options);
-    if (status >= 0) owner->innermost = n;
-    return status;
+    janus_budget *granted;
+    janus_status  status = open_with(n, owner, options, &granted);
+    if (status != JANUS_OK) return status;
+    owner->innermost = n;
+    tell_granted(n, granted);
+    return JANUS_OK;
 }
 
 /* Mostly a few words are written: without a call, and so without a frame. */
@@ -206,8 +221,9 @@ janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nu
     if (jrt_worker_self() != NULL || jrt_scheduler_is_elsewhere(scheduler)) return JANUS_STATE;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     init_root(n, scheduler);
-    janus_status status = open_with(n, NULL, options);
-    if (status < 0) return status;
+    janus_budget *granted;
+    janus_status  status = open_with(n, NULL, options, &granted);
+    if (status != JANUS_OK) return status;
     jrt_lock(&scheduler->roots_lock);
     bool runs = scheduler->started && !scheduler->stopped;
     if (runs) {
@@ -216,7 +232,10 @@ janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nu
         jrt_fetch_add_relaxed(&scheduler->outside, 1u); /* relaxed: a count, read under locks. */
     }
     jrt_unlock(&scheduler->roots_lock);
-    if (runs) return status;
+    if (runs) {
+        tell_granted(n, granted);
+        return JANUS_OK;
+    }
     jrt_nursery_disarm(n);
     jrt_nursery_drop_terms(n);
     return JANUS_STATE;

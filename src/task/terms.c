@@ -247,7 +247,7 @@ static janus_status open_pool(struct jrt_terms *terms, janus_scheduler *schedule
     }
     terms->account = &terms->own;
     terms->owns_account = true;
-    return status;
+    return JANUS_OK;
 }
 
 /* A share of exactly so much; out of nothing where there is no pool. */
@@ -387,7 +387,6 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
                             const janus_nursery_options *options)
 {
     struct jrt_caps caps = caps_of(options);
-    janus_status    clamped = JANUS_OK;
     janus_status    status = bind_all(terms, n->scheduler, &caps);
     if (status != JANUS_OK) return status;
     bool shares_pool = terms->account != NULL && options->budget == NULL;
@@ -414,11 +413,10 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
             return jrt_terms_deny(n->scheduler, &actor, JANUS_CAP_BUDGET,
                                   JANUS_RIGHT_BUDGET_REQUEST, JANUS_NO_BUDGET_CAP);
         }
-        clamped = open_pool(terms, n->scheduler, options->budget);
-        if (clamped < 0) return clamped;
+        status = open_pool(terms, n->scheduler, options->budget);
     }
     if (status == JANUS_OK && options->scope) status = enter_scope(terms, n);
-    return status == JANUS_OK ? clamped : status;
+    return status;
 }
 
 /* The right to open a nursery, where a capability is shown for it. */
@@ -464,18 +462,18 @@ janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *
     jrt_turn_toll(jrt_worker_self(), JRT_TOLL_TERMS);
     begin(terms, n->scheduler, n->terms);
     janus_status status = fill_in(terms, n, options);
-    if (status >= 0) {
+    if (status == JANUS_OK) {
         janus_status may = may_open(terms, n->scheduler);
         if (may != JANUS_OK && terms->scope) leave_scope(terms, n->owner);
         if (may != JANUS_OK) status = may;
     }
-    if (status < 0) {
+    if (status != JANUS_OK) {
         drop(terms);
         return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
     }
     terms->of = n;
     n->terms = terms;
-    return status;
+    return JANUS_OK;
 }
 
 void jrt_terms_close(struct jrt_nursery *n)

@@ -56,7 +56,7 @@ struct jrt_caps {
 /* Whether options of a nursery make terms of its own necessary. */
 bool jrt_terms_wanted(const janus_nursery_options *options);
 
-/* Makes n's own terms, within those around it, which are n->terms. OK, CLAMPED, or an error, on
+/* Makes n's own terms, within those around it, which are n->terms. OK, or an error, on
  * which nothing happened. */
 janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *options);
 

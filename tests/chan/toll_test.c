@@ -78,7 +78,7 @@ static int64_t contain_flood(void *argument)
     flooded = channel_for(8, JANUS_OVERFLOW_DROP_OLDEST);
     CHECK_EQ(janus_nursery_open(&good, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&bad, JANUS_NURSERY_OPTIONS(.budget = &pool, .name = "bad")),
-             JANUS_CLAMPED); /* the profile allows 1000 operations on channels */
+             JANUS_OK); /* the profile allows 1000 operations on channels */
     CHECK_EQ(janus_spawn(&bad, flood, &sent), JANUS_OK);
     for (int i = 0; i < 20; i++) CHECK_EQ(janus_spawn(&good, count_me, &finished), JANUS_OK);
     CHECK_EQ(janus_nursery_wait(&good, NULL), JANUS_OK);

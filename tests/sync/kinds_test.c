@@ -2,6 +2,8 @@
 /* Every kind that a task can wait for, before every kind that it can hold when it ends. */
 #include "../task/town.h"
 
+#include "sync/mutex.h"
+
 #include <pthread.h>
 #include <sched.h>
 
@@ -82,16 +84,27 @@ struct hold {
     int           first, panics;
     void          (*keep)(struct hold *hold);
     void          (*ask)(struct hold *hold);
-    atomic_int    has, asked, got;
+    atomic_int    has, got;
 };
 
-/* Until all who ask have had time to join the queue; then the task ends as it is told. */
+/* Whether all who ask are in the queue of a mutex, or of a once, which begins with one. */
+static bool all_wait(void *object)
+{
+    struct jrt_sync         *sync = object;
+    uint64_t                 word = jrt_sync_enter(sync);
+    const struct jrt_waiter *first = jrt_sync_first(sync), *at = first;
+    int                      length = first != NULL;
+    for (; first != NULL && at->next != first; at = at->next) length++;
+    jrt_sync_leave(sync, word);
+    return length == ASKERS;
+}
+
+/* Until all who ask wait; then the task ends as it is told. */
 static int64_t end_with_it(void *argument)
 {
     struct hold *hold = argument;
     atomic_store(&hold->has, 1);
-    while (atomic_load(&hold->asked) < ASKERS) CHECK_EQ(janus_yield(), JANUS_OK);
-    CHECK_EQ(janus_sleep(town_ms), JANUS_OK);
+    while (!all_wait(&hold->mutex) && !all_wait(&hold->once)) CHECK_EQ(janus_yield(), JANUS_OK);
     if (hold->panics) janus_panic("with something held");
     return 0;
 }
@@ -139,7 +152,6 @@ static int64_t asker(void *argument)
 {
     struct hold *hold = argument;
     CHECK(town_wait(&hold->has));
-    atomic_fetch_add(&hold->asked, 1);
     hold->ask(hold);
     atomic_fetch_add(&hold->got, 1);
     return 0;
@@ -184,8 +196,7 @@ static void *thread_holder(void *argument)
     waits[hold->first](&hold->firsts);
     CHECK_EQ(janus_mutex_lock(&hold->mutex), JANUS_OK);
     atomic_store(&hold->has, 1);
-    while (atomic_load(&hold->asked) < ASKERS) (void)sched_yield();
-    (void)usleep(1000);
+    while (!all_wait(&hold->mutex)) (void)sched_yield();
     return NULL;
 }
 
@@ -193,7 +204,6 @@ static void *thread_asker(void *argument)
 {
     struct hold *hold = argument;
     while (!atomic_load(&hold->has)) (void)sched_yield();
-    atomic_fetch_add(&hold->asked, 1);
     ask_mutex(hold);
     return NULL;
 }

@@ -145,7 +145,9 @@ static int64_t leave_locked(void *argument)
     int64_t status = -1;
     CHECK_EQ(janus_blocking(lock_left, NULL, &status), JANUS_OK);
     CHECK_EQ(status, JANUS_OK);
-    CHECK_EQ(janus_mutex_lock(&left), JANUS_OWNER_GONE);
+    CHECK_EQ(janus_mutex_lock(&left), JANUS_OK);
+    CHECK(janus_mutex_is_abandoned(&left));
+    CHECK_EQ(janus_mutex_repaired(&left), JANUS_OK);
     CHECK_EQ(janus_mutex_unlock(&left), JANUS_OK);
     return 0;
 }

@@ -354,9 +354,11 @@ static int64_t find_it(void *argument)
     struct left *left = argument;
     CHECK(town_wait(&left->has));
     atomic_fetch_add(&left->asked, 1);
-    janus_status status = janus_mutex_lock(&left->lock);
-    CHECK(status == JANUS_OK || status == JANUS_OWNER_GONE);
-    if (status == JANUS_OWNER_GONE) atomic_fetch_add(&left->told, 1);
+    CHECK_EQ(janus_mutex_lock(&left->lock), JANUS_OK);
+    if (janus_mutex_is_abandoned(&left->lock)) {
+        atomic_fetch_add(&left->told, 1);
+        CHECK_EQ(janus_mutex_repaired(&left->lock), JANUS_OK);
+    }
     CHECK_EQ(janus_mutex_unlock(&left->lock), JANUS_OK);
     return 0;
 }
@@ -403,9 +405,14 @@ static void *lock_and_exit(void *argument)
 
 static void find_gone(janus_mutex *lock)
 {
-    CHECK_EQ(janus_mutex_try_lock(lock), JANUS_OWNER_GONE);
+    CHECK_EQ(janus_mutex_try_lock(lock), JANUS_OK);
+    CHECK(janus_mutex_is_abandoned(lock));
     CHECK_EQ(janus_mutex_unlock(lock), JANUS_OK);
-    CHECK_EQ(janus_mutex_lock(lock), JANUS_OK); /* as good as new */
+    CHECK_EQ(janus_mutex_repaired(lock), JANUS_STATE); /* only a holder can know */
+    CHECK_EQ(janus_mutex_lock(lock), JANUS_OK);
+    CHECK(janus_mutex_is_abandoned(lock)); /* nobody has repaired it */
+    CHECK_EQ(janus_mutex_repaired(lock), JANUS_OK);
+    CHECK(!janus_mutex_is_abandoned(lock));
     CHECK_EQ(janus_mutex_unlock(lock), JANUS_OK);
 }
 
@@ -509,15 +516,21 @@ struct graves {
     atomic_long left, told;
 };
 
+static void count_told(struct graves *graves, janus_mutex *lock)
+{
+    if (!janus_mutex_is_abandoned(lock)) return;
+    atomic_fetch_add(&graves->told, 1);
+    CHECK_EQ(janus_mutex_repaired(lock), JANUS_OK);
+}
+
 static int64_t live_or_die(void *argument)
 {
     struct graves *graves = argument;
     unsigned       seed = (unsigned)(janus_task_self() * 2654435761u);
     for (int i = 0; i < 4; i++) {
         janus_mutex *lock = &graves->locks[(unsigned)rand_r(&seed) % 2];
-        janus_status status = janus_mutex_lock(lock);
-        CHECK(status == JANUS_OK || status == JANUS_OWNER_GONE);
-        if (status == JANUS_OWNER_GONE) atomic_fetch_add(&graves->told, 1);
+        CHECK_EQ(janus_mutex_lock(lock), JANUS_OK);
+        count_told(graves, lock);
         if ((unsigned)rand_r(&seed) % 4 == 0) (void)janus_yield();
         if ((unsigned)rand_r(&seed) % 4 == 0) {
             atomic_fetch_add(&graves->left, 1);
@@ -540,9 +553,8 @@ static int64_t many_graves(void *argument)
         (void)janus_nursery_end(&n, NULL);
     }
     for (int i = 0; i < 2; i++) {
-        janus_status status = janus_mutex_try_lock(&graves.locks[i]);
-        CHECK(status == JANUS_OK || status == JANUS_OWNER_GONE);
-        if (status == JANUS_OWNER_GONE) atomic_fetch_add(&graves.told, 1);
+        CHECK_EQ(janus_mutex_try_lock(&graves.locks[i]), JANUS_OK);
+        count_told(&graves, &graves.locks[i]);
         CHECK_EQ(janus_mutex_unlock(&graves.locks[i]), JANUS_OK);
     }
     CHECK(graves.left > 0);

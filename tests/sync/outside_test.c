@@ -15,9 +15,9 @@ enum { TIMES = TOWN_SLOW ? 3 : 15 };
 
 struct outside {
     janus_mutex                lock;
-    janus_status               want;   /* what the thread's lock says */
-    uint32_t                   behind; /* tasks that wait for the thread, once it has it */
-    bool                       leaves; /* it ends and has it */
+    bool                       abandoned; /* when the thread gets it */
+    uint32_t                   behind;    /* tasks that wait for the thread, once it has it */
+    bool                       leaves;    /* it ends and has it */
     atomic_int                 go, taken;
     _Atomic(janus_scheduler *) scheduler;
     pthread_t                  thread;
@@ -47,7 +47,8 @@ static void *hold_for_a_while(void *argument)
 {
     struct outside *outside = argument;
     while (!atomic_load(&outside->go)) sched_yield();
-    CHECK_EQ(janus_mutex_lock(&outside->lock), outside->want);
+    CHECK_EQ(janus_mutex_lock(&outside->lock), JANUS_OK);
+    CHECK_EQ(janus_mutex_is_abandoned(&outside->lock), outside->abandoned);
     atomic_store(&outside->taken, 1);
     while (atomic_load(&outside->scheduler) == NULL) sched_yield();
     slumber_until(atomic_load(&outside->scheduler), outside->behind);
@@ -150,8 +151,8 @@ static int64_t leave_to_thread(void *argument)
 
 TEST("waiting for a mutex that a task has left to a thread is no deadlock")
 {
-    happen(1, leave_to_thread, (struct outside){.want = JANUS_OWNER_GONE, .behind = 2});
-    happen(2, leave_to_thread, (struct outside){.want = JANUS_OWNER_GONE, .behind = 2});
+    happen(1, leave_to_thread, (struct outside){.abandoned = true, .behind = 2});
+    happen(2, leave_to_thread, (struct outside){.abandoned = true, .behind = 2});
 }
 
 /* A thread ends that has it, and tasks are in the queue. */
@@ -162,8 +163,10 @@ static int64_t inherit_from_thread(void *argument)
     janus_scheduler *scheduler = atomic_load(&outside->scheduler);
     janus_status     status = janus_mutex_lock(&outside->lock);
     uint64_t         limit = janus_now_ns() + 2000 * town_ms;
-    CHECK(status == JANUS_OK || status == JANUS_OWNER_GONE);
-    while (status == JANUS_OWNER_GONE && atomic_load(&scheduler->outside) > 0) {
+    CHECK_EQ(status, JANUS_OK);
+    bool abandoned = janus_mutex_is_abandoned(&outside->lock);
+    if (abandoned) CHECK_EQ(janus_mutex_repaired(&outside->lock), JANUS_OK);
+    while (abandoned && atomic_load(&scheduler->outside) > 0) {
         CHECK(janus_now_ns() < limit); /* the other one waits for us, nobody for a thread */
         CHECK_EQ(janus_yield(), JANUS_OK);
     }

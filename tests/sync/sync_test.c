@@ -342,7 +342,7 @@ static int64_t unwound(void *argument)
     while (room.waiting < TASKS) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
-    CHECK_EQ(janus_mutex_lock(&room.lock), JANUS_OK); /* not OWNER_GONE */
+    CHECK_EQ(janus_mutex_lock(&room.lock), JANUS_OK); /* not abandoned */
     CHECK_EQ(janus_mutex_unlock(&room.lock), JANUS_OK);
     return 0;
 }

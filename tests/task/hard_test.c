@@ -69,7 +69,7 @@ static void do_call(void)
         (void)!janus_waitpoint_wait_until(&point, "nobody", janus_now_ns() + 1000);
         break;
     case CALL_MUTEX: (void)!janus_mutex_lock_until(&theirs, janus_now_ns() + 1000); break;
-    case CALL_CONDITION: /* who overflows inside leaves it locked: OWNER_GONE */
+    case CALL_CONDITION: /* who overflows inside leaves it abandoned */
         if (janus_mutex_lock(&ours) < JANUS_OK) break;
         (void)!janus_condition_wait_until(&never, &ours, janus_now_ns() + 1000);
         (void)janus_mutex_unlock(&ours);

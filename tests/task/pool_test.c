@@ -285,8 +285,11 @@ static int64_t clamped(void *argument)
     janus_budget  most = janus_budget_service_default();
     janus_budget  asked = janus_budget_scale(most, 3);
     (void)argument;
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &asked)), JANUS_CLAMPED);
+    janus_budget got;
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &asked, .granted = &got)),
+             JANUS_OK);
     CHECK(janus_budget_equal(books_of(&n).granted, most));
+    CHECK(janus_budget_equal(got, most));
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &most)), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
