@@ -268,7 +268,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
  *          INVALID    an argument is out of range
  *          NO_MEMORY  memory was refused
  *          TASK_LIMIT      as many tasks live as the capability allows
- *          CAP_WIDENS      the task was restricted at its spawn, and this nursery was not
+ *          CAP_WIDENS      a capability or a pool restricts the calling task, and does not
+ *                          restrict the children of this nursery
  *          SPAWN_BUDGET    the pool has no spawn_count, or no ops, for another child
  *          NO_SPAWN_CAP, CAP_…  as janus_cap_check
  *          On any error nothing was started.

@@ -107,17 +107,29 @@ static bool lies_within(const struct jrt_terms *terms, const struct jrt_terms *o
     return terms == outer;
 }
 
-/* Whether a task that was restricted at its spawn, or is below one that was, starts something where
- * that does not hold: in a nursery further out. */
+/* Whether these terms restrict the task: those of its spawn, and those of nurseries around it. A
+ * nursery's terms restrict its owner only in a scope. A pool restricts like a capability. */
+static bool restricts(const struct jrt_terms *terms, const struct jrt_task *task)
+{
+    if (terms->bound == 0 && !terms->owns_account) return false;
+    return terms->of == NULL || terms->of->owner != task || terms->scope;
+}
+
+/* The task that spawns, or for which this thread runs a blocking call. NULL: a plain thread. */
+static const struct jrt_task *spawner_of(const struct jrt_worker *worker)
+{
+    return worker != NULL ? worker->current : jrt_thread_self()->behalf;
+}
+
+/* Whether a task starts a child where one of its own restrictions does not hold, [terms-inside]. */
 static bool breaks_out(const struct jrt_nursery *n, const struct jrt_worker *worker)
 {
-    if (worker == NULL || worker->current == NULL || worker->scheduler != n->scheduler)
-        return false;
-    const struct jrt_terms *here = jrt_terms_here(worker->current);
+    const struct jrt_task *task = spawner_of(worker);
+    if (task == NULL) return false;
+    const struct jrt_terms *here = jrt_terms_here(task);
     if (here == n->terms) return false;
     for (; here != NULL; here = here->outer) {
-        bool restricts = here->of == NULL && (here->bound & 1u << JANUS_CAP_SPAWN) != 0;
-        if (restricts && !lies_within(n->terms, here)) return true;
+        if (restricts(here, task) && !lies_within(n->terms, here)) return true;
     }
     return false;
 }

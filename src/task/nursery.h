@@ -61,7 +61,8 @@ struct jrt_nursery {
     /* What makes its end, or its children's, more than counting. */
     union {
         struct {
-            bool          folded;      /* [nursery-count]; the owner's */
+            bool          folded : 1;  /* [nursery-count]; the owner's */
+            bool          beyond : 1;  /* the owner is in a scope inside it; the owner's */
             bool          limited;     /* max_children */
             bool          on_terms;    /* its children are started on terms, terms.h */
             bool          on_heap : 1; /* janus_nursery_create made it */

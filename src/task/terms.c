@@ -13,6 +13,11 @@
  *   children; channels may outlive the nursery, so they keep the terms, and terms keep those around
  *   them.
  *
+ * [terms-inside]  a task spawns only where all its own restrictions hold: those of its spawn, of
+ *   the nurseries around it, and of a scope it is in. A capability of any kind restricts; so does a
+ *   pool. A blocking call is restricted like its task. While a task is in a scope, its nurseries
+ *   around the scope are marked (`beyond`), so that its spawns there take the slow way and ask.
+ *
  * [terms-energy]  where shares come from. A pool of its own is carved from the pool around it, or
  *   where there is none, made new in the scheduler's bank, as far as the budget capability allows.
  *   Without a pool, a child that was started under a capability gets that capability's task_budget,
@@ -271,6 +276,15 @@ static janus_component take_share(struct jrt_terms *terms, janus_scheduler *sche
     return jrt_bank_take(scheduler, &out->booked);
 }
 
+/* Marks the owner's nurseries around n, [terms-inside]. Those around another scope stay marked. */
+static void mark_beyond(struct jrt_nursery *n, bool beyond)
+{
+    for (struct jrt_nursery *at = n->outer; at != NULL; at = at->outer) {
+        at->beyond = beyond;
+        if (at->on_terms && at->terms->of == at && at->terms->scope) return;
+    }
+}
+
 static uint64_t live_bytes(const struct jrt_purse *purse)
 {
     struct jrt_heap_stats stats = {0};
@@ -308,12 +322,14 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     purse->cleaning = aside->cleaning;
     purse->slice = aside->slice;
     terms->aside_live = live_bytes(aside);
+    mark_beyond(n, true);
     jrt_fuel_set(jrt_purse_first_fuel(jrt_worker_self(), task));
     return JANUS_OK;
 }
 
-static void leave_scope(struct jrt_terms *terms, struct jrt_task *task)
+static void leave_scope(struct jrt_terms *terms, struct jrt_nursery *n)
 {
+    struct jrt_task  *task = n->owner;
     struct jrt_purse *purse = task->purse;
     uint64_t          live = live_bytes(purse), was = terms->aside_live;
     /* What it keeps of the scope's memory is charged to it, what it freed of its own comes back. */
@@ -322,6 +338,7 @@ static void leave_scope(struct jrt_terms *terms, struct jrt_task *task)
     mine->memory =
         janus_units_add(mine->memory - (more < mine->memory ? more : mine->memory), less);
     its->memory = janus_units_add(its->memory - (less < its->memory ? less : its->memory), more);
+    mark_beyond(n, false);
     terms->aside->slice = purse->slice;
     terms->aside->heap = purse->heap;
     purse->heap = NULL;
@@ -464,7 +481,7 @@ janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *
     janus_status status = fill_in(terms, n, options);
     if (status == JANUS_OK) {
         janus_status may = may_open(terms, n->scheduler);
-        if (may != JANUS_OK && terms->scope) leave_scope(terms, n->owner);
+        if (may != JANUS_OK && terms->scope) leave_scope(terms, n);
         if (may != JANUS_OK) status = may;
     }
     if (status != JANUS_OK) {
@@ -480,7 +497,7 @@ void jrt_terms_close(struct jrt_nursery *n)
 {
     struct jrt_terms *terms = n->terms;
     if (terms->of != n) return; /* somebody else's */
-    if (terms->scope) leave_scope(terms, n->owner);
+    if (terms->scope) leave_scope(terms, n);
     drop(terms);
 }
 
