@@ -97,7 +97,7 @@ typedef struct janus_select_case {
     janus_channel     channel;
     janus_select_kind kind;
     void             *value;     /* what to send, or where to receive */
-    uint64_t          opaque[8]; /* used while the select waits */
+    uint64_t          opaque[12]; /* used while the select waits */
 } janus_select_case;
 
 JANUS_BEGIN_DECLS
@@ -113,6 +113,7 @@ JANUS_BEGIN_DECLS
  * Errors:  INVALID    `out` is NULL, an option is out of range, DROP_OLDEST with capacity 0, or
  *                     more than half of the address space
  *          NO_MEMORY  memory was refused
+ *          UNAVAILABLE  the system has no random numbers for the keys of handles yet
  *          NO_CHANNEL_CAP, CAP_…  as janus_cap_check, in a task
  *          CHANNEL_LIMIT     as many channels live as the capability, or the profile, allows
  *          CAP_LIMIT         the capacity is larger than it allows

@@ -95,7 +95,7 @@ janus_status jrt_chan_grow(janus_channel handle, const struct jrt_worker *worker
 {
     struct jrt_chan *chan = jrt_chan_of(handle);
     bool             own = jrt_chan_enter(chan, worker);
-    bool             valid = jrt_chan_is_valid(handle);
+    bool             valid = jrt_chan_is(chan, handle);
     uint64_t         wanted = slots < FIRST_SLOTS ? FIRST_SLOTS : slots * 2;
     if (valid && wanted > chan->capacity) wanted = chan->capacity;
     size_t bytes = valid ? wanted * chan->item_bytes : 0;
@@ -104,7 +104,7 @@ janus_status jrt_chan_grow(janus_channel handle, const struct jrt_worker *worker
     char *ring = jrt_malloc(bytes > 0 ? bytes : 1);
     if (ring == NULL) return JANUS_NO_MEMORY;
     own = jrt_chan_enter(chan, worker);
-    if (jrt_chan_is_valid(handle) && chan->slots == slots) ring = move_to(chan, ring, wanted);
+    if (jrt_chan_is(chan, handle) && chan->slots == slots) ring = move_to(chan, ring, wanted);
     jrt_chan_leave(chan, own);
     free(ring);
     return JANUS_OK;

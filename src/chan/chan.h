@@ -74,36 +74,26 @@ struct jrt_chan {
 
     struct jrt_toll  toll;      /* who counts it */
     struct jrt_chan *next_free; /* the pool's */
+    uint32_t         place;     /* in the table; never changes */
 };
 
 _Static_assert(offsetof(struct jrt_chan, senders) == 128, "a line to check, a line to send");
 
-/* A handle's parts: its first word, from below, is 3 bits of rights, 3 bits that are 0, the address
- * of the head, from bit JRT_CHAN_SEAL_AT on a seal, [chan-seal]; the second is a key. It is passed
- * on as it is, in two registers. */
-#define JRT_CHAN_SEAL_AT 48
-#define JRT_CHAN_BELOW_SEAL ((UINT64_C(1) << JRT_CHAN_SEAL_AT) - 1)
+/*
+ * A handle's first word has, from below, 3 bits of rights, 5 bits that are 0, the
+ * number of a place in the table, and bits that are 0. The second word is the first one and the key
+ * together, by exclusive or. A handle is passed on as it is, in two registers.
+ */
+enum { JRT_CHAN_PLACE_AT = 8 }; /* so that a place's number, as it stands, is its offset in bytes */
 
-/* Its bits from JRT_CHAN_SEAL_AT on are the seal of what is below. */
-static inline uint64_t jrt_chan_seal(uint64_t below)
-{
-    const uint64_t spread = UINT64_C(0x9e3779b97f4a7c15); /* never eight bits alike in a row */
-    const uint64_t of_zero = UINT64_C(0x5ea1) << JRT_CHAN_SEAL_AT; /* all zero has not this one */
-    return below * spread ^ of_zero;
-}
+_Static_assert(sizeof(struct jrt_chan) == 1 << JRT_CHAN_PLACE_AT, "see there");
 
-/* Whether the head that it names can be looked at. */
-static inline bool jrt_chan_is_sealed(janus_channel handle)
-{
-    uint64_t word = handle.opaque[0];
-    return (jrt_chan_seal(word & JRT_CHAN_BELOW_SEAL) ^ word) >> JRT_CHAN_SEAL_AT == 0;
-}
+struct jrt_chan_table {
+    _Atomic(char *)   base;
+    _Atomic(uint64_t) mask; /* of offsets; 0: there is one place, which is never used */
+};
 
-/* Of one that is sealed. */
-static inline struct jrt_chan *jrt_chan_of(janus_channel handle)
-{
-    return (struct jrt_chan *)(uintptr_t)(handle.opaque[0] & JRT_CHAN_BELOW_SEAL & ~UINT64_C(63));
-}
+extern struct jrt_chan_table jrt_chan_table;
 
 static inline unsigned jrt_chan_rights(janus_channel handle)
 {
@@ -115,12 +105,35 @@ static inline bool jrt_chan_is_none(janus_channel handle)
     return (handle.opaque[0] | handle.opaque[1]) == 0;
 }
 
-/* Whether the handle is one of the channel that is there now. Certain under the lock. */
-static inline bool jrt_chan_is_valid(janus_channel handle)
+/* Its place in the table. Whatever the handle is, there is one. */
+static inline struct jrt_chan *jrt_chan_of(janus_channel handle)
 {
-    const struct jrt_chan *chan = jrt_chan_of(handle);
+    /* acquire: whoever reads the mask reads the base that belongs to it. */
+    uint64_t mask = jrt_load_acquire(&jrt_chan_table.mask);
+    char    *base = jrt_load_relaxed(&jrt_chan_table.base); /* relaxed: as above. */
+    return (struct jrt_chan *)(void *)(base + (handle.opaque[0] & mask));
+}
+
+/* The key that it claims. Compilers do not see where it comes from, and keep one word less. */
+static inline __attribute__((always_inline)) uint64_t jrt_chan_key(janus_channel handle)
+{
+    uint64_t key = handle.opaque[0] ^ handle.opaque[1];
+    __asm__("" : "+r"(key));
+    return key;
+}
+
+static inline bool jrt_chan_has_key(const struct jrt_chan *chan, uint64_t name, uint64_t key)
+{
     /* relaxed: [chan-key]. */
-    return jrt_load_relaxed(&chan->keys[jrt_chan_rights(handle)]) == handle.opaque[1];
+    return jrt_load_relaxed(&chan->keys[name & JANUS_CHANNEL_MAY_ALL]) == key;
+}
+
+/* Whether the handle is one of the channel that lives there now, [chan-key]. Certain under the
+ * lock. */
+static inline bool jrt_chan_is(const struct jrt_chan *chan, janus_channel handle)
+{
+    uint64_t key = jrt_chan_key(handle);
+    return jrt_likely(key != 0) && jrt_chan_has_key(chan, handle.opaque[0], key);
 }
 
 static inline bool jrt_chan_enter(struct jrt_chan *chan, const struct jrt_worker *worker)
@@ -133,14 +146,17 @@ static inline void jrt_chan_leave(struct jrt_chan *chan, bool as_owner)
     jrt_chan_unlock(&chan->lock, as_owner);
 }
 
-/* What a call may do with a handle, before anything happens: OK, INVALID, STALE, CAP_RIGHT. */
-static inline janus_status jrt_chan_decode(janus_channel handle, unsigned right)
+/* What a call may do with a handle, before anything happens: OK, INVALID, STALE, CAP_RIGHT. *out is
+ * the channel, if OK. */
+static inline janus_status jrt_chan_decode(janus_channel handle, unsigned right,
+                                           struct jrt_chan **out)
 {
-    if (jrt_unlikely(!jrt_chan_is_sealed(handle))) {
+    struct jrt_chan *chan = jrt_chan_of(handle);
+    if (jrt_unlikely(!jrt_chan_is(chan, handle))) {
         if (jrt_chan_is_none(handle)) return JANUS_INVALID;
         return jrt_stale(JANUS_STALE, __func__);
     }
-    if (jrt_unlikely(!jrt_chan_is_valid(handle))) return jrt_stale(JANUS_STALE, __func__);
+    *out = chan;
     return jrt_likely(jrt_chan_rights(handle) & right) ? JANUS_OK : JANUS_CAP_RIGHT;
 }
 
@@ -149,12 +165,14 @@ static inline unsigned jrt_chan_right_for(enum jrt_chan_kind kind)
     return kind == JRT_CHAN_SEND ? JANUS_CHANNEL_MAY_SEND : JANUS_CHANNEL_MAY_RECV;
 }
 
-/* Heads of channels, from pool.c. They stay readable for ever, [chan-key]. */
-struct jrt_chan *jrt_chan_take(void);
-void             jrt_chan_give(struct jrt_chan *chan);
+/* Heads of channels, from pool.c; [chan-table]. OK, NO_MEMORY, CHANNEL_LIMIT: the table is full,
+ * UNAVAILABLE: the system has no random numbers for keys. */
+janus_status jrt_chan_take(struct jrt_chan **out);
+void         jrt_chan_give(struct jrt_chan *chan);
 
-/* Other keys than ever before; under the lock. */
+/* Other keys than ever before, or none: no handle is one of it any more. Under the lock. */
 void jrt_chan_new_keys(struct jrt_chan *chan);
+void jrt_chan_drop_keys(struct jrt_chan *chan);
 
 /* Takes the first off a queue who is still waiting, and claims it; under the lock. */
 struct jrt_chan_entry *jrt_chan_pop(struct jrt_chan_queue *queue);

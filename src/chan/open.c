@@ -9,11 +9,12 @@
 #define JRT_CHAN_CLOSE_BATCH 64 /* woken at a time, [chan-close] */
 #endif
 
-static janus_channel handle_of(struct jrt_chan *chan, unsigned rights)
+/* Under the lock. */
+static janus_channel handle_of(const struct jrt_chan *chan, unsigned rights)
 {
     uint64_t key = jrt_load_relaxed(&chan->keys[rights]); /* relaxed: under the lock. */
-    uint64_t below = (uintptr_t)chan | rights;
-    return (janus_channel){{below | (jrt_chan_seal(below) & ~JRT_CHAN_BELOW_SEAL), key}};
+    uint64_t name = (uint64_t)chan->place << JRT_CHAN_PLACE_AT | rights;
+    return (janus_channel){{name, name ^ key}};
 }
 
 /* As much of the options as the caller knows. */
@@ -56,10 +57,11 @@ static janus_status perform(const struct plan *plan, janus_channel *out)
     size_t           bytes = plan->unbounded ? 0 : plan->item_bytes * plan->capacity;
     bool             ringed = !plan->unbounded && plan->capacity > 0;
     char            *ring = ringed ? jrt_malloc(bytes > 0 ? bytes : 1) : NULL;
-    struct jrt_chan *chan = ringed && ring == NULL ? NULL : jrt_chan_take();
-    if (chan == NULL) {
+    struct jrt_chan *chan = NULL;
+    janus_status     status = ringed && ring == NULL ? JANUS_NO_MEMORY : jrt_chan_take(&chan);
+    if (status != JANUS_OK) {
         free(ring);
-        return JANUS_NO_MEMORY;
+        return status;
     }
     struct jrt_worker *worker = jrt_worker_self();
     bool               own = jrt_chan_enter(chan, worker);
@@ -149,18 +151,19 @@ static void wake_list(struct jrt_chan_party *list)
 janus_status janus_channel_close(janus_channel channel)
 {
     jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_chan       *chan = NULL;
     struct jrt_chan_party *list = NULL;
-    janus_status           status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_CLOSE);
+    janus_status           status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_CLOSE, &chan);
     if (status != JANUS_OK) return status;
     bool first = true;
     do {
-        bool own = jrt_chan_enter(jrt_chan_of(channel), jrt_worker_self());
-        bool valid = jrt_chan_is_valid(channel); /* who destroys it meanwhile wakes the rest */
+        bool own = jrt_chan_enter(chan, jrt_worker_self());
+        bool valid = jrt_chan_is(chan, channel); /* who destroys it meanwhile wakes the rest */
         if (first && !valid) status = jrt_stale(JANUS_STALE, __func__);
-        if (valid && !jrt_chan_of(channel)->closed) note_close(jrt_chan_of(channel));
-        if (valid) jrt_chan_of(channel)->closed = true;
-        list = valid ? collect(jrt_chan_of(channel)) : NULL;
-        jrt_chan_leave(jrt_chan_of(channel), own);
+        if (valid && !chan->closed) note_close(chan);
+        if (valid) chan->closed = true;
+        list = valid ? collect(chan) : NULL;
+        jrt_chan_leave(chan, own);
         first = false;
         wake_list(list);
     } while (list != NULL);
@@ -170,16 +173,16 @@ janus_status janus_channel_close(janus_channel channel)
 janus_status janus_channel_destroy(janus_channel channel)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_chan *chan = jrt_chan_of(channel);
-    if (channel.opaque[0] == 0 && channel.opaque[1] == 0) return JANUS_OK;
-    janus_status status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_ALL);
+    struct jrt_chan *chan = NULL;
+    if (jrt_chan_is_none(channel)) return JANUS_OK;
+    janus_status status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_ALL, &chan);
     if (status == JANUS_OK && jrt_chan_rights(channel) != JANUS_CHANNEL_MAY_ALL)
         status = JANUS_CAP_RIGHT;
     if (status != JANUS_OK) return status;
     struct jrt_worker *worker = jrt_worker_self();
     bool               own = jrt_chan_enter(chan, worker);
-    bool               valid = jrt_chan_is_valid(channel);
-    if (valid) jrt_chan_new_keys(chan); /* nobody else comes in from here on */
+    bool               valid = jrt_chan_is(chan, channel);
+    if (valid) jrt_chan_drop_keys(chan); /* nobody else comes in from here on */
     if (valid && !chan->closed) note_close(chan);
     if (valid) chan->closed = true;
     jrt_chan_leave(chan, own);
@@ -206,30 +209,31 @@ janus_status janus_channel_attenuate(janus_channel channel, uint32_t rights, jan
     if (out == NULL || rights == 0 || (rights & ~(uint32_t)JANUS_CHANNEL_MAY_ALL) != 0) {
         return JANUS_INVALID;
     }
-    janus_status status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_ALL);
+    struct jrt_chan *chan = NULL;
+    janus_status     status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_ALL, &chan);
     if (status != JANUS_OK) return status;
     if ((rights & ~jrt_chan_rights(channel)) != 0) return JANUS_CAP_WIDENS;
-    bool own = jrt_chan_enter(jrt_chan_of(channel), jrt_worker_self());
-    if (jrt_chan_is_valid(channel)) {
-        *out = handle_of(jrt_chan_of(channel), rights);
+    bool own = jrt_chan_enter(chan, jrt_worker_self());
+    if (jrt_chan_is(chan, channel)) {
+        *out = handle_of(chan, rights);
     } else {
         status = jrt_stale(JANUS_STALE, __func__);
     }
-    jrt_chan_leave(jrt_chan_of(channel), own);
+    jrt_chan_leave(chan, own);
     return status;
 }
 
 janus_status janus_channel_inspect(janus_channel channel, janus_channel_info *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_chan *chan = jrt_chan_of(channel);
+    struct jrt_chan *chan = NULL;
     if (out == NULL || out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
-    janus_status status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_ALL);
+    janus_status status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_ALL, &chan);
     if (status != JANUS_OK) return status;
     size_t             room = out->struct_bytes < sizeof *out ? out->struct_bytes : sizeof *out;
     janus_channel_info info = {.struct_bytes = room, .rights = jrt_chan_rights(channel)};
     bool               own = jrt_chan_enter(chan, jrt_worker_self());
-    bool               valid = jrt_chan_is_valid(channel);
+    bool               valid = jrt_chan_is(chan, channel);
     if (valid) {
         info.item_bytes = chan->item_bytes;
         info.capacity = chan->capacity;

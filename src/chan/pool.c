@@ -1,67 +1,103 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the heads of channels come from.
+ * The table of channel heads.
  *
- * [chan-key]  a handle is the address of a head, its rights, and the key that this head has for
- *   these rights. A head that is given back gets other keys and is used again, but its memory is
- *   never anything else: a handle of a channel that is gone, or whose rights were changed, meets a
- *   head whose key is another one, and is STALE. Keys are 64 bits from a generator with a random
- *   seed; they keep programs from mistakes, not attackers who read memory. They are read without
- *   the lock to refuse early, and under it to be certain.
+ * [chan-table]  a handle names a place in one table, which is a single mapping, as large as the
+ *   table can become and committed as it is used. Every number that fits in a handle names a place
+ *   of that mapping, or, before there is a table, a place that is never used. So a forged handle
+ *   is refused, and never followed to memory that is no head. The table stays for the life of the
+ *   process: a look-up needs no lock, and may come after the channel has ended. It has PLACES
+ *   places, or fewer where the system refuses so much address space; when all are used,
+ *   janus_channel_open returns CHANNEL_LIMIT.
  *
- * [chan-seal]  before the key can be looked at, the address must be one of a head. The bits above
- *   it are a function of it and the rights, the product with an odd number: changing one bit below
- *   changes the product by that number, shifted, whose upper bits are neither all 0 nor all 1, so
- *   the seal is another one. A single bit that is changed is always noticed, other damage all but
- *   once in 65536 times. It is no secret.
+ * [chan-key]  a head has a key for each set of rights. Both words of a handle together, by
+ *   exclusive or, must be the key of the rights that the handle claims. Keys are results of a
+ *   keyed function (SipHash-2-4) of a serial number and the rights. Its secret comes from the
+ *   kernel, once for each process. So whoever holds handles, however many, can neither compute the
+ *   key of other rights nor that of another channel; a guess succeeds once in 2^64. A head without
+ *   a channel, and memory that never was one, has keys of zero, which no handle matches. A change
+ *   of one word, or of any bit, makes a handle STALE. Calls read a key without the lock to refuse
+ *   early, and under the lock to be certain.
+ *
+ * Rejected: keys from a fast generator, whose state follows from a few results; an address in the
+ * handle, however well it is checked; keys computed at each call, which costs more than a look.
  *
  * Heads belong to the process: tasks of several schedulers and plain threads meet in a channel, and
  * a handle may outlive them all.
  */
-#include "base/rng.h"
+#include "base/siphash.h"
 #include "chan/chan.h"
+#include "plat/memory.h"
 
-#include <stdlib.h>
-
-enum { HEADS = 32 }; /* in one piece of memory */
-
-struct piece {
-    struct piece *next;
-    _Alignas(64) struct jrt_chan heads[HEADS];
+enum {
+    PLACES = 1 << 20,
+    PLACES_LEAST = 1 << 10, /* fewer are no table */
 };
 
-static struct {
-    pthread_mutex_t  lock; /* guards the rest */
-    struct jrt_chan *free;
-    struct piece    *pieces; /* so that they can be found */
-    struct jrt_rng   rng;
-    bool             seeded;
-} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static struct jrt_chan never_used; /* its keys are zero */
 
-static bool grow(void)
+struct jrt_chan_table jrt_chan_table = {.base = (char *)&never_used};
+
+static struct {
+    pthread_mutex_t    lock; /* guards the rest; the secret is written once, before any use */
+    struct jrt_chan   *free;
+    uint32_t           places; /* of the table; 0: there is none yet */
+    uint32_t           used;   /* of those, that were a head once, and the first, which never is */
+    bool               seeded;
+    struct jrt_sip_key secret; /* [chan-key] */
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .used = 1};
+
+static _Atomic(uint64_t) serials; /* of keys; none comes twice */
+
+/* The memory reads as zeros and is committed as it is used. */
+static bool make_table(void)
 {
-    struct piece *piece = aligned_alloc(64, sizeof *piece);
-    if (piece == NULL) return false;
-    memset(piece, 0, sizeof *piece);
-    jrt_invariant("chan-seal", (uintptr_t)(piece + 1) >> JRT_CHAN_SEAL_AT == 0);
-    for (int i = 0; i < HEADS; i++) {
-        piece->heads[i].next_free = pool.free;
-        pool.free = &piece->heads[i];
+    for (uint32_t places = PLACES; places >= PLACES_LEAST; places /= 2) {
+        char *base = jrt_map_reserve_for_ever((size_t)places << JRT_CHAN_PLACE_AT);
+        if (base == NULL) continue;
+        jrt_store_relaxed(&jrt_chan_table.base, base); /* relaxed: the mask follows. */
+        /* release: whoever reads the mask reads the base that belongs to it. */
+        jrt_store_release(&jrt_chan_table.mask, (uint64_t)(places - 1) << JRT_CHAN_PLACE_AT);
+        pool.places = places;
+        return true;
     }
-    piece->next = pool.pieces;
-    pool.pieces = piece;
-    return true;
+    return false;
 }
 
-struct jrt_chan *jrt_chan_take(void)
+static struct jrt_chan *take_fresh(void)
+{
+    uint32_t         place = pool.used++;
+    char            *base = jrt_load_relaxed(&jrt_chan_table.base); /* relaxed: under the lock. */
+    struct jrt_chan *chan = (struct jrt_chan *)(void *)base + place;
+    chan->place = place;
+    return chan;
+}
+
+static janus_status take(struct jrt_chan **out)
+{
+    if (!pool.seeded && !jrt_random_fill(&pool.secret, sizeof pool.secret)) {
+        return JANUS_UNAVAILABLE;
+    }
+    pool.seeded = true;
+    if (pool.free != NULL) {
+        *out = pool.free;
+        pool.free = (*out)->next_free;
+        return JANUS_OK;
+    }
+    if (pool.places == 0 && !make_table()) return JANUS_NO_MEMORY;
+    if (pool.used == pool.places) return JANUS_CHANNEL_LIMIT;
+    *out = take_fresh();
+    return JANUS_OK;
+}
+
+janus_status jrt_chan_take(struct jrt_chan **out)
 {
     /* Not where memory is needed: in a simulated system what others have left has no say. */
-    if (jrt_fails(JRT_FAULT_MEMORY)) return NULL;
+    if (jrt_fails(JRT_FAULT_MEMORY)) return JANUS_NO_MEMORY;
     jrt_lock(&pool.lock);
-    struct jrt_chan *chan = pool.free != NULL || grow() ? pool.free : NULL;
-    if (chan != NULL) pool.free = chan->next_free;
+    janus_status status = take(out);
     jrt_unlock(&pool.lock);
-    return chan;
+    return status;
 }
 
 void jrt_chan_give(struct jrt_chan *chan)
@@ -72,18 +108,26 @@ void jrt_chan_give(struct jrt_chan *chan)
     jrt_unlock(&pool.lock);
 }
 
+static uint64_t key_for(unsigned rights)
+{
+    uint64_t key = 0;
+    while (key == 0) { /* which no handle matches */
+        uint64_t serial = jrt_fetch_add_relaxed(&serials, (uint64_t)1); /* relaxed: a number. */
+        key = jrt_siphash(&pool.secret, serial, rights);
+    }
+    return key;
+}
+
 void jrt_chan_new_keys(struct jrt_chan *chan)
 {
-    jrt_lock(&pool.lock);
-    if (!pool.seeded) {
-        uint64_t seed = 0;
-        if (!jrt_random_fill(&seed, sizeof seed)) seed = jrt_clock_now_ns();
-        jrt_rng_seed(&pool.rng, seed);
-        pool.seeded = true;
+    for (unsigned rights = 1; rights <= JANUS_CHANNEL_MAY_ALL; rights++) {
+        jrt_store_relaxed(&chan->keys[rights], key_for(rights)); /* relaxed: [chan-key]. */
     }
-    for (int i = 0; i < 8; i++) {
-        uint64_t key = jrt_rng_next(&pool.rng) | 1u;          /* never 0, which is no handle */
-        jrt_store_relaxed(&chan->keys[i], i != 0 ? key : 0u); /* relaxed: [chan-key]. */
+}
+
+void jrt_chan_drop_keys(struct jrt_chan *chan)
+{
+    for (unsigned rights = 1; rights <= JANUS_CHANNEL_MAY_ALL; rights++) {
+        jrt_store_relaxed(&chan->keys[rights], 0u); /* relaxed: [chan-key]. */
     }
-    jrt_unlock(&pool.lock);
 }

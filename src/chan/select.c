@@ -13,6 +13,10 @@
  * pass them over; the entries lie in the caller's cases, and the party in our frame, so we do not
  * return before.
  *
+ * [select-fair]  a select that waits may have several entries in one queue. Whoever comes serves
+ *   the first of them. So the entries stand in the order that was drawn: all of it was, because a
+ *   select waits only after it has tried every case. Each case is as likely to be the first.
+ *
  * [select-grow]  an unbounded channel that must grow is found ready under all locks, where it
  *   cannot: then all is tried again from the beginning, where it does.
  */
@@ -24,6 +28,7 @@
 /* What lies in a case while it is used. `drawn` and `sorted` are arrays over all cases. */
 struct place {
     struct jrt_chan_entry entry;
+    struct jrt_chan      *chan;   /* of this case; NULL: it is never chosen */
     uint32_t              drawn;  /* the so-manieth that is tried */
     uint32_t              sorted; /* the so-manieth by address */
     bool                  own;    /* how its channel was locked, where it is the first with that */
@@ -52,13 +57,15 @@ static janus_status decode(struct selection *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         janus_select_case *at = &s->cases[i];
+        struct jrt_chan   *chan = NULL;
         janus_status       status = JANUS_OK;
         if ((unsigned)at->kind > JANUS_SELECT_SEND) status = JANUS_INVALID;
         if (status == JANUS_OK && !jrt_chan_is_none(at->channel)) {
-            status = jrt_chan_decode(at->channel, jrt_chan_right_for(kind_of(at)));
+            status = jrt_chan_decode(at->channel, jrt_chan_right_for(kind_of(at)), &chan);
         }
         s->chosen = i;
         if (jrt_unlikely(status != JANUS_OK)) return status;
+        place_of(at)->chan = chan;
         place_of(at)->drawn = place_of(at)->sorted = i;
     }
     return JANUS_OK;
@@ -94,9 +101,10 @@ static janus_status try_each(struct selection *s)
         place_of(&cases[other])->drawn = place_of(&cases[i])->drawn;
         place_of(&cases[i])->drawn = now;
         janus_select_case *at = &cases[now];
-        if (jrt_chan_is_none(at->channel)) continue;
+        struct jrt_chan   *chan = place_of(at)->chan;
+        if (chan == NULL) continue;
         janus_status status =
-            in_select(jrt_chan_attempt(at->channel, s->worker, kind_of(at), at->value));
+            in_select(jrt_chan_attempt(chan, at->channel, s->worker, kind_of(at), at->value));
         s->chosen = now;
         if (status != JANUS_WOULD_WAIT) return status;
     }
@@ -108,7 +116,7 @@ static janus_status try_each(struct selection *s)
 static struct jrt_chan *chan_at(const struct selection *s, uint32_t number)
 {
     uint32_t index = place_of(&s->cases[number])->sorted;
-    return jrt_chan_of(s->cases[index].channel);
+    return place_of(&s->cases[index])->chan;
 }
 
 static void swap_sorted(struct selection *s, uint32_t left, uint32_t right)
@@ -170,26 +178,29 @@ static janus_status step_any(struct selection *s, struct jrt_chan_party **out_wa
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t           now = place_of(&s->cases[i])->drawn;
         janus_select_case *at = &s->cases[now];
-        if (jrt_chan_is_none(at->channel)) continue;
+        struct jrt_chan   *chan = place_of(at)->chan;
+        if (chan == NULL) continue;
         s->chosen = now;
-        janus_status status =
-            in_select(jrt_chan_step_valid(at->channel, kind_of(at), at->value, out_wake, out_free));
-        jrt_chan_note(s->worker, kind_of(at), jrt_chan_of(at->channel), status);
+        janus_status status = in_select(
+            jrt_chan_step_valid(chan, at->channel, kind_of(at), at->value, out_wake, out_free));
+        jrt_chan_note(s->worker, kind_of(at), chan, status);
         if (status != JANUS_WOULD_WAIT) return status;
     }
     return JANUS_WOULD_WAIT;
 }
 
-/* Stands in all queues; all locked. Whether one of the channels is also for others than tasks. */
+/* Stands in all queues; all locked. Whether one of the channels is also for others than tasks.
+ * The order is the one that was drawn, [select-fair]. */
 static bool queue_all(struct selection *s)
 {
     bool outside = false;
     for (uint32_t i = 0; i < s->count; i++) {
-        janus_select_case *at = &s->cases[i];
-        if (jrt_chan_is_none(at->channel)) continue;
-        struct jrt_chan       *chan = jrt_chan_of(at->channel);
+        uint32_t           now = place_of(&s->cases[i])->drawn;
+        janus_select_case *at = &s->cases[now];
+        struct jrt_chan   *chan = place_of(at)->chan;
+        if (chan == NULL) continue;
         struct jrt_chan_entry *entry = &place_of(at)->entry;
-        *entry = (struct jrt_chan_entry){.party = &s->party, .value = at->value, .index = i};
+        *entry = (struct jrt_chan_entry){.party = &s->party, .value = at->value, .index = now};
         jrt_chan_enqueue(chan, kind_of(at), entry);
         place_of(at)->number = chan->number;
         outside = outside || chan->outside;
@@ -201,8 +212,8 @@ static void dequeue_all(struct selection *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         janus_select_case *at = &s->cases[i];
-        if (jrt_chan_is_none(at->channel)) continue;
-        struct jrt_chan       *chan = jrt_chan_of(at->channel);
+        struct jrt_chan   *chan = place_of(at)->chan;
+        if (chan == NULL) continue;
         bool                   own = jrt_chan_enter(chan, s->worker);
         struct jrt_chan_entry *entry = &place_of(at)->entry;
         if (entry->queue != NULL) jrt_chan_dequeue(entry->queue, entry);

@@ -133,28 +133,27 @@ static inline char *jrt_chan_shrink(struct jrt_chan *chan)
 
 /* The same for what a handle names; and STALE. *out_free is to be freed when the lock is free. */
 static inline __attribute__((always_inline)) janus_status
-jrt_chan_step_valid(janus_channel handle, enum jrt_chan_kind kind, void *value,
-                    struct jrt_chan_party **out_wake, char **out_free)
+jrt_chan_step_valid(struct jrt_chan *chan, janus_channel handle, enum jrt_chan_kind kind,
+                    void *value, struct jrt_chan_party **out_wake, char **out_free)
 {
-    if (jrt_unlikely(!jrt_chan_is_valid(handle))) return jrt_stale(JANUS_STALE, __func__);
-    janus_status status = jrt_chan_step(jrt_chan_of(handle), kind, value, out_wake);
+    if (jrt_unlikely(!jrt_chan_is(chan, handle))) return jrt_stale(JANUS_STALE, __func__);
+    janus_status status = jrt_chan_step(chan, kind, value, out_wake);
     /* Who has to wait frees nothing, and a ring that was made larger is about to be used. */
-    if (kind == JRT_CHAN_RECV && status == JANUS_OK)
-        *out_free = jrt_chan_shrink(jrt_chan_of(handle));
+    if (kind == JRT_CHAN_RECV && status == JANUS_OK) *out_free = jrt_chan_shrink(chan);
     return status;
 }
 
 /* The same with taking the lock and, where it must, growing. */
-static inline janus_status jrt_chan_attempt(janus_channel handle, const struct jrt_worker *worker,
+static inline janus_status jrt_chan_attempt(struct jrt_chan *chan, janus_channel handle,
+                                            const struct jrt_worker *worker,
                                             enum jrt_chan_kind kind, void *value)
 {
-    struct jrt_chan *chan = jrt_chan_of(handle);
     for (;;) {
         struct jrt_chan_party *wake = NULL;
         char                  *large = NULL;
         bool                   own = jrt_chan_enter(chan, worker);
-        janus_status           status = jrt_chan_step_valid(handle, kind, value, &wake, &large);
-        uint64_t               slots = chan->slots;
+        janus_status status = jrt_chan_step_valid(chan, handle, kind, value, &wake, &large);
+        uint64_t     slots = chan->slots;
         jrt_chan_note(worker, kind, chan, status);
         jrt_chan_leave(chan, own);
         if (wake != NULL) jrt_chan_wake(wake);

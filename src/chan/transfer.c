@@ -9,15 +9,14 @@ static enum jrt_wait wait_for(enum jrt_chan_kind kind)
 }
 
 /* Tries once more, and queues if it must wait; *out_outside: it waits for others than tasks. */
-static janus_status step_or_queue(janus_channel handle, struct jrt_worker *worker,
-                                  enum jrt_chan_kind kind, struct jrt_chan_entry *entry,
-                                  bool *out_outside)
+static janus_status step_or_queue(struct jrt_chan *chan, janus_channel handle,
+                                  struct jrt_worker *worker, enum jrt_chan_kind kind,
+                                  struct jrt_chan_entry *entry, bool *out_outside)
 {
-    struct jrt_chan       *chan = jrt_chan_of(handle);
     struct jrt_chan_party *wake = NULL;
     char                  *large = NULL;
     bool                   own = jrt_chan_enter(chan, worker);
-    janus_status           status = jrt_chan_step_valid(handle, kind, entry->value, &wake, &large);
+    janus_status status = jrt_chan_step_valid(chan, handle, kind, entry->value, &wake, &large);
     jrt_chan_note(worker, kind, chan, status);
     if (status == JANUS_WOULD_WAIT) jrt_chan_enqueue(chan, kind, entry);
     entry->index = chan->number;
@@ -57,8 +56,9 @@ static inline __attribute__((always_inline)) janus_status park(struct jrt_chan  
     return come_back(chan, jrt_worker_self(), entry, status); /* [worker-again] */
 }
 
-static janus_status wait_as_task(janus_channel handle, struct jrt_worker *worker,
-                                 enum jrt_chan_kind kind, void *value, uint64_t deadline_ns)
+static janus_status wait_as_task(struct jrt_chan *chan, janus_channel handle,
+                                 struct jrt_worker *worker, enum jrt_chan_kind kind, void *value,
+                                 uint64_t deadline_ns)
 {
     struct jrt_task      *task = worker->current;
     janus_scheduler      *scheduler = worker->scheduler;
@@ -68,9 +68,9 @@ static janus_status wait_as_task(janus_channel handle, struct jrt_worker *worker
     bool                  outside = false;
     janus_status          status = jrt_chan_park_begin(worker, wait_for(kind), &alarm, deadline_ns);
     if (status != JANUS_OK) return status;
-    status = step_or_queue(handle, worker, kind, &entry, &outside);
+    status = step_or_queue(chan, handle, worker, kind, &entry, &outside);
     if (jrt_likely(status == JANUS_WOULD_WAIT)) {
-        status = park(jrt_chan_of(handle), worker, &entry, outside);
+        status = park(chan, worker, &entry, outside);
         if (status == JANUS_OK) jrt_chan_note_waited(jrt_worker_self(), kind, entry.index);
     } else {
         (void)jrt_task_park_cancel(task);
@@ -79,30 +79,30 @@ static janus_status wait_as_task(janus_channel handle, struct jrt_worker *worker
     return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
 }
 
-static janus_status wait_as_thread(janus_channel handle, enum jrt_chan_kind kind, void *value,
-                                   uint64_t deadline_ns)
+static janus_status wait_as_thread(struct jrt_chan *chan, janus_channel handle,
+                                   enum jrt_chan_kind kind, void *value, uint64_t deadline_ns)
 {
     struct jrt_chan_party party = {.task = NULL};
     struct jrt_chan_entry entry = {.party = &party, .value = value};
     bool                  outside = false;
-    janus_status          status = step_or_queue(handle, NULL, kind, &entry, &outside);
+    janus_status          status = step_or_queue(chan, handle, NULL, kind, &entry, &outside);
     if (status != JANUS_WOULD_WAIT) return status;
     status = jrt_chan_park_thread(&party, deadline_ns);
-    return status == JANUS_OK ? party.outcome
-                              : come_back(jrt_chan_of(handle), NULL, &entry, status);
+    return status == JANUS_OK ? party.outcome : come_back(chan, NULL, &entry, status);
 }
 
 /* It could not be done at once: a deadline, no stack at hand, a ring that must grow. */
-__attribute__((noinline)) static janus_status wait(janus_channel channel, enum jrt_chan_kind kind,
-                                                   void *value, uint64_t deadline_ns)
+__attribute__((noinline)) static janus_status wait(struct jrt_chan *chan, janus_channel channel,
+                                                   enum jrt_chan_kind kind, void *value,
+                                                   uint64_t deadline_ns)
 {
     janus_status status = JANUS_OK;
     do {
         struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
-        status = jrt_chan_attempt(channel, worker, kind, value);
+        status = jrt_chan_attempt(chan, channel, worker, kind, value);
         if (status != JANUS_WOULD_WAIT) return status;
-        status = worker != NULL ? wait_as_task(channel, worker, kind, value, deadline_ns)
-                                : wait_as_thread(channel, kind, value, deadline_ns);
+        status = worker != NULL ? wait_as_task(chan, channel, worker, kind, value, deadline_ns)
+                                : wait_as_thread(chan, channel, kind, value, deadline_ns);
     } while (jrt_unlikely(status == JRT_CHAN_GROW));
     return status;
 }
@@ -110,8 +110,9 @@ __attribute__((noinline)) static janus_status wait(janus_channel channel, enum j
 static janus_status transfer_as_thread(janus_channel channel, enum jrt_chan_kind kind, void *value,
                                        uint64_t deadline_ns)
 {
-    janus_status status = jrt_chan_decode(channel, jrt_chan_right_for(kind));
-    return status == JANUS_OK ? wait(channel, kind, value, deadline_ns) : status;
+    struct jrt_chan *chan = NULL;
+    janus_status     status = jrt_chan_decode(channel, jrt_chan_right_for(kind), &chan);
+    return status == JANUS_OK ? wait(chan, channel, kind, value, deadline_ns) : status;
 }
 
 /* What it waits with, in the strand's place. */
@@ -210,10 +211,10 @@ static inline __attribute__((always_inline)) janus_status transfer(janus_channel
                                                                    uint64_t           deadline_ns)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    struct jrt_chan   *chan = jrt_chan_of(channel);
+    struct jrt_chan   *chan = NULL;
     if (jrt_unlikely(worker == NULL)) return transfer_as_thread(channel, kind, value, deadline_ns);
     jrt_worker_stack_check(worker); /* [stack-reserve] */
-    janus_status status = jrt_chan_decode(channel, jrt_chan_right_for(kind));
+    janus_status status = jrt_chan_decode(channel, jrt_chan_right_for(kind), &chan);
     if (jrt_unlikely(status != JANUS_OK)) return status;
     struct jrt_task *task = worker->current;
     if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) return jrt_task_obey(task);
@@ -222,7 +223,7 @@ static inline __attribute__((always_inline)) janus_status transfer(janus_channel
     struct jrt_chan_party *wake = NULL;
     char                  *large = NULL;
     bool                   own = jrt_chan_enter(chan, worker);
-    status = jrt_chan_step_valid(channel, kind, value, &wake, &large);
+    status = jrt_chan_step_valid(chan, channel, kind, value, &wake, &large);
     if (status == JANUS_WOULD_WAIT && worker->spare != NULL && deadline_ns == JRT_NEVER) {
         return wait_at_once(chan, worker, kind, value, own);
     }
@@ -231,7 +232,7 @@ static inline __attribute__((always_inline)) janus_status transfer(janus_channel
     if (wake != NULL) jrt_chan_wake(wake);
     if (jrt_unlikely(large != NULL)) free(large);
     if (jrt_unlikely(status == JANUS_WOULD_WAIT || status == JRT_CHAN_GROW)) {
-        return wait(channel, kind, value, deadline_ns);
+        return wait(chan, channel, kind, value, deadline_ns);
     }
     jrt_chan_took_a_turn(worker);
     return status;
@@ -316,15 +317,23 @@ static inline __attribute__((always_inline)) void pass_by_ring(struct jrt_chan  
     }
 }
 
-/* Whether the call may go the short way at all; it has paid then. */
-static inline __attribute__((always_inline)) bool may_shortly(janus_channel            channel,
+/* The handle again. The key is all that is kept of its second word: a register less. */
+static inline __attribute__((always_inline)) janus_channel with_key(uint64_t name, uint64_t key)
+{
+    return (janus_channel){{name, name ^ key}};
+}
+
+/* Whether the call may go the short way at all; it has paid then. `name` is the handle's first
+ * word. */
+static inline __attribute__((always_inline)) bool may_shortly(const struct jrt_chan *chan,
+                                                              uint64_t name, uint64_t key,
                                                               const struct jrt_worker *worker,
                                                               enum jrt_chan_kind       kind)
 {
-    return jrt_chan_is_sealed(channel) && jrt_chan_is_valid(channel) &&
-           (jrt_chan_rights(channel) & jrt_chan_right_for(kind)) != 0 &&
-           jrt_task_is_clean(worker->current) && worker->trace == NULL &&
-           worker->until_others > 1 && jrt_chan_pay_at_once(worker->current);
+    return key != 0 && jrt_chan_has_key(chan, name, key) &&
+           (name & jrt_chan_right_for(kind)) != 0 && jrt_task_is_clean(worker->current) &&
+           worker->trace == NULL && worker->until_others > 1 &&
+           jrt_chan_pay_at_once(worker->current);
 }
 
 static inline __attribute__((always_inline)) janus_status
@@ -333,15 +342,16 @@ transfer_shortly(janus_channel channel, enum jrt_chan_kind kind, void *value,
 {
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_chan   *chan = jrt_chan_of(channel);
+    uint64_t           key = jrt_chan_key(channel);
     if (jrt_unlikely(worker == NULL || !jrt_worker_stack_is_fine(worker) || value == NULL ||
-                     !may_shortly(channel, worker, kind))) {
-        return at_length(channel, value);
+                     !may_shortly(chan, channel.opaque[0], key, worker, kind))) {
+        return at_length(with_key(channel.opaque[0], key), value);
     }
     struct jrt_task       *task = worker->current;
     struct jrt_chan_queue *others = kind == JRT_CHAN_SEND ? &chan->receivers : &chan->senders;
     enum step              step = STEP_OTHER;
     _Atomic(uint32_t)     *held = jrt_chan_lock_at_once(&chan->lock, worker);
-    if (jrt_likely(held != NULL && jrt_chan_is_valid(channel))) {
+    if (jrt_likely(held != NULL && jrt_chan_has_key(chan, channel.opaque[0], key))) {
         step = usual_step(chan, worker, kind, others);
     }
     if (step == STEP_SERVE) {
@@ -359,7 +369,7 @@ transfer_shortly(janus_channel channel, enum jrt_chan_kind kind, void *value,
     }
     if (held != NULL) jrt_chan_let_go(held);
     jrt_chan_pay_back(task);
-    return at_length(channel, value);
+    return at_length(with_key(channel.opaque[0], key), value);
 }
 
 static inline __attribute__((always_inline)) janus_status try_transfer(janus_channel      channel,
@@ -367,12 +377,13 @@ static inline __attribute__((always_inline)) janus_status try_transfer(janus_cha
                                                                        void              *value)
 {
     struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_chan   *chan = NULL;
     if (worker != NULL) jrt_worker_stack_check(worker); /* [stack-reserve] */
-    janus_status status = jrt_chan_decode(channel, jrt_chan_right_for(kind));
+    janus_status status = jrt_chan_decode(channel, jrt_chan_right_for(kind), &chan);
     if (jrt_unlikely(status != JANUS_OK)) return status;
     if (worker != NULL) status = jrt_chan_pay(&worker);
     if (jrt_unlikely(status != JANUS_OK)) return status;
-    return jrt_chan_attempt(channel, worker, kind, value);
+    return jrt_chan_attempt(chan, channel, worker, kind, value);
 }
 
 /* What is sent is only read. */

@@ -32,15 +32,19 @@
 
 size_t jrt_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
-void *jrt_map_reserve(size_t bytes)
+void *jrt_map_reserve_for_ever(size_t bytes)
 {
-    if (jrt_fails(JRT_FAULT_MAPPING)) return NULL;
     void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) return NULL;
     /* One touched page must cost one page. Fails only where there are no huge pages. */
     (void)madvise(base, bytes, MADV_NOHUGEPAGE);
     return base;
+}
+
+void *jrt_map_reserve(size_t bytes)
+{
+    return jrt_fails(JRT_FAULT_MAPPING) ? NULL : jrt_map_reserve_for_ever(bytes);
 }
 
 void *jrt_map_reserve_aligned(size_t bytes, bool huge)

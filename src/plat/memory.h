@@ -17,7 +17,12 @@ size_t jrt_page_bytes(void);
  * never huge pages. NULL when the system refuses. */
 void *jrt_map_reserve(size_t bytes);
 
-/* The same, aligned to its size, a power of two; `huge`: in huge pages, if there are any. */
+/* The same for a table of the process. No fault is injected here: a later execution of a simulated
+ * system finds the table made, and must not meet fewer faults for it. */
+void *jrt_map_reserve_for_ever(size_t bytes);
+
+/* As jrt_map_reserve, aligned to its size, a power of two; `huge`: in huge pages, if there are
+ * any. */
 void *jrt_map_reserve_aligned(size_t bytes, bool huge);
 
 /* The same, unaligned, and its first and last page cannot be touched, if the system can do that. */

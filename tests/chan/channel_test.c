@@ -2,6 +2,7 @@
 /* Channels without waiting: values, handles, what happens where there is no room. */
 #include "quay.h"
 
+#include "base/rng.h"
 #include "chan/chan.h"
 
 #include <string.h>
@@ -160,7 +161,7 @@ static int64_t changed(void *argument)
 {
     janus_channel channels[40], narrow;
     (void)argument;
-    for (int i = 0; i < 40; i++) { /* more than lie in one piece of memory */
+    for (int i = 0; i < 40; i++) { /* more than lie in one page */
         channels[i] = open_channel(1);
         CHECK_EQ(janus_channel_attenuate(channels[i], JANUS_CHANNEL_MAY_SEND, &narrow), JANUS_OK);
         for (int bit = 0; bit < 128; bit++) {
@@ -182,6 +183,73 @@ TEST("a handle of which any single bit was changed is told so, and nothing happe
     CHECK_EQ(changed(NULL), 0);
     town_run(1, changed, NULL, 1);
     town_run(2, changed, NULL, 1);
+}
+
+/* What a holder can compute: any handle of its own with other rights, and any word in its place. */
+static int64_t widen(void *argument)
+{
+    janus_channel all = open_channel(1), narrow[2];
+    (void)argument;
+    CHECK_EQ(janus_channel_attenuate(all, JANUS_CHANNEL_MAY_SEND, &narrow[0]), JANUS_OK);
+    CHECK_EQ(janus_channel_attenuate(all, JANUS_CHANNEL_MAY_RECV, &narrow[1]), JANUS_OK);
+    uint64_t other_key = narrow[1].opaque[0] ^ narrow[1].opaque[1];
+    for (uint64_t rights = 0; rights <= JANUS_CHANNEL_MAY_ALL; rights++) {
+        if (rights == JANUS_CHANNEL_MAY_SEND) continue;
+        uint64_t name = (narrow[0].opaque[0] & ~UINT64_C(7)) | rights;
+        uint64_t key = narrow[0].opaque[0] ^ narrow[0].opaque[1];
+        check_all((janus_channel){{name, narrow[0].opaque[1]}}, JANUS_STALE);
+        check_all((janus_channel){{name, name ^ key}}, JANUS_STALE);
+        check_all((janus_channel){{name, name}}, JANUS_STALE);
+        if (rights != JANUS_CHANNEL_MAY_RECV)
+            check_all((janus_channel){{name, name ^ other_key}}, JANUS_STALE);
+        check_all((janus_channel){{name, name ^ key ^ other_key}}, JANUS_STALE);
+    }
+    destroy(all);
+    return 0;
+}
+
+TEST("a handle with other rights is STALE, whatever is computed from the handles that a task has")
+{
+    CHECK_EQ(widen(NULL), 0);
+    town_run(2, widen, NULL, 1);
+}
+
+/* Handles had an address once, with a check that everybody can compute. */
+static uint64_t sealed(uint64_t below)
+{
+    const uint64_t spread = UINT64_C(0x9e3779b97f4a7c15), of_zero = UINT64_C(0x5ea1) << 48;
+    return below | ((below * spread ^ of_zero) & ~((UINT64_C(1) << 48) - 1));
+}
+
+/* Addresses, small and large numbers, and random ones. */
+static int64_t forge(void *argument)
+{
+    janus_channel channel = open_channel(1);
+    int64_t       here = 0;
+    uint64_t      state = 7;
+    (void)argument;
+    for (int bit = 0; bit < 64; bit++) {
+        uint64_t word = UINT64_C(1) << bit;
+        check_all((janus_channel){{word, word}}, JANUS_STALE);
+        check_all((janus_channel){{word - 1, word}}, JANUS_STALE);
+        check_all((janus_channel){{(uintptr_t)&here | (word & 7), word}}, JANUS_STALE);
+        if (bit < 48) check_all((janus_channel){{sealed(word & ~UINT64_C(63)), 1}}, JANUS_STALE);
+    }
+    for (int i = 0; i < 2000; i++) {
+        uint64_t word = jrt_splitmix64(&state), other = jrt_splitmix64(&state);
+        check_all((janus_channel){{word, other}}, JANUS_STALE);
+        check_all((janus_channel){{word, word}}, JANUS_STALE);
+    }
+    CHECK_EQ(look(channel).length, 0);
+    destroy(channel);
+    return 0;
+}
+
+TEST("a forged handle is STALE, whatever it names, and no memory is followed to a fault")
+{
+    CHECK_EQ(forge(NULL), 0);
+    town_run(1, forge, NULL, 1);
+    town_run(2, forge, NULL, 1);
 }
 
 TEST("what no channel can be is refused and nothing is made")

@@ -111,6 +111,65 @@ TEST("of the cases that can be done each is as likely as every other, wherever i
     check_even(counts);
 }
 
+/* Two cases on one channel, and the select waits: who comes finds both in the queue. */
+
+struct pair {
+    janus_channel channel;
+    bool          sends;
+    int           counts[2];
+};
+
+static int64_t wait_twice(void *argument)
+{
+    struct pair      *pair = argument;
+    int64_t           value = 0;
+    janus_select_case cases[2] = {recv_from(pair->channel, &value),
+                                  recv_from(pair->channel, &value)};
+    if (pair->sends) cases[0].kind = cases[1].kind = JANUS_SELECT_SEND;
+    for (int i = 0; i < DRAWS / 3; i++) {
+        size_t chosen = 99;
+        CHECK_EQ(janus_select(cases, 2, &chosen), JANUS_OK);
+        pair->counts[chosen]++;
+    }
+    return 0;
+}
+
+static int64_t serve_twice(void *argument)
+{
+    struct pair *pair = argument;
+    int64_t      value = 0;
+    for (int i = 0; i < DRAWS / 3; i++) {
+        await_waiting(pair->channel, pair->sends ? 2 : 0, pair->sends ? 0 : 2);
+        CHECK_EQ(pair->sends ? janus_channel_recv(pair->channel, &value)
+                             : janus_channel_send(pair->channel, &value),
+                 JANUS_OK);
+    }
+    return 0;
+}
+
+static int64_t count_pairs(void *argument)
+{
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, wait_twice, argument), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, serve_twice, argument), JANUS_OK);
+    return janus_nursery_end(&n, NULL);
+}
+
+TEST("a select that waits with two cases on one channel is served each of them as often")
+{
+    for (int sends = 0; sends < 2; sends++) {
+        struct pair pair = {.channel = open_channel(0), .sends = sends == 1};
+        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .deterministic_seed = 12),
+                           count_pairs, &pair, NULL),
+                 JANUS_OK);
+        int expected = DRAWS / 3 / 2; /* deviates by 22; seven times that is no accident */
+        CHECK_EQ(pair.counts[0] + pair.counts[1], 2 * expected);
+        CHECK(pair.counts[0] > expected - 160 && pair.counts[0] < expected + 160);
+        destroy(pair.channel);
+    }
+}
+
 struct draws {
     size_t chosen[64];
 };

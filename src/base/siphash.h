@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SipHash-2-4 by Aumasson and Bernstein, of messages of 16 bytes: a keyed function. A caller who
+ * knows any number of messages and results, but not the key, can neither find the key nor predict
+ * the result of another message.
+ */
+#ifndef JRT_BASE_SIPHASH_H
+#define JRT_BASE_SIPHASH_H
+
+#include <stdint.h>
+
+struct jrt_sip_key {
+    uint64_t k[2]; /* secret */
+};
+
+static inline uint64_t jrt_sip_rotate(uint64_t x, int by) { return (x << by) | (x >> (64 - by)); }
+
+static inline void jrt_sip_round(uint64_t v[4])
+{
+    v[0] += v[1];
+    v[2] += v[3];
+    v[1] = jrt_sip_rotate(v[1], 13) ^ v[0];
+    v[3] = jrt_sip_rotate(v[3], 16) ^ v[2];
+    v[0] = jrt_sip_rotate(v[0], 32);
+    v[2] += v[1];
+    v[0] += v[3];
+    v[1] = jrt_sip_rotate(v[1], 17) ^ v[2];
+    v[3] = jrt_sip_rotate(v[3], 21) ^ v[0];
+    v[2] = jrt_sip_rotate(v[2], 32);
+}
+
+static inline void jrt_sip_take(uint64_t v[4], uint64_t word)
+{
+    v[3] ^= word;
+    jrt_sip_round(v);
+    jrt_sip_round(v);
+    v[0] ^= word;
+}
+
+/* The message is `first`, then `second`, each with its lowest byte first. */
+static inline uint64_t jrt_siphash(const struct jrt_sip_key *key, uint64_t first, uint64_t second)
+{
+    uint64_t v[4] = {
+        key->k[0] ^ UINT64_C(0x736f6d6570736575), key->k[1] ^ UINT64_C(0x646f72616e646f6d),
+        key->k[0] ^ UINT64_C(0x6c7967656e657261), key->k[1] ^ UINT64_C(0x7465646279746573)};
+    jrt_sip_take(v, first);
+    jrt_sip_take(v, second);
+    jrt_sip_take(v, UINT64_C(16) << 56); /* the message's length */
+    v[2] ^= 0xff;
+    for (int i = 0; i < 4; i++) jrt_sip_round(v);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+#endif
