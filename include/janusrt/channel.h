@@ -301,8 +301,8 @@ JANUS_API janus_status janus_channel_inspect(janus_channel channel, janus_channe
  *          *out_chosen (NULL: not wanted) is set when OK or CLOSED is returned, and where a case is
  *          at fault (CAP_RIGHT, STALE, INVALID but for `cases`): its index; otherwise never. Values
  *          as in send and receive.
- * Cost:    1 op, 1 channel_op. A lock for each case up to the one that is done; if it waits, all
- *          locks at once, in order (n log n), and each once more.
+ * Cost:    an op for each case, 1 channel_op. A lock for each case up to the one that is done; if
+ *          it waits, all locks at once, in order (n log n), and each once more.
  * Errors:  CLOSED     the case that was chosen is of a closed channel
  *          CANCELLED  the task was cancelled
  *          DEADLOCK   nothing can happen any more

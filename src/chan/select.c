@@ -335,7 +335,7 @@ static janus_status do_select(janus_select_case *cases, size_t count, size_t *ou
     if (decoded && waits && task != NULL && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) {
         return jrt_task_obey(task);
     }
-    if (decoded && task != NULL) status = jrt_chan_pay(&s.worker);
+    if (decoded && task != NULL) status = jrt_chan_pay_cases(&s.worker, s.count);
     if (decoded && status != JANUS_OK) return status;
     if (decoded) status = waits ? select_until(&s, deadline_ns) : select_now(&s);
     if (names_case(status) && out_chosen != NULL) *out_chosen = s.chosen;

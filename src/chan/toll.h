@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What channels cost their users, asked before anything happens: a send, a receive or a select one
- * op and one channel operation, whether it comes to anything or not; making one, the right to it
+ * What channels cost their users, asked before anything happens: a send or a receive one op
+ * and one channel operation, a select an op for each case and one channel operation, whether it
+ * comes to anything or not; making one, the right to it
  * and room among those that may live. Plain threads pay nothing.
  */
 #ifndef JRT_CHAN_TOLL_H
@@ -27,7 +28,28 @@ static inline janus_status jrt_chan_pay(struct jrt_worker **worker)
     return status;
 }
 
-/* The same where that is easy; false: not paid. And back, as nothing was done for it. */
+enum { JRT_CHAN_CASES_PAID = 64 }; /* at a time: so that a turn that is over ends */
+
+/* A select with so many cases costs an op for each, and one channel operation: each case is looked
+ * at, locked and queued. It pays before it does anything, and gives way where a turn is over. */
+static inline janus_status jrt_chan_pay_cases(struct jrt_worker **worker, uint32_t count)
+{
+    janus_status status = jrt_chan_pay(worker);
+    for (uint32_t left = count > 0 ? count - 1 : 0; left > 0 && status == JANUS_OK;) {
+        uint32_t           part = left < JRT_CHAN_CASES_PAID ? left : JRT_CHAN_CASES_PAID;
+        const janus_budget price = janus_price_loop(part);
+        left -= part;
+        if (jrt_likely(jrt_fuel_get() >= (int64_t)part)) {
+            jrt_fuel_set(jrt_fuel_get() - (int64_t)part);
+            continue;
+        }
+        status = jrt_pay((*worker)->current, &price);
+        *worker = jrt_worker_self(); /* [worker-again] */
+    }
+    return status;
+}
+
+/* As jrt_chan_pay where that is easy; false: not paid. And back, as nothing was done for it. */
 
 static inline bool jrt_chan_pay_at_once(const struct jrt_task *task)
 {

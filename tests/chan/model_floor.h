@@ -64,6 +64,12 @@ static janus_status jrt_chan_pay(struct jrt_worker **worker)
     return JANUS_OK;
 }
 
+static janus_status jrt_chan_pay_cases(struct jrt_worker **worker, uint32_t count)
+{
+    (void)worker, (void)count;
+    return JANUS_OK;
+}
+
 static bool jrt_chan_pay_at_once(const struct jrt_task *task) { return task != NULL; }
 static void jrt_chan_pay_back(const struct jrt_task *task) { (void)task; }
 

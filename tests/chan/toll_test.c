@@ -38,6 +38,14 @@ static int64_t prices(void *argument)
     before = janus_budget_get_current();
     CHECK_EQ(janus_channel_try_recv(channel, &value), JANUS_WOULD_WAIT); /* a try is one, too */
     costs(before, one);
+    static janus_select_case cases[200];
+    for (uint32_t i = 0; i < 200; i++) cases[i] = (janus_select_case){.channel = channel};
+    for (uint32_t i = 0; i < 200; i++) cases[i].value = &value;
+    for (uint32_t count = 1; count <= 200; count += 66) {
+        before = janus_budget_get_current();
+        CHECK_EQ(janus_try_select(cases, count, NULL), JANUS_WOULD_WAIT);
+        costs(before, janus_budget_of(count, 0, 0, 1, 0));
+    }
     before = janus_budget_get_current();
     int64_t result = 0;
     CHECK_EQ(janus_blocking(nothing_blocking, NULL, &result), JANUS_OK);
@@ -48,8 +56,7 @@ static int64_t prices(void *argument)
 }
 
 /* SCHED:3.3.1/channel-send, channel-recv, file-I/O. */
-TEST(
-    "a send, a receive and a try cost an op and a channel operation, a blocking call a system call")
+TEST("a send, a receive and a try cost an op and a channel operation, a select an op for each case")
 {
     town_all(prices, NULL, 3);
 }

@@ -2,6 +2,8 @@
 /* Who runs when tasks serve each other. */
 #include "quay.h"
 
+#include <stdio.h>
+
 /* Taking turns. */
 
 struct hog {
@@ -97,6 +99,82 @@ TEST("a task whose channel is always ready lets others run long before its slice
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .task_budget = &much));
     for (int i = 0; i < 20; i++) town_do(scheduler, share_slowly, NULL);
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+/* Selects with very many cases. */
+
+enum { CASES = 10000 };
+
+struct crowd {
+    janus_channel      channel;
+    janus_select_case *cases;
+    atomic_bool        over;
+    atomic_long        rounds; /* of the neighbour */
+};
+
+static int64_t select_often(void *argument)
+{
+    struct crowd *crowd = argument;
+    while (!atomic_load(&crowd->over)) {
+        CHECK_EQ(janus_try_select(crowd->cases, CASES, NULL), JANUS_WOULD_WAIT);
+    }
+    return 0;
+}
+
+static int64_t count_rounds(void *argument)
+{
+    struct crowd *crowd = argument;
+    while (!atomic_load(&crowd->over)) {
+        CHECK_EQ(janus_check(), JANUS_OK);
+        atomic_fetch_add(&crowd->rounds, 1);
+    }
+    return 0;
+}
+
+/* Rounds of the neighbour in 200 ms, alone or beside the selects. */
+static long rounds_beside(struct crowd *crowd, bool selects)
+{
+    janus_nursery n;
+    atomic_store(&crowd->over, false);
+    atomic_store(&crowd->rounds, 0);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, count_rounds, crowd), JANUS_OK);
+    if (selects) CHECK_EQ(janus_spawn(&n, select_often, crowd), JANUS_OK);
+    CHECK_EQ(janus_sleep(200 * town_ms), JANUS_OK);
+    long rounds = atomic_load(&crowd->rounds);
+    atomic_store(&crowd->over, true);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return rounds;
+}
+
+static int64_t share_with_selects(void *argument)
+{
+    double      *best = argument;
+    int64_t      value = 0;
+    struct crowd crowd = {.channel = open_channel(0),
+                          .cases = calloc(CASES, sizeof(janus_select_case))};
+    CHECK(crowd.cases != NULL);
+    for (int i = 0; i < CASES; i++) {
+        crowd.cases[i] = (janus_select_case){
+            .channel = crowd.channel, .kind = JANUS_SELECT_RECV, .value = &value};
+    }
+    for (int i = 0; i < 5; i++) {
+        double share = (double)rounds_beside(&crowd, true) / (double)rounds_beside(&crowd, false);
+        if (share > *best) *best = share;
+        if (*best >= 0.45) break;
+    }
+    free(crowd.cases);
+    destroy(crowd.channel);
+    return 0;
+}
+
+TEST("beside a task that selects among 10,000 cases a neighbour has nearly half of the worker")
+{
+    TOWN_REAL("it measures time");
+    double best = 0;
+    town_run(1, share_with_selects, &best, 1);
+    printf("# share %.2f\n", best);
+    CHECK(best >= 0.45);
 }
 
 /* Served by a task that does not wait afterwards. */
