@@ -144,7 +144,8 @@ static int64_t stamp_start(void *argument)
 static int64_t steal(void *argument)
 {
     (void)argument;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = -WARM; i < rounds(); i++) {
             if (i > -WARM) prepare_other(i);
@@ -156,7 +157,7 @@ static int64_t steal(void *argument)
             if (i >= 0) samples[i] = (double)(atomic_load(&started) - start);
         }
     }
-    return 0;
+    return ended;
 }
 
 /* Wake on another worker. */
@@ -176,7 +177,8 @@ static int64_t wake_other(void *argument)
 {
     (void)argument;
     for (int i = -WARM; i < rounds(); i++) {
-        JANUS_NURSERY(n)
+        janus_status ended;
+        JANUS_NURSERY(n, ended)
         {
             atomic_store(&about_to_sleep, 0);
             atomic_store(&woken, 0);
@@ -191,6 +193,7 @@ static int64_t wake_other(void *argument)
             if (i >= 0) samples[i] = (double)(atomic_load(&woken) - start);
             if (i >= 0) calls[i] = (double)(called - start);
         }
+        runner_need(ended == JANUS_CANCELLED, "the sleeper was not cancelled");
     }
     return 0;
 }
@@ -227,7 +230,8 @@ static double send_one(void)
 static int64_t wake_by_send(void *argument)
 {
     runner_need(janus_channel_open(sizeof(int64_t), 1, NULL, &letters) == JANUS_OK, "no channel");
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         atomic_store(&about_to_sleep, 0);
         janus_spawn(n, receiver, NULL);
@@ -245,6 +249,7 @@ static int64_t wake_by_send(void *argument)
         }
         (void)janus_channel_close(letters);
     }
+    runner_need(ended == JANUS_OK, "a child failed");
     (void)janus_channel_destroy(letters);
     return argument == NULL ? 0 : -1;
 }
@@ -261,7 +266,8 @@ static int64_t stamp_end(void *argument)
 static int64_t wake_same(void *argument)
 {
     (void)argument;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = -WARM; i < rounds(); i++) {
             janus_task_id child;
@@ -272,7 +278,7 @@ static int64_t wake_same(void *argument)
             if (i >= 0) samples[i] = (double)(now - atomic_load(&started));
         }
     }
-    return 0;
+    return ended;
 }
 
 /* Wake by a helper thread, with a single worker, which has nothing else to do meanwhile. */

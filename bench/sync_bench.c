@@ -254,11 +254,13 @@ static void begin_crowd(int size, void (*round)(void))
 static int64_t task_crowd(void *argument)
 {
     (void)argument;
-    uint64_t start = bench_now_ns();
-    JANUS_NURSERY(n)
+    uint64_t     start = bench_now_ns();
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < CROWD; i++) check(janus_spawn(n, task_member, NULL) == JANUS_OK);
     }
+    check(ended == JANUS_OK);
     measured = each(bench_now_ns() - start, CROWD * CROWD_ROUNDS);
     check(guarded == (long)CROWD * CROWD_ROUNDS);
     return 0;

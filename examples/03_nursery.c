@@ -25,11 +25,15 @@ static int64_t wait_for_ever(void *argument)
 static int64_t program(void *argument)
 {
     (void)argument;
-    int numbers[] = {1, 2, 3, 4};
-    JANUS_NURSERY(n)
+    int          numbers[] = {1, 2, 3, 4};
+    janus_status status;
+    JANUS_NURSERY(n, status)
     {
-        for (int i = 0; i < 4; i++) janus_spawn(n, square, &numbers[i]);
+        for (int i = 0; i < 4; i++) {
+            if (janus_spawn(n, square, &numbers[i]) != JANUS_OK) return -1; /* awaits the others */
+        }
     }
+    if (status != JANUS_OK) return status; /* a child failed, or there was no nursery */
     printf("%d %d %d %d\n", numbers[0], numbers[1], numbers[2], numbers[3]);
 
     janus_nursery        nursery;
@@ -37,7 +41,7 @@ static int64_t program(void *argument)
     if (janus_nursery_open(&nursery, NULL) != JANUS_OK) return -1;
     janus_spawn(&nursery, wait_for_ever, NULL);
     janus_spawn(&nursery, fail, NULL);
-    janus_status status = janus_nursery_end(&nursery, &result);
+    status = janus_nursery_end(&nursery, &result);
     printf("%s: error %d\n", janus_status_name(status), (int)result.error);
     return 0;
 }

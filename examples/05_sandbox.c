@@ -19,12 +19,14 @@ static int64_t wait_for_ever(void *argument)
 /* Code of somebody else's: starts as many as it can, and reads a file. */
 static int64_t plugin(void *argument)
 {
-    int *started = argument;
-    JANUS_NURSERY(n)
+    int         *started = argument;
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         while (janus_spawn(n, wait_for_ever, NULL) == JANUS_OK) ++*started;
         (void)janus_nursery_cancel(n);
     }
+    if (ended != JANUS_CANCELLED) return ended;
     janus_component missing;
     if (janus_try_charge(janus_price_file_io(), &missing) != JANUS_OK) {
         printf("plugin: no %s\n", janus_component_name(missing));

@@ -21,7 +21,8 @@ static int64_t worker(void *argument)
 static int64_t boss(void *argument)
 {
     struct shop *shop = argument;
-    JANUS_NURSERY(workers)
+    janus_status ended;
+    JANUS_NURSERY(workers, ended)
     {
         for (int i = 0; i < 3; i++) janus_spawn(workers, worker, shop);
         for (int i = 1; i <= 10; i++) {
@@ -29,7 +30,8 @@ static int64_t boss(void *argument)
         }
         janus_channel_close(shop->jobs); /* the workers do what is left, and end */
     }
-    return janus_channel_close(shop->done);
+    janus_status told = janus_channel_close(shop->done);
+    return ended != JANUS_OK ? ended : told;
 }
 
 static int64_t program(void *argument)
@@ -44,11 +46,13 @@ static int64_t program(void *argument)
     if (janus_channel_open(0, 0, NULL, &shop.done) != JANUS_OK) return -1;
     janus_select_case cases[] = {{.channel = shop.results, .value = &number},
                                  {.channel = shop.done}};
-    JANUS_NURSERY(n)
+    janus_status      ended;
+    JANUS_NURSERY(n, ended)
     {
         janus_spawn(n, boss, &shop);
         while ((status = janus_select(cases, 2, &chosen)) == JANUS_OK) sum += number;
     }
+    if (ended != JANUS_OK) return ended;
     printf("%d, then case %d: %s\n", sum, (int)chosen, janus_status_name(status));
     janus_channel_destroy(shop.jobs);
     janus_channel_destroy(shop.results);

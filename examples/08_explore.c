@@ -22,11 +22,13 @@ static int64_t transfer(void *argument)
     (void)argument;
     left = 100;
     right = 0;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         janus_spawn(n, move_ten, NULL);
         janus_spawn(n, move_ten, NULL);
     }
+    JANUS_EXPECT(ended == JANUS_OK);
     JANUS_EXPECT(left + right == 100);
     return 0;
 }
@@ -48,6 +50,6 @@ int main(void)
 }
 
 /* Prints:
- * JANUS_CHILD_FAILED: left + right == 100 (examples/08_explore.c:30)
+ * JANUS_CHILD_FAILED: left + right == 100 (examples/08_explore.c:32)
  * again, and the same
  */

@@ -22,7 +22,7 @@ foreach(config RELEASE DEBUG)
 endforeach()
 
 # Not every build has every test, see janus_test.
-foreach(name fiber/exception_test task/death_cxx_test sim/catch_test)
+foreach(name fiber/exception_test task/death_cxx_test task/block_cxx_test sim/catch_test)
   janus_test(${name}.cc)
   string(REPLACE "/" "." target ${name})
   if(TARGET ${target})

@@ -64,13 +64,15 @@ static int64_t ask(void *argument)
 
 static double pingpong(void)
 {
-    struct pair pair = {open_channel(0), open_channel(0)};
-    uint64_t    start = bench_now_ns();
-    JANUS_NURSERY(n)
+    struct pair  pair = {open_channel(0), open_channel(0)};
+    uint64_t     start = bench_now_ns();
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         janus_spawn(n, answer, &pair);
         janus_spawn(n, ask, &pair);
     }
+    need(ended);
     uint64_t spent = bench_now_ns() - start;
     destroy(pair.there);
     destroy(pair.back);
@@ -106,14 +108,16 @@ static double flow(int parties)
 {
     struct traffic traffic = {.channel = open_channel(ROOM), .each = messages() / parties};
     traffic.senders = parties;
-    uint64_t start = bench_now_ns();
-    JANUS_NURSERY(n)
+    uint64_t     start = bench_now_ns();
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < parties; i++) {
             janus_spawn(n, consume, &traffic);
             janus_spawn(n, produce, &traffic);
         }
     }
+    need(ended);
     uint64_t spent = bench_now_ns() - start;
     int64_t  each = traffic.each;
     runner_need(traffic.sum == parties * (each * (each + 1) / 2), "a message is missing");
@@ -146,8 +150,9 @@ static double selects(void)
         sources[i] = (struct source){open_channel(0), each};
         cases[i] = (janus_select_case){.channel = sources[i].channel, .value = &value};
     }
-    uint64_t start = bench_now_ns();
-    JANUS_NURSERY(n)
+    uint64_t     start = bench_now_ns();
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < SELECTED; i++) janus_spawn(n, feed, &sources[i]);
         for (int i = 0; i < each * SELECTED; i++) {
@@ -155,6 +160,7 @@ static double selects(void)
             need(janus_select(cases, SELECTED, &chosen));
         }
     }
+    need(ended);
     uint64_t spent = bench_now_ns() - start;
     for (int i = 0; i < SELECTED; i++) destroy(sources[i].channel);
     return (double)spent / (double)(each * SELECTED);
@@ -179,7 +185,8 @@ static int64_t gather(void *argument)
     int                count = runner.quick ? CROWD / 10 : CROWD;
     janus_channel_info info = {.struct_bytes = sizeof info};
     uint64_t           start = bench_now_ns(), closed = 0;
-    JANUS_NURSERY(n)
+    janus_status       ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < count; i++) need(janus_spawn(n, stand, &crowd));
         do {
@@ -190,6 +197,7 @@ static int64_t gather(void *argument)
         closed = bench_now_ns();
         need(janus_channel_close(crowd.channel));
     }
+    need(ended);
     runner_say("a task, told CLOSED and ended", "ns", (double)(bench_now_ns() - closed) / count);
     runner_need(crowd.told == count, "somebody was not told");
     destroy(crowd.channel);

@@ -49,9 +49,10 @@ static int64_t gather(void *argument)
     janus_channel gate;
     int           count = runner.quick ? 100000 : 1000000;
     need(janus_channel_open(1, 0, NULL, &gate));
-    double   base = runner_footprint();
-    uint64_t start = bench_now_ns();
-    JANUS_NURSERY(n)
+    double       base = runner_footprint();
+    uint64_t     start = bench_now_ns();
+    janus_status said;
+    JANUS_NURSERY(n, said)
     {
         for (int i = 0; i < count; i++) need(janus_spawn(n, stand, &gate));
         while (standing < count) need(janus_yield());
@@ -60,6 +61,7 @@ static int64_t gather(void *argument)
         start = bench_now_ns();
         need(janus_channel_close(gate));
     }
+    need(said);
     runner_say("wake and end", "ns", (double)(bench_now_ns() - start) / count);
     runner_need(ended == count, "not all ended");
     need(janus_channel_destroy(gate));

@@ -24,10 +24,12 @@ static int64_t nothing(void *argument)
 
 static void batch(int children)
 {
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < children; i++) janus_spawn(n, nothing, NULL);
     }
+    runner_need(ended == JANUS_OK, "a child failed");
 }
 
 static double timed_batches(int batches, int children)
@@ -45,15 +47,16 @@ static int64_t fib(void *argument)
 {
     int64_t *n = argument;
     if (*n < 2) return 0;
-    int64_t left = *n - 1;
-    int64_t right = *n - 2;
-    JANUS_NURSERY(nursery)
+    int64_t      left = *n - 1;
+    int64_t      right = *n - 2;
+    janus_status ended;
+    JANUS_NURSERY(nursery, ended)
     {
         janus_spawn(nursery, fib, &left);
         (void)fib(&right);
     }
     *n = left + right;
-    return 0;
+    return ended;
 }
 
 static double fibs(void)
@@ -77,11 +80,13 @@ static int64_t yielder(void *argument)
 
 static double yields(void)
 {
-    uint64_t start = bench_now_ns();
-    JANUS_NURSERY(n)
+    uint64_t     start = bench_now_ns();
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (unsigned i = 0; i < 2 * runner.workers; i++) janus_spawn(n, yielder, NULL);
     }
+    runner_need(ended == JANUS_OK, "a child failed");
     return (double)(bench_now_ns() - start) / (2.0 * runner_yields());
 }
 
@@ -97,8 +102,9 @@ static int64_t skynet_node(void *argument)
         node->sum = node->first;
         return 0;
     }
-    int64_t leaves = node->leaves / RUNNER_SKYNET_WIDTH;
-    JANUS_NURSERY(n)
+    int64_t      leaves = node->leaves / RUNNER_SKYNET_WIDTH;
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < RUNNER_SKYNET_WIDTH; i++) {
             children[i] = (struct node){node->first + i * leaves, leaves, 0};
@@ -107,7 +113,7 @@ static int64_t skynet_node(void *argument)
     }
     node->sum = 0;
     for (int i = 0; i < RUNNER_SKYNET_WIDTH; i++) node->sum += children[i].sum;
-    return 0;
+    return ended;
 }
 
 static double skynet(void)

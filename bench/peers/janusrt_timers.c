@@ -70,12 +70,14 @@ static double arm_disarm(void)
     struct pair pair;
     need(janus_channel_open(sizeof(int64_t), 0, NULL, &pair.there));
     need(janus_channel_open(sizeof(int64_t), 0, NULL, &pair.back));
-    uint64_t start = bench_now_ns();
-    JANUS_NURSERY(n)
+    uint64_t     start = bench_now_ns();
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         janus_spawn(n, answer, &pair);
         janus_spawn(n, ask, &pair);
     }
+    need(ended);
     uint64_t spent = bench_now_ns() - start;
     need(janus_channel_destroy(pair.there));
     need(janus_channel_destroy(pair.back));
@@ -96,11 +98,13 @@ static int64_t nap(void *argument)
 static double sleeps(void)
 {
     slept = 0;
-    uint64_t start = bench_now_ns();
-    JANUS_NURSERY(n)
+    uint64_t     start = bench_now_ns();
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (uintptr_t i = 0; i < OTHERS; i++) need(janus_spawn(n, nap, (void *)i));
     }
+    need(ended);
     uint64_t spent = bench_now_ns() - start;
     runner_need(slept == (int64_t)OTHERS * sleeps_each(), "somebody did not sleep");
     return (double)spent / (double)slept;

@@ -23,6 +23,7 @@
 #define JANUSRT_AUDIT_H
 
 #include <janusrt/export.h>
+#include <janusrt/options.h>
 #include <janusrt/status.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,10 +49,7 @@ typedef struct janus_audit_options {
     bool             fail_closed;   /* refuse what cannot be recorded */
 } janus_audit_options;
 
-#ifndef __cplusplus
-#define JANUS_AUDIT_OPTIONS(...)                                                                   \
-    (&(janus_audit_options){.struct_bytes = sizeof(janus_audit_options), __VA_ARGS__})
-#endif
+#define JANUS_AUDIT_OPTIONS(...) JANUS_OPTIONS_(janus_audit_options, __VA_ARGS__)
 
 typedef struct janus_audit_stats {
     size_t   struct_bytes; /* in: sizeof this struct */

@@ -99,11 +99,11 @@ static inline janus_budget janus_budget_cluster_default(void)
     return janus_budget_of(1000000, UINT64_C(100) << 20, 1000, 10000, 1000);
 }
 
-#ifndef __cplusplus
 /*
  * A budget with the fields that are named, and the default's numbers in the others:
- * JANUS_BUDGET(.ops = 500, .syscalls = 0). C++ callers change a janus_budget_default().
+ * JANUS_BUDGET(.ops = 500, .syscalls = 0).
  */
+#ifndef __cplusplus
 #define JANUS_BUDGET(...)                                                                          \
     __extension__({                                                                                \
         _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Woverride-init\"")       \
@@ -115,6 +115,16 @@ static inline janus_budget janus_budget_cluster_default(void)
                                               __VA_ARGS__};                                        \
         _Pragma("GCC diagnostic pop") janus_budget_made;                                           \
     })
+#else
+template <class F> inline janus_budget janus_budget_with_(F fill)
+{
+    janus_budget budget = janus_budget_default();
+    fill(budget);
+    return budget;
+}
+#define JANUS_BUDGET(...)                                                                          \
+    janus_budget_with_(                                                                            \
+        [&](janus_budget &janus_budget_set_) { JANUS_SET_ALL_(janus_budget_set_, __VA_ARGS__) })
 #endif
 
 /* Behind add and scale: stop at the largest number. */

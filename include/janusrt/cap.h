@@ -38,6 +38,7 @@
 #include <janusrt/audit.h>
 #include <janusrt/budget.h>
 #include <janusrt/export.h>
+#include <janusrt/options.h>
 #include <janusrt/profile.h>
 #include <janusrt/status.h>
 #include <stdbool.h>
@@ -160,12 +161,8 @@ typedef struct janus_cap_table_options {
     janus_audit  *audit;        /* NULL: nothing is recorded; borrowed, must outlive the table */
 } janus_cap_table_options;
 
-#ifndef __cplusplus
-#define JANUS_CAP_GRANT(...)                                                                       \
-    (&(janus_cap_grant){.struct_bytes = sizeof(janus_cap_grant), __VA_ARGS__})
-#define JANUS_CAP_TABLE_OPTIONS(...)                                                               \
-    (&(janus_cap_table_options){.struct_bytes = sizeof(janus_cap_table_options), __VA_ARGS__})
-#endif
+#define JANUS_CAP_GRANT(...) JANUS_OPTIONS_(janus_cap_grant, __VA_ARGS__)
+#define JANUS_CAP_TABLE_OPTIONS(...) JANUS_OPTIONS_(janus_cap_table_options, __VA_ARGS__)
 
 /* What a capability is. */
 typedef struct janus_cap_info {

@@ -4,7 +4,8 @@
  *
  *     janus_channel jobs;
  *     if (janus_channel_open(sizeof(struct job), 64, NULL, &jobs) != JANUS_OK) return -1;
- *     JANUS_NURSERY(n)
+ *     janus_status status;
+ *     JANUS_NURSERY(n, status)
  *     {
  *         janus_spawn(n, worker, &jobs);     // while (janus_channel_recv(*jobs, &job) == JANUS_OK)
  *         for (int i = 0; i < count; i++) {
@@ -13,6 +14,7 @@
  *         janus_channel_close(jobs);         // who receives gets what is left, then CLOSED
  *     }
  *     janus_channel_destroy(jobs);
+ *     return status;
  *
  * With capacity 0 a send waits for its receiver. Otherwise up to `capacity` values lie in between;
  * what happens at one more is the channel's `overflow`. Values are copied; a value is received once
@@ -33,6 +35,7 @@
 #define JANUSRT_CHANNEL_H
 
 #include <janusrt/export.h>
+#include <janusrt/options.h>
 #include <janusrt/status.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,10 +68,7 @@ typedef struct janus_channel_options {
     bool           outside;      /* plain threads or other schedulers use it too */
 } janus_channel_options;
 
-#ifndef __cplusplus
-#define JANUS_CHANNEL_OPTIONS(...)                                                                 \
-    (&(janus_channel_options){.struct_bytes = sizeof(janus_channel_options), __VA_ARGS__})
-#endif
+#define JANUS_CHANNEL_OPTIONS(...) JANUS_OPTIONS_(janus_channel_options, __VA_ARGS__)
 
 /* A channel at one moment. */
 typedef struct janus_channel_info {

@@ -4,10 +4,11 @@
  *
  *     static int64_t transfer(void *argument)        // makes all it needs, runs, looks
  *     {
- *         struct bank bank = {.left = 100};
- *         JANUS_NURSERY(n) { janus_spawn(n, move_ten, &bank); janus_spawn(n, move_ten, &bank); }
+ *         struct bank  bank = {.left = 100};
+ *         janus_status status;
+ *         JANUS_NURSERY(n, status) { janus_spawn(n, move_ten, &bank); ... }
  *         JANUS_EXPECT(bank.left + bank.right == 100);
- *         return 0;
+ *         return status;
  *     }
  *
  *     int main(void) { return janus_explore(NULL, transfer, NULL, NULL) == JANUS_OK ? 0 : 1; }
@@ -35,6 +36,7 @@
 
 #include <janusrt/export.h>
 #include <janusrt/fiber.h>
+#include <janusrt/options.h>
 #include <janusrt/scheduler.h>
 #include <janusrt/status.h>
 #include <stdbool.h>
@@ -98,10 +100,7 @@ typedef struct janus_explore_options {
     const janus_scheduler_options *scheduler; /* what else each has. NULL: the defaults */
 } janus_explore_options;
 
-#ifndef __cplusplus
-#define JANUS_EXPLORE_OPTIONS(...)                                                                 \
-    (&(janus_explore_options){.struct_bytes = sizeof(janus_explore_options), __VA_ARGS__})
-#endif
+#define JANUS_EXPLORE_OPTIONS(...) JANUS_OPTIONS_(janus_explore_options, __VA_ARGS__)
 
 /* What was found. */
 typedef struct janus_explore_result {

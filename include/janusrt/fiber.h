@@ -35,6 +35,7 @@
 #define JANUSRT_FIBER_H
 
 #include <janusrt/export.h>
+#include <janusrt/options.h>
 #include <janusrt/profile.h>
 #include <janusrt/stack.h>
 #include <janusrt/status.h>
@@ -122,12 +123,8 @@ typedef struct janus_fiber_options {
     const char *name;         /* NULL: "fiber"; borrowed, must outlive the fiber */
 } janus_fiber_options;
 
-#ifndef __cplusplus /* C++ fills the structs by hand; struct_bytes comes first */
-#define JANUS_POOL_OPTIONS(...)                                                                    \
-    (&(janus_pool_options){.struct_bytes = sizeof(janus_pool_options), __VA_ARGS__})
-#define JANUS_FIBER_OPTIONS(...)                                                                   \
-    (&(janus_fiber_options){.struct_bytes = sizeof(janus_fiber_options), __VA_ARGS__})
-#endif
+#define JANUS_POOL_OPTIONS(...) JANUS_OPTIONS_(janus_pool_options, __VA_ARGS__)
+#define JANUS_FIBER_OPTIONS(...) JANUS_OPTIONS_(janus_fiber_options, __VA_ARGS__)
 
 /* A pool's books at one moment; other threads may be moving them. */
 typedef struct janus_pool_stats {

@@ -6,11 +6,12 @@
  *     static int64_t fetch_both(void *argument)
  *     {
  *         struct pair *pair = argument;
- *         JANUS_NURSERY(n) {
- *             janus_spawn(n, fetch, &pair->left);
- *             janus_spawn(n, fetch, &pair->right);
+ *         janus_status status;
+ *         JANUS_NURSERY(n, status) {
+ *             if (janus_spawn(n, fetch, &pair->left) != JANUS_OK) return -1;
+ *             if (janus_spawn(n, fetch, &pair->right) != JANUS_OK) return -1;
  *         } // both have ended here; what they wrote can be read
- *         return 0;
+ *         return status;
  *     }
  *
  *     Open -> Closing -> Closed            close, then the last child
@@ -30,12 +31,17 @@
 #include <janusrt/budget.h>
 #include <janusrt/cap.h>
 #include <janusrt/export.h>
+#include <janusrt/options.h>
 #include <janusrt/scheduler.h>
 #include <janusrt/status.h>
 #include <janusrt/task.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+#include <exception>
+#endif
 
 /* Lives where its opener puts it, usually on the stack. Nothing in it is for users. */
 typedef struct janus_nursery {
@@ -198,12 +204,8 @@ typedef struct janus_spawn_options {
     janus_cap spawn_cap, budget_cap, channel_cap, executor_cap;
 } janus_spawn_options;
 
-#ifndef __cplusplus
-#define JANUS_NURSERY_OPTIONS(...)                                                                 \
-    (&(janus_nursery_options){.struct_bytes = sizeof(janus_nursery_options), __VA_ARGS__})
-#define JANUS_SPAWN_OPTIONS(...)                                                                   \
-    (&(janus_spawn_options){.struct_bytes = sizeof(janus_spawn_options), __VA_ARGS__})
-#endif
+#define JANUS_NURSERY_OPTIONS(...) JANUS_OPTIONS_(janus_nursery_options, __VA_ARGS__)
+#define JANUS_SPAWN_OPTIONS(...) JANUS_OPTIONS_(janus_spawn_options, __VA_ARGS__)
 
 JANUS_BEGIN_DECLS
 
@@ -368,6 +370,19 @@ JANUS_API size_t janus_nursery_failures(janus_nursery *nursery, janus_failure *o
 JANUS_API janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out);
 
 /*
+ * Ends a nursery on a way out that has no place for a status: janus_nursery_end, and where that
+ * returns CHILD_FAILED the task panics with a sentence that says so.
+ * JANUS_NURSERY calls it when its block is left by `return` or `goto`.
+ *
+ * Context: the owner; inner nurseries before outer ones.
+ * Yields:  as janus_nursery_wait.
+ * Owns:    takes *nursery.
+ * Cost:    as janus_nursery_wait.
+ * Errors:  none; a child that failed, or a caller that may not end it, is a panic of the task.
+ */
+JANUS_API void janus_nursery_leave(janus_nursery *nursery);
+
+/*
  * The nursery's state.
  *
  * Context: any thread or task, while the nursery has not ended.
@@ -406,17 +421,91 @@ JANUS_API janus_status janus_join(janus_nursery *nursery, janus_task_id task, in
 
 JANUS_END_DECLS
 
-#ifndef __cplusplus
 /*
- * A block with a nursery: open before, end after, also when the block is left by break. Do not
- * leave it by return or goto.
+ * A block with a nursery: opens it before the block, ends it after, and puts into `status`, a
+ * variable of the caller's, what came of it. Fields of janus_nursery_options may follow.
+ *
+ *     janus_status status;
+ *     JANUS_NURSERY(n, status, .max_children = 4, .name = "fetchers")
+ *     {
+ *         ...
+ *     }
+ *     return status;
+ *
+ * If opening failed, the block does not run and `status` is what janus_nursery_open returned; else
+ * `status` is what janus_nursery_end returned. `break` and `continue` leave the block and end the
+ * nursery as its closing brace does. So do `return`, `goto` and, in C++, an exception; as these
+ * skip the assignment, a nursery with a failed child then panics the task (janus_nursery_leave).
+ * An exception cancels the nursery first.
+ *
+ * A caller that never reads `status` gets -Wunused-but-set-variable, part of -Wall.
  */
-#define JANUS_NURSERY(name)                                                                        \
-    for (janus_nursery janus_storage_##name,                                                       \
-         *name = &janus_storage_##name,                                                            \
-         *janus_once_##name = janus_nursery_open(name, NULL) == JANUS_OK ? name : NULL;            \
-         janus_once_##name != NULL; (void)janus_nursery_end(name, NULL), janus_once_##name = NULL) \
-        for (int janus_in_##name = 1; janus_in_##name; janus_in_##name = 0)
+#define JANUS_NURSERY(name, ...)                                                                   \
+    JANUS_PASTE_(JANUS_NURSERY_, JANUS_ONE_OR_MANY_(__VA_ARGS__))(name, __VA_ARGS__)
+
+/* The rest is how the block works and not for direct use. */
+
+/* `open` is NULL once the nursery has ended, or if it was never open. */
+typedef struct janus_block_ {
+    janus_nursery *open;
+    janus_status   said;
+#ifdef __cplusplus
+    int thrown;
+    janus_block_(janus_nursery *room, janus_status opened)
+        : open(opened >= JANUS_OK ? room : nullptr), said(opened),
+          thrown(std::uncaught_exceptions())
+    {
+    }
+    janus_block_(const janus_block_ &) = delete;
+    janus_block_ &operator=(const janus_block_ &) = delete;
+    ~janus_block_()
+    {
+        if (open == nullptr) return;
+        if (std::uncaught_exceptions() == thrown) {
+            janus_nursery_leave(open);
+            return;
+        }
+        static_cast<void>(janus_nursery_cancel(open));
+        static_cast<void>(janus_nursery_end(open, nullptr));
+    }
 #endif
+} janus_block_;
+
+static inline janus_status janus_block_end_(janus_block_ *block)
+{
+    janus_nursery *nursery = block->open;
+    block->open = NULL;
+    return janus_nursery_end(nursery, NULL);
+}
+
+#ifndef __cplusplus
+static inline janus_block_ janus_block_open_(janus_nursery *room, janus_status opened)
+{
+    janus_block_ block = {opened >= JANUS_OK ? room : NULL, opened};
+    return block;
+}
+
+static inline void janus_block_left_(const janus_block_ *block)
+{
+    if (block->open != NULL) janus_nursery_leave(block->open);
+}
+#define JANUS_BLOCK_(block, room, opened)                                                          \
+    janus_block_ block __attribute__((cleanup(janus_block_left_))) = janus_block_open_(room, opened)
+#else
+#define JANUS_BLOCK_(block, room, opened) janus_block_ block(room, opened)
+#endif
+
+/* Without options the nursery is opened the fast way. */
+#define JANUS_NURSERY_ONE(name, status) JANUS_NURSERY_BLOCK_(name, status, NULL)
+#define JANUS_NURSERY_MANY(name, status, ...)                                                      \
+    JANUS_NURSERY_BLOCK_(name, status, JANUS_NURSERY_OPTIONS(__VA_ARGS__))
+
+#define JANUS_NURSERY_BLOCK_(name, status, options)                                                \
+    for (janus_nursery janus_room_##name, *name = &janus_room_##name; name != NULL; name = NULL)   \
+        for (JANUS_BLOCK_(janus_block_##name, name, janus_nursery_open(name, options));            \
+             name != NULL; name = NULL)                                                            \
+            for (status = janus_block_##name.said; janus_block_##name.open != NULL;                \
+                 status = janus_block_end_(&janus_block_##name))                                   \
+                for (int janus_in_##name = 1; janus_in_##name; janus_in_##name = 0)
 
 #endif

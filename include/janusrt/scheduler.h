@@ -32,6 +32,7 @@
 #include <janusrt/budget.h>
 #include <janusrt/export.h>
 #include <janusrt/fiber.h>
+#include <janusrt/options.h>
 #include <janusrt/profile.h>
 #include <janusrt/status.h>
 #include <janusrt/trace.h>
@@ -93,10 +94,7 @@ typedef struct janus_scheduler_options {
                                   it, and it outlives this one. NULL: nowhere */
 } janus_scheduler_options;
 
-#ifndef __cplusplus
-#define JANUS_SCHEDULER_OPTIONS(...)                                                               \
-    (&(janus_scheduler_options){.struct_bytes = sizeof(janus_scheduler_options), __VA_ARGS__})
-#endif
+#define JANUS_SCHEDULER_OPTIONS(...) JANUS_OPTIONS_(janus_scheduler_options, __VA_ARGS__)
 
 /* One worker's counters, or the sum of all. In the sum is also what threads of children that have
  * ended did; those that live are counted when they end. */

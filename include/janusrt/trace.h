@@ -52,6 +52,7 @@
 #define JANUSRT_TRACE_H
 
 #include <janusrt/export.h>
+#include <janusrt/options.h>
 #include <janusrt/status.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,10 +71,7 @@ typedef struct janus_trace_options {
                               are used; at least 65536. 0: rings */
 } janus_trace_options;
 
-#ifndef __cplusplus
-#define JANUS_TRACE_OPTIONS(...)                                                                   \
-    (&(janus_trace_options){.struct_bytes = sizeof(janus_trace_options), __VA_ARGS__})
-#endif
+#define JANUS_TRACE_OPTIONS(...) JANUS_OPTIONS_(janus_trace_options, __VA_ARGS__)
 
 /* How a trace is written. */
 typedef enum janus_trace_format {

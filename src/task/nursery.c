@@ -569,6 +569,15 @@ janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out
     return end_as(n, worker, true, false);
 }
 
+void janus_nursery_leave(janus_nursery *nursery)
+{
+    janus_status status = janus_nursery_end(nursery, NULL);
+    if (status == JANUS_CHILD_FAILED) {
+        janus_panic("a nursery was left by return or goto, and a child had failed");
+    }
+    if (status == JANUS_STATE) janus_panic("a nursery was left by somebody who may not end it");
+}
+
 janus_nursery_state janus_nursery_state_of(const janus_nursery *nursery)
 {
     struct jrt_nursery *n = (struct jrt_nursery *)(uintptr_t)nursery;

@@ -144,12 +144,14 @@ static void *thread_receives(void *argument)
 static int64_t all_at_once(void *argument)
 {
     (void)argument;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         janus_spawn(n, churn, NULL);
         janus_spawn(n, churn, &sea);
         janus_spawn(n, churn, &sea);
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 
@@ -257,11 +259,13 @@ static int64_t make_and_destroy(void *argument)
 static int64_t wreckers(void *argument)
 {
     (void)argument;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < USERS; i++) janus_spawn(n, use_it, NULL);
         janus_spawn(n, make_and_destroy, NULL);
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 

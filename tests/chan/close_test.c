@@ -43,7 +43,8 @@ static int64_t close_on_senders(void *argument)
     pthread_t    thread;
     (void)argument;
     for (int64_t i = 0; i < ROOM; i++) CHECK_EQ(janus_channel_send(crowd.channel, &i), JANUS_OK);
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < SENDERS; i++) janus_spawn(n, send_in_crowd, &crowd);
         await_waiting(crowd.channel, SENDERS, 0);
@@ -51,6 +52,7 @@ static int64_t close_on_senders(void *argument)
         CHECK_EQ(janus_channel_close(crowd.channel), JANUS_OK);
         CHECK_EQ(pthread_join(thread, NULL), 0);
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(crowd.received, ROOM);
     CHECK_EQ(atomic_load(&crowd.served), 0);
     CHECK_EQ(atomic_load(&crowd.told), SENDERS);

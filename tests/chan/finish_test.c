@@ -84,12 +84,14 @@ static int64_t talk(void *argument)
     static janus_entry *const ways[] = {ask_and_close, ask_shielded, ask_in_fiber};
     (void)argument;
     for (unsigned way = 0; way < 6; way++) {
-        struct pair pair = open_pair(way >= 3);
-        JANUS_NURSERY(n)
+        struct pair  pair = open_pair(way >= 3);
+        janus_status said;
+        JANUS_NURSERY(n, said)
         {
             janus_spawn(n, answer, &pair);
             janus_spawn(n, ways[way % 3], &pair);
         }
+        CHECK_EQ(said, JANUS_OK);
         destroy_pair(pair);
     }
     return 0;
@@ -129,7 +131,8 @@ static int64_t end_them(void *argument)
 {
     (void)argument;
     struct ended ended = {.pair = open_pair(false), .quiet = open_channel(0)};
-    JANUS_NURSERY(n)
+    janus_status said;
+    JANUS_NURSERY(n, said)
     {
         janus_nursery doomed;
         janus_spawn(n, answer, &ended.pair);
@@ -144,6 +147,7 @@ static int64_t end_them(void *argument)
         CHECK_EQ(look(ended.quiet).receivers, 0);
         CHECK_EQ(janus_channel_close(ended.pair.there), JANUS_OK);
     }
+    CHECK_EQ(said, JANUS_OK);
     destroy_pair(ended.pair);
     destroy(ended.quiet);
     return 0;
@@ -174,7 +178,8 @@ static int64_t tell_them(void *argument)
 {
     (void)argument;
     struct ended ended = {.pair = open_pair(false), .quiet = open_channel(0)};
-    JANUS_NURSERY(n)
+    janus_status said;
+    JANUS_NURSERY(n, said)
     {
         janus_nursery told;
         janus_spawn(n, answer, &ended.pair);
@@ -186,6 +191,7 @@ static int64_t tell_them(void *argument)
         CHECK_EQ(look(ended.quiet).receivers, 0);
         CHECK_EQ(janus_channel_close(ended.pair.there), JANUS_OK);
     }
+    CHECK_EQ(said, JANUS_OK);
     destroy_pair(ended.pair);
     destroy(ended.quiet);
     return 0;

@@ -279,13 +279,15 @@ static int64_t wait_for_one(void *argument)
     for (size_t i = 0; i < MANY; i++) crowd->channels[i] = open_outside(0);
     for (size_t c = 0; c < 4; c++) {
         for (size_t k = 0; k < counts[c]; k += counts[c] / 7 + 1) {
-            JANUS_NURSERY(n)
+            janus_status ended;
+            JANUS_NURSERY(n, ended)
             {
                 set_up(crowd, &selector, counts[c]);
                 janus_spawn(n, select_there, &selector);
                 for (size_t i = 0; i < counts[c]; i++) await_any(crowd->channels[i], 1);
                 serve(crowd, &selector, k);
             }
+            CHECK_EQ(ended, JANUS_OK);
         }
     }
     for (size_t i = 0; i < MANY; i++) destroy(crowd->channels[i]);
@@ -326,13 +328,15 @@ static int64_t both_ways(void *argument)
     janus_select_case right[2] = {recv_from(channel, &got[1]), send_to(channel, &mine)};
     struct selector   one = {.cases = left, .count = 2}, two = {.cases = right, .count = 2};
     (void)argument;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         janus_spawn(n, select_there, &one);
         await_any(channel, 2); /* it does not meet itself */
         CHECK_EQ(atomic_load(&one.returned), 0);
         janus_spawn(n, select_there, &two);
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(one.status, JANUS_OK);
     CHECK_EQ(two.status, JANUS_OK);
     CHECK_EQ(one.chosen, two.chosen); /* one sends where the other receives */
@@ -360,7 +364,8 @@ static int64_t closed_meanwhile(void *argument)
                 cases[i] = i == 1 ? send_to(channels[i], &value) : recv_from(channels[i], &value);
             }
             struct selector selector = {.cases = cases, .count = 3};
-            JANUS_NURSERY(n)
+            janus_status    ended;
+            JANUS_NURSERY(n, ended)
             {
                 janus_spawn(n, select_there, &selector);
                 for (int i = 0; i < 3; i++) await_any(channels[i], 1);
@@ -370,6 +375,7 @@ static int64_t closed_meanwhile(void *argument)
                     CHECK_EQ(janus_channel_close(channels[k]), JANUS_OK);
                 }
             }
+            CHECK_EQ(ended, JANUS_OK);
             CHECK_EQ(selector.status, JANUS_CLOSED);
             CHECK_EQ(selector.chosen, k);
             CHECK_EQ(value, 7);

@@ -37,11 +37,13 @@ static int64_t share(void *argument)
 {
     struct hog hog = {.channel = open_channel(1)};
     (void)argument;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         janus_spawn(n, talk_to_itself, &hog);
         janus_spawn(n, run_after_yield, &hog);
     }
+    CHECK_EQ(ended, JANUS_OK);
     destroy(hog.channel);
     return 0;
 }
@@ -79,13 +81,15 @@ static int64_t share_slowly(void *argument)
 {
     (void)argument;
     for (int selects = 0; selects < 2; selects++) {
-        struct hog hog = {.channel = open_channel(1), .selects = selects != 0};
-        JANUS_NURSERY(n)
+        struct hog   hog = {.channel = open_channel(1), .selects = selects != 0};
+        janus_status ended;
+        JANUS_NURSERY(n, ended)
         {
             janus_spawn(n, run_after_yield, &hog);
             CHECK_EQ(janus_yield(), JANUS_OK); /* it has begun, and waits for its turn */
             janus_spawn(n, talk_slowly, &hog);
         }
+        CHECK_EQ(ended, JANUS_OK);
         destroy(hog.channel);
     }
     return 0;
@@ -206,9 +210,10 @@ static int64_t serve_and_keep_worker(void *argument)
 
 static int64_t keep_all_busy(void *argument)
 {
-    int         pairs = *(int *)argument;
-    struct busy busy[3];
-    JANUS_NURSERY(n)
+    int          pairs = *(int *)argument;
+    struct busy  busy[3];
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < pairs; i++) {
             busy[i].channel = open_channel(0);
@@ -217,6 +222,7 @@ static int64_t keep_all_busy(void *argument)
             janus_spawn(n, serve_and_keep_worker, &busy[i]);
         }
     }
+    CHECK_EQ(ended, JANUS_OK);
     for (int i = 0; i < pairs; i++) destroy(busy[i].channel);
     return 0;
 }

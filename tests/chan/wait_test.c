@@ -46,16 +46,19 @@ static int64_t meet(void *argument)
         memset(meeting->seen, 0, sizeof meeting->seen);
         atomic_store(&meeting->closed, 0);
         meeting->channel = open_channel(capacity);
-        JANUS_NURSERY(outer)
+        janus_status ended;
+        JANUS_NURSERY(outer, ended)
         {
             for (int i = 0; i < meeting->receivers; i++) janus_spawn(outer, receive_all, meeting);
-            JANUS_NURSERY(inner)
+            JANUS_NURSERY(inner, ended)
             {
                 for (int i = 0; i < meeting->senders; i++) janus_spawn(inner, send_some, meeting);
             }
+            CHECK_EQ(ended, JANUS_OK);
             CHECK_EQ(janus_channel_close(meeting->channel), JANUS_OK);
             CHECK_EQ(janus_channel_close(meeting->channel), JANUS_OK);
         }
+        CHECK_EQ(ended, JANUS_OK);
         CHECK_EQ(atomic_load(&meeting->closed), meeting->receivers);
         for (int i = 0; i < meeting->senders * meeting->each; i++) {
             CHECK_EQ(atomic_load(&meeting->seen[i]), 1);
@@ -101,7 +104,8 @@ static int64_t first_come(void *argument)
     janus_channel  channel = open_channel(0);
     (void)argument;
     for (int sends = 0; sends < 2; sends++) {
-        JANUS_NURSERY(n)
+        janus_status ended;
+        JANUS_NURSERY(n, ended)
         {
             for (uint64_t i = 0; i < 4; i++) {
                 waiting[i] =
@@ -122,6 +126,7 @@ static int64_t first_come(void *argument)
                 if (!sends) CHECK_EQ(waiting[i].value, 100 + i);
             }
         }
+        CHECK_EQ(ended, JANUS_OK);
     }
     destroy(channel);
     return 0;
@@ -137,7 +142,8 @@ static int64_t close_on_them(void *argument)
         janus_channel channel = open_channel(sends ? 1 : 0);
         int64_t       value = 77;
         if (sends) CHECK_EQ(janus_channel_send(channel, &value), JANUS_OK);
-        JANUS_NURSERY(n)
+        janus_status ended;
+        JANUS_NURSERY(n, ended)
         {
             for (int64_t i = 0; i < 5; i++) {
                 waiting[i] = (struct waiting){.channel = channel, .value = i, .sends = sends};
@@ -150,6 +156,7 @@ static int64_t close_on_them(void *argument)
                 CHECK_EQ(janus_channel_close(channel), JANUS_OK);
             }
         }
+        CHECK_EQ(ended, JANUS_OK);
         for (int64_t i = 0; i < 5; i++) {
             CHECK_EQ(waiting[i].status, JANUS_CLOSED);
             CHECK_EQ(waiting[i].value, i); /* theirs */
@@ -522,12 +529,14 @@ static int64_t close_on_many(void *argument)
     enum { MANY = TOWN_SLOW ? 500 : 2000 };
     struct many many = {.channel = open_channel(0)};
     (void)argument;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < MANY; i++) janus_spawn(n, wait_with_many, &many);
         await_waiting(many.channel, 0, MANY);
         CHECK_EQ(janus_channel_close(many.channel), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(atomic_load(&many.told), MANY);
     destroy(many.channel);
     return 0;

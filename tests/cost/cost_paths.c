@@ -125,21 +125,25 @@ static int64_t yielder(void *argument)
 
 static uint64_t walk_yield(uint64_t size)
 {
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         need(janus_spawn(n, yielder, &size));
         need(janus_spawn(n, yielder, &size));
     }
+    need(ended);
     return 2 * size;
 }
 
 static uint64_t walk_spawn(uint64_t size)
 {
     for (uint64_t done = 0; done < size; done += BATCH) {
-        JANUS_NURSERY(n)
+        janus_status ended;
+        JANUS_NURSERY(n, ended)
         {
             for (int i = 0; i < BATCH; i++) need(janus_spawn(n, nothing, NULL));
         }
+        need(ended);
     }
     return size;
 }
@@ -148,15 +152,16 @@ static int64_t fib(void *argument)
 {
     int64_t *n = argument;
     if (*n < 2) return 0;
-    int64_t left = *n - 1;
-    int64_t right = *n - 2;
-    JANUS_NURSERY(nursery)
+    int64_t      left = *n - 1;
+    int64_t      right = *n - 2;
+    janus_status ended;
+    JANUS_NURSERY(nursery, ended)
     {
         need(janus_spawn(nursery, fib, &left));
         (void)fib(&right);
     }
     *n = left + right;
-    return 0;
+    return ended;
 }
 
 /* fib(n) starts fib(n + 1) - 1 children. */
@@ -273,13 +278,15 @@ static bool somebody_waits(janus_channel channel)
 /* `first` waits for the other when `second` starts. */
 static uint64_t meet(janus_entry *first, janus_entry *second, uint64_t times)
 {
-    struct pair pair = {open_channel(0), open_channel(0), times};
-    JANUS_NURSERY(n)
+    struct pair  pair = {open_channel(0), open_channel(0), times};
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         need(janus_spawn(n, first, &pair));
         while (!somebody_waits(pair.there)) need(janus_yield());
         need(janus_spawn(n, second, &pair));
     }
+    need(ended);
     need(janus_channel_destroy(pair.there));
     need(janus_channel_destroy(pair.back));
     return times;
@@ -306,11 +313,13 @@ static uint64_t walk_buffered(uint64_t size)
 {
     struct source source = {open_channel(ROOM), size};
     uint64_t      value = 0;
-    JANUS_NURSERY(n)
+    janus_status  ended;
+    JANUS_NURSERY(n, ended)
     {
         need(janus_spawn(n, produce, &source));
         for (uint64_t i = 0; i < size; i++) need(janus_channel_recv(source.channel, &value));
     }
+    need(ended);
     need(janus_channel_destroy(source.channel));
     return size;
 }
@@ -335,7 +344,8 @@ static uint64_t walk_select(uint64_t size)
         sources[i] = (struct source){open_channel(0), size / SELECTED};
         cases[i] = (janus_select_case){.channel = sources[i].channel, .value = &value};
     }
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < SELECTED; i++) need(janus_spawn(n, produce, &sources[i]));
         for (uint64_t i = 0; i < size; i++) {
@@ -343,6 +353,7 @@ static uint64_t walk_select(uint64_t size)
             need(janus_select(cases, SELECTED, &chosen));
         }
     }
+    need(ended);
     for (int i = 0; i < SELECTED; i++) need(janus_channel_destroy(sources[i].channel));
     return size;
 }

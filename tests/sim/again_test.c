@@ -19,11 +19,13 @@ static int64_t add_twice(void *argument)
 {
     int shared = 0;
     (void)argument;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         JANUS_EXPECT(janus_spawn(n, add_ten, &shared) == JANUS_OK);
         JANUS_EXPECT(janus_spawn(n, add_ten, &shared) == JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     JANUS_EXPECT(shared == 20);
     return 0;
 }
@@ -120,7 +122,9 @@ static int64_t go_deep(void *argument)
 
 static int64_t overflow_below(void *argument)
 {
-    JANUS_NURSERY(n) { janus_spawn(n, go_deep, argument); } /* nobody looks */
+    janus_status ended;
+    JANUS_NURSERY(n, ended) { janus_spawn(n, go_deep, argument); } /* nobody looks */
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 

@@ -53,7 +53,8 @@ static int64_t day(void *argument)
     left = 100;
     right = 0;
     account = &right;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         if (crash) {
             janus_spawn(n, pay_in, NULL);
@@ -66,7 +67,7 @@ static int64_t day(void *argument)
             janus_spawn(n, move_ten, argument);
         }
     }
-    return 0;
+    return ended;
 }
 
 int main(int count, char **arguments)

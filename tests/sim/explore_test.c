@@ -57,12 +57,14 @@ static int64_t add_twice(void *argument)
 {
     (void)argument;
     shared = 0;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < 3; i++) JANUS_EXPECT(janus_spawn(n, idle_about, NULL) == JANUS_OK);
         JANUS_EXPECT(janus_spawn(n, add_ten, NULL) == JANUS_OK);
         JANUS_EXPECT(janus_spawn(n, add_ten, NULL) == JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     JANUS_EXPECT(shared == 20);
     return 0;
 }
@@ -85,12 +87,14 @@ static int64_t note_all(void *argument)
 {
     (void)argument;
     event_count = 0;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (uintptr_t i = 0; i < 8; i++) {
             JANUS_EXPECT(janus_spawn(n, note_some, (void *)i) == JANUS_OK);
         }
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 
@@ -222,19 +226,23 @@ static int64_t leave_a_channel(void *argument)
 static int64_t join_twice(void *argument)
 {
     (void)argument;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         janus_task_id id;
         JANUS_EXPECT(janus_spawn_with(n, idle_about, NULL, NULL, &id) == JANUS_OK);
         JANUS_EXPECT(janus_join(n, id, NULL) == JANUS_OK);
         (void)janus_join(n, id, NULL);
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 
 static int64_t panic_below(void *argument)
 {
-    JANUS_NURSERY(n) { janus_spawn(n, panic_at_once, argument); } /* nobody looks */
+    janus_status ended;
+    JANUS_NURSERY(n, ended) { janus_spawn(n, panic_at_once, argument); } /* nobody looks */
+    CHECK_EQ(ended, JANUS_CHILD_FAILED);
     return 0;
 }
 
@@ -349,11 +357,13 @@ static int64_t ask_for_flag(void *argument)
 {
     (void)argument;
     flag = false;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         JANUS_EXPECT(janus_spawn(n, raise_flag, NULL) == JANUS_OK);
         while (!flag) (void)janus_yield();
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 

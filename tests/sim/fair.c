@@ -165,7 +165,9 @@ static int64_t descend(void *argument)
     struct level  below = {level->fair, level->depth + 1};
     note(level->fair, 0x800 + (uint64_t)level->depth);
     if (below.depth == DEPTH) return 0;
-    JANUS_NURSERY(n) { CHECK_EQ(janus_spawn(n, descend, &below), JANUS_OK); }
+    janus_status ended;
+    JANUS_NURSERY(n, ended) { CHECK_EQ(janus_spawn(n, descend, &below), JANUS_OK); }
+    CHECK_EQ(ended, JANUS_OK);
     note(level->fair, 0x900 + (uint64_t)level->depth);
     return 0;
 }

@@ -315,7 +315,8 @@ static int64_t open_crowd(void *argument)
     JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_CHILD_FAILED));
     seen.no_stack += (int)result.errors;
     JANUS_EXPECT(market.came + (int)result.errors == started);
-    JANUS_NURSERY(calls)
+    janus_status said;
+    JANUS_NURSERY(calls, said)
     {
         janus_async call;
         if (janus_async_number_begin(calls, &call, count_up, &counted) == JANUS_OK) {
@@ -326,6 +327,7 @@ static int64_t open_crowd(void *argument)
             JANUS_EXPECT(counted == (status == JANUS_OK));
         }
     }
+    CHECK_EQ(said, JANUS_OK);
     ended++;
     return 0;
 }

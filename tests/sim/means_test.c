@@ -35,10 +35,12 @@ static int64_t wait_often(void *argument)
 static int64_t use_everything(void *argument)
 {
     (void)argument;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < 6; i++) (void)janus_spawn(n, wait_often, NULL);
     }
+    CHECK(ended == JANUS_OK || ended == JANUS_CHILD_FAILED);
     return 0;
 }
 
@@ -65,10 +67,12 @@ static int64_t keep_errno(void *argument)
 static int64_t keep_two(void *argument)
 {
     (void)argument;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (intptr_t i = 1; i <= 3; i++) (void)janus_spawn(n, keep_errno, (void *)i);
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 
@@ -90,12 +94,14 @@ static int64_t await_it(void *argument)
 {
     (void)argument;
     raised = 0;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         if (janus_spawn(n, raise_it, NULL) == JANUS_OK) {
             while (!raised) janus_point();
         }
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 

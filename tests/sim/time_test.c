@@ -42,10 +42,12 @@ static int64_t sleep_for_days(void *argument)
 
 static int64_t many_sleep(void *argument)
 {
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < 5; i++) CHECK_EQ(janus_spawn(n, sleep_for_days, argument), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 
@@ -88,11 +90,13 @@ static int64_t one_is_busy(void *argument)
 {
     struct bench bench = {.begun = janus_now_ns()};
     (void)argument;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         CHECK_EQ(janus_spawn(n, sleeper, &bench), JANUS_OK);
         CHECK_EQ(janus_spawn(n, busy, &bench), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK(janus_now_ns() - bench.begun >= hour_ns);
     CHECK(janus_now_ns() - bench.begun < hour_ns + second_ns); /* and no further than it must */
     return 0;
@@ -163,13 +167,15 @@ static int64_t ring_all(void *argument)
     (void)argument;
     CHECK_EQ(janus_channel_open(0, 0, JANUS_CHANNEL_OPTIONS(.outside = true), &all.never),
              JANUS_OK);
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < ALARMS; i++) {
             alarms[i] = (struct alarm){&all, (i * 7) % ALARMS + 1}; /* in no order */
             CHECK_EQ(janus_spawn(n, ring, &alarms[i]), JANUS_OK);
         }
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(all.count, ALARMS);
     return janus_channel_destroy(all.never);
 }
@@ -212,11 +218,13 @@ static int64_t call_blocking(void *argument)
 
 static int64_t call_all(void *argument)
 {
-    uint64_t begun = janus_now_ns();
-    JANUS_NURSERY(n)
+    uint64_t     begun = janus_now_ns();
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < 6; i++) CHECK_EQ(janus_spawn(n, call_blocking, argument), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK(janus_now_ns() - begun < 7 * hour_ns);
     return 0;
 }
@@ -250,10 +258,12 @@ static int64_t add(void *argument)
 
 static int64_t add_all(void *argument)
 {
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < 10; i++) CHECK_EQ(janus_spawn(n, add, argument), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 

@@ -39,13 +39,15 @@ static int64_t dine(void *argument)
     struct ring *ring = argument;
     struct seat  seats[RING_MAX];
     for (int i = 0; i < ring->size; i++) janus_mutex_init(&ring->locks[i], i == 0 ? "fork" : NULL);
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < ring->size; i++) {
             seats[i] = (struct seat){ring, i};
             CHECK_EQ(janus_spawn(n, philosopher, &seats[i]), JANUS_OK);
         }
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK(ring->broken >= 1); /* who is told gives up its own, which another may get in time */
     for (int i = 0; i < ring->size; i++) {
         CHECK_EQ(janus_mutex_try_lock(&ring->locks[i]), JANUS_OK);
@@ -101,7 +103,8 @@ static int64_t form_chain(void *argument)
 {
     struct link *links = argument;
     atomic_int   holding = 0;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < LONG_RING; i++) {
             struct link *link = &links[i];
@@ -114,6 +117,7 @@ static int64_t form_chain(void *argument)
                      JANUS_OK);
         }
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 
@@ -276,10 +280,12 @@ static int64_t spawn_brief(void *argument)
 {
     struct crowd *crowd = argument;
     while (!atomic_load(&crowd->stop)) {
-        JANUS_NURSERY(n)
+        janus_status ended;
+        JANUS_NURSERY(n, ended)
         {
             for (int i = 0; i < 8; i++) CHECK_EQ(janus_spawn(n, brief, crowd), JANUS_OK);
         }
+        CHECK_EQ(ended, JANUS_OK);
     }
     return 0;
 }

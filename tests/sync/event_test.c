@@ -32,7 +32,8 @@ static int64_t start_all(void *argument)
 {
     (void)argument;
     struct start start = {.go = JANUS_EVENT_INIT(BY_TASKS, "go")};
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < TASKS; i++) CHECK_EQ(janus_spawn(n, wait_to_start, &start), JANUS_OK);
         while (start.waiting < TASKS) CHECK_EQ(janus_yield(), JANUS_OK);
@@ -42,6 +43,7 @@ static int64_t start_all(void *argument)
         janus_event_set(&start.go);
         CHECK(janus_event_is_set(&start.go));
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(janus_event_wait(&start.go), JANUS_OK);
     janus_event_reset(&start.go);
     CHECK(!janus_event_is_set(&start.go));
@@ -77,7 +79,8 @@ static int64_t done_it(void *group)
 static int64_t free_at_once(void *argument)
 {
     (void)argument;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < ROUNDS; i++) {
             janus_event *event = malloc(sizeof *event);
@@ -96,6 +99,7 @@ static int64_t free_at_once(void *argument)
             free(group);
         }
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 
@@ -121,12 +125,14 @@ static int64_t count_down(void *argument)
     CHECK_EQ(janus_group_add(NULL, 1), JANUS_INVALID);
     CHECK_EQ(janus_group_done(NULL), JANUS_INVALID);
     CHECK_EQ(janus_group_add(&group, TASKS), JANUS_OK);
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < TASKS; i++) CHECK_EQ(janus_spawn(n, done_it, &group), JANUS_OK);
         CHECK_EQ(janus_group_wait(&group), JANUS_OK);
         CHECK_EQ(janus_group_done(&group), JANUS_STATE);
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 
@@ -158,7 +164,8 @@ static int64_t on_air(void *argument)
     (void)argument;
     struct radio radio = {.news = JANUS_BROADCAST_INIT(BY_TASKS, "news")};
     uint64_t     seen = 0;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < TASKS; i++) CHECK_EQ(janus_spawn(n, listener, &radio), JANUS_OK);
         while (radio.listening < TASKS) CHECK_EQ(janus_yield(), JANUS_OK);
@@ -167,6 +174,7 @@ static int64_t on_air(void *argument)
             if (i % 3 == 0) CHECK_EQ(janus_yield(), JANUS_OK);
         }
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(radio.heard, TASKS);
     CHECK_EQ(janus_broadcast_count(&radio.news), ROUNDS);
     CHECK_EQ(janus_broadcast_wait(&radio.news, &seen), JANUS_OK);

@@ -182,7 +182,8 @@ static int64_t overtake(void *argument)
                              .deadline_ns = janus_now_ns() + 2 * town_ms};
     (void)argument;
     CHECK_EQ(janus_mutex_lock(&late.lock), JANUS_OK);
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         CHECK_EQ(janus_spawn(n, lock_in_time, &late), JANUS_OK);
         while (!atomic_load(&late.asked)) CHECK_EQ(janus_yield(), JANUS_OK);
@@ -195,6 +196,7 @@ static int64_t overtake(void *argument)
         CHECK_EQ(late.status, JANUS_DEADLINE);
         CHECK_EQ(janus_mutex_unlock(&late.lock), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(janus_mutex_try_lock(&late.lock), JANUS_OK);
     return 0;
 }

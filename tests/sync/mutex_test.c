@@ -37,11 +37,13 @@ static int64_t customer(void *argument)
 
 static int64_t open_shop(void *argument)
 {
-    struct shop shop = {.lock = JANUS_MUTEX_INIT("shop"), .yields = argument != NULL};
-    JANUS_NURSERY(n)
+    struct shop  shop = {.lock = JANUS_MUTEX_INIT("shop"), .yields = argument != NULL};
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < TASKS; i++) CHECK_EQ(janus_spawn(n, customer, &shop), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(shop.count, (long)TASKS * rounds());
     return 0;
 }
@@ -133,7 +135,9 @@ static int64_t meddled_with(void *argument)
     (void)argument;
     struct pair pair = {.lock = JANUS_MUTEX_INIT("mine")};
     CHECK_EQ(janus_mutex_lock(&pair.lock), JANUS_OK);
-    JANUS_NURSERY(n) { CHECK_EQ(janus_spawn(n, meddle, &pair), JANUS_OK); }
+    janus_status ended;
+    JANUS_NURSERY(n, ended) { CHECK_EQ(janus_spawn(n, meddle, &pair), JANUS_OK); }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(janus_mutex_unlock(&pair.lock), JANUS_OK);
     return 0;
 }
@@ -166,7 +170,8 @@ static int64_t in_order(void *argument)
     struct pair  pair = {.lock = JANUS_MUTEX_INIT("queue")};
     struct guest guests[TASKS];
     CHECK_EQ(janus_mutex_lock(&pair.lock), JANUS_OK);
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < TASKS; i++) {
             guests[i] = (struct guest){&pair, i};
@@ -175,6 +180,7 @@ static int64_t in_order(void *argument)
         }
         CHECK_EQ(janus_mutex_unlock(&pair.lock), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     for (int i = 0; i < TASKS; i++) CHECK_EQ(pair.order[i], i);
     return 0;
 }
@@ -199,7 +205,8 @@ static int64_t grab_often(void *argument)
     struct pair pair = {.lock = JANUS_MUTEX_INIT("grabbed")};
     int         grabs = 0;
     CHECK_EQ(janus_mutex_lock(&pair.lock), JANUS_OK);
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         CHECK_EQ(janus_spawn(n, want_once, &pair), JANUS_OK);
         while (!atomic_load(&pair.asked)) CHECK_EQ(janus_yield(), JANUS_OK);
@@ -212,6 +219,7 @@ static int64_t grab_often(void *argument)
         }
         CHECK_EQ(janus_mutex_unlock(&pair.lock), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK(grabs >= 1 && grabs <= 3);
     return 0;
 }
@@ -286,10 +294,12 @@ static int64_t too_late(void *argument)
     struct pair pair = {.lock = JANUS_MUTEX_INIT("late"), .want = JANUS_DEADLINE};
     CHECK_EQ(janus_mutex_lock(&pair.lock), JANUS_OK);
     pair.deadline_ns = janus_now_ns() + town_ms / 4;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < TASKS; i++) CHECK_EQ(janus_spawn(n, wait_for_it, &pair), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK(janus_now_ns() >= pair.deadline_ns);
     CHECK_EQ(janus_mutex_unlock(&pair.lock), JANUS_OK);
     CHECK_EQ(janus_mutex_lock(&pair.lock), JANUS_OK); /* nobody is left in the queue */
@@ -496,10 +506,12 @@ static int64_t share(void *argument)
         struct shared *shared = calloc(1, sizeof *shared);
         CHECK(shared != NULL);
         shared->users = 4;
-        JANUS_NURSERY(n)
+        janus_status ended;
+        JANUS_NURSERY(n, ended)
         {
             for (int k = 0; k < 4; k++) CHECK_EQ(janus_spawn(n, use_and_free, shared), JANUS_OK);
         }
+        CHECK_EQ(ended, JANUS_OK);
     }
     return 0;
 }

@@ -90,10 +90,12 @@ static int64_t have_it_taken(void *argument)
     struct outside *outside = argument;
     start_thread(outside, true);
     CHECK(town_wait(&outside->taken));
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(n, wait_for_it, outside), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 
@@ -111,12 +113,14 @@ static int64_t hand_to_thread(void *argument)
     CHECK_EQ(janus_mutex_lock(&outside->lock), JANUS_OK);
     start_thread(outside, true);
     await_queue(outside, 1);
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(n, wait_for_it, outside), JANUS_OK);
         await_queue(outside, 3);
         CHECK_EQ(janus_mutex_unlock(&outside->lock), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 
@@ -140,12 +144,14 @@ static int64_t leave_it_locked(void *argument)
 static int64_t leave_to_thread(void *argument)
 {
     struct outside *outside = argument;
-    JANUS_NURSERY(n)
+    janus_status    ended;
+    JANUS_NURSERY(n, ended)
     {
         CHECK_EQ(janus_spawn(n, leave_it_locked, outside), JANUS_OK);
         await_queue(outside, 1);
         for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(n, wait_for_it, outside), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 
@@ -179,12 +185,14 @@ static int64_t have_it_left(void *argument)
     struct outside *outside = argument;
     start_thread(outside, true);
     CHECK(town_wait(&outside->taken));
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < 2; i++) {
             CHECK_EQ(janus_spawn(n, inherit_from_thread, outside), JANUS_OK);
         }
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 
@@ -202,7 +210,8 @@ static int64_t have_it_grabbed(void *argument)
     uint64_t        limit = janus_now_ns() + 20000 * town_ms;
     CHECK_EQ(janus_mutex_lock(&outside->lock), JANUS_OK);
     start_thread(outside, false);
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(n, wait_for_it, outside), JANUS_OK);
         await_queue(outside, 2);
@@ -210,6 +219,7 @@ static int64_t have_it_grabbed(void *argument)
         atomic_store(&outside->go, 1);
         while (!atomic_load(&outside->taken)) CHECK(janus_now_ns() < limit); /* no giving way */
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 

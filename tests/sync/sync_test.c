@@ -36,12 +36,14 @@ static int64_t use_pool(void *argument)
     for (uint32_t permits = 1; permits <= 3; permits++) {
         struct pool pool = {.most = (int)permits};
         janus_semaphore_init(&pool.permits, permits, BY_TASKS, "pool");
-        JANUS_NURSERY(n)
+        janus_status ended;
+        JANUS_NURSERY(n, ended)
         {
             for (int i = 0; i < TASKS; i++) {
                 CHECK_EQ(janus_spawn(n, take_and_give, &pool), JANUS_OK);
             }
         }
+        CHECK_EQ(ended, JANUS_OK);
         CHECK_EQ(janus_semaphore_permits(&pool.permits), permits);
     }
     return 0;
@@ -77,12 +79,14 @@ static int64_t permits_and_errors(void *argument)
     CHECK_EQ(janus_semaphore_try_acquire(NULL), JANUS_INVALID);
     CHECK_EQ(janus_semaphore_release(NULL, 1), JANUS_INVALID);
     janus_semaphore_init(permits, 0, BY_TASKS, NULL);
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(n, want_permit, &pool), JANUS_OK);
         while (pool.arrived < 3) CHECK_EQ(janus_yield(), JANUS_OK);
         CHECK_EQ(janus_semaphore_release(permits, 5), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(janus_semaphore_permits(permits), 2);
     return 0;
 }
@@ -248,11 +252,13 @@ static int64_t run_belt(void *argument)
                         .filled = JANUS_CONDITION_INIT(BY_TASKS, "filled"),
                         .left = 4L * ROUNDS};
     janus_condition_init(&belt.emptied, BY_TASKS, "emptied");
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(n, put_items, &belt), JANUS_OK);
         for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(n, take_items, &belt), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(belt.sum, 4L * ROUNDS * (ROUNDS + 1) / 2);
     return 0;
 }
@@ -298,7 +304,9 @@ static int64_t waits_that_end_otherwise(void *argument)
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     room.want = JANUS_DEADLINE;
     room.deadline_ns = janus_now_ns() + town_ms / 10;
-    JANUS_NURSERY(late) { CHECK_EQ(janus_spawn(late, wait_in_room, &room), JANUS_OK); }
+    janus_status ended;
+    JANUS_NURSERY(late, ended) { CHECK_EQ(janus_spawn(late, wait_in_room, &room), JANUS_OK); }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(janus_mutex_try_lock(&room.lock), JANUS_OK);
     CHECK_EQ(janus_mutex_unlock(&room.lock), JANUS_OK);
     return 0;

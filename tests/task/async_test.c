@@ -22,10 +22,11 @@ static int64_t fill_wide(void *argument, void *value)
 static int64_t many_values(void *argument)
 {
     (void)argument;
-    janus_async calls[CALLS];
-    struct wide values[CALLS];
-    int         numbers[CALLS];
-    JANUS_NURSERY(n)
+    janus_async  calls[CALLS];
+    struct wide  values[CALLS];
+    int          numbers[CALLS];
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < CALLS; i++) {
             numbers[i] = i;
@@ -39,6 +40,7 @@ static int64_t many_values(void *argument)
             CHECK_EQ(janus_await(&calls[i], NULL), JANUS_STALE);
         }
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 

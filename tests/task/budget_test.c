@@ -14,7 +14,9 @@ static int64_t defaults(void *argument)
 {
     janus_budget got;
     (void)argument;
-    JANUS_NURSERY(n) CHECK_EQ(janus_spawn(n, tell_budget, &got), JANUS_OK);
+    janus_status ended;
+    JANUS_NURSERY(n, ended) CHECK_EQ(janus_spawn(n, tell_budget, &got), JANUS_OK);
+    CHECK_EQ(ended, JANUS_OK);
     check_budget(got, 10000, 1 << 20, 0, 100, 10);
     CHECK(janus_budget_equal(got, janus_budget_child_default()));
     return 0;
@@ -303,11 +305,13 @@ static int64_t two_yielders(void *argument)
     struct turns  turns = {.apart = 0};
     struct turner turners[2] = {{&turns, 0}, {&turns, 1}};
     (void)argument;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(n, take_turns, &turners[i]), JANUS_OK);
         CHECK_EQ(janus_sleep(0), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(turns.count[0] + turns.count[1], 2000);
     CHECK(turns.apart <= 2);
     return 0;

@@ -164,7 +164,9 @@ static int64_t behind_new_ones(void *argument)
              JANUS_OK);
     uint64_t limit = janus_now_ns() + 20000 * town_ms;
     while (!atomic_load(&ran) && janus_now_ns() < limit) {
-        JANUS_NURSERY(inner) { janus_spawn(inner, nothing, NULL); }
+        janus_status ended;
+        JANUS_NURSERY(inner, ended) { janus_spawn(inner, nothing, NULL); }
+        CHECK_EQ(ended, JANUS_OK);
     }
     CHECK_EQ(atomic_load(&ran), 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);

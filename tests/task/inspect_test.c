@@ -278,11 +278,13 @@ static int64_t pry(void *argument)
     CHECK_EQ(janus_task_inspect(secret->nursery, secret->id, &task), JANUS_STATE);
     CHECK_EQ(janus_nursery_inspect(secret->nursery, &nursery), JANUS_STATE);
     CHECK_EQ(janus_join(secret->nursery, secret->id, &result), JANUS_STATE);
-    JANUS_NURSERY(mine)
+    janus_status ended;
+    JANUS_NURSERY(mine, ended)
     {
         CHECK_EQ(janus_task_inspect(mine, secret->id, &task), JANUS_STALE);
         CHECK_EQ(janus_join(mine, secret->id, &result), JANUS_STALE);
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK(task.result == 77 && result == 77);
     return 0;
 }
@@ -514,10 +516,12 @@ static int64_t restless(void *argument)
     if (kind % 4 == 1) return janus_yield();
     if (kind % 4 == 2) return janus_sleep(1000);
     if (kind % 4 == 3) {
-        JANUS_NURSERY(n)
+        janus_status ended;
+        JANUS_NURSERY(n, ended)
         {
             for (intptr_t i = 0; i < 2; i++) CHECK_EQ(janus_spawn(n, restless, (void *)i), 0);
         }
+        CHECK_EQ(ended, JANUS_OK);
     }
     return kind;
 }

@@ -264,13 +264,15 @@ static int64_t hand_on(void *argument)
     for (int i = 0; i < 6; i++) {
         struct parcel to_sibling = {.size = sizes[i]}, to_parent = {.size = sizes[i]};
         struct parcel to_nobody = {.size = sizes[i]};
-        JANUS_NURSERY(n)
+        janus_status  ended;
+        JANUS_NURSERY(n, ended)
         {
             CHECK_EQ(janus_spawn(n, consume, &to_sibling), JANUS_OK);
             CHECK_EQ(janus_spawn(n, produce, &to_sibling), JANUS_OK);
             CHECK_EQ(janus_spawn(n, produce, &to_parent), JANUS_OK);
             CHECK_EQ(janus_spawn(n, produce, &to_nobody), JANUS_OK);
         }
+        CHECK_EQ(ended, JANUS_OK);
         CHECK_EQ(consume(&to_parent), 0); /* its maker has ended */
         janus_discard(to_nobody.text);
     }

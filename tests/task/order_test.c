@@ -182,7 +182,9 @@ static int64_t nurseries_until_done(void *argument)
     uint64_t         limit = janus_now_ns() + 3000 * town_ms;
     atomic_store(&outsider->started, 1);
     while (!atomic_load(&outsider->done) && janus_now_ns() < limit) {
-        JANUS_NURSERY(n)(void) janus_spawn(n, nothing, NULL);
+        janus_status ended;
+        JANUS_NURSERY(n, ended)(void) janus_spawn(n, nothing, NULL);
+        CHECK_EQ(ended, JANUS_OK);
     }
     return atomic_load(&outsider->done) ? 0 : -1;
 }

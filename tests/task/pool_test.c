@@ -215,8 +215,12 @@ static int64_t guide_tree(void *argument)
     janus_nursery n;
     janus_budget  pool = JANUS_BUDGET(.ops = 100000, .spawn_count = 12); /* all at once */
     (void)argument;
-    JANUS_NURSERY(root)
-    for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(root, branch, &leaves), JANUS_OK);
+    janus_status ended;
+    JANUS_NURSERY(root, ended)
+    {
+        for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(root, branch, &leaves), JANUS_OK);
+    }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(leaves, 9);
     /* The same under a pool, which the branches share. */
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);

@@ -236,7 +236,9 @@ static int64_t cancel_others(void *argument)
 {
     struct sticky *sticky = argument;
     while (!atomic_load(&sticky->stop)) {
-        JANUS_NURSERY(n)(void) janus_nursery_cancel(n);
+        janus_status ended;
+        JANUS_NURSERY(n, ended)(void) janus_nursery_cancel(n);
+        CHECK_EQ(ended, JANUS_CANCELLED);
         CHECK_EQ(janus_yield(), JANUS_OK);
     }
     return 0;

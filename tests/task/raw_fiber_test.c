@@ -236,7 +236,9 @@ static int64_t unwind_from_fiber(void *argument)
     while (!atomic_load(&started)) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
-    JANUS_NURSERY(m) CHECK_EQ(janus_spawn(m, in_no_fiber, NULL), JANUS_OK);
+    janus_status ended;
+    JANUS_NURSERY(m, ended) CHECK_EQ(janus_spawn(m, in_no_fiber, NULL), JANUS_OK);
+    CHECK_EQ(ended, JANUS_OK);
     return in_no_fiber(NULL);
 }
 

@@ -337,7 +337,9 @@ static int64_t busy_with_nurseries(void *argument)
     uint64_t limit = janus_now_ns() + 3000 * town_ms;
     (void)argument;
     while (!janus_cancelled() && janus_now_ns() < limit) {
-        JANUS_NURSERY(n)(void) janus_spawn(n, nothing, NULL);
+        janus_status ended;
+        JANUS_NURSERY(n, ended)(void) janus_spawn(n, nothing, NULL);
+        CHECK_EQ(ended, JANUS_OK);
     }
     return janus_now_ns() < limit ? JANUS_CANCELLED : -5;
 }

@@ -271,11 +271,13 @@ static int64_t run_through(void *argument)
 static int64_t many(void *argument)
 {
     (void)argument;
-    atomic_int ended = 0;
-    JANUS_NURSERY(n)
+    atomic_int   ended = 0;
+    janus_status said;
+    JANUS_NURSERY(n, said)
     {
         for (int i = 0; i < RUNNERS; i++) CHECK_EQ(janus_spawn(n, run_through, &ended), JANUS_OK);
     }
+    CHECK_EQ(said, JANUS_OK);
     CHECK_EQ(ended, RUNNERS);
     return 0;
 }

@@ -39,13 +39,14 @@ static int64_t forgotten_await(void *mended)
     struct question question = {.mended = mended != NULL};
     int64_t         status = 0;
     JANUS_EXPECT(janus_channel_open(sizeof(int), 2, NULL, &question.answers) == JANUS_OK);
-    JANUS_NURSERY(nursery)
+    janus_status ended;
+    JANUS_NURSERY(nursery, ended)
     {
         janus_task_id task;
         JANUS_EXPECT(janus_spawn_with(nursery, ask, &question, NULL, &task) == JANUS_OK);
         (void)janus_join(nursery, task, &status);
     }
-    JANUS_EXPECT(status == 0);
+    JANUS_EXPECT(ended == JANUS_OK && status == 0);
     return janus_channel_destroy(question.answers);
 }
 
