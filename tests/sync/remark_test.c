@@ -22,7 +22,9 @@ static int64_t lock_and_end(void *argument)
 
 static void abandon(janus_mutex *mutex)
 {
-    JANUS_NURSERY(n) { CHECK_EQ(janus_spawn(n, lock_and_end, mutex), JANUS_OK); }
+    janus_status ended;
+    JANUS_NURSERY(n, ended) { CHECK_EQ(janus_spawn(n, lock_and_end, mutex), JANUS_OK); }
+    CHECK_EQ(ended, JANUS_OK);
 }
 
 static janus_status call_lock(janus_mutex *mutex) { return janus_mutex_lock(mutex); }
@@ -72,13 +74,15 @@ static int64_t wait_for_signal(void *argument)
     (void)argument;
     struct room room = {.mutex = JANUS_MUTEX_INIT("room")};
     CHECK_EQ(janus_mutex_lock(&room.mutex), JANUS_OK);
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         CHECK_EQ(janus_spawn(n, signal_and_end, &room), JANUS_OK);
         CHECK_EQ(janus_condition_wait(&room.changed, &room.mutex), JANUS_OK);
         CHECK(janus_mutex_is_abandoned(&room.mutex));
         CHECK_EQ(janus_mutex_unlock(&room.mutex), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     return 0;
 }
 
@@ -149,10 +153,12 @@ static int64_t many_deep(void *argument)
 {
     struct deep deep = {.mutex = JANUS_MUTEX_RECURSIVE_INIT("deep")};
     (void)argument;
-    JANUS_NURSERY(n)
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < 5; i++) CHECK_EQ(janus_spawn(n, go_deep, &deep), JANUS_OK);
     }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(deep.count, 100);
     return 0;
 }
@@ -175,7 +181,9 @@ static int64_t inherit_deep(void *argument)
     (void)argument;
     janus_mutex_init_recursive(&room.mutex, "deep");
     janus_condition_init(&room.changed, JANUS_OPENED_BY_ANYBODY, NULL);
-    JANUS_NURSERY(n) { CHECK_EQ(janus_spawn(n, lock_twice_and_end, &room.mutex), JANUS_OK); }
+    janus_status ended;
+    JANUS_NURSERY(n, ended) { CHECK_EQ(janus_spawn(n, lock_twice_and_end, &room.mutex), JANUS_OK); }
+    CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(janus_mutex_lock(&room.mutex), JANUS_OK);
     CHECK(janus_mutex_is_abandoned(&room.mutex));
     CHECK_EQ(janus_condition_wait_until(&room.changed, &room.mutex, 1), JANUS_DEADLINE);
