@@ -197,26 +197,43 @@ bool jrt_nursery_cancel(struct jrt_nursery *nursery, janus_cancel_reason reason)
     return cancelled;
 }
 
-/* From the top down, as [tree-lazy] wants it: what is linked can be reached from the root. */
+/*
+ * [tree-path]  [tree-lazy] wants the tree joined from the top down, and a task knows only the way
+ *   up. Recursion would need stack for every task around the caller. Here the way up is cut in
+ *   halves until a piece fits in an array: the upper half is joined first. The pieces that wait are
+ *   at most as many as the depth has bits, and each task is passed once for each of these.
+ *
+ *   Others may join the same tasks at the same time: each step looks again, under its lock. All
+ *   tasks on the way live at least as long as the caller, whose nursery they keep open.
+ */
+enum { PIECE_MAX = 8, PIECES_MAX = 32 };
 
-void jrt_nursery_register(struct jrt_nursery *n)
+struct piece {
+    struct jrt_task *lowest;
+    uint64_t         length; /* tasks from there on upwards */
+};
+
+/* The task around this one; NULL: a plain thread has its nursery. */
+static struct jrt_task *above(const struct jrt_task *task) { return task->nursery->owner; }
+
+/* Puts a nursery on the list of its owner, which is linked. */
+static void register_one(struct jrt_nursery *n)
 {
-    if (n->owner == NULL || jrt_load_acquire(&n->registered)) return; /* acquire: see below. */
-    jrt_task_link(n->owner);
-    struct jrt_nursery *above = n->owner->nursery;
+    if (n->owner == NULL || jrt_load_acquire(&n->registered)) return; /* acquire: as below. */
+    struct jrt_nursery *outer = n->owner->nursery;
     jrt_nursery_ready(n); /* it can be found from now on */
-    jrt_nursery_lock(above);
+    jrt_nursery_lock(outer);
     if (!jrt_load_relaxed(&n->registered)) { /* relaxed: under the lock. */
         jrt_list_push_front(&n->owner->nurseries, &n->link);
         jrt_store_release(&n->registered, true); /* release: the way up is there. */
     }
-    jrt_nursery_unlock(above);
+    jrt_nursery_unlock(outer);
 }
 
-void jrt_task_link(struct jrt_task *task)
+/* Puts a task on its nursery's list; the task around it is linked. */
+static void link_one(struct jrt_task *task)
 {
-    if (jrt_load_acquire(&task->linked)) return; /* acquire: the way up is there. */
-    jrt_nursery_register(task->nursery);
+    register_one(task->nursery);
     jrt_nursery_lock(task->nursery);
     if (!jrt_load_relaxed(&task->linked)) { /* relaxed: under the lock. */
         jrt_list_init(&task->nurseries);
@@ -224,6 +241,58 @@ void jrt_task_link(struct jrt_task *task)
         jrt_store_release(&task->linked, true); /* release: the way up is there. */
     }
     jrt_nursery_unlock(task->nursery);
+}
+
+static void link_piece(struct piece piece)
+{
+    struct jrt_task *path[PIECE_MAX];
+    for (uint64_t i = 0; i < piece.length; i++) {
+        path[i] = piece.lowest;
+        piece.lowest = above(piece.lowest);
+    }
+    for (uint64_t i = piece.length; i-- > 0;) link_one(path[i]);
+}
+
+/* Links a task and those around it up to the first that is linked, [tree-path]. */
+__attribute__((noinline)) static void link_path(struct jrt_task *task)
+{
+    struct piece waiting[PIECES_MAX];
+    unsigned     count = 1;
+    waiting[0] = (struct piece){task, 0};
+    /* acquire: the way up is there. */
+    for (; task != NULL && !jrt_load_acquire(&task->linked); task = above(task)) {
+        waiting[0].length++;
+    }
+    while (count > 0) {
+        struct piece piece = waiting[--count];
+        if (piece.length <= PIECE_MAX) {
+            link_piece(piece);
+            continue;
+        }
+        struct piece upper = {piece.lowest, piece.length - piece.length / 2};
+        for (uint64_t i = 0; i < piece.length / 2; i++) upper.lowest = above(upper.lowest);
+        waiting[count++] = (struct piece){piece.lowest, piece.length / 2};
+        waiting[count++] = upper;
+    }
+}
+
+void jrt_nursery_register(struct jrt_nursery *n)
+{
+    if (n->owner == NULL || jrt_load_acquire(&n->registered)) return; /* acquire: as below. */
+    jrt_task_link(n->owner);
+    register_one(n);
+}
+
+void jrt_task_link(struct jrt_task *task)
+{
+    if (jrt_load_acquire(&task->linked)) return; /* acquire: the way up is there. */
+    const struct jrt_nursery *n = task->nursery;
+    /* acquire: as above. */
+    if (jrt_likely(n->owner == NULL || jrt_load_acquire(&n->registered))) {
+        link_one(task);
+    } else {
+        link_path(task);
+    }
 }
 
 void jrt_nurseries_abandon(struct jrt_task *task)
