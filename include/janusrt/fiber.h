@@ -104,9 +104,10 @@ typedef struct janus_pool_options {
     uint32_t         guard_mappings_max; /* MPROTECT rung: stacks it may guard. 0: a quarter of
  vm.max_map_count, which is also the limit for all pools together */
     size_t           fibers_max;         /* live fibers; more are FULL. 0: no limit but memory */
-    size_t           idle_stacks_max;    /* unused stacks kept warm; past it whole slabs go back
-                                             to the system, but for up to four that were used
-                                             last and may be needed at once. 0: 4096 */
+    size_t           idle_stack_bytes;   /* memory of unused stacks that the pool keeps. Past
+                                             half of it a stack keeps its upper 16 KiB; past all
+                                             of it slabs go back to the system, but for up to four
+                                             that were used last. 0: JANUS_IDLE_STACK_BYTES */
     janus_fault_mode fault_mode;         /* 0: HANDLER */
     bool             scrub;              /* zero what a fiber wrote before another gets the
                                              stack. false: only in :sovereign */
@@ -132,6 +133,7 @@ typedef struct janus_pool_stats {
     size_t      fibers_live;     /* made and not yet destroyed */
     size_t      stacks_attached; /* with a fiber that was started and has not ended */
     size_t      stacks_idle;     /* kept for the next one */
+    size_t      idle_bytes;      /* memory of these, at most; they may have touched less */
     size_t      stacks_marker;   /* stacks carved so far and still mapped, by their guard rung */
     size_t      stacks_mprotect;
     size_t      stacks_canary;
@@ -174,17 +176,18 @@ JANUS_NODISCARD JANUS_API janus_status janus_pool_create(const janus_pool_option
 JANUS_API janus_status janus_pool_destroy(janus_pool *pool);
 
 /*
- * Gives unused memory back to the system now, until at most `keep_stacks` idle stacks are warm.
- * Whole slabs are unmapped; in slabs that are partly in use the idle stacks' pages are dropped.
- * It happens without being asked past options.idle_stacks_max.
+ * Gives unused memory back to the system now, until idle stacks hold at most `keep_bytes`. The
+ * call unmaps whole slabs; in slabs that are partly in use it drops the pages of idle stacks. The
+ * pool does the same by itself past options.idle_stack_bytes.
  *
  * Context: any thread.
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    a system call for each run of idle stacks; takes the pool's lock meanwhile.
- * Errors:  none; returns the number of stacks whose memory was given back.
+ * Errors:  none; returns how many bytes it gave back, at most. 0: nothing was idle, or `pool` is
+ *          NULL.
  */
-JANUS_API size_t janus_pool_trim(janus_pool *pool, size_t keep_stacks);
+JANUS_API size_t janus_pool_trim(janus_pool *pool, size_t keep_bytes);
 
 /*
  * Reads the pool's books.

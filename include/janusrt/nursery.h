@@ -135,7 +135,8 @@ typedef struct janus_nursery_options {
     janus_nursery_policy policy;       /* 0: CANCEL_ON_ERROR */
     uint32_t             max_children; /* live at a time; see when_full. 0: no limit */
     uint64_t             deadline_ns;  /* cancelled when the clock reaches it. 0: none */
-    size_t               stack_bytes;  /* for children that ask for nothing. 0: scheduler's */
+    size_t               stack_bytes;  /* for children that ask for nothing; they pay as those of
+                                          janus_spawn_options.stack_bytes. 0: scheduler's */
     const char          *name;         /* NULL: "nursery"; borrowed */
     janus_when_full      when_full;    /* 0: REFUSE */
 
@@ -190,7 +191,11 @@ typedef enum janus_cancel_mode {
 /* How one child is started. Zero in any field asks for the default named beside it. */
 typedef struct janus_spawn_options {
     size_t              struct_bytes; /* sizeof this struct; JANUS_SPAWN_OPTIONS sets it */
-    size_t              stack_bytes;  /* 0: the nursery's */
+    size_t              stack_bytes;  /* at least so much, wherever the child runs; rounded up to
+                                         a power of two. The child's share pays for what lies
+                                         beyond the scheduler's stack_bytes from its memory, and
+                                         has it back when the child ends; else SPAWN_BUDGET.
+                                         0: the nursery's */
     janus_priority      priority;     /* 0: NORMAL */
     janus_cancel_mode   cancel;       /* 0: RETURN */
     const char         *name;         /* NULL: "task"; borrowed, must outlive the child */
@@ -272,7 +277,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
  *          TASK_LIMIT      as many tasks live as the capability allows
  *          CAP_WIDENS      a capability or a pool restricts the calling task, and does not
  *                          restrict the children of this nursery
- *          SPAWN_BUDGET    the pool has no spawn_count, or no ops, for another child
+ *          SPAWN_BUDGET    the pool has no spawn_count, or no ops, for another child; or the
+ *                          child's share has no memory for a stack larger than the scheduler's
  *          NO_SPAWN_CAP, CAP_…  as janus_cap_check
  *          On any error nothing was started.
  */

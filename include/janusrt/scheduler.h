@@ -72,7 +72,8 @@ typedef struct janus_scheduler_options {
                                            above. 0: JANUSRT_SEED in the environment, else no */
     janus_victims victims;              /* 0: RANDOM */
     bool          no_stealing;          /* workers keep what they have */
-    size_t        stack_bytes;          /* 0: the profile's */
+    size_t        stack_bytes;          /* of tasks that ask for nothing: part of what a task is,
+                                           so max_tasks bounds them. 0: the profile's */
     janus_guard   guard;                /* 0: the best rung there is */
     uint32_t      blocking_threads_max; /* helper threads for janus_blocking. 0: 64 */
     uint32_t      blocking_queue_max;   /* calls that may wait for one. 0: 65536 */
@@ -90,6 +91,11 @@ typedef struct janus_scheduler_options {
     janus_audit        *audit;       /* what happens to capabilities and budgets is written there;
                                            borrowed. NULL: nowhere */
     uint32_t            threads_max; /* children with a thread of their own, alive. 0: 256 */
+    size_t              idle_stack_bytes; /* memory of unused stacks that the scheduler keeps,
+                                             beside up to 8 MiB at hand of each worker. Past half
+                                             of it a stack keeps its upper 16 KiB; past all of it
+                                             stacks go back to the system.
+                                             0: JANUS_IDLE_STACK_BYTES */
     janus_trace        *trace; /* what tasks do is recorded there; borrowed, no other scheduler has
                                   it, and it outlives this one. NULL: nowhere */
 } janus_scheduler_options;
@@ -208,6 +214,32 @@ JANUS_API uint32_t janus_scheduler_worker_count(const janus_scheduler *scheduler
  */
 JANUS_API janus_status janus_scheduler_stats(const janus_scheduler *scheduler, uint32_t worker,
                                              janus_worker_stats *out);
+
+/*
+ * Reads how many stacks the scheduler has, and how much memory the idle ones may hold.
+ *
+ * Context: any thread; the numbers move while they are read.
+ * Yields:  never.
+ * Owns:    *out stays the caller's; set out->struct_bytes before.
+ * Cost:    takes the lock of the scheduler's stacks once, about 50 ns.
+ * Errors:  INVALID  `scheduler` is NULL, or `out` is NULL or too short
+ */
+JANUS_API janus_status janus_scheduler_stacks(janus_scheduler *scheduler, janus_stack_stats *out);
+
+/*
+ * Gives memory of idle stacks back to the system now, until they hold at most `keep_bytes`. The
+ * call also asks every worker for the stacks that it has at hand: a worker gives them back, down
+ * to the same limit, when it next has nothing to do.
+ *
+ * Context: any thread; a task too. One that is deterministic: the thread that opened it.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a system call for each run of idle stacks, under the lock of the scheduler's stacks;
+ *          it wakes the workers that sleep.
+ * Errors:  none; returns how many bytes it gave back itself, at most. 0: nothing was idle, or
+ *          `scheduler` is NULL or another thread's.
+ */
+JANUS_API size_t janus_scheduler_trim(janus_scheduler *scheduler, size_t keep_bytes);
 
 JANUS_END_DECLS
 #endif

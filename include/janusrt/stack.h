@@ -3,6 +3,9 @@
  * Stacks, seen from outside: what protects their lower end, how much is in use, how deep a fiber
  * has been. Nobody allocates one by hand: a fiber gets its stack when it first runs and gives it
  * back when it ends.
+ *
+ * A task has at least the stack_bytes that it was promised, wherever it runs: alone, on its
+ * parent's stack, or on another worker. A task may have up to an eighth more.
  */
 #ifndef JANUSRT_STACK_H
 #define JANUSRT_STACK_H
@@ -27,9 +30,11 @@ typedef enum janus_guard {
                              of stacks, no mapping is split; an overflow faults at once */
     JANUS_GUARD_MPROTECT, /* an inaccessible page range: two mappings a stack, so their number
                              ends near vm.max_map_count / 2; an overflow faults at once */
-    JANUS_GUARD_CANARY,   /* no protection: words below the stack are looked at when the fiber
-                             suspends or ends; an overflow is noticed only then, and damage stays
-                             within guard_bytes if it was no deeper */
+    JANUS_GUARD_CANARY,   /* no protection: the library reads the bytes below the stack when the
+                             fiber suspends or ends, when the task makes a call that may wait, and
+                             when the task ends. Only then does it notice an overflow, which is a
+                             panic as on the other rungs. No other stack is damaged unless the
+                             overflow is deeper than guard_bytes; the library cannot see that */
 } janus_guard;
 
 /* What is known about one fiber's stack. */
@@ -40,6 +45,25 @@ typedef struct janus_stack_info {
     const void *low;              /* lowest usable address; NULL while no stack is attached */
     janus_guard guard;            /* the rung this stack got; AUTO while no stack is attached */
 } janus_stack_info;
+
+/* Idle stacks that a pool or a scheduler keeps, in bytes of memory, unless its options say
+ * otherwise. */
+#define JANUS_IDLE_STACK_BYTES ((size_t)128 * 1024 * 1024)
+
+/* The stacks of a scheduler at one moment; others may be moving them. */
+typedef struct janus_stack_stats {
+    size_t      struct_bytes;   /* in: sizeof this struct; the call fills no more than that */
+    size_t      stacks_used;    /* of waiting and running tasks, and at hand of workers */
+    size_t      stacks_idle;    /* kept for the next task */
+    size_t      idle_bytes;     /* memory of idle stacks, at most; they may have touched less */
+    size_t      idle_bytes_max; /* past it, idle stacks go back to the system */
+    size_t      reserved_bytes; /* address space of all, guards included */
+    size_t      stacks_marker;  /* stacks that are mapped, by their guard rung */
+    size_t      stacks_mprotect;
+    size_t      stacks_canary;
+    uint64_t    slabs_released; /* groups of stacks that went back to the system */
+    janus_guard guard;          /* the rung that the next new stack will get */
+} janus_stack_stats;
 
 JANUS_BEGIN_DECLS
 

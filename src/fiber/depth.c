@@ -27,13 +27,13 @@ JRT_SEES_FOREIGN_STACKS static const char *first_nonzero(const char *from, const
     return (const char *)word;
 }
 
-/* The lowest address written to, or the top when there is none. */
-static char *lowest_use(const struct jrt_stack *stack)
+/* The lowest address of whole pages that was written to, or the end when there is none. */
+static char *lowest_in(char *from, char *to)
 {
     size_t        page = jrt_page_bytes();
     unsigned char resident[PAGES_AT_ONCE];
-    for (char *at = jrt_stack_low(stack); at < stack->top;) {
-        size_t pages = (size_t)(stack->top - at) / page;
+    for (char *at = from; at < to;) {
+        size_t pages = (size_t)(to - at) / page;
         if (pages > PAGES_AT_ONCE) pages = PAGES_AT_ONCE;
         bool known = jrt_map_resident(at, pages * page, resident);
         for (size_t i = 0; i < pages; i++, at += page) {
@@ -42,12 +42,12 @@ static char *lowest_use(const struct jrt_stack *stack)
             if (used < at + page) return at + (used - at);
         }
     }
-    return stack->top;
+    return to;
 }
 
 size_t jrt_stack_high_water(const struct jrt_stack *stack)
 {
-    return (size_t)(stack->top - lowest_use(stack));
+    return (size_t)(stack->top - lowest_in(jrt_stack_low(stack), stack->top));
 }
 
 /* Not memset: this stack may carry another fiber's redzones. Writes only where it must, so
@@ -83,6 +83,13 @@ bool jrt_stack_intact(const struct jrt_stack *stack)
     if (stack->guard != JANUS_GUARD_CANARY) return true;
     const char *low = jrt_stack_low(stack);
     return first_nonzero(low - CANARY_BYTES, low) == low;
+}
+
+bool jrt_stack_intact_all(const struct jrt_stack *stack)
+{
+    if (stack->guard != JANUS_GUARD_CANARY) return true;
+    char *low = jrt_stack_low(stack);
+    return lowest_in(low - stack->slab->class->guard_bytes, low) == low;
 }
 
 void jrt_stack_mend(struct jrt_stack *stack)

@@ -76,6 +76,8 @@ bool janus_fault_claim(int signal_number, void *siginfo, void *context)
     thread->fault_address = info->si_addr;
     thread->fault_code = jrt_ctx_signal_pc(interrupted);
     void **landing = thread->watch.landing != NULL ? thread->watch.landing : thread->rescue;
+    jrt_contract(landing != NULL, "a task ran out of stack, and so did the one before it, while "
+                                  "memory to survive that was refused"); /* [rescue-late] */
     jrt_ctx_land_from_signal(interrupted, *landing, JRT_ARRIVED_OVERFLOWED);
     return true;
 }

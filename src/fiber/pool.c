@@ -53,7 +53,7 @@ static janus_status decode(const janus_pool_options *given, janus_pool_options *
     if (options->stack_bytes == 0) {
         options->stack_bytes = janus_profile_stack_bytes(options->profile);
     }
-    if (options->idle_stacks_max == 0) options->idle_stacks_max = 4096;
+    if (options->idle_stack_bytes == 0) options->idle_stack_bytes = JANUS_IDLE_STACK_BYTES;
     options->scrub =
         options->scrub || options->measure || options->profile == JANUS_PROFILE_SOVEREIGN;
     bool known = janus_profile_stack_bytes(options->profile) != 0 &&
@@ -66,8 +66,11 @@ static janus_status decode(const janus_pool_options *given, janus_pool_options *
 
 static janus_status open_rooms(janus_pool *pool, const janus_pool_options *options)
 {
-    janus_status status = jrt_depot_init(&pool->depot, options->guard, options->guard_bytes,
-                                         options->guard_mappings_max, options->idle_stacks_max);
+    const struct jrt_depot_options stacks = {.guard = options->guard,
+                                             .guard_bytes = options->guard_bytes,
+                                             .mappings_max = options->guard_mappings_max,
+                                             .idle_bytes = options->idle_stack_bytes};
+    janus_status                   status = jrt_depot_init(&pool->depot, &stacks);
     if (status != JANUS_OK) return status;
     if (!jrt_records_init(&pool->records, sizeof(struct janus_fiber))) {
         jrt_depot_fini(&pool->depot);
@@ -146,6 +149,7 @@ static void add_shards(janus_pool *pool, janus_pool_stats *sum)
         for (unsigned class = 0; class < JRT_STACK_CLASSES; class ++) {
             sum->stacks_idle += shard->stacks.hot[class].count;
         }
+        sum->idle_bytes += shard->stacks.bytes;
         jrt_unlock(&shard->lock);
     }
     /* A fiber may be made through one shard, after it was looked at, and destroyed through
@@ -165,30 +169,30 @@ janus_status janus_pool_stats_read(janus_pool *pool, janus_pool_stats *out)
     struct jrt_thread *thread = jrt_thread_self();
     thread->holding++;
     add_shards(pool, &sum);
-    struct jrt_depot *depot = &pool->depot;
-    jrt_lock(&depot->lock);
-    sum.stacks_idle += depot->idle;
-    sum.stacks_marker = depot->carved[JANUS_GUARD_MARKER];
-    sum.stacks_mprotect = depot->carved[JANUS_GUARD_MPROTECT];
-    sum.stacks_canary = depot->carved[JANUS_GUARD_CANARY];
-    sum.reserved_bytes = depot->reserved_bytes;
-    sum.slabs_released = depot->slabs_released;
-    sum.guard = jrt_ladder_next(&depot->ladder);
-    jrt_unlock(&depot->lock);
+    janus_stack_stats stacks;
+    jrt_depot_stats(&pool->depot, &stacks);
+    sum.stacks_idle += stacks.stacks_idle;
+    sum.idle_bytes += stacks.idle_bytes;
+    sum.stacks_marker = stacks.stacks_marker;
+    sum.stacks_mprotect = stacks.stacks_mprotect;
+    sum.stacks_canary = stacks.stacks_canary;
+    sum.reserved_bytes = stacks.reserved_bytes;
+    sum.slabs_released = stacks.slabs_released;
+    sum.guard = stacks.guard;
     sum.record_bytes = jrt_records_bytes(&pool->records);
     thread->holding--;
     memcpy(out, &sum, sum.struct_bytes);
     return JANUS_OK;
 }
 
-size_t janus_pool_trim(janus_pool *pool, size_t keep_stacks)
+size_t janus_pool_trim(janus_pool *pool, size_t keep_bytes)
 {
     if (pool == NULL) return 0;
     jrt_ctx_probe();
     struct jrt_thread *thread = jrt_thread_self();
     thread->holding++;
     flush(pool);
-    size_t dropped = jrt_depot_trim(&pool->depot, keep_stacks);
+    size_t dropped = jrt_depot_trim(&pool->depot, keep_bytes);
     jrt_records_trim(&pool->records);
     thread->holding--;
     return dropped;

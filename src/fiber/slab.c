@@ -46,12 +46,15 @@ static const size_t gap_bytes = (size_t)1 << 20;
 
 static size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-void jrt_stack_class_init(struct jrt_stack_class *class, size_t stack_bytes, size_t guard_bytes)
+void jrt_stack_class_init(struct jrt_stack_class *class, size_t promised_bytes, size_t more_bytes,
+                          size_t guard_bytes)
 {
+    size_t stack_bytes = promised_bytes + more_bytes;
     size_t spacing = stack_bytes + guard_bytes;
     size_t count = slab_bytes_wanted / spacing;
     if (count < 1) count = 1;
     if (count > SLAB_STACKS_MAX) count = SLAB_STACKS_MAX;
+    class->promised_bytes = promised_bytes;
     class->stack_bytes = stack_bytes;
     class->guard_bytes = guard_bytes;
     class->spacing = spacing;
@@ -121,22 +124,22 @@ size_t jrt_slab_purge(struct jrt_slab *slab, struct iovec *scratch)
 {
     struct iovec *runs = scratch;
     size_t        count = 0;
-    size_t        dropped = 0;
+    size_t        dropped = slab->idle_bytes;
     bool          in_run = false;
     for (uint32_t i = 0; i < slab->carved; i++) {
         struct jrt_stack *stack = &slab->stacks[i];
-        bool              drop = stack->free && stack->warm;
+        bool              drop = stack->free && stack->warmth != JRT_COLD;
         if (drop && !in_run) runs[count++] = (struct iovec){jrt_stack_low(stack), 0};
         if (drop) {
             struct iovec *run = &runs[count - 1];
             run->iov_len = (size_t)(stack->top - (char *)run->iov_base);
-            stack->warm = false;
-            dropped++;
+            stack->warmth = JRT_COLD;
         }
         in_run = drop;
     }
     /* Refused for locked memory; it stays, and is not asked for again until it was used. */
     if (count > 0 && !jrt_map_discard(runs, count)) dropped = 0;
     slab->idle_warm = 0;
+    slab->idle_bytes = 0;
     return dropped;
 }

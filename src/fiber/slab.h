@@ -9,6 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* How much of an idle stack may be resident. */
+enum jrt_warmth {
+    JRT_COLD,     /* nothing */
+    JRT_WARM_TOP, /* at most JRT_WARM_BYTES at its upper end */
+    JRT_WARM,     /* any of its pages */
+};
+
+/* What an idle stack keeps when its lower pages are dropped: most tasks need no more. */
+#define JRT_WARM_BYTES ((size_t)16 << 10)
+
 /* One stack, whoever has it. Lives in its slab's first page. */
 struct jrt_stack {
     struct jrt_stack *next;        /* the list it is on: a cache's or its slab's free list */
@@ -17,35 +27,38 @@ struct jrt_stack {
     uint32_t          valgrind_id; /* Valgrind's name for it, while it runs under Valgrind */
     uint8_t           guard;       /* janus_guard; never AUTO */
     bool              free;        /* on its slab's free list */
-    bool              warm;        /* pages may be resident */
+    uint8_t           warmth;      /* enum jrt_warmth; given ones count as WHOLE */
 };
 
 /* One size of stack. */
 struct jrt_stack_class {
-    size_t               stack_bytes; /* usable */
-    size_t               guard_bytes; /* below it */
-    size_t               spacing;     /* from one to the next */
-    uint32_t             slab_stacks; /* in a slab */
-    struct jrt_list_node partial;     /* slabs with stacks to give and stacks given */
-    struct jrt_list_node full;        /* slabs with nothing to give */
-    struct jrt_list_node empty;       /* slabs of which nothing is given */
+    size_t               promised_bytes; /* what a task or fiber is told it has */
+    size_t               stack_bytes;    /* usable; more, where others run below it */
+    size_t               guard_bytes;    /* below it */
+    size_t               spacing;        /* from one to the next */
+    uint32_t             slab_stacks;    /* in a slab */
+    struct jrt_list_node partial;        /* slabs with stacks to give and stacks given */
+    struct jrt_list_node full;           /* slabs with nothing to give */
+    struct jrt_list_node empty;          /* slabs of which nothing is given */
 };
 
 struct jrt_slab {
     struct jrt_list_node  link;  /* on one of its class's three lists */
     struct jrt_list_node *where; /* which one */
     struct jrt_stack_class *class;
-    char             *base;      /* of the first guard */
-    size_t            bytes;     /* of the whole mapping, this page included */
-    struct jrt_stack *free_list; /* carved and not given */
-    uint32_t          carved;    /* stacks that have their guard */
-    uint32_t          given;     /* of these, not on the free list */
-    uint32_t          idle_warm; /* on the free list with pages that may be resident */
-    struct jrt_stack  stacks[];  /* class->slab_stacks */
+    char             *base;       /* of the first guard */
+    size_t            bytes;      /* of the whole mapping, this page included */
+    struct jrt_stack *free_list;  /* carved and not given */
+    uint32_t          carved;     /* stacks that have their guard */
+    uint32_t          given;      /* of these, not on the free list */
+    uint32_t          idle_warm;  /* on the free list with pages that may be resident */
+    size_t            idle_bytes; /* at most so much of these is resident */
+    struct jrt_stack  stacks[];   /* class->slab_stacks */
 };
 
-/* Sets the sizes of a class and its empty lists. */
-void jrt_stack_class_init(struct jrt_stack_class *class, size_t stack_bytes, size_t guard_bytes);
+/* Sets the sizes of a class and its empty lists; `more_bytes`: usable beyond the promised ones. */
+void jrt_stack_class_init(struct jrt_stack_class *class, size_t promised_bytes, size_t more_bytes,
+                          size_t guard_bytes);
 
 /* Maps a slab, nothing carved, on no list. NULL when the system refuses. */
 struct jrt_slab *jrt_slab_create(struct jrt_stack_class *class);
@@ -59,8 +72,16 @@ void jrt_slab_destroy(struct jrt_slab *slab, struct jrt_ladder *ladder);
 janus_status jrt_slab_carve(struct jrt_slab *slab, struct jrt_ladder *ladder,
                             struct iovec *scratch);
 
-/* Drops the pages of every idle stack. Returns how many had some. */
+/* Drops the pages of every idle stack. Returns how many bytes of them may have been resident. */
 size_t jrt_slab_purge(struct jrt_slab *slab, struct iovec *scratch);
+
+/* How much of an idle stack may be resident, in bytes. */
+static inline size_t jrt_stack_idle_bytes(const struct jrt_stack *stack)
+{
+    size_t bytes = stack->slab->class->stack_bytes;
+    if (stack->warmth == JRT_COLD) return 0;
+    return stack->warmth == JRT_WARM_TOP && bytes > JRT_WARM_BYTES ? JRT_WARM_BYTES : bytes;
+}
 
 static inline char *jrt_stack_low(const struct jrt_stack *stack)
 {

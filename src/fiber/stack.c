@@ -6,23 +6,31 @@
  *          |                        |
  *          v      (LIFO, hot)       v
  *     +----------- cache of this worker -----------+
- *          | 16 at a time           | the 16 oldest, past 32
+ *          | 16 at a time           | the 16 oldest, past 32 or CACHE_BYTES
  *          v                        v
  *     +-------------------- depot -----------------+     one lock
  *          | partly used slabs first, then idle ones, then a new one
  *          v                        v
- *       carve                    past idle_max: unmap idle slabs, drop idle pages
+ *       carve                    past half of idle_max: keep the tops of stacks only;
+ *                                past all of it: unmap idle slabs, drop idle pages
  *
  * The newest stack is taken first: its top page is in the cache of this core. Partly used slabs
  * are filled first so that others can become wholly idle, for only those can be unmapped.
  *
- * [depot-books]  idle counts stacks on free lists, idle_warm those of them that were used since
- *                their pages were last dropped; a slab's own idle_warm adds up to the depot's.
+ * [depot-books]  idle counts stacks on free lists. idle_bytes says how much of them is resident at
+ *                most: all of a stack that was used since its pages were dropped, or its top
+ *                (JRT_WARM_BYTES) if only the lower pages were. The slabs' own idle_bytes add up to
+ *                the depot's.
+ *
+ * [stack-eighth] a task that runs in place, on top of its parent, is promised as much stack as one
+ *                that runs alone. So where tasks share stacks each stack has an eighth more than it
+ *                promises, and at least a page: a child runs in place while its ancestors use no
+ *                more than that. What is never touched costs address space alone.
  *
  * Who ends a crowd empties slab after slab, and what is about to be unmapped is not worth dropping:
  * that costs more than the unmapping. So a slab's pages go only when JRT_SLABS_LEAVING other slabs
  * have come to the same point after it and it has not become idle meanwhile. That much, the idle
- * stacks of so many slabs, may stay warm beyond idle_max.
+ * stacks of so many slabs, may stay warm beyond idle_max; of each its top alone.
  *
  * Every stack is used at least once between two drops of its pages, so trimming costs each use a
  * bounded share of a system call, however fibers come and go.
@@ -38,9 +46,10 @@
 #include <string.h>
 
 enum {
-    CACHE_MAX = 32,   /* hot stacks per class; then the older half goes to the depot */
-    CACHE_BATCH = 16, /* stacks moved between cache and depot at once */
-    PURGE_BATCH = 16, /* idle stacks of a slab that are worth a system call */
+    CACHE_MAX = 32,        /* hot stacks per class; then the older half goes to the depot */
+    CACHE_BATCH = 16,      /* stacks moved between cache and depot at once */
+    CACHE_BYTES = 8 << 20, /* of all classes together, as if each stack was used to its end */
+    PURGE_BATCH = 16,      /* idle stacks of a slab that are worth a system call */
 };
 
 static const size_t smallest = JANUS_STACK_BYTES_MIN;
@@ -62,20 +71,26 @@ static size_t guard_for(size_t stack_bytes, size_t asked, size_t page)
     return (bytes + page - 1) / page * page;
 }
 
-janus_status jrt_depot_init(struct jrt_depot *depot, janus_guard guard, size_t guard_bytes,
-                            size_t mappings_max, size_t idle_max)
+/* What a stack has beyond what it promises, [stack-eighth]. */
+static size_t eighth(size_t promised, size_t page)
+{
+    return (promised / 8 + page - 1) / page * page;
+}
+
+janus_status jrt_depot_init(struct jrt_depot *depot, const struct jrt_depot_options *options)
 {
     memset(depot, 0, sizeof *depot);
-    janus_status status = jrt_ladder_open(&depot->ladder, guard, mappings_max);
+    janus_status status = jrt_ladder_open(&depot->ladder, options->guard, options->mappings_max);
     if (status != JANUS_OK) return status;
     if (pthread_mutex_init(&depot->lock, NULL) != 0) return JANUS_NO_MEMORY;
-    depot->guard_bytes = guard_bytes;
-    depot->idle_max = idle_max;
+    depot->guard_bytes = options->guard_bytes;
+    depot->idle_max = options->idle_bytes;
     size_t page = jrt_page_bytes();
     for (unsigned i = 0; i < JRT_STACK_CLASSES; i++) {
         size_t bytes = smallest << i;
         if (bytes < page) bytes = page;
-        jrt_stack_class_init(&depot->classes[i], bytes, guard_for(bytes, guard_bytes, page));
+        jrt_stack_class_init(&depot->classes[i], bytes, options->shared ? eighth(bytes, page) : 0,
+                             guard_for(bytes, options->guard_bytes, page));
     }
     return JANUS_OK;
 }
@@ -85,18 +100,20 @@ static struct jrt_spare *spare_here(void)
     return jrt_world_now() != NULL ? jrt_world_now()->spare : NULL;
 }
 
-janus_status jrt_depot_open(janus_guard guard, size_t idle_max, struct jrt_depot **out)
+janus_status jrt_depot_open(janus_guard guard, size_t idle_bytes, struct jrt_depot **out)
 {
     struct jrt_spare *spare = spare_here();
     struct jrt_depot *depot = spare != NULL ? spare->depot : NULL;
-    if (depot != NULL && depot->wanted == guard && depot->idle_max == idle_max) {
+    if (depot != NULL && depot->wanted == guard && depot->idle_max == idle_bytes) {
         spare->depot = NULL;
         *out = depot;
         return JANUS_OK;
     }
     depot = jrt_malloc(sizeof *depot);
     if (depot == NULL) return JANUS_NO_MEMORY;
-    janus_status status = jrt_depot_init(depot, guard, 0, 0, idle_max);
+    const struct jrt_depot_options options = {
+        .guard = guard, .idle_bytes = idle_bytes, .shared = true};
+    janus_status status = jrt_depot_init(depot, &options);
     if (status != JANUS_OK) {
         free(depot);
         return status;
@@ -152,7 +169,7 @@ static void release(struct jrt_depot *depot, struct jrt_slab *slab)
         if (depot->leaving[i] == slab) depot->leaving[i] = NULL;
     }
     depot->idle -= slab->carved;
-    depot->idle_warm -= slab->idle_warm;
+    depot->idle_bytes -= slab->idle_bytes;
     depot->reserved_bytes -= slab->bytes;
     for (uint32_t i = 0; i < slab->carved; i++) depot->carved[slab->stacks[i].guard]--;
     jrt_slab_destroy(slab, &depot->ladder);
@@ -168,7 +185,7 @@ void jrt_depot_fini(struct jrt_depot *depot)
         jrt_invariant("depot-books", jrt_list_empty(&class->partial));
         jrt_invariant("depot-books", jrt_list_empty(&class->full));
     }
-    jrt_invariant("depot-books", depot->idle == 0 && depot->idle_warm == 0);
+    jrt_invariant("depot-books", depot->idle == 0 && depot->idle_bytes == 0);
     pthread_mutex_destroy(&depot->lock);
 }
 
@@ -211,9 +228,11 @@ static janus_status take_one(struct jrt_depot  *depot, struct jrt_stack_class *c
     slab->given++;
     stack->free = false;
     depot->idle--;
-    if (stack->warm) {
+    depot->given++;
+    if (stack->warmth != JRT_COLD) {
         slab->idle_warm--;
-        depot->idle_warm--;
+        slab->idle_bytes -= jrt_stack_idle_bytes(stack);
+        depot->idle_bytes -= jrt_stack_idle_bytes(stack);
     }
     place(slab);
     *out = stack;
@@ -222,8 +241,8 @@ static janus_status take_one(struct jrt_depot  *depot, struct jrt_stack_class *c
 
 static size_t purge(struct jrt_depot *depot, struct jrt_slab *slab)
 {
-    jrt_invariant("depot-books", depot->idle_warm >= slab->idle_warm);
-    depot->idle_warm -= slab->idle_warm;
+    jrt_invariant("depot-books", depot->idle_bytes >= slab->idle_bytes);
+    depot->idle_bytes -= slab->idle_bytes;
     return jrt_slab_purge(slab, depot->scratch);
 }
 
@@ -242,7 +261,7 @@ static void purge_later(struct jrt_depot *depot, struct jrt_slab *slab)
 /* Past the watermark an idle slab goes, and one with a handful of idle stacks loses their pages. */
 static void trim_around(struct jrt_depot *depot, struct jrt_slab *slab)
 {
-    if (depot->idle_warm <= depot->idle_max) return;
+    if (depot->idle_bytes <= depot->idle_max) return;
     if (slab->given == 0) {
         release(depot, slab);
         depot->slabs_released++;
@@ -257,11 +276,12 @@ static void give_one(struct jrt_depot *depot, struct jrt_stack *stack)
     stack->next = slab->free_list;
     slab->free_list = stack;
     stack->free = true;
-    stack->warm = true;
     slab->given--;
     slab->idle_warm++;
+    slab->idle_bytes += jrt_stack_idle_bytes(stack);
     depot->idle++;
-    depot->idle_warm++;
+    depot->given--;
+    depot->idle_bytes += jrt_stack_idle_bytes(stack);
     place(slab);
     trim_around(depot, slab);
 }
@@ -279,8 +299,9 @@ janus_status jrt_stack_take(struct jrt_stack_cache *cache, struct jrt_depot *dep
             stack->next = cache->hot[class].newest;
             cache->hot[class].newest = stack;
             cache->hot[class].count++;
+            cache->bytes += depot->classes[class].stack_bytes;
             /* A stack that was never used is not fetched ahead: it would only lie here. */
-            if (!stack->warm) break;
+            if (stack->warmth == JRT_COLD || cache->bytes >= CACHE_BYTES) break;
         }
         jrt_unlock(&depot->lock);
         stack = cache->hot[class].newest;
@@ -288,8 +309,30 @@ janus_status jrt_stack_take(struct jrt_stack_cache *cache, struct jrt_depot *dep
     }
     cache->hot[class].newest = stack->next;
     cache->hot[class].count--;
+    cache->bytes -= depot->classes[class].stack_bytes;
     *out = stack;
     return JANUS_OK;
+}
+
+/* Stacks that come back: past half of the watermark they keep only their tops, so that many can be
+ * kept. One system call for all of them, or none. */
+static void lighten(struct jrt_depot *depot, const struct jrt_stack_class *class,
+                    struct jrt_stack *first)
+{
+    struct iovec *lower = depot->scratch;
+    size_t        count = 0;
+    for (struct jrt_stack *stack = first; stack != NULL; stack = stack->next, count++) {
+        stack->warmth = JRT_WARM;
+        if (count == JRT_RANGES_MAX || class->stack_bytes <= JRT_WARM_BYTES) continue;
+        lower[count] = (struct iovec){jrt_stack_low(stack), class->stack_bytes - JRT_WARM_BYTES};
+    }
+    bool many = depot->idle_bytes + count * class->stack_bytes > depot->idle_max / 2;
+    if (!many || count > JRT_RANGES_MAX || class->stack_bytes <= JRT_WARM_BYTES) return;
+    /* Refused for locked memory: then all of it counts. */
+    if (!jrt_map_discard(lower, count)) return;
+    for (struct jrt_stack *stack = first; stack != NULL; stack = stack->next) {
+        stack->warmth = JRT_WARM_TOP;
+    }
 }
 
 /* Gives all but the `keep` newest stacks of one class to the depot. */
@@ -300,9 +343,11 @@ static void spill(struct jrt_stack_cache *cache, struct jrt_depot *depot, unsign
     for (uint32_t i = 0; i < keep && *cut != NULL; i++) cut = &(*cut)->next;
     struct jrt_stack *rest = *cut;
     *cut = NULL;
-    if (cache->hot[class].count > keep) cache->hot[class].count = keep;
     if (rest == NULL) return;
+    cache->bytes -= (cache->hot[class].count - keep) * depot->classes[class].stack_bytes;
+    cache->hot[class].count = keep;
     jrt_lock(&depot->lock);
+    lighten(depot, &depot->classes[class], rest);
     while (rest != NULL) {
         struct jrt_stack *stack = rest;
         rest = rest->next; /* before the slab may be gone */
@@ -316,9 +361,11 @@ void jrt_stack_give(struct jrt_stack_cache *cache, struct jrt_depot *depot, unsi
 {
     stack->next = cache->hot[class].newest;
     cache->hot[class].newest = stack;
-    if (++cache->hot[class].count > CACHE_MAX) {
-        spill(cache, depot, class, CACHE_MAX - CACHE_BATCH);
+    cache->bytes += depot->classes[class].stack_bytes;
+    if (jrt_unlikely(++cache->hot[class].count > CACHE_MAX || cache->bytes > CACHE_BYTES)) {
+        spill(cache, depot, class, cache->hot[class].count / 2);
     }
+    if (jrt_unlikely(cache->bytes > CACHE_BYTES)) spill(cache, depot, class, 0);
 }
 
 void jrt_stack_cache_flush(struct jrt_stack_cache *cache, struct jrt_depot *depot)
@@ -326,23 +373,40 @@ void jrt_stack_cache_flush(struct jrt_stack_cache *cache, struct jrt_depot *depo
     for (unsigned i = 0; i < JRT_STACK_CLASSES; i++) spill(cache, depot, i, 0);
 }
 
-size_t jrt_depot_trim(struct jrt_depot *depot, size_t keep)
+size_t jrt_depot_trim(struct jrt_depot *depot, size_t keep_bytes)
 {
     size_t dropped = 0;
     jrt_lock(&depot->lock);
     for (unsigned i = 0; i < JRT_STACK_CLASSES; i++) {
         struct jrt_stack_class *class = &depot->classes[i];
-        while (!jrt_list_empty(&class->empty) && (depot->idle_warm > keep || keep == 0)) {
+        while (!jrt_list_empty(&class->empty) &&
+               (depot->idle_bytes > keep_bytes || keep_bytes == 0)) {
             struct jrt_slab *slab = jrt_list_entry(class->empty.next, struct jrt_slab, link);
-            dropped += slab->idle_warm;
+            dropped += slab->idle_bytes;
             release(depot, slab);
             depot->slabs_released++;
         }
         struct jrt_list_node *node = class->partial.next;
-        for (; node != &class->partial && depot->idle_warm > keep; node = node->next) {
+        for (; node != &class->partial && depot->idle_bytes > keep_bytes; node = node->next) {
             dropped += purge(depot, jrt_list_entry(node, struct jrt_slab, link));
         }
     }
     jrt_unlock(&depot->lock);
     return dropped;
+}
+
+void jrt_depot_stats(struct jrt_depot *depot, janus_stack_stats *out)
+{
+    jrt_lock(&depot->lock);
+    out->stacks_used = depot->given;
+    out->stacks_idle = depot->idle;
+    out->idle_bytes = depot->idle_bytes;
+    out->idle_bytes_max = depot->idle_max;
+    out->stacks_marker = depot->carved[JANUS_GUARD_MARKER];
+    out->stacks_mprotect = depot->carved[JANUS_GUARD_MPROTECT];
+    out->stacks_canary = depot->carved[JANUS_GUARD_CANARY];
+    out->reserved_bytes = depot->reserved_bytes;
+    out->slabs_released = depot->slabs_released;
+    out->guard = jrt_ladder_next(&depot->ladder);
+    jrt_unlock(&depot->lock);
 }

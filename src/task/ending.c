@@ -6,6 +6,11 @@
  * Overflow: the signal handler goes on in the worker's rescue strand, not on the stack that is
  * used up, because the nurseries the task has open lie there. The rescuer ends them, then the
  * call is broken off where it began.
+ *
+ * [rescue-late]  the rescuer may wait, and other tasks run meanwhile. So the worker makes a second
+ *   rescue strand first. If memory for it is refused the worker goes on without. It tries again
+ *   when the rescuer has done its work, and whenever it needs a stack. A second overflow before
+ *   that ends the process, with a sentence.
  */
 #include "fiber/exception.h"
 #include "task/holder.h"
@@ -23,6 +28,7 @@ static void arrive_from_rescue(void)
     worker->current = NULL; /* it does not begin to run */
     jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
     (void)jrt_worker_arrive(worker);
+    (void)jrt_worker_rescue_ready(worker); /* [rescue-late] */
     worker->current = task;
 }
 
@@ -91,6 +97,19 @@ struct jrt_worker *jrt_task_run_traced(struct jrt_worker *worker, struct jrt_tas
                                        struct jrt_nursery *n, struct jrt_task *owner)
 {
     return jrt_task_run_as(worker, task, n, owner, true);
+}
+
+int jrt_task_look_below(struct jrt_task *task, const struct jrt_strand *strand, int how)
+{
+    /* An overflow that was found before is mended; one of a task that panics changes nothing. */
+    if (how == JRT_ENDED_OVERFLOWED || jrt_stack_intact_all(strand->stack)) return how;
+    jrt_stack_mend(strand->stack);
+    if (how == JRT_ENDED_PANICKED || task->panic != JANUS_PANIC_NONE) return how;
+    jrt_panicked("its stack was used up");
+    task->touched = true;
+    task->panic = JANUS_PANIC_STACK_OVERFLOW;
+    task->fault_data = task->fault_code = NULL; /* nobody saw the place */
+    return how == 0 ? JRT_ENDED_PANICKED : how;
 }
 
 /* Cancelled before it started. */
@@ -165,6 +184,18 @@ janus_status jrt_task_obey(struct jrt_task *task)
 
 /* Overflow. */
 
+void jrt_worker_overflowed(struct jrt_worker *worker)
+{
+    struct jrt_thread *thread = worker->thread;
+    void **landing = thread->watch.landing != NULL ? thread->watch.landing : thread->rescue;
+    void  *nowhere;
+    thread->fault_address = NULL;
+    thread->fault_code = NULL;
+    (void)jrt_ctx_switch(&nowhere, *landing, JRT_ARRIVED_OVERFLOWED);
+    jrt_die("invariant [strand-canary] broken", "an overflowed stack was entered", __FILE__,
+            __LINE__);
+}
+
 static void rescue_main(void *argument, int message)
 {
     (void)message;
@@ -183,10 +214,9 @@ static void rescue_main(void *argument, int message)
     }
     worker->strand = rescue;
     worker->rescue = NULL;
-    if (!jrt_worker_rescue_ready(worker)) {
-        jrt_die("out of memory", "no stack to survive a stack overflow", __FILE__, __LINE__);
-    }
+    (void)jrt_worker_rescue_ready(worker); /* refused: [rescue-late] */
     worker->thread->watch = (struct jrt_watch){rescue->stack, NULL};
+    if (dead->watched) jrt_stack_mend(dead->stack);
     jrt_nurseries_abandon(task);
 
     worker = jrt_worker_self(); /* [worker-again] */
@@ -203,7 +233,10 @@ static void rescue_main(void *argument, int message)
 bool jrt_worker_rescue_ready(struct jrt_worker *worker)
 {
     if (worker->rescue != NULL) return true;
-    worker->rescue = jrt_strand_take(worker);
+    bool spare = worker->spare != NULL && !worker->spare->last;
+    worker->rescue = spare ? jrt_strand_take(worker)
+                           : jrt_strand_of_class(worker, worker->scheduler->stack_class);
+    if (worker->thread != NULL) worker->thread->rescue = NULL;
     if (worker->rescue == NULL) return false;
     worker->rescue->context.sp = jrt_ctx_make(worker->rescue, rescue_main, worker->rescue);
     if (worker->thread != NULL) worker->thread->rescue = &worker->rescue->context.sp;

@@ -294,6 +294,7 @@ static void sleep_now(struct jrt_worker *worker)
     janus_scheduler *scheduler = worker->scheduler;
     uint64_t         until = JRT_NEVER;
     if (worker->audit != NULL) (void)jrt_audit_flush(worker->audit); /* without room: later */
+    jrt_worker_trim(worker); /* listed as a sleeper: whoever asks from now on wakes us */
     jrt_lock(&scheduler->idle_lock);
     if (scheduler->keeper == NULL) {
         scheduler->keeper = worker;

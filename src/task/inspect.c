@@ -59,7 +59,7 @@ static void describe(const struct jrt_task *task, janus_task_info *info)
     info->name = task->name != NULL ? task->name : "task";
     if (task->site != NULL) info->site = *task->site;
     info->priority = (janus_priority)((task->lane & ~JRT_LANE_SEATED) + 1);
-    info->stack_bytes = n->scheduler->depot->classes[task->stack_class].stack_bytes;
+    info->stack_bytes = n->scheduler->depot->classes[task->stack_class].promised_bytes;
     info->nursery = handle_of(n);
     info->nursery_name = n->name != NULL ? n->name : "nursery";
     info->parent = n->owner != NULL ? jrt_task_id(n->owner) : 0;
@@ -152,7 +152,7 @@ janus_status janus_nursery_inspect(janus_nursery *nursery, janus_nursery_info *o
         .policy = (janus_nursery_policy)n->policy,
         .max_children = n->limited ? n->max_children : 0, /* [nursery-ready] */
         .name = n->name != NULL ? n->name : "nursery",
-        .stack_bytes = n->scheduler->depot->classes[jrt_birth_class(n->birth)].stack_bytes,
+        .stack_bytes = n->scheduler->depot->classes[jrt_birth_class(n->birth)].promised_bytes,
         .owner = n->owner != NULL ? jrt_task_id(n->owner) : 0,
         .parent = handle_of(parent_of(n)), /* [nursery-parent] */
     };

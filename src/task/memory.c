@@ -226,7 +226,7 @@ janus_status janus_memory_read(janus_memory_info *out)
     if (task == NULL) return JANUS_STATE;
     const struct jrt_stack_class *classes = task->nursery->scheduler->depot->classes;
     janus_memory_info             info = {.struct_bytes = out->struct_bytes,
-                                          .stack_bytes = classes[task->stack_class].stack_bytes,
+                                          .stack_bytes = classes[task->stack_class].promised_bytes,
                                           .record_bytes = sizeof *task};
     for (const struct jrt_defer *defer = task->defers; defer != NULL; defer = defer->next) {
         info.record_bytes += sizeof *defer;

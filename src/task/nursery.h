@@ -273,13 +273,16 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_ran(str
     }
     struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
     worker->current = owner;
-    if (traced) jrt_note_complete(worker, task);
+    if (traced && worker->trace != NULL) jrt_note_complete(worker, task);
     jrt_task_over_here(worker, task, n);
     jrt_fuel_set(below);
     return worker;
 }
 
-/* Both halves of jrt_task_run; `traced` is a constant. */
+/* The call of a task on a watched strand has ended so: how it counts, [strand-canary]. */
+int jrt_task_look_below(struct jrt_task *task, const struct jrt_strand *strand, int how);
+
+/* Both halves of jrt_task_run; `traced` is a constant: also, the strand may be watched. */
 static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run_as(
     struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n, struct jrt_task *owner,
     bool traced)
@@ -293,17 +296,19 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run_as(
     jrt_task_move(task, JANUS_TASK_RUNNING);
     jrt_fuel_set(jrt_likely(task->special == 0) ? worker->slice
                                                 : jrt_purse_first_fuel(worker, task));
-    if (traced) jrt_note_start(worker, task, owner);
-    int how = 0;
+    if (traced && worker->trace != NULL) jrt_note_start(worker, task, owner);
+    const struct jrt_strand *strand = worker->strand;
+    int                      how = 0;
     if (jrt_unlikely(jrt_exceptions_exist())) {
         how = jrt_task_call_aside(task);
     } else {
         how = jrt_ctx_call(&task->landing, task->entry, task->argument);
     }
+    if (traced && strand->watched) how = jrt_task_look_below(task, strand, how);
     return jrt_task_ran(task, n, owner, how, below, traced);
 }
 
-/* Where there is a trace: the same code, and it tells; from ending.c. */
+/* Where there is a trace, or a canary: the same code, and it tells, or looks; from ending.c. */
 struct jrt_worker *jrt_task_run_traced(struct jrt_worker *worker, struct jrt_task *task,
                                        struct jrt_nursery *n, struct jrt_task *owner);
 
@@ -314,7 +319,9 @@ struct jrt_worker *jrt_task_run_traced(struct jrt_worker *worker, struct jrt_tas
 static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
     struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n, struct jrt_task *owner)
 {
-    if (jrt_unlikely(worker->trace != NULL)) return jrt_task_run_traced(worker, task, n, owner);
+    if (jrt_unlikely(worker->trace != NULL || worker->strand->watched)) {
+        return jrt_task_run_traced(worker, task, n, owner);
+    }
     return jrt_task_run_as(worker, task, n, owner, false);
 }
 

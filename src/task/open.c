@@ -146,7 +146,8 @@ static janus_status set_terms(struct jrt_nursery *n, const janus_nursery_options
     } else if (n->terms != NULL) {
         status = jrt_terms_inherit(n);
     }
-    n->on_terms = n->terms != NULL;
+    /* Children with larger stacks pay for them, [spawn-stack]. */
+    n->on_terms = n->terms != NULL || jrt_birth_class(n->birth) > n->scheduler->stack_class;
     return status;
 }
 

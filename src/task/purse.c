@@ -131,6 +131,7 @@ void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task)
     struct jrt_purse *purse = task->purse;
     if (purse->started)
         purse->left.ops = janus_units_add(purse->left.ops, (uint64_t)jrt_fuel_get());
+    purse->left.memory = janus_units_add(purse->left.memory, purse->stack); /* [spawn-stack] */
     if (purse->heap != NULL) {
         jrt_heap_close(purse->heap, worker != NULL ? &worker->heaps : NULL);
     }

@@ -32,6 +32,7 @@ struct jrt_purse {
     uint32_t                 slice;     /* ops of its next slice, [turn-pace]; 0: JANUS_SLICE */
     struct jrt_seat         *seat;      /* THREADED: where it runs, or NULL; borrowed */
     struct jrt_runner       *runner;    /* BLOCKING: who waits for its end, or NULL; borrowed */
+    uint64_t                 stack;     /* memory that it pays for a larger stack, [spawn-stack] */
     uint32_t                 defers;    /* it has asked for, from the second on */
     bool                     hard;      /* explicit: finite and conserved */
     bool                     started;   /* some of it is in the fuel word, or on a strand */

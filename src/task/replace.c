@@ -124,8 +124,9 @@ static bool start_next(struct jrt_worker *worker)
     janus_scheduler   *scheduler = worker->scheduler;
     struct jrt_former *former = jrt_malloc(sizeof *former);
     join_formers(scheduler);
-    bool ready = former != NULL && jrt_worker_can_leave(worker) && !refused();
+    bool ready = former != NULL && !refused();
     if (ready) {
+        jrt_worker_must_leave(worker); /* a strand to begin with, [strand-last] */
         former->thread = worker->os_thread;
         /* relaxed, all: starting a thread orders them; its tasks find themselves counted. */
         uint64_t restarts = jrt_load_relaxed(&worker->stats.restarts);

@@ -68,6 +68,7 @@ static janus_status decode(const janus_scheduler_options *given, janus_scheduler
         options->stack_bytes = janus_profile_stack_bytes(options->profile);
     }
     if (jrt_pool_stack_class(options->stack_bytes) >= JRT_STACK_CLASSES) return JANUS_INVALID;
+    if (options->idle_stack_bytes == 0) options->idle_stack_bytes = JANUS_IDLE_STACK_BYTES;
     if (options->blocking_threads_max == 0) options->blocking_threads_max = 64;
     if (options->threads_max == 0) options->threads_max = 256;
     if (options->blocking_queue_max == 0) options->blocking_queue_max = 65536;
@@ -80,6 +81,7 @@ void jrt_worker_close(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
     if (worker->rescue != NULL) jrt_strand_drop(worker, worker->rescue);
+    if (worker->last != NULL) jrt_strand_drop(worker, worker->last);
     if (worker->spare != NULL) jrt_strand_drop(worker, worker->spare);
     jrt_stack_cache_flush(&worker->stacks, scheduler->depot);
     jrt_heap_cache_fini(&worker->heaps);
@@ -114,7 +116,7 @@ bool jrt_worker_open(struct jrt_worker *worker)
     worker->plain = plainness(worker);
     jrt_heap_cache_init(&worker->heaps, &worker->scheduler->heaps);
     if (!jrt_implicit_open_worker(worker)) return false;
-    if (!jrt_worker_rescue_ready(worker)) return false;
+    if (!jrt_worker_rescue_ready(worker) || !jrt_worker_last_ready(worker)) return false;
     worker->spare = jrt_strand_take(worker);
     return worker->spare != NULL;
 }
@@ -177,12 +179,13 @@ static janus_status open_trace(janus_scheduler *scheduler, const janus_scheduler
 
 static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_options *options)
 {
-    janus_status status = jrt_depot_open(options->guard, 4096, &scheduler->depot);
+    janus_status status =
+        jrt_depot_open(options->guard, options->idle_stack_bytes, &scheduler->depot);
     if (status != JANUS_OK) return status;
     for (unsigned class = 0; class < JRT_STACK_CLASSES; class ++) {
-        size_t promised = scheduler->depot->classes[class].stack_bytes;
-        scheduler->room[class] = promised - promised / 8; /* the rest is for those below it */
-        if (scheduler->world != NULL) scheduler->room[class] = SIZE_MAX; /* [room-world] */
+        scheduler->room[class] =
+            scheduler->depot->classes[class].promised_bytes + JRT_CALL_BYTES; /* [stack-eighth] */
+        if (scheduler->world != NULL) scheduler->room[class] = SIZE_MAX;      /* [room-world] */
     }
     scheduler->roster_open = jrt_roster_init(&scheduler->roster);
     if (!scheduler->roster_open) return JANUS_NO_MEMORY;

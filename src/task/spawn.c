@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Spawning: a record, a count, a queue; in this order, so that a refusal leaves nothing behind. */
+/*
+ * Spawning: a record, a count, a queue; in this order, so that a refusal leaves nothing behind.
+ *
+ * [spawn-stack]  a stack of the scheduler's size is part of what a task is: max_tasks, or the
+ *   spawn capability, bounds how many there are. A larger one, asked for by the spawn or by the
+ *   nursery's options, is memory of the child. Its share pays for what lies beyond the scheduler's
+ *   size, before the child exists, and has it back when the child ends. A share without it is
+ *   refused with SPAWN_BUDGET. The size is the promised one, rounded up to a power of two; in
+ *   builds with sanitizers stacks are larger, and the price is the same.
+ */
 #include "base/options.h"
 #include "task/executor.h"
 #include "task/nursery.h"
 #include "task/purse.h"
 #include "task/terms.h"
+#include "task/trouble.h"
 #include "task/turn.h"
 
 #include <string.h>
@@ -64,7 +74,33 @@ struct birth {
     struct jrt_entry  entry;
     struct jrt_terms *terms; /* with_cap; NULL: none */
     bool              all;   /* the first task, without limits */
+    uint64_t          stack; /* bytes that its share pays for a larger stack, [spawn-stack] */
 };
+
+/* What a child with these options pays for its stack. */
+static uint64_t stack_price(const struct jrt_nursery *n, const janus_spawn_options *options)
+{
+    const struct jrt_stack_class *classes = n->scheduler->depot->classes;
+    unsigned                      usual = n->scheduler->stack_class;
+    unsigned class = options->stack_bytes != 0 ? jrt_pool_stack_class(options->stack_bytes)
+                                               : jrt_birth_class(n->birth);
+    if (jrt_likely(class <= usual)) return 0;
+    return (classes[class].promised_bytes - classes[usual].promised_bytes) / JRT_STACK_FACTOR;
+}
+
+/* Whether the share that was taken pays for the stack; if not, the share goes back. */
+static janus_status afford_stack(struct jrt_nursery *n, const janus_spawn_options *options,
+                                 struct birth *birth)
+{
+    const struct jrt_entry *entry = &birth->entry;
+    birth->stack = stack_price(n, options);
+    uint64_t memory =
+        entry->account != NULL ? entry->share.memory : n->scheduler->task_budget.memory;
+    if (jrt_likely(birth->stack <= memory)) return JANUS_OK;
+    jrt_entry_return(entry);
+    jrt_terms_leave(n, jrt_worker_self());
+    return jrt_trouble(JANUS_SPAWN_BUDGET, JANUS_COMPONENT_MEMORY, birth->stack, memory);
+}
 
 /* Counts one more live child where that is limited, asks for what it needs. */
 static janus_status take(struct jrt_nursery *n, const janus_spawn_options *options,
@@ -81,6 +117,7 @@ static janus_status take(struct jrt_nursery *n, const janus_spawn_options *optio
     if (status == JANUS_OK) {
         /* Having waited for room, we may be on another worker. */
         status = jrt_terms_admit(n, jrt_worker_self(), options->budget, &birth->entry);
+        if (status == JANUS_OK) status = afford_stack(n, options, birth);
         if (status != JANUS_OK) {
             jrt_turn_toll(jrt_worker_self(), JRT_TOLL_REFUSED);
         } else if (birth->entry.account != NULL) {
@@ -111,22 +148,26 @@ static void refuse(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_
 static bool endow(struct jrt_task *task, const struct birth *birth)
 {
     struct jrt_entry entry = birth->entry;
-    if (entry.account == NULL && birth->terms == NULL && !birth->all) return true;
+    bool             plain = birth->terms == NULL && !birth->all && birth->stack == 0;
+    if (entry.account == NULL && plain) return true;
     if (entry.account == NULL) entry.share = task->nursery->scheduler->task_budget;
     if (birth->all) {
         entry.share = janus_budget_of(JANUS_UNLIMITED, JANUS_UNLIMITED, JANUS_UNLIMITED,
                                       JANUS_UNLIMITED, JANUS_UNLIMITED);
     }
     struct jrt_purse *purse = jrt_purse_make(task, &entry);
-    if (purse != NULL) purse->terms = birth->terms;
-    return purse != NULL;
+    if (purse == NULL) return false;
+    purse->terms = birth->terms;
+    purse->left.memory -= birth->stack;
+    purse->stack = birth->stack;
+    return true;
 }
 
 /* One op, from whoever spawns; a pool pays for it itself, but if the turn is over it ends here all
  * the same. OK, CANCELLED. */
 static janus_status pay(const struct jrt_nursery *n, struct jrt_worker *worker)
 {
-    bool pool_pays = n->on_terms && n->terms->account != NULL;
+    bool pool_pays = n->terms != NULL && n->terms->account != NULL;
     if (worker == NULL || worker->current == NULL) return JANUS_OK;
     if (pool_pays ? !jrt_turn_is_over(worker) : jrt_fuel_one()) return JANUS_OK;
     return jrt_pay_ops(worker->current, pool_pays ? 0 : 1);

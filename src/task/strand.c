@@ -1,9 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* Strands: where they come from and go, and whether one has room for a task on top. */
+/*
+ * Strands: where they come from and go, and whether one has room for a task on top.
+ *
+ * [strand-last]  a worker whose task has to wait needs a stack for its loop, and the system may
+ *   refuse one. Most waits then return NO_MEMORY. Some cannot: the end of a nursery, whose children
+ *   live in the owner's frames; a mutex that a condition must take back; a thread that ends. For
+ *   these every worker has one strand more from its opening on, the last one.
+ *
+ *   Nothing but the loop runs there. It goes on with a task that has a stack of its own, and the
+ *   last strand is free again. A task that has not begun gets a stack, if one is to be had now.
+ *   Else the loop takes one that has begun in its place. Else the task ends with NO_MEMORY before
+ *   it has begun, and its nursery reports that. So:
+ *
+ *    - whenever a task runs, the worker's last strand is free, and the task can leave;
+ *    - whatever the loop finds on it goes on or ends at once, so the loop never waits for memory;
+ *    - a task that is waited for has begun, or is queued and will be found.
+ *
+ *   A wait thus ends if it would end with memory at hand, unless a task it needs was refused, and
+ *   that is a failure which its nursery tells. Nobody spins, and nobody waits for a stack.
+ *   Rejected: to run any task on top of the one that waits. If it waited for that one in turn, both
+ *   would wait for ever.
+ *
+ * [strand-canary]  below a stack on the CANARY rung lies nothing that faults. Such a strand has no
+ *   brink that a frame can be above: so every call that may wait comes to jrt_worker_stack_look,
+ *   which reads the canary, and no child runs in the plainest way. Whoever runs a task there looks
+ *   at all that a guard would cover before the task counts as ended (jrt_task_run_watched). Strands
+ *   with a guard pay nothing for it.
+ *
+ * [strand-trim]  the stacks at hand of a worker are its thread's alone, so nobody else can give
+ *   them back. A caller that asks for it writes how much may stay, counts `trims` up and wakes all
+ *   workers. A worker that is about to sleep and finds another count than before empties its cache
+ *   and trims the depot.
+ */
+#include "base/options.h"
 #include "task/nursery.h"
 #include "task/worker.h"
 
-static const uint64_t patience_ns = 10000000000; /* where memory for a stack is refused */
+#include <string.h>
 
 bool jrt_worker_has_room_by_number(const struct jrt_worker *worker, const struct jrt_task *child)
 {
@@ -31,7 +64,11 @@ struct jrt_strand *jrt_strand_of_class(struct jrt_worker *worker, unsigned class
     strand->left = &strand->context;
     strand->brink = (uintptr_t)low + JRT_STACK_RESERVE;
     strand->ample = (uintptr_t)low + worker->scheduler->room[worker->scheduler->stack_class];
-    if (jrt_unlikely(worker->scheduler->world != NULL)) strand->brink = strand->ample = UINTPTR_MAX;
+    strand->watched = stack->guard == JANUS_GUARD_CANARY;
+    strand->last = false;
+    if (jrt_unlikely(worker->scheduler->world != NULL || strand->watched)) {
+        strand->brink = strand->ample = UINTPTR_MAX;
+    }
     strand->fuel = 0;
     strand->finish = NULL;
     jrt_sanitizer_attach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
@@ -57,6 +94,11 @@ void jrt_strand_drop(struct jrt_worker *worker, struct jrt_strand *strand)
 
 void jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand)
 {
+    if (jrt_unlikely(strand->last)) { /* [strand-last]: it is always the same worker's */
+        jrt_sanitizer_renew(&strand->context.sanitizer);
+        worker->last = strand;
+        return;
+    }
     if (worker->spare == NULL && strand->class == worker->scheduler->stack_class) {
         jrt_sanitizer_renew(&strand->context.sanitizer);
         worker->spare = strand;
@@ -67,29 +109,80 @@ void jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand)
 
 void jrt_worker_stack_look(const struct jrt_worker *worker, const char *frame)
 {
-    const char *low = jrt_stack_low(worker->strand->stack);
-    if (worker->thread->current != NULL) { /* in a fiber of its own */
-        low = jrt_stack_low(worker->thread->watch.stack);
+    const struct jrt_stack *stack = worker->strand->stack;
+    if (worker->thread->current != NULL) stack = worker->thread->watch.stack; /* in a fiber */
+    const char *low = jrt_stack_low(stack);
+    if (jrt_unlikely(stack->guard == JANUS_GUARD_CANARY)) { /* [strand-canary] */
+        if (frame < low + JRT_STACK_RESERVE || !jrt_stack_intact(stack)) {
+            jrt_worker_overflowed(jrt_worker_self());
+        }
+    } else if ((size_t)(frame - low) < JRT_STACK_RESERVE) {
+        *(volatile char *)(uintptr_t)(low - 1) = 0;
     }
-    if ((size_t)(frame - low) < JRT_STACK_RESERVE) *(volatile char *)(uintptr_t)(low - 1) = 0;
     jrt_point();
 }
 
 bool jrt_worker_can_leave(struct jrt_worker *worker)
 {
-    if (worker->spare == NULL) worker->spare = jrt_strand_take(worker);
+    if (jrt_likely(worker->spare != NULL)) return true;
+    if (jrt_unlikely(worker->rescue == NULL)) (void)jrt_worker_rescue_ready(worker);
+    worker->spare = jrt_strand_take(worker);
     return worker->spare != NULL;
+}
+
+bool jrt_worker_last_ready(struct jrt_worker *worker)
+{
+    if (worker->last == NULL)
+        worker->last = jrt_strand_of_class(worker, worker->scheduler->stack_class);
+    if (worker->last != NULL) worker->last->last = true;
+    return worker->last != NULL;
 }
 
 void jrt_worker_must_leave(struct jrt_worker *worker)
 {
     if (jrt_likely(jrt_worker_can_leave(worker))) return;
-    uint64_t limit = jrt_clock_now_ns() + patience_ns;
-    while (!jrt_worker_can_leave(worker)) {
-        if (jrt_clock_now_ns() > limit) {
-            jrt_die("out of memory", "no stack to go on with while a task waits", __FILE__,
-                    __LINE__);
-        }
-        jrt_thread_yield(); /* others may end and give theirs back */
+    jrt_invariant("strand-last", worker->last != NULL);
+    worker->spare = worker->last;
+    worker->last = NULL;
+}
+
+/* Giving back. */
+
+void jrt_worker_trim(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    uint32_t         trims = jrt_load_acquire(&scheduler->trims); /* acquire: how much may stay. */
+    if (jrt_likely(trims == worker->trims)) return;
+    worker->trims = trims;
+    jrt_stack_cache_flush(&worker->stacks, scheduler->depot);
+    /* relaxed: written before the count. */
+    (void)jrt_depot_trim(scheduler->depot, jrt_load_relaxed(&scheduler->trim_bytes));
+}
+
+size_t janus_scheduler_trim(janus_scheduler *scheduler, size_t keep_bytes)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (scheduler == NULL || jrt_scheduler_is_elsewhere(scheduler)) return 0;
+    jrt_store_relaxed(&scheduler->trim_bytes, keep_bytes); /* relaxed: the count follows. */
+    jrt_fetch_add_acq_rel(&scheduler->trims, 1u);          /* acq_rel: what was written. */
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker != NULL && worker->scheduler == scheduler) {
+        jrt_stack_cache_flush(&worker->stacks, scheduler->depot);
     }
+    size_t given = jrt_depot_trim(scheduler->depot, keep_bytes);
+    jrt_idle_wake_all(scheduler);
+    return given;
+}
+
+janus_status janus_scheduler_stacks(janus_scheduler *scheduler, janus_stack_stats *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (scheduler == NULL || out == NULL || out->struct_bytes < sizeof out->struct_bytes) {
+        return JANUS_INVALID;
+    }
+    janus_stack_stats stats = {0};
+    jrt_depot_stats(scheduler->depot, &stats);
+    stats.struct_bytes = out->struct_bytes < sizeof stats ? out->struct_bytes : sizeof stats;
+    memcpy(out, &stats, stats.struct_bytes);
+    return JANUS_OK;
 }

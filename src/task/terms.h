@@ -65,7 +65,7 @@ void jrt_terms_close(struct jrt_nursery *n);
 
 static inline void jrt_nursery_drop_terms(struct jrt_nursery *n)
 {
-    if (jrt_unlikely(n->on_terms)) jrt_terms_close(n);
+    if (jrt_unlikely(n->terms != NULL)) jrt_terms_close(n);
 }
 
 /* A nursery that is opened under the terms around it: whether that is allowed. */

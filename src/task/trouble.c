@@ -73,8 +73,8 @@ static const char *advice(janus_status status)
     case JANUS_FULL:
         return "Wait for some to end, or raise threads_max, the nursery's or the scheduler's.";
     case JANUS_SPAWN_BUDGET:
-        return "Give the nursery a larger janus_nursery_options.budget, or wait until children "
-               "have ended and returned theirs.";
+        return "Give the nursery or the child a larger budget, ask for a smaller stack, or wait "
+               "for children to end.";
     case JANUS_BUDGET_EXHAUSTED:
         return "Give it a larger budget, recharge it (janus_nursery_recharge), or let it do less.";
     case JANUS_NO_SPAWN_CAP: return "Bind a spawn capability: janus_nursery_options.spawn_cap.";

@@ -211,19 +211,60 @@ static inline __attribute__((always_inline)) janus_status go_to_task(struct jrt_
     return switch_to(worker, from, strand->left);
 }
 
+/* The current strand, which has no task, is left for a loop that begins with this one. */
+static void run_on(struct jrt_worker *worker, struct jrt_strand *strand, struct jrt_task *task)
+{
+    worker->left = JRT_LEFT_STRAND;
+    (void)go_to_loop(worker, strand, task, &worker->strand->context);
+    jrt_die("invariant [worker-again] broken", "an ended strand was entered", __FILE__, __LINE__);
+}
+
+/* No stack is to be had: the child has failed before it began, and its nursery says how. */
+static void fail_without_stack(struct jrt_worker *worker, struct jrt_task *task)
+{
+    jrt_task_move(task, JANUS_TASK_RUNNING);
+    task->landing.result = JANUS_NO_MEMORY;
+    jrt_nursery_child_done(worker, task, NULL);
+}
+
 /* A task that needs a larger stack than this strand's. */
 static void run_on_larger(struct jrt_worker *worker, struct jrt_task *task)
 {
     struct jrt_strand *larger = jrt_strand_of_class(worker, task->stack_class);
-    if (larger == NULL) { /* the child has failed before it began, and its nursery says how */
-        jrt_task_move(task, JANUS_TASK_RUNNING);
-        task->landing.result = JANUS_NO_MEMORY;
-        jrt_nursery_child_done(worker, task, NULL);
-        return;
+    if (larger == NULL) {
+        fail_without_stack(worker, task);
+    } else {
+        run_on(worker, larger, task);
     }
-    worker->left = JRT_LEFT_STRAND;
-    (void)go_to_loop(worker, larger, task, &worker->strand->context);
-    jrt_die("invariant [worker-again] broken", "an ended strand was entered", __FILE__, __LINE__);
+}
+
+/* The oldest of the worker's own tasks that ran before; NULL: there is none. */
+static struct jrt_task *take_begun(struct jrt_worker *worker)
+{
+    struct jrt_task *task = jrt_shelf_pop_oldest(&worker->again_shelf);
+    for (unsigned lane = 0; lane < JRT_LANES && task == NULL; lane++) {
+        task = jrt_deque_pop(&worker->again[lane]);
+    }
+    if (task == NULL || jrt_task_began(task)) return task;
+    jrt_submit_fresh(worker, task);
+    return NULL;
+}
+
+/* On the last strand, a task that has not begun, [strand-last]. */
+__attribute__((noinline)) static void run_from_last(struct jrt_worker *worker,
+                                                    struct jrt_task   *task)
+{
+    unsigned class = worker->scheduler->stack_class;
+    if (class < task->stack_class) class = task->stack_class;
+    struct jrt_strand *strand = jrt_strand_of_class(worker, class);
+    if (strand != NULL) run_on(worker, strand, task);
+    struct jrt_task *begun = worker->seat == NULL ? take_begun(worker) : NULL;
+    if (begun == NULL) {
+        fail_without_stack(worker, task);
+    } else {
+        jrt_submit_fresh(worker, task);
+        worker->handoff = begun;
+    }
 }
 
 static void loop(void)
@@ -241,10 +282,12 @@ static void loop(void)
         if (jrt_unlikely(task == NULL)) break;
         if (jrt_likely(!jrt_task_began(task))) {
             /* One that is cancelled needs no stack: it must not wait for memory. */
-            if (jrt_likely(worker->strand->class >= task->stack_class) ||
-                jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) {
+            bool fits = worker->strand->class >= task->stack_class && !worker->strand->last;
+            if (jrt_likely(fits) || jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) {
                 jrt_count(&worker->stats.tasks_by_loop);
                 worker = jrt_task_run(worker, task, task->nursery, NULL);
+            } else if (worker->strand->last) {
+                run_from_last(worker, task);
             } else {
                 run_on_larger(worker, task);
             }

@@ -121,6 +121,7 @@ struct jrt_worker {
     struct jrt_context    *left_context;
     struct jrt_context    *entered_context;
     struct jrt_strand     *rescue; /* where a task that overflowed is cleaned up */
+    struct jrt_strand     *last;   /* for when no other is to be had, [strand-last]; NULL: in use */
     struct jrt_context     root;   /* the thread's own stack, while strands run */
     struct jrt_victims     victims;
     struct jrt_rng         choices; /* of selects */
@@ -130,6 +131,7 @@ struct jrt_worker {
     struct jrt_heap_cache  heaps;
     struct jrt_purse      *purses;       /* owned; put aside, */
     uint32_t               purses_count; /* so many; [purse-spare] */
+    uint32_t               trims;        /* it has seen, [strand-trim] */
     uint32_t               waits_at;     /* traced: the channel that its task is about to wait at */
 
     /* New tasks, newest first; tasks that ran before, oldest first. In the NORMAL lane first those
@@ -198,8 +200,10 @@ struct janus_scheduler {
     _Atomic(uint32_t)    threads;     /* children that have one of their own */
     struct jrt_counts    seat_stats;  /* of seats that are no more */
 
-    struct jrt_world   *world; /* all its threads are simulated there; NULL: they are real */
-    struct jrt_depot   *depot; /* owned */
+    struct jrt_world   *world;      /* all its threads are simulated there; NULL: they are real */
+    struct jrt_depot   *depot;      /* owned */
+    _Atomic(uint32_t)   trims;      /* asked for so far, [strand-trim] */
+    _Atomic(size_t)     trim_bytes; /* that the last one leaves */
     struct jrt_tracer   tracer;
     struct jrt_roster   roster;
     struct jrt_blocking blocking;
@@ -263,6 +267,9 @@ static inline bool jrt_scheduler_is_elsewhere(const janus_scheduler *scheduler)
  *   stack commits no page for it.
  */
 enum { JRT_STACK_RESERVE = 3072 * JRT_STACK_FACTOR };
+
+/* What lies between the frame that looks for room and that of the child's entry. */
+enum { JRT_CALL_BYTES = 512 * JRT_STACK_FACTOR };
 
 /* Below the brink, or in a fiber of the task's own; and in a world always: the beginning of a call
  * is a place where another thread may go on, [sim-point]. */
@@ -333,17 +340,27 @@ int jrt_worker_arrive(void *worker);
 /* From janus_panic, in a task; in ending.c. */
 void jrt_task_on_panic(const char *message);
 
+/* In its loop: gives what is at hand back, if janus_scheduler_trim asked for it; [strand-trim]. */
+void jrt_worker_trim(struct jrt_worker *worker);
+
 /* Makes sure that an overflow on this worker can be survived. False: memory refused. */
 bool jrt_worker_rescue_ready(struct jrt_worker *worker);
 
 /* Makes sure that the current task can leave the CPU. False: memory refused. */
 bool jrt_worker_can_leave(struct jrt_worker *worker);
 
-/* The same where it has to: waits for memory; if none comes it ends the process with a sentence. */
+/* The same where it has to: where memory is refused, the worker goes on with its last strand. */
 void jrt_worker_must_leave(struct jrt_worker *worker);
 
+/* Makes sure that the worker has a last strand. False: memory refused. */
+bool jrt_worker_last_ready(struct jrt_worker *worker);
+
+/* The stack of the current task, or of the fiber it runs, has ended; from ending.c. */
+__attribute__((noreturn)) void jrt_worker_overflowed(struct jrt_worker *worker);
+
 /*
- * Whether the current strand has room for a child on top: nearly the stack that it was promised.
+ * Whether the current strand has room for a child on top, with all the stack that it was
+ * promised: [stack-eighth] in fiber/stack.c.
  *
  * [room-world]  how large frames are depends on the compiler and its options, and in a world an
  *   execution must not. There strands have room for JRT_NESTED_MAX tasks on top of one, each with

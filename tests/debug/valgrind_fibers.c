@@ -81,7 +81,8 @@ static void everything(void)
     janus_pool_options *options[] = {
         NULL,
         JANUS_POOL_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN, .measure = true),
-        JANUS_POOL_OPTIONS(.guard = JANUS_GUARD_CANARY, .stack_bytes = 16384, .idle_stacks_max = 8),
+        JANUS_POOL_OPTIONS(.guard = JANUS_GUARD_CANARY, .stack_bytes = 16384,
+                           .idle_stack_bytes = 8 << 14),
     };
     for (int round = 0; round < ROUNDS; round++) {
         janus_pool *pools[3];
@@ -90,7 +91,7 @@ static void everything(void)
         }
         for (int i = 0; i < 6; i++) {
             churn(pools[i % 3]);
-            (void)janus_pool_trim(pools[i % 3], (size_t)i);
+            (void)janus_pool_trim(pools[i % 3], (size_t)i << 14);
         }
         for (int i = 0; i < 3; i++) expect(janus_pool_destroy(pools[i]) == JANUS_OK, "gone");
     }

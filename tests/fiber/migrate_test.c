@@ -155,7 +155,7 @@ static void *churn(void *argument)
         }
         *place = fiber_new(pool, twice, NULL);
         CHECK_EQ(resume(*place, NULL).state, JANUS_FIBER_SUSPENDED);
-        if (i % 1000 == 0) janus_pool_trim(pool, 10);
+        if (i % 1000 == 0) janus_pool_trim(pool, 10 << 14);
     }
     for (int i = 0; i < 97; i++) janus_fiber_destroy(alive[i]);
     return NULL;
@@ -163,7 +163,7 @@ static void *churn(void *argument)
 
 TEST("many threads make, run and destroy fibers of one pool while it is trimmed")
 {
-    janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.idle_stacks_max = 20));
+    janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.idle_stack_bytes = 20 << 14));
     pthread_t   threads[4];
     for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, churn, pool);
     for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);

@@ -215,7 +215,7 @@ TEST("a budget of mappings is no obstacle while idle stacks are there")
         (void)resume(fibers[i], NULL);
     }
     for (int i = 0; i < 120; i++) janus_fiber_destroy(fibers[i]);
-    janus_pool_trim(pool, 1000); /* empties the caches, keeps the stacks */
+    janus_pool_trim(pool, SIZE_MAX); /* empties the caches, keeps the stacks */
     for (int i = 0; i < 120; i++) {
         fibers[i] = fiber_new(pool, park, NULL);
         CHECK_EQ(resume(fibers[i], NULL).state, JANUS_FIBER_SUSPENDED);
@@ -365,7 +365,7 @@ TEST("a crowd of parked fibers costs little more than a page each, all guarded, 
 
 TEST("past the watermark idle stacks go back to the system by themselves")
 {
-    janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.idle_stacks_max = 100));
+    janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.idle_stack_bytes = 100 << 14));
     for (int i = 0; i < 2000; i++) {
         crowd[i] = fiber_new(pool, park, NULL);
         (void)resume(crowd[i], NULL);
@@ -383,7 +383,7 @@ TEST("past the watermark idle pages go back also between stacks in use")
     SKIP("emulation and shadow memory have a footprint of their own");
 #endif
     enum { MANY = 4000 };
-    janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.idle_stacks_max = 100));
+    janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.idle_stack_bytes = 100 << 14));
     for (int i = 0; i < MANY; i++) {
         crowd[i] = fiber_new(pool, park, NULL);
         (void)resume(crowd[i], NULL);

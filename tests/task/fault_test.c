@@ -186,9 +186,10 @@ static int64_t go_to_the_brink(void *argument)
 
 static int64_t all_brinks(void *argument)
 {
-    struct brink_at at = {*(const enum brink *)argument, BRINK_STACK - BRINK_BELOW};
+    enum { END_OF_STACK = BRINK_STACK + BRINK_STACK / 8 }; /* what a task may have at most */
+    struct brink_at at = {*(const enum brink *)argument, END_OF_STACK - BRINK_BELOW};
     int             overflowed = 0;
-    for (; at.deep < BRINK_STACK; at.deep += BRINK_STEP) {
+    for (; at.deep < END_OF_STACK; at.deep += BRINK_STEP) {
         janus_nursery        n;
         janus_nursery_result result;
         CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);

@@ -194,7 +194,9 @@ TEST("a child whose stack cannot be had has failed with NO_MEMORY")
     struct rlimit        old, tight;
     janus_nursery        n;
     janus_nursery_result result;
-    janus_scheduler     *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    const janus_budget   budget = {.ops = 1000, .memory = UINT64_C(2) << 30}; /* pays for it */
+    janus_scheduler     *scheduler =
+        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .task_budget = &budget));
     town_do(scheduler, nothing, NULL);
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     CHECK(getrlimit(RLIMIT_AS, &old) == 0);
