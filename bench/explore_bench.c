@@ -42,8 +42,8 @@ static int64_t entry(void *argument)
     (void)argument;
     if (janus_channel_open(sizeof(uint64_t), 0, NULL, &channel) != JANUS_OK) return -1;
     if (janus_nursery_open(&nursery, NULL) != JANUS_OK) return -1;
-    for (int i = 0; i < SENDERS; i++) janus_spawn(&nursery, sender, &channel);
-    janus_spawn(&nursery, receiver, &channel);
+    for (int i = 0; i < SENDERS; i++) JANUS_IGNORE(janus_spawn(&nursery, sender, &channel));
+    JANUS_IGNORE(janus_spawn(&nursery, receiver, &channel));
     janus_status status = janus_nursery_end(&nursery, NULL);
     (void)janus_channel_destroy(channel);
     return status;

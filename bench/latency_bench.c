@@ -151,7 +151,7 @@ static int64_t steal(void *argument)
             if (i > -WARM) prepare_other(i);
             atomic_store(&started, 0);
             uint64_t start = bench_now_ns();
-            janus_spawn(n, stamp_start, NULL);
+            JANUS_IGNORE(janus_spawn(n, stamp_start, NULL));
             spin_until_set(&started);
             watch_thread(started_on);
             if (i >= 0) samples[i] = (double)(atomic_load(&started) - start);
@@ -182,7 +182,7 @@ static int64_t wake_other(void *argument)
         {
             atomic_store(&about_to_sleep, 0);
             atomic_store(&woken, 0);
-            janus_spawn(n, sleeper, NULL);
+            JANUS_IGNORE(janus_spawn(n, sleeper, NULL));
             spin_until_set(&about_to_sleep);
             watch_thread(atomic_load(&about_to_sleep));
             prepare_other(i);
@@ -234,7 +234,7 @@ static int64_t wake_by_send(void *argument)
     JANUS_NURSERY(n, ended)
     {
         atomic_store(&about_to_sleep, 0);
-        janus_spawn(n, receiver, NULL);
+        JANUS_IGNORE(janus_spawn(n, receiver, NULL));
         spin_until_set(&about_to_sleep);
         for (int i = -WARM; i < rounds();) {
             /* Where the sender's turn ends in its send, the receiver runs on the same worker: that

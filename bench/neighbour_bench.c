@@ -84,7 +84,7 @@ static int64_t refused(void *argument)
     (void)argument;
     janus_nursery n;
     if (janus_nursery_open(&n, NULL) != JANUS_OK) return -1;
-    while (!over()) (void)janus_spawn(&n, asleep, NULL);
+    while (!over()) JANUS_IGNORE(janus_spawn(&n, asleep, NULL));
     (void)janus_nursery_cancel(&n);
     (void)janus_nursery_end(&n, NULL);
     return 0;
@@ -98,7 +98,7 @@ static int64_t refused_by_pool(void *argument)
     janus_nursery n;
     if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)) != JANUS_OK) return -1;
     while (!over()) {
-        (void)janus_spawn(&n, asleep, NULL);
+        JANUS_IGNORE(janus_spawn(&n, asleep, NULL));
         (void)janus_check();
     }
     (void)janus_nursery_end(&n, NULL);
@@ -130,7 +130,7 @@ static int64_t bomb(void *argument)
     janus_nursery n;
     if (janus_nursery_open(&n, NULL) != JANUS_OK) return -1;
     while (!over()) {
-        (void)janus_spawn(&n, bomb, argument);
+        JANUS_IGNORE(janus_spawn(&n, bomb, argument));
         (void)janus_check();
     }
     (void)janus_nursery_end(&n, NULL);
@@ -154,7 +154,7 @@ static int64_t gobblers(void *argument)
     while (!over()) {
         janus_nursery n;
         if (janus_nursery_open(&n, NULL) != JANUS_OK) return -1;
-        (void)janus_spawn(&n, gobble, NULL);
+        JANUS_IGNORE(janus_spawn(&n, gobble, NULL));
         (void)janus_nursery_end(&n, NULL);
     }
     return 0;

@@ -39,8 +39,9 @@ static int64_t program(void *argument)
     janus_nursery        nursery;
     janus_nursery_result result;
     if (janus_nursery_open(&nursery, NULL) != JANUS_OK) return -1;
-    janus_spawn(&nursery, wait_for_ever, NULL);
-    janus_spawn(&nursery, fail, NULL);
+    status = janus_spawn(&nursery, wait_for_ever, NULL);
+    if (status == JANUS_OK) status = janus_spawn(&nursery, fail, NULL);
+    if (status != JANUS_OK) (void)janus_nursery_cancel(&nursery);
     status = janus_nursery_end(&nursery, &result);
     printf("%s: error %d\n", janus_status_name(status), (int)result.error);
     return 0;

@@ -36,7 +36,7 @@ static void contain(janus_entry *child, const char *name)
     janus_nursery_result result;
     janus_failure        failure;
     if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)) != JANUS_OK) return;
-    janus_spawn(&n, child, NULL);
+    if (janus_spawn(&n, child, NULL) != JANUS_OK) printf("%s: refused\n", name);
     (void)janus_nursery_wait(&n, &result);
     if (janus_nursery_failures(&n, &failure, 1) == 1) {
         printf("%s: %s: %llu of %llu\n", name, janus_component_name(failure.lacks),
@@ -56,7 +56,7 @@ static void supervise(void)
             &n, JANUS_NURSERY_OPTIONS(.budget = &pool, .exhaustion = JANUS_EXHAUSTION_SUPERVISE))) {
         return;
     }
-    janus_spawn(&n, work, &steps);
+    if (janus_spawn(&n, work, &steps) != JANUS_OK) printf("work: refused\n");
     while (janus_nursery_exhausted_wait(&n, &child) == JANUS_OK) {
         janus_nursery_recharge(&n, child.task, janus_budget_of(5000, 0, 0, 0, 0));
         times++;

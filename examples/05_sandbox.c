@@ -55,8 +55,9 @@ static int64_t program(void *argument)
         return -1;
     }
     if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn)) != JANUS_OK) return -1;
-    janus_spawn(&n, plugin, &started);
+    janus_status spawned = janus_spawn(&n, plugin, &started);
     janus_status status = janus_nursery_end(&n, NULL);
+    if (spawned != JANUS_OK) return spawned;
     printf("%s: the plugin and %d tasks of its\n", janus_status_name(status), started);
     return 0;
 }

@@ -24,9 +24,11 @@ static int64_t boss(void *argument)
     janus_status ended;
     JANUS_NURSERY(workers, ended)
     {
-        for (int i = 0; i < 3; i++) janus_spawn(workers, worker, shop);
-        for (int i = 1; i <= 10; i++) {
-            if (janus_channel_send(shop->jobs, &i) != JANUS_OK) break;
+        janus_status status = JANUS_OK;
+        for (int i = 0; i < 3 && status == JANUS_OK; i++)
+            status = janus_spawn(workers, worker, shop);
+        for (int i = 1; i <= 10 && status == JANUS_OK; i++) {
+            status = janus_channel_send(shop->jobs, &i);
         }
         janus_channel_close(shop->jobs); /* the workers do what is left, and end */
     }
@@ -49,7 +51,7 @@ static int64_t program(void *argument)
     janus_status      ended;
     JANUS_NURSERY(n, ended)
     {
-        janus_spawn(n, boss, &shop);
+        if ((status = janus_spawn(n, boss, &shop)) != JANUS_OK) break;
         while ((status = janus_select(cases, 2, &chosen)) == JANUS_OK) sum += number;
     }
     if (ended != JANUS_OK) return ended;

@@ -25,8 +25,8 @@ static int64_t transfer(void *argument)
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {
-        janus_spawn(n, move_ten, NULL);
-        janus_spawn(n, move_ten, NULL);
+        JANUS_EXPECT(janus_spawn(n, move_ten, NULL) == JANUS_OK);
+        JANUS_EXPECT(janus_spawn(n, move_ten, NULL) == JANUS_OK);
     }
     JANUS_EXPECT(ended == JANUS_OK);
     JANUS_EXPECT(left + right == 100);

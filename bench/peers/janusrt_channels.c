@@ -69,8 +69,8 @@ static double pingpong(void)
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {
-        janus_spawn(n, answer, &pair);
-        janus_spawn(n, ask, &pair);
+        JANUS_IGNORE(janus_spawn(n, answer, &pair));
+        JANUS_IGNORE(janus_spawn(n, ask, &pair));
     }
     need(ended);
     uint64_t spent = bench_now_ns() - start;
@@ -113,8 +113,8 @@ static double flow(int parties)
     JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < parties; i++) {
-            janus_spawn(n, consume, &traffic);
-            janus_spawn(n, produce, &traffic);
+            JANUS_IGNORE(janus_spawn(n, consume, &traffic));
+            JANUS_IGNORE(janus_spawn(n, produce, &traffic));
         }
     }
     need(ended);
@@ -154,7 +154,7 @@ static double selects(void)
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {
-        for (int i = 0; i < SELECTED; i++) janus_spawn(n, feed, &sources[i]);
+        for (int i = 0; i < SELECTED; i++) JANUS_IGNORE(janus_spawn(n, feed, &sources[i]));
         for (int i = 0; i < each * SELECTED; i++) {
             size_t chosen = 0;
             need(janus_select(cases, SELECTED, &chosen));

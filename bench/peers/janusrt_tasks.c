@@ -27,7 +27,7 @@ static void batch(int children)
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {
-        for (int i = 0; i < children; i++) janus_spawn(n, nothing, NULL);
+        for (int i = 0; i < children; i++) JANUS_IGNORE(janus_spawn(n, nothing, NULL));
     }
     runner_need(ended == JANUS_OK, "a child failed");
 }
@@ -52,7 +52,7 @@ static int64_t fib(void *argument)
     janus_status ended;
     JANUS_NURSERY(nursery, ended)
     {
-        janus_spawn(nursery, fib, &left);
+        JANUS_IGNORE(janus_spawn(nursery, fib, &left));
         (void)fib(&right);
     }
     *n = left + right;
@@ -84,7 +84,8 @@ static double yields(void)
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {
-        for (unsigned i = 0; i < 2 * runner.workers; i++) janus_spawn(n, yielder, NULL);
+        for (unsigned i = 0; i < 2 * runner.workers; i++)
+            JANUS_IGNORE(janus_spawn(n, yielder, NULL));
     }
     runner_need(ended == JANUS_OK, "a child failed");
     return (double)(bench_now_ns() - start) / (2.0 * runner_yields());
@@ -108,7 +109,7 @@ static int64_t skynet_node(void *argument)
     {
         for (int i = 0; i < RUNNER_SKYNET_WIDTH; i++) {
             children[i] = (struct node){node->first + i * leaves, leaves, 0};
-            janus_spawn(n, skynet_node, &children[i]);
+            JANUS_IGNORE(janus_spawn(n, skynet_node, &children[i]));
         }
     }
     node->sum = 0;

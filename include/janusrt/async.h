@@ -71,21 +71,19 @@ janus_async_number_begin_with(janus_nursery *nursery, janus_async *call, janus_e
                               void *argument, const janus_spawn_options *options);
 
 /* The short forms, with the place in the source that dumps show. */
-#define janus_async_begin(nursery, call, entry, argument, value)                                   \
+#define JANUS_SPAWN_OPTIONS_HERE                                                                   \
     __extension__({                                                                                \
-        static const janus_site   janus_site_here = {__FILE__, __LINE__};                          \
-        const janus_spawn_options janus_options_here = {                                           \
+        static const janus_site          janus_site_here = {__FILE__, __LINE__};                   \
+        static const janus_spawn_options janus_options_here = {                                    \
             .struct_bytes = sizeof(janus_spawn_options), .site = &janus_site_here};                \
-        janus_async_begin_with(nursery, call, entry, argument, value, &janus_options_here);        \
+        &janus_options_here;                                                                       \
     })
 
+#define janus_async_begin(nursery, call, entry, argument, value)                                   \
+    janus_async_begin_with(nursery, call, entry, argument, value, JANUS_SPAWN_OPTIONS_HERE)
+
 #define janus_async_number_begin(nursery, call, function, argument)                                \
-    __extension__({                                                                                \
-        static const janus_site   janus_site_here = {__FILE__, __LINE__};                          \
-        const janus_spawn_options janus_options_here = {                                           \
-            .struct_bytes = sizeof(janus_spawn_options), .site = &janus_site_here};                \
-        janus_async_number_begin_with(nursery, call, function, argument, &janus_options_here);     \
-    })
+    janus_async_number_begin_with(nursery, call, function, argument, JANUS_SPAWN_OPTIONS_HERE)
 
 /*
  * Waits until a call has ended. *out_number (NULL: not wanted) is what the function returned: the

@@ -7,7 +7,8 @@
  *     janus_status status;
  *     JANUS_NURSERY(n, status)
  *     {
- *         janus_spawn(n, worker, &jobs);     // while (janus_channel_recv(*jobs, &job) == JANUS_OK)
+ *         // while (janus_channel_recv(*jobs, &job) == JANUS_OK)
+ *         if (janus_spawn(n, worker, &jobs) != JANUS_OK) break;
  *         for (int i = 0; i < count; i++) {
  *             if (janus_channel_send(jobs, &job[i]) != JANUS_OK) break;
  *         }

@@ -24,8 +24,8 @@
  *     static int64_t plugin(void *argument) { for (;;) janus_check_or_end(1); }
  *
  *     janus_budget pool = JANUS_BUDGET(.ops = 50000, .spawn_count = 1);
- *     janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool));
- *     janus_spawn(&n, plugin, NULL);
+ *     status = janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool));
+ *     if (status == JANUS_OK) status = janus_spawn(&n, plugin, NULL);
  *     janus_nursery_end(&n, &result)  // CHILD_FAILED, result.error JANUS_BUDGET_EXHAUSTED
  *
  * A pool binds a nursery's children and everything below them. A budget that is given to one child

@@ -6,7 +6,10 @@
  *     {
  *         struct bank  bank = {.left = 100};
  *         janus_status status;
- *         JANUS_NURSERY(n, status) { janus_spawn(n, move_ten, &bank); ... }
+ *         JANUS_NURSERY(n, status) {
+ *             JANUS_EXPECT(janus_spawn(n, move_ten, &bank) == JANUS_OK);
+ *             JANUS_EXPECT(janus_spawn(n, move_ten, &bank) == JANUS_OK);
+ *         }
  *         JANUS_EXPECT(bank.left + bank.right == 100);
  *         return status;
  *     }

@@ -7,6 +7,9 @@
 #define JANUS_API __attribute__((visibility("default")))
 #define JANUS_NODISCARD __attribute__((warn_unused_result))
 #define JANUS_NORETURN __attribute__((noreturn))
+
+/* Says that a status is not wanted: a cast to void does not silence gcc. */
+#define JANUS_IGNORE(call) ((void)((call) == 0))
 #else
 #error "janusrt needs gcc or clang"
 #endif

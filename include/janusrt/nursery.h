@@ -296,14 +296,18 @@ JANUS_NODISCARD JANUS_API janus_status janus_spawn_with(janus_nursery *nursery, 
  * Cost:    as janus_spawn_with.
  * Errors:  as janus_spawn_with
  */
-JANUS_API janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *argument,
-                                      const janus_site *site);
+JANUS_NODISCARD JANUS_API janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry,
+                                                      void *argument, const janus_site *site);
 
-#define janus_spawn(nursery, entry, argument)                                                      \
+/* The place in the source where this stands. */
+#define JANUS_SITE_HERE                                                                            \
     __extension__({                                                                                \
         static const janus_site janus_site_here = {__FILE__, __LINE__};                            \
-        janus_spawn_at(nursery, entry, argument, &janus_site_here);                                \
+        &janus_site_here;                                                                          \
     })
+
+#define janus_spawn(nursery, entry, argument)                                                      \
+    janus_spawn_at(nursery, entry, argument, JANUS_SITE_HERE)
 
 /*
  * No more children.

@@ -147,9 +147,9 @@ static int64_t all_at_once(void *argument)
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {
-        janus_spawn(n, churn, NULL);
-        janus_spawn(n, churn, &sea);
-        janus_spawn(n, churn, &sea);
+        CHECK_EQ(janus_spawn(n, churn, NULL), JANUS_OK);
+        CHECK_EQ(janus_spawn(n, churn, &sea), JANUS_OK);
+        CHECK_EQ(janus_spawn(n, churn, &sea), JANUS_OK);
     }
     CHECK_EQ(ended, JANUS_OK);
     return 0;
@@ -262,8 +262,8 @@ static int64_t wreckers(void *argument)
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {
-        for (int i = 0; i < USERS; i++) janus_spawn(n, use_it, NULL);
-        janus_spawn(n, make_and_destroy, NULL);
+        for (int i = 0; i < USERS; i++) CHECK_EQ(janus_spawn(n, use_it, NULL), JANUS_OK);
+        CHECK_EQ(janus_spawn(n, make_and_destroy, NULL), JANUS_OK);
     }
     CHECK_EQ(ended, JANUS_OK);
     return 0;

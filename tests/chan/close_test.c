@@ -46,7 +46,7 @@ static int64_t close_on_senders(void *argument)
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {
-        for (int i = 0; i < SENDERS; i++) janus_spawn(n, send_in_crowd, &crowd);
+        for (int i = 0; i < SENDERS; i++) CHECK_EQ(janus_spawn(n, send_in_crowd, &crowd), JANUS_OK);
         await_waiting(crowd.channel, SENDERS, 0);
         CHECK_EQ(pthread_create(&thread, NULL, receive_once_closed, &crowd), 0);
         CHECK_EQ(janus_channel_close(crowd.channel), JANUS_OK);

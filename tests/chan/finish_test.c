@@ -88,8 +88,8 @@ static int64_t talk(void *argument)
         janus_status said;
         JANUS_NURSERY(n, said)
         {
-            janus_spawn(n, answer, &pair);
-            janus_spawn(n, ways[way % 3], &pair);
+            CHECK_EQ(janus_spawn(n, answer, &pair), JANUS_OK);
+            CHECK_EQ(janus_spawn(n, ways[way % 3], &pair), JANUS_OK);
         }
         CHECK_EQ(said, JANUS_OK);
         destroy_pair(pair);
@@ -135,7 +135,7 @@ static int64_t end_them(void *argument)
     JANUS_NURSERY(n, said)
     {
         janus_nursery doomed;
-        janus_spawn(n, answer, &ended.pair);
+        CHECK_EQ(janus_spawn(n, answer, &ended.pair), JANUS_OK);
         CHECK_EQ(janus_nursery_open(&doomed, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn_with(&doomed, wait_for_nothing, &ended,
                                   JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_UNWIND), NULL),
@@ -182,9 +182,9 @@ static int64_t tell_them(void *argument)
     JANUS_NURSERY(n, said)
     {
         janus_nursery told;
-        janus_spawn(n, answer, &ended.pair);
+        CHECK_EQ(janus_spawn(n, answer, &ended.pair), JANUS_OK);
         CHECK_EQ(janus_nursery_open(&told, NULL), JANUS_OK);
-        janus_spawn(&told, wait_again, &ended);
+        CHECK_EQ(janus_spawn(&told, wait_again, &ended), JANUS_OK);
         await_waiting(ended.quiet, 0, 1);
         CHECK_EQ(janus_nursery_cancel(&told), JANUS_OK);
         (void)janus_nursery_end(&told, NULL);

@@ -283,7 +283,7 @@ static int64_t wait_for_one(void *argument)
             JANUS_NURSERY(n, ended)
             {
                 set_up(crowd, &selector, counts[c]);
-                janus_spawn(n, select_there, &selector);
+                CHECK_EQ(janus_spawn(n, select_there, &selector), JANUS_OK);
                 for (size_t i = 0; i < counts[c]; i++) await_any(crowd->channels[i], 1);
                 serve(crowd, &selector, k);
             }
@@ -331,10 +331,10 @@ static int64_t both_ways(void *argument)
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {
-        janus_spawn(n, select_there, &one);
+        CHECK_EQ(janus_spawn(n, select_there, &one), JANUS_OK);
         await_any(channel, 2); /* it does not meet itself */
         CHECK_EQ(atomic_load(&one.returned), 0);
-        janus_spawn(n, select_there, &two);
+        CHECK_EQ(janus_spawn(n, select_there, &two), JANUS_OK);
     }
     CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(one.status, JANUS_OK);
@@ -367,7 +367,7 @@ static int64_t closed_meanwhile(void *argument)
             janus_status    ended;
             JANUS_NURSERY(n, ended)
             {
-                janus_spawn(n, select_there, &selector);
+                CHECK_EQ(janus_spawn(n, select_there, &selector), JANUS_OK);
                 for (int i = 0; i < 3; i++) await_any(channels[i], 1);
                 if (destroyed) {
                     destroy(channels[k]);

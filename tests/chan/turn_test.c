@@ -40,8 +40,8 @@ static int64_t share(void *argument)
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {
-        janus_spawn(n, talk_to_itself, &hog);
-        janus_spawn(n, run_after_yield, &hog);
+        CHECK_EQ(janus_spawn(n, talk_to_itself, &hog), JANUS_OK);
+        CHECK_EQ(janus_spawn(n, run_after_yield, &hog), JANUS_OK);
     }
     CHECK_EQ(ended, JANUS_OK);
     destroy(hog.channel);
@@ -85,9 +85,9 @@ static int64_t share_slowly(void *argument)
         janus_status ended;
         JANUS_NURSERY(n, ended)
         {
-            janus_spawn(n, run_after_yield, &hog);
+            CHECK_EQ(janus_spawn(n, run_after_yield, &hog), JANUS_OK);
             CHECK_EQ(janus_yield(), JANUS_OK); /* it has begun, and waits for its turn */
-            janus_spawn(n, talk_slowly, &hog);
+            CHECK_EQ(janus_spawn(n, talk_slowly, &hog), JANUS_OK);
         }
         CHECK_EQ(ended, JANUS_OK);
         destroy(hog.channel);
@@ -218,8 +218,8 @@ static int64_t keep_all_busy(void *argument)
         for (int i = 0; i < pairs; i++) {
             busy[i].channel = open_channel(0);
             atomic_store(&busy[i].ran, 0);
-            janus_spawn(n, be_served, &busy[i]);
-            janus_spawn(n, serve_and_keep_worker, &busy[i]);
+            CHECK_EQ(janus_spawn(n, be_served, &busy[i]), JANUS_OK);
+            CHECK_EQ(janus_spawn(n, serve_and_keep_worker, &busy[i]), JANUS_OK);
         }
     }
     CHECK_EQ(ended, JANUS_OK);

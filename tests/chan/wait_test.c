@@ -49,10 +49,13 @@ static int64_t meet(void *argument)
         janus_status ended;
         JANUS_NURSERY(outer, ended)
         {
-            for (int i = 0; i < meeting->receivers; i++) janus_spawn(outer, receive_all, meeting);
+            for (int i = 0; i < meeting->receivers; i++) {
+                CHECK_EQ(janus_spawn(outer, receive_all, meeting), JANUS_OK);
+            }
             JANUS_NURSERY(inner, ended)
             {
-                for (int i = 0; i < meeting->senders; i++) janus_spawn(inner, send_some, meeting);
+                for (int i = 0; i < meeting->senders; i++)
+                    CHECK_EQ(janus_spawn(inner, send_some, meeting), JANUS_OK);
             }
             CHECK_EQ(ended, JANUS_OK);
             CHECK_EQ(janus_channel_close(meeting->channel), JANUS_OK);
@@ -110,7 +113,7 @@ static int64_t first_come(void *argument)
             for (uint64_t i = 0; i < 4; i++) {
                 waiting[i] =
                     (struct waiting){.channel = channel, .value = (int64_t)i, .sends = sends};
-                janus_spawn(n, wait_there, &waiting[i]);
+                CHECK_EQ(janus_spawn(n, wait_there, &waiting[i]), JANUS_OK);
                 await_waiting(channel, sends ? i + 1 : 0, sends ? 0 : i + 1);
             }
             for (int64_t i = 0; i < 4; i++) {
@@ -147,7 +150,7 @@ static int64_t close_on_them(void *argument)
         {
             for (int64_t i = 0; i < 5; i++) {
                 waiting[i] = (struct waiting){.channel = channel, .value = i, .sends = sends};
-                janus_spawn(n, wait_there, &waiting[i]);
+                CHECK_EQ(janus_spawn(n, wait_there, &waiting[i]), JANUS_OK);
             }
             await_waiting(channel, sends ? 5 : 0, sends ? 0 : 5);
             if (by_destroying) {
@@ -532,7 +535,7 @@ static int64_t close_on_many(void *argument)
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {
-        for (int i = 0; i < MANY; i++) janus_spawn(n, wait_with_many, &many);
+        for (int i = 0; i < MANY; i++) CHECK_EQ(janus_spawn(n, wait_with_many, &many), JANUS_OK);
         await_waiting(many.channel, 0, MANY);
         CHECK_EQ(janus_channel_close(many.channel), JANUS_OK);
     }

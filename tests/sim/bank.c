@@ -57,14 +57,14 @@ static int64_t day(void *argument)
     JANUS_NURSERY(n, ended)
     {
         if (crash) {
-            janus_spawn(n, pay_in, NULL);
-            janus_spawn(n, close_account, NULL);
+            JANUS_IGNORE(janus_spawn(n, pay_in, NULL));
+            JANUS_IGNORE(janus_spawn(n, close_account, NULL));
         } else if (lock) {
-            janus_spawn(n, lock_both, NULL);
-            janus_spawn(n, lock_both, argument);
+            JANUS_IGNORE(janus_spawn(n, lock_both, NULL));
+            JANUS_IGNORE(janus_spawn(n, lock_both, argument));
         } else {
-            janus_spawn(n, move_ten, argument);
-            janus_spawn(n, move_ten, argument);
+            JANUS_IGNORE(janus_spawn(n, move_ten, argument));
+            JANUS_IGNORE(janus_spawn(n, move_ten, argument));
         }
     }
     return ended;

@@ -28,7 +28,7 @@ static int64_t wait_in_handler(void *)
     } catch (const std::exception &) {
         janus_nursery nursery;
         if (janus_nursery_open(&nursery, nullptr) != JANUS_OK) return 0;
-        (void)janus_spawn(&nursery, fail_in_handler, nullptr);
+        JANUS_IGNORE(janus_spawn(&nursery, fail_in_handler, nullptr));
         (void)janus_nursery_end(&nursery, nullptr);
     }
     return 0;

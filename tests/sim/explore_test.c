@@ -241,7 +241,10 @@ static int64_t join_twice(void *argument)
 static int64_t panic_below(void *argument)
 {
     janus_status ended;
-    JANUS_NURSERY(n, ended) { janus_spawn(n, panic_at_once, argument); } /* nobody looks */
+    JANUS_NURSERY(n, ended)
+    {
+        JANUS_IGNORE(janus_spawn(n, panic_at_once, argument));
+    } /* nobody looks */
     CHECK_EQ(ended, JANUS_CHILD_FAILED);
     return 0;
 }

@@ -366,7 +366,7 @@ static void trade(struct market *market)
 {
     janus_nursery buyers, sellers;
     if (janus_nursery_open(&sellers, NULL) != JANUS_OK) return;
-    for (int i = 0; i < 2; i++) (void)janus_spawn(&sellers, sell, market);
+    for (int i = 0; i < 2; i++) JANUS_IGNORE(janus_spawn(&sellers, sell, market));
     if (janus_nursery_open(&buyers, NULL) == JANUS_OK) {
         for (int i = 0; i < 3; i++) {
             janus_status status = janus_spawn(&buyers, produce, market);

@@ -38,7 +38,7 @@ static int64_t use_everything(void *argument)
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {
-        for (int i = 0; i < 6; i++) (void)janus_spawn(n, wait_often, NULL);
+        for (int i = 0; i < 6; i++) JANUS_IGNORE(janus_spawn(n, wait_often, NULL));
     }
     CHECK(ended == JANUS_OK || ended == JANUS_CHILD_FAILED);
     return 0;
@@ -70,7 +70,7 @@ static int64_t keep_two(void *argument)
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {
-        for (intptr_t i = 1; i <= 3; i++) (void)janus_spawn(n, keep_errno, (void *)i);
+        for (intptr_t i = 1; i <= 3; i++) JANUS_IGNORE(janus_spawn(n, keep_errno, (void *)i));
     }
     CHECK_EQ(ended, JANUS_OK);
     return 0;

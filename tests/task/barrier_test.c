@@ -266,7 +266,7 @@ static int64_t never_back(void *argument)
     }
     while (atomic_load(&watched.watching) < WATCHERS) CHECK_EQ(janus_yield(), JANUS_OK);
     for (int i = 0; i < 4; i++) {
-        (void)janus_spawn(&n, i == 2 && kind == 3 ? minus_seven : yield_a_little, NULL);
+        JANUS_IGNORE(janus_spawn(&n, i == 2 && kind == 3 ? minus_seven : yield_a_little, NULL));
     }
     if (kind >= 1) CHECK_EQ(janus_spawn(&watchers, cancel_now, &n), JANUS_OK);
     if (kind >= 2) (void)janus_nursery_close(&n);

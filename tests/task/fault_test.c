@@ -163,11 +163,11 @@ __attribute__((noinline)) static void at_the_brink(janus_nursery *outer, const s
     switch (at->what) {
     case END: (void)janus_nursery_end(outer, NULL); break;
     case SPAWN:
-        for (int i = 0; i < 3; i++) (void)janus_spawn(outer, short_child, NULL);
+        for (int i = 0; i < 3; i++) JANUS_IGNORE(janus_spawn(outer, short_child, NULL));
         break;
     case ALL:
         if (janus_nursery_open(&inner, NULL) != JANUS_OK) break;
-        (void)janus_spawn(&inner, short_child, NULL);
+        JANUS_IGNORE(janus_spawn(&inner, short_child, NULL));
         (void)janus_nursery_end(&inner, NULL);
         break;
     }

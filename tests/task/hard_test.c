@@ -42,7 +42,7 @@ static void with_nursery(void)
     janus_status  status = janus_nursery_open(
         &n, which == CALL_DEADLINE ? JANUS_NURSERY_OPTIONS(.deadline_ns = far) : NULL);
     if (status != JANUS_OK) return;
-    if (which == CALL_NURSERY || which == CALL_CANCEL) (void)janus_spawn(&n, nothing, NULL);
+    if (which == CALL_NURSERY || which == CALL_CANCEL) JANUS_IGNORE(janus_spawn(&n, nothing, NULL));
     if (which == CALL_TOKEN && janus_nursery_token(&n, &own) == JANUS_OK) janus_token_release(own);
     if (which == CALL_CANCEL) (void)janus_nursery_cancel(&n);
     if (which == CALL_JOIN && janus_spawn_with(&n, nothing, NULL, NULL, &id) == JANUS_OK) {
@@ -165,7 +165,7 @@ static int64_t behind_new_ones(void *argument)
     uint64_t limit = janus_now_ns() + 20000 * town_ms;
     while (!atomic_load(&ran) && janus_now_ns() < limit) {
         janus_status ended;
-        JANUS_NURSERY(inner, ended) { janus_spawn(inner, nothing, NULL); }
+        JANUS_NURSERY(inner, ended) { JANUS_IGNORE(janus_spawn(inner, nothing, NULL)); }
         CHECK_EQ(ended, JANUS_OK);
     }
     CHECK_EQ(atomic_load(&ran), 1);

@@ -183,7 +183,7 @@ static int64_t nurseries_until_done(void *argument)
     atomic_store(&outsider->started, 1);
     while (!atomic_load(&outsider->done) && janus_now_ns() < limit) {
         janus_status ended;
-        JANUS_NURSERY(n, ended)(void) janus_spawn(n, nothing, NULL);
+        JANUS_NURSERY(n, ended) JANUS_IGNORE(janus_spawn(n, nothing, NULL));
         CHECK_EQ(ended, JANUS_OK);
     }
     return atomic_load(&outsider->done) ? 0 : -1;

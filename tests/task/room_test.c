@@ -376,7 +376,7 @@ static int64_t weather(void *argument)
         storm.pause_ns = round % 32 * 2000;
         CHECK_EQ(janus_nursery_open(&n, WAIT_AT(3)), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, storm_captain, &storm), JANUS_OK);
-        for (int i = 0; i < 20 && round % 3 == 0; i++) (void)janus_spawn(&n, nothing, NULL);
+        for (int i = 0; i < 20 && round % 3 == 0; i++) JANUS_IGNORE(janus_spawn(&n, nothing, NULL));
         CHECK(town_wait(&storm.over));
         if (!storm.whole) fill_up(&n, 3);
         CHECK_EQ(janus_nursery_end(&n, NULL), storm.whole ? JANUS_CANCELLED : JANUS_OK);

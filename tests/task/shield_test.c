@@ -397,7 +397,7 @@ static void clean_long(void *argument)
     cleanup->slept = janus_sleep(cleanup->plain ? 20 * town_ms : hour);
     if (cleanup->plain) janus_shield_end();
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    (void)janus_spawn(&n, sleep_an_hour, NULL);
+    JANUS_IGNORE(janus_spawn(&n, sleep_an_hour, NULL));
     cleanup->nursery = janus_nursery_end(&n, NULL);
     if (!cleanup->plain) janus_shield_begin(); /* and left so: the next defer begins afresh */
     atomic_fetch_add(&cleanup->ended, 1);
