@@ -141,7 +141,7 @@ TEST("every option macro exists in C++")
                            &count, &found),
              JANUS_OK);
     janus_pool *pool = nullptr;
-    CHECK_EQ(janus_pool_create(JANUS_POOL_OPTIONS(.idle_stacks_max = 8), &pool), JANUS_OK);
+    CHECK_EQ(janus_pool_create(JANUS_POOL_OPTIONS(.idle_stack_bytes = 8 << 14), &pool), JANUS_OK);
     CHECK_EQ(janus_pool_destroy(pool), JANUS_OK);
     CHECK(JANUS_FIBER_OPTIONS()->struct_bytes == sizeof(janus_fiber_options));
     CHECK(JANUS_TRACE_OPTIONS() != nullptr && JANUS_AUDIT_OPTIONS() != nullptr);
