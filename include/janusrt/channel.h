@@ -24,8 +24,27 @@
  * Handles. A janus_channel is a small value, copied freely, also into other tasks and threads. It
  * says what its holder may do: send, receive, close. A narrower one is made by
  * janus_channel_attenuate and none can be widened: a changed handle is STALE. Whoever has a handle
- * needs nothing else. One party owns the channel, most simply the task whose nursery its users
- * live in, and destroys it; who uses a handle afterwards is told STALE, at any time.
+ * needs nothing else. Handles cannot be computed from each other: their keys are results of a
+ * keyed function, and a forged handle is refused, whatever it is.
+ *
+ * Life. A channel lives until janus_channel_destroy, and at most as long as the task that opened it
+ * (inside a nursery with `scope`: as long as that nursery). A channel that a task forgets thus ends
+ * with it: tasks that wait there are told CLOSED, later calls STALE. Closing alone frees nothing,
+ * since receivers still take what is left. With the option `kept` a channel outlives its task; it
+ * then ends with the nursery on whose terms it was opened (one with a pool, a capability or a
+ * backend of its own, around the task), and without such a nursery only by janus_channel_destroy.
+ * Channels of plain threads are kept.
+ *
+ * Limits. Each channel that a task opens counts until it has ended, and its memory is charged to
+ * the task: 512 bytes and the room for its values, returned when the channel ends. At most
+ *
+ *     1,000 channels live at once      janus_scheduler_options.max_channels         CHANNEL_LIMIT
+ *     10,000 values lie in one         janus_scheduler_options.max_channel_values   CAP_LIMIT
+ *
+ * (:cluster: 10,000 and 100,000; :sovereign: none without a capability). Tasks under a channel
+ * capability have its limits instead. Tasks under a nursery with a pool of its own have as many
+ * channels for that pool alone: what one pool has used up refuses nobody outside of it. Plain
+ * threads have no limit but that of the process, 2^20 channels.
  *
  * Plain threads can do all that tasks can; they block. Deadlocks: where every task of a scheduler
  * waits and nothing can happen any more, waits at channels end with DEADLOCK. Channels that others
@@ -62,11 +81,15 @@ typedef enum janus_overflow {
     JANUS_OVERFLOW_DROP_OLDEST, /* the oldest makes room and is counted; not with capacity 0 */
 } janus_overflow;
 
+enum { JANUS_CHANNEL_NAME_BYTES = 32 }; /* of a name, with the zero at its end */
+
 /* How a channel is made. Zero in any field asks for the default named beside it. */
 typedef struct janus_channel_options {
     size_t         struct_bytes; /* sizeof this struct; JANUS_CHANNEL_OPTIONS sets it */
     janus_overflow overflow;     /* 0: BLOCK */
     bool           outside;      /* plain threads or other schedulers use it too */
+    bool           kept;         /* it outlives the task that opens it, see above */
+    const char    *name;         /* for those who look; copied, 31 bytes of it. NULL: none */
 } janus_channel_options;
 
 #define JANUS_CHANNEL_OPTIONS(...) JANUS_OPTIONS_(janus_channel_options, __VA_ARGS__)
@@ -85,6 +108,7 @@ typedef struct janus_channel_info {
     janus_overflow overflow;
     bool           unbounded;
     bool           closed;
+    char           name[JANUS_CHANNEL_NAME_BYTES]; /* as it was given, shortened; "": none */
 } janus_channel_info;
 
 /* What a case of a select would do. */
@@ -97,7 +121,7 @@ typedef enum janus_select_kind {
 typedef struct janus_select_case {
     janus_channel     channel;
     janus_select_kind kind;
-    void             *value;     /* what to send, or where to receive */
+    void             *value;      /* what to send, or where to receive */
     uint64_t          opaque[12]; /* used while the select waits */
 } janus_select_case;
 
@@ -109,17 +133,16 @@ JANUS_BEGIN_DECLS
  *
  * Context: any task or thread.
  * Yields:  never.
- * Owns:    *out is a value; the channel is the library's until janus_channel_destroy.
- * Cost:    256 bytes and the room for `capacity` values.
+ * Owns:    *out is a value; the channel is the library's until it ends, see "Life".
+ * Cost:    512 bytes and the room for `capacity` values, charged to the task as memory.
  * Errors:  INVALID    `out` is NULL, an option is out of range, DROP_OLDEST with capacity 0, or
  *                     more than half of the address space
  *          NO_MEMORY  memory was refused
  *          UNAVAILABLE  the system has no random numbers for the keys of handles yet
  *          NO_CHANNEL_CAP, CAP_…  as janus_cap_check, in a task
- *          CHANNEL_LIMIT     as many channels live as the capability, or the profile, allows
- *          CAP_LIMIT         the capacity is larger than it allows
- *          BUDGET_EXHAUSTED  the buffer is larger than the memory the task may still have, or all
- *                            buffers together than that of all implicit tasks (64 MiB at least)
+ *          CHANNEL_LIMIT     as many channels live as are allowed, see above
+ *          CAP_LIMIT         the capacity is larger than allowed, see above
+ *          BUDGET_EXHAUSTED  the task has not so much memory left
  *          On any error *out is untouched and nothing was made.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_channel_open(size_t item_bytes, uint64_t capacity,
@@ -133,11 +156,11 @@ JANUS_NODISCARD JANUS_API janus_status janus_channel_open(size_t item_bytes, uin
  * Context: any task or thread.
  * Yields:  never.
  * Owns:    as janus_channel_open.
- * Cost:    256 bytes; from the first value on room for 16, later up to twice what lay in it at
- *          most, moved when it doubles. Empty again, it keeps at most 64 KiB.
- * Errors:  INVALID    as janus_channel_open, or `bytes_max` is less than one value
- *          NO_MEMORY  memory was refused
- *          On any error *out is untouched and nothing was made.
+ * Cost:    512 bytes; from the first value on room for 16, later up to twice what lay in it at
+ *          most, moved when it doubles. Empty again, it keeps at most 64 KiB. The task is charged
+ *          for `bytes_max` at once.
+ * Errors:  as janus_channel_open; INVALID also if `bytes_max` is less than one value. The limit of
+ *          values is that of `bytes_max` divided by `item_bytes`.
  */
 JANUS_NODISCARD JANUS_API janus_status
 janus_channel_open_unbounded(size_t item_bytes, uint64_t bytes_max,
@@ -149,10 +172,11 @@ janus_channel_open_unbounded(size_t item_bytes, uint64_t bytes_max,
  *
  * Context: any task or thread; the handle that janus_channel_open gave, or one with all rights.
  * Yields:  never.
- * Owns:    takes the channel. All zero does nothing.
+ * Owns:    takes the channel: it no longer counts, and its memory is returned to the task that
+ *          opened it, if that lives. All zero does nothing.
  * Cost:    a wake-up for each who waits.
  * Errors:  CAP_RIGHT  the handle has not all rights
- *          STALE      it was destroyed before
+ *          STALE      it has ended before
  */
 JANUS_API janus_status janus_channel_destroy(janus_channel channel);
 

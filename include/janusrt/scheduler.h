@@ -81,11 +81,16 @@ typedef struct janus_scheduler_options {
     uint64_t      grace_ns; /* how long what a cancelled task deferred can wait. 0: any time */
 
     /* What tasks have without being given it. */
-    uint64_t            max_tasks;      /* live at a time. 0: the profile's, 100 or 10,000;
+    uint64_t            max_tasks;    /* live at a time. 0: the profile's, 100 or 10,000;
                                            JANUS_UNLIMITED: any number. :sovereign has none */
-    const janus_budget *task_budget;    /* of each. NULL: the profile's */
-    const janus_budget *budget_max;     /* most that can be asked for. NULL: the profile's */
-    janus_exhaustion    exhaustion;     /* 0: the profile's */
+    uint64_t            max_channels; /* live at a time, outside of pools and in each pool. 0: the
+                                           profile's, 1,000 or 10,000; JANUS_UNLIMITED: as many as
+                                           the process can have, 2^20 */
+    uint64_t            max_channel_values; /* in one channel. 0: the profile's, 10,000 or 100,000;
+                                           JANUS_UNLIMITED: any number */
+    const janus_budget *task_budget;        /* of each. NULL: the profile's */
+    const janus_budget *budget_max;         /* most that can be asked for. NULL: the profile's */
+    janus_exhaustion    exhaustion;         /* 0: the profile's */
     uint32_t            yield_interval; /* iterations between checks. 0: the profile's; :sovereign
                                            has none, and must be given one */
     janus_audit        *audit;       /* what happens to capabilities and budgets is written there;

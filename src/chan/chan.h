@@ -47,6 +47,12 @@ struct jrt_chan_entry {
     uint32_t               index; /* of the case; where nobody selects: the channel's number */
 };
 
+/* What only its beginning and end, and those who look, need. */
+struct jrt_chan_cold {
+    struct jrt_toll toll; /* who counts it and pays for it */
+    char            name[JANUS_CHANNEL_NAME_BYTES];
+};
+
 struct jrt_chan {
     _Alignas(64) _Atomic(uint64_t) keys[8]; /* [chan-key] by rights */
 
@@ -72,9 +78,9 @@ struct jrt_chan {
     uint64_t high_water;
     uint64_t dropped;
 
-    struct jrt_toll  toll;      /* who counts it */
-    struct jrt_chan *next_free; /* the pool's */
-    uint32_t         place;     /* in the table; never changes */
+    struct jrt_chan_cold *cold;      /* owned */
+    struct jrt_chan      *next_free; /* the pool's */
+    uint32_t              place;     /* in the table; never changes */
 };
 
 _Static_assert(offsetof(struct jrt_chan, senders) == 128, "a line to check, a line to send");

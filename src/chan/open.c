@@ -34,7 +34,7 @@ struct plan {
     size_t                item_bytes;
     uint64_t              capacity;
     bool                  unbounded;
-    struct jrt_toll       toll;
+    struct jrt_chan_cold *cold;
 };
 
 /* A name for it that no address is in. */
@@ -49,78 +49,8 @@ static uint32_t next_number(void)
 static void note_close(const struct jrt_chan *chan)
 {
     const struct jrt_worker *worker = jrt_worker_self();
-    if (worker != NULL) jrt_note(worker, JRT_TRACE_CLOSE, worker->current, chan->number, 0);
-}
-
-static janus_status perform(const struct plan *plan, janus_channel *out)
-{
-    size_t           bytes = plan->unbounded ? 0 : plan->item_bytes * plan->capacity;
-    bool             ringed = !plan->unbounded && plan->capacity > 0;
-    char            *ring = ringed ? jrt_malloc(bytes > 0 ? bytes : 1) : NULL;
-    struct jrt_chan *chan = NULL;
-    janus_status     status = ringed && ring == NULL ? JANUS_NO_MEMORY : jrt_chan_take(&chan);
-    if (status != JANUS_OK) {
-        free(ring);
-        return status;
-    }
-    struct jrt_worker *worker = jrt_worker_self();
-    bool               own = jrt_chan_enter(chan, worker);
-    chan->item_bytes = plan->item_bytes;
-    chan->capacity = plan->capacity;
-    chan->slots = plan->unbounded ? 0 : plan->capacity;
-    chan->length = chan->first = chan->high_water = chan->dropped = 0;
-    chan->ring = ring;
-    chan->senders.count = chan->receivers.count = 0;
-    jrt_list_init(&chan->senders.entries);
-    jrt_list_init(&chan->receivers.entries);
-    chan->overflow = (uint8_t)plan->options.overflow;
-    chan->closed = false;
-    chan->unbounded = plan->unbounded;
-    chan->toll = plan->toll;
-    chan->outside = plan->options.outside;
-    chan->number = next_number();
-    jrt_chan_new_keys(chan);
-    *out = handle_of(chan, JANUS_CHANNEL_MAY_ALL);
-    if (!own && worker != NULL && worker->alone && worker->seat == NULL) {
-        jrt_store_relaxed(&chan->lock.owner, worker); /* relaxed: under the lock, [chan-bias]. */
-    }
-    jrt_chan_leave(chan, own);
-    jrt_count_channels(1);
-    return JANUS_OK;
-}
-
-static janus_status open_planned(struct plan *plan, const janus_channel_options *options,
-                                 janus_channel *out)
-{
-    jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL || !read_options(options, &plan->options)) return JANUS_INVALID;
-    size_t item = plan->item_bytes > 0 ? plan->item_bytes : 1;
-    if (item > PTRDIFF_MAX || plan->capacity > PTRDIFF_MAX / item) return JANUS_INVALID;
-    if (plan->capacity == 0 && plan->options.overflow == JANUS_OVERFLOW_DROP_OLDEST) {
-        return JANUS_INVALID;
-    }
-    uint64_t     bytes = plan->item_bytes * plan->capacity;
-    janus_status status = jrt_chan_may_open(plan->capacity, bytes, &plan->toll);
-    if (status != JANUS_OK) return status;
-    status = perform(plan, out);
-    if (status != JANUS_OK) jrt_chan_closed(&plan->toll);
-    return status;
-}
-
-janus_status janus_channel_open(size_t item_bytes, uint64_t capacity,
-                                const janus_channel_options *options, janus_channel *out)
-{
-    struct plan plan = {.item_bytes = item_bytes, .capacity = capacity};
-    return open_planned(&plan, options, out);
-}
-
-janus_status janus_channel_open_unbounded(size_t item_bytes, uint64_t bytes_max,
-                                          const janus_channel_options *options, janus_channel *out)
-{
-    uint64_t    capacity = bytes_max / (item_bytes > 0 ? item_bytes : 1);
-    struct plan plan = {.item_bytes = item_bytes, .capacity = capacity, .unbounded = true};
-    if (capacity == 0) return JANUS_INVALID;
-    return open_planned(&plan, options, out);
+    if (worker == NULL || worker->current == NULL) return; /* its maker has ended */
+    jrt_note(worker, JRT_TRACE_CLOSE, worker->current, chan->number, 0);
 }
 
 /* Claims some of those who wait, the lock held; a list of parties to wake, NULL: nobody is left. */
@@ -148,6 +78,140 @@ static void wake_list(struct jrt_chan_party *list)
     }
 }
 
+/* OK, CAP_RIGHT, STALE. */
+static janus_status end_channel(janus_channel channel)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_chan   *chan = jrt_chan_of(channel);
+    if (!jrt_chan_is(chan, channel)) return JANUS_STALE;
+    if (jrt_chan_rights(channel) != JANUS_CHANNEL_MAY_ALL) return JANUS_CAP_RIGHT;
+    bool own = jrt_chan_enter(chan, worker);
+    bool valid = jrt_chan_is(chan, channel);
+    if (valid) jrt_chan_drop_keys(chan); /* nobody else comes in from here on */
+    if (valid && !chan->closed) note_close(chan);
+    if (valid) chan->closed = true;
+    jrt_chan_leave(chan, own);
+    if (!valid) return JANUS_STALE;
+    struct jrt_chan_party *list = NULL;
+    do {
+        own = jrt_chan_enter(chan, worker); /* those who give up take their entries off */
+        list = collect(chan);
+        jrt_chan_leave(chan, own);
+        wake_list(list);
+    } while (list != NULL);
+    struct jrt_chan_cold *cold = chan->cold;
+    free(chan->ring);
+    chan->ring = NULL;
+    jrt_chan_give(chan);
+    jrt_count_channels(-1);
+    jrt_chan_closed(&cold->toll);
+    free(cold);
+    return JANUS_OK;
+}
+
+static janus_status perform(const struct plan *plan, janus_channel *out)
+{
+    size_t           bytes = plan->unbounded ? 0 : plan->item_bytes * plan->capacity;
+    bool             ringed = !plan->unbounded && plan->capacity > 0;
+    char            *ring = ringed ? jrt_malloc(bytes > 0 ? bytes : 1) : NULL;
+    struct jrt_chan *chan = NULL;
+    janus_status     status = ringed && ring == NULL ? JANUS_NO_MEMORY : jrt_chan_take(&chan);
+    if (status != JANUS_OK) {
+        free(ring);
+        return status;
+    }
+    struct jrt_worker *worker = jrt_worker_self();
+    bool               own = jrt_chan_enter(chan, worker);
+    chan->item_bytes = plan->item_bytes;
+    chan->capacity = plan->capacity;
+    chan->slots = plan->unbounded ? 0 : plan->capacity;
+    chan->length = chan->first = chan->high_water = chan->dropped = 0;
+    chan->ring = ring;
+    chan->senders.count = chan->receivers.count = 0;
+    jrt_list_init(&chan->senders.entries);
+    jrt_list_init(&chan->receivers.entries);
+    chan->overflow = (uint8_t)plan->options.overflow;
+    chan->closed = false;
+    chan->unbounded = plan->unbounded;
+    chan->cold = plan->cold;
+    chan->outside = plan->options.outside;
+    chan->number = next_number();
+    jrt_chan_new_keys(chan);
+    *out = handle_of(chan, JANUS_CHANNEL_MAY_ALL);
+    if (!own && worker != NULL && worker->alone && worker->seat == NULL) {
+        jrt_store_relaxed(&chan->lock.owner, worker); /* relaxed: under the lock, [chan-bias]. */
+    }
+    jrt_chan_leave(chan, own);
+    jrt_count_channels(1);
+    return JANUS_OK;
+}
+
+/* As much of a name as fits. */
+static void copy_name(char *to, const char *name)
+{
+    size_t bytes = name != NULL ? strnlen(name, JANUS_CHANNEL_NAME_BYTES - 1) : 0;
+    if (bytes > 0) memcpy(to, name, bytes);
+    memset(to + bytes, 0, JANUS_CHANNEL_NAME_BYTES - bytes);
+}
+
+static void end_by_name(const uint64_t name[2])
+{
+    (void)end_channel((janus_channel){{name[0], name[1]}});
+}
+
+/* It is counted and paid for. */
+static janus_status perform_on(struct plan *plan, const struct jrt_toll *toll, janus_channel *out)
+{
+    janus_channel made;
+    plan->cold = jrt_malloc(sizeof *plan->cold);
+    if (plan->cold == NULL) return JANUS_NO_MEMORY;
+    plan->cold->toll = *toll;
+    copy_name(plan->cold->name, plan->options.name);
+    janus_status status = perform(plan, &made);
+    if (status != JANUS_OK) {
+        free(plan->cold);
+        return status;
+    }
+    jrt_chan_opened(&plan->cold->toll, made, end_by_name); /* nobody knows it yet */
+    *out = made;
+    return JANUS_OK;
+}
+
+static janus_status open_planned(struct plan *plan, const janus_channel_options *options,
+                                 janus_channel *out)
+{
+    struct jrt_toll toll;
+    jrt_stack_check(); /* [stack-reserve] */
+    if (out == NULL || !read_options(options, &plan->options)) return JANUS_INVALID;
+    size_t item = plan->item_bytes > 0 ? plan->item_bytes : 1;
+    if (item > PTRDIFF_MAX || plan->capacity > PTRDIFF_MAX / item) return JANUS_INVALID;
+    if (plan->capacity == 0 && plan->options.overflow == JANUS_OVERFLOW_DROP_OLDEST) {
+        return JANUS_INVALID;
+    }
+    uint64_t     bytes = plan->item_bytes * plan->capacity;
+    janus_status status = jrt_chan_may_open(plan->capacity, bytes, plan->options.kept, &toll);
+    if (status != JANUS_OK) return status;
+    status = perform_on(plan, &toll, out);
+    if (status != JANUS_OK) jrt_chan_closed(&toll);
+    return status;
+}
+
+janus_status janus_channel_open(size_t item_bytes, uint64_t capacity,
+                                const janus_channel_options *options, janus_channel *out)
+{
+    struct plan plan = {.item_bytes = item_bytes, .capacity = capacity};
+    return open_planned(&plan, options, out);
+}
+
+janus_status janus_channel_open_unbounded(size_t item_bytes, uint64_t bytes_max,
+                                          const janus_channel_options *options, janus_channel *out)
+{
+    uint64_t    capacity = bytes_max / (item_bytes > 0 ? item_bytes : 1);
+    struct plan plan = {.item_bytes = item_bytes, .capacity = capacity, .unbounded = true};
+    if (capacity == 0) return JANUS_INVALID;
+    return open_planned(&plan, options, out);
+}
+
 janus_status janus_channel_close(janus_channel channel)
 {
     jrt_stack_check(); /* [stack-reserve] */
@@ -173,34 +237,9 @@ janus_status janus_channel_close(janus_channel channel)
 janus_status janus_channel_destroy(janus_channel channel)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_chan *chan = NULL;
     if (jrt_chan_is_none(channel)) return JANUS_OK;
-    janus_status status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_ALL, &chan);
-    if (status == JANUS_OK && jrt_chan_rights(channel) != JANUS_CHANNEL_MAY_ALL)
-        status = JANUS_CAP_RIGHT;
-    if (status != JANUS_OK) return status;
-    struct jrt_worker *worker = jrt_worker_self();
-    bool               own = jrt_chan_enter(chan, worker);
-    bool               valid = jrt_chan_is(chan, channel);
-    if (valid) jrt_chan_drop_keys(chan); /* nobody else comes in from here on */
-    if (valid && !chan->closed) note_close(chan);
-    if (valid) chan->closed = true;
-    jrt_chan_leave(chan, own);
-    if (!valid) return jrt_stale(JANUS_STALE, __func__);
-    struct jrt_chan_party *list = NULL;
-    do {
-        own = jrt_chan_enter(chan, worker); /* those who give up take their entries off */
-        list = collect(chan);
-        jrt_chan_leave(chan, own);
-        wake_list(list);
-    } while (list != NULL);
-    struct jrt_toll toll = chan->toll;
-    free(chan->ring);
-    chan->ring = NULL;
-    jrt_chan_give(chan);
-    jrt_count_channels(-1);
-    jrt_chan_closed(&toll);
-    return JANUS_OK;
+    janus_status status = end_channel(channel);
+    return status == JANUS_STALE ? jrt_stale(status, __func__) : status;
 }
 
 janus_status janus_channel_attenuate(janus_channel channel, uint32_t rights, janus_channel *out)
@@ -245,6 +284,7 @@ janus_status janus_channel_inspect(janus_channel channel, janus_channel_info *ou
         info.overflow = (janus_overflow)chan->overflow;
         info.unbounded = chan->unbounded;
         info.closed = chan->closed;
+        memcpy(info.name, chan->cold->name, sizeof info.name);
     }
     jrt_chan_leave(chan, own);
     if (!valid) return jrt_stale(JANUS_STALE, __func__);

@@ -2,8 +2,8 @@
 /*
  * What channels cost their users, asked before anything happens: a send or a receive one op
  * and one channel operation, a select an op for each case and one channel operation, whether it
- * comes to anything or not; making one, the right to it
- * and room among those that may live. Plain threads pay nothing.
+ * comes to anything or not; making one, the right to it, room among those that may live, and its
+ * memory. Plain threads pay nothing.
  */
 #ifndef JRT_CHAN_TOLL_H
 #define JRT_CHAN_TOLL_H
@@ -11,6 +11,9 @@
 #include "task/purse.h"
 #include "task/terms.h"
 #include "task/trouble.h"
+#include "task/ward.h"
+
+#include <janusrt/channel.h>
 
 /* One operation of the current task, which may go on on another worker. Anything but OK: it does
  * not take place. */
@@ -66,39 +69,60 @@ static inline void jrt_chan_pay_back(const struct jrt_task *task)
     (void)janus_fuel_take((uint64_t)-1);
 }
 
-/* Who counts a channel, and its buffer; all NULL: nobody does. */
+/* Who counts a channel, and who was charged for it; all NULL: nobody. */
 struct jrt_toll {
-    struct jrt_terms *terms, *counter;
-    uint64_t          bytes;
+    struct jrt_terms *terms;
+    struct jrt_ward   ward;
 };
 
-/* A channel for so many values is to be made. Its buffer belongs to nobody in particular, so nobody
- * is charged for it; but nobody makes one larger than what he may have himself, and all together
- * have a limit. */
-static inline janus_status jrt_chan_may_open(uint64_t capacity, uint64_t bytes,
+enum { JRT_CHAN_BYTES = 512 }; /* what a channel costs in memory, besides its values */
+
+/* A channel for so many values, in so many bytes, is to be made: the task that makes it needs the
+ * right to, room among the channels that may live, and the memory. */
+static inline janus_status jrt_chan_may_open(uint64_t capacity, uint64_t bytes, bool kept,
                                              struct jrt_toll *out)
 {
     const struct jrt_thread *thread = jrt_thread_self();
     const struct jrt_worker *worker = thread->worker;
-    const struct jrt_task   *task = worker != NULL ? worker->current : thread->behalf;
-    *out = (struct jrt_toll){.bytes = bytes};
+    struct jrt_task         *task = worker != NULL ? worker->current : thread->behalf;
+    *out = (struct jrt_toll){.ward = {.kept = kept}};
     if (task == NULL) return JANUS_OK;
+    struct jrt_purse *purse = jrt_purse_need(task);
+    if (purse == NULL) return JANUS_NO_MEMORY;
     janus_status status = jrt_terms_channel(task, capacity, &out->terms);
     if (status != JANUS_OK) return status;
-    uint64_t left = jrt_purse_read(task).memory;
-    if (bytes > left) {
-        status = jrt_trouble(JANUS_BUDGET_EXHAUSTED, JANUS_COMPONENT_MEMORY, bytes, left);
-    } else {
-        status = jrt_terms_buffer(task->nursery->scheduler, bytes, &out->counter);
+    uint64_t all = bytes + JRT_CHAN_BYTES;
+    if (purse->left.memory < all) jrt_wards_collect(purse);
+    if (purse->left.memory < all) {
+        uint64_t had = purse->granted.memory, left = purse->left.memory;
+        jrt_terms_channel_gone(out->terms);
+        return jrt_trouble(JANUS_BUDGET_EXHAUSTED, JANUS_COMPONENT_MEMORY,
+                           had > left ? had - left : 0, had);
     }
-    if (status != JANUS_OK) jrt_terms_channel_gone(out->terms);
-    return status;
+    if (purse->left.memory != JANUS_UNLIMITED) purse->left.memory -= all;
+    out->ward.bytes = all;
+    out->ward.purse = purse;
+    struct jrt_terms *around = out->terms; /* [ward-life] */
+    while (around != NULL && around->of == NULL) around = around->outer;
+    out->ward.terms = around;
+    return JANUS_OK;
+}
+
+/* It was made, and `end` ends what has that name; *toll stays where it is. */
+static inline void jrt_chan_opened(struct jrt_toll *toll, janus_channel name,
+                                   void (*end)(const uint64_t name[2]))
+{
+    if (toll->ward.purse == NULL) return;
+    toll->ward.name[0] = name.opaque[0];
+    toll->ward.name[1] = name.opaque[1];
+    toll->ward.end = end;
+    jrt_ward_join(&toll->ward, toll->ward.purse);
 }
 
 /* It was destroyed, or not made. */
-static inline void jrt_chan_closed(const struct jrt_toll *toll)
+static inline void jrt_chan_closed(struct jrt_toll *toll)
 {
-    if (toll->counter != NULL) jrt_terms_buffer_gone(toll->counter, toll->bytes);
+    jrt_ward_leave(&toll->ward);
     if (toll->terms != NULL) jrt_terms_channel_gone(toll->terms);
 }
 

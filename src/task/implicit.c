@@ -41,6 +41,12 @@ static void set_limits(janus_scheduler *scheduler, const janus_scheduler_options
     scheduler->supervisors = defaults->supervisor_recharge;
     scheduler->backends = defaults->executor.allowed_backends;
     scheduler->channel_limits = defaults->channel;
+    if (options->max_channels != 0) {
+        scheduler->channel_limits.max_channels = options->max_channels;
+    }
+    if (options->max_channel_values != 0) {
+        scheduler->channel_limits.max_buffer_size = options->max_channel_values;
+    }
     scheduler->task_budget = defaults->spawn.task_budget;
     scheduler->budget_max = janus_budget_limits_to_budget(&defaults->budget);
     if (options->task_budget != NULL) scheduler->task_budget = *options->task_budget;

@@ -69,6 +69,7 @@ static janus_status afford(struct jrt_task *task, size_t bytes)
         janus_status status = jrt_pay_ops(task, 1);
         if (status != JANUS_OK) return status;
     }
+    if (jrt_unlikely(task->purse->left.memory < bytes)) jrt_wards_collect(task->purse);
     while (jrt_unlikely(task->purse->left.memory < bytes)) {
         janus_status status = jrt_exhaust(task, JANUS_COMPONENT_MEMORY, bytes);
         if (status != JANUS_OK) return status;
@@ -81,6 +82,7 @@ static janus_status afford(struct jrt_task *task, size_t bytes)
 static janus_component afford_now(struct jrt_task *task, size_t bytes)
 {
     const janus_budget op = janus_price_call();
+    if (task->purse->left.memory < bytes) jrt_wards_collect(task->purse);
     if (task->purse->left.memory < bytes) return JANUS_COMPONENT_MEMORY;
     toll(bytes);
     return jrt_pay_now(task, &op);

@@ -129,6 +129,7 @@ int64_t jrt_purse_first_fuel(struct jrt_worker *worker, struct jrt_task *task)
 void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task)
 {
     struct jrt_purse *purse = task->purse;
+    if (jrt_unlikely(purse->has_wards)) jrt_wards_end(purse);
     if (purse->started)
         purse->left.ops = janus_units_add(purse->left.ops, (uint64_t)jrt_fuel_get());
     purse->left.memory = janus_units_add(purse->left.memory, purse->stack); /* [spawn-stack] */

@@ -3,6 +3,12 @@
  * Channels under terms: as terms.c says of tasks, a channel counts for the terms whose channel
  * capability it was made under and for all around those that hold one themselves; where none is
  * held, against the scheduler's limit. It may outlive the nursery, so it keeps the terms.
+ *
+ * [ration-pool]  where no capability is held, a pool counts its channels alone: a channel counts
+ *   for every terms around it that have a pool of their own, and each of those allows as many as
+ *   the scheduler does. Only channels outside of all pools count against the scheduler's own
+ *   limit. So what one pool has used up refuses nobody in another, and a pool inside a pool
+ *   cannot have more than the one around it.
  */
 #include "task/terms.h"
 #include "task/trouble.h"
@@ -34,7 +40,36 @@ static janus_status take(janus_scheduler *scheduler, struct jrt_terms *terms, ui
     return JANUS_OK;
 }
 
-static janus_status take_implicit(janus_scheduler *scheduler, bool held, uint64_t buffer)
+/* By [ration-pool], whether terms count channels that no capability was shown for. */
+static bool counts(const struct jrt_terms *terms) { return terms->owns_account; }
+
+static bool any_counts(const struct jrt_terms *terms)
+{
+    while (terms != NULL && !counts(terms)) terms = terms->outer;
+    return terms != NULL;
+}
+
+/* Below `end`; NULL: in all. */
+static void give_pools_up_to(struct jrt_terms *terms, const struct jrt_terms *end)
+{
+    for (; terms != end; terms = terms->outer) {
+        if (counts(terms)) jrt_cap_give_channel(&terms->use);
+    }
+}
+
+/* In every pool around; on any error in none. */
+static janus_status take_pools(struct jrt_terms *terms, uint64_t max)
+{
+    for (struct jrt_terms *at = terms; at != NULL; at = at->outer) {
+        if (!counts(at) || jrt_cap_take_channel(&at->use, max) == JANUS_OK) continue;
+        give_pools_up_to(terms, at);
+        return JANUS_CHANNEL_LIMIT;
+    }
+    return JANUS_OK;
+}
+
+static janus_status take_implicit(janus_scheduler *scheduler, struct jrt_terms *terms, bool held,
+                                  uint64_t buffer)
 {
     struct jrt_cap_actor        actor = jrt_actor(jrt_worker_self());
     const janus_channel_limits *limits = &scheduler->channel_limits;
@@ -45,7 +80,10 @@ static janus_status take_implicit(janus_scheduler *scheduler, bool held, uint64_
         used = buffer;
         limit = limits->max_buffer_size;
     } else if (held) {
-        status = jrt_cap_take_channel(&scheduler->counter->use, limits->max_channels);
+        status = terms != scheduler->counter
+                     ? take_pools(terms, limits->max_channels)
+                     : jrt_cap_take_channel(&terms->use, limits->max_channels);
+        if (status != JANUS_OK) used = limit = limits->max_channels;
     }
     if (status == JANUS_OK) return JANUS_OK;
     (void)jrt_terms_deny(scheduler, &actor, JANUS_CAP_CHANNEL, JANUS_RIGHT_CHANNEL_CREATE, status);
@@ -61,8 +99,8 @@ janus_status jrt_terms_channel(const struct jrt_task *task, uint64_t buffer, str
         status = take(scheduler, terms, buffer);
     } else {
         uint32_t implicit = terms != NULL ? terms->implicit : scheduler->implicit;
-        status = take_implicit(scheduler, (implicit & bit) != 0, buffer);
-        terms = scheduler->counter;
+        if (!any_counts(terms)) terms = scheduler->counter;
+        status = take_implicit(scheduler, terms, (implicit & bit) != 0, buffer);
     }
     if (status != JANUS_OK) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
     jrt_fetch_add_relaxed(&terms->refs, 1u); /* relaxed: it is alive. */
@@ -74,29 +112,10 @@ void jrt_terms_channel_gone(struct jrt_terms *terms)
 {
     if (terms->held[JANUS_CAP_CHANNEL].holder != 0) {
         give_up_to(terms, NULL);
+    } else if (any_counts(terms)) {
+        give_pools_up_to(terms, NULL);
     } else {
         jrt_cap_give_channel(&terms->use); /* the scheduler's counter */
     }
     jrt_terms_put(terms);
-}
-
-janus_status jrt_terms_buffer(janus_scheduler *scheduler, uint64_t bytes, struct jrt_terms **out)
-{
-    struct jrt_terms *counter = scheduler->counter;
-    uint64_t          most = scheduler->adrift_max; /* as for other memory that is nobody's */
-    /* relaxed, all: only the numbers count. */
-    uint64_t before = jrt_fetch_add_relaxed(&counter->bytes, bytes);
-    if (before + bytes > most) {
-        jrt_fetch_sub_relaxed(&counter->bytes, bytes); /* relaxed: as above. */
-        return jrt_trouble(JANUS_BUDGET_EXHAUSTED, JANUS_COMPONENT_MEMORY, before, most);
-    }
-    jrt_fetch_add_relaxed(&counter->refs, 1u); /* relaxed: it is alive. */
-    *out = counter;
-    return JANUS_OK;
-}
-
-void jrt_terms_buffer_gone(struct jrt_terms *counter, uint64_t bytes)
-{
-    jrt_fetch_sub_relaxed(&counter->bytes, bytes); /* relaxed: as above. */
-    jrt_terms_put(counter);
 }

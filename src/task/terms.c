@@ -498,6 +498,7 @@ void jrt_terms_close(struct jrt_nursery *n)
     struct jrt_terms *terms = n->terms;
     if (terms->of != n) return; /* somebody else's */
     if (terms->scope) leave_scope(terms, n);
+    jrt_wards_end_terms(terms);
     drop(terms);
 }
 

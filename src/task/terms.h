@@ -9,6 +9,7 @@
 #include "budget/account.h"
 #include "cap/gate.h"
 #include "task/nursery.h"
+#include "task/ward.h"
 
 #include <janusrt/grant.h>
 
@@ -30,8 +31,9 @@ struct jrt_terms {
     struct jrt_held           held[JRT_KINDS]; /* by janus_cap_kind */
     uint32_t                  implicit;    /* bits 1 << kind: the profile's, where none is held */
     uint32_t                  bound;       /* bits 1 << kind: held since here, not inherited */
-    _Atomic(uint64_t)         bytes;       /* the scheduler's counter: buffers of channels */
-    struct jrt_cap_use        use;         /* what was started under what is bound here */
+    struct jrt_cap_use        use;         /* what was started under what is bound here, or, of
+                                              channels, paid for from a pool of its own */
+    struct jrt_wards          wards;       /* what ends with them, [ward-life] */
     janus_budget              task_budget; /* a child's share, where it asks for nothing */
     struct jrt_pool_account  *account;     /* where shares come from; NULL: from nothing */
     struct jrt_pool_account   own;         /* owns_account: that one */
@@ -132,10 +134,6 @@ janus_status jrt_terms_full(janus_scheduler *scheduler, const struct jrt_worker 
 janus_status jrt_terms_channel(const struct jrt_task *task, uint64_t buffer,
                                struct jrt_terms **out);
 void         jrt_terms_channel_gone(struct jrt_terms *terms);
-
-/* Its buffer: so many bytes, of what all together may have. */
-janus_status jrt_terms_buffer(janus_scheduler *scheduler, uint64_t bytes, struct jrt_terms **out);
-void         jrt_terms_buffer_gone(struct jrt_terms *counter, uint64_t bytes);
 
 /* Who a caller of ours is, for the table. */
 static inline struct jrt_cap_actor jrt_actor(const struct jrt_worker *worker)

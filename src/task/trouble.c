@@ -85,8 +85,13 @@ static const char *advice(janus_status status)
         return "Bind an executor capability: janus_nursery_options.executor_cap.";
     case JANUS_CAP_FOREIGN: return "Have it delegated: copying a handle moves no right.";
     case JANUS_CAP_WIDENS: return "Ask for no more than is held around it.";
-    case JANUS_CHANNEL_LIMIT: return "Close channels that are not used any more.";
-    case JANUS_CAP_LIMIT: return "Ask for less, or for a capability that allows it.";
+    case JANUS_CHANNEL_LIMIT:
+        return "Destroy channels that are not used any more (closing frees none), raise "
+               "janus_scheduler_options.max_channels, or bind a channel capability that allows "
+               "more.";
+    case JANUS_CAP_LIMIT:
+        return "Ask for less, or for a capability that allows it; for channels with more values, "
+               "also janus_scheduler_options.max_channel_values.";
     default: return "See janus_cap_check.";
     }
 }

@@ -118,6 +118,7 @@ static void tear_down(void *state)
         struct jrt_chan *chan = jrt_chan_of(story_channels[c]);
         free(chan->ring); /* who failed may be inside */
         chan->ring = NULL;
+        free(chan->cold);
         chan->lock.taken = false;
         jrt_chan_give(chan);
     }

@@ -54,6 +54,8 @@ static void jrt_chan_let_go(_Atomic(uint32_t) *held)
 /* Nobody pays. */
 
 #define JRT_CHAN_TOLL_H
+#include <janusrt/channel.h>
+
 struct jrt_toll {
     uint64_t bytes;
 };
@@ -73,14 +75,21 @@ static janus_status jrt_chan_pay_cases(struct jrt_worker **worker, uint32_t coun
 static bool jrt_chan_pay_at_once(const struct jrt_task *task) { return task != NULL; }
 static void jrt_chan_pay_back(const struct jrt_task *task) { (void)task; }
 
-static janus_status jrt_chan_may_open(uint64_t capacity, uint64_t bytes, struct jrt_toll *out)
+static janus_status jrt_chan_may_open(uint64_t capacity, uint64_t bytes, bool kept,
+                                      struct jrt_toll *out)
 {
-    (void)capacity;
+    (void)capacity, (void)kept;
     out->bytes = bytes;
     return JANUS_OK;
 }
 
-static void jrt_chan_closed(const struct jrt_toll *toll) { (void)toll; }
+static void jrt_chan_opened(struct jrt_toll *toll, janus_channel name,
+                            void (*end)(const uint64_t name[2]))
+{
+    (void)toll, (void)name, (void)end;
+}
+
+static void jrt_chan_closed(struct jrt_toll *toll) { (void)toll; }
 
 enum { THREADS = MODEL_THREADS_MAX };
 

@@ -50,8 +50,10 @@ static janus_channel story_channels[STORY_CHANNELS];
 static inline void story_open(bool outside)
 {
     for (int c = 0; c < STORY_CHANNELS; c++) {
-        janus_channel_options options = {
-            .struct_bytes = sizeof options, .overflow = story.overflow[c], .outside = outside};
+        janus_channel_options options = {.struct_bytes = sizeof options,
+                                         .overflow = story.overflow[c],
+                                         .outside = outside,
+                                         .kept = true};
         janus_status status =
             story.unbounded[c]
                 ? janus_channel_open_unbounded(8, story.capacity[c] * 8, &options,

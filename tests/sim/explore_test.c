@@ -220,7 +220,7 @@ static int64_t leave_a_channel(void *argument)
 {
     janus_channel channel;
     (void)argument;
-    return janus_channel_open(8, 1, NULL, &channel);
+    return janus_channel_open(8, 1, JANUS_CHANNEL_OPTIONS(.kept = true), &channel);
 }
 
 static int64_t join_twice(void *argument)
