@@ -152,9 +152,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_scheduler_open(const janus_schedule
  * Context: any thread, once.
  * Yields:  never.
  * Owns:    nothing.
- * Cost:    a thread for each worker.
+ * Cost:    a thread for each worker; the call waits until all of them run.
  * Errors:  STATE      it was started before, or is deterministic and another thread's
- *          NO_MEMORY  a thread could not be made; none is left behind
+ *          NO_MEMORY  a thread, or the alternate signal stack of one, was refused; none is left
+ *                     behind
  */
 JANUS_NODISCARD JANUS_API janus_status janus_scheduler_start(janus_scheduler *scheduler);
 

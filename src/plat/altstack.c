@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "plat/altstack.h"
 
+#include "base/atomic.h"
 #include "plat/memory.h"
 
 #include <signal.h>
@@ -23,6 +24,22 @@ size_t jrt_signal_frame_bytes(void)
     return bytes > (size_t)MINSIGSTKSZ ? bytes : (size_t)MINSIGSTKSZ; /* old kernels do not say */
 }
 
+static _Atomic(unsigned) refusals; /* jrt_altstacks_refuse */
+
+void jrt_altstacks_refuse(unsigned count)
+{
+    jrt_store_relaxed(&refusals, count); /* relaxed: a count; tests order the rest. */
+}
+
+static bool refused(void)
+{
+    unsigned left = jrt_load_relaxed(&refusals); /* relaxed: a count; tests order the rest. */
+    do {
+        if (left == 0) return false;
+    } while (!jrt_cas_relaxed(&refusals, &left, left - 1)); /* relaxed: as above. */
+    return true;
+}
+
 bool jrt_altstack_open(struct jrt_altstack *altstack)
 {
     stack_t now;
@@ -32,6 +49,7 @@ bool jrt_altstack_open(struct jrt_altstack *altstack)
     if (sigaltstack(NULL, &now) != 0) return false;
     bool has_one = !(now.ss_flags & SS_DISABLE);
     if (has_one && now.ss_size >= frame + OUR_HANDLER_BYTES) return true;
+    if (refused()) return false;
 
     size_t bytes = (frame + HANDLER_BYTES + page - 1) / page * page + page;
     char  *base = jrt_map_reserve(bytes);

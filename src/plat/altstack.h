@@ -22,6 +22,9 @@ size_t jrt_signal_frame_bytes(void);
  * stays. False when the system refuses memory. */
 bool jrt_altstack_open(struct jrt_altstack *altstack);
 
+/* For tests. The next `count` that would be made are refused. */
+void jrt_altstacks_refuse(unsigned count);
+
 /* Takes it back, on the same thread. */
 void jrt_altstack_close(struct jrt_altstack *altstack);
 

@@ -21,6 +21,12 @@
  *   then, else when the scheduler stops. threads_lock guards both, and `stopping` is set under it:
  *   who finds it set starts nobody, so that the threads to be joined stay the same.
  *
+ * [replace-arrive]  a thread that was started may still be refused what it needs: an alternate
+ *   signal stack, or memory for its exit hook. So whoever starts it waits until it has said which,
+ *   and a thread that was refused counts as one that could not be started. The word lies in the
+ *   starter's frame; the thread's last touch is the count. In a world all threads are one, which
+ *   has what it needs. A seat's thread is not waited for: without it the workers run its task.
+ *
  * [replace-lost]  where no thread can be started, the one that ends moves what is queued to where
  *   all workers look. Then the worker counts as lost: not as one that could still find something,
  *   for those who look for a deadlock. The others try again, at most ten times a second, while
@@ -92,6 +98,43 @@ void jrt_worker_on_exit(void)
     janus_panic(message); /* the task, or the fiber that it runs */
 }
 
+/* Coming, [replace-arrive]. */
+
+void jrt_arrivals_tell(struct jrt_worker *worker, bool ready)
+{
+    struct jrt_arrivals *arrivals = worker->arrivals;
+    if (arrivals == NULL) return;
+    worker->arrivals = NULL;
+    if (!ready) jrt_store_relaxed(&arrivals->refused, true); /* relaxed: the count follows. */
+    jrt_fetch_add_acq_rel(&arrivals->came, 1u);              /* acq_rel: the last touch. */
+    jrt_futex_wake(&arrivals->came, 1);                      /* it looks at the address only */
+}
+
+bool jrt_arrivals_wait(struct jrt_arrivals *arrivals, uint32_t count)
+{
+    uint32_t came = jrt_load_acquire(&arrivals->came); /* acquire: what was refused. */
+    while (came < count) {
+        jrt_futex_wait(&arrivals->came, came);
+        came = jrt_load_acquire(&arrivals->came); /* acquire: as above. */
+    }
+    return !jrt_load_relaxed(&arrivals->refused); /* relaxed: set before the count. */
+}
+
+/* Starts a thread that executes the worker. False: it, or what it needs, was refused. */
+static bool start_and_wait(struct jrt_worker *worker, const char *name)
+{
+    struct jrt_arrivals arrivals = {0};
+    bool                waits = worker->seat == NULL && worker->scheduler->world == NULL;
+    worker->arrivals = waits ? &arrivals : NULL;
+    if (!jrt_os_thread_start(&worker->os_thread, jrt_worker_main, worker, name)) {
+        worker->arrivals = NULL;
+        return false;
+    }
+    if (!waits || jrt_arrivals_wait(&arrivals, 1)) return true;
+    jrt_os_thread_join(&worker->os_thread);
+    return false;
+}
+
 /* Starting the next; under threads_lock. */
 
 static void join_formers(janus_scheduler *scheduler)
@@ -135,8 +178,7 @@ static bool start_next(struct jrt_worker *worker)
         /* Not later: its thread may lie down at once, and would count twice for those who look for
          * a deadlock. release: who sees it found sees it counted. */
         if (worker->lost) jrt_fetch_sub_release(&scheduler->lost, 1u);
-        ready =
-            jrt_os_thread_start(&worker->os_thread, jrt_worker_main, worker, former->thread.name);
+        ready = start_and_wait(worker, former->thread.name);
         if (!ready) {
             if (worker->lost) jrt_fetch_add_relaxed(&scheduler->lost, 1u); /* relaxed: as it was. */
             worker->os_thread = former->thread;

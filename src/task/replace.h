@@ -11,6 +11,18 @@ static inline bool jrt_worker_doomed(struct jrt_worker *worker)
     return jrt_load_relaxed(&worker->doomed); /* relaxed: a flag, it comes with nothing. */
 }
 
+/* Threads that were started: how many have come, and whether each can run tasks. */
+struct jrt_arrivals {
+    _Atomic(uint32_t) came; /* futex */
+    _Atomic(bool)     refused;
+};
+
+/* By the thread of a worker, first of all: whether it can run tasks; if not, it ends. */
+void jrt_arrivals_tell(struct jrt_worker *worker, bool ready);
+
+/* By whoever started `count` threads: waits for all. False: one of them cannot run tasks. */
+bool jrt_arrivals_wait(struct jrt_arrivals *arrivals, uint32_t count);
+
 /* The thread of a worker is being ended in the middle of a task. Does not return to there. */
 void jrt_worker_on_exit(void);
 

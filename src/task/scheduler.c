@@ -267,16 +267,22 @@ janus_status janus_scheduler_start(janus_scheduler *scheduler)
     scheduler->started = true;
     jrt_unlock(&scheduler->roots_lock);
     if (!first) return JANUS_STATE;
-    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
-        struct jrt_worker *worker = &scheduler->workers[i];
+    struct jrt_arrivals arrivals = {0};
+    uint32_t            count = 0;
+    bool                ready = true;
+    while (ready && count < scheduler->worker_count) {
+        struct jrt_worker *worker = &scheduler->workers[count];
         char               name[24];
-        snprintf(name, sizeof name, "janus-%u", i);
-        if (jrt_os_thread_start(&worker->os_thread, jrt_worker_main, worker, name)) continue;
-        jrt_workers_end(scheduler, i);
-        scheduler->stopped = true;
-        return JANUS_NO_MEMORY;
+        snprintf(name, sizeof name, "janus-%u", count);
+        worker->arrivals = scheduler->world == NULL ? &arrivals : NULL; /* [replace-arrive] */
+        ready = jrt_os_thread_start(&worker->os_thread, jrt_worker_main, worker, name);
+        if (ready) count++;
     }
-    return JANUS_OK;
+    if (scheduler->world == NULL && !jrt_arrivals_wait(&arrivals, count)) ready = false;
+    if (ready) return JANUS_OK;
+    jrt_workers_end(scheduler, count);
+    scheduler->stopped = true;
+    return JANUS_NO_MEMORY;
 }
 
 void jrt_root_done(janus_scheduler *scheduler)

@@ -534,8 +534,10 @@ void jrt_worker_main(void *argument)
             jrt_seat_vacate(worker->seat);
             return;
         }
-        jrt_die("out of memory", "no alternate signal stack for a worker", __FILE__, __LINE__);
+        jrt_arrivals_tell(worker, false);
+        return;
     }
+    jrt_arrivals_tell(worker, true);
     worker->thread = thread;
     thread->worker = worker;
     thread->rescue = &worker->rescue->context.sp;

@@ -148,6 +148,7 @@ struct jrt_worker {
     _Atomic(uint64_t)    lone_seen;        /* [queue-served] which lone task others saw last, + 1 */
     struct jrt_worker   *next_sleeper;
     struct jrt_os_thread os_thread;
+    struct jrt_arrivals *arrivals; /* borrowed; who waits for its thread, [replace-arrive] */
 
     /* Its own again, on another line. */
     struct jrt_holder       *holder; /* one to give to a task; NULL: none at hand */

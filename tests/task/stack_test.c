@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The stacks of tasks: as large as promised, watched without a guard, bounded when idle, paid for
  * when large; and what happens when there are none. */
+#include "plat/altstack.h"
+#include "task/replace.h"
 #include "task/worker.h"
 #include "town.h"
 
@@ -330,6 +332,40 @@ TEST("where no stack can be had nurseries end, with NO_MEMORY for children that 
         CHECK_EQ(shortage.ended, CROWD);
         CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
     }
+}
+
+/* The stacks of signal handlers. */
+
+TEST("a scheduler whose workers are refused alternate signal stacks does not start, and says so")
+{
+    TOWN_REAL("all threads are one, which has such a stack");
+    for (unsigned refusals = 1; refusals <= 4; refusals++) {
+        janus_scheduler *scheduler = NULL;
+        CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4), &scheduler),
+                 JANUS_OK);
+        jrt_altstacks_refuse(refusals);
+        CHECK_EQ(janus_scheduler_start(scheduler), JANUS_NO_MEMORY);
+        jrt_altstacks_refuse(0);
+        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        jrt_altstacks_refuse(refusals);
+        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 4), nothing, NULL, NULL),
+                 JANUS_NO_MEMORY);
+        jrt_altstacks_refuse(0);
+    }
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 4), nothing, NULL, NULL), JANUS_OK);
+}
+
+TEST("a worker whose next thread is refused an alternate signal stack leaves its tasks to others")
+{
+    TOWN_REAL("all threads are one, which has such a stack");
+    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    for (int i = 0; i < 10; i++) {
+        jrt_altstacks_refuse(1);
+        jrt_worker_doom(scheduler, (uint32_t)i % 2);
+        town_do(scheduler, use_some_and_have_a_child, &(struct use){.stack_bytes = 4096});
+        jrt_altstacks_refuse(0);
+    }
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
 /* Idle ones. */
