@@ -18,6 +18,7 @@
 #include <janusrt/grant.h>
 #include <janusrt/memory.h>
 #include <janusrt/nursery.h>
+#include <janusrt/parallel.h>
 #include <janusrt/profile.h>
 #include <janusrt/scheduler.h>
 #include <janusrt/stack.h>

@@ -144,6 +144,10 @@ static void put_told(const struct jrt_log_told *told)
         put_who(&told->left);
         fprintf(stderr, " tries case %u of the %u that are left", told->value + 1, told->count);
         break;
+    case JRT_CHOOSE_SPLIT:
+        put_who(&told->left);
+        fputs(" does not divide its parallel call", stderr);
+        break;
     default:
         put_who(&told->left);
         fprintf(stderr, " %s", fault_text(told->value));

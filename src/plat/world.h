@@ -26,6 +26,7 @@ enum jrt_choice {
     JRT_CHOOSE_WAKE,   /* which of those who sleep on a word */
     JRT_CHOOSE_CASE,   /* which case of a select is tried next */
     JRT_CHOOSE_FAULT,  /* 0: no; 1: yes */
+    JRT_CHOOSE_SPLIT,  /* whether a parallel call is divided. 0: yes; 1: no */
     JRT_CHOICES,
 };
 

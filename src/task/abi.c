@@ -78,8 +78,9 @@ int janus_scheduler_spawn(janus_entry *function, void *argument)
 {
     struct jrt_task *task = current();
     if (task == NULL) return JANUS_STATE;
-    if (task->innermost == NULL) return JANUS_NO_NURSERY;
-    return janus_spawn_at((janus_nursery *)(void *)task->innermost, function, argument, NULL);
+    struct jrt_nursery *innermost = jrt_nursery_innermost(task);
+    if (innermost == NULL) return JANUS_NO_NURSERY;
+    return janus_spawn_at((janus_nursery *)(void *)innermost, function, argument, NULL);
 }
 
 int janus_scheduler_yield(void) { return janus_yield(); }

@@ -48,7 +48,7 @@ static janus_nursery *nursery_or_innermost(janus_nursery *given)
 {
     struct jrt_worker *worker = jrt_worker_self();
     if (given != NULL || worker == NULL) return given;
-    return (janus_nursery *)(void *)worker->current->innermost;
+    return (janus_nursery *)(void *)jrt_nursery_innermost(worker->current);
 }
 
 /* The child may run before the spawn returns, so the call is written first; on an error, what was

@@ -13,6 +13,7 @@
  *   that ends the process, with a sentence.
  */
 #include "fiber/exception.h"
+#include "task/fork.h"
 #include "task/holder.h"
 #include "task/nursery.h"
 #include "task/state.h"
@@ -157,6 +158,7 @@ struct jrt_worker *jrt_task_ran_otherwise(struct jrt_task *task, int how, struct
 
 void jrt_task_break_off(struct jrt_task *task, enum jrt_ending how)
 {
+    jrt_forks_drop(jrt_worker_self()->strand, task);
     jrt_nurseries_abandon(task);
     struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
     void              *nowhere;
@@ -217,6 +219,7 @@ static void rescue_main(void *argument, int message)
     (void)jrt_worker_rescue_ready(worker); /* refused: [rescue-late] */
     worker->thread->watch = (struct jrt_watch){rescue->stack, NULL};
     if (dead->watched) jrt_stack_mend(dead->stack);
+    jrt_forks_drop(dead, task);
     jrt_nurseries_abandon(task);
 
     worker = jrt_worker_self(); /* [worker-again] */

@@ -61,17 +61,18 @@ struct jrt_nursery {
     /* What makes its end, or its children's, more than counting. */
     union {
         struct {
-            bool          folded : 1;  /* [nursery-count]; the owner's */
-            bool          beyond : 1;  /* the owner is in a scope inside it; the owner's */
-            bool          limited;     /* max_children */
-            bool          on_terms;    /* its children are started on terms, terms.h */
-            bool          on_heap : 1; /* janus_nursery_create made it */
-            bool          timed : 1;   /* there is a deadline */
-            _Atomic(bool) registered;  /* [tree-lazy]; the lock of the nursery above */
-            bool          failed : 1;  /* there are errors; the lock's */
-            bool          kept : 1;    /* ended children may be left to join; the lock's */
-            bool          bound;       /* there is a token, or bindings */
-            _Atomic(bool) starving;    /* [exhaust-await]; somebody was on `exhausted` */
+            bool          folded : 1;   /* [nursery-count]; the owner's */
+            bool          beyond : 1;   /* the owner is in a scope inside it; the owner's */
+            bool          limited;      /* max_children */
+            bool          on_terms;     /* its children are started on terms, terms.h */
+            bool          on_heap : 1;  /* janus_nursery_create made it, or a fork */
+            bool          internal : 1; /* of a fork, fork.h: calls of tasks do not mean it */
+            bool          timed : 1;    /* there is a deadline */
+            _Atomic(bool) registered;   /* [tree-lazy]; the lock of the nursery above */
+            bool          failed : 1;   /* there are errors; the lock's */
+            bool          kept : 1;     /* ended children may be left to join; the lock's */
+            bool          bound;        /* there is a token, or bindings */
+            _Atomic(bool) starving;     /* [exhaust-await]; somebody was on `exhausted` */
         };
         uint32_t first_four; /* see jrt_nursery_is_apart */
         uint64_t special;    /* any of them */
@@ -177,6 +178,19 @@ static inline void jrt_nursery_disarm(struct jrt_nursery *n)
 
 /* Whether it, or something around it up to the next shield, is cancelled. */
 bool jrt_nursery_cancelled_above(const struct jrt_nursery *n);
+
+/* Opens a nursery on no terms for `owner`, who runs here or has a child on top, inside of `around`
+ * and around all that it has opened since; [fork-nursery]. From open.c. */
+void jrt_nursery_open_around(struct jrt_nursery *n, struct jrt_worker *worker,
+                             struct jrt_task *owner, const struct jrt_nursery *around);
+
+/* The innermost nursery that a task has opened itself; NULL: none. */
+struct jrt_nursery *jrt_nursery_innermost(const struct jrt_task *task);
+
+/* Starts a piece of a parallel call in a nursery that only counts. False: no room, no memory; that
+ * is not written down. From spawn.c. */
+bool jrt_spawn_piece(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry,
+                     void *argument, const char *name);
 
 /* Covers a nursery that is being opened, if its owner is in a shield; from shield.c. */
 janus_status jrt_shield_cover(struct jrt_nursery *n, const struct jrt_task *owner);

@@ -99,6 +99,23 @@ static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
     jrt_store_relaxed(&n->clean, jrt_load_relaxed(&owner->nursery->clean));
 }
 
+void jrt_nursery_open_around(struct jrt_nursery *n, struct jrt_worker *worker,
+                             struct jrt_task *owner, const struct jrt_nursery *around)
+{
+    struct jrt_nursery **at = &owner->innermost;
+    while (*at != around) at = &(*at)->outer;
+    init_owned(n, worker, owner, NULL);
+    n->outer = *at;
+    *at = n;
+}
+
+struct jrt_nursery *jrt_nursery_innermost(const struct jrt_task *task)
+{
+    struct jrt_nursery *n = task->innermost;
+    while (n != NULL && n->internal) n = n->outer;
+    return n;
+}
+
 /* Of a plain thread. */
 static void init_root(struct jrt_nursery *n, janus_scheduler *scheduler)
 {

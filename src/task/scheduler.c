@@ -107,10 +107,19 @@ static uint8_t plainness(const struct jrt_worker *worker)
     return jrt_fences_asymmetric() ? JRT_PLAIN : JRT_PLAIN_FENCED;
 }
 
+static uint8_t forking(const struct jrt_worker *worker)
+{
+    if (worker->scheduler->world != NULL) return JRT_FORKS_SEEN;
+    bool stolen_from = !worker->alone && worker->scheduler->stealing;
+    return stolen_from ? JRT_FORKS_OFTEN : JRT_FORKS_NEVER;
+}
+
 bool jrt_worker_open(struct jrt_worker *worker)
 {
     worker->until_others = 61;
     worker->until_timers = 64;
+    worker->until_split = worker->split_every = 1;
+    worker->forks = forking(worker);
     worker->trace = jrt_trace_lane(&worker->scheduler->tracer,
                                    worker->seat == NULL ? worker->index : JRT_TRACE_OUTSIDE);
     worker->plain = plainness(worker);

@@ -350,6 +350,26 @@ janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *ar
     return spawn_as(n, worker, entry, argument, site, false, false);
 }
 
+bool jrt_spawn_piece(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry,
+                     void *argument, const char *name)
+{
+    struct jrt_task *task = jrt_task_alloc(n->scheduler, worker);
+    if (task == NULL) return false;
+    if (!jrt_quota_take(&worker->quota, worker)) {
+        jrt_task_free_here(worker, task);
+        return false;
+    }
+    fill(task, n, entry, argument, NULL);
+    task->touched = true;
+    task->name = name;
+    (void)enter(n, worker);
+    if (jrt_unlikely(worker->trace != NULL)) {
+        jrt_note_by_caller(worker->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
+    }
+    jrt_submit_fresh(worker, task);
+    return true;
+}
+
 static janus_status decode(const janus_spawn_options *given, janus_spawn_options *options)
 {
     memset(options, 0, sizeof *options);

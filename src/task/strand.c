@@ -71,6 +71,7 @@ struct jrt_strand *jrt_strand_of_class(struct jrt_worker *worker, unsigned class
     }
     strand->fuel = 0;
     strand->finish = NULL;
+    strand->forks = strand->unsplit = &strand->no_fork;
     jrt_sanitizer_attach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
     return strand;
 }

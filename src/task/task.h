@@ -42,6 +42,11 @@ enum { JRT_PLACE_WORDS = 12 };
 typedef janus_status jrt_finish(struct jrt_worker *worker, struct jrt_task *task,
                                 janus_status ended);
 
+/* Of a list of forks, fork.h. */
+struct jrt_link {
+    struct jrt_link *outer, *newer;
+};
+
 /* Lies at the top of its own stack. */
 struct jrt_strand {
     struct jrt_context context; /* suspended: where it goes on */
@@ -55,6 +60,9 @@ struct jrt_strand {
     int64_t             fuel;   /* suspended: of the task on top, [purse-fuel] */
     jrt_finish         *finish; /* suspended: what it does first; NULL: nothing */
     void               *place[JRT_PLACE_WORDS]; /* for what it waits with, [task-finish] */
+    struct jrt_link    *forks;                  /* the newest; [fork-list] */
+    struct jrt_link    *unsplit;                /* the newest with nothing left to divide */
+    struct jrt_link     no_fork;                /* the end of the list */
 };
 
 /* Whole lines at the top of the stack. Who only yields needs the first of them, unless a sanitizer

@@ -72,6 +72,13 @@ enum jrt_plainness {
     JRT_PLAIN,
 };
 
+/* Whether calls may be divided, fork.h, on a worker. */
+enum jrt_forking {
+    JRT_FORKS_SEEN,  /* in a world: a call is a point, and every fork is looked at */
+    JRT_FORKS_NEVER, /* nobody steals from it */
+    JRT_FORKS_OFTEN,
+};
+
 struct jrt_purse;
 struct jrt_seat;
 
@@ -95,13 +102,17 @@ struct jrt_worker {
     uint32_t               until_clock;  /* waits until `since` is looked up, [peek-time] */
     uint32_t               since;        /* the time of the last look, as in struct jrt_task */
     uint32_t               lanes;        /* JRT_IN_*: what may have something */
+    uint32_t               until_split;  /* forks until the next look, [fork-look], */
+    uint32_t               split_every;  /* from one look to the next */
     enum jrt_left          left;
     bool                   alone; /* the only worker: nobody steals */
+    uint8_t                forks; /* enum jrt_forking; constant */
     uint8_t                plain; /* enum jrt_plainness; constant */
     bool             gave_way; /* it is about to leave, because others come first, [queue-served] */
     _Atomic(bool)    doomed;   /* its thread is to end, [replace-doom] */
     bool             lost;     /* nobody executes it, [replace-lost]; threads_lock */
     uint64_t         turn_ns;  /* when others were last let go first */
+    uint64_t         split_ns; /* when forks were last looked at */
     uint64_t         turn_epoch;     /* of the turn, */
     uint64_t         turn_began_ns;  /* first looked at then; [turn-epoch] */
     uint64_t         turn_over;      /* the epoch of a turn that lasts too long; 0: none */
