@@ -13,13 +13,14 @@ __attribute__((noinline)) static int64_t finish(struct jrt_fork *fork, int64_t f
     int64_t       second = 0;
     if (fork->nursery != NULL) {
         if (first < 0) jrt_fork_cancel(fork);
-        int64_t                      error = jrt_fork_join(fork);
+        struct jrt_fork_failure failure;
+        jrt_fork_join(fork, &failure);
         const struct jrt_both_piece *piece = fork->piece;
         bool                         started = piece != NULL;
         if (started) {
             second = piece->result;
             second_task = piece->task;
-            if (second == JRT_NOT_RETURNED) second = error != 0 ? error : JANUS_CANCELLED;
+            if (second == JRT_NOT_RETURNED) second = jrt_fork_error(&failure, second_task);
         }
         jrt_fork_free(fork);
         if (!started && first >= 0) second = fork->second(fork->argument);

@@ -30,6 +30,7 @@ struct piece {
     struct loop           *loop; /* that it was split off from */
     uint64_t               begin, end, strip;
     bool                   returned;
+    janus_task_id          task; /* that runs it; 0: it has not begun */
     janus_parallel_failure failure;
 };
 
@@ -141,14 +142,15 @@ static void prefer(janus_parallel_failure *best, const janus_parallel_failure *o
 static void join(struct loop *loop)
 {
     if (loop->failure.error < 0) jrt_fork_cancel(&loop->fork);
-    int64_t              error = jrt_fork_join(&loop->fork);
+    struct jrt_fork_failure first;
+    jrt_fork_join(&loop->fork, &first);
     const struct pieces *pieces = (const struct pieces *)(const void *)loop->fork.nursery;
     for (uint32_t i = 0; i < pieces->count; i++) {
         const struct piece    *piece = &pieces->piece[i];
         janus_parallel_failure failure = piece->failure;
-        if (!piece->returned) { /* not called, or it ended otherwise */
-            (void)jrt_failure(&failure, error != 0 ? error : JANUS_CANCELLED, piece->begin,
-                              piece->begin, 0);
+        if (!piece->returned) {
+            (void)jrt_failure(&failure, jrt_fork_error(&first, piece->task), piece->begin,
+                              piece->begin, piece->task);
         }
         prefer(&loop->failure, &failure);
     }
@@ -183,6 +185,7 @@ static int64_t run_piece(void *argument)
         worker->current->local = pieces->local;
         worker->current->touched = true;
     }
+    piece->task = jrt_task_id(worker->current);
     run_divisibly(&part, worker);
     piece->failure = part.failure;
     piece->returned = true;

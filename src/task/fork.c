@@ -236,17 +236,15 @@ void jrt_fork_cancel(struct jrt_fork *fork)
     if (fork->nursery != NULL) (void)jrt_nursery_cancel(fork->nursery, JANUS_CANCEL_SIBLING_ERROR);
 }
 
-int64_t jrt_fork_join(struct jrt_fork *fork)
+void jrt_fork_join(struct jrt_fork *fork, struct jrt_fork_failure *failure)
 {
     janus_nursery_result result = {.kind = JANUS_RESULT_SUCCESS};
     janus_status status = janus_nursery_end((janus_nursery *)(void *)fork->nursery, &result);
     if (status == JANUS_STATE) janus_panic("a parallel call returned with a nursery open");
-    if (result.kind != JANUS_RESULT_CHILD_FAILED) return 0;
-    if (result.panic.kind != JANUS_PANIC_NONE) {
-        jrt_fork_free(fork);
-        panic_too(&result.panic);
-    }
-    return result.error;
+    *failure = (struct jrt_fork_failure){result.error, result.task};
+    if (result.kind != JANUS_RESULT_CHILD_FAILED || result.panic.kind == JANUS_PANIC_NONE) return;
+    jrt_fork_free(fork);
+    panic_too(&result.panic);
 }
 
 void jrt_fork_free(struct jrt_fork *fork)

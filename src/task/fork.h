@@ -8,6 +8,11 @@
 /* Forks that a worker makes between two looks for thieves, at most. */
 enum { JRT_FORK_LOOKS = 64 };
 
+struct jrt_fork_failure {
+    int64_t       error;
+    janus_task_id task;
+};
+
 enum jrt_division {
     JRT_DIVIDED_LAST, /* a piece was started, and nothing is left to divide */
     JRT_DIVIDED_MORE, /* a piece was started, and there is more */
@@ -86,11 +91,17 @@ bool jrt_fork_start(struct jrt_fork *fork, struct jrt_worker *worker, janus_entr
 
 /*
  * Waits for the pieces of a fork that is off the list. If a piece panicked, the caller panics with
- * it. Returns the error of the first piece that failed, or 0. The pieces' memory is there until
- * jrt_fork_free.
+ * it. *failure is the piece that failed first: its task and error, or zeros. The pieces' memory is
+ * there until jrt_fork_free.
  */
-int64_t jrt_fork_join(struct jrt_fork *fork);
-void    jrt_fork_free(struct jrt_fork *fork);
+void jrt_fork_join(struct jrt_fork *fork, struct jrt_fork_failure *failure);
+void jrt_fork_free(struct jrt_fork *fork);
+
+/* What became of a piece that did not return: it ended in another way, or never began. */
+static inline int64_t jrt_fork_error(const struct jrt_fork_failure *failure, janus_task_id piece)
+{
+    return piece != 0 && failure->task == piece ? failure->error : JANUS_CANCELLED;
+}
 
 /* Cancels the pieces of a fork: a call that the caller made has failed. */
 void jrt_fork_cancel(struct jrt_fork *fork);

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* Parallel calls under limits, budgets, cancellation, in shields, fibers and other backends. */
+#include "court.h"
+#include "energy.h"
+
+enum { ROUNDS = TOWN_SLOW ? 5 : 50 };
+
+static const uint64_t an_hour_ns = UINT64_C(3600000000000);
+
+/* Counts indices, and those that another task than the given one has reached. */
+struct tally {
+    janus_task_id caller;
+    atomic_int    indices, elsewhere;
+    void         *local;
+};
+
+static int64_t count(void *argument, uint64_t begin, uint64_t end)
+{
+    struct tally *tally = argument;
+    atomic_fetch_add(&tally->indices, (int)(end - begin));
+    if (janus_task_self() != tally->caller) atomic_fetch_add(&tally->elsewhere, 1);
+    if (tally->local != NULL) CHECK_EQ(*janus_task_local(), tally->local);
+    return 0;
+}
+
+static int64_t count_once(void *argument) { return count(argument, 0, 1); }
+
+static void go(struct tally *tally)
+{
+    tally->caller = janus_task_self();
+    for (int i = 0; i < 8; i++) {
+        CHECK_EQ(janus_both(count_once, tally, count_once, tally), 0);
+        CHECK_EQ(janus_for(janus_range_by(0, 30, 2), count, tally), 0);
+    }
+    CHECK_EQ(tally->indices, 8 * 32);
+}
+
+static int64_t alone(void *argument)
+{
+    struct tally tally = {0};
+    (void)argument;
+    go(&tally);
+    CHECK_EQ(tally.elsewhere, 0);
+    return 0;
+}
+
+TEST("where only one task may live, everything runs in the caller, and no refusal is counted")
+{
+    janus_scheduler *scheduler =
+        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4, .max_tasks = 1));
+    janus_worker_stats stats = {.struct_bytes = sizeof stats};
+    for (uint64_t i = 0; i < town_few(ROUNDS); i++) town_do(scheduler, alone, NULL);
+    CHECK_EQ(janus_scheduler_stats(scheduler, UINT32_MAX, &stats), JANUS_OK);
+    CHECK_EQ(stats.refusals, 0);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+TEST("where nobody steals, everything runs in the caller")
+{
+    janus_scheduler *scheduler =
+        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4, .no_stealing = true));
+    for (uint64_t i = 0; i < town_few(ROUNDS); i++) town_do(scheduler, alone, NULL);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+static int64_t in_shield(void *argument)
+{
+    janus_shield_begin();
+    (void)alone(argument);
+    janus_shield_end();
+    return 0;
+}
+
+TEST("in a shield everything runs in the caller") { town_all(in_shield, NULL, ROUNDS); }
+
+static int64_t in_fiber(void *argument)
+{
+    janus_pool  *pool = NULL;
+    janus_fiber *fiber = NULL;
+    (void)argument;
+    CHECK_EQ(janus_pool_create(NULL, &pool), JANUS_OK);
+    CHECK_EQ(janus_fiber_create(pool, alone, NULL, NULL, &fiber), JANUS_OK);
+    int ended = 0;
+    while (janus_fiber_resume(fiber, NULL, NULL) == JANUS_OK) CHECK(++ended == 1);
+    janus_fiber_destroy(fiber);
+    CHECK_EQ(janus_pool_destroy(pool), JANUS_OK);
+    return 0;
+}
+
+TEST("in a fiber of the task's own everything runs in the caller")
+{
+    town_all(in_fiber, NULL, ROUNDS);
+}
+
+static int64_t in_backends(void *argument)
+{
+    (void)argument;
+    for (int i = 0; i < COURT_BACKENDS; i++) {
+        janus_nursery n;
+        CHECK_EQ(
+            janus_nursery_open(
+                &n, JANUS_NURSERY_OPTIONS(.spawn_cap = court.spawn, .executor_cap = court.executor,
+                                          .backend = JANUS_BACKEND_SET(court_backends[i]))),
+            JANUS_OK);
+        CHECK_EQ(janus_spawn(&n, alone, NULL), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    }
+    return 0;
+}
+
+TEST("a child under a capability runs everything itself, whatever runs it")
+{
+    court_run(1, in_backends, NULL);
+    court_run(4, in_backends, NULL);
+}
+
+static int64_t somewhere(void *argument)
+{
+    struct tally tally = {.local = argument};
+    *janus_task_local() = argument;
+    go(&tally);
+    CHECK_EQ(*janus_task_local(), argument);
+    return 0;
+}
+
+TEST("a piece sees the caller's local value")
+{
+    int value = 0;
+    town_all(somewhere, &value, ROUNDS);
+}
+
+/* Splitting. */
+
+static int64_t arrive(void *argument)
+{
+    struct gate *gate = argument;
+    atomic_fetch_add(&gate->arrived, 1);
+    return 0;
+}
+
+/* Ends when the second branch has begun, which then runs elsewhere. */
+static int64_t wait_for_arrival(void *argument)
+{
+    struct gate *gate = argument;
+    CHECK(town_wait(&gate->arrived));
+    return 0;
+}
+
+static int64_t is_stolen(void *argument)
+{
+    struct gate gate = {0};
+    (void)argument;
+    CHECK_EQ(janus_both(wait_for_arrival, &gate, arrive, &gate), 0);
+    return 0;
+}
+
+TEST("an idle worker takes the second branch while the first still runs")
+{
+    TOWN_REAL("whether a branch is split off is for the seed to decide");
+    town_run(2, is_stolen, NULL, ROUNDS);
+}
+
+/* Cancelling. */
+
+static int64_t body_waits(void *argument, uint64_t begin, uint64_t end)
+{
+    (void)argument, (void)begin, (void)end;
+    return janus_sleep(an_hour_ns);
+}
+
+static int64_t loop_that_waits(void *argument)
+{
+    (void)argument;
+    int64_t status = janus_for(janus_range_by(0, 16, 1), body_waits, NULL);
+    CHECK_EQ(status, JANUS_CANCELLED);
+    return status;
+}
+
+static int64_t body_checks(void *argument, uint64_t begin, uint64_t end)
+{
+    (void)argument, (void)begin, (void)end;
+    town_spin();
+    return 0;
+}
+
+static int64_t loop_that_runs(void *argument)
+{
+    (void)argument;
+    int64_t status = janus_for(janus_range_of(0, UINT64_MAX), body_checks, NULL);
+    CHECK_EQ(status, JANUS_CANCELLED);
+    return status;
+}
+
+static void check_cancelled(janus_entry *entry)
+{
+    janus_nursery        n;
+    janus_nursery_result result;
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.deadline_ns = janus_now_ns() + town_ms)),
+             JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, entry, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CANCELLED);
+    CHECK_EQ(result.kind, JANUS_RESULT_CANCELLED);
+    CHECK_EQ(result.reason, JANUS_CANCEL_DEADLINE);
+}
+
+static int64_t cancelled(void *argument)
+{
+    (void)argument;
+    check_cancelled(loop_that_waits);
+    check_cancelled(loop_that_runs);
+    return 0;
+}
+
+TEST("a caller that is cancelled cancels all pieces, also of a loop that never waits")
+{
+    town_all(cancelled, NULL, ROUNDS / 5);
+}
+
+/* Budgets. */
+
+static int64_t pays(void *argument)
+{
+    struct tally tally = {.caller = janus_task_self()};
+    uint64_t     before = janus_budget_get_current().ops;
+    (void)argument;
+    CHECK_EQ(janus_for(janus_range_by(0, 1000, 10), count, &tally), 0);
+    CHECK_EQ(before - janus_budget_get_current().ops, 1000);
+    CHECK_EQ(janus_both(count_once, &tally, count_once, &tally), 0);
+    CHECK_EQ(before - janus_budget_get_current().ops, 1001);
+    CHECK_EQ(tally.elsewhere, 0);
+    return janus_for(janus_range_by(0, 1000000, 10), count, argument);
+}
+
+static int64_t has_budget(void *argument)
+{
+    (void)argument;
+    struct tally         tally = {0};
+    janus_nursery        n;
+    janus_nursery_result result;
+    janus_budget         budget = JANUS_BUDGET(.ops = 5000, .memory = 1 << 16);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn_with(&n, pays, &tally, JANUS_SPAWN_OPTIONS(.budget = &budget), NULL),
+             JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
+    CHECK_EQ(result.error, JANUS_BUDGET_EXHAUSTED);
+    CHECK(tally.indices <= 4000);
+    return 0;
+}
+
+TEST("a task with a budget of its own pays for every index, and no piece gets more from nowhere")
+{
+    town_all(has_budget, NULL, ROUNDS / 5);
+}
+
+static int64_t spends(void *argument)
+{
+    return janus_for(janus_range_by(0, 1000000, 10), count, argument);
+}
+
+static int64_t has_pool(void *argument)
+{
+    struct tally         tally = {0};
+    janus_nursery        n;
+    janus_nursery_result result;
+    janus_pool_books     books;
+    janus_budget         pool = JANUS_BUDGET(.ops = 50000, .memory = 1 << 20, .spawn_count = 20);
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, spends, &tally), JANUS_OK);
+    CHECK_EQ(janus_nursery_wait(&n, &result), JANUS_CHILD_FAILED);
+    CHECK_EQ(result.error, JANUS_BUDGET_EXHAUSTED);
+    CHECK_EQ(janus_nursery_books(&n, &books), JANUS_OK);
+    CHECK_EQ(books.shares.ops, 0);
+    CHECK_EQ(books.granted.ops, books.left.ops + books.spent.ops + books.refunded.ops);
+    CHECK((uint64_t)tally.indices <= books.spent.ops);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);
+    return 0;
+}
+
+TEST("in a pool all pieces together spend no more than the pool has")
+{
+    town_all(has_pool, NULL, ROUNDS / 5);
+}
