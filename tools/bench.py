@@ -45,6 +45,8 @@ WORKS = {
     "million": (1, 2),
     "fib": (1, 2),
     "skynet": (1, 2),
+    "both": (1, 2),
+    "loop": (1, 2),
     "pingpong": (1, 2),
     "buffered": (1, 2),
     "mpmc": (1, 2),

@@ -4,9 +4,10 @@
  *
  * Timed: spawn, million, fib, skynet, growth; steal: from the directive until the task runs on the
  *        other thread, which has run out of work 1 to 20 us before. Tasks have no stacks and cannot
- *        yield, so yield is left out. Idle threads wait as by default (OMP_WAIT_POLICY not set).
+ *        yield, so yield is left out. both: a task and a call; loop: parallel for. Idle threads wait as by default (OMP_WAIT_POLICY not set).
  * Moves it: with one thread libgomp runs every task in place; with more, one lock for the team.
  */
+#include "bodies.h"
 #include "peer.h"
 
 #include <omp.h>
@@ -66,6 +67,24 @@ static double fibs(void)
     runner_need((double)result == runner_fib_spawns(runner_fib() - 1) + 1, "fib is wrong");
     return (double)spent / runner_fib_spawns(runner_fib());
 }
+
+/* A loop that a team shares, each thread with a part. */
+
+static void empty_loop(void)
+{
+#pragma omp parallel for num_threads(runner.workers)
+    for (uint64_t i = 0; i < BODIES_EMPTY; i++) bodies_empty(i, i + 1);
+}
+
+static void long_loop(void)
+{
+    uint64_t count = bodies_count();
+#pragma omp parallel for num_threads(runner.workers)
+    for (uint64_t i = 0; i < count; i++) bodies_long(i, i + 1);
+}
+
+static double empty_ratio(void) { return bodies_ratio(empty_loop, bodies_empty, BODIES_EMPTY); }
+static double long_ratio(void) { return bodies_ratio(long_loop, bodies_long, bodies_count()); }
 
 static int64_t skynet_node(int64_t first, int64_t leaves)
 {
@@ -135,6 +154,14 @@ static void turns(const char *metric, const char *unit, double (*run)(void))
 static void run_spawn(void) { turns("a task, batches of 1000", "ns", spawn); }
 static void run_million(void) { turns("a task, one batch of 1000000", "ns", million); }
 static void run_fib(void) { turns("a spawn of fib", "ns", fibs); }
+static void run_both(void) { turns("a fork of fib", "ns", fibs); }
+
+static void run_loop(void)
+{
+    runner_turns("1000000 empty bodies", "of serial", empty_ratio);
+    runner_turns("bodies of 100 ns", "of serial", long_ratio);
+}
+
 static void run_skynet(void) { turns("1000000 leaves", "ms", skynet); }
 
 static void run_growth(void)
@@ -158,7 +185,7 @@ int main(int argc, char **argv)
     static const struct runner_work works[] = {
         {"spawn", 0, run_spawn},   {"million", 0, run_million}, {"fib", 0, run_fib},
         {"skynet", 0, run_skynet}, {"growth", 0, run_growth},   {"steal", 2, run_steal},
-        {NULL, 0, NULL},
+        {"both", 0, run_both},     {"loop", 0, run_loop},       {NULL, 0, NULL},
     };
     return runner_main(argc, argv, SYSTEM, VERSION, works);
 }

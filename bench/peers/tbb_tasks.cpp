@@ -4,12 +4,16 @@
  *
  * Timed: spawn, million, fib, skynet, growth; steal: from run() until the task runs on the other
  *        thread, which has run out of work 1 to 20 us before. Tasks have no stacks and cannot
- *        yield, so yield is left out.
+ *        yield, so yield is left out. both: parallel_invoke; loop: parallel_for, automatic grain.
  * Moves it: the allocation of a task, the group's shared count of them.
  */
+#include "bodies.h"
 #include "peer.h"
 
+#include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/parallel_invoke.h>
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_group.h>
 #include <oneapi/tbb/version.h>
@@ -56,6 +60,41 @@ double fibs()
     runner_need((double)result == runner_fib_spawns(runner_fib() - 1) + 1, "fib is wrong");
     return (double)spent / runner_fib_spawns(runner_fib());
 }
+
+int64_t fork_fib(int n)
+{
+    if (n < 2) return n;
+    int64_t left = 0, right = 0;
+    oneapi::tbb::parallel_invoke([&left, n] { left = fork_fib(n - 1); },
+                                 [&right, n] { right = fork_fib(n - 2); });
+    return left + right;
+}
+
+double forks()
+{
+    uint64_t start = bench_now_ns();
+    int64_t  result = fork_fib(runner_fib());
+    uint64_t spent = bench_now_ns() - start;
+    runner_need((double)result == runner_fib_spawns(runner_fib() - 1) + 1, "fib is wrong");
+    return (double)spent / runner_fib_spawns(runner_fib());
+}
+
+using range = oneapi::tbb::blocked_range<uint64_t>;
+
+void empty_loop()
+{
+    oneapi::tbb::parallel_for(range(0, BODIES_EMPTY),
+                              [](const range &r) { bodies_empty(r.begin(), r.end()); });
+}
+
+void long_loop()
+{
+    oneapi::tbb::parallel_for(range(0, bodies_count()),
+                              [](const range &r) { bodies_long(r.begin(), r.end()); });
+}
+
+double empty_ratio() { return bodies_ratio(empty_loop, bodies_empty, BODIES_EMPTY); }
+double long_ratio() { return bodies_ratio(long_loop, bodies_long, bodies_count()); }
 
 int64_t skynet_node(int64_t first, int64_t leaves)
 {
@@ -130,6 +169,14 @@ void turns(const char *metric, const char *unit, double (*run)())
 void run_spawn() { turns("a task, batches of 1000", "ns", spawn); }
 void run_million() { turns("a task, one batch of 1000000", "ns", million); }
 void run_fib() { turns("a spawn of fib", "ns", fibs); }
+void run_both() { turns("a fork of fib", "ns", forks); }
+
+void run_loop()
+{
+    turns("1000000 empty bodies", "of serial", empty_ratio);
+    turns("bodies of 100 ns", "of serial", long_ratio);
+}
+
 void run_skynet() { turns("1000000 leaves", "ms", skynet); }
 
 void run_growth()
@@ -156,7 +203,7 @@ int main(int argc, char **argv)
     static const runner_work works[] = {
         {"spawn", 0, run_spawn},   {"million", 0, run_million}, {"fib", 0, run_fib},
         {"skynet", 0, run_skynet}, {"growth", 0, run_growth},   {"steal", 2, run_steal},
-        {nullptr, 0, nullptr},
+        {"both", 0, run_both},     {"loop", 0, run_loop},       {nullptr, 0, nullptr},
     };
     return runner_main(argc, argv, "oneTBB", TBB_runtime_version(), works);
 }

@@ -29,6 +29,7 @@ struct loop;
 struct piece {
     struct loop           *loop; /* that it was split off from */
     uint64_t               begin, end, strip;
+    void                  *local; /* the caller's, when it was split off */
     bool                   returned;
     janus_task_id          task; /* that runs it; 0: it has not begun */
     janus_parallel_failure failure;
@@ -36,7 +37,6 @@ struct piece {
 
 struct pieces {
     janus_nursery nursery;
-    void         *local;
     uint32_t      count;
     struct piece  piece[PIECES];
 };
@@ -68,10 +68,13 @@ static enum jrt_division split(struct jrt_fork *fork, struct jrt_worker *worker)
     if (pieces == NULL) return JRT_DIVISION_REFUSED;
     if (fresh) pieces->count = 0;
     if (pieces->count == PIECES) return JRT_INDIVISIBLE;
-    pieces->local = fork->task->touched ? fork->task->local : NULL;
     struct piece *piece = &pieces->piece[pieces->count];
     uint64_t      middle = loop->next + (units - units / 2) * unit;
-    *piece = (struct piece){.loop = loop, .begin = middle, .end = loop->end, .strip = loop->strip};
+    *piece = (struct piece){.loop = loop,
+                            .begin = middle,
+                            .end = loop->end,
+                            .strip = loop->strip,
+                            .local = fork->task->touched ? fork->task->local : NULL};
     if (!jrt_fork_start(fork, worker, run_piece, piece, "part of a loop")) {
         return JRT_DIVISION_REFUSED;
     }
@@ -171,18 +174,17 @@ static void run_divisibly(struct loop *loop, struct jrt_worker *worker)
 
 static int64_t run_piece(void *argument)
 {
-    struct piece        *piece = argument;
-    const struct loop   *whole = piece->loop;
-    const struct pieces *pieces = (const struct pieces *)(const void *)whole->fork.nursery;
-    struct jrt_worker   *worker = jrt_worker_self();
-    struct loop          part = {.body = whole->body,
-                                 .argument = whole->argument,
-                                 .next = piece->begin,
-                                 .end = piece->end,
-                                 .grain = whole->grain,
-                                 .strip = piece->strip};
-    if (pieces->local != NULL) {
-        worker->current->local = pieces->local;
+    struct piece      *piece = argument;
+    const struct loop *whole = piece->loop;
+    struct jrt_worker *worker = jrt_worker_self();
+    struct loop        part = {.body = whole->body,
+                               .argument = whole->argument,
+                               .next = piece->begin,
+                               .end = piece->end,
+                               .grain = whole->grain,
+                               .strip = piece->strip};
+    if (piece->local != NULL) {
+        worker->current->local = piece->local;
         worker->current->touched = true;
     }
     piece->task = jrt_task_id(worker->current);

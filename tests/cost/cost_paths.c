@@ -165,18 +165,55 @@ static int64_t fib(void *argument)
 }
 
 /* fib(n) starts fib(n + 1) - 1 children. */
-static uint64_t walk_fib(uint64_t size)
+static uint64_t fib_forks(uint64_t size, int64_t result)
 {
-    int64_t n = (int64_t)size, next = n + 1;
-    (void)fib(&n);
     int64_t a = 0, b = 1;
-    for (int64_t i = 0; i < next; i++) {
+    for (uint64_t i = 0; i < size + 1; i++) {
         int64_t sum = a + b;
         a = b;
         b = sum;
     }
-    if (n != b - a) fail("fib is wrong");
+    if (result != b - a) fail("fib is wrong");
     return (uint64_t)a - 1;
+}
+
+static uint64_t walk_fib(uint64_t size)
+{
+    int64_t n = (int64_t)size;
+    (void)fib(&n);
+    return fib_forks(size, n);
+}
+
+static int64_t fork_fib(void *argument)
+{
+    int64_t *n = argument;
+    if (*n < 2) return 0;
+    int64_t left = *n - 1;
+    int64_t right = *n - 2;
+    if (janus_both(fork_fib, &left, fork_fib, &right) < 0) fail("a branch failed");
+    *n = left + right;
+    return 0;
+}
+
+static uint64_t walk_both(uint64_t size)
+{
+    int64_t n = (int64_t)size;
+    (void)fork_fib(&n);
+    return fib_forks(size, n);
+}
+
+static int64_t empty_body(void *argument, uint64_t begin, uint64_t end)
+{
+    (void)argument;
+    for (uint64_t i = begin; i < end; i++) __asm__ volatile("" : : "r"(i));
+    return 0;
+}
+
+/* By calls of eight indices: what is counted is what happens between them. */
+static uint64_t walk_for(uint64_t size)
+{
+    if (janus_for(janus_range_by(0, size, 8), empty_body, NULL) != 0) fail("a loop failed");
+    return size / 8;
 }
 
 static uint64_t walk_nursery(uint64_t size)
@@ -421,6 +458,8 @@ static const struct path {
     {"yield", walk_yield, SMALL, LARGE, false, NULL},
     {"spawn", walk_spawn, SMALL, LARGE, false, NULL},
     {"fib", walk_fib, SMALL_FIB, LARGE_FIB, false, NULL},
+    {"both", walk_both, SMALL_FIB, LARGE_FIB, false, NULL},
+    {"for", walk_for, SMALL, LARGE, false, NULL},
     {"nursery", walk_nursery, SMALL, LARGE, false, NULL},
     {"loop", walk_loop, SMALL, LARGE, false, NULL},
     {"check", walk_check, SMALL, LARGE, false, NULL},
