@@ -4,7 +4,8 @@
  *
  * Timed: spawn, million, fib, skynet, growth; steal: from the directive until the task runs on the
  *        other thread, which has run out of work 1 to 20 us before. Tasks have no stacks and cannot
- *        yield, so yield is left out. both: a task and a call; loop: parallel for. Idle threads wait as by default (OMP_WAIT_POLICY not set).
+ *        yield, so yield is left out. both: a task and a call; loop: parallel for. Idle threads
+ *        wait as by default (OMP_WAIT_POLICY not set).
  * Moves it: with one thread libgomp runs every task in place; with more, one lock for the team.
  */
 #include "bodies.h"

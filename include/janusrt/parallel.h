@@ -35,10 +35,11 @@
  *  - Order. janus_reduce divides its range in the same places and combines in the same order
  *    whoever runs the pieces: a sum of floating-point numbers is the same each time.
  *
- * A piece may run as a task of its own, with its own id, while the caller's other calls run: calls
- * must not assume that they share a thread, and what they share needs a lock or an atomic. The value
- * of janus_task_local is copied into it. `f` must not wait for `g`, nor a body for a higher index:
- * that piece may not begin before this one has ended.
+ * A piece may run as a task of its own, with its own id, while the caller's other calls run. So
+ * calls must not assume that they share a thread, and data that they share needs a lock or an
+ * atomic. The value of janus_task_local is copied into a piece. A call that spawns names its
+ * nursery: the caller's innermost one is not a piece's. `f` must not wait for `g`, nor a body for a
+ * higher index: that piece may not begin before this one has ended.
  *
  * Nothing is split off where no worker could help or no child would be safe: on one worker, in a
  * thread of the task's own (backend THREADED or BLOCKING), inside a fiber that the task resumed, in

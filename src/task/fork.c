@@ -88,8 +88,8 @@ static bool allowed(const struct jrt_fork *fork, const struct jrt_worker *worker
     const struct jrt_terms *terms = terms_at(fork);
     const struct jrt_purse *purse = task->touched ? task->purse : NULL;
     bool                    pooled = terms != NULL && terms->account != NULL;
-    if (jrt_load_relaxed(&task->shield) > 0 || task->ending)
-        return false; /* relaxed: the strand's. */
+    /* relaxed: only the task writes it, and it lies on this strand. */
+    if (jrt_load_relaxed(&task->shield) > 0 || task->ending) return false;
     if (purse != NULL && purse->hard && !pooled) return false;
     if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return false;
     if (terms == NULL) return worker->scheduler->exhaustion == JANUS_EXHAUSTION_AUTO;

@@ -21,8 +21,8 @@ enum jrt_division {
 };
 
 /*
- * One call that may be divided. Lies in the frame of the call, on its strand's list of forks; see
- * [fork-list]. `newer` is valid unless the fork is the newest.
+ * One call that may be divided. Lies in the frame of the call, on its strand's list of forks.
+ * `link.newer` is valid unless the fork is the newest.
  */
 struct jrt_fork {
     struct jrt_link     link;
