@@ -32,11 +32,10 @@ static int64_t count_divided(void *argument)
     return status;
 }
 
-TEST("a branch is split off in some schedules and not in others, under every strategy")
+TEST("a branch is split off in some schedules and not in others, by chance and by priorities")
 {
-    const janus_strategy strategies[] = {JANUS_STRATEGY_RANDOM, JANUS_STRATEGY_PCT,
-                                         JANUS_STRATEGY_EXHAUSTIVE};
-    for (int i = 0; i < 3; i++) {
+    const janus_strategy strategies[] = {JANUS_STRATEGY_RANDOM, JANUS_STRATEGY_PCT};
+    for (int i = 0; i < 2; i++) {
         apart = together = 0;
         janus_explore_options options = {.strategy = strategies[i], .schedules = SCHEDULES};
         CHECK_EQ(scout(options, count_divided).failing, JANUS_FAILING_NOT);
