@@ -119,6 +119,7 @@ JANUS_BEGIN_DECLS
  *          negative   what the first failed branch returned
  *          CANCELLED  the caller is cancelled; a branch may not have been called
  *          INVALID    `f` or `g` is NULL; neither was called
+ *          NO_MEMORY  `g` was split off, and then the system refused a stack for it
  */
 JANUS_NODISCARD JANUS_API int64_t janus_both(janus_entry *f, void *a, janus_entry *g, void *b);
 
@@ -153,6 +154,7 @@ JANUS_NODISCARD JANUS_API int64_t janus_both_with(janus_entry *f, void *a, janus
  *          negative   what the first failed call returned; other indices may not have been reached
  *          CANCELLED  the caller is cancelled; indices may not have been reached
  *          INVALID    `body` is NULL; nothing was called
+ *          NO_MEMORY  a piece was split off, and then the system refused a stack for it
  */
 JANUS_NODISCARD JANUS_API int64_t janus_for(janus_range range, janus_body *body, void *argument);
 
@@ -206,7 +208,7 @@ JANUS_NODISCARD JANUS_API int64_t janus_for_with(janus_range range, janus_body *
  *          negative   what the first failed call returned; *value is unspecified
  *          CANCELLED  the caller is cancelled; *value is unspecified
  *          INVALID    `fold`, `combine` or `value` is NULL, or `bytes` is 0; nothing was called
- *          NO_MEMORY  no memory for values; *value is unspecified
+ *          NO_MEMORY  no memory for values, or as janus_for; *value is unspecified
  */
 JANUS_NODISCARD JANUS_API int64_t janus_reduce(janus_range range, janus_fold *fold,
                                                janus_combine *combine, void *argument, void *value,

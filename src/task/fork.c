@@ -120,6 +120,8 @@ struct jrt_nursery *jrt_fork_open(struct jrt_fork *fork, struct jrt_worker *work
     n->on_heap = n->internal = true;
     n->birth = fork->task->birth & ~UINT32_C(0xff); /* its lane, stack and mode; READY */
     n->name = "parallel";
+    /* A piece of a task with a larger stack pays for its own, [spawn-stack]. */
+    n->on_terms = n->terms != NULL || fork->task->stack_class > n->scheduler->stack_class;
     fork->nursery = n;
     return n;
 }

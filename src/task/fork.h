@@ -97,10 +97,12 @@ bool jrt_fork_start(struct jrt_fork *fork, struct jrt_worker *worker, janus_entr
 void jrt_fork_join(struct jrt_fork *fork, struct jrt_fork_failure *failure);
 void jrt_fork_free(struct jrt_fork *fork);
 
-/* What became of a piece that did not return: it ended in another way, or never began. */
+/* What became of a piece that did not return. `piece` is its task; 0: it never began, because it
+ * was cancelled or the system refused a stack. */
 static inline int64_t jrt_fork_error(const struct jrt_fork_failure *failure, janus_task_id piece)
 {
-    return piece != 0 && failure->task == piece ? failure->error : JANUS_CANCELLED;
+    bool its = piece != 0 ? failure->task == piece : failure->error == JANUS_NO_MEMORY;
+    return its ? failure->error : JANUS_CANCELLED;
 }
 
 /* Cancels the pieces of a fork: a call that the caller made has failed. */

@@ -47,6 +47,13 @@ struct jrt_link {
     struct jrt_link *outer, *newer;
 };
 
+/* Whether calls may be divided, fork.h, on a worker. */
+enum jrt_forking {
+    JRT_FORKS_SEEN,  /* in a world: a call is a point, and every fork is looked at */
+    JRT_FORKS_NEVER, /* nobody steals from it */
+    JRT_FORKS_OFTEN,
+};
+
 /* Lies at the top of its own stack. */
 struct jrt_strand {
     struct jrt_context context; /* suspended: where it goes on */

@@ -72,13 +72,6 @@ enum jrt_plainness {
     JRT_PLAIN,
 };
 
-/* Whether calls may be divided, fork.h, on a worker. */
-enum jrt_forking {
-    JRT_FORKS_SEEN,  /* in a world: a call is a point, and every fork is looked at */
-    JRT_FORKS_NEVER, /* nobody steals from it */
-    JRT_FORKS_OFTEN,
-};
-
 struct jrt_purse;
 struct jrt_seat;
 
