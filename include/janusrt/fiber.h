@@ -73,7 +73,7 @@ typedef struct janus_panic_info {
     const void      *code_address;  /* STACK_OVERFLOW: the instruction, NULL likewise */
     janus_guard      guard;         /* STACK_OVERFLOW: the rung that noticed */
     char             name[32];      /* the fiber's, cut to fit */
-    char             message[96];   /* EXPLICIT: what janus_panic was told, cut to fit */
+    char             message[160];  /* EXPLICIT: what janus_panic was told, cut to fit */
 } janus_panic_info;
 
 /* What resuming a fiber led to. */

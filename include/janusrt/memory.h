@@ -95,8 +95,7 @@ JANUS_API void *janus_realloc(void *block, size_t size) __attribute__((alloc_siz
  *
  * Context: inside the task that owns it; NULL does nothing.
  * Yields:  never.
- * Owns:    takes `block`. One that is not a live block of this task ends the process with a
- *          sentence.
+ * Owns:    takes `block`. If it is not a live block of this task, the task panics.
  * Cost:    about 5 ns.
  * Errors:  none.
  */
@@ -119,7 +118,8 @@ JANUS_API void *janus_detach(void *block);
  *
  * Context: inside a task.
  * Yields:  never.
- * Owns:    the block is the task's if it returns OK; else still nobody's.
+ * Owns:    the block is the task's if it returns OK; else still nobody's. A block that was not
+ *          detached makes the task panic.
  * Cost:    about 10 ns.
  * Errors:  BUDGET_EXHAUSTED  ops or memory are short
  *          NO_MEMORY         the system refused
@@ -132,7 +132,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_adopt(void *block);
  *
  * Context: anyone, any thread; NULL does nothing.
  * Yields:  never.
- * Owns:    takes `block`.
+ * Owns:    takes `block`. A block that was not detached makes the task panic; on a plain thread it
+ *          ends the process.
  * Cost:    about 20 ns.
  * Errors:  none.
  */

@@ -59,6 +59,23 @@ typedef enum janus_exhaustion {
     JANUS_EXHAUSTION_MANUAL,      /* it waits until it is recharged */
 } janus_exhaustion;
 
+/* A task that panics, or overflows its stack. All of it is good until the callback returns. */
+typedef struct janus_panic_report {
+    uint64_t           task; /* its id; 0: a token's callback, and `name` says so */
+    const char        *name; /* the task's, or "task" */
+    const char        *file; /* where it was started; NULL: unknown */
+    int                line;
+    janus_panic_kind   kind;        /* EXPLICIT: janus_panic, or a broken contract */
+    const char        *message;     /* why, in a sentence */
+    const void *const *frames;      /* code addresses of the calls it was in, innermost first */
+    uint32_t           frame_count; /* at most 16; 0: they could not be had */
+    const char        *text;        /* all of that in one line, as stderr would get it */
+} janus_panic_report;
+
+/* Called in the task that panics, before its nurseries and defers end. It must not wait. What it
+ * calls is charged to the task; if it panics itself, the task ends as it would have. */
+typedef void janus_on_panic(void *argument, const janus_panic_report *report);
+
 /* In max_tasks. */
 #define JANUS_UNLIMITED UINT64_MAX
 
@@ -103,6 +120,11 @@ typedef struct janus_scheduler_options {
                                              0: JANUS_IDLE_STACK_BYTES */
     janus_trace        *trace; /* what tasks do is recorded there; borrowed, no other scheduler has
                                   it, and it outlives this one. NULL: nowhere */
+
+    /* A panic or an overflow of a task is one line on stderr: task, place, reason, backtrace. */
+    janus_on_panic *on_panic; /* gets it instead. NULL: stderr */
+    void           *on_panic_argument;
+    bool            quiet_panics; /* nobody gets it, where on_panic is NULL */
 } janus_scheduler_options;
 
 #define JANUS_SCHEDULER_OPTIONS(...) JANUS_OPTIONS_(janus_scheduler_options, __VA_ARGS__)

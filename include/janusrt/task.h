@@ -5,6 +5,10 @@
  *
  * Every call that waits returns JANUS_CANCELLED in a task that was cancelled, at once and each time
  * it is called: cancellation is sticky. A shield holds it off for a while.
+ *
+ * A task that breaks a contract panics with a sentence, and the process lives. So does a task that
+ * returns with a nursery open: its children are cancelled and awaited first. A panic ends the task
+ * like a failure. The scheduler reports it in one line on stderr (on_panic in scheduler.h).
  */
 #ifndef JANUSRT_TASK_H
 #define JANUSRT_TASK_H
@@ -160,8 +164,8 @@ JANUS_API void janus_shield_begin(void);
  */
 JANUS_API void janus_shield_begin_until(janus_shield *shield, uint64_t deadline_ns);
 
-/* Ends the innermost shield, of either kind. To end one that was not begun breaks the contract and
- * ends the process.
+/* Ends the innermost shield, of either kind. To end one that was not begun breaks the contract: the
+ * task panics.
  *
  * Context: inside a task; elsewhere it does nothing.
  * Yields:  never.

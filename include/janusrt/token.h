@@ -19,7 +19,8 @@
  * A callback runs exactly once, on the thread that cancels (for a nursery's deadline that is one of
  * the workers), with no lock held. Inside, the thread counts as a plain one, not as a task, whoever
  * called: it may cancel, wake, spawn and use tokens, this one too. It should be short, because the
- * thread does nothing else meanwhile, and it must not panic.
+ * thread does nothing else meanwhile. A callback that panics or uses up the stack ends alone. It is
+ * reported as a panic of a task is, and the other callbacks run.
  */
 #ifndef JANUSRT_TOKEN_H
 #define JANUSRT_TOKEN_H

@@ -101,8 +101,8 @@ void jrt_account_close(struct jrt_pool_account *account)
     struct jrt_account_books *books = &account->books;
     struct jrt_pool_account  *parent = account->parent;
     enter(account);
-    jrt_contract(janus_budget_is_zero(books->shares), "an account closed before a task settled");
-    jrt_contract(jrt_list_empty(&account->children), "an account closed before one carved from it");
+    jrt_demand(janus_budget_is_zero(books->shares), "an account closed before a task settled");
+    jrt_demand(jrt_list_empty(&account->children), "an account closed before one carved from it");
     janus_budget left = books->left, spent = books->spent;
     put(&books->refunded, &left);
     drop(&books->left, &left);
@@ -170,8 +170,8 @@ void jrt_account_settle(struct jrt_pool_account *account, const janus_budget *sh
     smaller(&back, unused, share);
     drop(&spent, &back);
     enter(account);
-    jrt_contract(lacks(&books->shares, share) == JANUS_COMPONENT_NONE,
-                 "a share was settled that was never taken");
+    jrt_demand(lacks(&books->shares, share) == JANUS_COMPONENT_NONE,
+               "a share was settled that was never taken");
     drop(&books->shares, share);
     put(&books->left, &back);
     put(&books->spent, &spent);
@@ -186,7 +186,7 @@ janus_component jrt_account_charge(struct jrt_pool_account *account, const janus
 janus_component jrt_account_grant(struct jrt_pool_account *account, const janus_budget *amount)
 {
     struct jrt_pool_account *parent = account->parent;
-    jrt_contract(parent != NULL, "a root account has nobody to grant it anything");
+    jrt_demand(parent != NULL, "a root account has nobody to grant it anything");
     janus_component missing = move(parent, &parent->books.nested, amount);
     if (missing != JANUS_COMPONENT_NONE) return missing;
     enter(account);
@@ -199,7 +199,7 @@ janus_component jrt_account_grant(struct jrt_pool_account *account, const janus_
 janus_component jrt_account_refund(struct jrt_pool_account *account, const janus_budget *amount)
 {
     struct jrt_pool_account *parent = account->parent;
-    jrt_contract(parent != NULL, "a root account has nobody to refund to");
+    jrt_demand(parent != NULL, "a root account has nobody to refund to");
     janus_component missing = move(account, &account->books.refunded, amount);
     if (missing != JANUS_COMPONENT_NONE) return missing;
     enter(parent);

@@ -24,7 +24,7 @@ static const char panicked[] = "panic";
 /* The message may lie in what is about to be forgotten. */
 static void on_panic(const char *message)
 {
-    static _Thread_local char kept[128];
+    static _Thread_local char kept[192];
     snprintf(kept, sizeof kept, "%s", message);
     jrt_die(panicked, kept, __FILE__, __LINE__);
 }
@@ -177,7 +177,7 @@ const char *jrt_failing_name(janus_failing failing)
 
 void janus_expect_failed(const char *text, const char *file, int line)
 {
-    char message[96]; /* what a panic keeps */
+    char message[160]; /* what a panic keeps */
     if (jrt_world_now() != NULL && jrt_world_now()->closed) jrt_die(expectation, text, file, line);
     struct jrt_thread *thread = jrt_thread_self();
     if (thread->current == NULL && thread->on_panic == NULL) jrt_die(expectation, text, file, line);

@@ -32,6 +32,7 @@
 #include "fiber/exit.h"
 
 #include "base/assert.h"
+#include "fiber/stack.h"
 #include "plat/world.h"
 
 #include <unwind.h>
@@ -50,9 +51,9 @@ _Unwind_Reason_Code jrt_ctx_personality(int version, _Unwind_Action actions,
     (void)version, (void)class, (void)exception, (void)context;
     struct jrt_thread *thread = jrt_thread_self();
     if ((actions & _UA_FORCE_UNWIND) && thread->on_exit != NULL) {
-        jrt_contract(jrt_world_now() == NULL, /* [exit-spoilt] */
-                     "the thread of a deterministic scheduler was ended (pthread_exit, "
-                     "pthread_cancel)");
+        jrt_demand(jrt_world_now() == NULL, /* [exit-spoilt] */
+                   "the thread of a deterministic scheduler was ended (pthread_exit, "
+                   "pthread_cancel)");
         thread->on_exit();
     }
     if (actions & _UA_SEARCH_PHASE) return _URC_FATAL_PHASE1_ERROR; /* [exit-exception] */
@@ -65,30 +66,53 @@ struct jrt_guarded {
     struct janus_fiber *fiber; /* that the thread was in */
 };
 
+enum { EXITED = 64 }; /* beside enum jrt_arrival */
+
 static void land_in_guarded(void)
 {
     struct jrt_thread  *thread = jrt_thread_self();
     struct jrt_guarded *guarded = thread->guarded;
     void               *nowhere;
-    jrt_contract(thread->current == guarded->fiber,
-                 "a thread ended inside a fiber (pthread_exit, pthread_cancel)");
+    jrt_demand(thread->current == guarded->fiber,
+               "a thread ended inside a fiber (pthread_exit, pthread_cancel)");
     jrt_sanitizer_unwind(__builtin_frame_address(0), guarded->landing.sp);
-    (void)jrt_ctx_switch(&nowhere, guarded->landing.sp, 1);
+    (void)jrt_ctx_switch(&nowhere, guarded->landing.sp, EXITED);
     jrt_die("invariant [exit-boundary] broken", "a broken call went on", __FILE__, __LINE__);
 }
 
-bool jrt_call_guarded(int64_t (*entry)(void *), void *argument, int64_t *out_result)
+void jrt_guarded_panic(struct jrt_thread *thread, const char *message)
+{
+    struct jrt_guarded *guarded = thread->guarded;
+    void               *nowhere;
+    if (guarded == NULL || thread->current != guarded->fiber) return;
+    jrt_thread_keep_message(thread, message);
+    jrt_sanitizer_unwind(__builtin_frame_address(0), guarded->landing.sp);
+    (void)jrt_ctx_switch(&nowhere, guarded->landing.sp, JRT_ARRIVED_PANICKED);
+    jrt_die("invariant [exit-boundary] broken", "a broken call went on", __FILE__, __LINE__);
+}
+
+enum jrt_guarded_end jrt_call_guarded(int64_t (*entry)(void *), void *argument,
+                                      const struct jrt_stack *stack, int64_t *out_result)
 {
     struct jrt_thread  *thread = jrt_thread_self();
     struct jrt_guarded *outer = thread->guarded;
+    struct jrt_watch    watch = thread->watch;
     void                (*on_exit)(void) = thread->on_exit;
     struct jrt_guarded  guarded = {.fiber = thread->current};
     (void)jrt_thread_watch_exit(thread); /* where it cannot be: [exit-blind] goes unnoticed */
     thread->guarded = &guarded;
     thread->on_exit = land_in_guarded;
-    int broken = jrt_ctx_call(&guarded.landing, entry, argument);
+    thread->watch = (struct jrt_watch){stack, &guarded.landing.sp};
+    int how = jrt_ctx_call(&guarded.landing, entry, argument);
+    thread->watch = watch;
     thread->on_exit = on_exit;
     thread->guarded = outer;
-    if (broken == 0) *out_result = guarded.landing.result;
-    return broken == 0;
+    switch (how) {
+    case 0: *out_result = guarded.landing.result; return JRT_GUARDED_RETURNED;
+    case EXITED: return JRT_GUARDED_EXITED;
+    case JRT_ARRIVED_OVERFLOWED: /* the signal handler landed us here, and told nobody */
+        jrt_sanitizer_unwind(jrt_stack_low(stack), guarded.landing.sp);
+        return JRT_GUARDED_OVERFLOWED;
+    default: return JRT_GUARDED_PANICKED;
+    }
 }

@@ -7,11 +7,23 @@
 
 #include <stdint.h>
 
+/* How a guarded call ended. */
+enum jrt_guarded_end {
+    JRT_GUARDED_RETURNED,   /* *out_result is what it returned */
+    JRT_GUARDED_EXITED,     /* it ended its thread, which is spoilt, [exit-spoilt] */
+    JRT_GUARDED_PANICKED,   /* thread->panic_message says why */
+    JRT_GUARDED_OVERFLOWED, /* it used up `stack` */
+};
+
 /*
- * Calls entry(argument) on this stack and thread, and comes back even where the call ends the
- * thread: false, and the thread is spoilt, [exit-spoilt]. Otherwise *out_result is what it
- * returned. The call must not leave this thread.
+ * Calls entry(argument) on this stack and thread, and comes back however the call ends. `stack` is
+ * the stack of ours that the caller runs on; NULL: the thread's own, whose overflow is a fault. The
+ * call must not leave this thread.
  */
-bool jrt_call_guarded(int64_t (*entry)(void *), void *argument, int64_t *out_result);
+enum jrt_guarded_end jrt_call_guarded(int64_t (*entry)(void *), void *argument,
+                                      const struct jrt_stack *stack, int64_t *out_result);
+
+/* From janus_panic: ends the innermost guarded call, if it is that which runs; else it returns. */
+void jrt_guarded_panic(struct jrt_thread *thread, const char *message);
 
 #endif

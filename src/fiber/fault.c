@@ -33,6 +33,7 @@
 #include "base/assert.h"
 #include "base/atomic.h"
 #include "fiber/fiber.h"
+#include "plat/peek.h"
 #include "plat/world.h"
 
 #include <errno.h>
@@ -69,12 +70,17 @@ bool janus_fault_claim(int signal_number, void *siginfo, void *context)
     ucontext_t             *interrupted = context;
     struct jrt_thread      *thread = jrt_thread_self();
     const struct jrt_stack *stack = thread->watch.stack;
-    if (signal_number != SIGSEGV || stack == NULL) return false;
+    if (signal_number != SIGSEGV) return false;
+    if (jrt_peek_recover(interrupted)) return true; /* [peek-fault] */
+    if (stack == NULL) return false;
     if (!is_overflow(stack, info, interrupted)) return false;
-    jrt_contract(thread->holding == 0,
-                 "a fiber ran out of stack inside a call to janusrt"); /* [fault-locked] */
+    jrt_demand(thread->holding == 0,
+               "a fiber ran out of stack inside a call to janusrt"); /* [fault-locked] */
     thread->fault_address = info->si_addr;
     thread->fault_code = jrt_ctx_signal_pc(interrupted);
+    if (thread->watch.landing == NULL) { /* of a task, which is reported */
+        thread->fault_frame_count = jrt_frames_of_signal(thread->fault_frames, JRT_FRAMES_MAX);
+    }
     void **landing = thread->watch.landing != NULL ? thread->watch.landing : thread->rescue;
     jrt_contract(landing != NULL, "a task ran out of stack, and so did the one before it, while "
                                   "memory to survive that was refused"); /* [rescue-late] */
@@ -139,6 +145,7 @@ static bool is_ours(const struct sigaction *action)
 bool jrt_fault_open(void)
 {
     bool works = true;
+    jrt_contract_watch();
     jrt_lock(&lock);
     if (!installed) { /* [fault-once] */
         struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};

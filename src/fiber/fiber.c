@@ -32,7 +32,9 @@
 #include "base/atomic.h"
 #include "base/options.h"
 #include "fiber/exception.h"
+#include "fiber/exit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -394,11 +396,29 @@ void janus_panic(const char *message)
     struct jrt_thread  *thread = jrt_thread_self();
     struct janus_fiber *fiber = thread->current;
     if (message == NULL) message = "";
+    jrt_guarded_panic(thread, message);
     if (fiber == NULL && thread->on_panic != NULL) thread->on_panic(message);
     if (fiber == NULL) jrt_die("panic outside a fiber", message, __FILE__, __LINE__);
     /* Not on the fiber's stack: sanitizers may take locals away with the fiber. */
-    copy_text(thread->panic_message, sizeof thread->panic_message, message);
+    jrt_thread_keep_message(thread, message);
     leave_for_good(fiber, JRT_ARRIVED_PANICKED);
+}
+
+/* Who broke a contract: a task, a guarded call or a fiber can be ended for it. What holds a lock of
+ * ours cannot. */
+static void on_contract(const char *what)
+{
+    char                     message[JRT_MESSAGE_BYTES];
+    const struct jrt_thread *thread = jrt_thread_self();
+    bool contained = thread->current != NULL || thread->on_panic != NULL || thread->guarded != NULL;
+    if (!contained || thread->holding != 0) return;
+    (void)snprintf(message, sizeof message, "contract broken: %s", what);
+    janus_panic(message);
+}
+
+void jrt_contract_watch(void)
+{
+    jrt_store_release(&jrt_contract_hook, on_contract); /* release: the same each time. */
 }
 
 janus_fiber *janus_fiber_current(void) { return jrt_thread_self()->current; }

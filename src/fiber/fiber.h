@@ -82,6 +82,9 @@ void jrt_shard_unlock(struct jrt_shard *shard, struct jrt_thread *thread);
 
 /* The SIGSEGV handler, counted: the first user installs it, the last puts the old one back. */
 bool jrt_fault_open(void);
+
+/* From now on a broken contract ends the task, or the fiber, that broke it; from fiber.c. */
+void jrt_contract_watch(void);
 void jrt_fault_close(void);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 
 _Static_assert(sizeof(struct jrt_thread) <= JRT_THREAD_BYTES, "it fits; see ctx_<cpu>.S");
 
@@ -23,13 +24,20 @@ __attribute__((noinline)) struct jrt_thread *jrt_thread_self(void)
     return thread;
 }
 
+void jrt_thread_keep_message(struct jrt_thread *thread, const char *message)
+{
+    size_t length = strnlen(message, sizeof thread->panic_message - 1);
+    memcpy(thread->panic_message, message, length);
+    thread->panic_message[length] = '\0';
+}
+
 /* At thread exit. A destructor that runs after this one and resumes a fiber attaches again. */
 static void detach(void *value)
 {
     struct jrt_thread *thread = value;
-    jrt_contract(thread->on_exit == NULL, /* [exit-blind] in exit.c */
-                 "a thread was ended (pthread_exit, pthread_cancel) in code without unwind tables");
-    jrt_contract(thread->current == NULL, "a thread ended inside a fiber (pthread_exit?)");
+    jrt_demand(thread->on_exit == NULL, /* [exit-blind] in exit.c */
+               "a thread was ended (pthread_exit, pthread_cancel) in code without unwind tables");
+    jrt_demand(thread->current == NULL, "a thread ended inside a fiber (pthread_exit?)");
     jrt_altstack_close(&thread->altstack);
     thread->attached = false;
 }

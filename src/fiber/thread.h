@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "fiber/context.h"
+#include "fiber/frames.h"
 #include "plat/altstack.h"
 
 #include <stdbool.h>
@@ -28,6 +29,8 @@ struct jrt_trouble {
     uint64_t task; /* whose call it was; 0: the thread's */
 };
 
+enum { JRT_MESSAGE_BYTES = 160 }; /* of janus_panic_info.message */
+
 struct jrt_thread {
     struct janus_fiber *current;                   /* the fiber that runs here, NULL: none */
     struct jrt_watch    watch;                     /* read by the signal handler */
@@ -50,7 +53,9 @@ struct jrt_thread {
      * check (EFLAGS.AC). */
     _Alignas(16) const void *fault_address; /* of the overflow that is being reported, and the */
     const void        *fault_code;          /* instruction; written by the signal handler */
-    char               panic_message[96];   /* of the panic that is being reported */
+    const void        *fault_frames[JRT_FRAMES_MAX]; /* likewise; where a task overflowed */
+    unsigned           fault_frame_count;
+    char               panic_message[JRT_MESSAGE_BYTES]; /* of the panic being reported */
     struct jrt_trouble trouble;
 };
 
@@ -61,6 +66,9 @@ struct jrt_thread {
  * result across a switch that can change threads.
  */
 struct jrt_thread *jrt_thread_self(void);
+
+/* Keeps a panic's message, cut to fit, in panic_message. */
+void jrt_thread_keep_message(struct jrt_thread *thread, const char *message);
 
 /* Its `worker`, without the call. It changes only before and after a thread runs tasks. */
 extern _Thread_local struct jrt_thread jrt_thread_here __attribute__((visibility("hidden")));

@@ -22,6 +22,7 @@
 #include "heap/block.h"
 
 #include "base/rng.h"
+#include "plat/peek.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,9 +41,8 @@ static _Atomic(uint64_t) opened_without_cache;
 
 void jrt_heap_complain(const struct jrt_heap *heap, const void *block, uint64_t word)
 {
-    static char what[200];
-    const char *why = "it is not a block of this task: of another, of one that has ended, or "
-                      "overwritten by a write before it";
+    char        what[160];
+    const char *why = "it is no block of this task, or something wrote before it";
     uint64_t    live = jrt_block_tag(heap->cookie, block) & JRT_OWNER_MASK;
     if ((word & JRT_OWNER_MASK) == (live & JRT_TAG_MASK)) {
         why = "it was freed already";
@@ -50,13 +50,13 @@ void jrt_heap_complain(const struct jrt_heap *heap, const void *block, uint64_t 
         why = "it was given away";
     }
     (void)snprintf(what, sizeof what, "memory %p cannot be freed or used: %s", block, why);
-    jrt_die("contract broken", what, __FILE__, __LINE__);
+    jrt_contract_broken(what, __FILE__, __LINE__);
 }
 
 static inline uint64_t checked_word(const void *block)
 {
     jrt_contract((uintptr_t)block % JRT_UNIT == 0, "memory that is not aligned is not a block");
-    return jrt_block_word(block);
+    return (uint64_t)jrt_peek_word((const uint64_t *)block - 1); /* it may be no memory at all */
 }
 
 static inline bool is_live(const struct jrt_heap *heap, const void *block, uint64_t word)
@@ -263,8 +263,8 @@ void *jrt_heap_alloc_zeroed(struct jrt_heap *heap, struct jrt_heap_cache *cache,
 void *jrt_heap_alloc_aligned(struct jrt_heap *heap, struct jrt_heap_cache *cache, size_t alignment,
                              size_t size)
 {
-    jrt_contract(alignment != 0 && (alignment & (alignment - 1)) == 0,
-                 "an alignment is a power of two");
+    jrt_demand(alignment != 0 && (alignment & (alignment - 1)) == 0,
+               "an alignment is a power of two");
     if (alignment <= JRT_UNIT && size <= JRT_SMALL_MAX) return jrt_heap_alloc(heap, cache, size);
     if (size > SIZE_LIMIT || alignment > SIZE_LIMIT / 2) return NULL;
     if (!jrt_heap_charge(heap, jrt_heap_cost(size))) return NULL;

@@ -11,6 +11,7 @@
  * may hold.
  */
 #include "heap/block.h"
+#include "plat/peek.h"
 #include "plat/world.h"
 
 #include <stdlib.h>
@@ -105,7 +106,7 @@ void jrt_heap_detach(struct jrt_heap *heap, void *block)
 static uint64_t away_word(const void *block)
 {
     jrt_contract((uintptr_t)block % JRT_UNIT == 0, "memory that is not aligned is not a block");
-    uint64_t word = jrt_block_word(block);
+    uint64_t word = (uint64_t)jrt_peek_word((const uint64_t *)block - 1);
     jrt_contract(((word ^ jrt_block_tag(JRT_COOKIE_AWAY, block)) & JRT_OWNER_MASK) == 0,
                  "only memory that was given away can be adopted or discarded");
     return word;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include "plat/peek.h"
 #include "plat/seam.h"
+
+#include <ucontext.h>
 
 /* Also keeps the loop from filling the pipeline with loads that must all be thrown away when the
  * awaited word changes. */
@@ -7,4 +10,15 @@ void jrt_cpu_relax(void)
 {
     if (jrt_unlikely(jrt_world_now() != NULL)) jrt_thread_yield();
     __builtin_ia32_pause();
+}
+
+bool jrt_peek_recover(void *interrupted)
+{
+    ucontext_t *context = interrupted;
+    greg_t     *registers = context->uc_mcontext.gregs;
+    uintptr_t   pc = (uintptr_t)registers[REG_RIP];
+    if (pc != (uintptr_t)jrt_peek_word_load && pc != (uintptr_t)jrt_peek_byte_load) return false;
+    registers[REG_RAX] = JRT_PEEK_NOTHING;
+    registers[REG_RIP] = (greg_t)(uintptr_t)jrt_peek_done;
+    return true;
 }

@@ -213,7 +213,7 @@ void jrt_os_thread_join(struct jrt_os_thread *thread)
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     int error = pthread_join(thread->id, NULL);
     (void)pthread_setcancelstate(state, NULL);
-    jrt_contract(error == 0, "jrt_os_thread_join of a thread that cannot be joined");
+    jrt_demand(error == 0, "jrt_os_thread_join of a thread that cannot be joined");
 }
 
 bool jrt_os_thread_try_join(struct jrt_os_thread *thread)
@@ -225,7 +225,7 @@ bool jrt_os_thread_try_join(struct jrt_os_thread *thread)
         return true;
     }
     int error = pthread_tryjoin_np(thread->id, NULL);
-    jrt_contract(error == 0 || error == EBUSY, "jrt_os_thread_try_join of no thread");
+    jrt_demand(error == 0 || error == EBUSY, "jrt_os_thread_try_join of no thread");
     return error == 0;
 }
 

@@ -63,7 +63,7 @@ struct jrt_blocking_helper {
 janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned threads_max,
                                unsigned queue_max)
 {
-    jrt_contract(threads_max > 0, "a pool for blocking calls without threads");
+    jrt_demand(threads_max > 0, "a pool for blocking calls without threads");
     *blocking = (struct jrt_blocking){
         .threads_max = threads_max, .queue_max = queue_max, .idle_ns = default_idle_ns};
     /* One more than ever run: [blocking-spoilt]. */
@@ -214,7 +214,7 @@ janus_status jrt_blocking_submit(struct jrt_blocking *blocking, struct jrt_block
     janus_status status = JANUS_OK;
     if (jrt_fails(JRT_FAULT_BLOCKING)) return JANUS_FULL;
     jrt_lock(&blocking->lock);
-    jrt_contract(!blocking->stopping, "jrt_blocking_submit during jrt_blocking_fini");
+    jrt_demand(!blocking->stopping, "jrt_blocking_submit during jrt_blocking_fini");
     struct jrt_blocking_helper *woken = idle_pop(blocking);
     if (woken == NULL && !helper_start(blocking)) {
         /* Jobs that nobody is on the way to, [blocking-arriving]. */
@@ -255,7 +255,7 @@ struct jrt_blocking_stats jrt_blocking_stats_read(struct jrt_blocking *blocking)
 void jrt_blocking_fini(struct jrt_blocking *blocking)
 {
     jrt_lock(&blocking->lock);
-    jrt_contract(blocking->stats.queued == 0, "jrt_blocking_fini while jobs wait");
+    jrt_demand(blocking->stats.queued == 0, "jrt_blocking_fini while jobs wait");
     blocking->stopping = true;
     struct jrt_blocking_helper *woken;
     while ((woken = idle_pop(blocking)) != NULL) jrt_futex_wake(&woken->woken, 1);

@@ -69,7 +69,7 @@ bool jrt_deque_init(struct jrt_deque *d)
 
 void jrt_deque_fini(struct jrt_deque *d)
 {
-    jrt_contract(jrt_deque_seems_empty(d), "jrt_deque_fini: items would be lost");
+    jrt_demand(jrt_deque_seems_empty(d), "jrt_deque_fini: items would be lost");
     struct jrt_deque_ring *ring = jrt_load_relaxed(&d->ring); /* relaxed: nobody else is left. */
     while (ring != NULL) {
         struct jrt_deque_ring *older = ring->older;

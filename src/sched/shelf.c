@@ -46,7 +46,7 @@ bool jrt_shelf_init(struct jrt_shelf *shelf)
 
 void jrt_shelf_fini(struct jrt_shelf *shelf)
 {
-    jrt_contract(jrt_shelf_size(shelf) == 0, "jrt_shelf_fini: items would be lost");
+    jrt_demand(jrt_shelf_size(shelf) == 0, "jrt_shelf_fini: items would be lost");
     free((void *)shelf->slots);
     shelf->slots = NULL;
 }

@@ -49,7 +49,7 @@ void jrt_timers_init(struct jrt_timers *timers) { *timers = (struct jrt_timers){
 
 void jrt_timers_fini(struct jrt_timers *timers)
 {
-    jrt_contract(timers->count == 0, "jrt_timers_fini with armed timers");
+    jrt_demand(timers->count == 0, "jrt_timers_fini with armed timers");
     free(timers->entries);
     *timers = (struct jrt_timers){0};
 }

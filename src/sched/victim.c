@@ -10,7 +10,7 @@
 
 void jrt_victims_init(struct jrt_victims *v, enum jrt_victim_strategy strategy, uint64_t seed)
 {
-    jrt_contract(strategy < JRT_VICTIM_STRATEGIES, "no such way to choose a victim");
+    jrt_demand(strategy < JRT_VICTIM_STRATEGIES, "no such way to choose a victim");
     v->strategy = strategy;
     v->turn = 0;
     jrt_rng_seed(&v->rng, seed);
@@ -47,7 +47,7 @@ static unsigned loaded_distance(unsigned self, unsigned count, unsigned rank, co
 unsigned jrt_victim_next(struct jrt_victims *v, unsigned self, unsigned count, unsigned attempt,
                          const uint32_t *loads)
 {
-    jrt_contract(count >= 2 && self < count, "stealing needs another worker");
+    jrt_demand(count >= 2 && self < count, "stealing needs another worker");
     unsigned others = count - 1;
     unsigned distance = 0;
     switch (v->strategy) {
@@ -57,7 +57,7 @@ unsigned jrt_victim_next(struct jrt_victims *v, unsigned self, unsigned count, u
         v->turn = distance + 1;
         break;
     case JRT_VICTIM_LEAST_LOADED:
-        jrt_contract(loads != NULL, "the longest queue cannot be found without the lengths");
+        jrt_demand(loads != NULL, "the longest queue cannot be found without the lengths");
         distance = loaded_distance(self, count, attempt % others, loads);
         break;
     case JRT_VICTIM_STRATEGIES: break;

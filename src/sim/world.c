@@ -334,7 +334,7 @@ static void forget_others(struct world *world)
 
 enum jrt_world_end jrt_world_run(struct jrt_world_run *run)
 {
-    jrt_contract(jrt_world_now() == NULL, "a world inside another");
+    jrt_demand(jrt_world_now() == NULL, "a world inside another");
     struct world *world = make();
     if (world == NULL) return JRT_WORLD_REFUSED;
     world->strategy = run->strategy;

@@ -297,7 +297,7 @@ void jrt_task_link(struct jrt_task *task)
 
 void jrt_nurseries_abandon(struct jrt_task *task)
 {
-    jrt_shield_begin(task);
+    jrt_shield_whole(task);
     struct jrt_nursery *n = task->innermost;
     while (n != NULL) {
         struct jrt_nursery *outer = n->outer;
@@ -307,5 +307,5 @@ void jrt_nurseries_abandon(struct jrt_task *task)
         if (on_heap) free(n);
         n = outer;
     }
-    jrt_shield_end(task);
+    task->innermost = NULL;
 }

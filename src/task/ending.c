@@ -11,13 +11,24 @@
  *   rescue strand first. If memory for it is refused the worker goes on without. It tries again
  *   when the rescuer has done its work, and whenever it needs a stack. A second overflow before
  *   that ends the process, with a sentence.
+ *
+ * [ending-open]  a task that returns with a nursery open has left the frame that the nursery lies
+ *   in, and its children still use it. So nothing may be written there before they have ended:
+ *   whoever called the task's entry goes straight to the rescue strand, by a switch whose frame
+ *   lies where that of jrt_ctx_call lay, above the entry's. The rescuer ends the nurseries, and
+ *   the task has panicked. The same for a defer. A function that the task called earlier and that
+ *   left a nursery behind is found then, too, unless its frame was overwritten meanwhile: that is
+ *   the end of the process, because the books of its children are gone. ThreadSanitizer's own calls
+ *   write there.
  */
 #include "fiber/exception.h"
 #include "task/fork.h"
 #include "task/holder.h"
 #include "task/nursery.h"
 #include "task/state.h"
+#include "task/tell.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +44,8 @@ static void arrive_from_rescue(void)
     worker->current = task;
 }
 
+static bool was_rescued(int how) { return how == JRT_ENDED_OVERFLOWED || how == JRT_ENDED_RESCUED; }
+
 static int64_t call_defer(void *argument)
 {
     struct jrt_defer defer = *(struct jrt_defer *)argument;
@@ -45,8 +58,21 @@ static int64_t call_defer(void *argument)
 static void note_panic(struct jrt_task *task, enum jrt_ending how)
 {
     if (task->panic != JANUS_PANIC_NONE) return;
-    if (how == JRT_ENDED_PANICKED) task->panic = JANUS_PANIC_EXPLICIT;
+    if (how == JRT_ENDED_PANICKED || how == JRT_ENDED_RESCUED) task->panic = JANUS_PANIC_EXPLICIT;
     if (how == JRT_ENDED_OVERFLOWED) task->panic = JANUS_PANIC_STACK_OVERFLOW;
+}
+
+/* Notes the task's first panic, and reports it. */
+static void begin_panic(struct jrt_task *task, janus_panic_kind kind, const char *message,
+                        const void *const *frames, unsigned frame_count)
+{
+    jrt_panicked(message);
+    task->touched = true;
+    if (task->panic != JANUS_PANIC_NONE) return; /* the first counts, not one of a defer */
+    task->panic = (uint8_t)kind;
+    /* NULL where memory is short. */
+    if (kind == JANUS_PANIC_EXPLICIT) task->fault_data = strdup(message);
+    jrt_tell_panic(task, kind, message, frames, frame_count);
 }
 
 /* A defer that panics ends there, and the task has failed; the others still run. The same for one
@@ -60,7 +86,8 @@ static bool run_defers(struct jrt_task *task)
         struct jrt_defer *defer = task->defers;
         task->defers = defer->next;
         int how = jrt_ctx_call(&task->landing, call_defer, defer);
-        if (how == JRT_ENDED_OVERFLOWED) arrive_from_rescue();
+        JRT_TASK_LEFT_OPEN(task, how);
+        if (was_rescued(how)) arrive_from_rescue();
         if (how != 0) note_panic(task, (enum jrt_ending)how);
         if (how == JRT_ENDED_EXHAUSTED) paid = false;
         jrt_shield_only(task, &grace); /* it may have left some of its own */
@@ -72,7 +99,6 @@ static bool run_defers(struct jrt_task *task)
 static void clean_up(struct jrt_task *task, enum jrt_ending how)
 {
     task->ending = task->touched = true;
-    jrt_contract(task->innermost == NULL, "a task returned with a nursery open");
     note_panic(task, how);
     int64_t result = task->landing.result; /* defers have results of their own */
     if (how == JRT_ENDED_UNWOUND) result = JANUS_CANCELLED;
@@ -89,6 +115,7 @@ int jrt_task_call_aside(struct jrt_task *task)
 {
     struct jrt_exceptions handled = jrt_exceptions_take();
     int                   how = jrt_ctx_call(&task->landing, task->entry, task->argument);
+    JRT_TASK_LEFT_OPEN(task, how);
     if (how != 0) jrt_exceptions_drop();
     jrt_exceptions_put(handled);
     return how;
@@ -106,10 +133,8 @@ int jrt_task_look_below(struct jrt_task *task, const struct jrt_strand *strand, 
     if (how == JRT_ENDED_OVERFLOWED || jrt_stack_intact_all(strand->stack)) return how;
     jrt_stack_mend(strand->stack);
     if (how == JRT_ENDED_PANICKED || task->panic != JANUS_PANIC_NONE) return how;
-    jrt_panicked("its stack was used up");
-    task->touched = true;
-    task->panic = JANUS_PANIC_STACK_OVERFLOW;
     task->fault_data = task->fault_code = NULL; /* nobody saw the place */
+    begin_panic(task, JANUS_PANIC_STACK_OVERFLOW, "its stack was used up", NULL, 0);
     return how == 0 ? JRT_ENDED_PANICKED : how;
 }
 
@@ -128,13 +153,13 @@ struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *tas
 /* A call has ended in any way but the plainest. */
 static struct jrt_worker *end_call(struct jrt_task *task, int how, struct jrt_task *below)
 {
-    if (jrt_unlikely(how == JRT_ENDED_OVERFLOWED)) arrive_from_rescue();
+    if (jrt_unlikely(was_rescued(how))) arrive_from_rescue();
     if (jrt_unlikely(how != 0)) { /* it may have ended in a fiber of its own */
         struct jrt_worker *worker = jrt_worker_self();
         worker->thread->current = NULL;
         worker->thread->watch = (struct jrt_watch){worker->strand->stack, NULL};
     }
-    if (how != 0 || task->defers != NULL || task->innermost != NULL) {
+    if (how != 0 || task->defers != NULL) {
         clean_up(task, (enum jrt_ending)how);
     }
     struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
@@ -184,7 +209,42 @@ janus_status jrt_task_obey(struct jrt_task *task)
     return JANUS_CANCELLED;
 }
 
-/* Overflow. */
+/* What cannot go on on the task's own stack: [ending-open], overflow, a panic close to its end. */
+
+/* Whether the nurseries that the task has open are still what they were. */
+static void check_open(const struct jrt_task *task)
+{
+    for (const struct jrt_nursery *n = task->innermost; n != NULL; n = n->outer) {
+        if (n->owner == task && n->scheduler == task->nursery->scheduler) continue;
+        jrt_die("memory overwritten",
+                "a function returned with a nursery open, and its frame was "
+                "used again while children ran",
+                __FILE__, __LINE__);
+    }
+}
+
+static void panic_open(struct jrt_task *task)
+{
+    char message[JRT_MESSAGE_BYTES];
+    check_open(task);
+    if (jrt_die_hook != NULL) { /* an explorer tells a broken contract as such */
+        jrt_die("contract broken", "a task returned with a nursery open", __FILE__, __LINE__);
+    }
+    const char *name = task->innermost->name;
+    (void)snprintf(message, sizeof message, "it returned with its nursery \"%s\" open",
+                   name != NULL ? name : "nursery");
+    begin_panic(task, JANUS_PANIC_EXPLICIT, message, NULL, 0);
+}
+
+static void panic_overflow(struct jrt_task *task, struct jrt_thread *thread)
+{
+    if (task->panic == JANUS_PANIC_NONE) {
+        task->fault_data = thread->fault_address;
+        task->fault_code = thread->fault_code;
+    }
+    begin_panic(task, JANUS_PANIC_STACK_OVERFLOW, "its stack was used up", thread->fault_frames,
+                thread->fault_frame_count);
+}
 
 void jrt_worker_overflowed(struct jrt_worker *worker)
 {
@@ -200,7 +260,6 @@ void jrt_worker_overflowed(struct jrt_worker *worker)
 
 static void rescue_main(void *argument, int message)
 {
-    (void)message;
     struct jrt_strand *rescue = argument;
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_task   *task = worker->current;
@@ -208,18 +267,17 @@ static void rescue_main(void *argument, int message)
     jrt_sanitizer_leave(&dead->context.sanitizer, &rescue->context.sanitizer, false);
     jrt_sanitizer_arrive(&rescue->context.sanitizer, &dead->context.sanitizer);
     if (task == NULL) jrt_die("stack overflow", "in a worker's loop", __FILE__, __LINE__);
-    jrt_panicked("its stack was used up");
-    task->touched = true;
-    if (task->panic == JANUS_PANIC_NONE) {
-        task->fault_data = worker->thread->fault_address;
-        task->fault_code = worker->thread->fault_code;
-    }
     worker->strand = rescue;
     worker->rescue = NULL;
     (void)jrt_worker_rescue_ready(worker); /* refused: [rescue-late] */
     worker->thread->watch = (struct jrt_watch){rescue->stack, NULL};
     if (dead->watched) jrt_stack_mend(dead->stack);
     jrt_forks_drop(dead, task);
+    if (message == JRT_ENDED_OVERFLOWED) panic_overflow(task, worker->thread);
+    if (message == JRT_ENDED_RESCUED) panic_open(task);
+    if (message == JRT_ENDED_PANICKED) {
+        begin_panic(task, JANUS_PANIC_EXPLICIT, worker->thread->panic_message, NULL, 0);
+    }
     jrt_nurseries_abandon(task);
 
     worker = jrt_worker_self(); /* [worker-again] */
@@ -227,9 +285,10 @@ static void rescue_main(void *argument, int message)
     worker->left = JRT_LEFT_STRAND;
     worker->left_context = &rescue->context;
     worker->entered_context = &dead->context;
+    int how = message == JRT_ENDED_OVERFLOWED ? JRT_ENDED_OVERFLOWED : JRT_ENDED_RESCUED;
     jrt_sanitizer_unwind(jrt_stack_low(dead->stack), task->landing.sp);
     jrt_sanitizer_leave(&rescue->context.sanitizer, &dead->context.sanitizer, true);
-    (void)jrt_ctx_switch(&rescue->context.sp, task->landing.sp, JRT_ENDED_OVERFLOWED);
+    (void)jrt_ctx_switch(&rescue->context.sp, task->landing.sp, how);
     jrt_die("invariant [worker-again] broken", "a rescuer was entered twice", __FILE__, __LINE__);
 }
 
@@ -251,9 +310,16 @@ void jrt_task_on_panic(const char *message)
 {
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_task   *task = worker->current;
-    jrt_panicked(message);
-    task->touched = true;
-    /* NULL where memory is short. The first panic counts, not one of a defer. */
-    if (task->panic == JANUS_PANIC_NONE) task->fault_data = strdup(message);
+    const char        *here = __builtin_frame_address(0);
+    const void        *frames[JRT_FRAMES_MAX];
+    bool               room = here - jrt_stack_low(worker->strand->stack) >= JRT_FRAMES_STACK;
+    if (!room && worker->rescue != NULL) { /* NULL: [rescue-late], and it has to do */
+        void *nowhere; /* to tell about it takes more stack than there is left */
+        jrt_thread_keep_message(worker->thread, message);
+        (void)jrt_ctx_switch(&nowhere, worker->rescue->context.sp, JRT_ENDED_PANICKED);
+        jrt_die("invariant [worker-again] broken", "a broken call went on", __FILE__, __LINE__);
+    }
+    begin_panic(task, JANUS_PANIC_EXPLICIT, message, frames,
+                jrt_frames_of_panic(frames, JRT_FRAMES_MAX));
     jrt_task_break_off(task, JRT_ENDED_PANICKED);
 }

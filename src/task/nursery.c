@@ -311,6 +311,7 @@ static inline __attribute__((always_inline)) bool run_plainly(struct jrt_nursery
     jrt_task_move(task, JANUS_TASK_RUNNING);
     jrt_fuel_set(worker->slice);
     int how = jrt_ctx_call(&task->landing, task->entry, task->argument);
+    JRT_TASK_LEFT_OPEN(task, how);
     worker = jrt_task_ran(task, n, owner, how, below, false);
     if (jrt_unlikely(jrt_others_wait(worker))) jrt_task_give_way(worker, owner);
     return true;

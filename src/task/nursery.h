@@ -281,8 +281,7 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_ran(str
                                                                              bool traced)
 {
     bool plain = how == 0 && task->special == 0 && task->landing.result >= 0;
-    if (jrt_unlikely(owner == NULL || !plain || task->innermost != NULL ||
-                     jrt_nursery_is_apart(n))) {
+    if (jrt_unlikely(owner == NULL || !plain || jrt_nursery_is_apart(n))) {
         return jrt_task_ran_otherwise(task, how, owner, below);
     }
     struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
@@ -317,6 +316,7 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run_as(
         how = jrt_task_call_aside(task);
     } else {
         how = jrt_ctx_call(&task->landing, task->entry, task->argument);
+        JRT_TASK_LEFT_OPEN(task, how);
     }
     if (traced && strand->watched) how = jrt_task_look_below(task, strand, how);
     return jrt_task_ran(task, n, owner, how, below, traced);

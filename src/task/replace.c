@@ -84,12 +84,12 @@ void jrt_worker_on_exit(void)
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_thread *thread = worker->thread;
     struct jrt_task   *task = worker->current;
-    jrt_contract(task != NULL && thread->holding == 0,
-                 "a worker's thread was ended (pthread_exit, pthread_cancel) inside janusrt");
+    jrt_demand(task != NULL && thread->holding == 0,
+               "a worker's thread was ended (pthread_exit, pthread_cancel) inside janusrt");
     const struct jrt_stack *stack =
         thread->current ? thread->current->stack : worker->strand->stack;
-    jrt_contract(is_on(stack, __builtin_frame_address(0)),
-                 "a task ended its thread (pthread_exit, pthread_cancel) in a signal handler");
+    jrt_demand(is_on(stack, __builtin_frame_address(0)),
+               "a task ended its thread (pthread_exit, pthread_cancel) in a signal handler");
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     jrt_worker_must_leave(worker);
     jrt_store_relaxed(&worker->doomed, true); /* relaxed: our own, [replace-doom]. */

@@ -247,6 +247,9 @@ janus_status janus_scheduler_open(const janus_scheduler_options *given, janus_sc
     scheduler->stealing = !options.no_stealing;
     scheduler->deadlock_check = !options.no_deadlock_check;
     scheduler->grace_ns = options.grace_ns;
+    scheduler->on_panic = options.on_panic;
+    scheduler->on_panic_argument = options.on_panic_argument;
+    scheduler->quiet_panics = options.quiet_panics;
     jrt_store_relaxed(&scheduler->timer_next, JRT_NEVER);    /* relaxed: nobody knows it. */
     jrt_store_relaxed(&scheduler->cancels, JRT_CANCELS_ONE); /* relaxed: nobody knows it. */
     jrt_timers_init(&scheduler->timers);

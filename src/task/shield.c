@@ -90,6 +90,12 @@ void jrt_shield_only(struct jrt_task *task, struct jrt_shield *grace)
     task->bounds = grace;
 }
 
+void jrt_shield_whole(struct jrt_task *task)
+{
+    task->bounds = NULL; /* those lay in frames that are not entered again */
+    set_count(task, 1);
+}
+
 bool jrt_shield_holds(const struct jrt_task *task)
 {
     const struct jrt_shield *bound = bound_of(task);
@@ -108,8 +114,9 @@ void janus_shield_begin(void)
 void janus_shield_begin_until(janus_shield *shield, uint64_t deadline_ns)
 {
     struct jrt_task *task = current();
+    if (task == NULL) return;
     jrt_contract(shield != NULL, "janus_shield_begin_until without a place");
-    if (task != NULL) begin_until(task, (struct jrt_shield *)(void *)shield, deadline_ns);
+    begin_until(task, (struct jrt_shield *)(void *)shield, deadline_ns);
 }
 
 void janus_shield_end(void)

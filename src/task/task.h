@@ -270,6 +270,10 @@ void jrt_shield_end(struct jrt_task *task);
 void jrt_shield_for_cleanup(struct jrt_task *task, struct jrt_shield *grace);
 void jrt_shield_only(struct jrt_task *task, struct jrt_shield *grace);
 
+/* The call is broken off: instead of its shields there is one without a deadline, until its
+ * nurseries have ended. */
+void jrt_shield_whole(struct jrt_task *task);
+
 /* Whether the innermost shield, of which there is one, still holds. */
 bool jrt_shield_holds(const struct jrt_task *task);
 
@@ -292,7 +296,22 @@ enum jrt_ending {
     JRT_ENDED_OVERFLOWED = JRT_ARRIVED_OVERFLOWED,
     JRT_ENDED_UNWOUND = 16,
     JRT_ENDED_EXHAUSTED = 17,
+    JRT_ENDED_RESCUED = 18, /* a panic that the rescue strand has dealt with, [ending-open] */
 };
+
+/*
+ * After jrt_ctx_call, in the function that called it and before any other call: where the task has
+ * left a nursery open, `how` becomes JRT_ENDED_RESCUED. A macro: a function would write on the
+ * stack, [ending-open].
+ */
+#define JRT_TASK_LEFT_OPEN(task, how)                                                              \
+    do {                                                                                           \
+        if (jrt_unlikely((task)->innermost != NULL && (how) == JRT_ENDED_RETURNED)) {              \
+            void **rescue_ = JRT_CTX_OWN_WORD(offsetof(struct jrt_thread, rescue));                \
+            if (rescue_ == NULL) jrt_die("out of memory", "no stack", __FILE__, __LINE__);         \
+            (how) = jrt_ctx_switch(&(task)->landing.sp, *rescue_, JRT_ENDED_RESCUED);              \
+        }                                                                                          \
+    } while (0)
 
 /* Ends the current task here, after its open nurseries. */
 __attribute__((noreturn)) void jrt_task_break_off(struct jrt_task *task, enum jrt_ending how);

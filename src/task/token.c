@@ -27,6 +27,7 @@
 
 #include "fiber/exit.h"
 #include "plat/seam.h"
+#include "task/tell.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -174,11 +175,20 @@ static int64_t do_plain_call(void *argument)
     return 0;
 }
 
+/* It belongs to no task that could fail, and we are in the middle of a walk: it is told, and the
+ * walk goes on. */
+static void tell_broken_callback(const struct jrt_thread *thread, enum jrt_guarded_end end)
+{
+    const char *why = thread->panic_message;
+    if (end == JRT_GUARDED_EXITED) why = "it ended its thread (pthread_exit or pthread_cancel)";
+    if (end == JRT_GUARDED_OVERFLOWED) why = "it used up the stack";
+    jrt_tell_callback("a token's callback", why);
+}
+
 /* As [token-plain] wants it. */
 static void call_plainly(void (*function)(void *), void *argument)
 {
     struct jrt_thread *thread = jrt_thread_self();
-    struct jrt_watch   watch = thread->watch;
     struct jrt_worker *worker = thread->worker;
     const void        *helps = thread->helps;
     bool               calls_back = thread->calls_back;
@@ -187,17 +197,22 @@ static void call_plainly(void (*function)(void *), void *argument)
     if (worker != NULL) thread->helps = worker->scheduler; /* which must not be stopped from here */
     thread->on_panic = NULL;
     thread->calls_back = true;
-    thread->watch = (struct jrt_watch){NULL, NULL};
-    struct plain_call call = {function, argument};
-    int64_t           result;
-    /* As a panic here: it belongs to no task, and we are in the middle of a walk. */
-    jrt_contract(jrt_call_guarded(do_plain_call, &call, &result),
-                 "a token's callback ended its thread (pthread_exit, pthread_cancel)");
-    thread->watch = watch;
+    struct plain_call       call = {function, argument};
+    int64_t                 result;
+    const struct jrt_stack *stack = worker != NULL ? thread->watch.stack : NULL;
+    enum jrt_guarded_end    end = jrt_call_guarded(do_plain_call, &call, stack, &result);
     thread->on_panic = on_panic;
     thread->worker = worker;
     thread->helps = helps;
     thread->calls_back = calls_back;
+    if (jrt_likely(end == JRT_GUARDED_RETURNED)) return;
+    if (end == JRT_GUARDED_EXITED) {
+        /* A thread that others own cannot go on, nor end here. A worker ends it in its loop. */
+        jrt_demand(worker != NULL, "a token's callback ended its thread (pthread_exit)");
+        (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+        jrt_store_relaxed(&worker->doomed, true); /* relaxed: our own, [replace-doom]. */
+    }
+    tell_broken_callback(thread, end);
 }
 
 static janus_token_handle handle_of(uint32_t number, const struct hook *hook)

@@ -6,6 +6,7 @@
 #include "task/purse.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { DEFERS_MAX = 4096 }; /* of a task */
 
@@ -79,7 +80,9 @@ struct call {
     janus_entry            *function;
     void                   *argument;
     int64_t                 result;
+    enum jrt_guarded_end    end;
     _Atomic(bool)           done;
+    char                    panic[JRT_MESSAGE_BYTES]; /* PANICKED: why */
 };
 
 static void run_call(struct jrt_blocking_job *job)
@@ -88,7 +91,11 @@ static void run_call(struct jrt_blocking_job *job)
     struct jrt_thread *thread = jrt_thread_self();
     thread->helps = call->scheduler; /* one call after the other, so it was NULL */
     thread->behalf = call->task;     /* which waits: what it may not do is not done here either */
-    job->spoilt = !jrt_call_guarded(call->function, call->argument, &call->result);
+    call->end = jrt_call_guarded(call->function, call->argument, NULL, &call->result);
+    job->spoilt = call->end == JRT_GUARDED_EXITED;
+    if (call->end == JRT_GUARDED_PANICKED) {
+        memcpy(call->panic, thread->panic_message, sizeof call->panic);
+    }
     thread->helps = NULL;
     thread->behalf = NULL;
     jrt_holder_thread_over(); /* the thread goes on with another's call */
@@ -137,8 +144,10 @@ janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_
     jrt_task_link(task);
     (void)jrt_task_park(worker, task);
     jrt_invariant("task-park", jrt_load_acquire(&call.done)); /* acquire: the result. */
-    if (jrt_unlikely(call.job.spoilt)) {
-        janus_panic("a blocking call ended its thread (pthread_exit or pthread_cancel)");
+    if (jrt_unlikely(call.end != JRT_GUARDED_RETURNED)) {
+        bool exited = call.end == JRT_GUARDED_EXITED;
+        janus_panic(exited ? "a blocking call ended its thread (pthread_exit or pthread_cancel)"
+                           : call.panic);
     }
     if (out_result != NULL) *out_result = call.result;
     return JANUS_OK;

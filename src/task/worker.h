@@ -192,7 +192,10 @@ struct janus_scheduler {
     janus_cap_table        *caps;      /* owned */
     janus_authority        *authority; /* the table's; NULL: it was taken. roots_lock */
     janus_audit            *audit;     /* borrowed, or NULL */
-    struct jrt_task        *first;     /* of janus_run, which may take the authority */
+    janus_on_panic         *on_panic;  /* NULL: stderr, or nobody where */
+    void                   *on_panic_argument;
+    bool                    quiet_panics;
+    struct jrt_task        *first; /* of janus_run, which may take the authority */
     bool                    implicit_open;
 
     /* Debug builds: is told every change of a task's state. NULL: nobody. Set before the start. */

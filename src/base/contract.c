@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/assert.h"
+#include "base/atomic.h"
+
+#include <stddef.h>
+
+_Atomic(void (*)(const char *what)) jrt_contract_hook;
+
+void jrt_contract_broken(const char *what, const char *file, int line)
+{
+    /* acquire: pairs with its being set. An explorer tells a broken contract as such. */
+    void (*hook)(const char *) = jrt_load_acquire(&jrt_contract_hook);
+    if (jrt_die_hook == NULL && hook != NULL) hook(what);
+    jrt_die("contract broken", what, file, line);
+}

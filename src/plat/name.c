@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "plat/name.h"
+
+#include "plat/peek.h"
+
+#include <string.h>
+
+/* Whether a character may stand in a line as it is. */
+static bool is_plain(uint32_t character)
+{
+    bool control = character < 0x20 || (character >= 0x7f && character < 0xa0);
+    bool turns = (character >= 0x2028 && character <= 0x202e) ||
+                 (character >= 0x2066 && character <= 0x2069);
+    return !control && !turns && character != '"' && character != '\\';
+}
+
+/* How long the character is that begins here, in valid UTF-8, and which; 0: it is none. */
+static unsigned decode(const unsigned char *at, uint32_t *out)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    unsigned              length = at[0] < 0x80   ? 1
+                                   : at[0] < 0xc2 ? 0
+                                   : at[0] < 0xe0 ? 2
+                                   : at[0] < 0xf0 ? 3
+                                   : at[0] < 0xf5 ? 4
+                                                  : 0;
+    uint32_t              character = at[0];
+    if (length > 1) character &= 0x7fu >> length;
+    for (unsigned i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80) return 0; /* the end of the text, too */
+        character = character << 6 | (at[i] & 0x3f);
+    }
+    bool wrong = length > 1 && (character < least[length] || character > 0x10ffff ||
+                                (character >= 0xd800 && character <= 0xdfff));
+    *out = character;
+    return wrong ? 0 : length;
+}
+
+/* Writes one byte as an escape of up to four, and says how many. */
+static unsigned escape(unsigned char byte, char *to)
+{
+    static const char from[] = "\n\t\r\"\\", letters[] = "ntr\"\\", digits[] = "0123456789abcdef";
+    const char       *known = byte != 0 ? strchr(from, byte) : NULL;
+    to[0] = '\\';
+    if (known != NULL) {
+        to[1] = letters[known - from];
+        return 2;
+    }
+    to[1] = 'x';
+    to[2] = digits[byte >> 4];
+    to[3] = digits[byte & 15];
+    return 4;
+}
+
+/* As much of it as could matter; the rest is zeros. False: not even its first byte is there. */
+static bool fetch(unsigned char *to, size_t size, const char *from)
+{
+    memset(to, 0, size);
+    for (size_t i = 0; i < size - 4; i++) {
+        int64_t byte = jrt_peek_byte(from + i);
+        if (byte == JRT_PEEK_NOTHING) return i > 0;
+        if (byte == 0) return true;
+        to[i] = (unsigned char)byte;
+    }
+    return true;
+}
+
+size_t jrt_name_copy(char *to, size_t size, const char *from)
+{
+    unsigned char raw[64];
+    size_t        used = 0, at = 0;
+    if (size == 0) return 0;
+    size_t wanted = size + 4 < sizeof raw ? size + 4 : sizeof raw;
+    if (!fetch(raw, wanted, from)) memcpy(raw, "?", 2);
+    while (raw[at] != 0) {
+        char     piece[16];
+        uint32_t character = 0;
+        unsigned length = decode(raw + at, &character), bytes = 0;
+        bool     plain = length > 0 && is_plain(character);
+        if (length == 0) length = 1;
+        if (plain) {
+            memcpy(piece, raw + at, length);
+            bytes = length;
+        } else {
+            for (unsigned i = 0; i < length; i++) bytes += escape(raw[at + i], piece + bytes);
+        }
+        if (used + bytes > size - 1) break;
+        memcpy(to + used, piece, bytes);
+        used += bytes;
+        at += length;
+    }
+    to[used] = '\0';
+    return used;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* int64_t jrt_peek_word(const void *at), jrt_peek_byte: rdi -> rax; the contract is in peek.h. */
+    .text
+    .globl  jrt_peek_word
+    .hidden jrt_peek_word
+    .type   jrt_peek_word, @function
+    .p2align 4
+jrt_peek_word:
+    .cfi_startproc
+    endbr64
+    .globl  jrt_peek_word_load
+    .hidden jrt_peek_word_load
+jrt_peek_word_load:
+    movq    (%rdi), %rax
+    .globl  jrt_peek_done
+    .hidden jrt_peek_done
+jrt_peek_done:
+    ret
+    .cfi_endproc
+    .size   jrt_peek_word, . - jrt_peek_word
+
+    .globl  jrt_peek_byte
+    .hidden jrt_peek_byte
+    .type   jrt_peek_byte, @function
+    .p2align 4
+jrt_peek_byte:
+    .cfi_startproc
+    endbr64
+    .globl  jrt_peek_byte_load
+    .hidden jrt_peek_byte_load
+jrt_peek_byte_load:
+    movzbl  (%rdi), %eax
+    ret
+    .cfi_endproc
+    .size   jrt_peek_byte, . - jrt_peek_byte
+
+    /* Indirect branch tracking is supported. */
+    .section .note.gnu.property, "a", @note
+    .p2align 3
+    .long   4, 16, 5
+    .asciz  "GNU"
+    .long   0xc0000002, 4, 1, 0
+
+    .section .note.GNU-stack, "", @progbits

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reports. A panic of a task is told when it happens, before the task's nurseries and defers end:
+ * a program whose supervisor never asks has seen it all the same. The line is made here, once, for
+ * stderr and for the scheduler's own callback.
+ */
+#include "task/tell.h"
+
+#include "plat/signal.h"
+#include "task/worker.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct line {
+    char   bytes[1024];
+    size_t used;
+};
+
+/* What does not fit is cut; the last byte is kept for a newline. */
+__attribute__((format(printf, 2, 3))) static void put(struct line *line, const char *format, ...)
+{
+    size_t  room = sizeof line->bytes - 1 - line->used;
+    va_list arguments;
+    va_start(arguments, format);
+    int wrote = vsnprintf(line->bytes + line->used, room, format, arguments);
+    va_end(arguments);
+    if (wrote > 0) line->used += (size_t)wrote < room ? (size_t)wrote : room - 1;
+}
+
+/* "parse+0x1c" where the program exports its functions, else "prog+0x11a9", for addr2line. */
+static void put_frame(struct line *line, const void *address)
+{
+    Dl_info     info;
+    const char *at = address;
+    if (dladdr(address, &info) == 0 || info.dli_fname == NULL) {
+        put(line, "%p", address);
+        return;
+    }
+    if (info.dli_sname != NULL) {
+        put(line, "%s+%#tx", info.dli_sname, at - (const char *)info.dli_saddr);
+        return;
+    }
+    const char *slash = strrchr(info.dli_fname, '/');
+    put(line, "%s+%#tx", slash != NULL ? slash + 1 : info.dli_fname,
+        at - (const char *)info.dli_fbase);
+}
+
+/* To whoever is to be told. */
+static void tell(janus_scheduler *scheduler, struct line *line, janus_panic_report *report)
+{
+    if (scheduler != NULL && scheduler->on_panic != NULL) {
+        report->text = line->bytes + strlen("janusrt: ");
+        scheduler->on_panic(scheduler->on_panic_argument, report);
+        return;
+    }
+    if (scheduler != NULL && scheduler->quiet_panics) return;
+    line->bytes[line->used++] = '\n';
+    (void)jrt_write_all(STDERR_FILENO, line->bytes, line->used);
+}
+
+void jrt_tell_panic(const struct jrt_task *task, janus_panic_kind kind, const char *message,
+                    const void *const *frames, unsigned frame_count)
+{
+    struct line        line = {.used = 0};
+    janus_scheduler   *scheduler = jrt_worker_self()->scheduler;
+    janus_panic_report report = {.task = jrt_task_id(task),
+                                 .name = jrt_task_name(task),
+                                 .kind = kind,
+                                 .message = message,
+                                 .frames = frames,
+                                 .frame_count = frame_count};
+    if (task->site != NULL) {
+        report.file = task->site->file;
+        report.line = task->site->line;
+    }
+    if (scheduler->on_panic == NULL && scheduler->quiet_panics) return;
+    put(&line, "janusrt: task %#llx \"%s\"", (unsigned long long)report.task, report.name);
+    if (report.file != NULL) put(&line, " (%s:%d)", report.file, report.line);
+    put(&line, " panicked: %s", message);
+    for (unsigned i = 0; i < frame_count; i++) {
+        put(&line, i == 0 ? "; at " : ", ");
+        put_frame(&line, frames[i]);
+    }
+    tell(scheduler, &line, &report);
+}
+
+void jrt_tell_callback(const char *what, const char *why)
+{
+    struct line        line = {.used = 0};
+    struct jrt_worker *worker = jrt_worker_self();
+    janus_panic_report report = {.name = what, .kind = JANUS_PANIC_EXPLICIT, .message = why};
+    put(&line, "janusrt: %s panicked: %s", what, why);
+    tell(worker != NULL ? worker->scheduler : NULL, &line, &report);
+}
