@@ -111,21 +111,94 @@ typedef struct janus_channel_info {
     char           name[JANUS_CHANNEL_NAME_BYTES]; /* as it was given, shortened; "": none */
 } janus_channel_info;
 
-/* What a case of a select would do. */
+/* What a case of a select does, and when it can be done. */
 typedef enum janus_select_kind {
     JANUS_SELECT_RECV = 0,
     JANUS_SELECT_SEND,
+    JANUS_SELECT_TIMER, /* nothing, once the clock (janus_now_ns) has reached deadline_ns */
+    JANUS_SELECT_EVENT, /* nothing, once an event is set or a group is done: janus_case_event and
+                           janus_case_group make such a case */
 } janus_select_kind;
 
-/* One case. The channel may be all zero: a case that is never chosen. */
+struct janus_event;
+struct janus_group;
+struct janus_select_source;
+
+/* One case. Zero in each field that its kind does not use. */
 typedef struct janus_select_case {
-    janus_channel     channel;
+    janus_channel     channel; /* RECV, SEND; all zero: a case that is never chosen */
     janus_select_kind kind;
-    void             *value;      /* what to send, or where to receive */
-    uint64_t          opaque[12]; /* used while the select waits */
+    void             *value;       /* what to send, or where to receive; EVENT: the object */
+    uint64_t          deadline_ns; /* TIMER */
+    const struct janus_select_source *source; /* EVENT: what kind of object it is */
+    uint64_t opaque[26];                      /* used while the select waits; 256 bytes in all */
 } janus_select_case;
 
 JANUS_BEGIN_DECLS
+
+/*
+ * Cases, as values:
+ *
+ *     janus_select_case cases[] = {
+ *         janus_case_recv(jobs, &job),
+ *         janus_case_event(&stop),
+ *         janus_case_at(next_tick),          // a ticker: next_tick += period whenever it is chosen
+ *     };
+ *     size_t       chosen;
+ *     janus_status status = janus_select(cases, 3, &chosen);
+ */
+
+static inline janus_select_case janus_case_of(janus_select_kind kind)
+{
+    janus_select_case made = {{{0, 0}}, kind, NULL, 0, NULL, {0}};
+    return made;
+}
+
+static inline janus_select_case janus_case_recv(janus_channel channel, void *out_value)
+{
+    janus_select_case made = janus_case_of(JANUS_SELECT_RECV);
+    made.channel = channel;
+    made.value = out_value;
+    return made;
+}
+
+static inline janus_select_case janus_case_send(janus_channel channel, const void *value)
+{
+    janus_select_case made = janus_case_of(JANUS_SELECT_SEND);
+    made.channel = channel;
+    made.value = (void *)(uintptr_t)value;
+    return made;
+}
+
+static inline janus_select_case janus_case_at(uint64_t deadline_ns)
+{
+    janus_select_case made = janus_case_of(JANUS_SELECT_TIMER);
+    made.deadline_ns = deadline_ns;
+    return made;
+}
+
+/*
+ * A case that can be done while the event is set, and does nothing. Events are in sync.h.
+ *
+ * Context: any thread or task.
+ * Yields:  never.
+ * Owns:    the event stays the caller's, and lives until the select has returned.
+ * Cost:    a few stores.
+ * Errors:  none; with NULL the select returns INVALID.
+ */
+JANUS_API janus_select_case janus_case_event(struct janus_event *event);
+
+/*
+ * A case that can be done while nothing of the group is left, and does nothing. Groups are in
+ * sync.h.
+ *
+ * Context: any thread or task.
+ * Yields:  never.
+ * Owns:    the group stays the caller's, and lives until the select has returned.
+ * Cost:    a few stores.
+ * Errors:  none; with NULL the select returns INVALID.
+ */
+JANUS_API janus_select_case janus_case_group(struct janus_group *group);
 
 /*
  * Makes a channel for values of `item_bytes` bytes (0: only signals), of which `capacity` can lie
@@ -318,7 +391,8 @@ JANUS_API janus_status janus_channel_inspect(janus_channel channel, janus_channe
 /*
  * Does exactly one of `count` cases, as soon as one can be done. If several can, each is as likely
  * as every other; the choice comes from the scheduler's seed. A case on a closed channel can be
- * done: it says CLOSED.
+ * done: it says CLOSED. Timers and events are looked at one after the other, channels all at one
+ * moment.
  *
  * Context: a task, or a plain thread, which is blocked while it waits and cannot be cancelled.
  * Yields:  as janus_channel_send.
@@ -333,7 +407,8 @@ JANUS_API janus_status janus_channel_inspect(janus_channel channel, janus_channe
  *          DEADLOCK   nothing can happen any more
  *          CAP_RIGHT  a handle lacks the right
  *          STALE      a channel was destroyed, or a handle is none
- *          INVALID    a value is NULL, a kind is none, `cases` is NULL, or 2^31 cases and more
+ *          INVALID    a value is NULL, a kind is none, an EVENT has no source, `cases` is NULL, or
+ *                     2^31 cases and more
  *          NO_MEMORY  no memory for a stack to go on with, or for an unbounded channel to grow
  *          On any error but CLOSED nothing was sent or received.
  */

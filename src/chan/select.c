@@ -17,22 +17,33 @@
  *   the first of them. So the entries stand in the order that was drawn: all of it was, because a
  *   select waits only after it has tried every case. Each case is as likely to be the first.
  *
+ * [select-other]  a timer is a case of no channel: the select waits no longer than until the
+ *   earliest one and, woken by its alarm, chooses among those that are due. A source (source.h),
+ *   such as an event, is joined after the channels are unlocked and before the task parks; if it
+ *   is ready then, the select claims itself, unless somebody was faster. It leaves all sources
+ *   before it returns.
+ *
  * [select-grow]  an unbounded channel that must grow is found ready under all locks, where it
  *   cannot: then all is tried again from the beginning, where it does.
  */
 #include "base/rng.h"
 #include "chan/step.h"
+#include "task/source.h"
 
 #define CASES_MAX ((size_t)INT32_MAX)
 
 /* What lies in a case while it is used. `drawn` and `sorted` are arrays over all cases. */
 struct place {
-    struct jrt_chan_entry entry;
-    struct jrt_chan      *chan;   /* of this case; NULL: it is never chosen */
-    uint32_t              drawn;  /* the so-manieth that is tried */
-    uint32_t              sorted; /* the so-manieth by address */
-    bool                  own;    /* how its channel was locked, where it is the first with that */
-    uint32_t              number; /* of its channel, for traces */
+    union {
+        struct jrt_chan_entry entry;   /* of a channel */
+        struct jrt_lookout    lookout; /* of a source */
+    };
+    struct jrt_chan *chan;   /* of this case; NULL: it has none */
+    uint32_t         drawn;  /* the so-manieth that is tried */
+    uint32_t         sorted; /* the so-manieth by address */
+    bool             own;    /* how its channel was locked, where it is the first with that */
+    bool             joined; /* a source */
+    uint32_t         number; /* of its channel, for traces */
 };
 
 _Static_assert(sizeof(struct place) <= sizeof((janus_select_case *)0)->opaque, "it fits");
@@ -40,8 +51,11 @@ _Static_assert(sizeof(struct place) <= sizeof((janus_select_case *)0)->opaque, "
 struct selection {
     janus_select_case    *cases;
     uint32_t              count;
-    uint32_t              chosen; /* or where something was wrong */
-    struct jrt_worker    *worker; /* NULL: a plain thread; [worker-again] after a wait */
+    uint32_t              chosen;   /* or where something was wrong */
+    struct jrt_worker    *worker;   /* NULL: a plain thread; [worker-again] after a wait */
+    uint64_t              first_ns; /* the earliest deadline of a timer; JRT_NEVER: no timers */
+    uint64_t              now_ns;   /* looked at for timers, if there are any */
+    bool                  sources;  /* there are some */
     struct jrt_chan_party party;
 };
 
@@ -52,6 +66,89 @@ static enum jrt_chan_kind kind_of(const janus_select_case *at)
     return (enum jrt_chan_kind)at->kind;
 }
 
+/* Cases that are no channel's, [select-other]. */
+
+static janus_status decode_other(struct selection *s, const janus_select_case *at)
+{
+    if (at->kind == JANUS_SELECT_TIMER) {
+        if (at->deadline_ns < s->first_ns) s->first_ns = at->deadline_ns;
+        return JANUS_OK;
+    }
+    s->sources = true;
+    bool whole = at->kind == JANUS_SELECT_EVENT && at->source != NULL && at->value != NULL;
+    return whole ? JANUS_OK : JANUS_INVALID;
+}
+
+static void look_at_clock(struct selection *s)
+{
+    if (jrt_unlikely(s->first_ns != JRT_NEVER)) s->now_ns = jrt_clock_now_ns();
+}
+
+/* OK: it can be done, that is, it is. */
+static janus_status try_other(const struct selection *s, const janus_select_case *at)
+{
+    bool ready = false;
+    if (at->kind == JANUS_SELECT_TIMER) ready = s->now_ns >= at->deadline_ns;
+    if (at->kind == JANUS_SELECT_EVENT) ready = at->source->is_ready(at->value);
+    return ready ? JANUS_OK : JANUS_WOULD_WAIT;
+}
+
+/* A wait has ended with `status`: where that is DEADLINE, a timer may have been due. */
+static janus_status choose_timer(struct selection *s, janus_status status)
+{
+    if (status != JANUS_DEADLINE || s->first_ns == JRT_NEVER) return status;
+    look_at_clock(s);
+    for (uint32_t i = 0; i < s->count; i++) {
+        uint32_t now = place_of(&s->cases[i])->drawn;
+        if (s->cases[now].kind != JANUS_SELECT_TIMER) continue;
+        if (try_other(s, &s->cases[now]) != JANUS_OK) continue;
+        s->chosen = now;
+        return JANUS_OK;
+    }
+    return status;
+}
+
+static bool claim_case(struct jrt_lookout *lookout)
+{
+    struct jrt_chan_party *party = lookout->party;
+    uint32_t               nobody = 0;
+    /* acq_rel: as jrt_chan_claim. */
+    if (!jrt_cas_acq_rel(&party->claimed, &nobody, lookout->index + 1)) return false;
+    party->outcome = JANUS_OK;
+    return true;
+}
+
+static void wake_case(struct jrt_lookout *lookout) { jrt_chan_wake(lookout->party); }
+
+/* Joins all sources; it stands in all queues already. False: one is ready, and the select has
+ * claimed itself for that case. True: it waits, or somebody has claimed it and wakes it. */
+static bool join_sources(struct selection *s, bool *out_outside)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        uint32_t           now = place_of(&s->cases[i])->drawn;
+        janus_select_case *at = &s->cases[now];
+        struct place      *place = place_of(at);
+        bool               outside = false;
+        if (at->kind != JANUS_SELECT_EVENT) continue;
+        place->lookout = (struct jrt_lookout){
+            .claim = claim_case, .wake = wake_case, .party = &s->party, .index = now};
+        place->joined = at->source->join(at->value, &place->lookout, &outside);
+        *out_outside = *out_outside || outside;
+        if (!place->joined) return !claim_case(&place->lookout);
+    }
+    return true;
+}
+
+static void leave_sources(struct selection *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        janus_select_case *at = &s->cases[i];
+        if (at->kind != JANUS_SELECT_EVENT || !place_of(at)->joined) continue;
+        at->source->leave(at->value, &place_of(at)->lookout);
+        place_of(at)->joined = false;
+    }
+}
+
 /* Looks at all cases, before anything happens. */
 static janus_status decode(struct selection *s)
 {
@@ -59,13 +156,15 @@ static janus_status decode(struct selection *s)
         janus_select_case *at = &s->cases[i];
         struct jrt_chan   *chan = NULL;
         janus_status       status = JANUS_OK;
-        if ((unsigned)at->kind > JANUS_SELECT_SEND) status = JANUS_INVALID;
-        if (status == JANUS_OK && !jrt_chan_is_none(at->channel)) {
+        if (jrt_unlikely((unsigned)at->kind > JANUS_SELECT_SEND)) {
+            status = decode_other(s, at);
+        } else if (!jrt_chan_is_none(at->channel)) {
             status = jrt_chan_decode(at->channel, jrt_chan_right_for(kind_of(at)), &chan);
         }
         s->chosen = i;
         if (jrt_unlikely(status != JANUS_OK)) return status;
         place_of(at)->chan = chan;
+        place_of(at)->joined = false;
         place_of(at)->drawn = place_of(at)->sorted = i;
     }
     return JANUS_OK;
@@ -95,6 +194,7 @@ static janus_status in_select(janus_status status)
 static janus_status try_each(struct selection *s)
 {
     janus_select_case *cases = s->cases;
+    look_at_clock(s);
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t other = s->count - i > 1 ? i + draw(s, s->count - i) : i;
         uint32_t now = place_of(&cases[other])->drawn;
@@ -102,9 +202,13 @@ static janus_status try_each(struct selection *s)
         place_of(&cases[i])->drawn = now;
         janus_select_case *at = &cases[now];
         struct jrt_chan   *chan = place_of(at)->chan;
-        if (chan == NULL) continue;
-        janus_status status =
-            in_select(jrt_chan_attempt(chan, at->channel, s->worker, kind_of(at), at->value));
+        janus_status       status = JANUS_WOULD_WAIT;
+        if (jrt_unlikely(chan == NULL)) {
+            status = try_other(s, at);
+        } else {
+            status = jrt_chan_attempt(chan, at->channel, s->worker, kind_of(at), at->value);
+            status = in_select(status);
+        }
         s->chosen = now;
         if (status != JANUS_WOULD_WAIT) return status;
     }
@@ -179,8 +283,11 @@ static janus_status step_any(struct selection *s, struct jrt_chan_party **out_wa
         uint32_t           now = place_of(&s->cases[i])->drawn;
         janus_select_case *at = &s->cases[now];
         struct jrt_chan   *chan = place_of(at)->chan;
-        if (chan == NULL) continue;
         s->chosen = now;
+        if (jrt_unlikely(chan == NULL)) {
+            if (try_other(s, at) == JANUS_OK) return JANUS_OK;
+            continue;
+        }
         janus_status status = in_select(
             jrt_chan_step_valid(chan, at->channel, kind_of(at), at->value, out_wake, out_free));
         jrt_chan_note(s->worker, kind_of(at), chan, status);
@@ -247,10 +354,11 @@ static janus_status come_back(struct selection *s, janus_status ended)
         ended != JANUS_OK && jrt_cas_acq_rel(&s->party.claimed, &nobody, JRT_CHAN_GAVE_UP);
     if (!gave_up && ended != JANUS_OK) jrt_chan_await_done(&s->party); /* [chan-last] */
     dequeue_all(s);
+    if (jrt_unlikely(s->sources)) leave_sources(s);
     if (gave_up) return ended;
     s->chosen = jrt_load_acquire(&s->party.claimed) - 1; /* acquire: by whom. */
     janus_select_case *at = &s->cases[s->chosen];
-    if (s->party.outcome == JANUS_OK) {
+    if (s->party.outcome == JANUS_OK && place_of(at)->chan != NULL) {
         jrt_chan_note_waited(s->worker, kind_of(at), place_of(at)->number);
     }
     return s->party.outcome;
@@ -266,7 +374,10 @@ static janus_status wait_as_task(struct selection *s, uint64_t deadline_ns)
     janus_status status = jrt_chan_park_begin(s->worker, JRT_WAIT_SELECT, &alarm, deadline_ns);
     if (status != JANUS_OK) return status;
     status = step_or_queue(s, true, &outside);
-    if (status == JANUS_WOULD_WAIT) {
+    if (status == JANUS_WOULD_WAIT && s->sources && !join_sources(s, &outside)) {
+        (void)jrt_task_park_cancel(task);
+        status = come_back(s, JANUS_OK);
+    } else if (status == JANUS_WOULD_WAIT) {
         /* relaxed, both: a count; we run, so nobody looks for a deadlock now. */
         if (outside) jrt_fetch_add_relaxed(&scheduler->outside, 1u);
         status = jrt_task_park_cancellable(task);
@@ -286,7 +397,8 @@ static janus_status wait_as_thread(struct selection *s, uint64_t deadline_ns)
     s->party = (struct jrt_chan_party){.selects = true};
     janus_status status = step_or_queue(s, true, &outside);
     if (status != JANUS_WOULD_WAIT) return status;
-    return come_back(s, jrt_chan_park_thread(&s->party, deadline_ns));
+    bool waits = !s->sources || join_sources(s, &outside);
+    return come_back(s, waits ? jrt_chan_park_thread(&s->party, deadline_ns) : JANUS_OK);
 }
 
 static janus_status select_now(struct selection *s)
@@ -309,7 +421,9 @@ static janus_status select_until(struct selection *s, uint64_t deadline_ns)
             if (s->worker != NULL) jrt_chan_took_a_turn(s->worker);
             return status;
         }
-        status = s->worker != NULL ? wait_as_task(s, deadline_ns) : wait_as_thread(s, deadline_ns);
+        uint64_t until_ns = s->first_ns < deadline_ns ? s->first_ns : deadline_ns;
+        status = s->worker != NULL ? wait_as_task(s, until_ns) : wait_as_thread(s, until_ns);
+        status = choose_timer(s, status);
     } while (status == JRT_CHAN_GROW); /* [select-grow] */
     return status;
 }
@@ -328,7 +442,10 @@ static janus_status do_select(janus_select_case *cases, size_t count, size_t *ou
 {
     jrt_stack_check(); /* [stack-reserve] */
     if ((cases == NULL && count > 0) || count > CASES_MAX) return JANUS_INVALID;
-    struct selection s = {.cases = cases, .count = (uint32_t)count, .worker = jrt_worker_self()};
+    struct selection s = {.cases = cases,
+                          .count = (uint32_t)count,
+                          .worker = jrt_worker_self(),
+                          .first_ns = JRT_NEVER};
     struct jrt_task *task = s.worker != NULL ? s.worker->current : NULL;
     janus_status     status = decode(&s);
     bool             decoded = status == JANUS_OK;

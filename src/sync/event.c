@@ -9,6 +9,7 @@
  */
 #include "sync/queue.h"
 
+#include <janusrt/channel.h>
 #include <janusrt/sync.h>
 
 _Static_assert(sizeof(struct jrt_sync) <= sizeof(janus_event) &&
@@ -88,6 +89,25 @@ void janus_event_reset(janus_event *event)
     jrt_sync_leave(inside(event), word & JRT_SYNC_FLAGS);
 }
 
+static bool event_ready(void *object) { return jrt_sync_value(look_at(object)) != 0; }
+
+static bool event_join(void *object, struct jrt_lookout *lookout, bool *outside)
+{
+    return jrt_sync_join(object, &event_kind, lookout, outside);
+}
+
+static void quit(void *object, struct jrt_lookout *lookout) { jrt_sync_quit(object, lookout); }
+
+static const struct janus_select_source events = {event_ready, event_join, quit};
+
+janus_select_case janus_case_event(janus_event *event)
+{
+    janus_select_case made = janus_case_of(JANUS_SELECT_EVENT);
+    made.value = event;
+    made.source = &events;
+    return made;
+}
+
 /* Groups. */
 
 static bool take_none(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *waiter)
@@ -144,6 +164,23 @@ janus_status janus_group_wait_until(janus_group *group, uint64_t deadline_ns)
 janus_status janus_group_wait(janus_group *group)
 {
     return janus_group_wait_until(group, JRT_NEVER);
+}
+
+static bool group_ready(void *object) { return jrt_sync_value(look_at(object)) == 0; }
+
+static bool group_join(void *object, struct jrt_lookout *lookout, bool *outside)
+{
+    return jrt_sync_join(object, &group_kind, lookout, outside);
+}
+
+static const struct janus_select_source groups = {group_ready, group_join, quit};
+
+janus_select_case janus_case_group(janus_group *group)
+{
+    janus_select_case made = janus_case_of(JANUS_SELECT_EVENT);
+    made.value = group;
+    made.source = &groups;
+    return made;
 }
 
 /* Broadcasts. */

@@ -27,6 +27,10 @@
  *   a deadlock, and counts in scheduler->outside. For a mutex that depends on who holds it; for
  *   the others their maker says it.
  *
+ * [sync-select]  a select waits in the queue as well, by a waiter that lies in its case. To grant
+ *   it is to claim the select, and if that succeeds to wake it. Either way the waiter is off the
+ *   queue. The select takes BUSY before it returns, so [sync-last] holds for it, too.
+ *
  * models/sync_grant.pml tries all orders of a grant, a cancel, and the object's end.
  */
 #include "sync/queue.h"
@@ -111,17 +115,59 @@ static void wake(struct jrt_waiter *waiter, enum jrt_woken how)
     }
 }
 
+static void grant_lookout(struct jrt_waiter *waiter)
+{
+    struct jrt_lookout *lookout = waiter->lookout;
+    jrt_store_relaxed(&waiter->woken, (uint32_t)JRT_GRANTED); /* relaxed: while BUSY. */
+    if (lookout->claim(lookout)) lookout->wake(lookout);
+}
+
 void jrt_sync_grant(struct jrt_sync *sync, struct jrt_waiter *waiter, janus_status outcome)
 {
     take_out(sync, waiter);
     waiter->outcome = outcome;
-    wake(waiter, JRT_GRANTED);
+    if (jrt_unlikely(waiter->lookout != NULL)) {
+        grant_lookout(waiter);
+    } else {
+        wake(waiter, JRT_GRANTED);
+    }
 }
 
 void jrt_sync_nudge(struct jrt_waiter *waiter)
 {
     /* relaxed: while BUSY. */
     if (jrt_load_relaxed(&waiter->woken) == JRT_NOT_WOKEN) wake(waiter, JRT_NUDGED);
+}
+
+/* Selects. */
+
+_Static_assert(sizeof(struct jrt_waiter) <= sizeof((struct jrt_lookout *)0)->room, "it fits");
+
+static struct jrt_waiter *waiter_in(struct jrt_lookout *lookout)
+{
+    return (struct jrt_waiter *)(void *)lookout->room;
+}
+
+bool jrt_sync_join(struct jrt_sync *sync, const struct jrt_sync_kind *kind,
+                   struct jrt_lookout *lookout, bool *outside)
+{
+    struct jrt_waiter *waiter = waiter_in(lookout);
+    *waiter = (struct jrt_waiter){.lookout = lookout}; /* see [sync-select] */
+    uint64_t word = jrt_sync_enter(sync);
+    bool     ready = kind->take(sync, &word, waiter);
+    if (!ready) push(sync, waiter);
+    *outside = (word & JRT_SYNC_TASKS) == 0;
+    jrt_sync_leave(sync, jrt_sync_marked(sync, word));
+    return !ready;
+}
+
+void jrt_sync_quit(struct jrt_sync *sync, struct jrt_lookout *lookout)
+{
+    struct jrt_waiter *waiter = waiter_in(lookout);
+    uint64_t           word = jrt_sync_enter(sync);
+    /* relaxed: while BUSY. */
+    if (jrt_load_relaxed(&waiter->woken) != JRT_GRANTED) take_out(sync, waiter);
+    jrt_sync_leave(sync, jrt_sync_marked(sync, word));
 }
 
 /* Waiting. */

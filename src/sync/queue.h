@@ -6,6 +6,7 @@
 
 #include "task/holder.h"
 #include "task/nursery.h"
+#include "task/source.h"
 
 /* The word; see [sync-word]. */
 #define JRT_SYNC_BUSY UINT64_C(1)    /* somebody has the object to himself */
@@ -33,6 +34,8 @@ struct jrt_waiter {
     bool               counted; /* [sync-outside] */
     bool               lost;    /* it was nudged, and came too late */
     _Atomic(uint32_t)  woken;   /* futex: enum jrt_woken */
+
+    struct jrt_lookout *lookout; /* of a select, in which the waiter lies; NULL: none */
 };
 
 enum jrt_woken {
@@ -116,6 +119,12 @@ static inline bool jrt_sync_cancelled(const struct jrt_task *task)
 {
     return task != NULL && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
 }
+
+/* What selects call, [sync-select]: join and leave of a source whose objects are of this kind, one
+ * that gives nothing away. */
+bool jrt_sync_join(struct jrt_sync *sync, const struct jrt_sync_kind *kind,
+                   struct jrt_lookout *lookout, bool *outside);
+void jrt_sync_quit(struct jrt_sync *sync, struct jrt_lookout *lookout);
 
 /* The plain form: no hook, the outcome is the status. */
 janus_status jrt_sync_wait_plainly(struct jrt_sync *sync, const struct jrt_sync_kind *kind,
