@@ -54,11 +54,11 @@ static inline void story_open(bool outside)
                                          .overflow = story.overflow[c],
                                          .outside = outside,
                                          .kept = true};
-        janus_status status =
+        janus_status          status =
             story.unbounded[c]
-                ? janus_channel_open_unbounded(8, story.capacity[c] * 8, &options,
-                                               &story_channels[c])
-                : janus_channel_open(8, story.capacity[c], &options, &story_channels[c]);
+                         ? janus_channel_open_unbounded(8, story.capacity[c] * 8, &options,
+                                                        &story_channels[c])
+                         : janus_channel_open(8, story.capacity[c], &options, &story_channels[c]);
         CHECK_EQ(status, JANUS_OK);
     }
 }
