@@ -93,8 +93,9 @@ janus_async_number_begin_with(janus_nursery *nursery, janus_async *call, janus_e
  * Yields:  if it has not ended.
  * Owns:    gives *call back; a second await says STALE.
  * Cost:    as janus_join.
- * Errors:  CHILD_FAILED  it panicked, was skipped, or returned a negative status, which is in
- *                        *out_number; the value is not to be relied on
+ * Errors:  CHILD_FAILED  it panicked, or returned a negative status, which is in *out_number; the
+ *                        value is not to be relied on
+ *          CHILD_CANCELLED  it was cancelled and returned CANCELLED, or never ran; as above
  *          CANCELLED     this task was cancelled while waiting; it can still be awaited
  *          STALE         it was awaited before
  *          and those of janus_join

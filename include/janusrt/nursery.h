@@ -20,7 +20,9 @@
  *
  * A child that returns a negative number, or panics, has failed: its siblings are cancelled (unless
  * the policy is WAIT_ALL) and the nursery's result is CHILD_FAILED with the first failure. A child
- * that was cancelled and returns JANUS_CANCELLED (-1) has merely obeyed.
+ * that returns JANUS_CANCELLED (-1) has merely obeyed if its scope (its nursery, or any around it)
+ * is cancelled when it ends, or if a call or a token (janus_token_check) told it so before. Else
+ * that number is a failure like any other.
  *
  * A spawn can be refused, for one when as many tasks live as the scheduler allows (100 unless
  * max_tasks says otherwise): where that can be, look at what it returns.
@@ -272,7 +274,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
  *          STATE      BLOCKING, from where nobody can wait: a token's callback, another scheduler
  *          CANCELLED  this task was cancelled while, or before, it waited for room
  *          DEADLOCK   it waited for room, and nothing can happen any more
- *          INVALID    an argument is out of range
+ *          INVALID    an argument is out of range, or `nursery` or `entry` is NULL
  *          NO_MEMORY  memory was refused
  *          TASK_LIMIT      as many tasks live as the capability allows
  *          CAP_WIDENS      a capability or a pool restricts the calling task, and does not
@@ -316,7 +318,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_spawn_at(janus_nursery *nursery, ja
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    an atomic operation.
- * Errors:  STATE  it is not Open; nothing happened
+ * Errors:  STATE    it is not Open; nothing happened
+ *          INVALID  `nursery` is NULL
  */
 JANUS_API janus_status janus_nursery_close(janus_nursery *nursery);
 
@@ -327,7 +330,8 @@ JANUS_API janus_status janus_nursery_close(janus_nursery *nursery);
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    a visit to each task below that ever waited.
- * Errors:  STATE  it was cancelled before or is final; nothing happened
+ * Errors:  STATE    it was cancelled before or is final; nothing happened
+ *          INVALID  `nursery` is NULL
  */
 JANUS_API janus_status janus_nursery_cancel(janus_nursery *nursery);
 
@@ -342,6 +346,7 @@ JANUS_API janus_status janus_nursery_cancel(janus_nursery *nursery);
  *          CANCELLED     it was cancelled, and no child failed; if the caller was cancelled too and
  *                        is to be unwound, it does not return
  *          STATE         not the owner; nothing happened
+ *          INVALID       `nursery` is NULL
  */
 JANUS_API janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *out);
 
@@ -424,6 +429,7 @@ JANUS_API bool janus_nursery_is_cancelled(const janus_nursery *nursery);
  * Errors:  STALE         no such child, or it was joined before
  *          CANCELLED     this task was cancelled while waiting; the child can still be joined
  *          CHILD_FAILED  it panicked or returned a negative number; *out_result is that number
+ *          CHILD_CANCELLED  it was cancelled and has obeyed; *out_result is CANCELLED
  *          STATE         not the owner
  *          NO_MEMORY     no memory for a stack to go on with, or a shield's timer
  */

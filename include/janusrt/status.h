@@ -27,6 +27,7 @@
     X(NO_NURSERY,-12, "no nursery is open here")                                                   \
     X(DEADLINE,  -13, "the deadline passed first")                                                 \
     X(WOULD_WAIT,-14, "it cannot be done without waiting")                                         \
+    X(CHILD_CANCELLED,-15, "the child was cancelled, and ended for that reason")                   \
     X(NO_SPAWN_CAP,   -40, "no capability to spawn is held here")                                  \
     X(NO_BUDGET_CAP,  -41, "no capability for budgets is held here")                               \
     X(NO_CHANNEL_CAP, -42, "no capability for channels is held here")                              \

@@ -98,7 +98,8 @@ JANUS_API void janus_token_release(janus_token *token);
 JANUS_API bool janus_token_is_cancelled(const janus_token *token);
 
 /*
- * The same as a status, to be returned as it is.
+ * The same as a status, to be returned as it is: a task that was told so, and returns CANCELLED,
+ * has obeyed and has not failed.
  *
  * Context: any thread or task that holds a reference.
  * Yields:  never.

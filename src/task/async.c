@@ -103,7 +103,8 @@ janus_status janus_await(janus_async *call, int64_t *out_number)
     struct async *async = async_of(call);
     int64_t       result = 0;
     janus_status  status = janus_join(async->nursery, async->task, &result);
-    if (status != JANUS_OK && status != JANUS_CHILD_FAILED) return status;
+    bool          ended = status == JANUS_CHILD_FAILED || status == JANUS_CHILD_CANCELLED;
+    if (status != JANUS_OK && !ended) return status;
     if (async->numbered && status == JANUS_OK) result = async->number;
     if (out_number != NULL) *out_number = result;
     return status;

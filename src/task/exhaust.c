@@ -455,7 +455,8 @@ janus_status janus_nursery_recharge(janus_nursery *nursery, janus_task_id child,
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
-    if (nursery == NULL || !jrt_nursery_is_mine(n)) return JANUS_STATE;
+    if (nursery == NULL) return JANUS_INVALID;
+    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     janus_status status = may_give(n, &amount);
     if (status != JANUS_OK) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
     jrt_nursery_lock(n);
@@ -502,7 +503,8 @@ janus_status janus_nursery_cancel_exhausted(janus_nursery *nursery, janus_task_i
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
-    if (nursery == NULL || !jrt_nursery_is_mine(n)) return JANUS_STATE;
+    if (nursery == NULL) return JANUS_INVALID;
+    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     jrt_nursery_lock(n);
     struct jrt_purse *purse = find(n, child);
     if (purse != NULL) release(purse, JANUS_STATE);

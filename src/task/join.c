@@ -59,8 +59,11 @@ static janus_status result_of(struct jrt_nursery *n, struct jrt_task *child, int
 {
     int64_t result = child->landing.result;
     bool    failed = child->panic != JANUS_PANIC_NONE || result < 0;
+    bool    cancelled = child->panic == JANUS_PANIC_NONE && result == JANUS_CANCELLED &&
+                     child->saw_cancel; /* [nursery-obey] */
     jrt_task_retire(n->scheduler, jrt_worker_self(), child);
     if (out_result != NULL) *out_result = result;
+    if (cancelled) return JANUS_CHILD_CANCELLED;
     return failed ? JANUS_CHILD_FAILED : JANUS_OK;
 }
 
@@ -103,6 +106,7 @@ janus_status janus_join(janus_nursery *nursery, janus_task_id id, int64_t *out_r
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (nursery == NULL) return JANUS_INVALID;
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     return n->owner != NULL ? join_as_task(n, id, out_result) : join_as_thread(n, id, out_result);
 }

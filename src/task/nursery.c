@@ -84,11 +84,23 @@ static void fold(struct jrt_nursery *n)
     if (jrt_fetch_add_acq_rel(&n->pending, change) + change == 0) finish(n);
 }
 
-static bool is_failure(const struct jrt_task *task)
+/*
+ * [nursery-obey]  a child that returns CANCELLED has obeyed, and has not failed, if it was told so,
+ *   by a call or by a token, or if its scope is cancelled: it may have learned of that from a
+ *   closed channel, or from a spawn that said CLOSED. From then on saw_cancel says it.
+ */
+static bool has_obeyed(struct jrt_task *task)
+{
+    if (task->panic != JANUS_PANIC_NONE || task->landing.result != JANUS_CANCELLED) return false;
+    if (!task->saw_cancel && !jrt_nursery_cancelled_above(task->nursery)) return false;
+    task->saw_cancel = task->touched = true;
+    return true;
+}
+
+static bool is_failure(const struct jrt_task *task, bool obeyed)
 {
     if (task->panic != JANUS_PANIC_NONE) return true;
-    if (task->landing.result >= 0) return false;
-    return !(task->saw_cancel && task->landing.result == JANUS_CANCELLED);
+    return task->landing.result < 0 && !obeyed;
 }
 
 static void describe_panic(janus_panic_info *panic, const struct jrt_task *task)
@@ -192,11 +204,13 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
 {
     struct jrt_nursery *n = task->nursery;
     bool                in_place = below != NULL && below == n->owner && !n->folded;
-    if (jrt_unlikely(is_failure(task))) note_failure(n, task);
-    bool cancelled = task->saw_cancel && task->landing.result == JANUS_CANCELLED;
-    /* It obeyed somebody further up: the nurseries between shall say so too. */
-    bool alone = cancelled && task->purse != NULL && task->purse->dismissed;
-    if (jrt_unlikely(cancelled && !alone)) (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
+    bool                cancelled = has_obeyed(task);
+    if (jrt_unlikely(is_failure(task, cancelled))) note_failure(n, task);
+    /* It obeyed somebody further up: the nurseries between shall say so too. A child that obeyed a
+     * token, or its supervisor, ends alone. */
+    if (jrt_unlikely(cancelled && jrt_nursery_cancelled_above(n))) {
+        (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
+    }
     struct jrt_runner *runner = NULL;
     if (jrt_unlikely(task->touched && task->purse != NULL)) {
         runner = jrt_launch_ended(task);
@@ -394,6 +408,7 @@ janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *ou
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     struct jrt_worker  *worker = jrt_worker_self();
     struct jrt_task    *task = worker != NULL ? worker->current : NULL;
+    if (jrt_unlikely(nursery == NULL)) return JANUS_INVALID;
     if (jrt_unlikely(!jrt_nursery_is_mine(n))) return JANUS_STATE;
     (void)begin_closing(n);
     begin_waiting(n);
@@ -423,30 +438,18 @@ bool janus_nursery_try_result(janus_nursery *nursery, janus_nursery_result *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     janus_nursery_result result;
+    if (nursery == NULL) return false;
     (void)janus_nursery_state_of(nursery); /* the owner's part, after somebody else's cancel */
     result_of(jrt_nursery_of(nursery), &result);
     if (out != NULL) *out = result;
     return result.kind != JANUS_RESULT_PENDING;
 }
 
-size_t janus_nursery_failures(janus_nursery *nursery, janus_failure *out, size_t room)
-{
-    jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_nursery *n = jrt_nursery_of(nursery);
-    if (!jrt_nursery_is_mine(n) || (out == NULL && room > 0)) return 0;
-    jrt_nursery_lock(n);
-    size_t kept = n->errors < JANUS_FAILURES_KEPT ? (size_t)n->errors : JANUS_FAILURES_KEPT;
-    if (n->failures == NULL) kept = 0;
-    size_t count = kept < room ? kept : room;
-    if (count > 0) memcpy(out, n->failures, count * sizeof *out);
-    jrt_nursery_unlock(n);
-    return kept;
-}
-
 janus_status janus_nursery_close(janus_nursery *nursery)
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (nursery == NULL) return JANUS_INVALID;
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     if (!begin_closing(n)) return JANUS_STATE;
     fold(n);
@@ -464,6 +467,7 @@ janus_status janus_nursery_cancel(janus_nursery *nursery)
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (nursery == NULL) return JANUS_INVALID;
     return jrt_nursery_cancel_called(n, JANUS_CANCEL_EXPLICIT);
 }
 
@@ -498,6 +502,7 @@ static void free_finished(struct jrt_nursery *n)
 __attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n,
                                                          janus_nursery_result *out)
 {
+    if (n == NULL) return JANUS_INVALID;
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     if (n->owner != NULL && n->owner->innermost != n) return JANUS_STATE;
     janus_status status = janus_nursery_wait((janus_nursery *)(void *)n, out);
@@ -553,7 +558,7 @@ __attribute__((noinline)) static janus_status end_otherwise(struct jrt_nursery  
                                                             janus_nursery_result *out)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    if (worker == NULL || out != NULL) return end_slowly(n, out);
+    if (worker == NULL || out != NULL || n == NULL) return end_slowly(n, out);
     bool in_fiber = worker->thread->current != NULL;
     jrt_worker_stack_check(worker); /* [stack-reserve]; in a world, others may go on */
     if (worker->plain != JRT_NOT_PLAIN && !in_fiber) return end_as(n, worker, true, true);
@@ -565,7 +570,7 @@ janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     struct jrt_worker  *worker = jrt_worker_self();
     if (jrt_unlikely(worker == NULL || out != NULL || worker->plain != JRT_PLAIN ||
-                     !jrt_worker_stack_is_fine(worker))) {
+                     nursery == NULL || !jrt_worker_stack_is_fine(worker))) {
         return end_otherwise(n, out);
     }
     return end_as(n, worker, true, false);

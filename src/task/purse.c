@@ -269,7 +269,8 @@ janus_status jrt_pay_ops(struct jrt_task *task, uint64_t ops)
 
 static janus_status check(uint64_t cost, bool must_end)
 {
-    jrt_fuel_set(jrt_fuel_get() + (int64_t)cost);
+    /* The caller has taken it. Any number may come: it wraps, as the caller's subtraction did. */
+    jrt_fuel_set((int64_t)((uint64_t)jrt_fuel_get() + cost));
     struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL || worker->current == NULL) {
         jrt_fuel_set(INT64_MAX / 2);

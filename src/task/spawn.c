@@ -331,6 +331,7 @@ __attribute__((noinline)) static janus_status spawn_otherwise(struct jrt_nursery
                                                               const janus_site *site)
 {
     struct jrt_worker *worker = jrt_worker_self();
+    if (n == NULL) return JANUS_INVALID;
     if (worker == NULL) return spawn_slowly(n, entry, argument, site);
     if (worker->plain != JRT_NOT_PLAIN) {
         return spawn_as(n, worker, entry, argument, site, true, false);
@@ -344,7 +345,7 @@ janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *ar
 {
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     struct jrt_worker  *worker = jrt_worker_self();
-    if (jrt_unlikely(worker == NULL || worker->plain != JRT_PLAIN)) {
+    if (jrt_unlikely(worker == NULL || worker->plain != JRT_PLAIN || nursery == NULL)) {
         return spawn_otherwise(n, entry, argument, site);
     }
     return spawn_as(n, worker, entry, argument, site, false, false);

@@ -158,7 +158,12 @@ bool janus_token_is_cancelled(const janus_token *token)
 
 janus_status janus_token_check(const janus_token *token)
 {
-    return janus_token_is_cancelled(token) ? JANUS_CANCELLED : JANUS_OK;
+    struct jrt_worker *worker = jrt_worker_self();
+    if (!janus_token_is_cancelled(token)) return JANUS_OK;
+    if (worker != NULL && worker->current != NULL) { /* [nursery-obey] */
+        worker->current->saw_cancel = worker->current->touched = true;
+    }
+    return JANUS_CANCELLED;
 }
 
 /* Callbacks. */

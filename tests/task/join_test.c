@@ -41,7 +41,7 @@ TEST("a plain thread joins its children, in any order, each once")
     }
 }
 
-TEST("a thread's join gives a failure, and that of a cancelled child")
+TEST("a thread's join gives a failure, and tells a cancelled child from it")
 {
     janus_nursery    n;
     janus_task_id    id;
@@ -54,7 +54,7 @@ TEST("a thread's join gives a failure, and that of a cancelled child")
     CHECK_EQ(result, -7);
     CHECK_EQ(janus_spawn_with(&n, sleep_an_hour, NULL, NULL, &id), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
-    CHECK_EQ(janus_join(&n, id, &result), JANUS_CHILD_FAILED);
+    CHECK_EQ(janus_join(&n, id, &result), JANUS_CHILD_CANCELLED);
     CHECK_EQ(result, JANUS_CANCELLED);
     CHECK_EQ(janus_join(&n, 0, &result), JANUS_STALE);
     CHECK_EQ(janus_join(&n, UINT64_MAX, &result), JANUS_STALE);
@@ -243,7 +243,7 @@ static int64_t cancel_unwound(void *argument)
         CHECK(town_wait(&unwound.ready));
         CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
         CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_CANCELLED);
-        CHECK_EQ(janus_join(&n, id, &result), JANUS_CHILD_FAILED);
+        CHECK_EQ(janus_join(&n, id, &result), JANUS_CHILD_CANCELLED);
         CHECK_EQ(result, JANUS_CANCELLED);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
         CHECK_EQ(unwound.went_on, 0);

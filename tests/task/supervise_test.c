@@ -414,7 +414,7 @@ static void go_wrong(const struct scene *scene)
     CHECK_EQ(janus_nursery_recharge(n, id, janus_price_loop(101)), JANUS_BUDGET_EXHAUSTED);
     CHECK_EQ(janus_nursery_recharge(n, scene->running, ten), JANUS_STATE);
     CHECK_EQ(janus_nursery_recharge(n, scene->gone, ten), JANUS_STALE);
-    CHECK_EQ(janus_nursery_recharge(NULL, id, ten), JANUS_STATE);
+    CHECK_EQ(janus_nursery_recharge(NULL, id, ten), JANUS_INVALID);
     CHECK_EQ(janus_nursery_cancel_exhausted(n, scene->running), JANUS_STALE);
 }
 

@@ -342,7 +342,8 @@ static int64_t join_kid(struct node *node, janus_nursery *nursery, janus_task_id
     doing(node, "joining");
     janus_status status = janus_join(nursery, id, &result);
     if (status == JANUS_CANCELLED) return obey(node, status);
-    MUST(status == JANUS_OK || status == JANUS_CHILD_FAILED, "%d", status);
+    MUST(status == JANUS_OK || status == JANUS_CHILD_FAILED || status == JANUS_CHILD_CANCELLED,
+         "%d", status);
     MUST((status == JANUS_OK) == (result >= 0), "%d, %lld", status, (long long)result);
     MUST(atomic_load(&kid->entered) == atomic_load(&kid->left), "joined before it ended");
     if (status == JANUS_OK) MUST(result == kid->result, "%lld", (long long)result);
