@@ -6,6 +6,7 @@
 #include <janusrt/abi.h>
 #include <janusrt/async.h>
 #include <janusrt/audit.h>
+#include <janusrt/barrier.h>
 #include <janusrt/budget.h>
 #include <janusrt/cap.h>
 #include <janusrt/channel.h>

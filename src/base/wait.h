@@ -26,7 +26,8 @@
     X(EVENT, "an event")                                                                           \
     X(GROUP, "a wait group")                                                                       \
     X(BROADCAST, "a broadcast")                                                                    \
-    X(ONCE, "the first call of a once")
+    X(ONCE, "the first call of a once")                                                            \
+    X(BARRIER, "a barrier")
 
 enum jrt_wait {
 #define X(name, text) JRT_WAIT_##name,
