@@ -95,6 +95,10 @@ void jrt_peek_task(const struct jrt_task *task, struct jrt_sight *out)
         state = JANUS_TASK_READY;
         at_most = true;
     }
+    /* It is on its nursery's list of exhausted children, and on its way off the CPU. */
+    if (state == JANUS_TASK_RUNNING && wait == JRT_WAIT_BUDGET && (park & 0xff) == JRT_PARKING) {
+        state = JANUS_TASK_BUDGET_EXHAUSTED;
+    }
     if (state == JANUS_TASK_RUNNING) {
         uint32_t here = worker_of(task);
         if (here != UINT32_MAX) {

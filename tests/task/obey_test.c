@@ -230,3 +230,40 @@ TEST("a check of any price, also beyond INT64_MAX, ends, and without overflow")
 {
     town_all(pay_much, NULL, 2);
 }
+
+/* Children that were reported exhausted. */
+
+static int64_t use_up(void *argument)
+{
+    (void)argument;
+    for (;;) {
+        if (janus_check() != JANUS_OK) return JANUS_CANCELLED;
+    }
+}
+
+static int64_t look_at_exhausted(void *argument)
+{
+    janus_budget    pool = janus_budget_of(20000, 0, 1, 0, 0);
+    janus_nursery   n;
+    janus_exhausted child;
+    (void)argument;
+    for (uint64_t i = 0; i < town_few(50); i++) {
+        janus_task_info info = {.struct_bytes = sizeof info};
+        CHECK_EQ(
+            janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool,
+                                                         .exhaustion = JANUS_EXHAUSTION_SUPERVISE)),
+            JANUS_OK);
+        CHECK_EQ(janus_spawn(&n, use_up, NULL), JANUS_OK);
+        while (!janus_nursery_exhausted_poll(&n, &child)) CHECK_EQ(janus_yield(), JANUS_OK);
+        CHECK_EQ(janus_task_inspect(&n, child.task, &info), JANUS_OK);
+        CHECK_EQ(info.state, JANUS_TASK_BUDGET_EXHAUSTED);
+        CHECK_EQ(janus_nursery_cancel_exhausted(&n, child.task), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    }
+    return 0;
+}
+
+TEST("a child that was reported exhausted inspects as exhausted, at once")
+{
+    town_all(look_at_exhausted, NULL, 2);
+}
