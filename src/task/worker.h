@@ -466,8 +466,7 @@ static inline bool jrt_others_wait(struct jrt_worker *worker)
 /* Lets those run; the current task goes to the back of the queue. */
 void jrt_task_give_way(struct jrt_worker *worker, struct jrt_task *task);
 
-/* Whether tasks wait that ran before, or were injected, or are of other lanes, or have waited long.
- */
+/* Whether tasks wait: such that ran before, were injected, are of other lanes or waited long. */
 bool jrt_turn_wanted(struct jrt_worker *worker);
 
 /* At the end of a turn: takes some from a worker that has clearly more, [turn-balance]. */
@@ -519,8 +518,7 @@ static inline void jrt_idle_notify_shelf(struct jrt_worker *worker)
 /* What was stolen has run: was it worth it? [idle-doze], from idle.c. */
 void jrt_idle_judge(struct jrt_worker *worker);
 
-/* Puts a task on the worker's own queues, those of new tasks or of such that go on; its thread
- * alone. */
+/* By the worker's thread: puts a task on its queues, that of new tasks or of such that go on. */
 static inline void jrt_submit_on(struct jrt_worker *worker, struct jrt_shelf *shelf,
                                  struct jrt_deque *deques, struct jrt_task *task)
 {
