@@ -105,9 +105,10 @@ typedef struct janus_pool_options {
  vm.max_map_count, which is also the limit for all pools together */
     size_t           fibers_max;         /* live fibers; more are FULL. 0: no limit but memory */
     size_t           idle_stack_bytes;   /* memory of unused stacks that the pool keeps. Past
-                                             half of it a stack keeps its upper 16 KiB; past all
-                                             of it slabs go back to the system, but for up to four
-                                             that were used last. 0: JANUS_IDLE_STACK_BYTES */
+                                             half of it a stack of more than 1 MiB keeps its upper
+                                             16 KiB; past all of it slabs go back to the system,
+                                             but for up to four that were used last.
+                                             0: JANUS_IDLE_STACK_BYTES */
     janus_fault_mode fault_mode;         /* 0: HANDLER */
     bool             scrub;              /* zero what a fiber wrote before another gets the
                                              stack. false: only in :sovereign */

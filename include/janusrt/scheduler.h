@@ -115,8 +115,10 @@ typedef struct janus_scheduler_options {
     uint32_t            threads_max; /* children with a thread of their own, alive. 0: 256 */
     size_t              idle_stack_bytes; /* memory of unused stacks that the scheduler keeps,
                                              beside up to 8 MiB at hand of each worker. Past half
-                                             of it a stack keeps its upper 16 KiB; past all of it
-                                             stacks go back to the system.
+                                             of it a stack of more than 1 MiB keeps its upper
+                                             16 KiB; past all of it stacks go back to the system,
+                                             but for some 32 MiB groups, four at most, that were
+                                             used last.
                                              0: JANUS_IDLE_STACK_BYTES */
     janus_trace        *trace; /* what tasks do is recorded there; borrowed, no other scheduler has
                                   it, and it outlives this one. NULL: nowhere */
