@@ -217,7 +217,8 @@ JANUS_API janus_status janus_scheduler_close(janus_scheduler *scheduler);
  * Owns:    `argument` stays the caller's. *out_result (NULL: not wanted) is what entry returned.
  * Cost:    making a scheduler.
  * Errors:  as janus_scheduler_open and janus_scheduler_start; CHILD_FAILED when the task returned
- *          a negative number or panicked; DEADLOCK when nothing could happen any more
+ *          a negative number or panicked; DEADLOCK when nothing could happen any
+ *          more and waits were ended for it, whatever the tasks returned then
  */
 JANUS_API janus_status janus_run(const janus_scheduler_options *options, janus_entry *entry,
                                  void *argument, int64_t *out_result);

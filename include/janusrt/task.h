@@ -19,7 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Names a task for ever: a slot and its generation. 0 names none. A stale one is refused. */
+/* Names a task for ever: a slot and its generation. 0 names none. A stale one is refused. Texts of
+ * the library show it in hexadecimal: 0x200000001. */
 typedef uint64_t janus_task_id;
 
 /* The six states. */
@@ -202,6 +203,12 @@ JANUS_API janus_task_id janus_task_self(void);
 /*
  * A pointer of the task's own that goes with it from thread to thread; what thread-locals are for
  * threads. One per task; put a struct behind it.
+ *
+ * What belongs to the thread does not go with the task: thread-locals, errno and the signal mask. A
+ * task may go on on another thread after every call that may wait or yield. So read errno before
+ * the next such call, and do not keep the address of a thread-local across one: a compiler may do
+ * that by itself inside one function, errno included. A task that changes the signal mask changes
+ * it for whatever that worker runs next: restore it before the next call that may wait.
  *
  * Context: inside a task; NULL elsewhere.
  * Yields:  never.

@@ -77,6 +77,8 @@ bool jrt_deadlock_break(janus_scheduler *scheduler)
     for (; node != &scheduler->roots && stuck; node = node->next) {
         woken += break_below(jrt_list_entry(node, struct jrt_nursery, link));
     }
+    /* relaxed: whoever asks has awaited the tasks that were woken. */
+    if (woken > 0) jrt_store_relaxed(&scheduler->deadlocked, true);
     jrt_unlock(&scheduler->roots_lock);
     return woken > 0;
 }

@@ -36,6 +36,8 @@ janus_status jrt_run(const janus_scheduler_options *options, janus_entry *entry,
         janus_status spawned = jrt_spawn_first(&nursery, run_first, &first);
         status = janus_nursery_end(&nursery, &out->first);
         if (spawned != JANUS_OK) status = spawned;
+        /* relaxed: its tasks have ended. However they took it, that run was no success. */
+        if (jrt_load_relaxed(&scheduler->deadlocked)) status = JANUS_DEADLOCK;
     }
     out->closed = janus_scheduler_close(scheduler);
     return status;

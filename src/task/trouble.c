@@ -59,7 +59,7 @@ static void put_path(struct text *text, const struct jrt_nursery *n)
 
 static void put_who(struct text *text, const char *name, const janus_site *site, uint64_t id)
 {
-    put(text, "task %llu '%s'", (unsigned long long)id, name != NULL ? name : "task");
+    put(text, "task %#llx '%s'", (unsigned long long)id, name != NULL ? name : "task");
     if (site != NULL && site->file != NULL) put(text, " (%s:%d)", site->file, site->line);
 }
 

@@ -169,8 +169,7 @@ struct janus_scheduler {
     unsigned      stack_class;
     uint32_t      birth;                   /* of a task that asks for nothing */
     size_t        room[JRT_STACK_CLASSES]; /* what a child that runs in place must find */
-    bool          stealing;
-    bool          deadlock_check;
+    bool          stealing, deadlock_check, quiet_panics;
     uint64_t      grace_ns; /* how long defers of a cancelled task can wait; 0: any time */
 
     /* What tasks have without being given it; constant too. */
@@ -194,7 +193,6 @@ struct janus_scheduler {
     janus_audit            *audit;     /* borrowed, or NULL */
     janus_on_panic         *on_panic;  /* NULL: stderr, or nobody where */
     void                   *on_panic_argument;
-    bool                    quiet_panics;
     struct jrt_task        *first; /* of janus_run, which may take the authority */
     bool                    implicit_open;
 
@@ -249,7 +247,7 @@ struct janus_scheduler {
     _Atomic(uint32_t)        outside;
     _Atomic(uint32_t)        guests; /* [point-guest] */
     bool                     started, stopped;
-    _Atomic(bool)            stopping;
+    _Atomic(bool)            stopping, deadlocked; /* the second: one was broken */
     _Atomic(uint64_t)        cancels;   /* JRT_CANCELS_*; [cancel-epoch], [cancel-sticky] */
     _Atomic(uint32_t)        root_done; /* futex: changes when a root nursery has no child left */
     bool                     roster_open, blocking_open, fault_open;

@@ -107,11 +107,11 @@ static inline void court_run(uint32_t workers, janus_entry *entry, void *argumen
 {
     struct court_case first = {entry, argument};
     (void)court_settle();
-    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers,
-                                               .profile = JANUS_PROFILE_SOVEREIGN,
-                                               .yield_interval = 100, .threads_max = 40),
-                       court_first, &first, NULL),
-             JANUS_OK);
+    janus_status status = janus_run(
+        JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .profile = JANUS_PROFILE_SOVEREIGN,
+                                .yield_interval = 100, .threads_max = 40),
+        court_first, &first, NULL);
+    CHECK(status == JANUS_OK || status == JANUS_DEADLOCK); /* some entries want one */
 }
 
 /* Opens a nursery of the first task's with a backend and what else is said. */

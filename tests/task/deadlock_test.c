@@ -212,3 +212,26 @@ TEST("tasks that begin while a deadlock is told are no part of it")
     if (status != 0) printf("# %s\n", text);
     CHECK_EQ(status, 0);
 }
+
+static int64_t obey_a_deadlock(void *argument)
+{
+    janus_waitpoint point;
+    (void)argument;
+    janus_waitpoint_init(&point, JANUS_OPENED_BY_TASKS);
+    CHECK_EQ(janus_waitpoint_wait(&point, "nobody"), JANUS_DEADLOCK);
+    return 0;
+}
+
+static void run_deadlocked(void *argument)
+{
+    *(janus_status *)argument = janus_run(NULL, obey_a_deadlock, NULL, NULL);
+    if (*(janus_status *)argument != JANUS_DEADLOCK) _exit(3);
+}
+
+TEST("janus_run returns DEADLOCK after one was broken, also if the tasks took it well")
+{
+    janus_status result = JANUS_OK;
+    int          status = 0;
+    (void)harness_child(run_deadlocked, &result, &status);
+    CHECK_EQ(status, 0);
+}
