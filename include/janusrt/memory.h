@@ -102,19 +102,23 @@ JANUS_API void *janus_realloc(void *block, size_t size) __attribute__((alloc_siz
 JANUS_API void janus_free(void *block);
 
 /*
- * Lets go of a block: nobody owns it, nobody is charged for it, until it is adopted or discarded.
+ * Detaches a block, so that another task can adopt it. Returns the block, which may have moved: a
+ * block of up to 8 KiB moves into memory of its own. The task stays charged until somebody adopts
+ * or discards the block, or the task ends.
  *
  * Context: inside the task that owns it; NULL does nothing.
  * Yields:  never.
- * Owns:    the caller must see to it that somebody adopts or discards it.
- * Cost:    about 10 ns.
- * Errors:  NULL: as much is adrift as the scheduler's implicit tasks may have together (64 MiB at
- *          least); the block is still the task's. Else `block`.
+ * Owns:    takes `block` if it returns another address. The caller must see to it that somebody
+ *          adopts or discards what it returns.
+ * Cost:    about 50 ns, and a copy of up to 8 KiB; no copy above that.
+ * Errors:  NULL: the system has no memory, or all tasks under the same terms, ended ones included,
+ *          have left as much behind as the scheduler's implicit tasks may have together (64 MiB at
+ *          least). The block is still the task's, at the same address.
  */
 JANUS_API void *janus_detach(void *block);
 
 /*
- * Takes a block that was detached; its bytes are charged.
+ * Adopts a detached block. The calling task is charged for it; the task that detached it no more.
  *
  * Context: inside a task.
  * Yields:  never.

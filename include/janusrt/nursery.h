@@ -227,7 +227,8 @@ JANUS_BEGIN_DECLS
  *          INVALID    a field is out of range
  *          NO_MEMORY  no memory for the timer of a deadline, the nursery's or its shield's, or for
  *                     its terms
- *          BUDGET_EXHAUSTED  the pool around it has less than options.budget
+ *          BUDGET_EXHAUSTED  the pool around it has less than options.budget; or the task has 16
+ *                     nurseries with such options open, and too little memory left for another
  *          NO_BUDGET_CAP, NO_SPAWN_CAP, CAP_…  as janus_cap_check, for the capabilities it needs or
  *                     was given; CAP_WIDENS: more than is held around it, or in a pool that is
  *                     shared a policy that asks its owner less

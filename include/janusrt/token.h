@@ -16,11 +16,19 @@
  * Cancelling marks the token and everything below it first, then runs the callbacks, the token's
  * before its children's and of each token the last registered first.
  *
- * A callback runs exactly once, on the thread that cancels (for a nursery's deadline that is one of
+ * A callback runs at most once, on the thread that cancels (for a nursery's deadline that is one of
  * the workers), with no lock held. Inside, the thread counts as a plain one, not as a task, whoever
- * called: it may cancel, wake, spawn and use tokens, this one too. It should be short, because the
- * thread does nothing else meanwhile. A callback that panics or uses up the stack ends alone. It is
- * reported as a panic of a task is, and the other callbacks run.
+ * called: the callback may cancel, wake, spawn and use tokens, this one too. It waits for nothing:
+ * calls that would wait return DEADLINE. A callback that panics or uses up the stack ends alone. It
+ * is reported as a panic of a task is, and the other callbacks run.
+ *
+ * A callback that a task registers runs for that task:
+ * - The task pays for the registration with its memory budget.
+ * - The callback spawns only where the task may spawn.
+ * - It makes nothing: calls that make tokens, callbacks or channels return STATE.
+ * - It has 1,000 ops; each check and each call of the library costs one. If it uses them up, it
+ *   ends there, and the canceller goes on.
+ * - It runs only while the task lives. The task's end waits for a callback that runs.
  */
 #ifndef JANUSRT_TOKEN_H
 #define JANUSRT_TOKEN_H
@@ -48,6 +56,8 @@ JANUS_BEGIN_DECLS
  * Cost:    an allocation.
  * Errors:  INVALID    `out` is NULL
  *          NO_MEMORY  memory was refused
+ *          BUDGET_EXHAUSTED  the calling task's memory budget has too little left
+ *          STATE      inside a callback that a task registered
  */
 JANUS_NODISCARD JANUS_API janus_status janus_token_create(janus_token **out);
 
@@ -60,7 +70,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_token_create(janus_token **out);
  * Owns:    *out is a reference of the caller's; the child keeps the parent by itself.
  * Cost:    an allocation.
  * Errors:  INVALID    an argument is NULL
- *          NO_MEMORY  memory was refused
+ *          NO_MEMORY, BUDGET_EXHAUSTED, STATE  as janus_token_create
  */
 JANUS_NODISCARD JANUS_API janus_status janus_token_child(janus_token *parent, janus_token **out);
 
@@ -145,6 +155,7 @@ JANUS_API janus_status janus_token_cancel(janus_token *token, janus_cancel_reaso
  * Cost:    a lock; memory grows by doubling.
  * Errors:  INVALID    `token` or `function` is NULL
  *          NO_MEMORY  memory was refused; not registered
+ *          BUDGET_EXHAUSTED, STATE  as janus_token_create; not registered
  */
 JANUS_NODISCARD JANUS_API janus_status janus_token_on_cancel(janus_token *token,
                                                              void         (*function)(void *),
@@ -161,6 +172,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_token_on_cancel(janus_token *token,
  * Owns:    the argument given to janus_token_on_cancel is free again.
  * Cost:    a lock.
  * Errors:  STALE    it ran, or runs and called this; or there is none of that name
+ *          STATE    it runs on another thread, and the caller is a callback, which does not wait
  *          INVALID  `token` is NULL
  */
 JANUS_API janus_status janus_token_remove(janus_token *token, janus_token_handle handle);
@@ -175,7 +187,7 @@ JANUS_API janus_status janus_token_remove(janus_token *token, janus_token_handle
  * Owns:    *out is a reference of the caller's, for janus_token_release.
  * Cost:    the first time an allocation, and a lock for each nursery around; then a lock.
  * Errors:  INVALID    an argument is NULL
- *          NO_MEMORY  memory was refused
+ *          NO_MEMORY, BUDGET_EXHAUSTED, STATE  as janus_token_create
  */
 JANUS_NODISCARD JANUS_API janus_status janus_nursery_token(janus_nursery *nursery,
                                                            janus_token  **out);
@@ -192,6 +204,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_token(janus_nursery *nurser
  * Errors:  STATE      not the owner
  *          INVALID    an argument is NULL
  *          NO_MEMORY  memory was refused; not bound
+ *          BUDGET_EXHAUSTED  as janus_token_create; not bound
  */
 JANUS_NODISCARD JANUS_API janus_status janus_nursery_cancel_with(janus_nursery *nursery,
                                                                  janus_token   *token);

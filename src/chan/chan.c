@@ -130,7 +130,8 @@ void jrt_chan_await_done(struct jrt_chan_party *party)
 
 janus_status jrt_chan_park_thread(struct jrt_chan_party *party, uint64_t deadline_ns)
 {
-    while (jrt_load_acquire(&party->done) == 0) { /* acquire: the outcome. */
+    if (jrt_thread_self()->calls_back) deadline_ns = 0; /* [callback-plain] */
+    while (jrt_load_acquire(&party->done) == 0) {       /* acquire: the outcome. */
         if (!jrt_futex_wait_until(&party->done, 0, deadline_ns)) return JANUS_DEADLINE;
     }
     return JANUS_OK;

@@ -86,6 +86,7 @@ static inline janus_status jrt_chan_may_open(uint64_t capacity, uint64_t bytes, 
     const struct jrt_worker *worker = thread->worker;
     struct jrt_task         *task = worker != NULL ? worker->current : thread->behalf;
     *out = (struct jrt_toll){.ward = {.kept = kept}};
+    if (thread->callback != NULL) return JANUS_STATE; /* [callback-account] */
     if (task == NULL) return JANUS_OK;
     struct jrt_purse *purse = jrt_purse_need(task);
     if (purse == NULL) return JANUS_NO_MEMORY;

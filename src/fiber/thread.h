@@ -48,6 +48,7 @@ struct jrt_thread {
     unsigned    number;     /* tells threads apart; 0: none yet, see jrt_thread_number */
     bool        attached;   /* can run fibers */
     bool        calls_back; /* a token's callback runs here */
+    const void *callback;   /* of a task: that one; NULL: none, or a plain thread's */
     struct jrt_altstack altstack;
     /* Aligned: compilers write both at once, and the interrupted code may have asked the CPU to
      * check (EFLAGS.AC). */

@@ -126,7 +126,7 @@ struct jrt_large {
     size_t               cost; /* what was charged, and what it can hold */
     size_t               held; /* what was asked of malloc */
     uint64_t             scrub;
-    uint64_t             reserved;
+    void                *tab; /* whose it is while it is detached: the detacher's to know */
     uint64_t             word;
 };
 

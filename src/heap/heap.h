@@ -70,12 +70,20 @@ static inline size_t jrt_heap_cost(size_t size)
  *     adopt     its new owner is charged; false: refused, or no memory, and it is still nobody's
  *     discard   frees it instead
  *
- * The block does not move. A small one stays in the chunk of the heap that made it: the chunk lives
+ * The block does not move, unless it is set apart before.
+ * A small one stays in the chunk of the heap that made it: the chunk lives
  * as long as any of its blocks, also after that heap.
  */
 void jrt_heap_detach(struct jrt_heap *heap, void *block);
-bool jrt_heap_adopt(struct jrt_heap *heap, void *block);
-void jrt_heap_discard(struct jrt_heap_cache *cache, void *block);
+
+/* Before it is detached: moves a small block out of its chunk, so that it keeps nothing alive but
+ * itself. The charge stays the same. Returns the block; NULL: no memory, nothing happened. */
+void *jrt_heap_set_apart(struct jrt_heap *heap, struct jrt_heap_cache *cache, void *block);
+
+/* A word that a detached block which was set apart carries. */
+void **jrt_heap_tab(void *block);
+bool   jrt_heap_adopt(struct jrt_heap *heap, void *block);
+void   jrt_heap_discard(struct jrt_heap_cache *cache, void *block);
 
 /* What a live block of this heap is charged with. */
 size_t jrt_heap_block_cost(struct jrt_heap *heap, void *block);

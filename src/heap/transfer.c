@@ -6,15 +6,15 @@
  * ([chunk-away]), where the heap that made it finds it the next time it runs out of blocks.
  *
  * A small block keeps a chunk of up to 64 KiB alive, and its new owner is charged for the block
- * alone: a task that collects small blocks of many tasks that have ended holds more than it pays
- * for. Rejected: copying small blocks at the gift, which would change addresses that the content
- * may hold.
+ * alone: whoever collects small blocks of many heaps that have ended holds more than it pays for.
+ * So tasks set a small block apart before they give it: it moves into memory of its own.
  */
 #include "heap/block.h"
 #include "plat/peek.h"
 #include "plat/world.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void jrt_adopted_forget(struct jrt_heap *heap, void *block, uint64_t word)
 {
@@ -102,6 +102,19 @@ void jrt_heap_detach(struct jrt_heap *heap, void *block)
     jrt_block_mark(block, (word & ~JRT_OWNER_MASK) | away);
 }
 
+void *jrt_heap_set_apart(struct jrt_heap *heap, struct jrt_heap_cache *cache, void *block)
+{
+    size_t size = jrt_heap_usable(heap, block); /* or it ends here */
+    if (jrt_word_class(jrt_block_word(block)) == JRT_CLASS_LARGE) return block;
+    void *apart = jrt_large_take(heap, JRT_UNIT, size, false);
+    if (apart == NULL) return NULL;
+    memcpy(apart, block, size);
+    jrt_heap_free(heap, cache, block);
+    bool charged = jrt_heap_charge(heap, jrt_large_of(apart)->cost); /* what has just come back */
+    jrt_invariant("block-word", charged);
+    return apart;
+}
+
 /* The word of a block that is between two heaps. */
 static uint64_t away_word(const void *block)
 {
@@ -110,6 +123,13 @@ static uint64_t away_word(const void *block)
     jrt_contract(((word ^ jrt_block_tag(JRT_COOKIE_AWAY, block)) & JRT_OWNER_MASK) == 0,
                  "only memory that was given away can be adopted or discarded");
     return word;
+}
+
+void **jrt_heap_tab(void *block)
+{
+    jrt_contract(jrt_word_class(away_word(block)) == JRT_CLASS_LARGE,
+                 "a block was adopted or discarded that no task has detached");
+    return &jrt_large_of(block)->tab;
 }
 
 size_t jrt_heap_block_cost(struct jrt_heap *heap, void *block)

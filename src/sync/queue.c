@@ -314,6 +314,7 @@ janus_status jrt_sync_wait(const struct jrt_sync_call *call, struct jrt_waiter *
                                   .object = call->sync,
                                   .look = call->kind->look};
     struct jrt_worker    *worker = jrt_worker_self();
+    if (jrt_thread_self()->calls_back) return JANUS_DEADLINE; /* [callback-plain] */
     waiter->outcome = JANUS_OK;
     waiter->counted = waiter->lost = false;
     jrt_store_relaxed(&waiter->woken, (uint32_t)JRT_NOT_WOKEN); /* relaxed: its own yet. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Letting children in: what a spawn asks of the terms it is made under, and what an end gives back.
  * The essay is in terms.c. */
+#include "task/callback.h"
 #include "task/purse.h"
 #include "task/terms.h"
 #include "task/trouble.h"
@@ -124,9 +125,11 @@ static const struct jrt_task *spawner_of(const struct jrt_worker *worker)
 /* Whether a task starts a child where one of its own restrictions does not hold, [terms-inside]. */
 static bool breaks_out(const struct jrt_nursery *n, const struct jrt_worker *worker)
 {
-    const struct jrt_task *task = spawner_of(worker);
-    if (task == NULL) return false;
-    const struct jrt_terms *here = jrt_terms_here(task);
+    const struct jrt_task     *task = spawner_of(worker);
+    const struct jrt_callback *callback = jrt_thread_self()->callback;
+    const struct jrt_terms    *here = NULL;
+    if (task != NULL) here = jrt_terms_here(task);
+    if (callback != NULL) here = callback->terms; /* [callback-account] */
     if (here == n->terms) return false;
     for (; here != NULL; here = here->outer) {
         if (restricts(here, task) && !lies_within(n->terms, here)) return true;

@@ -5,6 +5,7 @@
  * they are paid.
  */
 #include "base/options.h"
+#include "task/ledger.h"
 #include "task/nursery.h"
 #include "task/purse.h"
 #include "task/trouble.h"
@@ -71,6 +72,8 @@ static janus_status afford(struct jrt_task *task, size_t bytes)
     }
     if (jrt_unlikely(task->purse->left.memory < bytes)) jrt_wards_collect(task->purse);
     while (jrt_unlikely(task->purse->left.memory < bytes)) {
+        jrt_ledger_settle(task->purse);
+        if (task->purse->left.memory >= bytes) break;
         janus_status status = jrt_exhaust(task, JANUS_COMPONENT_MEMORY, bytes);
         if (status != JANUS_OK) return status;
     }
@@ -83,6 +86,7 @@ static janus_component afford_now(struct jrt_task *task, size_t bytes)
 {
     const janus_budget op = janus_price_call();
     if (task->purse->left.memory < bytes) jrt_wards_collect(task->purse);
+    if (jrt_unlikely(task->purse->left.memory < bytes)) jrt_ledger_settle(task->purse);
     if (task->purse->left.memory < bytes) return JANUS_COMPONENT_MEMORY;
     toll(bytes);
     return jrt_pay_now(task, &op);
@@ -168,29 +172,29 @@ void janus_free(void *block)
 }
 
 /*
- * [memory-adrift]  what was let go of and not taken is charged to nobody, so it has a limit:
- *   else letting go would be a way to have any amount. Blocks go from one scheduler to another and
- *   to plain threads, so it is one count for the process; each scheduler has its own limit, the
- *   memory that its implicit tasks have together. Who meets it keeps his block.
+ * A detached block stays on the account of the task that detached it, until it is
+ *   adopted or discarded (ledger.c). A small block would keep its whole chunk alive, so it moves
+ *   into memory of its own first.
  */
-static _Atomic(uint64_t) adrift;
-
 void *janus_detach(void *block)
 {
     if (block == NULL) return NULL;
-    struct jrt_heap       *heap = owner_of(block);
-    const janus_scheduler *scheduler = jrt_worker_self()->scheduler;
-    size_t                 cost = jrt_heap_block_cost(heap, block);
-    /* relaxed: only the number counts. [memory-adrift] */
-    uint64_t before = jrt_fetch_add_relaxed(&adrift, cost);
-    if (before + cost > scheduler->adrift_max) {
-        jrt_fetch_sub_relaxed(&adrift, cost); /* relaxed: as above. */
-        (void)jrt_trouble(JANUS_BUDGET_EXHAUSTED, JANUS_COMPONENT_MEMORY, before,
-                          scheduler->adrift_max);
+    struct jrt_heap   *heap = owner_of(block);
+    struct jrt_task   *task = current();
+    size_t             cost = jrt_heap_block_cost(heap, block);
+    struct jrt_ledger *ledger;
+    if (jrt_ledger_take_over(task, cost, &ledger) != JANUS_OK) return NULL;
+    void *apart = jrt_heap_set_apart(heap, cache(), block);
+    if (apart == NULL) {
+        jrt_ledger_forgo(task, ledger, cost);
+        (void)jrt_trouble(JANUS_NO_MEMORY, JANUS_COMPONENT_NONE, 0, 0);
         return NULL;
     }
-    jrt_heap_detach(heap, block);
-    return block;
+    toll(cost);
+    jrt_heap_detach(heap, apart);
+    task->purse->left.memory -= cost; /* which came back just now */
+    *jrt_heap_tab(apart) = ledger;
+    return apart;
 }
 
 janus_status janus_adopt(void *block)
@@ -200,25 +204,32 @@ janus_status janus_adopt(void *block)
     if (block == NULL) return JANUS_OK;
     struct jrt_heap *heap = heap_of(task);
     if (heap == NULL) return JANUS_NO_MEMORY;
+    struct jrt_ledger *ledger = *jrt_heap_tab(block);
+    size_t             cost = jrt_heap_detached_cost(block);
+    uint64_t           own = ledger == task->purse->ledger ? cost : 0; /* it has paid before */
+    task->purse->left.memory += own;
     /* The op is paid here; the bytes are the heap's to ask for. */
-    janus_component lacks = afford_now(task, jrt_heap_detached_cost(block));
-    if (lacks != JANUS_COMPONENT_NONE) return short_of(task, lacks);
-    size_t cost = jrt_heap_detached_cost(block);
-    if (jrt_heap_adopt(heap, block)) {
-        jrt_fetch_sub_relaxed(&adrift, cost); /* relaxed: [memory-adrift]. */
-        return JANUS_OK;
+    janus_component lacks = afford_now(task, cost);
+    bool            taken = lacks == JANUS_COMPONENT_NONE && jrt_heap_adopt(heap, block);
+    if (!taken) {
+        task->purse->left.memory -= own;
+        if (lacks != JANUS_COMPONENT_NONE) return short_of(task, lacks);
+        jrt_fuel_set(jrt_fuel_get() + 1); /* nothing happened */
+        return JANUS_NO_MEMORY;
     }
-    jrt_fuel_set(jrt_fuel_get() + 1); /* nothing happened */
-    return JANUS_NO_MEMORY;
+    task->purse->held -= own;
+    jrt_ledger_refund(ledger, cost);
+    return JANUS_OK;
 }
 
 void janus_discard(void *block)
 {
     struct jrt_worker *worker = jrt_worker_self();
     if (block == NULL) return;
-    size_t cost = jrt_heap_detached_cost(block);
+    struct jrt_ledger *ledger = *jrt_heap_tab(block);
+    size_t             cost = jrt_heap_detached_cost(block);
     jrt_heap_discard(worker != NULL ? &worker->heaps : NULL, block);
-    jrt_fetch_sub_relaxed(&adrift, cost); /* relaxed: [memory-adrift]. */
+    jrt_ledger_refund(ledger, cost);
 }
 
 janus_status janus_memory_read(janus_memory_info *out)

@@ -366,7 +366,7 @@ static inline bool jrt_nursery_is_mine(const struct jrt_nursery *n)
     const struct jrt_thread *thread = jrt_thread_self();
     const struct jrt_worker *worker = thread->worker;
     if (n->owner != NULL) return worker != NULL && worker->current == n->owner;
-    return worker == NULL && thread == n->thread;
+    return worker == NULL && thread == n->thread && !thread->calls_back;
 }
 
 /* Makes it findable from its owner; from the top down. */

@@ -108,6 +108,7 @@ static bool step(struct point *point, uint64_t from, uint64_t to)
 
 static janus_status wait_as_thread(struct point *point, uint64_t deadline_ns)
 {
+    if (!is_open(point) && jrt_thread_self()->calls_back) return JANUS_DEADLINE;
     if (!step(point, POINT_CLOSED, POINT_THREAD)) {
         return is_open(point) ? JANUS_OK : JANUS_STATE;
     }

@@ -25,6 +25,7 @@
 #include "task/purse.h"
 
 #include "heap/poison.h"
+#include "task/ledger.h"
 #include "task/nursery.h"
 #include "task/terms.h"
 #include "task/turn.h"
@@ -136,6 +137,7 @@ void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task)
     if (purse->heap != NULL) {
         jrt_heap_close(purse->heap, worker != NULL ? &worker->heaps : NULL);
     }
+    if (purse->ledger != NULL) jrt_ledger_end(purse);
     if (purse->account != NULL) {
         purse->left.ops -= min_u64(purse->left.ops, purse->allowed); /* [purse-allowance] */
 #define X(name, field) purse->left.field -= min_u64(purse->left.field, purse->minted.field);
@@ -182,6 +184,7 @@ janus_component jrt_pay_now(struct jrt_task *task, const janus_budget *price)
     }
     struct jrt_purse *purse = jrt_purse_need(task);
     if (purse == NULL) return JANUS_COMPONENT_MEMORY;
+    if (jrt_unlikely(price->memory > purse->left.memory)) jrt_ledger_settle(purse);
     janus_budget left = purse->left;
     left.ops = janus_units_add(left.ops, (uint64_t)fuel);
     janus_component lacks = janus_budget_charge(&left, *price);
@@ -273,7 +276,8 @@ static janus_status check(uint64_t cost, bool must_end)
     jrt_fuel_set((int64_t)((uint64_t)jrt_fuel_get() + cost));
     struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL || worker->current == NULL) {
-        jrt_fuel_set(INT64_MAX / 2);
+        if (jrt_thread_self()->callback == NULL) jrt_fuel_set(INT64_MAX / 2);
+        jrt_plain_check((int64_t)cost);
         return JANUS_OK;
     }
     jrt_worker_stack_check(worker); /* [stack-reserve] */
@@ -316,7 +320,9 @@ janus_status janus_try_charge(janus_budget price, janus_component *missing)
 janus_budget janus_budget_get_current(void)
 {
     const struct jrt_worker *worker = jrt_worker_self();
-    return worker != NULL ? jrt_purse_read(worker->current) : janus_budget_zero();
+    if (worker == NULL) return janus_budget_zero();
+    if (worker->current->purse != NULL) jrt_ledger_settle(worker->current->purse);
+    return jrt_purse_read(worker->current);
 }
 
 void jrt_purse_put_in(struct jrt_purse *purse, const janus_budget *amount)

@@ -31,12 +31,15 @@ struct jrt_purse {
     struct jrt_terms        *terms;     /* owned; what it was restricted to at its spawn, or NULL */
     struct jrt_heap         *heap;      /* owned; NULL: it never allocated */
     struct jrt_wards         wards;     /* what ends with it */
+    struct jrt_ledger       *ledger;    /* a reference; NULL: the library holds nothing for it */
+    uint64_t                 held;      /* of the memory that is not left, for that */
     uint32_t                 slice;     /* ops of its next slice, [turn-pace]; 0: JANUS_SLICE */
     struct jrt_seat         *seat;      /* THREADED: where it runs, or NULL; borrowed */
     struct jrt_runner       *runner;    /* BLOCKING: who waits for its end, or NULL; borrowed */
     uint64_t                 stack;     /* memory that it pays for a larger stack, [spawn-stack] */
     uint32_t                 defers;    /* it has asked for, from the second on */
     bool                     has_wards; /* or had some */
+    uint32_t                 unpaid;    /* nurseries with terms that are open and not charged */
     bool                     hard;      /* explicit: finite and conserved */
     bool                     started;   /* some of it is in the fuel word, or on a strand */
     bool                     cleaning;  /* got its allowance to clean up with */

@@ -320,6 +320,7 @@ janus_status janus_scheduler_stop(janus_scheduler *scheduler)
     struct jrt_worker *worker = jrt_worker_self();
     if (worker != NULL && worker->scheduler == scheduler) return JANUS_STATE;
     if (jrt_thread_self()->helps == scheduler) return JANUS_STATE; /* it would wait for itself */
+    if (jrt_thread_self()->calls_back) return JANUS_STATE;         /* [callback-plain] */
     if (jrt_scheduler_is_elsewhere(scheduler)) return JANUS_STATE;
     jrt_lock(&scheduler->roots_lock);
     bool running = scheduler->started && !scheduler->stopped;

@@ -29,6 +29,7 @@
  */
 #include "task/terms.h"
 
+#include "task/ledger.h"
 #include "task/purse.h"
 #include "task/trouble.h"
 
@@ -285,11 +286,12 @@ static void mark_beyond(struct jrt_nursery *n, bool beyond)
     }
 }
 
-static uint64_t live_bytes(const struct jrt_purse *purse)
+static uint64_t live_bytes(struct jrt_purse *purse)
 {
+    jrt_ledger_settle(purse);
     struct jrt_heap_stats stats = {0};
     if (purse->heap != NULL) jrt_heap_read(purse->heap, &stats);
-    return stats.live_bytes;
+    return stats.live_bytes + purse->held;
 }
 
 /* The scope's owner has what the capability gives a task, until the end; of memory no more than it
@@ -316,12 +318,16 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     terms->scope = true;
     terms->aside = aside;
     terms->aside_fuel = jrt_fuel_get();
+    terms->aside_live = live_bytes(aside);
     purse->heap = aside->heap; /* what it allocates stays when the scope ends */
+    purse->ledger = aside->ledger;
+    purse->held = aside->held;
+    aside->ledger = NULL;
+    aside->held = 0;
     purse->recharged = aside->recharged;
     purse->seat = aside->seat;
     purse->cleaning = aside->cleaning;
     purse->slice = aside->slice;
-    terms->aside_live = live_bytes(aside);
     mark_beyond(n, true);
     jrt_fuel_set(jrt_purse_first_fuel(jrt_worker_self(), task));
     return JANUS_OK;
@@ -342,6 +348,10 @@ static void leave_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     terms->aside->slice = purse->slice;
     terms->aside->heap = purse->heap;
     purse->heap = NULL;
+    terms->aside->ledger = purse->ledger;
+    terms->aside->held = purse->held;
+    purse->ledger = NULL;
+    purse->held = 0;
     terms->aside->cleaning |= purse->cleaning;
     terms->aside->dismissed |= purse->dismissed;
     terms->aside->recharged = purse->recharged;
@@ -462,13 +472,32 @@ void jrt_terms_put(struct jrt_terms *terms)
     }
 }
 
-static void drop(struct jrt_terms *terms)
+/* The first few nurseries with terms that a task has open cost it nothing: a task without memory
+ * can have them, too. */
+enum { TERMS_UNPAID = 16 };
+
+static janus_status charge_terms(struct jrt_task *owner, struct jrt_ledger **payer, bool *unpaid)
 {
+    struct jrt_purse *purse = owner != NULL ? jrt_purse_need(owner) : NULL;
+    *payer = NULL;
+    *unpaid = purse != NULL && purse->unpaid < TERMS_UNPAID;
+    if (owner == NULL) return JANUS_OK;
+    if (purse == NULL) return JANUS_NO_MEMORY;
+    if (!*unpaid) return jrt_ledger_charge(sizeof(struct jrt_terms), payer);
+    purse->unpaid++;
+    return JANUS_OK;
+}
+
+static void drop(struct jrt_terms *terms, struct jrt_task *owner)
+{
+    struct jrt_ledger *payer = terms->payer;
+    if (terms->unpaid) owner->purse->unpaid--;
     if (terms->owns_account) {
         jrt_account_close(&terms->own);
         jrt_account_fini(&terms->own);
     }
     jrt_terms_put(terms);
+    jrt_ledger_refund(payer, sizeof *terms);
 }
 
 janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *options)
@@ -476,16 +505,25 @@ janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *
     if ((unsigned)options->exhaustion > JANUS_EXHAUSTION_MANUAL) return JANUS_INVALID;
     struct jrt_terms *terms = jrt_malloc(sizeof *terms);
     if (terms == NULL) return JANUS_NO_MEMORY;
+    struct jrt_ledger *payer;
+    bool               unpaid;
+    janus_status       status = charge_terms(n->owner, &payer, &unpaid);
+    if (status != JANUS_OK) {
+        free(terms);
+        return status;
+    }
     jrt_turn_toll(jrt_worker_self(), JRT_TOLL_TERMS);
     begin(terms, n->scheduler, n->terms);
-    janus_status status = fill_in(terms, n, options);
+    terms->payer = payer;
+    terms->unpaid = unpaid;
+    status = fill_in(terms, n, options);
     if (status == JANUS_OK) {
         janus_status may = may_open(terms, n->scheduler);
         if (may != JANUS_OK && terms->scope) leave_scope(terms, n);
         if (may != JANUS_OK) status = may;
     }
     if (status != JANUS_OK) {
-        drop(terms);
+        drop(terms, n->owner);
         return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
     }
     terms->of = n;
@@ -499,7 +537,7 @@ void jrt_terms_close(struct jrt_nursery *n)
     if (terms->of != n) return; /* somebody else's */
     if (terms->scope) leave_scope(terms, n);
     jrt_wards_end_terms(terms);
-    drop(terms);
+    drop(terms, n->owner);
 }
 
 janus_status jrt_terms_narrow(struct jrt_nursery *n, const struct jrt_caps *caps,

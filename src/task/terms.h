@@ -34,6 +34,9 @@ struct jrt_terms {
     struct jrt_cap_use        use;         /* what was started under what is bound here, or, of
                                               channels, paid for from a pool of its own */
     struct jrt_wards          wards;       /* what ends with them, [ward-life] */
+    _Atomic(uint64_t)         kept;        /* bytes held for tasks, [ledger-pool] */
+    struct jrt_ledger        *payer;       /* of the owner that opened them; NULL: nobody */
+    bool                      unpaid;      /* counted in the owner's purse instead */
     janus_budget              task_budget; /* a child's share, where it asks for nothing */
     struct jrt_pool_account  *account;     /* where shares come from; NULL: from nothing */
     struct jrt_pool_account   own;         /* owns_account: that one */

@@ -14,9 +14,10 @@
  * [token-remove]  a callback is off the list before it runs, and `running` names it until it has
  *   returned. Whoever removes it sees one or the other under the lock, and waits on `finished`.
  *
- * [token-plain]  callbacks run in the middle of whatever the thread was doing: in a task, in a
- *   worker's loop with no task at all, while a task is being parked. So the thread is made a plain
- *   one for the time: nothing in a callback can leave the CPU or touch the task that was there.
+ * [token-handle]  a handle is a place and its generation. A place whose generation is the last
+ *   there is, is never used again, so no handle ever comes twice.
+ *
+ * How a callback is called, and who pays for it: callback.c.
  *
  * Nurseries. A nursery's token is noted while locks are held (cancel_below) and cancelled when the
  * thread holds none (jrt_tokens_flush); the thread keeps the list.
@@ -25,30 +26,33 @@
  */
 #include "task/token.h"
 
-#include "fiber/exit.h"
 #include "plat/seam.h"
-#include "task/tell.h"
+#include "task/callback.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct hook {
-    void     (*function)(void *); /* NULL: free */
-    void    *argument;
-    uint32_t generation;
-    uint32_t older, newer; /* by number from 1; 0: none. Free ones are linked by `older` */
+    struct jrt_callback callback; /* its function is NULL: free */
+    uint32_t            generation;
+    uint32_t            older, newer; /* by number from 1; 0: none. Free ones: by `older` */
 };
 
+/* What is charged for one: its place, which the token makes by doubling. */
+enum { HOOK_BYTES = 2 * sizeof(struct hook) };
+
 struct janus_token {
-    _Atomic(uint32_t) refs;
-    _Atomic(uint32_t) finished; /* futex: callbacks that have returned */
-    _Atomic(uint8_t)  reason;   /* janus_cancel_reason; NONE: not cancelled. Set under the lock */
-    janus_token      *parent;   /* a reference of ours; NULL: none */
+    _Atomic(uint32_t)  refs;
+    _Atomic(uint32_t)  finished; /* futex: callbacks that have returned */
+    _Atomic(uint8_t)   reason;   /* janus_cancel_reason; NONE: not cancelled. Set under the lock */
+    janus_token       *parent;   /* a reference of ours; NULL: none */
+    struct jrt_ledger *payer;    /* of the task that made it; NULL: a thread */
 
     pthread_mutex_t      lock;     /* guards all below */
     struct jrt_list_node children; /* not kept */
     struct hook         *hooks;    /* owned */
     uint32_t             hook_room, hook_newest, hook_free;
+    uint32_t             first_generation;
     janus_token_handle   running; /* [token-remove] */
     const void          *runner;  /* the thread it runs on */
     bool                 awaited; /* somebody waits for its end */
@@ -61,25 +65,34 @@ struct janus_token {
 
 /* Making and releasing. */
 
-static janus_token *make(void)
+static janus_status make(janus_token **out)
 {
+    struct jrt_ledger *payer;
+    janus_status       status = jrt_ledger_charge(sizeof(janus_token), &payer);
+    if (status != JANUS_OK) return status;
     janus_token *token = jrt_calloc(1, sizeof *token);
-    if (token == NULL) return NULL;
+    if (token == NULL) {
+        jrt_ledger_refund(payer, sizeof *token);
+        return JANUS_NO_MEMORY;
+    }
+    token->payer = payer;
     jrt_store_relaxed(&token->refs, 1u); /* relaxed: nobody knows it yet. */
     pthread_mutex_init(&token->lock, NULL);
     jrt_list_init(&token->children);
     jrt_list_init(&token->sibling);
-    return token;
+    *out = token;
+    return JANUS_OK;
+}
+
+void jrt_token_wear(janus_token *token, uint32_t generation)
+{
+    token->first_generation = generation;
 }
 
 janus_status janus_token_create(janus_token **out)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL) return JANUS_INVALID;
-    janus_token *token = make();
-    if (token == NULL) return JANUS_NO_MEMORY;
-    *out = token;
-    return JANUS_OK;
+    return out != NULL ? make(out) : JANUS_INVALID;
 }
 
 static janus_cancel_reason reason_in(const janus_token *token)
@@ -92,8 +105,9 @@ janus_status janus_token_child(janus_token *parent, janus_token **out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     if (parent == NULL || out == NULL) return JANUS_INVALID;
-    janus_token *token = make();
-    if (token == NULL) return JANUS_NO_MEMORY;
+    janus_token *token;
+    janus_status status = make(&token);
+    if (status != JANUS_OK) return status;
     jrt_lock(&parent->lock);
     if (reason_in(parent) != JANUS_CANCEL_NONE) {
         /* relaxed: nobody knows it yet. */
@@ -124,6 +138,18 @@ static bool retain_if_alive(janus_token *token)
     return true;
 }
 
+static void destroy(janus_token *token)
+{
+    struct jrt_ledger *payer = token->payer;
+    for (uint32_t at = token->hook_newest; at != 0; at = token->hooks[at - 1].older) {
+        jrt_callback_drop(&token->hooks[at - 1].callback, HOOK_BYTES);
+    }
+    pthread_mutex_destroy(&token->lock);
+    free(token->hooks);
+    free(token);
+    jrt_ledger_refund(payer, sizeof *token);
+}
+
 void janus_token_release(janus_token *token)
 {
     jrt_stack_check();      /* [stack-reserve] */
@@ -136,9 +162,7 @@ void janus_token_release(janus_token *token)
             jrt_list_remove(&token->sibling);
             jrt_unlock(&parent->lock);
         }
-        pthread_mutex_destroy(&token->lock);
-        free(token->hooks);
-        free(token);
+        destroy(token);
         token = parent;
     }
 }
@@ -168,71 +192,20 @@ janus_status janus_token_check(const janus_token *token)
 
 /* Callbacks. */
 
-struct plain_call {
-    void  (*function)(void *);
-    void *argument;
-};
-
-static int64_t do_plain_call(void *argument)
-{
-    const struct plain_call *call = argument;
-    call->function(call->argument);
-    return 0;
-}
-
-/* It belongs to no task that could fail, and we are in the middle of a walk: it is told, and the
- * walk goes on. */
-static void tell_broken_callback(const struct jrt_thread *thread, enum jrt_guarded_end end)
-{
-    const char *why = thread->panic_message;
-    if (end == JRT_GUARDED_EXITED) why = "it ended its thread (pthread_exit or pthread_cancel)";
-    if (end == JRT_GUARDED_OVERFLOWED) why = "it used up the stack";
-    jrt_tell_callback("a token's callback", why);
-}
-
-/* As [token-plain] wants it. */
-static void call_plainly(void (*function)(void *), void *argument)
-{
-    struct jrt_thread *thread = jrt_thread_self();
-    struct jrt_worker *worker = thread->worker;
-    const void        *helps = thread->helps;
-    bool               calls_back = thread->calls_back;
-    void               (*on_panic)(const char *) = thread->on_panic;
-    thread->worker = NULL;
-    if (worker != NULL) thread->helps = worker->scheduler; /* which must not be stopped from here */
-    thread->on_panic = NULL;
-    thread->calls_back = true;
-    struct plain_call       call = {function, argument};
-    int64_t                 result;
-    const struct jrt_stack *stack = worker != NULL ? thread->watch.stack : NULL;
-    enum jrt_guarded_end    end = jrt_call_guarded(do_plain_call, &call, stack, &result);
-    thread->on_panic = on_panic;
-    thread->worker = worker;
-    thread->helps = helps;
-    thread->calls_back = calls_back;
-    if (jrt_likely(end == JRT_GUARDED_RETURNED)) return;
-    if (end == JRT_GUARDED_EXITED) {
-        /* A thread that others own cannot go on, nor end here. A worker ends it in its loop. */
-        jrt_demand(worker != NULL, "a token's callback ended its thread (pthread_exit)");
-        (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-        jrt_store_relaxed(&worker->doomed, true); /* relaxed: our own, [replace-doom]. */
-    }
-    tell_broken_callback(thread, end);
-}
-
 static janus_token_handle handle_of(uint32_t number, const struct hook *hook)
 {
     return (uint64_t)number << 32 | hook->generation;
 }
 
-/* Takes a hook off the list and frees its place; under the lock. */
-static void drop_hook(janus_token *token, uint32_t number)
+/* Takes a hook off the list and frees its place; its callback is the caller's. Under the lock. */
+static void take_hook(janus_token *token, uint32_t number)
 {
     struct hook *hook = &token->hooks[number - 1];
     if (hook->older != 0) token->hooks[hook->older - 1].newer = hook->newer;
     if (hook->newer != 0) token->hooks[hook->newer - 1].older = hook->older;
     if (token->hook_newest == number) token->hook_newest = hook->older;
-    hook->function = NULL;
+    hook->callback.function = NULL;
+    if (hook->generation == UINT32_MAX) return; /* [token-handle] */
     hook->generation++;
     hook->older = token->hook_free;
     token->hook_free = number;
@@ -248,6 +221,7 @@ static bool hook_room(janus_token *token)
     if (larger == NULL) return false;
     memset(larger + token->hook_room, 0, (room - token->hook_room) * sizeof *larger);
     for (uint32_t i = room; i > token->hook_room; i--) {
+        larger[i - 1].generation = token->first_generation;
         larger[i - 1].older = token->hook_free;
         token->hook_free = i;
     }
@@ -256,58 +230,86 @@ static bool hook_room(janus_token *token)
     return true;
 }
 
+/* Registers it; 0: no memory. Under the lock. */
+static janus_token_handle add_hook(janus_token *token, const struct jrt_callback *callback)
+{
+    if (!hook_room(token)) return 0;
+    uint32_t     number = token->hook_free;
+    struct hook *hook = &token->hooks[number - 1];
+    token->hook_free = hook->older;
+    *hook = (struct hook){*callback, hook->generation, token->hook_newest, 0};
+    if (hook->older != 0) token->hooks[hook->older - 1].newer = number;
+    token->hook_newest = number;
+    return handle_of(number, hook);
+}
+
+/* For the caller, or for the library itself: then nobody is charged here. */
+static janus_status register_callback(janus_token *token, struct jrt_callback *callback,
+                                      janus_token_handle *out)
+{
+    janus_token_handle handle = 0;
+    jrt_lock(&token->lock);
+    bool cancelled = reason_in(token) != JANUS_CANCEL_NONE;
+    if (!cancelled) handle = add_hook(token, callback);
+    /* Before anybody can run it: the callback may want its own name. */
+    if (handle != 0 && out != NULL) *out = handle;
+    jrt_unlock(&token->lock);
+    if (handle != 0) return JANUS_OK;
+    if (cancelled) jrt_callback_run(callback);
+    jrt_callback_drop(callback, HOOK_BYTES);
+    if (!cancelled) return JANUS_NO_MEMORY;
+    if (out != NULL) *out = 0;
+    return JANUS_OK;
+}
+
 janus_status janus_token_on_cancel(janus_token *token, void (*function)(void *), void *argument,
                                    janus_token_handle *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     if (token == NULL || function == NULL) return JANUS_INVALID;
-    janus_token_handle handle = 0;
-    jrt_lock(&token->lock);
-    bool cancelled = reason_in(token) != JANUS_CANCEL_NONE;
-    bool room = cancelled || hook_room(token);
-    if (room && !cancelled) {
-        uint32_t     number = token->hook_free;
-        struct hook *hook = &token->hooks[number - 1];
-        token->hook_free = hook->older;
-        *hook = (struct hook){function, argument, hook->generation, token->hook_newest, 0};
-        if (hook->older != 0) token->hooks[hook->older - 1].newer = number;
-        token->hook_newest = number;
-        handle = handle_of(number, hook);
-        /* Before anybody can run it: the callback may want its own name. */
-        if (out != NULL) *out = handle;
-    }
-    jrt_unlock(&token->lock);
-    if (!room) return JANUS_NO_MEMORY;
-    if (!cancelled) return JANUS_OK;
-    call_plainly(function, argument);
-    if (out != NULL) *out = 0;
-    return JANUS_OK;
+    struct jrt_callback callback;
+    janus_status        status = jrt_callback_make(&callback, function, argument, HOOK_BYTES);
+    return status == JANUS_OK ? register_callback(token, &callback, out) : status;
+}
+
+/* A live hook of that name; 0: there is none. Under the lock. */
+static uint32_t find_hook(const janus_token *token, janus_token_handle handle)
+{
+    uint64_t number = handle >> 32;
+    if (number == 0 || number > token->hook_room) return 0;
+    const struct hook *hook = &token->hooks[number - 1];
+    bool live = hook->callback.function != NULL && handle_of((uint32_t)number, hook) == handle;
+    return live ? (uint32_t)number : 0;
 }
 
 janus_status janus_token_remove(janus_token *token, janus_token_handle handle)
 {
     jrt_stack_check(); /* [stack-reserve] */
     if (token == NULL) return JANUS_INVALID;
-    const void *self = jrt_thread_self();
-    uint64_t    number = handle >> 32;
+    const struct jrt_thread *self = jrt_thread_self();
+    janus_status             status = JANUS_STALE;
     jrt_lock(&token->lock);
-    if (number > 0 && number <= token->hook_room) {
-        struct hook *hook = &token->hooks[number - 1];
-        if (hook->function != NULL && handle_of((uint32_t)number, hook) == handle) {
-            drop_hook(token, (uint32_t)number);
-            jrt_unlock(&token->lock);
-            return JANUS_OK;
-        }
+    uint32_t number = find_hook(token, handle);
+    if (number != 0) {
+        struct jrt_callback callback = token->hooks[number - 1].callback;
+        take_hook(token, number);
+        jrt_unlock(&token->lock);
+        jrt_callback_drop(&callback, HOOK_BYTES);
+        return JANUS_OK;
     }
     while (handle != 0 && token->running == handle && token->runner != self) {
         uint32_t seen = jrt_load_relaxed(&token->finished); /* relaxed: under the lock. */
+        if (self->calls_back) { /* two callbacks would wait for each other */
+            status = JANUS_STATE;
+            break;
+        }
         token->awaited = true;
         jrt_unlock(&token->lock);
         jrt_futex_wait(&token->finished, seen);
         jrt_lock(&token->lock);
     }
     jrt_unlock(&token->lock);
-    return JANUS_STALE;
+    return status;
 }
 
 /* Cancelling. */
@@ -348,9 +350,10 @@ static void run_hooks(janus_token *token)
         struct hook hook = token->hooks[number - 1];
         token->running = handle_of(number, &hook);
         token->runner = jrt_thread_self();
-        drop_hook(token, number);
+        take_hook(token, number);
         jrt_unlock(&token->lock);
-        call_plainly(hook.function, hook.argument);
+        jrt_callback_run(&hook.callback);
+        jrt_callback_drop(&hook.callback, HOOK_BYTES);
         jrt_lock(&token->lock);
         token->running = 0;
         if (!token->awaited) continue;
@@ -420,8 +423,9 @@ janus_status janus_nursery_token(janus_nursery *nursery, janus_token **out)
     jrt_stack_check(); /* [stack-reserve] */
     if (nursery == NULL || out == NULL) return JANUS_INVALID;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
-    janus_token        *spare = make();
-    if (spare == NULL) return JANUS_NO_MEMORY;
+    janus_token        *spare;
+    janus_status        status = make(&spare);
+    if (status != JANUS_OK) return status;
     jrt_nursery_register(n); /* so that a cancel from above finds it */
     jrt_nursery_lock(n);
     if (n->token == NULL) {
@@ -446,7 +450,10 @@ struct jrt_binding {
     struct jrt_nursery *nursery;
     janus_token        *token; /* a reference of ours */
     janus_token_handle  handle;
+    struct jrt_ledger  *payer; /* of the nursery's owner; NULL: a thread */
 };
+
+enum { BINDING_BYTES = sizeof(struct jrt_binding) + HOOK_BYTES };
 
 static void cancel_bound(void *argument)
 {
@@ -460,13 +467,21 @@ janus_status janus_nursery_cancel_with(janus_nursery *nursery, janus_token *toke
     if (nursery == NULL || token == NULL) return JANUS_INVALID;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
+    struct jrt_ledger *payer;
+    janus_status       status = jrt_ledger_charge(BINDING_BYTES, &payer);
+    if (status != JANUS_OK) return status;
     struct jrt_binding *binding = jrt_malloc(sizeof *binding);
-    if (binding == NULL) return JANUS_NO_MEMORY;
+    if (binding == NULL) {
+        jrt_ledger_refund(payer, BINDING_BYTES);
+        return JANUS_NO_MEMORY;
+    }
     jrt_nursery_ready(n);
-    *binding = (struct jrt_binding){n->bindings, n, token, 0};
-    janus_token_handle handle = 0;
-    janus_status       status = janus_token_on_cancel(token, cancel_bound, binding, &handle);
+    *binding = (struct jrt_binding){n->bindings, n, token, 0, payer};
+    struct jrt_callback callback = {cancel_bound, binding, NULL, NULL}; /* our own: it is short */
+    janus_token_handle  handle = 0;
+    status = register_callback(token, &callback, &handle);
     if (status != JANUS_OK || handle == 0) { /* failed, or it was cancelled and has been told */
+        jrt_ledger_refund(payer, BINDING_BYTES);
         free(binding);
         return status;
     }
@@ -485,6 +500,7 @@ void jrt_nursery_tokens_end(struct jrt_nursery *n)
         n->bindings = binding->next;
         (void)janus_token_remove(binding->token, binding->handle);
         janus_token_release(binding->token);
+        jrt_ledger_refund(binding->payer, BINDING_BYTES);
         free(binding);
         jrt_outside_less(n->scheduler);
     }

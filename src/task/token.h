@@ -13,6 +13,9 @@ void jrt_token_collect(janus_token *token, janus_cancel_reason reason);
 /* Cancels what was noted. The thread holds no lock. */
 void jrt_tokens_flush(void);
 
+/* For tests: places of a token that has none begin with this generation. */
+void jrt_token_wear(janus_token *token, uint32_t generation);
+
 /* The nursery ends: nothing of its tokens points to it any more. */
 void jrt_nursery_tokens_end(struct jrt_nursery *nursery);
 

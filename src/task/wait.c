@@ -39,6 +39,7 @@ static void ring_sleeper(struct jrt_alarm *alarm) { (void)jrt_task_wake(alarm->s
 static janus_status sleep_thread(uint64_t deadline_ns)
 {
     _Atomic(uint32_t) word = 0;
+    if (jrt_thread_self()->calls_back) return JANUS_DEADLINE; /* [callback-plain] */
     while (jrt_futex_wait_until(&word, 0, deadline_ns)) continue;
     return JANUS_OK;
 }

@@ -176,7 +176,7 @@ struct janus_scheduler {
     janus_budget         task_budget; /* each */
     janus_budget         budget_max;  /* most that can be asked for */
     janus_channel_limits channel_limits;
-    uint64_t             adrift_max;     /* bytes, [memory-adrift] */
+    uint64_t             adrift_max;     /* bytes, [ledger-pool] */
     uint64_t             backends;       /* a set */
     uint32_t             implicit;       /* bits 1 << kind: held without a capability */
     uint32_t             yield_interval; /* iterations */
@@ -297,14 +297,11 @@ static inline __attribute__((always_inline)) bool jrt_worker_stack_is_fine(
     return frame >= worker->strand->brink && worker->thread->current == NULL;
 }
 
+void jrt_plain_check(int64_t cost); /* no worker: a point; in a task's callback an op */
 static inline void jrt_stack_check(void)
 {
     const struct jrt_worker *worker = jrt_worker_self();
-    if (worker != NULL) {
-        jrt_worker_stack_check(worker);
-    } else {
-        jrt_point(); /* [sim-point] also for a thread that is no worker */
-    }
+    worker == NULL ? jrt_plain_check(1) : jrt_worker_stack_check(worker);
 }
 
 #define JRT_SLEEPER ((uint64_t)1 << 32)

@@ -248,7 +248,7 @@ static janus_status use_memory(struct node *node)
     case 0: janus_free(block); break;
     case 1: janus_discard(janus_detach(block)); break;
     case 2:
-        (void)janus_detach(block);
+        block = janus_detach(block);
         if (janus_adopt(block) == JANUS_OK) {
             pay_into(node->pool, 1);
         } else {

@@ -162,3 +162,183 @@ TEST("a task in a scope starts nothing in its own nurseries around the scope")
     alone(1, restrict_by_scope);
     alone(2, restrict_by_scope);
 }
+
+/* Callbacks of tokens: on the account, and with the authority, of the task that registered them. */
+
+struct caller {
+    janus_token *token;
+    atomic_int   ready, called, ended_well;
+    janus_status spawned, waited, slept, made;
+};
+
+static void try_all(void *argument)
+{
+    struct caller *caller = argument;
+    janus_token   *token;
+    janus_channel  channel;
+    caller->spawned = janus_spawn(further_out, nothing, NULL);
+    caller->slept = janus_sleep(UINT64_C(1) << 60);
+    caller->made = janus_token_create(&token);
+    CHECK(janus_channel_open(4, 4, NULL, &channel) != JANUS_OK);
+    atomic_store(&caller->called, 1);
+}
+
+static void panic_in_callback(void *argument)
+{
+    (void)argument;
+    janus_panic("not today");
+}
+
+static void spin_in_callback(void *argument)
+{
+    (void)argument;
+    for (;;) (void)janus_check();
+}
+
+static void spin_by_calls(void *argument)
+{
+    struct caller *caller = argument;
+    for (;;) (void)janus_token_remove(caller->token, 12345);
+}
+
+static int dig(volatile char *above)
+{
+    volatile char frame[4096];
+    frame[0] = above != NULL ? above[0] : 1;
+    return frame[0] != 0 ? dig(frame) + frame[0] : 0;
+}
+
+static void overflow_in_callback(void *argument)
+{
+    (void)argument;
+    (void)dig(NULL);
+}
+
+static int64_t register_all(void *argument)
+{
+    struct caller *caller = argument;
+    CHECK_EQ(janus_token_on_cancel(caller->token, try_all, caller, NULL), JANUS_OK);
+    CHECK_EQ(janus_token_on_cancel(caller->token, panic_in_callback, NULL, NULL), JANUS_OK);
+    CHECK_EQ(janus_token_on_cancel(caller->token, spin_in_callback, NULL, NULL), JANUS_OK);
+    CHECK_EQ(janus_token_on_cancel(caller->token, spin_by_calls, caller, NULL), JANUS_OK);
+    if (!JRT_TSAN) {
+        CHECK_EQ(janus_token_on_cancel(caller->token, overflow_in_callback, NULL, NULL), JANUS_OK);
+    }
+    atomic_store(&caller->ready, 1);
+    while (!atomic_load(&caller->called)) CHECK_EQ(janus_yield(), JANUS_OK);
+    return 0;
+}
+
+static int64_t call_back(void *argument)
+{
+    janus_cap     cap = any_cap(guild_root(), JANUS_CAP_CHANNEL);
+    struct caller caller = {.spawned = JANUS_OK};
+    janus_nursery n;
+    (void)argument;
+    CHECK_EQ(janus_token_create(&caller.token), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    further_out = &n;
+    CHECK_EQ(
+        janus_spawn_with(&n, register_all, &caller, JANUS_SPAWN_OPTIONS(.channel_cap = cap), NULL),
+        JANUS_OK);
+    while (!atomic_load(&caller.ready)) CHECK_EQ(janus_yield(), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(caller.token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(atomic_load(&caller.called), 1);
+    CHECK_EQ(caller.spawned, JANUS_CAP_WIDENS);
+    CHECK_EQ(caller.slept, JANUS_DEADLINE);
+    CHECK_EQ(caller.made, JANUS_STATE);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    janus_token_release(caller.token);
+    return 0;
+}
+
+TEST("a callback has the authority of its task, waits for nothing, makes nothing and ends alone")
+{
+    alone(1, call_back);
+    alone(2, call_back);
+    alone(8, call_back);
+}
+
+static void set_flag(void *argument) { atomic_store((atomic_int *)argument, 1); }
+
+static int64_t leave_callback(void *argument)
+{
+    struct caller *caller = argument;
+    CHECK_EQ(janus_token_on_cancel(caller->token, set_flag, &caller->called, NULL), JANUS_OK);
+    return 0;
+}
+
+static int64_t outlive(void *argument)
+{
+    struct caller caller = {.spawned = JANUS_OK};
+    janus_nursery n;
+    (void)argument;
+    CHECK_EQ(janus_token_create(&caller.token), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, leave_callback, &caller), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(caller.token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(atomic_load(&caller.called), 0);
+    janus_token_release(caller.token);
+    return 0;
+}
+
+TEST("a callback does not outlive the task that registered it")
+{
+    alone(1, outlive);
+    alone(2, outlive);
+}
+
+TEST("a panic in a callback of a plain thread ends the callback alone")
+{
+    janus_token *token;
+    atomic_int   called = 0;
+    CHECK_EQ(janus_token_create(&token), JANUS_OK);
+    CHECK_EQ(janus_token_on_cancel(token, set_flag, &called, NULL), JANUS_OK);
+    CHECK_EQ(janus_token_on_cancel(token, panic_in_callback, NULL, NULL), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(atomic_load(&called), 1);
+    janus_token_release(token);
+}
+
+/* Memory that the library holds. */
+
+enum { MANY = 20000 };
+
+static int64_t hoard_tokens(void *argument)
+{
+    static janus_token *tokens[MANY];
+    const janus_budget  before = janus_budget_get_current();
+    int                 made = 0;
+    (void)argument;
+    while (made < MANY && janus_token_create(&tokens[made]) == JANUS_OK) made++;
+    CHECK(made > 100 && made < MANY); /* one mebibyte */
+    for (int i = 0; i < made; i++) janus_token_release(tokens[i]);
+    CHECK_EQ(janus_budget_get_current().memory, before.memory);
+    janus_token *token;
+    CHECK_EQ(janus_token_create(&token), JANUS_OK);
+    janus_status status = JANUS_OK;
+    int          hooks = 0;
+    for (; hooks < MANY && status == JANUS_OK; hooks++) {
+        status = janus_token_on_cancel(token, set_flag, NULL, NULL);
+    }
+    CHECK_EQ(status, JANUS_BUDGET_EXHAUSTED);
+    janus_token_release(token);
+    CHECK_EQ(janus_budget_get_current().memory, before.memory);
+    janus_nursery n;
+    CHECK_EQ(janus_token_create(&token), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    do status = janus_nursery_cancel_with(&n, token);
+    while (status == JANUS_OK);
+    CHECK_EQ(status, JANUS_BUDGET_EXHAUSTED);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    janus_token_release(token);
+    CHECK_EQ(janus_budget_get_current().memory, before.memory);
+    return 0;
+}
+
+TEST("tokens, callbacks and bindings are paid for by the task that makes them")
+{
+    alone(1, hoard_tokens);
+    alone(2, hoard_tokens);
+}

@@ -2,6 +2,8 @@
 /* Cancel tokens: alone, in trees, from many threads, and bound to nurseries. */
 #include "town.h"
 
+#include "task/token.h"
+
 #include "plat/seam.h"
 
 #include <pthread.h>
@@ -487,5 +489,26 @@ TEST("a thread's token ends what its own root nursery runs")
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_CANCELLED);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    janus_token_release(token);
+}
+
+static void nothing_at_all(void *argument) { (void)argument; }
+
+TEST("the handle of a callback never names another, also after all its generations")
+{
+    enum { ROUNDS = 20 };
+    janus_token       *token;
+    janus_token_handle first, handle, last = 0;
+    CHECK_EQ(janus_token_create(&token), JANUS_OK);
+    jrt_token_wear(token, UINT32_MAX - 3);
+    CHECK_EQ(janus_token_on_cancel(token, nothing_at_all, NULL, &first), JANUS_OK);
+    CHECK_EQ(janus_token_remove(token, first), JANUS_OK);
+    for (int i = 0; i < ROUNDS; i++) {
+        CHECK_EQ(janus_token_on_cancel(token, nothing_at_all, NULL, &handle), JANUS_OK);
+        CHECK(handle != first && handle != last && handle != 0);
+        CHECK_EQ(janus_token_remove(token, first), JANUS_STALE);
+        CHECK_EQ(janus_token_remove(token, handle), JANUS_OK);
+        last = handle;
+    }
     janus_token_release(token);
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Callbacks: functions that somebody else's thread calls. The essay is in callback.c. */
+#ifndef JRT_TASK_CALLBACK_H
+#define JRT_TASK_CALLBACK_H
+
+#include "task/ledger.h"
+
+/* What a callback was registered with, and by whom. */
+struct jrt_callback {
+    void               (*function)(void *);
+    void              *argument;
+    struct jrt_ledger *ledger; /* of the task that pays; NULL: a plain thread's */
+    struct jrt_terms  *terms;  /* a reference: what the task may; NULL: nothing restricts it */
+};
+
+/* For the caller, who is charged `bytes`. OK, NO_MEMORY, BUDGET_EXHAUSTED, STATE. */
+janus_status jrt_callback_make(struct jrt_callback *out, void (*function)(void *), void *argument,
+                               uint64_t bytes);
+
+/* It is not needed any more; `bytes` are refunded. */
+void jrt_callback_drop(struct jrt_callback *callback, uint64_t bytes);
+
+/* Calls it, unless its task has ended. */
+void jrt_callback_run(const struct jrt_callback *callback);
+
+#endif
