@@ -131,6 +131,36 @@ typedef struct janus_scheduler_options {
 
 #define JANUS_SCHEDULER_OPTIONS(...) JANUS_OPTIONS_(janus_scheduler_options, __VA_ARGS__)
 
+/* Bytes of the texts in a janus_run_result, with the zero at their end. Longer texts are cut. */
+#define JANUS_RUN_NAME_BYTES 64
+#define JANUS_RUN_FILE_BYTES 128
+#define JANUS_RUN_TEXT_BYTES 512
+#define JANUS_RUN_DEADLOCK_BYTES 4096
+
+/* A task of a run that failed. */
+typedef struct janus_run_failure {
+    uint64_t         task;                       /* its id; 0: no task failed */
+    int64_t          error;                      /* what it returned; INT64_MIN for a panic */
+    janus_panic_kind panic;                      /* NONE: it returned */
+    int              line;                       /* where it was started, */
+    char             file[JANUS_RUN_FILE_BYTES]; /* and in which file; "": unknown */
+    char             name[JANUS_RUN_NAME_BYTES]; /* as given, escaped, or "task" */
+    char             text[JANUS_RUN_TEXT_BYTES]; /* all of it and why, in a sentence */
+} janus_run_failure;
+
+/* How a run went. It holds copies only: all of it stays good after the scheduler is gone. */
+typedef struct janus_run_result {
+    size_t            struct_bytes; /* in: sizeof this struct */
+    janus_status      status;       /* what janus_run_with returned */
+    bool              returned;     /* the entry was called, and returned */
+    bool              deadlock;     /* a deadlock was broken */
+    int64_t           result;       /* what the entry returned; 0: it did not */
+    uint64_t          failures;     /* how many tasks failed, also where somebody handled it */
+    janus_run_failure first;        /* the first of them */
+    char              deadlock_text[JANUS_RUN_DEADLOCK_BYTES]; /* the report of the first one, as on
+                                                                  stderr; cut after a whole line */
+} janus_run_result;
+
 /* One worker's counters, or the sum of all. In the sum is also what threads of children that have
  * ended did; those that live are counted when they end. */
 typedef struct janus_worker_stats {
@@ -218,10 +248,33 @@ JANUS_API janus_status janus_scheduler_close(janus_scheduler *scheduler);
  * Cost:    making a scheduler.
  * Errors:  as janus_scheduler_open and janus_scheduler_start; CHILD_FAILED when the task returned
  *          a negative number or panicked; DEADLOCK when nothing could happen any
- *          more and waits were ended for it, whatever the tasks returned then
+ *          more and waits were ended for it, whatever the tasks returned then.
+ *          janus_run_with tells which task failed first, and why
  */
 JANUS_API janus_status janus_run(const janus_scheduler_options *options, janus_entry *entry,
                                  void *argument, int64_t *out_result);
+
+/*
+ * janus_run for a caller that wants to know why a run failed:
+ *
+ *     janus_run_result run = {.struct_bytes = sizeof run};
+ *     if (janus_run_with(NULL, serve, &config, &run) != JANUS_OK) {
+ *         fprintf(stderr, "server: %s\n", run.failures > 0 ? run.first.text
+ *                                                         : janus_status_text(run.status));
+ *     }
+ *
+ * `out->first` is the task that failed before all others. An error that rose through several
+ * nurseries is shown where it began.
+ *
+ * Context: any thread that is no worker.
+ * Yields:  never; it blocks the thread until the task has ended.
+ * Owns:    `argument` and *out stay the caller's; set out->struct_bytes before.
+ * Cost:    as janus_run, and 5 KiB of copies.
+ * Errors:  as janus_run, and in out->status too; INVALID when `out` is NULL or out->struct_bytes
+ *          is no size of it: then nothing was run and *out is untouched
+ */
+JANUS_API janus_status janus_run_with(const janus_scheduler_options *options, janus_entry *entry,
+                                      void *argument, janus_run_result *out);
 
 /*
  * How many workers it has.

@@ -1,12 +1,33 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/options.h"
 #include "explore/session.h"
+
+#include <string.h>
+
+static janus_status run(const janus_scheduler_options *options, janus_entry *entry, void *argument,
+                        struct jrt_run_end *end)
+{
+    return jrt_session_wanted() ? jrt_session_run(options, entry, argument, end)
+                                : jrt_run(options, entry, argument, end);
+}
 
 janus_status janus_run(const janus_scheduler_options *options, janus_entry *entry, void *argument,
                        int64_t *out_result)
 {
-    struct jrt_run_end end;
-    janus_status status = jrt_session_wanted() ? jrt_session_run(options, entry, argument, &end)
-                                               : jrt_run(options, entry, argument, &end);
+    struct jrt_run_end end = {.told = NULL};
+    janus_status       status = run(options, entry, argument, &end);
     if (out_result != NULL) *out_result = end.result;
     return status;
+}
+
+janus_status janus_run_with(const janus_scheduler_options *options, janus_entry *entry,
+                            void *argument, janus_run_result *out)
+{
+    janus_run_result   told = {.struct_bytes = 0};
+    struct jrt_run_end end = {.told = &told};
+    if (out == NULL || !jrt_options_sane(out->struct_bytes, sizeof told)) return JANUS_INVALID;
+    told.status = run(options, entry, argument, &end);
+    told.struct_bytes = out->struct_bytes;
+    memcpy(out, &told, out->struct_bytes);
+    return told.status;
 }

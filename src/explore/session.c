@@ -218,7 +218,7 @@ janus_status jrt_session_run(const janus_scheduler_options *options, janus_entry
 {
     const janus_explore_options *explore = &session.explorer.options;
     janus_scheduler_options      known = {.struct_bytes = sizeof known};
-    *out = (struct jrt_run_end){.closed = JANUS_OK};
+    *out = (struct jrt_run_end){.told = out->told, .closed = JANUS_OK};
     if (options != NULL) {
         if (!jrt_options_sane(options->struct_bytes, sizeof known)) return JANUS_INVALID;
         memcpy(&known, options, options->struct_bytes);
@@ -233,7 +233,8 @@ janus_status jrt_session_run(const janus_scheduler_options *options, janus_entry
                               .program = true,
                               .scheduler = &known,
                               .entry = entry,
-                              .argument = argument};
+                              .argument = argument,
+                              .end = {.told = out->told}};
     if (!jrt_trial_run(&trial)) return JANUS_NO_MEMORY;
     if (session.explorer.log->failing != JANUS_FAILING_NOT) {
         (void)fflush(NULL); /* what it printed before */

@@ -4,6 +4,7 @@
  * every plain thread that could act waits itself. Then the tree of those who wait is printed, and
  * every wait that can be ended is ended with DEADLOCK.
  */
+#include "task/books.h"
 #include "task/dump.h"
 
 /* Wakes the linked children of a root and what is below, the lowest first. Without recursion, as in
@@ -68,7 +69,7 @@ bool jrt_anybody_waits(janus_scheduler *scheduler)
 bool jrt_deadlock_break(janus_scheduler *scheduler)
 {
     unsigned woken = 0;
-    jrt_dump_deadlock(scheduler, "janusrt: deadlock: every task waits\n");
+    char    *report = jrt_dump_deadlock(scheduler, "janusrt: deadlock: every task waits\n");
     const struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL && world->deadlock != NULL)) world->deadlock();
     jrt_lock(&scheduler->roots_lock);
@@ -79,6 +80,7 @@ bool jrt_deadlock_break(janus_scheduler *scheduler)
     }
     /* relaxed: whoever asks has awaited the tasks that were woken. */
     if (woken > 0) jrt_store_relaxed(&scheduler->deadlocked, true);
+    jrt_books_deadlock(woken > 0 ? scheduler->books : NULL, report);
     jrt_unlock(&scheduler->roots_lock);
     return woken > 0;
 }

@@ -274,17 +274,20 @@ janus_status janus_scheduler_dump(janus_scheduler *scheduler, int fd)
 
 static void put_line(void *text, const char *line) { put(text, "%s", line); }
 
-void jrt_dump_deadlock(janus_scheduler *scheduler, const char *heading)
+char *jrt_dump_deadlock(janus_scheduler *scheduler, const char *heading)
 {
     struct text text;
+    char       *copy = NULL;
     if (!text_open(&text)) { /* the heading at least */
         (void)jrt_write_all(STDERR_FILENO, heading, strlen(heading));
-        return;
+        return NULL;
     }
     put(&text, "%s", heading);
     (void)jrt_cycles_tell(scheduler, put_line, &text);
     put_roots(&text, scheduler);
+    if (scheduler->books != NULL) copy = strndup(text.bytes, JANUS_RUN_DEADLOCK_BYTES);
     (void)text_close(&text, STDERR_FILENO);
+    return copy;
 }
 
 /* On a signal. */

@@ -5,8 +5,9 @@
 
 #include "task/nursery.h"
 
-/* Writes a heading and the tree below the scheduler's roots to stderr. No lock of ours is held. */
-void jrt_dump_deadlock(janus_scheduler *scheduler, const char *heading);
+/* Writes a heading and the tree below the scheduler's roots to stderr. No lock of ours is held.
+ * Returns a copy of its beginning if the scheduler has books, which the caller frees, or NULL. */
+char *jrt_dump_deadlock(janus_scheduler *scheduler, const char *heading);
 
 /* Ends what janus_scheduler_dump_on began. */
 void jrt_dump_off(janus_scheduler *scheduler);

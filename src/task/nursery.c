@@ -26,6 +26,7 @@
  */
 #include "task/nursery.h"
 
+#include "task/books.h"
 #include "task/executor.h"
 #include "task/purse.h"
 #include "task/state.h"
@@ -123,6 +124,7 @@ static void describe_panic(janus_panic_info *panic, const struct jrt_task *task)
 
 static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
 {
+    if (n->scheduler->books != NULL) jrt_books_failure(n, task);
     jrt_nursery_lock(n);
     n->failed = true;
     if (n->errors++ == 0) {
@@ -136,18 +138,7 @@ static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
             jrt_calloc(JANUS_FAILURES_KEPT, sizeof *n->failures); /* without: only counted */
     }
     if (n->failures != NULL && n->errors <= JANUS_FAILURES_KEPT) {
-        janus_failure *failure = &n->failures[n->errors - 1];
-        failure->task = jrt_task_id(task);
-        failure->error = task->landing.result;
-        failure->panic = (janus_panic_kind)task->panic;
-        failure->name = task->name != NULL ? task->name : "task";
-        if (task->site != NULL) failure->site = *task->site;
-        if (task->purse != NULL && task->landing.result == JANUS_BUDGET_EXHAUSTED) {
-            const struct jrt_purse *purse = task->purse;
-            failure->lacks = purse->lacks;
-            failure->limit = purse->limit;
-            failure->used = failure->limit - janus_budget_get(&purse->had, purse->lacks);
-        }
+        jrt_failure_describe(&n->failures[n->errors - 1], task);
     }
     jrt_nursery_unlock(n);
     if (n->policy == JANUS_CANCEL_ON_ERROR) {

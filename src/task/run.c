@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "task/run.h"
 
+#include "task/books.h"
 #include "task/nursery.h"
+
+#include <stdlib.h>
 
 struct first_task {
     janus_entry        *entry;
@@ -16,29 +19,57 @@ static int64_t run_first(void *argument)
     worker->scheduler->first = worker->current;
     first->end->began = true;
     first->end->result = first->entry(first->argument);
+    first->end->returned = true;
     return first->end->result;
+}
+
+/* The scheduler is open. */
+static janus_status run_in(janus_scheduler *scheduler, struct first_task *first,
+                           struct jrt_run_end *out)
+{
+    janus_nursery nursery;
+    janus_status  status = janus_scheduler_start(scheduler);
+    if (status == JANUS_OK) status = janus_nursery_open_in(scheduler, &nursery, NULL);
+    if (status != JANUS_OK) return status;
+    janus_status spawned = jrt_spawn_first(&nursery, run_first, first);
+    status = janus_nursery_end(&nursery, &out->first);
+    if (spawned != JANUS_OK) status = spawned;
+    /* relaxed: its tasks have ended. However they took it, that run was no success. */
+    if (jrt_load_relaxed(&scheduler->deadlocked)) status = JANUS_DEADLOCK;
+    return status;
+}
+
+static void tell(const struct jrt_run_end *end, const struct jrt_run_books *books,
+                 janus_status status)
+{
+    janus_run_result *told = end->told;
+    told->deadlock = status == JANUS_DEADLOCK;
+    told->returned = end->returned;
+    told->result = end->result;
+    jrt_books_read(books, told);
 }
 
 janus_status jrt_run(const janus_scheduler_options *options, janus_entry *entry, void *argument,
                      struct jrt_run_end *out)
 {
-    janus_scheduler  *scheduler;
-    janus_nursery     nursery;
-    struct first_task first = {entry, argument, out};
-    *out = (struct jrt_run_end){.closed = JANUS_OK};
+    janus_scheduler      *scheduler;
+    struct jrt_run_books *books = NULL;
+    struct first_task     first = {entry, argument, out};
+    *out = (struct jrt_run_end){.told = out->told, .closed = JANUS_OK};
     if (entry == NULL) return JANUS_INVALID;
     if (jrt_worker_self() != NULL) return JANUS_STATE;
-    janus_status status = janus_scheduler_open(options, &scheduler);
-    if (status != JANUS_OK) return status;
-    status = janus_scheduler_start(scheduler);
-    if (status == JANUS_OK) status = janus_nursery_open_in(scheduler, &nursery, NULL);
-    if (status == JANUS_OK) {
-        janus_status spawned = jrt_spawn_first(&nursery, run_first, &first);
-        status = janus_nursery_end(&nursery, &out->first);
-        if (spawned != JANUS_OK) status = spawned;
-        /* relaxed: its tasks have ended. However they took it, that run was no success. */
-        if (jrt_load_relaxed(&scheduler->deadlocked)) status = JANUS_DEADLOCK;
+    if (out->told != NULL) {
+        books = calloc(1, sizeof *books);
+        if (books == NULL) return JANUS_NO_MEMORY;
     }
-    out->closed = janus_scheduler_close(scheduler);
+    janus_status status = janus_scheduler_open(options, &scheduler);
+    if (status == JANUS_OK) {
+        scheduler->books = books; /* before its threads are started */
+        status = run_in(scheduler, &first, out);
+        out->closed = janus_scheduler_close(scheduler);
+        if (books != NULL) tell(out, books, status);
+    }
+    /* A scheduler that cannot be closed is left behind, and its tasks may still fail. */
+    if (out->closed == JANUS_OK) jrt_books_free(books);
     return status;
 }

@@ -8,13 +8,15 @@
 
 /* How it went. */
 struct jrt_run_end {
-    bool                 began;  /* the entry was called, */
+    janus_run_result    *told;  /* in: what is to be filled in besides; NULL: nothing */
+    bool                 began; /* the entry was called, */
+    bool                 returned;
     int64_t              result; /* and returned this */
     janus_nursery_result first;  /* how its task ended */
     janus_status         closed; /* STATE: nurseries of the scheduler are still open */
 };
 
-/* As janus_run. */
+/* As janus_run. On an error *out->told may be untouched. */
 janus_status jrt_run(const janus_scheduler_options *options, janus_entry *entry, void *argument,
                      struct jrt_run_end *out);
 

@@ -130,26 +130,41 @@ size_t janus_explain(char *buffer, size_t size)
     return text.length;
 }
 
+/* `why`: of a panic. */
+static void put_failure(struct text *text, const struct jrt_nursery *n,
+                        const janus_failure *failure, const char *why)
+{
+    put_who(text, failure->name, &failure->site, failure->task);
+    put(text, " in ");
+    put_path(text, n);
+    if (failure->panic != JANUS_PANIC_NONE) {
+        put(text, ": panic: %s", why);
+    } else if (failure->error == JANUS_BUDGET_EXHAUSTED) {
+        put_trouble(text, JANUS_BUDGET_EXHAUSTED, failure->lacks, failure->used, failure->limit);
+    } else if (failure->error >= INT32_MIN &&
+               strcmp(janus_status_name((janus_status)failure->error), "JANUS_?") != 0) {
+        put(text, ": returned %lld: %s", (long long)failure->error,
+            janus_status_text((janus_status)failure->error));
+    } else {
+        put(text, ": returned %lld", (long long)failure->error);
+    }
+}
+
+void jrt_failure_sentence(struct jrt_nursery *n, const janus_failure *failure, const char *why,
+                          char *buffer, size_t size)
+{
+    struct text text = {buffer, size, 0};
+    put_failure(&text, n, failure, why);
+}
+
 size_t janus_failure_text(janus_nursery *nursery, const janus_failure *failure, char *buffer,
                           size_t size)
 {
     struct text text = {buffer, size, 0};
     if (size > 0) buffer[0] = 0;
     if (nursery == NULL || failure == NULL) return 0;
-    put_who(&text, failure->name, &failure->site, failure->task);
-    put(&text, " in ");
-    put_path(&text, jrt_nursery_of(nursery));
-    if (failure->panic != JANUS_PANIC_NONE) {
-        bool overflow = failure->panic == JANUS_PANIC_STACK_OVERFLOW;
-        put(&text, ": panic: %s", overflow ? "its stack overflowed" : "janus_panic was called");
-    } else if (failure->error == JANUS_BUDGET_EXHAUSTED) {
-        put_trouble(&text, JANUS_BUDGET_EXHAUSTED, failure->lacks, failure->used, failure->limit);
-    } else if (failure->error >= INT32_MIN &&
-               strcmp(janus_status_name((janus_status)failure->error), "JANUS_?") != 0) {
-        put(&text, ": returned %lld: %s", (long long)failure->error,
-            janus_status_text((janus_status)failure->error));
-    } else {
-        put(&text, ": returned %lld", (long long)failure->error);
-    }
+    bool overflow = failure->panic == JANUS_PANIC_STACK_OVERFLOW;
+    put_failure(&text, jrt_nursery_of(nursery), failure,
+                overflow ? "its stack overflowed" : "janus_panic was called");
     return text.length;
 }

@@ -8,7 +8,13 @@
 #include <janusrt/budget.h>
 #include <janusrt/status.h>
 
-struct jrt_task;
+struct janus_failure;
+struct jrt_nursery;
+
+/* A child of `n` failed: the sentence for it. `why` is the reason of a panic. No lock is needed
+ * before the child is counted off: the nurseries around it cannot end. */
+void jrt_failure_sentence(struct jrt_nursery *n, const struct janus_failure *failure,
+                          const char *why, char *buffer, size_t size);
 
 /* Behind jrt_trouble. */
 void jrt_trouble_note(janus_status status, janus_component component, uint64_t used,

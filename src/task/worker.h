@@ -193,6 +193,7 @@ struct janus_scheduler {
     janus_audit            *audit;     /* borrowed, or NULL */
     janus_on_panic         *on_panic;  /* NULL: stderr, or nobody where */
     void                   *on_panic_argument;
+    struct jrt_run_books   *books; /* of janus_run_with, which reads them at the end; NULL: none */
     struct jrt_task        *first; /* of janus_run, which may take the authority */
     bool                    implicit_open;
 
