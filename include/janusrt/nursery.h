@@ -24,6 +24,13 @@
  * is cancelled when it ends, or if a call or a token (janus_token_check) told it so before. Else
  * that number is a failure like any other.
  *
+ * The owner is inside the scope, too: once the nursery is cancelled, the owner's own waits return
+ * CANCELLED until it ends the nursery, and so do the nurseries that it opened inside. A shield
+ * begun inside holds that off, options.owner_apart keeps the owner out. A task that was told for
+ * that reason alone is not cancelled itself: afterwards it waits as before, JANUS_CANCEL_UNWIND
+ * does not end it, and a CANCELLED that it returns is a failure. A thread that owns a nursery is
+ * never told. janus_join of a child that is cancelled with the nursery waits for the child's end.
+ *
  * A spawn can be refused, for one when as many tasks live as the scheduler allows (100 unless
  * max_tasks says otherwise): where that can be, look at what it returns.
  */
@@ -154,11 +161,12 @@ typedef struct janus_nursery_options {
     /* Capabilities of the opener, for everything started inside instead of those around it. Zero:
      * as around it. */
     janus_cap spawn_cap, budget_cap, channel_cap, executor_cap;
-    bool      scope;       /* with spawn_cap: until the nursery ends its owner, too, has only that
+    bool      scope;   /* with spawn_cap: until the nursery ends its owner, too, has only that
                           capability's task_budget */
-    uint64_t  backend;     /* JANUS_BACKEND_SET of the one that runs the children, see below. 0: as
+    uint64_t  backend; /* JANUS_BACKEND_SET of the one that runs the children, see below. 0: as
                           around it, at the root COOPERATIVE */
-    uint32_t  threads_max; /* THREADED: threads of children here and below, alive at a time; takes
+    bool owner_apart;  /* the owner's own waits in the block go on when the nursery is cancelled */
+    uint32_t threads_max; /* THREADED: threads of children here and below, alive at a time; takes
                               the right executor.configure. 0: what holds around it */
 } janus_nursery_options;
 
@@ -399,6 +407,31 @@ JANUS_API janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_r
 JANUS_API void janus_nursery_leave(janus_nursery *nursery);
 
 /*
+ * The nursery's deadline on the clock of janus_now_ns.
+ *
+ * Context: the owner.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a load.
+ * Errors:  0  it has none, or the caller is not the owner
+ */
+JANUS_API uint64_t janus_nursery_deadline(const janus_nursery *nursery);
+
+/*
+ * Moves the nursery's deadline; 0 takes it away. One that has passed cancels the nursery soon.
+ *
+ * Context: the owner.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a timer, O(log of the timers).
+ * Errors:  STATE      not the owner, or the nursery is cancelled or final
+ *          INVALID    `nursery` is NULL
+ *          NO_MEMORY  no memory for the timer; the deadline is as before
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_nursery_set_deadline(janus_nursery *nursery,
+                                                                  uint64_t       deadline_ns);
+
+/*
  * The nursery's state.
  *
  * Context: any thread or task, while the nursery has not ended.
@@ -460,7 +493,24 @@ JANUS_END_DECLS
 #define JANUS_NURSERY(name, ...)                                                                   \
     JANUS_PASTE_(JANUS_NURSERY_, JANUS_ONE_OR_MANY_(__VA_ARGS__))(name, __VA_ARGS__)
 
-/* The rest is how the block works and not for direct use. */
+/*
+ * This block at most so long: a block that is cancelled when `duration_ns` have passed, so that the
+ * waits in it return CANCELLED. `status` is then DEADLINE, however the block was left; else OK, or
+ * CANCELLED where the task was cancelled, or a scope around the block, before the time was up. Code
+ * that does not wait goes on until it waits or asks janus_cancelled.
+ *
+ *     JANUS_TIMEOUT(status, 50 * 1000000) received = janus_channel_recv(channel, &value);
+ */
+#define JANUS_TIMEOUT(status, duration_ns)                                                         \
+    JANUS_TIMEOUT_(JANUS_PASTE_(janus_timeout_, __LINE__), status, duration_ns)
+
+/* The rest is how the blocks work and not for direct use. */
+
+static inline uint64_t janus_deadline_after_(uint64_t duration_ns)
+{
+    uint64_t now = janus_now_ns();
+    return now + duration_ns < now ? UINT64_MAX : now + duration_ns;
+}
 
 /* `open` is NULL once the nursery has ended, or if it was never open. */
 typedef struct janus_block_ {
@@ -495,6 +545,16 @@ static inline janus_status janus_block_end_(janus_block_ *block)
     return janus_nursery_end(nursery, NULL);
 }
 
+static inline janus_status janus_timeout_end_(janus_block_ *block)
+{
+    janus_nursery_result result;
+    janus_nursery       *nursery = block->open;
+    block->open = NULL;
+    janus_status status = janus_nursery_end(nursery, &result);
+    bool         late = status == JANUS_CANCELLED && result.reason == JANUS_CANCEL_DEADLINE;
+    return late ? JANUS_DEADLINE : status;
+}
+
 #ifndef __cplusplus
 static inline janus_block_ janus_block_open_(janus_nursery *room, janus_status opened)
 {
@@ -517,12 +577,20 @@ static inline void janus_block_left_(const janus_block_ *block)
 #define JANUS_NURSERY_MANY(name, status, ...)                                                      \
     JANUS_NURSERY_BLOCK_(name, status, JANUS_NURSERY_OPTIONS(__VA_ARGS__))
 
+#define JANUS_TIMEOUT_(self, status, duration_ns)                                                  \
+    JANUS_ANY_BLOCK_(self, status, janus_timeout_end_,                                             \
+                     JANUS_NURSERY_OPTIONS(.deadline_ns = janus_deadline_after_(duration_ns),      \
+                                           .name = "timeout"))
+
 #define JANUS_NURSERY_BLOCK_(name, status, options)                                                \
+    JANUS_ANY_BLOCK_(name, status, janus_block_end_, options)
+
+#define JANUS_ANY_BLOCK_(name, status, end, options)                                               \
     for (janus_nursery janus_room_##name, *name = &janus_room_##name; name != NULL; name = NULL)   \
         for (JANUS_BLOCK_(janus_block_##name, name, janus_nursery_open(name, options));            \
              name != NULL; name = NULL)                                                            \
             for (status = janus_block_##name.said; janus_block_##name.open != NULL;                \
-                 status = janus_block_end_(&janus_block_##name))                                   \
+                 status = end(&janus_block_##name))                                                \
                 for (int janus_in_##name = 1; janus_in_##name; janus_in_##name = 0)
 
 #endif

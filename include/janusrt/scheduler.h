@@ -207,7 +207,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_scheduler_open(const janus_schedule
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    a thread for each worker; the call waits until all of them run.
- * Errors:  STATE      it was started before, or is deterministic and another thread's
+ * Errors:  STATE      it was started or stopped before, or is deterministic and another thread's
  *          NO_MEMORY  a thread, or the alternate signal stack of one, was refused; none is left
  *                     behind
  */

@@ -190,6 +190,19 @@ JANUS_API void janus_shield_end(void);
 JANUS_API bool janus_cancelled(void);
 
 /*
+ * Why the calls of the current task return CANCELLED; NONE while they do not. Of the nurseries that
+ * it has open and those around it, the innermost that is cancelled decides: PARENT means that one
+ * further out was the first.
+ *
+ * Context: anyone; NONE outside a task.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    as janus_cancelled, without the timers.
+ * Errors:  none.
+ */
+JANUS_API janus_cancel_reason janus_cancelled_reason(void);
+
+/*
  * The current task's id, 0 outside a task.
  *
  * Context: anyone, any thread.

@@ -24,6 +24,20 @@
  *   on its way, nothing is remembered as clean and nothing that is remembered counts. So who has
  *   seen the state sees, in the count, a cancel on its way, or one that is done; and who remembers
  *   something under the latter count has seen the state too.
+ *
+ * [scope-owner]  the owner of a nursery is inside its scope: once the nursery is cancelled, the
+ *   owner's own waits return CANCELLED until janus_nursery_end. The cancel interrupts the owner's
+ *   wait as it does the children's ([cancel-park]), and cancels the nurseries that the owner opened
+ *   inside. An owner that runs must not find its nursery clean ([cancel-epoch]), although siblings
+ *   of the owner share that word and may look up at any time. So the cancel counts itself in the
+ *   `disturbed` of the nursery that the owner is a child of, before the epoch moves on. While that
+ *   is not zero, nobody writes the new epoch into `clean` there, and all its children look up.
+ *   janus_nursery_end takes the count back. Whoever cancels a nursery keeps it alive until the
+ *   owner's wait was interrupted, so the interrupt cannot meet a wait after the nursery's end.
+ *
+ * [scope-shield]  a shield keeps cancels away that come from outside of it. A nursery that was
+ *   opened inside the same shields as the wait, or as the nursery within it, is not outside. So a
+ *   nursery knows how many shields its owner was in, and a wait in shields says how many.
  */
 #include "task/nursery.h"
 #include "task/purse.h"
@@ -37,6 +51,20 @@ static bool is_cancelling(const struct jrt_nursery *n)
     return state == JANUS_NURSERY_CANCELLING || state == JANUS_NURSERY_CANCELLED;
 }
 
+const struct jrt_nursery *jrt_nursery_above(const struct jrt_nursery *n)
+{
+    const struct jrt_nursery *outer = n->outer;
+    while (outer != NULL && jrt_nursery_owner_is_apart(outer)) outer = outer->outer;
+    return outer != NULL ? outer : n->owner->nursery;
+}
+
+/* Whether a shield keeps a cancel of `outer`, a scope around n, from n: [scope-shield]. */
+static bool is_kept_from(const struct jrt_nursery *n, const struct jrt_nursery *outer)
+{
+    if (!jrt_nursery_is_shielded(n)) return false;
+    return outer->owner != n->owner || jrt_nursery_level(outer) < jrt_nursery_level(n);
+}
+
 /* Looks upwards until somebody is cancelled or known to be clean. NULL: nobody is. */
 static const struct jrt_nursery *cancelled_above(const struct jrt_nursery *n, uint64_t epoch)
 {
@@ -44,8 +72,9 @@ static const struct jrt_nursery *cancelled_above(const struct jrt_nursery *n, ui
         if (is_cancelling(n)) return n;
         /* relaxed: a value of this epoch was written after looking at all above. */
         if (jrt_load_relaxed(&n->clean) == epoch || n->owner == NULL) return NULL;
-        if (jrt_nursery_is_shielded(n)) return NULL;
-        n = n->owner->nursery;
+        const struct jrt_nursery *above = jrt_nursery_above(n);
+        if (is_kept_from(n, above)) return NULL;
+        n = above;
     }
 }
 
@@ -55,7 +84,15 @@ bool jrt_nursery_cancelled_above(const struct jrt_nursery *n)
     return cancelled_above(n, epoch) != NULL;
 }
 
-janus_cancel_reason jrt_task_look_up(const struct jrt_task *task)
+/* Whether its clean epoch must not be moved on: [scope-owner]. */
+static bool is_disturbed(const struct jrt_nursery *n)
+{
+    /* acquire: what was written then; a nursery that is not ready was never disturbed. */
+    if (jrt_load_acquire(&n->ready) != JRT_READY) return false;
+    return jrt_load_relaxed(&n->disturbed) != 0; /* relaxed: the epoch was acquired after it. */
+}
+
+janus_cancel_reason jrt_task_look_above(const struct jrt_task *task)
 {
     /* relaxed: its own. */
     if (jrt_load_relaxed(&task->shield) > 0 && jrt_shield_holds(task)) return JANUS_CANCEL_NONE;
@@ -64,12 +101,58 @@ janus_cancel_reason jrt_task_look_up(const struct jrt_task *task)
     uint64_t                  epoch = jrt_load_acquire(&n->scheduler->cancels);
     const struct jrt_nursery *cancelled = cancelled_above(n, epoch);
     if (cancelled == NULL) {
-        /* relaxed: [cancel-epoch]. */
-        if ((epoch & JRT_CANCELS_BEGUN) == 0) jrt_store_relaxed(&n->clean, epoch);
+        bool settled = (epoch & JRT_CANCELS_BEGUN) == 0 && !is_disturbed(n);
+        if (settled) jrt_store_relaxed(&n->clean, epoch); /* relaxed: [cancel-epoch]. */
         return JANUS_CANCEL_NONE;
     }
     if (cancelled != n) return JANUS_CANCEL_PARENT;
     return (janus_cancel_reason)jrt_load_relaxed(&n->reason); /* relaxed: after the state. */
+}
+
+struct jrt_nursery *jrt_task_cancelled_scope(const struct jrt_task *task)
+{
+    uint16_t shields = jrt_load_relaxed(&task->shield); /* relaxed: its own. */
+    for (struct jrt_nursery *n = task->innermost; n != NULL; n = n->outer) {
+        if (!is_cancelling(n) || jrt_nursery_owner_is_apart(n)) continue;
+        bool shielded = shields > jrt_nursery_level(n) && jrt_shield_holds(task);
+        return shielded ? NULL : n; /* further out are no more shields, [scope-shield] */
+    }
+    return NULL;
+}
+
+void jrt_scopes_tell(struct jrt_task *task, const struct jrt_nursery *scope)
+{
+    for (struct jrt_nursery *n = task->innermost; n != NULL && n != scope; n = n->outer) {
+        bool within = scope != NULL && jrt_nursery_level(scope) >= jrt_nursery_level(n);
+        if (jrt_nursery_is_shielded(n) && !within) return;
+        (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
+    }
+}
+
+bool jrt_task_only_in_scope(const struct jrt_task *task)
+{
+    return jrt_task_cancelled_scope(task) != NULL && jrt_task_look_above(task) == JANUS_CANCEL_NONE;
+}
+
+janus_cancel_reason jrt_task_look_up(const struct jrt_task *task)
+{
+    const struct jrt_nursery *scope = jrt_task_cancelled_scope(task);
+    if (scope == NULL) return jrt_task_look_above(task);
+    return (janus_cancel_reason)jrt_load_relaxed(&scope->reason); /* relaxed: after the state. */
+}
+
+janus_cancel_reason janus_cancelled_reason(void)
+{
+    jrt_point();
+    struct jrt_worker *worker = jrt_worker_self();
+    return worker != NULL ? jrt_task_cancel_reason(worker->current) : JANUS_CANCEL_NONE;
+}
+
+/* The task has learned that it is cancelled itself, if it is. */
+static void note_seen(struct jrt_task *task)
+{
+    if (jrt_task_cancelled_itself(task) == JANUS_CANCEL_NONE) return;
+    task->saw_cancel = task->touched = true;
 }
 
 bool janus_cancelled(void)
@@ -83,7 +166,7 @@ bool janus_cancelled(void)
         jrt_sched_timers_fire(worker->scheduler);
     }
     bool cancelled = jrt_task_cancel_reason(worker->current) != JANUS_CANCEL_NONE;
-    if (cancelled) worker->current->saw_cancel = worker->current->touched = true;
+    if (cancelled) note_seen(worker->current);
     return cancelled;
 }
 
@@ -92,16 +175,28 @@ bool janus_nursery_is_cancelled(const janus_nursery *nursery)
     const struct jrt_nursery *n = (const struct jrt_nursery *)(const void *)nursery;
     struct jrt_worker        *worker = jrt_worker_self();
     jrt_point();
-    for (; n != NULL;
-         n = n->owner != NULL && !jrt_nursery_is_shielded(n) ? n->owner->nursery : NULL) {
-        uint8_t state = jrt_load_acquire(&n->state); /* acquire: what led to it. */
-        if (state != JANUS_NURSERY_CANCELLING && state != JANUS_NURSERY_CANCELLED) continue;
-        if (worker != NULL && jrt_task_cancel_reason(worker->current) != JANUS_CANCEL_NONE) {
-            worker->current->saw_cancel = worker->current->touched = true;
-        }
-        return true;
+    while (n != NULL && !is_cancelling(n)) {
+        const struct jrt_nursery *above = n->owner != NULL ? jrt_nursery_above(n) : NULL;
+        n = above != NULL && !is_kept_from(n, above) ? above : NULL;
     }
-    return false;
+    if (n != NULL && worker != NULL) note_seen(worker->current);
+    return n != NULL;
+}
+
+/* Before the cancel is counted as done: [scope-owner]. */
+static void disturb(struct jrt_nursery *n)
+{
+    if (n->owner == NULL || jrt_nursery_owner_is_apart(n)) return;
+    struct jrt_nursery *above = n->owner->nursery;
+    jrt_nursery_ready(above);
+    jrt_fetch_add_relaxed(&above->disturbed, UINT64_C(1)); /* relaxed: the epoch follows. */
+}
+
+void jrt_scope_end(struct jrt_nursery *n)
+{
+    if (n->owner == NULL || !is_cancelling(n) || jrt_nursery_owner_is_apart(n)) return;
+    /* relaxed: whoever still sees the old number only looks up once more. */
+    jrt_fetch_sub_relaxed(&n->owner->nursery->disturbed, UINT64_C(1));
 }
 
 static bool become_cancelling(struct jrt_nursery *n, janus_cancel_reason reason)
@@ -118,6 +213,7 @@ static bool become_cancelling(struct jrt_nursery *n, janus_cancel_reason reason)
         /* seq_cst: before the heavy fence of [cancel-park]. */
         did = jrt_cas_seq_cst(&n->state, &state, (uint8_t)JANUS_NURSERY_CANCELLING);
     }
+    if (did) disturb(n);
     /* seq_cst: [cancel-epoch], after the state and before the heavy fence. */
     jrt_fetch_add_seq_cst(cancels, did ? JRT_CANCELS_ONE - 1 : (uint64_t)-1);
     if (did) {
@@ -157,11 +253,38 @@ static struct jrt_nursery *cancel_children(struct jrt_nursery *n, struct jrt_nur
     return list;
 }
 
+/* Marks the nurseries that the owner opened inside of this one; those that were not cancelled
+ * before are returned as a list, held by [cancel-visit]. */
+static struct jrt_nursery *cancel_inside(struct jrt_nursery *n)
+{
+    struct jrt_nursery *list = NULL;
+    struct jrt_nursery *above = n->owner->nursery;
+    jrt_nursery_lock(above);
+    /* relaxed, both: under the lock. What is inside is registered after what is outside. */
+    bool found = jrt_load_relaxed(&n->owner->linked) && jrt_load_relaxed(&n->registered);
+    struct jrt_list_node *node = found ? n->owner->nurseries.next : &n->link;
+    for (; node != &n->link; node = node->next) {
+        struct jrt_nursery *inner = jrt_list_entry(node, struct jrt_nursery, link);
+        if (is_kept_from(inner, n) || !become_cancelling(inner, JANUS_CANCEL_PARENT)) continue;
+        /* relaxed: the lock orders it before the owner's look. */
+        jrt_fetch_add_relaxed(&inner->visitors, 1u);
+        inner->next_visit = list;
+        list = inner;
+    }
+    jrt_nursery_unlock(above);
+    return list;
+}
+
 /* Level by level without recursion: trees may be deep, and our stack small. The first nursery is
  * kept alive by the caller. */
 static void cancel_below(struct jrt_nursery *first)
 {
-    struct jrt_nursery *list = cancel_children(first, NULL);
+    struct jrt_nursery *list = NULL;
+    if (first->owner != NULL && !jrt_nursery_owner_is_apart(first)) {
+        list = cancel_inside(first);
+        jrt_task_interrupt_owner(first->owner, jrt_nursery_level(first)); /* [scope-owner] */
+    }
+    list = cancel_children(first, list);
     while (list != NULL) {
         struct jrt_nursery *n = list;
         list = cancel_children(n, n->next_visit);
@@ -220,11 +343,14 @@ static struct jrt_task *above(const struct jrt_task *task) { return task->nurser
 static void register_one(struct jrt_nursery *n)
 {
     if (n->owner == NULL || jrt_load_acquire(&n->registered)) return; /* acquire: as below. */
-    struct jrt_nursery *outer = n->owner->nursery;
-    jrt_nursery_ready(n); /* it can be found from now on */
+    struct jrt_nursery   *outer = n->owner->nursery;
+    struct jrt_list_node *place = &n->owner->nurseries;
     jrt_nursery_lock(outer);
-    if (!jrt_load_relaxed(&n->registered)) { /* relaxed: under the lock. */
-        jrt_list_push_front(&n->owner->nurseries, &n->link);
+    /* With those around it, so that the list tells what lies inside of what: innermost first. */
+    for (; n != NULL && !jrt_load_relaxed(&n->registered); n = n->outer) { /* relaxed: locked. */
+        jrt_nursery_ready(n); /* it can be found from now on */
+        jrt_list_push_front(place, &n->link);
+        place = &n->link;
         jrt_store_release(&n->registered, true); /* release: the way up is there. */
     }
     jrt_nursery_unlock(outer);

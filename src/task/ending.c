@@ -194,16 +194,24 @@ void jrt_task_break_off(struct jrt_task *task, enum jrt_ending how)
 
 janus_status jrt_task_told(struct jrt_task *task)
 {
+    if (jrt_task_only_in_scope(task)) {
+        struct jrt_nursery *scope = jrt_task_cancelled_scope(task);
+        jrt_scopes_tell(task, scope);
+        jrt_nursery_fold(scope); /* others see at once whether its children have ended */
+        return JANUS_CANCELLED;
+    }
     task->saw_cancel = task->touched = true;
     /* Found further up: the nurseries between shall say so too. */
     (void)jrt_nursery_cancel(task->nursery, JANUS_CANCEL_PARENT);
+    jrt_scopes_tell(task, NULL);
     return JANUS_CANCELLED;
 }
 
 janus_status jrt_task_obey(struct jrt_task *task)
 {
+    bool itself = !jrt_task_only_in_scope(task);
     (void)jrt_task_told(task);
-    if (task->cancel_mode == JANUS_CANCEL_UNWIND && !task->ending) {
+    if (itself && task->cancel_mode == JANUS_CANCEL_UNWIND && !task->ending) {
         jrt_task_break_off(task, JRT_ENDED_UNWOUND);
     }
     return JANUS_CANCELLED;

@@ -341,7 +341,7 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
         if (lacks != JANUS_COMPONENT_OPS && get_more(task, policy, lacks, needs)) return JANUS_OK;
         jrt_task_break_off(task, JRT_ENDED_EXHAUSTED);
     }
-    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) {
+    if (jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE) {
         /* Ops bound how long it cleans up; what else replenishes does so for that, too. */
         if (lacks != JANUS_COMPONENT_OPS && get_more(task, policy, lacks, needs)) return JANUS_OK;
         return jrt_purse_stop(task);
@@ -369,7 +369,7 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
     /* An owner that cancels and then waits sends it away twice: the cancel counts. */
     bool cancelled =
         status == JANUS_CANCELLED ||
-        (status == JANUS_BUDGET_EXHAUSTED && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE);
+        (status == JANUS_BUDGET_EXHAUSTED && jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE);
     if (cancelled) return jrt_purse_stop(task);
     if (status == JANUS_STATE) be_dismissed(task);
     if (status != JANUS_OK) run_out(task);

@@ -67,7 +67,14 @@ static janus_status result_of(struct jrt_nursery *n, struct jrt_task *child, int
     return failed ? JANUS_CHILD_FAILED : JANUS_OK;
 }
 
-static janus_status join_as_task(struct jrt_nursery *n, janus_task_id id, int64_t *out_result)
+/* Once a cancel has reached the child, too, its end is near and can be waited for in a shield. */
+static bool is_worth_waiting(const struct jrt_nursery *n, const struct jrt_task *task)
+{
+    return jrt_task_only_in_scope(task) && jrt_nursery_cancelled_above(n);
+}
+
+static janus_status join_waiting(struct jrt_nursery *n, janus_task_id id, int64_t *out_result,
+                                 bool *out_shielded)
 {
     struct jrt_task *task = n->owner;
     for (;;) {
@@ -81,10 +88,23 @@ static janus_status join_as_task(struct jrt_nursery *n, janus_task_id id, int64_
         janus_status status = jrt_task_park_cancellable(task);
         if (status == JANUS_OK) continue;
         take_back(n);
-        if (status == JANUS_CANCELLED) return jrt_task_obey(task);
-        if (status != JANUS_DEADLOCK) return status;
-        /* The child was told too, and its end is what we wait for. */
+        if (status == JANUS_CANCELLED) {
+            if (*out_shielded || !is_worth_waiting(n, task)) return JANUS_CANCELLED;
+            jrt_shield_begin(task);
+            *out_shielded = true;
+        } else if (status != JANUS_DEADLOCK) {
+            return status;
+        }
+        /* On DEADLOCK the child was told too, and its end is what we wait for. */
     }
+}
+
+static janus_status join_as_task(struct jrt_nursery *n, janus_task_id id, int64_t *out_result)
+{
+    bool         shielded = false;
+    janus_status status = join_waiting(n, id, out_result, &shielded);
+    if (shielded) jrt_shield_end(n->owner);
+    return status == JANUS_CANCELLED ? jrt_task_obey(n->owner) : status;
 }
 
 static janus_status join_as_thread(struct jrt_nursery *n, janus_task_id id, int64_t *out_result)

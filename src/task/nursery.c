@@ -85,6 +85,8 @@ static void fold(struct jrt_nursery *n)
     if (jrt_fetch_add_acq_rel(&n->pending, change) + change == 0) finish(n);
 }
 
+void jrt_nursery_fold(struct jrt_nursery *n) { fold(n); }
+
 /*
  * [nursery-obey]  a child that returns CANCELLED has obeyed, and has not failed, if it was told so,
  *   by a call or by a token, or if its scope is cancelled: it may have learned of that from a
@@ -407,7 +409,7 @@ janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *ou
     if (!is_final(jrt_nursery_state(n))) {
         fold(n);
         if (task != NULL) {
-            if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) {
+            if (!jrt_task_is_clean(task) && jrt_nursery_cancelled_above(n)) {
                 (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
             }
             wait_as_task(n, task);
@@ -421,7 +423,7 @@ janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *ou
     if (result.kind == JANUS_RESULT_CHILD_FAILED) return JANUS_CHILD_FAILED;
     if (result.kind != JANUS_RESULT_CANCELLED) return JANUS_OK;
     /* A cancelled owner that passes this on has obeyed; one that is to be unwound ends here. */
-    bool told = task != NULL && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
+    bool told = task != NULL && jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE;
     return told ? jrt_task_obey(task) : JANUS_CANCELLED;
 }
 
@@ -511,6 +513,7 @@ __attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n
     free(n->panic);
     free(n->failures);
     jrt_sanitizer_lock_gone(&n->lock);
+    jrt_scope_end(n);
     if (n->owner != NULL) n->owner->innermost = n->outer;
     return status;
 }

@@ -92,9 +92,10 @@ struct jrt_nursery {
     struct jrt_binding  *bindings;     /* tokens that cancel us; the owner's alone */
     struct jrt_list_node exhausted;    /* children that wait for budget, [exhaust-list] */
     uint64_t             errors;
-    janus_panic_info    *panic;    /* owned; of the first failure, if that is one */
-    janus_failure       *failures; /* owned; the first JANUS_FAILURES_KEPT */
-    _Alignas(16) int64_t local;    /* [nursery-count]; not guarded: the owner's alone */
+    janus_panic_info    *panic;     /* owned; of the first failure, if that is one */
+    janus_failure       *failures;  /* owned; the first JANUS_FAILURES_KEPT */
+    _Atomic(uint64_t)    disturbed; /* children whose own scopes are cancelled, [scope-owner] */
+    _Alignas(16) int64_t local;     /* [nursery-count]; not guarded: the owner's alone */
     union {
         struct {
             _Atomic(bool) closing; /* [nursery-closing]; not guarded: the owner's to write */
@@ -109,12 +110,15 @@ struct jrt_nursery {
     janus_panic_kind     panic_kind;
     struct jrt_list_node spawners; /* when_full WAIT: those who wait for room, [room-hand] */
     struct jrt_alarm     deadline;
-    struct jrt_alarm     uncover; /* cover is, or was, UNTIL: its end */
-    struct jrt_list_node link;    /* on owner->nurseries, or the scheduler's roots */
+    uint64_t             deadline_ns; /* timed: when; the owner's */
+    struct jrt_alarm     uncover;     /* cover is, or was, UNTIL: its end */
+    struct jrt_list_node link;        /* on owner->nurseries, or the scheduler's roots */
 
     struct jrt_nursery *next_visit;   /* the visitor's */
     _Atomic(uint32_t)   joined;       /* futex: changes when the child a thread joins has ended */
     uint8_t             when_full;    /* limited: janus_when_full */
+    bool                owner_apart;  /* the owner's own waits are not in the scope */
+    uint16_t            level;        /* covered: the owner's shields when it was opened */
     uint32_t            max_children; /* 0: any number */
     _Atomic(uint32_t)   alive;        /* children, where max_children limits them */
     _Atomic(uint32_t)   done;         /* futex: 1 when the state is final */
@@ -171,9 +175,27 @@ static inline bool jrt_nursery_is_shielded(const struct jrt_nursery *n)
     return cover == JRT_COVER_FOR_GOOD || cover == JRT_COVER_UNTIL;
 }
 
+/* Arms its deadline; from open.c. */
+bool jrt_nursery_arm(struct jrt_nursery *n, uint64_t deadline_ns);
+
 static inline void jrt_nursery_disarm(struct jrt_nursery *n)
 {
     if (n->timed) jrt_sched_timer_disarm(n->scheduler, &n->deadline.timer);
+}
+
+/* How many shields its owner was in when it opened the nursery. */
+static inline uint16_t jrt_nursery_level(const struct jrt_nursery *n)
+{
+    uint8_t cover = jrt_load_acquire(&n->cover); /* acquire: the level was written before. */
+    return cover == JRT_COVER_NONE ? 0 : n->level;
+}
+
+/* Whether its owner asked to stay outside of its scope. */
+static inline bool jrt_nursery_owner_is_apart(const struct jrt_nursery *n)
+{
+    if (n->internal) return true; /* a parallel call tells its caller itself */
+    /* acquire: the options were written before. A nursery without options is not ready at first. */
+    return jrt_load_acquire(&n->ready) == JRT_READY && n->owner_apart;
 }
 
 /* Whether it, or something around it up to the next shield, is cancelled. */
@@ -191,6 +213,16 @@ struct jrt_nursery *jrt_nursery_innermost(const struct jrt_task *task);
  * is not written down. From spawn.c. */
 bool jrt_spawn_piece(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry,
                      void *argument, const char *name);
+
+/* The scope around it: the owner's next nursery whose scope holds its owner, or else the nursery
+ * that the owner is a child of. The nursery has an owner. */
+const struct jrt_nursery *jrt_nursery_above(const struct jrt_nursery *n);
+
+/* The owner's own count is added, so that the last child can make the nursery final. */
+void jrt_nursery_fold(struct jrt_nursery *n);
+
+/* The nursery ends: its owner's siblings may remember again that nothing is cancelled. */
+void jrt_scope_end(struct jrt_nursery *n);
 
 /* Covers a nursery that is being opened, if its owner is in a shield; from shield.c. */
 janus_status jrt_shield_cover(struct jrt_nursery *n, const struct jrt_task *owner);
@@ -228,6 +260,12 @@ static inline bool jrt_task_is_clean(const struct jrt_task *task)
     const struct jrt_nursery *n = task->nursery;
     uint64_t epoch = jrt_load_acquire(&n->scheduler->cancels); /* acquire: [cancel-epoch]. */
     return jrt_load_relaxed(&n->clean) == epoch;               /* relaxed: [cancel-epoch]. */
+}
+
+/* Whether the task itself is cancelled, and not only a nursery that it has open; and why. */
+static inline janus_cancel_reason jrt_task_cancelled_itself(const struct jrt_task *task)
+{
+    return jrt_likely(jrt_task_is_clean(task)) ? JANUS_CANCEL_NONE : jrt_task_look_above(task);
 }
 
 /* Whether the calls of this task must say CANCELLED, and why. */

@@ -35,6 +35,40 @@ static void ring_deadline(struct jrt_alarm *alarm)
     (void)jrt_nursery_cancel_locked(alarm->subject, JANUS_CANCEL_DEADLINE); /* the timers' */
 }
 
+bool jrt_nursery_arm(struct jrt_nursery *n, uint64_t deadline_ns)
+{
+    struct jrt_alarm alarm = {.ring = ring_deadline, .subject = n};
+    if (deadline_ns == JRT_NEVER) deadline_ns = JRT_NEVER - 1;
+    n->deadline = alarm;
+    n->timed = jrt_sched_timer_arm(n->scheduler, &n->deadline.timer, deadline_ns);
+    n->deadline_ns = deadline_ns;
+    return n->timed;
+}
+
+uint64_t janus_nursery_deadline(const janus_nursery *nursery)
+{
+    const struct jrt_nursery *n = jrt_nursery_of((janus_nursery *)(uintptr_t)nursery);
+    return nursery != NULL && jrt_nursery_is_mine(n) && n->timed ? n->deadline_ns : 0;
+}
+
+janus_status janus_nursery_set_deadline(janus_nursery *nursery, uint64_t deadline_ns)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (nursery == NULL) return JANUS_INVALID;
+    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
+    uint64_t before = n->timed ? n->deadline_ns : 0;
+    jrt_nursery_ready(n);
+    jrt_nursery_disarm(n); /* it rings no more */
+    janus_nursery_state state = jrt_nursery_state(n);
+    bool                open = state == JANUS_NURSERY_OPEN || state == JANUS_NURSERY_CLOSING;
+    n->timed = false;
+    if (!open) return JANUS_STATE;
+    if (deadline_ns == 0 || jrt_nursery_arm(n, deadline_ns)) return JANUS_OK;
+    if (before != 0) (void)jrt_nursery_arm(n, before); /* the place that was just given back */
+    return JANUS_NO_MEMORY;
+}
+
 /* gcc would clear a loop's or the whole's worth with `rep stos`, which costs more than all the
  * rest. */
 typedef long long pair __attribute__((vector_size(16), aligned(8), may_alias));
@@ -52,6 +86,9 @@ static void get_ready(struct jrt_nursery *n)
     clear(&n->lock, COLD_PAIRS);
     jrt_list_init(&n->children);
     clear(&n->max_children, 1);
+    n->when_full = 0;
+    n->owner_apart = false;
+    n->level = 0;
     jrt_store_release(&n->ready, (uint8_t)JRT_READY); /* release: all of it. */
 }
 
@@ -145,13 +182,11 @@ static janus_status set_options(struct jrt_nursery *n, const janus_nursery_optio
     n->max_children = options->max_children;
     n->limited = options->max_children != 0;
     n->when_full = (uint8_t)options->when_full;
+    n->owner_apart = options->owner_apart;
     jrt_list_init(&n->spawners);
     n->name = options->name;
     if (options->deadline_ns == 0) return JANUS_OK;
-    n->timed = true;
-    n->deadline = (struct jrt_alarm){.ring = ring_deadline, .subject = n};
-    bool armed = jrt_sched_timer_arm(n->scheduler, &n->deadline.timer, options->deadline_ns);
-    return armed ? JANUS_OK : JANUS_NO_MEMORY;
+    return jrt_nursery_arm(n, options->deadline_ns) ? JANUS_OK : JANUS_NO_MEMORY;
 }
 
 /* Its own terms, or those around it. */

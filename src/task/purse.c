@@ -240,7 +240,9 @@ static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price)
     for (;;) {
         int64_t fuel = jrt_fuel_get();
         bool ops = price->ops > (uint64_t)(fuel > 0 ? fuel : 0); /* which bound a cancelled one */
-        if (ops && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_purse_stop(task);
+        if (ops && jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE) {
+            return jrt_purse_stop(task);
+        }
         janus_component lacks = jrt_pay_now(task, price);
         if (lacks == JANUS_COMPONENT_NONE) break;
         janus_status status = jrt_exhaust(task, lacks, janus_budget_get(price, lacks));

@@ -275,8 +275,8 @@ janus_status janus_scheduler_start(janus_scheduler *scheduler)
 {
     if (jrt_scheduler_is_elsewhere(scheduler)) return JANUS_STATE;
     jrt_lock(&scheduler->roots_lock);
-    bool first = !scheduler->started;
-    scheduler->started = true;
+    bool first = !scheduler->started && !scheduler->stopped;
+    if (first) scheduler->started = true;
     jrt_unlock(&scheduler->roots_lock);
     if (!first) return JANUS_STATE;
     struct jrt_arrivals arrivals = {0};

@@ -139,7 +139,7 @@ static void ring_wait(struct jrt_alarm *alarm)
         /* acq_rel: whoever interrupts it then comes after us. */
     } while (!jrt_cas_acq_rel(&task->park, &park, park | JRT_INTERRUPTIBLE));
     jrt_fence_light_seq_cst(); /* seq_cst: [shield-end]. */
-    if (jrt_nursery_cancelled_above(task->nursery)) {
+    if (jrt_nursery_cancelled_above(task->nursery) || jrt_task_cancelled_scope(task) != NULL) {
         (void)jrt_task_interrupt(task, JANUS_CANCELLED);
     }
 }
@@ -179,7 +179,7 @@ static void ring_cover(struct jrt_alarm *alarm)
     jrt_store_release(&n->cover, (uint8_t)JRT_COVER_OVER);
     jrt_fetch_add_seq_cst(&n->scheduler->cancels, JRT_CANCELS_ONE); /* seq_cst: [shield-nursery]. */
     jrt_fence_light_seq_cst();                                      /* seq_cst: [shield-nursery]. */
-    if (jrt_nursery_cancelled_above(n->owner->nursery)) {
+    if (jrt_nursery_cancelled_above(jrt_nursery_above(n))) {
         (void)jrt_nursery_cancel_locked(n, JANUS_CANCEL_PARENT); /* the timers' lock */
     }
 }
@@ -190,6 +190,7 @@ janus_status jrt_shield_cover(struct jrt_nursery *n, const struct jrt_task *owne
     const struct jrt_shield *bound = bound_of(owner);
     bool                     ends = bound != NULL && bound->deadline_ns != JRT_NEVER;
     if (ends && !jrt_shield_holds(owner)) return JANUS_OK;
+    n->level = count_of(owner); /* before the cover: [scope-shield] */
     /* relaxed: nobody knows the nursery yet; the timers' lock, for the alarm. */
     jrt_store_relaxed(&n->cover, (uint8_t)(ends ? JRT_COVER_UNTIL : JRT_COVER_FOR_GOOD));
     if (!ends) return JANUS_OK;

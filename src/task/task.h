@@ -106,6 +106,7 @@ enum jrt_park {
     JRT_PARK_MASK = 3,
     JRT_INTERRUPTIBLE = 4, /* [task-interrupt] */
     JRT_BREAKABLE = 8, /* a deadlock may end it: all but those for children and blocking calls */
+    JRT_SCOPED = 16,   /* in shields, whose number is in the bits of the status: [scope-shield] */
 };
 
 struct jrt_defer {
@@ -280,8 +281,25 @@ bool jrt_shield_holds(const struct jrt_task *task);
 /* As jrt_task_park_cancellable, in a shield. */
 janus_status jrt_shield_park(struct jrt_task *task);
 
+/* Ends the wait of the owner of a nursery that is cancelled, unless it is in a shield that it began
+ * after it opened the nursery, with `level` shields begun. */
+void jrt_task_interrupt_owner(struct jrt_task *task, uint16_t level);
+
 /* Whether the calls of this task must say CANCELLED, and why; the slow part. */
 janus_cancel_reason jrt_task_look_up(const struct jrt_task *task);
+
+/* The same, without the nurseries that the task has open itself. */
+janus_cancel_reason jrt_task_look_above(const struct jrt_task *task);
+
+/* The innermost nursery the task has open that is cancelled and holds the task in its scope, or
+ * NULL. The caller is the task, or knows that the task waits. */
+struct jrt_nursery *jrt_task_cancelled_scope(const struct jrt_task *task);
+
+/* Cancels what the task has open inside of `scope`, or all if that is NULL, up to a shield. */
+void jrt_scopes_tell(struct jrt_task *task, const struct jrt_nursery *scope);
+
+/* Whether the task is told CANCELLED because of a nursery of its own alone. */
+bool jrt_task_only_in_scope(const struct jrt_task *task);
 
 /* Returns CANCELLED, or ends the task there, as its mode wants. */
 janus_status jrt_task_obey(struct jrt_task *task);

@@ -408,7 +408,7 @@ void jrt_tokens_flush(void)
 /* Why a nursery is cancelled, NONE: it is not. A task that merely asks is not told by it. */
 static janus_cancel_reason reason_of(const struct jrt_nursery *n)
 {
-    for (const struct jrt_nursery *at = n;; at = at->owner->nursery) {
+    for (const struct jrt_nursery *at = n;; at = jrt_nursery_above(at)) {
         uint8_t state = jrt_load_acquire(&at->state); /* acquire: the reason was set before. */
         if (state == JANUS_NURSERY_CANCELLING || state == JANUS_NURSERY_CANCELLED) {
             if (at != n) return JANUS_CANCEL_PARENT;

@@ -96,6 +96,30 @@ bool jrt_task_interrupt(struct jrt_task *task, janus_status status)
     return wake(NULL, task, status, JRT_INTERRUPTIBLE);
 }
 
+/* Whether a cancel of a nursery with that many shields around it may end the wait. */
+static bool is_in_scope(uint32_t park, uint16_t level)
+{
+    if ((park & JRT_PARK_MASK) == JRT_AWAKE) return false;
+    if ((park & JRT_INTERRUPTIBLE) != 0) return true;
+    return (park & JRT_SCOPED) != 0 && park >> 8 <= level; /* [scope-shield] */
+}
+
+void jrt_task_interrupt_owner(struct jrt_task *task, uint16_t level)
+{
+    const uint32_t awake = (uint32_t)(-(int)JANUS_CANCELLED) << 8 | JRT_AWAKE;
+    uint32_t       park = jrt_load_relaxed(&task->park); /* relaxed: the cas decides. */
+    janus_task_id  id = jrt_task_id(task);
+    do {
+        if (!is_in_scope(park, level)) return;
+        /* acq_rel: [park-wake]. */
+    } while (!jrt_cas_acq_rel(&task->park, &park, awake));
+    bool parked = (park & JRT_PARK_MASK) == JRT_PARKED;
+    if (parked) jrt_task_move(task, JANUS_TASK_READY);
+    jrt_note_by_caller(task->nursery->scheduler, JRT_TRACE_WAKE, id,
+                       (uint64_t)-(int64_t)JANUS_CANCELLED);
+    if (parked) jrt_submit_woken(task);
+}
+
 bool jrt_task_break_wait(struct jrt_task *task)
 {
     return wake(NULL, task, JANUS_DEADLOCK, JRT_BREAKABLE);

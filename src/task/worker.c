@@ -402,13 +402,23 @@ void jrt_task_give_way(struct jrt_worker *worker, struct jrt_task *task)
     jrt_worker_self()->gave_way = false; /* [worker-again]; where there was nobody to go to */
 }
 
+/* In a cancelled scope of its own a task may have to give way to its children. */
+__attribute__((noinline)) static janus_status yield_cancelled(struct jrt_worker *worker,
+                                                              struct jrt_task   *task)
+{
+    if (jrt_task_only_in_scope(task)) jrt_task_give_way(worker, task);
+    return jrt_task_obey(task);
+}
+
 janus_status janus_yield(void)
 {
     struct jrt_worker *worker = jrt_worker_self();
     if (jrt_unlikely(worker == NULL)) return JANUS_STATE;
     jrt_worker_stack_check(worker); /* [stack-reserve] */
     struct jrt_task *task = worker->current;
-    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) return jrt_task_obey(task);
+    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) {
+        return yield_cancelled(worker, task);
+    }
     jrt_count(&worker->stats.yields);
     return give_way(worker, task);
 }
@@ -431,9 +441,12 @@ void jrt_task_park_begin(struct jrt_task *task, enum jrt_wait wait)
                    /* relaxed: its own. [task-interrupt] */
                    (jrt_load_relaxed(&task->shield) == 0 || !jrt_shield_holds(task));
     jrt_store_relaxed(&task->wait, (uint8_t)wait); /* relaxed: for those who ask. */
+    /* relaxed: its own. */
+    uint32_t shields = breakable && !can_end ? jrt_load_relaxed(&task->shield) : 0u;
+    uint32_t scoped = shields != 0 ? shields << 8 | JRT_SCOPED : 0u; /* [scope-shield] */
     /* relaxed: nobody knows yet that it waits; registering makes it visible. */
     jrt_store_relaxed(&task->park, JRT_PARKING | (can_end ? JRT_INTERRUPTIBLE : 0u) |
-                                       (breakable ? JRT_BREAKABLE : 0u));
+                                       (breakable ? JRT_BREAKABLE : 0u) | scoped);
 }
 
 bool jrt_task_park_cancel(struct jrt_task *task)

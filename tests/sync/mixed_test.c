@@ -396,7 +396,7 @@ static void end_waits(janus_status how, janus_nursery *server)
         CHECK_EQ(janus_spawn(server != NULL ? server : &mix.of[0], serve_all, &hall), JANUS_OK);
         CHECK_EQ(janus_mutex_unlock(&hall.held), JANUS_OK);
     } else if (how == JANUS_CANCELLED) {
-        for (int k = 0; k < KINDS; k++) CHECK_EQ(janus_nursery_cancel(&mix.of[k]), JANUS_OK);
+        for (int k = KINDS; k-- > 0;) CHECK_EQ(janus_nursery_cancel(&mix.of[k]), JANUS_OK);
     }
     mix_end(&mix, how == JANUS_CANCELLED ? how : JANUS_OK);
     CHECK(janus_now_ns() >= until);
@@ -496,7 +496,7 @@ static int64_t race_them(void *argument)
         }
         CHECK_EQ(janus_spawn(&givers.of[i % KINDS], give_both, &race), JANUS_OK);
         for (int k = i % 4; k > 0; k--) CHECK_EQ(janus_yield(), JANUS_OK);
-        for (int k = 0; k < KINDS; k++) CHECK_EQ(janus_nursery_cancel(&takers.of[k]), JANUS_OK);
+        for (int k = KINDS; k-- > 0;) CHECK_EQ(janus_nursery_cancel(&takers.of[k]), JANUS_OK);
         mix_end(&takers, JANUS_CANCELLED);
         mix_end(&givers, JANUS_OK);
         CHECK_EQ(race.received, race.sent);

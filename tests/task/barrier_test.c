@@ -259,7 +259,7 @@ static int64_t never_back(void *argument)
     janus_nursery  n, watchers;
     unsigned       kind = atomic_fetch_add(&round, 1) % 4;
     struct watched watched = {.nursery = &n};
-    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.owner_apart = true)), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&watchers, NULL), JANUS_OK);
     for (int i = 0; i < WATCHERS; i++) {
         CHECK_EQ(janus_spawn(&watchers, watch_state, &watched), JANUS_OK);

@@ -201,7 +201,7 @@ static int64_t final_by_last_child(void *argument)
     janus_nursery_result result;
     struct gate          gate = {0};
     bring_to(cancel ? S_CANCELLING : S_CLOSING, &n, &gate);
-    for (int i = 0; i < 3; i++) CHECK_EQ(janus_yield(), JANUS_OK);
+    for (int i = 0; i < 3; i++) CHECK_EQ(janus_yield(), cancel ? JANUS_CANCELLED : JANUS_OK);
     CHECK_EQ(janus_nursery_state_of(&n), cancel ? S_CANCELLING : S_CLOSING);
     CHECK(!janus_nursery_try_result(&n, &result));
     CHECK_EQ(result.kind, JANUS_RESULT_PENDING);

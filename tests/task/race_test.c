@@ -211,7 +211,7 @@ static int64_t eight_cancel(void *argument)
     janus_nursery n, m;
     (void)argument;
     struct cancellers cancellers = {.nursery = &n};
-    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.owner_apart = true)), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&m, NULL), JANUS_OK);
     for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(&n, sleep_an_hour, NULL), JANUS_OK);
     for (int i = 0; i < 8; i++) CHECK_EQ(janus_spawn(&m, cancel_together, &cancellers), JANUS_OK);

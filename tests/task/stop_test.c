@@ -249,3 +249,16 @@ TEST("a scheduler cannot be stopped inside its own tasks, nor in their blocking 
     town_do(scheduler, stop_in_helper, scheduler);
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
+
+TEST("a scheduler that was stopped cannot be started")
+{
+    janus_scheduler *scheduler = NULL;
+    CHECK_EQ(janus_scheduler_open(NULL, &scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_stop(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_start(scheduler), JANUS_STATE);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    scheduler = town_open(NULL);
+    CHECK_EQ(janus_scheduler_stop(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_start(scheduler), JANUS_STATE);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
