@@ -68,6 +68,8 @@ JANUS_BEGIN_DECLS
  * Owns:    nothing.
  * Cost:    some ns.
  * Errors:  CANCELLED  the task was cancelled; nothing was taken
+ *          A price above what the scheduler gives anybody (options.budget_max) ends the task, as if
+ *          nobody would recharge it.
  */
 JANUS_API janus_status janus_charge(janus_budget price);
 

@@ -133,8 +133,9 @@ typedef enum janus_verdict {
     JANUS_VERDICT_CANCEL,     /* it ends, cancelled */
 } janus_verdict;
 
-/* Called in the child, without cost to it, when it is exhausted; must not wait. It has a slice of
- * JANUS_SLICE operations; if it uses them up, the child ends there. */
+/* Called in the child when it is exhausted; must not wait. It has JANUS_SLICE operations; if it
+ * uses them up, the child ends there. The child pays for those it used, out of *grant. A grant that
+ * does not cover them, or has nothing of what the child lacks, counts as JANUS_VERDICT_IGNORE. */
 typedef janus_verdict janus_on_exhausted(void *argument, const janus_exhausted *child,
                                          janus_budget *grant);
 

@@ -95,7 +95,7 @@ typedef struct janus_scheduler_options {
     uint32_t      blocking_threads_max; /* helper threads for janus_blocking. 0: 64 */
     uint32_t      blocking_queue_max;   /* calls that may wait for one. 0: 65536 */
     bool          no_deadlock_check;    /* wait for ever where nothing can happen any more */
-    uint64_t      grace_ns; /* how long what a cancelled task deferred can wait. 0: any time */
+    uint64_t      grace_ns; /* how long defers and shields hold a cancel off. 0: any time */
 
     /* What tasks have without being given it. */
     uint64_t            max_tasks;    /* live at a time. 0: the profile's, 100 or 10,000;

@@ -9,6 +9,11 @@
  * A task that breaks a contract panics with a sentence, and the process lives. So does a task that
  * returns with a nursery open: its children are cancelled and awaited first. A panic ends the task
  * like a failure. The scheduler reports it in one line on stderr (on_panic in scheduler.h).
+ *
+ * A cancelled task has JANUS_SLICE operations to clean up with, once in its life. With an explicit
+ * budget it has as many as it was granted before, at least 32 and at most JANUS_SLICE. Each
+ * CANCELLED that a call returns costs one of them. A task that goes on until it has used them up
+ * ends in the call: it is unwound, whatever its mode, and its defers run.
  */
 #ifndef JANUSRT_TASK_H
 #define JANUSRT_TASK_H
@@ -121,7 +126,8 @@ JANUS_API janus_status janus_blocking(janus_entry *function, void *argument, int
 /*
  * Has `function(argument)` called when the current task ends, however it ends: returned,
  * cancelled or panicked. The last one registered runs first. They run shielded; where the scheduler
- * has options.grace_ns, in a shield that ends so long after the task's call did.
+ * has options.grace_ns, in a shield that ends so long after the task's call did. A defer that goes
+ * on after that, and uses up what there is to clean up with, is broken off; the next one runs.
  *
  * Context: inside a task.
  * Yields:  never.
@@ -139,7 +145,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_defer(void (*function)(void *), voi
  * not cancelled. A nursery opened inside is shielded with all its children until it ends.
  *
  * Shields nest, up to 65535, and the innermost alone decides: a plain one inside one with a
- * deadline holds for as long as it lasts.
+ * deadline holds for as long as it lasts. Where the scheduler has options.grace_ns, a plain shield
+ * holds for so long after the task could first have learned that it is cancelled.
  *
  * Context: inside a task; elsewhere it does nothing.
  * Yields:  never.

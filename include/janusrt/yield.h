@@ -100,11 +100,12 @@ JANUS_END_DECLS
     __asm__("adrp %0, :gottprel:janus_fuel\n\tldr %0, [%0, #:gottprel_lo12:janus_fuel]" : "=r"(at))
 #endif
 
-/* Takes `cost`, below 2^62, from the word; what is left. Assembly, so that no compiler keeps the
- * word's address across a switch. */
-static inline __attribute__((always_inline)) int64_t janus_fuel_take(uint64_t cost)
+/* Takes `count` from the word and returns what is left. Nothing can be put back: a task whose word
+ * holds more than the library put there panics. Assembly, so that no compiler keeps the word's
+ * address across a switch. */
+static inline __attribute__((always_inline)) int64_t janus_fuel_take(uint32_t count)
 {
-    uint64_t at;
+    uint64_t at, cost = count;
     int64_t  left;
     JANUS_FUEL_OFFSET(at);
 #if defined(__x86_64__)

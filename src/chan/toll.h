@@ -66,7 +66,7 @@ static inline bool jrt_chan_pay_at_once(const struct jrt_task *task)
 static inline void jrt_chan_pay_back(const struct jrt_task *task)
 {
     task->purse->left.channel_ops++;
-    (void)janus_fuel_take((uint64_t)-1);
+    jrt_fuel_put_back();
 }
 
 /* Who counts a channel, and who was charged for it; all NULL: nobody. */

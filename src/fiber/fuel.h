@@ -41,6 +41,12 @@ static inline __attribute__((always_inline)) void jrt_fuel_set(int64_t fuel)
 #endif
 }
 
+/* Puts one back that was taken and is not used. */
+static inline __attribute__((always_inline)) void jrt_fuel_put_back(void)
+{
+    if (JRT_CHECKED) jrt_fuel_set(jrt_fuel_get() + 1);
+}
+
 /* Takes one; false: there was none, and none was taken. On x86-64 by the flags alone: xadd, which
  * also tells what is left, takes six times as long. */
 static inline __attribute__((always_inline)) bool jrt_fuel_one(void)
@@ -55,7 +61,7 @@ static inline __attribute__((always_inline)) bool jrt_fuel_one(void)
     bool paid = janus_fuel_take(1) >= 0;
 #endif
     if (jrt_likely(paid)) return true;
-    (void)janus_fuel_take((uint64_t)-1);
+    jrt_fuel_put_back();
     return false;
 }
 

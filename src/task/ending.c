@@ -25,6 +25,7 @@
 #include "task/fork.h"
 #include "task/holder.h"
 #include "task/nursery.h"
+#include "task/purse.h"
 #include "task/state.h"
 #include "task/tell.h"
 
@@ -207,14 +208,21 @@ janus_status jrt_task_told(struct jrt_task *task)
     return JANUS_CANCELLED;
 }
 
+janus_status jrt_task_remind(struct jrt_task *task)
+{
+    (void)jrt_task_told(task);
+    jrt_purse_bear(task); /* [cancel-patience] */
+    return JANUS_CANCELLED;
+}
+
 janus_status jrt_task_obey(struct jrt_task *task)
 {
-    bool itself = !jrt_task_only_in_scope(task);
-    (void)jrt_task_told(task);
-    if (itself && task->cancel_mode == JANUS_CANCEL_UNWIND && !task->ending) {
+    bool unwind = task->cancel_mode == JANUS_CANCEL_UNWIND && !task->ending;
+    if (unwind && !jrt_task_only_in_scope(task)) {
+        (void)jrt_task_told(task);
         jrt_task_break_off(task, JRT_ENDED_UNWOUND);
     }
-    return JANUS_CANCELLED;
+    return jrt_task_remind(task);
 }
 
 /* What cannot go on on the task's own stack: [ending-open], overflow, a panic close to its end. */

@@ -85,16 +85,17 @@ static janus_status tell_recharge(const struct jrt_task *task, const janus_budge
 /* AUTO. */
 
 /* An implicit budget: one portion more of what is short. False: it is a hard limit. */
-static bool replenish(struct jrt_task *task, janus_component lacks)
+static bool replenish(struct jrt_task *task, janus_component lacks, uint64_t needs)
 {
     janus_scheduler *scheduler = task->nursery->scheduler;
     if (lacks == JANUS_COMPONENT_MEMORY || lacks == JANUS_COMPONENT_SPAWN_COUNT) return false;
     uint64_t portion = janus_budget_get(&scheduler->task_budget, lacks);
     uint64_t most = janus_budget_get(&scheduler->budget_max, lacks);
     if (portion > most) portion = most;
-    if (portion == 0) return false;
+    if (portion == 0 || needs > most) return false;
+    if (portion < needs) portion = needs; /* at once: who asks for 2^60 in portions never ends */
     janus_budget more = only(lacks, portion);
-    if (task->purse == NULL && portion <= JANUS_SLICE) { /* ops, and it has no others */
+    if (task->purse == NULL && portion <= JRT_FIRST_SLICE) { /* ops, and it has no others */
         jrt_fuel_set(jrt_fuel_get() + (int64_t)portion);
         jrt_note_recharge(task, &more);
         return true;
@@ -226,7 +227,15 @@ static janus_status may_give(const struct jrt_nursery *n, const janus_budget *am
     return status == JANUS_CLAMPED ? JANUS_CAP_LIMIT : status;
 }
 
-/* Asks who decides. The call costs the child nothing. */
+/* What the callback used is the child's, of what it is given. A grant that does not cover it, or
+ * has nothing of what is short, is none: else the two would go on for ever. */
+static bool is_grant(const struct jrt_purse *purse, const janus_budget *grant, uint64_t used)
+{
+    uint64_t more = janus_budget_get(grant, purse->lacks);
+    return more > (purse->lacks == JANUS_COMPONENT_OPS ? used : 0);
+}
+
+/* Asks who decides. */
 static janus_verdict ask(struct jrt_task *task, struct jrt_terms *terms)
 {
     struct jrt_purse *purse = task->purse;
@@ -237,10 +246,14 @@ static janus_verdict ask(struct jrt_task *task, struct jrt_terms *terms)
     purse->asking = true; /* who uses up the slice ends, and the child with it */
     jrt_fuel_set(JANUS_SLICE);
     janus_verdict verdict = terms->on_exhausted(terms->argument, &child, &grant);
+    int64_t       rest = jrt_fuel_get();
+    uint64_t      used = rest < JANUS_SLICE ? (uint64_t)(JANUS_SLICE - rest) : 0;
     jrt_fuel_set(fuel);
     purse->asking = false;
     if (verdict != JANUS_VERDICT_RECHARGE) return verdict;
-    bool can = may_give(task->nursery, &grant) == JANUS_OK && give(purse, &grant) == JANUS_OK;
+    bool can = is_grant(purse, &grant, used) && may_give(task->nursery, &grant) == JANUS_OK &&
+               give(purse, &grant) == JANUS_OK;
+    if (can) purse->left.ops -= used < purse->left.ops ? used : purse->left.ops;
     return can ? verdict : JANUS_VERDICT_IGNORE;
 }
 
@@ -322,7 +335,7 @@ static bool get_more(struct jrt_task *task, janus_exhaustion policy, janus_compo
 {
     bool hard = task->purse != NULL && task->purse->hard;
     if (policy != JANUS_EXHAUSTION_AUTO) return false;
-    if (hard ? draw(task, lacks, needs) : replenish(task, lacks)) return true;
+    if (hard ? draw(task, lacks, needs) : replenish(task, lacks, needs)) return true;
     return help_itself(task, lacks, needs);
 }
 
@@ -581,17 +594,4 @@ janus_status janus_nursery_exhausted_wait(janus_nursery *nursery, janus_exhauste
         if (status == JANUS_CANCELLED) return jrt_task_obey(task);
         if (status != JANUS_OK) return status;
     }
-}
-
-janus_status janus_nursery_books(janus_nursery *nursery, janus_pool_books *out)
-{
-    jrt_stack_check(); /* [stack-reserve] */
-    if (nursery == NULL || out == NULL) return JANUS_INVALID;
-    const struct jrt_nursery *n = jrt_nursery_of(nursery);
-    if (n->terms == NULL || n->terms->account == NULL) return JANUS_STATE;
-    struct jrt_account_books books;
-    jrt_account_read(n->terms->account, &books);
-    *out = (janus_pool_books){books.granted, books.left,  books.shares,
-                              books.nested,  books.spent, books.refunded};
-    return JANUS_OK;
 }

@@ -383,15 +383,15 @@ void jrt_sched_timer_disarm(janus_scheduler *scheduler, struct jrt_timer *timer)
     jrt_unlock(&scheduler->timer_lock);
 }
 
-void jrt_sched_timers_fire(janus_scheduler *scheduler)
+uint64_t jrt_sched_timers_fire(janus_scheduler *scheduler)
 {
     uint64_t next = jrt_load_relaxed(&scheduler->timer_next);    /* relaxed: a hint. */
     if (jrt_unlikely(jrt_load_relaxed(&scheduler->lost) != 0)) { /* relaxed: a hint. */
         jrt_workers_revive(scheduler);
     }
-    if (next == JRT_NEVER) return;
+    if (next == JRT_NEVER) return 0;
     uint64_t now = jrt_clock_now_ns();
-    if (now < next) return;
+    if (now < next) return now;
     jrt_lock(&scheduler->timer_lock);
     struct jrt_timer *timer;
     /* Under the lock: whoever disarms a timer knows afterwards that nobody touches it. */
@@ -403,4 +403,5 @@ void jrt_sched_timers_fire(janus_scheduler *scheduler)
     note_next(scheduler);
     jrt_unlock(&scheduler->timer_lock);
     jrt_tokens_flush(); /* of nurseries whose deadline passed */
+    return now;
 }

@@ -101,7 +101,7 @@ bool jrt_implicit_open_worker(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
     uint64_t         ops = scheduler->task_budget.ops;
-    worker->slice = ops < JANUS_SLICE ? (int64_t)ops : JANUS_SLICE;
+    worker->slice = ops < JRT_FIRST_SLICE ? (int64_t)ops : JRT_FIRST_SLICE;
     if (scheduler->limit.max == plenty && worker->seat == NULL) {
         jrt_store_relaxed(&worker->quota.base, share); /* relaxed: nobody knows it yet. */
         scheduler->limit.central -= share;

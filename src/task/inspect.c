@@ -3,6 +3,7 @@
 #include "task/peek.h"
 #include "task/purse.h"
 #include "task/seat.h"
+#include "task/terms.h"
 
 #include <janusrt/dump.h>
 #include <string.h>
@@ -196,4 +197,17 @@ size_t janus_nursery_failures(janus_nursery *nursery, janus_failure *out, size_t
     if (count > 0) memcpy(out, n->failures, count * sizeof *out);
     jrt_nursery_unlock(n);
     return kept;
+}
+
+janus_status janus_nursery_books(janus_nursery *nursery, janus_pool_books *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (nursery == NULL || out == NULL) return JANUS_INVALID;
+    const struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (n->terms == NULL || n->terms->account == NULL) return JANUS_STATE;
+    struct jrt_account_books books;
+    jrt_account_read(n->terms->account, &books);
+    *out = (janus_pool_books){books.granted, books.left,  books.shares,
+                              books.nested,  books.spent, books.refunded};
+    return JANUS_OK;
 }

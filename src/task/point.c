@@ -157,7 +157,7 @@ static janus_status wait_as_task(struct point *point, struct jrt_worker *worker,
     struct jrt_task *task = worker->current;
     janus_scheduler *scheduler = worker->scheduler;
     struct jrt_alarm alarm;
-    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_told(task);
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_remind(task);
     if (deadline_ns != JRT_NEVER && jrt_clock_now_ns() >= deadline_ns) return JANUS_DEADLINE;
     if (!jrt_worker_can_leave(worker)) return JANUS_NO_MEMORY;
     janus_status status = begin(task, reason, &alarm, deadline_ns);

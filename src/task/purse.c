@@ -6,10 +6,15 @@
  *   it is off the CPU, its strand; or, while a child runs on top of it, the frame below that), and
  *   `left.ops`. Their sum is what it has. The word holds at most JANUS_SLICE, so that a task with a
  *   large budget gives way now and then; when it is empty it is filled from the rest. It may hold
- *   less ([turn-pace]), and be emptied into the rest when a turn is over ([turn-toll]).
+ *   less ([turn-pace]), and be emptied into the rest when a turn is over ([turn-toll]). `handed` is
+ *   what it held when it was last filled, so that `handed` minus the word was used since.
  *
- * [purse-allowance]  what a task gets to clean up with is made from nothing. What it does not use
- *   of it is gone: did it go back to the pool, then cancelling children would be a way to fill one.
+ * [purse-allowance]  a task that is cancelled, or that ran out, cleans up with JANUS_SLICE ops,
+ *   once in its life. Its own ops come first; the rest is made from nothing. With an explicit
+ *   budget it gets no more than it was granted before (and at least JRT_CLEANUP_MIN), or a pool
+ *   that is divided among many small children would multiply. The word gets the allowance in
+ *   slices, as it gets all ops. What was made and is not used is gone: did it go back to the pool,
+ *   then cancelling children would be a way to fill one.
  *   So is what it recharged itself with under a capability: else children that recharge themselves
  *   and end would fill the pool beyond any limit.
  *
@@ -34,9 +39,6 @@
 #include <string.h>
 
 enum { PURSES_MAX = 1024 }; /* of a worker, [purse-spare]; some 350 KiB */
-
-static const int64_t  slice = JANUS_SLICE;
-static const uint64_t slice_ns = 10000; /* what one lasts, about */
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
@@ -92,7 +94,8 @@ struct jrt_purse *jrt_purse_need(struct jrt_task *task)
     if (purse == NULL) return NULL;
     const janus_budget *given = &task->nursery->scheduler->task_budget;
     purse->left = purse->granted = *given;
-    purse->left.ops -= min_u64(given->ops, JANUS_SLICE); /* [purse-fuel]: the first slice */
+    purse->handed = (int64_t)min_u64(given->ops, JRT_FIRST_SLICE); /* [purse-fuel] */
+    purse->left.ops -= (uint64_t)purse->handed;
     purse->started = true;
     return purse;
 }
@@ -114,25 +117,33 @@ static void fill(struct jrt_purse *purse, int64_t fuel)
     int64_t  full = jrt_purse_slice(purse);
     uint64_t more = min_u64((uint64_t)(fuel < full ? full - fuel : 0), purse->left.ops);
     purse->left.ops -= more;
-    jrt_fuel_set(fuel + (int64_t)more);
+    purse->handed = fuel + (int64_t)more;
+    jrt_fuel_set(purse->handed);
 }
 
 int64_t jrt_purse_first_fuel(struct jrt_worker *worker, struct jrt_task *task)
 {
     struct jrt_purse *purse = task->purse;
     if (purse == NULL) return worker->slice;
-    uint64_t first = min_u64(purse->left.ops, JANUS_SLICE);
+    uint64_t first = min_u64(purse->left.ops, (uint64_t)jrt_purse_slice(purse));
     purse->left.ops -= first;
+    purse->handed = (int64_t)first;
     purse->started = true;
     return (int64_t)first;
+}
+
+/* What a task that has ended leaves in the word, [purse-word]. */
+static uint64_t settled(int64_t fuel)
+{
+    return fuel > 0 && fuel <= JANUS_SLICE ? (uint64_t)fuel : 0;
 }
 
 void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task)
 {
     struct jrt_purse *purse = task->purse;
     if (jrt_unlikely(purse->has_wards)) jrt_wards_end(purse);
-    if (purse->started)
-        purse->left.ops = janus_units_add(purse->left.ops, (uint64_t)jrt_fuel_get());
+    if (purse->started) purse->left.ops = janus_units_add(purse->left.ops, settled(jrt_fuel_get()));
+    purse->left.ops = janus_units_add(purse->left.ops, purse->allowance);
     purse->left.memory = janus_units_add(purse->left.memory, purse->stack); /* [spawn-stack] */
     if (purse->heap != NULL) {
         jrt_heap_close(purse->heap, worker != NULL ? &worker->heaps : NULL);
@@ -159,7 +170,7 @@ janus_budget jrt_purse_read(const struct jrt_task *task)
         left = task->purse->left;
         started = task->purse->started;
     } else {
-        left.ops -= min_u64(left.ops, JANUS_SLICE);
+        left.ops -= min_u64(left.ops, JRT_FIRST_SLICE);
     }
     int64_t fuel = 0;
     if (worker != NULL && worker->current == task) {
@@ -167,18 +178,34 @@ janus_budget jrt_purse_read(const struct jrt_task *task)
     } else if (started && jrt_task_began(task)) {
         fuel = task->strand->fuel;
     } else if (task->purse == NULL) {
-        fuel = (int64_t)min_u64(task->nursery->scheduler->task_budget.ops, JANUS_SLICE);
+        fuel = (int64_t)min_u64(task->nursery->scheduler->task_budget.ops, JRT_FIRST_SLICE);
     }
     left.ops = janus_units_add(left.ops, (uint64_t)(fuel > 0 ? fuel : 0));
     return left;
 }
 
-janus_component jrt_pay_now(struct jrt_task *task, const janus_budget *price)
+/*
+ * [purse-word]  anybody can write to the word: it is public. It never holds more than JANUS_SLICE,
+ *   and a task whose word holds more has made ops from nothing: it panics where that is found. A
+ *   word below zero counts as an empty one.
+ */
+static int64_t word_of(const struct jrt_task *task)
 {
     int64_t fuel = jrt_fuel_get();
+    if (jrt_unlikely(fuel > JANUS_SLICE) && JRT_CHECKED) {
+        jrt_fuel_set(0);
+        if (!task->ending) janus_panic("the fuel word holds more than the library put there");
+        fuel = 0;
+    }
+    return fuel > 0 ? fuel : 0;
+}
+
+janus_component jrt_pay_now(struct jrt_task *task, const janus_budget *price)
+{
+    int64_t fuel = word_of(task); /* [purse-word] */
     bool    ops_only =
         (price->memory | price->spawn_count | price->channel_ops | price->syscalls) == 0;
-    if (ops_only && price->ops <= (uint64_t)(fuel > 0 ? fuel : 0)) {
+    if (ops_only && price->ops <= (uint64_t)fuel) {
         jrt_fuel_set(fuel - (int64_t)price->ops);
         return JANUS_COMPONENT_NONE;
     }
@@ -189,34 +216,55 @@ janus_component jrt_pay_now(struct jrt_task *task, const janus_budget *price)
     left.ops = janus_units_add(left.ops, (uint64_t)fuel);
     janus_component lacks = janus_budget_charge(&left, *price);
     if (lacks != JANUS_COMPONENT_NONE) return lacks;
-    uint64_t from_word = min_u64(price->ops, (uint64_t)fuel);
+    uint64_t from_word = min_u64(price->ops, (uint64_t)fuel); /* which is not negative */
     purse->left = left;
     purse->left.ops -= (uint64_t)fuel - from_word;
     jrt_fuel_set(fuel - (int64_t)from_word);
     return JANUS_COMPONENT_NONE;
 }
 
-/* What the books do not have comes from nowhere, and they say so. */
+/* A slice of what there is to clean up with. False: that is used up. */
+static bool refuel(struct jrt_purse *purse)
+{
+    int64_t  fuel = jrt_fuel_get();
+    uint64_t more = min_u64((uint64_t)jrt_purse_slice(purse), purse->allowance);
+    purse->allowance -= more;
+    purse->handed = fuel + (int64_t)more;
+    jrt_fuel_set(purse->handed);
+    return more > 0;
+}
+
+/* What the books do not have comes from nowhere, and they say so: see [purse-allowance]. */
 static void allow_cleanup(struct jrt_purse *purse)
 {
-    int64_t fuel = jrt_fuel_get();
+    int64_t  fuel = jrt_fuel_get();
+    uint64_t most = JANUS_SLICE, has = (uint64_t)(fuel > 0 ? fuel : 0);
     if (purse->cleaning) return;
     purse->cleaning = true;
-    if (fuel >= slice) return;
-    janus_budget more = janus_price_loop((uint64_t)(slice - fuel));
+    if (purse->hard && purse->granted.ops < most) most = purse->granted.ops;
+    if (most < JRT_CLEANUP_MIN) most = JRT_CLEANUP_MIN;
+    if (has >= most) return;
+    uint64_t own = min_u64(purse->left.ops, most - has);
+    purse->left.ops -= own;
+    janus_budget more = janus_price_loop(most - has - own);
     if (purse->account != NULL) jrt_account_mint_share(purse->account, &more, &more);
     purse->granted = janus_budget_add(purse->granted, more);
     purse->allowed = more.ops;
-    jrt_fuel_set(fuel + (int64_t)more.ops);
+    purse->allowance = own + more.ops;
+    (void)refuel(purse);
+}
+
+/* It has nothing left to clean up with: it ends here. */
+__attribute__((noreturn)) static void end_for_good(struct jrt_task *task)
+{
+    (void)jrt_task_told(task);
+    jrt_task_break_off(task, task->ending ? JRT_ENDED_EXHAUSTED : JRT_ENDED_UNWOUND);
 }
 
 janus_status jrt_purse_stop(struct jrt_task *task)
 {
     struct jrt_purse *purse = jrt_purse_need(task);
-    if (purse == NULL || purse->cleaning) {
-        (void)jrt_task_told(task);
-        jrt_task_break_off(task, task->ending ? JRT_ENDED_EXHAUSTED : JRT_ENDED_UNWOUND);
-    }
+    if (purse == NULL || purse->cleaning) end_for_good(task);
     allow_cleanup(purse);
     return jrt_task_obey(task);
 }
@@ -224,16 +272,60 @@ janus_status jrt_purse_stop(struct jrt_task *task)
 bool jrt_purse_clean_up(struct jrt_task *task)
 {
     struct jrt_purse *purse = jrt_purse_need(task);
-    if (purse == NULL || purse->cleaning) return false;
+    if (purse == NULL) return false;
+    if (purse->cleaning) return refuel(purse);
     allow_cleanup(purse);
     return true;
 }
 
-/* With an empty word, or a price that it does not cover: the turn ends, once. */
-static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price)
+/* In a world the operations since the word was filled take a nanosecond each, [sim-time]. */
+static void spend(const struct jrt_task *task)
 {
-    bool went = false;   /* who was exhausted has let others go */
-    jrt_spend(slice_ns); /* [sim-time] */
+    int64_t handed = task->purse != NULL ? task->purse->handed : JRT_FIRST_SLICE;
+    int64_t used = handed - jrt_fuel_get();
+    if (used > 0) jrt_spend((uint64_t)used);
+}
+
+void jrt_purse_bear(struct jrt_task *task)
+{
+    jrt_turn_toll(jrt_worker_self(), JRT_TOLL_TOLD);
+    if (jrt_likely(jrt_fuel_one())) return;
+    if (jrt_task_only_in_scope(task)) { /* it lives on: its budget pays */
+        (void)jrt_pay_ops(task, 1);
+        return;
+    }
+    struct jrt_purse *purse = jrt_purse_need(task);
+    if (purse == NULL) end_for_good(task);
+    if (purse->asking) (void)jrt_exhaust(task, JANUS_COMPONENT_OPS, 1);
+    spend(task);
+    jrt_turn_end(task);
+    if (!purse->cleaning) {
+        allow_cleanup(purse);
+    } else if (!refuel(purse)) {
+        end_for_good(task);
+    }
+    (void)jrt_fuel_one();
+}
+
+/*
+ * A cancelled task has too little in the word. True: it got something to clean up with, and tries
+ * again. It is told by the first call that finds the word empty. A task that knows, and does not
+ * ask (`tell`), goes on without: it empties a channel, say.
+ */
+static bool can_clean_up(struct jrt_task *task, bool tell)
+{
+    struct jrt_purse *purse = jrt_purse_need(task);
+    if (purse == NULL || (!purse->cleaning && (tell || !task->saw_cancel))) return false;
+    if (purse->cleaning && purse->allowance == 0) return false;
+    jrt_turn_end(task);
+    return jrt_purse_clean_up(task);
+}
+
+/* With an empty word, or a price that it does not cover: the turn ends, once. */
+static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price, bool tell)
+{
+    bool went = false; /* who was exhausted has let others go */
+    spend(task);
     if (task->purse != NULL && task->purse->asking) {
         (void)jrt_exhaust(task, JANUS_COMPONENT_OPS, price->ops);
     }
@@ -241,7 +333,9 @@ static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price)
         int64_t fuel = jrt_fuel_get();
         bool ops = price->ops > (uint64_t)(fuel > 0 ? fuel : 0); /* which bound a cancelled one */
         if (ops && jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE) {
-            return jrt_purse_stop(task);
+            if (!can_clean_up(task, tell)) return jrt_purse_stop(task);
+            went = true;
+            continue;
         }
         janus_component lacks = jrt_pay_now(task, price);
         if (lacks == JANUS_COMPONENT_NONE) break;
@@ -249,8 +343,8 @@ static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price)
         if (status != JANUS_OK) return status;
         went = true;
     }
-    if (task->purse != NULL) fill(task->purse, jrt_fuel_get());
     if (!went) jrt_turn_end(task);
+    if (task->purse != NULL && !task->purse->cleaning) fill(task->purse, jrt_fuel_get());
     return JANUS_OK;
 }
 
@@ -261,22 +355,34 @@ janus_status jrt_pay(struct jrt_task *task, const janus_budget *price)
         jrt_likely(jrt_pay_now(task, price) == JANUS_COMPONENT_NONE)) {
         return JANUS_OK;
     }
-    return pay_slowly(task, price);
+    return pay_slowly(task, price, false);
 }
 
 janus_status jrt_pay_ops(struct jrt_task *task, uint64_t ops)
 {
     const janus_budget price = janus_price_loop(ops);
-    return pay_slowly(task, &price);
+    return pay_slowly(task, &price, true);
 }
 
 /* Public. */
 
+/* Beyond any budget that can be paid at once, and far from where sums end. */
+static const uint64_t most_cost = UINT64_C(1) << 62;
+
+/* The word as it was before `cost` was taken. A word that is not negative was not found empty: then
+ * somebody calls without having taken anything, and nothing is given back. */
+static void give_back(uint64_t cost)
+{
+    int64_t fuel = jrt_fuel_get();
+    if (fuel >= 0) return;
+    int64_t before = cost < most_cost ? fuel + (int64_t)cost : 0;
+    jrt_fuel_set(before > 0 ? before : 0);
+}
+
 static janus_status check(uint64_t cost, bool must_end)
 {
-    /* The caller has taken it. Any number may come: it wraps, as the caller's subtraction did. */
-    jrt_fuel_set((int64_t)((uint64_t)jrt_fuel_get() + cost));
     struct jrt_worker *worker = jrt_worker_self();
+    give_back(cost);
     if (worker == NULL || worker->current == NULL) {
         if (jrt_thread_self()->callback == NULL) jrt_fuel_set(INT64_MAX / 2);
         jrt_plain_check((int64_t)cost);
@@ -304,7 +410,15 @@ janus_status janus_charge(janus_budget price)
     struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL) return JANUS_OK;
     jrt_worker_stack_check(worker); /* [stack-reserve] */
-    return jrt_pay(worker->current, &price);
+    struct jrt_task *task = worker->current;
+    int64_t          fuel = jrt_fuel_get();
+    bool ops_only = (price.channel_ops | price.syscalls | price.memory | price.spawn_count) == 0;
+    if (jrt_likely(ops_only && fuel >= 0 && price.ops <= (uint64_t)fuel && fuel <= JANUS_SLICE)) {
+        jrt_fuel_set(fuel - (int64_t)price.ops);
+        return JANUS_OK;
+    }
+    if (!ops_only && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_obey(task);
+    return jrt_pay(task, &price);
 }
 
 janus_status janus_try_charge(janus_budget price, janus_component *missing)

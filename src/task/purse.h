@@ -27,13 +27,17 @@ struct jrt_purse {
     janus_budget             recharged; /* of that, by itself under a capability */
     janus_budget             minted;    /* of granted, made for it alone, [purse-allowance] */
     uint64_t                 allowed;   /* of that, ops to clean up with, [purse-allowance] */
+    uint64_t                 allowance; /* ops to clean up with that are not in the word yet */
+    uint64_t                 shield_ns; /* when its plain shields end, [shield-grace]; 0: not yet */
     struct jrt_pool_account *account;   /* hard: where it came from and goes back to */
     struct jrt_terms        *terms;     /* owned; what it was restricted to at its spawn, or NULL */
     struct jrt_heap         *heap;      /* owned; NULL: it never allocated */
     struct jrt_wards         wards;     /* what ends with it */
     struct jrt_ledger       *ledger;    /* a reference; NULL: the library holds nothing for it */
     uint64_t                 held;      /* of the memory that is not left, for that */
-    uint32_t                 slice;     /* ops of its next slice, [turn-pace]; 0: JANUS_SLICE */
+    uint32_t                 slice;     /* ops of its next slice, [turn-pace]; 0: the first */
+    int64_t                  handed;    /* ops: the fuel word began its slice with so many */
+    uint64_t                 credit_ns; /* its next turn lasts so much longer, [turn-credit] */
     struct jrt_seat         *seat;      /* THREADED: where it runs, or NULL; borrowed */
     struct jrt_runner       *runner;    /* BLOCKING: who waits for its end, or NULL; borrowed */
     uint64_t                 stack;     /* memory that it pays for a larger stack, [spawn-stack] */
@@ -65,7 +69,7 @@ struct jrt_entry {
 
 static inline int64_t jrt_purse_slice(const struct jrt_purse *purse)
 {
-    return purse->slice != 0 ? (int64_t)purse->slice : JANUS_SLICE;
+    return purse->slice != 0 ? (int64_t)purse->slice : JRT_FIRST_SLICE;
 }
 
 /* The worker has ended: the purses that it has put aside go. */
@@ -98,14 +102,21 @@ janus_status jrt_pay_ops(struct jrt_task *task, uint64_t ops);
 /* A task that cannot pay: waits for more, gets it, or ends. OK: try again. From exhaust.c. */
 janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t needs);
 
+/* Ops that a task with a small explicit budget gets to clean up with, [purse-allowance]. */
+enum { JRT_CLEANUP_MIN = 32 };
+
 /*
- * The current task is cancelled and cannot, or shall not, pay: it gets a slice to clean up with and
- * CANCELLED; one that goes on all the same ends when that is used up, too.
+ * The current task is cancelled and cannot, or shall not, pay: it gets something to clean up with
+ * and CANCELLED. A task that goes on all the same ends when that is used up, too.
  */
 janus_status jrt_purse_stop(struct jrt_task *task);
 
-/* The current task is ending: a slice to clean up with. False: it had that. */
+/* The current task is ending: something to clean up with. False: it has used that up. */
 bool jrt_purse_clean_up(struct jrt_task *task);
+
+/* The current task is told once more that it was cancelled: one op of what it cleans up with. A
+ * task that has used that up ends here. */
+void jrt_purse_bear(struct jrt_task *task);
 
 /* It goes to the back of the queue, having got more. */
 void jrt_task_requeue(struct jrt_task *task);

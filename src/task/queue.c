@@ -18,6 +18,9 @@ enum {
     LOOKS_MAX = 16,     /* of FIFO_EVERY tasks each, between two looks at the clock */
 };
 
+static const uint64_t look_ns = 50000;    /* [queue-pace] */
+static const uint64_t tick_ns = 20000000; /* more than any kernel's tick */
+
 static const uint64_t patience_ns = 20000000; /* see move_oldest */
 
 static struct jrt_task *as_task(struct jrt_record *record) { return (struct jrt_task *)record; }
@@ -253,6 +256,28 @@ static inline struct jrt_task *pick_lane(struct jrt_worker *worker, unsigned lan
     return task;
 }
 
+/*
+ * [queue-pace]  a worker looks at timers and at injected tasks once in `others_every` picks. How
+ *   long so many picks last depends on what the tasks do between two yields. If it was much longer
+ *   than LOOK_NS, the next look comes after fewer picks, in proportion; if it was shorter, after
+ *   twice as many, up to FIFO_EVERY. Where no timer is armed a clock that stands still between two
+ *   ticks of the kernel does.
+ */
+static void look_at_timers(struct jrt_worker *worker)
+{
+    uint64_t now = jrt_sched_timers_fire(worker->scheduler), most = look_ns;
+    if (now == 0) {
+        now = jrt_clock_coarse_ns();
+        most = tick_ns;
+    }
+    uint64_t lasted = now > worker->picked_ns ? now - worker->picked_ns : 0;
+    worker->picked_ns = now;
+    uint64_t every = worker->others_every;
+    every = lasted > most ? every * look_ns / lasted : every * 2;
+    worker->others_every = every > FIFO_EVERY ? FIFO_EVERY : every > 0 ? (uint32_t)every : 1;
+    worker->until_others = worker->others_every;
+}
+
 struct jrt_task *jrt_pick(struct jrt_worker *worker)
 {
     uint32_t         tick = ++worker->tick;
@@ -260,8 +285,7 @@ struct jrt_task *jrt_pick(struct jrt_worker *worker)
     unsigned         first = first_lane(tick);
     struct jrt_task *task = NULL;
     if (jrt_unlikely(others_first)) {
-        worker->until_others = FIFO_EVERY;
-        jrt_sched_timers_fire(worker->scheduler);
+        look_at_timers(worker);
         task = take_injected(worker);
         if (task != NULL) return task;
     }
@@ -322,8 +346,7 @@ static bool only_lone(struct jrt_worker *worker)
 
 bool jrt_look_for_others(struct jrt_worker *worker)
 {
-    worker->until_others = FIFO_EVERY;
-    jrt_sched_timers_fire(worker->scheduler);
+    look_at_timers(worker);
     /* Who searches may want some of what we go through; a lone one waits for us, [queue-served]. */
     if (jrt_shelf_size(&worker->again_shelf) != 1 || jrt_shelf_size(&worker->fresh_shelf) != 0) {
         jrt_idle_notify_shelf(worker);

@@ -116,7 +116,7 @@ static uint8_t forking(const struct jrt_worker *worker)
 
 bool jrt_worker_open(struct jrt_worker *worker)
 {
-    worker->until_others = 61;
+    worker->until_others = worker->others_every = 8;
     worker->until_timers = 64;
     worker->until_split = worker->split_every = 1;
     worker->forks = forking(worker);

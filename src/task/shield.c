@@ -10,6 +10,11 @@
  * A deadline matters only to a task that is cancelled. Before it, nothing tells the task; after it,
  * the shield is as if it was not there: waits say CANCELLED.
  *
+ * [shield-grace]  where the scheduler has options.grace_ns, a shield without a deadline ends, too:
+ *   so long after the first call in which a shielded task could have learned that it is cancelled.
+ *   That time is the task's, so that a new shield begins no new time. A wait that began before the
+ *   cancel is not ended by it.
+ *
  * [shield-end]  a wait that begins before the deadline cannot be interrupted, and brings an alarm
  *   for the deadline. The alarm makes the wait interruptible, light fence, looks whether something
  *   above is cancelled, and if so interrupts it. A cancel changes the state, heavy fence, looks at
@@ -26,6 +31,7 @@
  *   above as clean ([cancel-epoch]) without looking there; who reads the new epoch sees no cover.
  */
 #include "task/nursery.h"
+#include "task/purse.h"
 
 _Static_assert(sizeof(struct jrt_shield) <= sizeof(janus_shield), "it fits its storage");
 
@@ -96,10 +102,22 @@ void jrt_shield_whole(struct jrt_task *task)
     set_count(task, 1);
 }
 
+/* A shield without a deadline, [shield-grace]. */
+static bool plain_holds(const struct jrt_task *task)
+{
+    uint64_t grace_ns = task->nursery->scheduler->grace_ns;
+    if (grace_ns == 0 || !jrt_nursery_cancelled_above(task->nursery)) return true;
+    struct jrt_purse *purse = jrt_purse_need((struct jrt_task *)(uintptr_t)task); /* current */
+    if (purse == NULL) return true;
+    uint64_t now = jrt_clock_now_ns();
+    if (purse->shield_ns == 0) purse->shield_ns = now + grace_ns > now ? now + grace_ns : JRT_NEVER;
+    return now < purse->shield_ns;
+}
+
 bool jrt_shield_holds(const struct jrt_task *task)
 {
     const struct jrt_shield *bound = bound_of(task);
-    if (bound == NULL || bound->deadline_ns == JRT_NEVER) return true;
+    if (bound == NULL || bound->deadline_ns == JRT_NEVER) return plain_holds(task);
     return jrt_clock_now_ns() < bound->deadline_ns;
 }
 

@@ -23,6 +23,9 @@
 #include <janusrt/scheduler.h>
 #include <janusrt/task.h>
 
+/* Operations of a task's first slice, [turn-pace]. */
+enum { JRT_FIRST_SLICE = 32 };
+
 struct jrt_nursery;
 struct jrt_purse;
 struct jrt_task;
@@ -301,8 +304,19 @@ void jrt_scopes_tell(struct jrt_task *task, const struct jrt_nursery *scope);
 /* Whether the task is told CANCELLED because of a nursery of its own alone. */
 bool jrt_task_only_in_scope(const struct jrt_task *task);
 
-/* Returns CANCELLED, or ends the task there, as its mode wants. */
+/*
+ * [cancel-patience]  a loop that ignores CANCELLED must neither keep its worker nor last for ever.
+ *   Each CANCELLED that a call returns costs one op of what the task has to clean up with
+ *   ([purse-allowance]), and may end its turn. When that is used up the task ends in the call: it
+ *   is unwound, and its defers run. In a defer, the defer ends. An owner that is told because its
+ *   own nursery was cancelled lives on, so it pays from its budget like a loop of checks.
+ */
+
+/* Returns CANCELLED, or ends the task there, as its mode and its patience want. */
 janus_status jrt_task_obey(struct jrt_task *task);
+
+/* The same, but for the mode. */
+janus_status jrt_task_remind(struct jrt_task *task);
 
 /* Returns CANCELLED whatever the mode: for waits that must let go of something first. */
 janus_status jrt_task_told(struct jrt_task *task);

@@ -302,7 +302,8 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     struct jrt_task *task = n->owner;
     struct jrt_entry entry;
     if (task == NULL || (terms->bound & 1u << JANUS_CAP_SPAWN) == 0) return JANUS_INVALID;
-    if (task->ending || jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return JANUS_CANCELLED;
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_remind(task);
+    if (task->ending) return JANUS_CANCELLED;
     struct jrt_purse *aside = jrt_purse_need(task);
     if (aside == NULL) return JANUS_NO_MEMORY;
     janus_budget amount = terms->task_budget;
@@ -328,6 +329,7 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     purse->seat = aside->seat;
     purse->cleaning = aside->cleaning;
     purse->slice = aside->slice;
+    purse->credit_ns = aside->credit_ns;
     mark_beyond(n, true);
     jrt_fuel_set(jrt_purse_first_fuel(jrt_worker_self(), task));
     return JANUS_OK;
@@ -346,6 +348,7 @@ static void leave_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     its->memory = janus_units_add(its->memory - (less < its->memory ? less : its->memory), more);
     mark_beyond(n, false);
     terms->aside->slice = purse->slice;
+    terms->aside->credit_ns = purse->credit_ns;
     terms->aside->heap = purse->heap;
     purse->heap = NULL;
     terms->aside->ledger = purse->ledger;

@@ -21,9 +21,18 @@
  *   are no budget: nobody pays them. A task that yields before its slice is used up, so that nobody
  *   measures it, is bound by this all the same.
  *
- * [turn-pace]  what a task does between two checks may take long by itself. At the end of a slice
- *   that lasted much longer than a turn, the next ones of that task get less fuel, in proportion;
- *   after one that was much shorter, twice as much, up to JANUS_SLICE.
+ * [turn-pace]  what a task does between two checks may take long by itself. Nobody knows a new
+ *   task's pace, so its first slice is JRT_FIRST_SLICE operations, and the next one MEASURED or
+ *   less if the first one's time is not known. At the end of a slice that lasted much longer than
+ *   a turn, the next ones of that task get less fuel, in proportion. After a short one they get
+ *   more, up to JANUS_SLICE. A slice that ends early ends no turn: a turn ends after JRT_TURN_NS or
+ *   after JANUS_SLICE operations.
+ *
+ * [turn-credit]  a task that neither checks nor yields for long keeps its worker for long, and no
+ *   rule makes its turn shorter. So the others get turns as long as its own. A task that gave way
+ *   compares how long each turn of the others lasted, on average, with its own last turn. The
+ *   difference is its credit: its next turn lasts so much longer. A credit shrinks by 1/16 at each
+ *   turn, because of two tasks of which each believes that the other owes it time.
  *
  * [turn-rounds]  what a turn was too long, before anybody could look, is made good: for each
  *   JRT_TURN_NS the task lets the others go once, at most ROUNDS_MAX times. A thread that the
@@ -47,16 +56,23 @@
 #include "task/nursery.h"
 #include "task/purse.h"
 
-enum { ROUNDS_MAX = 16, BALANCE_EVERY = 32 };
+enum {
+    ROUNDS_MAX = 16,
+    BALANCE_EVERY = 32,
+    MEASURED = 4,     /* operations, [turn-pace] */
+    CREDIT_KEPT = 15, /* sixteenths, [turn-credit] */
+};
 
 static const uint64_t too_long = 2 * (uint64_t)JRT_TURN_NS;
 static const uint64_t fresh_ns = 10 * (uint64_t)JRT_TURN_NS; /* [turn-fresh] */
+static const uint64_t credit_max_ns = 20000000;              /* [turn-credit] */
 static const int64_t  free_of_cost = INT64_MAX / 4; /* above: a callback, which costs nothing */
 
 static void begin(struct jrt_worker *worker, uint64_t now)
 {
     worker->turn_epoch = jrt_turn_epoch(worker);
     worker->turn_began_ns = worker->slice_began_ns = now;
+    worker->turn_ops = 0;
 }
 
 /* How long this turn has lasted since the first look, [turn-epoch]; 0: this is the first. */
@@ -67,15 +83,16 @@ static uint64_t lasted(struct jrt_worker *worker, uint64_t now)
     return 0;
 }
 
-/* Leaves at most `most` in the fuel word of the current task. Not of one that cleans up: what it
- * got for that is in the word, and there is no more. */
+/* Leaves at most `most` in the fuel word of the current task. */
 static void trim(struct jrt_task *task, int64_t most)
 {
     int64_t fuel = jrt_fuel_get();
-    if (fuel <= most || fuel > free_of_cost || task->ending) return;
+    if (fuel <= most || fuel > free_of_cost) return;
     struct jrt_purse *purse = jrt_purse_need(task);
-    if (purse == NULL || purse->cleaning || purse->asking) return;
-    purse->left.ops = janus_units_add(purse->left.ops, (uint64_t)(fuel - most));
+    if (purse == NULL || purse->asking) return;
+    uint64_t *rest = purse->cleaning ? &purse->allowance : &purse->left.ops;
+    *rest = janus_units_add(*rest, (uint64_t)(fuel - most));
+    purse->handed -= fuel - most;
     jrt_fuel_set(most);
 }
 
@@ -98,21 +115,19 @@ static uint64_t without_kernel(struct jrt_worker *worker, uint64_t ns)
     return taken ? too_long : ns;
 }
 
-/* Less fuel from now on, or more: see [turn-pace]. */
-static void set_pace(struct jrt_task *task, uint64_t ns)
+/* Less fuel from now on, or more, after `used` operations that took `ns`: see [turn-pace]. */
+static void set_pace(struct jrt_purse *purse, uint64_t used, uint64_t ns, bool known)
 {
-    struct jrt_purse *purse = task->purse;
-    if (ns >= too_long) purse = jrt_purse_need(task);
-    if (purse == NULL || ns == 0) return;
     uint64_t slice = (uint64_t)jrt_purse_slice(purse);
-    if (ns >= too_long) {
-        slice = slice * JRT_TURN_NS / ns;
+    if (!known) {
+        if (purse->slice == 0) slice = used * JRT_TURN_NS / ns < MEASURED ? 1 : MEASURED;
+    } else if (ns >= too_long) {
+        slice = used * JRT_TURN_NS / ns;
     } else if (ns < JRT_TURN_NS / 2) {
-        slice *= 2;
+        slice *= ns < JRT_TURN_NS / 16 ? 16 : 2;
     }
     if (slice == 0) slice = 1;
     purse->slice = (uint32_t)(slice < JANUS_SLICE ? slice : JANUS_SLICE);
-    trim(task, (int64_t)purse->slice);
 }
 
 /* Lets others go first, once; false: there are none. */
@@ -125,22 +140,57 @@ static bool let_go(struct jrt_task *task)
     return worker != before || jrt_turn_epoch(worker) != then;
 }
 
+/* A turn of `own` ns is over: lets the others go, `rounds` times at most. */
+static void give_turns(struct jrt_task *task, uint64_t own, uint64_t rounds)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    uint64_t           epoch = jrt_turn_epoch(worker), went = 1, left_ns = worker->looked_ns;
+    if (rounds > ROUNDS_MAX) rounds = ROUNDS_MAX;
+    while (let_go(task) && went < rounds) went++;  /* [turn-rounds] */
+    struct jrt_worker *now_on = jrt_worker_self(); /* [worker-again] */
+    now_on->tolls = 0;
+    now_on->looked_ns = jrt_clock_now_ns();
+    begin(now_on, now_on->looked_ns);
+    struct jrt_purse *purse = task->purse;
+    if (now_on != worker || purse == NULL) return;
+    uint64_t turns = jrt_turn_epoch(worker) - epoch;
+    turns = turns > 2 * went ? turns - went : went; /* of others: each of ours is counted, too */
+    uint64_t theirs = (worker->looked_ns - left_ns) / turns + purse->credit_ns;
+    uint64_t credit = theirs > own ? (theirs - own) * CREDIT_KEPT / 16 : 0;
+    purse->credit_ns = credit < credit_max_ns ? credit : credit_max_ns;
+}
+
 void jrt_turn_end(struct jrt_task *task)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    uint64_t           now = jrt_clock_now_ns(), turn = lasted(worker, now), slice = 0;
-    if (turn != 0) slice = without_kernel(worker, now - worker->slice_began_ns);
-    worker->slice_began_ns = now;
+    struct jrt_purse  *purse = task->purse;
+    uint64_t           now = jrt_clock_now_ns(), looked = worker->looked_ns;
+    bool               known = worker->turn_epoch == jrt_turn_epoch(worker);
+    uint64_t           turn = lasted(worker, now), slice = now - looked, used = 0, credit = 0;
+    /* When this turn began is not known, but it was after anybody last looked. */
+    if (known) {
+        slice = without_kernel(worker, now - worker->slice_began_ns);
+    } else if (slice < JRT_TURN_NS) {
+        known = true;
+        turn = slice;
+    }
+    worker->slice_began_ns = worker->looked_ns = now;
     worker->turn_over = 0; /* that number is before all turns */
     worker->tolls = 0;
-    set_pace(task, slice);
+    if (purse != NULL) {
+        int64_t fuel = jrt_fuel_get();
+        used = (uint64_t)(purse->handed > fuel ? purse->handed - fuel : 1);
+        purse->handed = fuel;
+        set_pace(purse, used, slice, known);
+        credit = purse->credit_ns;
+    }
+    worker->turn_ops += used;
     jrt_sched_timers_fire(worker->scheduler);
     if (jrt_unlikely(++worker->slices % BALANCE_EVERY == 0)) jrt_balance(worker);
-    if (turn != 0 && turn < fresh_ns && !jrt_turn_wanted(worker)) return; /* [turn-fresh] */
-    uint64_t rounds = slice / JRT_TURN_NS;
-    if (rounds > ROUNDS_MAX) rounds = ROUNDS_MAX;
-    while (let_go(task) && rounds > 1) rounds--; /* [turn-rounds] */
-    worker = jrt_worker_self();                  /* [worker-again] */
-    worker->tolls = 0;
-    begin(worker, jrt_clock_now_ns());
+    if (known && turn < JRT_TURN_NS + credit && (credit > 0 || worker->turn_ops < JANUS_SLICE)) {
+        return;
+    }
+    if (known && turn < fresh_ns && !jrt_turn_wanted(worker)) return; /* [turn-fresh] */
+    bool over = known && credit == 0 && slice > too_long; /* beyond what it may, [turn-credit] */
+    give_turns(task, known ? turn : JRT_TURN_NS, over ? slice / JRT_TURN_NS : 1);
 }

@@ -162,7 +162,7 @@ janus_status janus_defer(void (*function)(void *), void *argument)
     struct jrt_task *task = current();
     if (function == NULL) return JANUS_INVALID;
     if (task == NULL) return JANUS_STATE;
-    if (task->defers != NULL) { /* what is not charged is counted */
+    if (task->defers != NULL || task->ending) { /* what is not charged is counted */
         struct jrt_purse *purse = jrt_purse_need(task);
         if (purse == NULL) return JANUS_NO_MEMORY;
         if (purse->defers >= DEFERS_MAX) return JANUS_FULL;

@@ -379,6 +379,8 @@ static inline __attribute__((always_inline)) janus_status give_way(struct jrt_wo
         return go_straight(worker, task, next, arrive_from_yield);
     }
     if (next == NULL) next = jrt_pick(worker);
+    /* A worker with one task that yields has time to look at the timers at every yield. */
+    if (next == NULL && jrt_sched_timers_fire(worker->scheduler) != 0) next = jrt_pick(worker);
     /* Who only yields is neither searching nor asleep: now and then it looks around. */
     if (next == NULL && !worker->alone && worker->tick % STEAL_EVERY == 0) {
         next = jrt_steal(worker, worker->tick % RAID_EVERY == 0);

@@ -87,33 +87,34 @@ struct jrt_worker {
     janus_scheduler       *scheduler;
     int64_t                slice; /* the fuel of a task that was given nothing; constant */
     struct jrt_trace_lane *trace; /* where we note what happens; constant; NULL: nowhere */
-    uint32_t               index;
-    uint32_t               free_count;
-    uint32_t               tick;         /* picks so far */
-    uint32_t               until_others; /* picks until others come first */
-    uint32_t               until_timers; /* calls of janus_cancelled until timers are fired */
-    uint32_t               until_clock;  /* waits until `since` is looked up, [peek-time] */
-    uint32_t               since;        /* the time of the last look, as in struct jrt_task */
-    uint32_t               lanes;        /* JRT_IN_*: what may have something */
-    uint32_t               until_split;  /* forks until the next look, [fork-look], */
-    uint32_t               split_every;  /* from one look to the next */
-    enum jrt_left          left;
-    bool                   alone; /* the only worker: nobody steals */
-    uint8_t                forks; /* enum jrt_forking; constant */
-    uint8_t                plain; /* enum jrt_plainness; constant */
+    uint32_t               index, free_count;
+    uint32_t               tick;                 /* picks so far */
+    uint32_t         until_others, others_every; /* picks until others come first, [queue-pace] */
+    uint32_t         until_timers; /* calls of janus_cancelled until timers are fired */
+    uint32_t         until_clock;  /* waits until `since` is looked up, [peek-time] */
+    uint32_t         since;        /* the time of the last look, as in struct jrt_task */
+    uint32_t         lanes;        /* JRT_IN_*: what may have something */
+    uint32_t         until_split;  /* forks until the next look, [fork-look], */
+    uint32_t         split_every;  /* from one look to the next */
+    enum jrt_left    left;
+    bool             alone;    /* the only worker: nobody steals */
+    uint8_t          forks;    /* enum jrt_forking; constant */
+    uint8_t          plain;    /* enum jrt_plainness; constant */
     bool             gave_way; /* it is about to leave, because others come first, [queue-served] */
     _Atomic(bool)    doomed;   /* its thread is to end, [replace-doom] */
     bool             lost;     /* nobody executes it, [replace-lost]; threads_lock */
     uint64_t         turn_ns;  /* when others were last let go first */
     uint64_t         split_ns; /* when forks were last looked at */
-    uint64_t         turn_epoch;     /* of the turn, */
-    uint64_t         turn_began_ns;  /* first looked at then; [turn-epoch] */
-    uint64_t         turn_over;      /* the epoch of a turn that lasts too long; 0: none */
-    uint64_t         slice_began_ns; /* of the turn, the last slice */
-    uint64_t         preemptions;    /* when a turn was last found to be long */
-    uint32_t         slices;         /* slices that ended here, [turn-balance] */
-    uint32_t         tolls;          /* since somebody looked, [turn-toll] */
-    uint64_t         oldest_seen;    /* of the fresh shelf, */
+    uint64_t         turn_epoch;          /* of the turn, */
+    uint64_t         turn_began_ns;       /* first looked at then; [turn-epoch] */
+    uint64_t         turn_over;           /* the epoch of a turn that lasts too long; 0: none */
+    uint64_t         slice_began_ns;      /* of the turn, the last slice */
+    uint64_t         turn_ops, looked_ns; /* of the turn; when anybody last looked at the clock */
+    uint64_t         preemptions;         /* when a turn was last found to be long */
+    uint32_t         slices;              /* slices that ended here, [turn-balance] */
+    uint32_t         tolls;               /* since somebody looked, [turn-toll] */
+    uint64_t         picked_ns;           /* when it last looked at timers, [queue-pace] */
+    uint64_t         oldest_seen;         /* of the fresh shelf, */
     uint64_t         oldest_since_ns;
     uint64_t         lone_before;  /* on the other shelf, + 1, when others were looked for */
     uint32_t         oldest_looks; /* for so long */
@@ -557,10 +558,8 @@ bool jrt_publish(struct jrt_worker *worker);
 /* Looks for work, sleeps, looks again. NULL: the scheduler has stopped. */
 struct jrt_task *jrt_idle(struct jrt_worker *worker);
 
-/* Wakes everybody, for the end. */
+/* Wakes everybody, for the end; the sleeper that waits for the next timer, to look again. */
 void jrt_idle_wake_all(janus_scheduler *scheduler);
-
-/* The sleeper that waits for the next timer looks again. */
 void jrt_idle_wake_keeper(janus_scheduler *scheduler);
 
 /* A timer and what it does, under the timers' lock: wake, or note something. */
@@ -570,10 +569,10 @@ struct jrt_alarm {
     void            *subject;
 };
 
-/* Arms, disarms, fires what is due. */
+/* Arms, disarms, fires what is due; the time, or 0 where that was not asked for. */
 bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, uint64_t deadline_ns);
 void jrt_sched_timer_disarm(janus_scheduler *scheduler, struct jrt_timer *timer);
-void jrt_sched_timers_fire(janus_scheduler *scheduler);
+uint64_t jrt_sched_timers_fire(janus_scheduler *scheduler);
 
 /* A task has ended, in any way; from nursery.c. The record is the nursery's from here on. `below`
  * is the task that ran it in place, or NULL. */

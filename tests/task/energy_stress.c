@@ -215,6 +215,7 @@ static janus_status pay(struct node *node)
 {
     uint64_t     ops = 1 + below(&node->random, 400);
     janus_status status = JANUS_OK;
+    if (janus_cancelled()) trouble(node->pool); /* it may pay with what it got to clean up with */
     switch (below(&node->random, 4)) {
     case 0: status = janus_check_n((uint32_t)ops); break;
     case 1: status = janus_charge(janus_price_loop(ops)); break;
@@ -286,6 +287,7 @@ static int64_t node_main(void *argument)
     }
     bool fails = below(&node->random, 20) == 0;
     if (status != JANUS_OK || fails) trouble(pool);
+    if (janus_cancelled()) trouble(pool); /* each CANCELLED costs an op */
     for (struct pool *at = pool; at != NULL; at = at->around) atomic_fetch_add(&at->left, 1);
     return status != JANUS_OK ? JANUS_CANCELLED : fails ? -7 : 0;
 }

@@ -438,7 +438,7 @@ static int64_t stop_child(void *argument)
     const struct stop *stop = argument;
     struct end         end = {.spins = stop->spins};
     janus_nursery      n;
-    janus_budget       share = janus_budget_of(50, 0, 0, 0, 0);
+    janus_budget       share = janus_budget_of(JANUS_SLICE, 0, 0, 0, 0);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.exhaustion = stop->policy)), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, spend_with_defers, &end,
                               JANUS_SPAWN_OPTIONS(.cancel = stop->mode,

@@ -340,7 +340,7 @@ static int64_t busy_with_nurseries(void *argument)
     while (!janus_cancelled() && janus_now_ns() < limit) {
         janus_status ended;
         JANUS_NURSERY(n, ended) JANUS_IGNORE(janus_spawn(n, nothing, NULL));
-        CHECK_EQ(ended, JANUS_OK);
+        CHECK(ended == JANUS_OK || ended == JANUS_CANCELLED); /* it may pass in between */
     }
     return janus_now_ns() < limit ? JANUS_CANCELLED : -5;
 }
