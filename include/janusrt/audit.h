@@ -71,6 +71,7 @@ JANUS_BEGIN_DECLS
  * Cost:    a ring's memory.
  * Errors:  INVALID    a field is out of range, `out` is NULL
  *          NO_MEMORY  memory, or the thread, was refused
+ *          NO_EXECUTOR_CAP  a restricted task without executor.configure, see scheduler.h
  */
 JANUS_NODISCARD JANUS_API janus_status janus_audit_create(const janus_audit_options *options,
                                                           janus_audit              **out);

@@ -212,6 +212,7 @@ JANUS_BEGIN_DECLS
  * Errors:  INVALID      a field is out of range, an argument is NULL
  *          NO_MEMORY    memory was refused
  *          UNAVAILABLE  the system gives no random numbers
+ *          NO_EXECUTOR_CAP  a restricted task without executor.configure, see scheduler.h
  */
 JANUS_NODISCARD JANUS_API janus_status
 janus_cap_table_create(const janus_cap_table_options *options, janus_cap_table **out_table,

@@ -121,6 +121,7 @@ JANUS_API janus_status janus_scheduler_dump(janus_scheduler *scheduler, int fd);
  *          STATE        it was called before for this scheduler
  *          UNAVAILABLE  no file descriptor left
  *          NO_MEMORY    no memory, or no thread could be started
+ *          NO_EXECUTOR_CAP  a restricted task without executor.configure, see scheduler.h
  */
 JANUS_NODISCARD JANUS_API janus_status janus_scheduler_dump_on(janus_scheduler *scheduler,
                                                                int              signal_number);

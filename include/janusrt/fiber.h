@@ -160,6 +160,7 @@ JANUS_BEGIN_DECLS
  * Errors:  INVALID      a size, enum or struct_bytes is out of range; `out` is NULL
  *          UNAVAILABLE  options->guard names a rung this machine cannot do
  *          NO_MEMORY    no memory for the bookkeeping
+ *          NO_EXECUTOR_CAP  a restricted task without executor.configure, see scheduler.h
  *          On any error *out is untouched and nothing was made.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_pool_create(const janus_pool_options *options,

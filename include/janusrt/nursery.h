@@ -163,7 +163,8 @@ typedef struct janus_nursery_options {
      * as around it. */
     janus_cap spawn_cap, budget_cap, channel_cap, executor_cap;
     bool      scope;   /* with spawn_cap: until the nursery ends its owner, too, has only that
-                          capability's task_budget */
+                          capability's task_budget. It restrains code that the owner trusts: whoever
+                          runs in the owner can end the nursery. Run plugins as children. */
     uint64_t  backend; /* JANUS_BACKEND_SET of the one that runs the children, see below. 0: as
                           around it, at the root COOPERATIVE */
     bool owner_apart;  /* the owner's own waits in the block go on when the nursery is cancelled */
@@ -259,6 +260,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open(janus_nursery         
  *                     opened by another thread
  *          INVALID    a field is out of range
  *          NO_MEMORY  no memory for the timer of a deadline
+ *          NO_EXECUTOR_CAP  a blocking call, or a callback, of a restricted task; scheduler.h
  *          and those of janus_nursery_open
  */
 JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler             *scheduler,

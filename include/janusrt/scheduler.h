@@ -193,6 +193,10 @@ JANUS_BEGIN_DECLS
  *          STATE        a deterministic one, in a task of one that is not; another scheduler has
  *                       options->trace, or it was read from a file
  *          PROFILE      options->profile is CORE, which has no scheduler
+ *          NO_EXECUTOR_CAP, CAP_…  a task that a capability, a pool or a scope restricts makes
+ *                       something that its limits do not bound: a scheduler, a pool of fibers, a
+ *                       table of capabilities, an audit log, a trace. It needs an executor
+ *                       capability with the right executor.configure.
  *          UNAVAILABLE  the guard is not to be had
  *          NO_MEMORY    memory was refused
  *          On any error *out is untouched and nothing was made.

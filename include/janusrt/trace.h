@@ -102,6 +102,7 @@ JANUS_BEGIN_DECLS
  * Cost:    nothing until a scheduler is opened with it; then its rings. An event costs some 30 ns,
  *          most of it a look at the clock.
  * Errors:  INVALID    a field is out of range, or `out` is NULL
+ *          NO_EXECUTOR_CAP  a restricted task without executor.configure, see scheduler.h
  *          NO_MEMORY  memory was refused
  *          On any error *out is untouched.
  */

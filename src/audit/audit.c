@@ -36,6 +36,7 @@
  */
 #include "audit/audit.h"
 
+#include "base/outside.h"
 #include "base/options.h"
 #include "fiber/ctx.h"
 
@@ -461,6 +462,7 @@ janus_status janus_audit_create(const janus_audit_options *options, janus_audit 
     janus_audit_options filled;
     if (out == NULL) return JANUS_INVALID;
     janus_status status = options_fill(options, &filled);
+    if (status == JANUS_OK) status = jrt_outside_ask();
     if (status != JANUS_OK) return status;
     janus_audit *audit = jrt_aligned_alloc(64, sizeof *audit);
     char        *buffer = jrt_malloc(BUFFER_BYTES);

@@ -35,6 +35,7 @@
  */
 #include "cap/cap.h"
 
+#include "base/outside.h"
 #include "base/options.h"
 #include "fiber/ctx.h"
 #include "plat/memory.h"
@@ -167,6 +168,7 @@ janus_status janus_cap_table_create(const janus_cap_table_options *options,
     uint64_t                nonce;
     if (out_table == NULL || out_authority == NULL) return JANUS_INVALID;
     janus_status status = options_fill(options, &filled);
+    if (status == JANUS_OK) status = jrt_outside_ask();
     if (status != JANUS_OK) return status;
     janus_cap_table *table = jrt_malloc(sizeof *table);
     if (table == NULL) return JANUS_NO_MEMORY;

@@ -10,6 +10,7 @@
  * calling fiber might run out of stack: the public calls probe the stack before they lock, and
  * whoever overflows while holding one all the same is told so and dies ([fault-locked]).
  */
+#include "base/outside.h"
 #include "base/assert.h"
 #include "base/atomic.h"
 #include "base/options.h"
@@ -89,6 +90,8 @@ janus_status janus_pool_create(const janus_pool_options *given, janus_pool **out
     janus_pool_options options;
     janus_status       status = decode(given, &options);
     if (status != JANUS_OK || out == NULL) return JANUS_INVALID;
+    status = jrt_outside_ask();
+    if (status != JANUS_OK) return status;
     jrt_ctx_probe();
 
     size_t      bytes = (sizeof(janus_pool) + 63) / 64 * 64;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Letting children in: what a spawn asks of the terms it is made under, and what an end gives back.
  * The essay is in terms.c. */
+#include "base/outside.h"
 #include "task/callback.h"
 #include "task/purse.h"
 #include "task/terms.h"
@@ -135,6 +136,36 @@ static bool breaks_out(const struct jrt_nursery *n, const struct jrt_worker *wor
         if (restricts(here, task) && !lies_within(n->terms, here)) return true;
     }
     return false;
+}
+
+/* Whether the task's executor capability has the right to configure. */
+static janus_status may_configure(const struct jrt_task *task, const struct jrt_terms *terms)
+{
+    janus_scheduler       *scheduler = task->nursery->scheduler;
+    const struct jrt_held *held = &terms->held[JANUS_CAP_EXECUTOR];
+    struct jrt_cap_actor   actor = jrt_actor_in(scheduler, jrt_worker_self());
+    if (held->holder == 0) {
+        return jrt_terms_deny(scheduler, &actor, JANUS_CAP_EXECUTOR, JANUS_RIGHT_EXECUTOR_CONFIGURE,
+                              JANUS_NO_EXECUTOR_CAP);
+    }
+    actor.holder = held->holder;
+    return jrt_cap_gate_backend(scheduler->caps, held->cap, &actor, JANUS_RIGHT_EXECUTOR_CONFIGURE,
+                                JANUS_BACKEND_COOPERATIVE);
+}
+
+janus_status jrt_terms_outside(void)
+{
+    const struct jrt_task     *task = spawner_of(jrt_worker_self());
+    const struct jrt_callback *callback = jrt_thread_self()->callback;
+    const struct jrt_terms    *here = NULL, *at;
+    if (task != NULL) here = jrt_terms_here(task);
+    if (callback != NULL) here = callback->terms; /* [callback-account] */
+    for (at = here; at != NULL && !restricts(at, task); at = at->outer) continue;
+    if (at == NULL) return JANUS_OK;
+    janus_status status = JANUS_NO_EXECUTOR_CAP; /* a callback has no capability to show */
+    if (callback == NULL) status = may_configure(task, here);
+    if (status != JANUS_OK) (void)jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    return status;
 }
 
 janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,

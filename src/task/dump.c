@@ -14,6 +14,7 @@
  */
 #include "task/dump.h"
 
+#include "base/outside.h"
 #include "plat/signal.h"
 #include "task/cycle.h"
 #include "task/peek.h"
@@ -307,6 +308,8 @@ static bool set_watch(janus_scheduler *scheduler, struct jrt_signal_watch *watch
 janus_status janus_scheduler_dump_on(janus_scheduler *scheduler, int signal_number)
 {
     if (scheduler == NULL) return JANUS_INVALID;
+    janus_status may = jrt_outside_ask();
+    if (may != JANUS_OK) return may;
     struct jrt_signal_watch *watch = jrt_malloc(sizeof *watch);
     if (watch == NULL) return JANUS_NO_MEMORY;
     *watch = (struct jrt_signal_watch){NULL, signal_number, dump_now, scheduler};

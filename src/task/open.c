@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Opening nurseries: a few words written, and options, where there are any. */
 #include "base/options.h"
+#include "base/outside.h"
 #include "task/nursery.h"
 #include "task/purse.h"
 #include "task/terms.h"
@@ -272,6 +273,8 @@ janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nu
 {
     if (scheduler == NULL || nursery == NULL) return JANUS_INVALID;
     if (jrt_worker_self() != NULL || jrt_scheduler_is_elsewhere(scheduler)) return JANUS_STATE;
+    janus_status may = jrt_outside_ask(); /* a blocking call, or a callback, of a task */
+    if (may != JANUS_OK) return may;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     init_root(n, scheduler);
     janus_budget *granted;

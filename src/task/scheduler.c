@@ -7,6 +7,7 @@
  *   is dropped: a task that was queued is skipped as cancelled, and counted.
  */
 #include "base/options.h"
+#include "base/outside.h"
 #include "plat/cpus.h"
 #include "plat/signal.h"
 #include "sim/world.h"
@@ -16,6 +17,7 @@
 #include "task/nursery.h"
 #include "task/purse.h"
 #include "task/replace.h"
+#include "task/terms.h"
 #include "task/token.h"
 
 #include <errno.h>
@@ -225,6 +227,8 @@ janus_status janus_scheduler_open(const janus_scheduler_options *given, janus_sc
     janus_scheduler_options options;
     if (out == NULL) return JANUS_INVALID;
     janus_status status = decode(given, &options);
+    jrt_store_release(&jrt_outside_hook, jrt_terms_outside); /* release: pairs with its readers. */
+    if (status == JANUS_OK) status = jrt_outside_ask();
     if (status != JANUS_OK) return status;
     size_t bytes = sizeof(janus_scheduler) + options.worker_count * sizeof(struct jrt_worker);
     bytes = (bytes + 63) / 64 * 64;

@@ -97,6 +97,9 @@ janus_budget jrt_share_booked(const janus_budget *share);
 /* A share of exactly so much of the bank's, which makes what it does not have. */
 janus_component jrt_bank_take(janus_scheduler *scheduler, const janus_budget *amount);
 
+/* Whether the caller may make what no task's limits bound, base/outside.h. */
+janus_status jrt_terms_outside(void);
+
 /* Takes back the share of a child that was not started; then jrt_terms_leave. */
 void jrt_entry_return(const struct jrt_entry *entry);
 

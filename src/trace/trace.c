@@ -28,6 +28,7 @@
  *
  * Locks: a trace's, then a shared lane's.
  */
+#include "base/outside.h"
 #include "base/options.h"
 #include "base/rng.h"
 #include "plat/seam.h"
@@ -274,6 +275,8 @@ janus_status janus_trace_open(const janus_trace_options *given, janus_trace **ou
 {
     janus_trace_options options;
     if (out == NULL || decode(given, &options) != JANUS_OK) return JANUS_INVALID;
+    janus_status may = jrt_outside_ask();
+    if (may != JANUS_OK) return may;
     janus_trace *trace = calloc(1, sizeof *trace); /* [trace-pure] */
     if (trace == NULL) return JANUS_NO_MEMORY;
     pthread_mutex_init(&trace->lock, NULL);

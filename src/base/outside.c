@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/outside.h"
+
+_Atomic(janus_status (*)(void)) jrt_outside_hook;
