@@ -120,6 +120,7 @@ JANUS_API uint64_t janus_now_ns(void);
  *          FULL       options.blocking_queue_max calls are waiting
  *          NO_MEMORY  no helper thread could be started
  *          A function that ends its thread (pthread_exit) is a panic of the task.
+ *          errno is what the function left there.
  */
 JANUS_API janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_result);
 
@@ -224,11 +225,21 @@ JANUS_API janus_task_id janus_task_self(void);
  * A pointer of the task's own that goes with it from thread to thread; what thread-locals are for
  * threads. One per task; put a struct behind it.
  *
- * What belongs to the thread does not go with the task: thread-locals, errno and the signal mask. A
- * task may go on on another thread after every call that may wait or yield. So read errno before
- * the next such call, and do not keep the address of a thread-local across one: a compiler may do
- * that by itself inside one function, errno included. A task that changes the signal mask changes
- * it for whatever that worker runs next: restore it before the next call that may wait.
+ * What belongs to the thread does not go with the task: thread-locals and the signal mask. A task
+ * may go on on another thread after every call that may wait or yield. Do not keep the address of a
+ * thread-local across such a call: a compiler may do that by itself inside one function.
+ *
+ * errno goes with the task. A call that waits or yields leaves it as it was, children and callbacks
+ * that run meanwhile do not touch it, and after janus_blocking it is what the function left. A
+ * compiler may keep the address of errno within one function: in a function that waits, read errno
+ * through a function that is not inlined. A new task begins with any errno.
+ *
+ * The signal mask is the worker's. The threads of a scheduler block every signal but SIGPROF and
+ * the faults of an instruction (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS), so a signal sent
+ * to the process reaches a thread that the program made. A task that changes the mask changes it
+ * for whatever that worker runs next: restore it before the next call that may wait. No wait and
+ * no switch of the library changes a mask. A deterministic scheduler runs its tasks with the mask
+ * of the thread that opened it.
  *
  * Context: inside a task; NULL elsewhere.
  * Yields:  never.

@@ -30,6 +30,24 @@ void jrt_failure_describe(janus_failure *failure, const struct jrt_task *task)
     failure->used = failure->limit - janus_budget_get(&purse->had, purse->lacks);
 }
 
+void jrt_panic_describe(janus_panic_info *panic, const struct jrt_task *task)
+{
+    const char *name = task->name != NULL ? task->name : "task";
+    panic->kind = (janus_panic_kind)task->panic;
+    panic->fiber_id = jrt_task_id(task);
+    const struct jrt_stack_class *classes = task->nursery->scheduler->depot->classes;
+    panic->stack_bytes = classes[task->stack_class].promised_bytes;
+    strncpy(panic->name, name, sizeof panic->name - 1);
+    if (task->panic == JANUS_PANIC_STACK_OVERFLOW) {
+        panic->fault_address = task->fault_data;
+        panic->code_address = task->fault_code;
+        bool seen = task->fault_code != NULL; /* else a canary told it, [strand-canary] */
+        panic->guard = seen ? task->nursery->scheduler->depot->ladder.rung : JANUS_GUARD_CANARY;
+    } else if (task->fault_data != NULL) {
+        strncpy(panic->message, task->fault_data, sizeof panic->message - 1);
+    }
+}
+
 /* Why a task panicked. */
 static const char *panic_reason(const struct jrt_task *task)
 {

@@ -19,6 +19,9 @@ struct jrt_run_books {
 /* The failure of a task that is about to be counted off; `name` and `site` stay borrowed. */
 void jrt_failure_describe(janus_failure *failure, const struct jrt_task *task);
 
+/* The panic of such a task; *panic is zero before. */
+void jrt_panic_describe(janus_panic_info *panic, const struct jrt_task *task);
+
 /* A child of `n` failed, and the scheduler has books. */
 void jrt_books_failure(struct jrt_nursery *n, const struct jrt_task *task);
 

@@ -23,6 +23,8 @@
 #include "task/tell.h"
 #include "task/terms.h"
 
+#include <errno.h>
+
 enum { CALLBACK_OPS = 1000 };
 
 janus_status jrt_callback_make(struct jrt_callback *out, void (*function)(void *), void *argument,
@@ -114,7 +116,9 @@ void jrt_callback_run(const struct jrt_callback *callback)
 {
     struct jrt_ledger *ledger = callback->ledger;
     if (ledger != NULL && !jrt_ledger_enter(ledger)) return;
+    int error = errno; /* of whoever is called back in; a callback stays on its thread */
     call_plainly(callback);
+    errno = error;
     if (ledger != NULL) jrt_ledger_leave(ledger);
 }
 

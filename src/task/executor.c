@@ -137,7 +137,9 @@ static void submit(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_
 static void run_in_place(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_task *task)
 {
     struct jrt_task *spawner = worker->current;
+    int              error = *worker->error_at; /* [task-errno] */
     worker = jrt_task_run(worker, task, n, spawner);
+    *worker->error_at = error;
     if (jrt_unlikely(jrt_others_wait(worker))) jrt_task_give_way(worker, spawner);
 }
 

@@ -106,24 +106,6 @@ static bool is_failure(const struct jrt_task *task, bool obeyed)
     return task->landing.result < 0 && !obeyed;
 }
 
-static void describe_panic(janus_panic_info *panic, const struct jrt_task *task)
-{
-    const char *name = task->name != NULL ? task->name : "task";
-    panic->kind = (janus_panic_kind)task->panic;
-    panic->fiber_id = jrt_task_id(task);
-    const struct jrt_stack_class *classes = task->nursery->scheduler->depot->classes;
-    panic->stack_bytes = classes[task->stack_class].promised_bytes;
-    strncpy(panic->name, name, sizeof panic->name - 1);
-    if (task->panic == JANUS_PANIC_STACK_OVERFLOW) {
-        panic->fault_address = task->fault_data;
-        panic->code_address = task->fault_code;
-        bool seen = task->fault_code != NULL; /* else a canary told it, [strand-canary] */
-        panic->guard = seen ? task->nursery->scheduler->depot->ladder.rung : JANUS_GUARD_CANARY;
-    } else if (task->fault_data != NULL) {
-        strncpy(panic->message, task->fault_data, sizeof panic->message - 1);
-    }
-}
-
 static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
 {
     if (n->scheduler->books != NULL) jrt_books_failure(n, task);
@@ -135,7 +117,7 @@ static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
         /* Where memory is short, the kind is all that is told; see result_of. */
         n->panic_kind = (janus_panic_kind)task->panic;
         if (task->panic != JANUS_PANIC_NONE) n->panic = jrt_calloc(1, sizeof *n->panic);
-        if (n->panic != NULL) describe_panic(n->panic, task);
+        if (n->panic != NULL) jrt_panic_describe(n->panic, task);
         n->failures =
             jrt_calloc(JANUS_FAILURES_KEPT, sizeof *n->failures); /* without: only counted */
     }
@@ -273,6 +255,7 @@ __attribute__((noinline)) static void run_children(struct jrt_nursery *n, struct
                                                    struct jrt_task *owner)
 {
     if (n->folded || worker->thread->current != NULL) return; /* or in a fiber of its own */
+    int error = *worker->error_at;                            /* [task-errno] */
     while (n->local > 0) {
         struct jrt_task *child = take_child(n, worker);
         if (child == NULL) break;
@@ -282,6 +265,7 @@ __attribute__((noinline)) static void run_children(struct jrt_nursery *n, struct
             worker = jrt_worker_self();
         }
     }
+    *worker->error_at = error;
 }
 
 /* Whether a child that was taken can simply be called, with this frame below it: of this nursery,
@@ -518,6 +502,22 @@ __attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n
     return status;
 }
 
+/* Runs children in place as long as there are any that can be. */
+static inline __attribute__((always_inline)) void run_all(struct jrt_nursery *n,
+                                                          struct jrt_worker  *worker,
+                                                          struct jrt_task *owner, bool plain,
+                                                          bool full)
+{
+    int error = *worker->error_at; /* [task-errno] */
+    do {
+        if (plain && jrt_likely(run_plainly(n, jrt_worker_self(), owner, full))) continue;
+        int64_t left = n->local;
+        run_children(n, jrt_worker_self(), owner);
+        if (left == n->local || !plain) break;
+    } while (n->local > 0);
+    *jrt_worker_self()->error_at = error; /* [worker-again] */
+}
+
 /*
  * Mostly nobody but the owner has ever seen the nursery: its children ran in place, and there is
  * nothing to move to a final state, because nobody is left who could look. The caller has looked at
@@ -535,12 +535,7 @@ static inline __attribute__((always_inline)) janus_status end_as(struct jrt_nurs
     jrt_fence_light_as_seq_cst(full); /* seq_cst: [exhaust-await]. */
     /* relaxed: as above. A child that runs in place may wait for one that is exhausted. */
     if (jrt_unlikely(jrt_load_relaxed(&n->starving))) begin_waiting(n);
-    while (n->local > 0) {
-        if (plain && jrt_likely(run_plainly(n, jrt_worker_self(), owner, full))) continue;
-        int64_t left = n->local;
-        run_children(n, jrt_worker_self(), owner);
-        if (left == n->local || !plain) break;
-    }
+    if (n->local > 0) run_all(n, worker, owner, plain, full);
     if (jrt_unlikely(!is_plainly_over(n))) return end_slowly(n, NULL);
     /* relaxed: nobody else is left. */
     if (JRT_TSAN && jrt_load_relaxed(&n->ready) == JRT_READY) jrt_sanitizer_lock_gone(&n->lock);

@@ -60,7 +60,7 @@ struct jrt_strand *jrt_strand_of_class(struct jrt_worker *worker, unsigned class
     char              *top = stack->top - colour - JRT_STRAND_BYTES;
     struct jrt_strand *strand = (struct jrt_strand *)(void *)top;
     strand->stack = stack;
-    strand->class = class;
+    strand->class = (uint8_t)class;
     strand->left = &strand->context;
     strand->brink = (uintptr_t)low + JRT_STACK_RESERVE;
     strand->ample = (uintptr_t)low + worker->scheduler->room[worker->scheduler->stack_class];

@@ -61,9 +61,10 @@ enum jrt_forking {
 struct jrt_strand {
     struct jrt_context context; /* suspended: where it goes on */
     struct jrt_stack  *stack;
-    unsigned class;              /* of the stack */
+    uint8_t class;               /* of the stack */
     bool                watched; /* nothing but a canary guards it, [strand-canary] */
     bool                last;    /* it is the worker's last one, [strand-last] */
+    int                 error;   /* suspended: errno of the task on top, [task-errno] */
     struct jrt_context *left;    /* the context that was left with it: its own, or a fiber's */
     uintptr_t           brink;  /* the address below which a call must not begin, [stack-reserve] */
     uintptr_t           ample;  /* the one above which an ordinary child has room; never below it */

@@ -160,7 +160,7 @@ static void give_turns(struct jrt_task *task, uint64_t own, uint64_t rounds)
     purse->credit_ns = credit < credit_max_ns ? credit : credit_max_ns;
 }
 
-void jrt_turn_end(struct jrt_task *task)
+static void end_turn(struct jrt_task *task)
 {
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_purse  *purse = task->purse;
@@ -193,4 +193,11 @@ void jrt_turn_end(struct jrt_task *task)
     if (known && turn < fresh_ns && !jrt_turn_wanted(worker)) return; /* [turn-fresh] */
     bool over = known && credit == 0 && slice > too_long; /* beyond what it may, [turn-credit] */
     give_turns(task, known ? turn : JRT_TURN_NS, over ? slice / JRT_TURN_NS : 1);
+}
+
+void jrt_turn_end(struct jrt_task *task)
+{
+    int error = *jrt_worker_self()->error_at; /* [task-errno]; system calls may change it */
+    end_turn(task);
+    *jrt_worker_self()->error_at = error; /* [worker-again] */
 }

@@ -5,6 +5,7 @@
 #include "task/nursery.h"
 #include "task/purse.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,7 @@ struct call {
     void                   *argument;
     int64_t                 result;
     enum jrt_guarded_end    end;
+    int                     error; /* errno, before and after */
     _Atomic(bool)           done;
     char                    panic[JRT_MESSAGE_BYTES]; /* PANICKED: why */
 };
@@ -92,7 +94,9 @@ static void run_call(struct jrt_blocking_job *job)
     struct jrt_thread *thread = jrt_thread_self();
     thread->helps = call->scheduler; /* one call after the other, so it was NULL */
     thread->behalf = call->task;     /* which waits: what it may not do is not done here either */
+    errno = call->error;
     call->end = jrt_call_guarded(call->function, call->argument, NULL, &call->result);
+    call->error = errno; /* a helper stays on its thread */
     job->spoilt = call->end == JRT_GUARDED_EXITED;
     if (call->end == JRT_GUARDED_PANICKED) {
         memcpy(call->panic, thread->panic_message, sizeof call->panic);
@@ -133,7 +137,8 @@ janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_
                         .task = task,
                         .scheduler = worker->scheduler,
                         .function = function,
-                        .argument = argument};
+                        .argument = argument,
+                        .error = *worker->error_at};
     jrt_task_park_begin(task, JRT_WAIT_BLOCKING);
     jrt_fetch_add_relaxed(&worker->scheduler->blocking_calls, 1u); /* relaxed: a count. */
     janus_status status = jrt_blocking_submit(&worker->scheduler->blocking, &call.job);
@@ -151,6 +156,7 @@ janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_
                            : call.panic);
     }
     if (out_result != NULL) *out_result = call.result;
+    *jrt_worker_self()->error_at = call.error; /* [worker-again] */
     return JANUS_OK;
 }
 

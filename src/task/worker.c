@@ -14,6 +14,13 @@
  * [worker-again]  after anything that may leave the CPU the worker may be another one: it is asked
  *   for anew, never kept.
  *
+ * [task-errno]  errno is the thread's, and a task may go on on another one. So it is kept with the
+ *   strand while the task is off the CPU. Whoever leaves saves it, through the address that the
+ *   worker has of its thread's errno. A switch from one task straight to another also restores the
+ *   next task's, before the switch: the thread stays the same. Otherwise the next task is given its
+ *   errno when it arrives. Children that run in place run inside their owner's call: the owner
+ *   saves its errno before the first of them and restores it after the last.
+ *
  * The order of looking. Fresh tasks come newest first, because their parent's data is warm; tasks
  * that ran before come oldest first, so that those who yield take turns. Every 61st pick looks at
  * the second kind and at injected tasks first, so that neither starves. Lanes: HIGH before NORMAL
@@ -27,6 +34,7 @@
 #include "task/seat.h"
 #include "task/state.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +88,7 @@ int jrt_worker_arrive(void *argument)
     if (jrt_likely(worker->current != NULL)) {
         jrt_task_move(worker->current, JANUS_TASK_RUNNING);
         jrt_fuel_set(worker->strand->fuel); /* [purse-fuel] */
+        *worker->error_at = worker->strand->error;
     }
     if (jrt_unlikely(worker->trace != NULL)) {
         jrt_note_switch(worker, left == JRT_LEFT_YIELDED ? task : NULL);
@@ -313,6 +322,7 @@ static inline __attribute__((always_inline)) janus_status leave(struct jrt_worke
     task->strand = strand;
     task->touched = true;
     strand->fuel = jrt_fuel_get(); /* [purse-fuel] */
+    strand->error = *worker->error_at;
     worker->left = how;
     worker->left_task = task;
     if (next != NULL && jrt_task_began(next)) return go_to_task(worker, next, strand->left);
@@ -358,7 +368,10 @@ static inline __attribute__((always_inline)) janus_status go_straight(struct jrt
     struct jrt_context *to = next->strand->left;
     task->strand = strand;
     task->touched = true;
-    strand->fuel = jrt_fuel_get(); /* [purse-fuel] */
+    int *error_at = worker->error_at; /* [task-errno] */
+    strand->fuel = jrt_fuel_get();    /* [purse-fuel] */
+    strand->error = *error_at;
+    *error_at = next->strand->error;
     worker->left_task = task;
     worker->left_context = &strand->context;
     worker->entered_context = to;
@@ -554,6 +567,7 @@ void jrt_worker_main(void *argument)
     }
     jrt_arrivals_tell(worker, true);
     worker->thread = thread;
+    worker->error_at = &errno;
     thread->worker = worker;
     thread->rescue = &worker->rescue->context.sp;
     thread->on_panic = jrt_task_on_panic;

@@ -84,6 +84,7 @@ struct jrt_worker {
     struct jrt_task       *free;       /* clean task records at hand, fewer than JRT_FREE_MAX */
     struct jrt_task       *free_batch; /* a whole batch more, or NULL */
     struct jrt_thread     *thread;
+    int                   *error_at; /* errno of that thread, [task-errno] */
     janus_scheduler       *scheduler;
     int64_t                slice; /* the fuel of a task that was given nothing; constant */
     struct jrt_trace_lane *trace; /* where we note what happens; constant; NULL: nowhere */
