@@ -21,6 +21,7 @@
 #include <janusrt/nursery.h>
 #include <janusrt/parallel.h>
 #include <janusrt/profile.h>
+#include <janusrt/rwlock.h>
 #include <janusrt/scheduler.h>
 #include <janusrt/stack.h>
 #include <janusrt/status.h>

@@ -20,6 +20,8 @@
  * destroying: an object may go when every call on it has returned. A name (NULL: none) is for
  * dumps, and must live as long as the object.
  *
+ * barrier.h has barriers, rwlock.h has reader-writer locks.
+ *
  * For the deadlock check: a mutex knows who holds it. For all others their maker says who may end a
  * wait (janus_opener, waitpoint.h); by default that is anybody, and no wait is a deadlock.
  */

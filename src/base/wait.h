@@ -27,7 +27,8 @@
     X(GROUP, "a wait group")                                                                       \
     X(BROADCAST, "a broadcast")                                                                    \
     X(ONCE, "the first call of a once")                                                            \
-    X(BARRIER, "a barrier")
+    X(BARRIER, "a barrier")                                                                        \
+    X(RWLOCK, "a reader-writer lock")
 
 enum jrt_wait {
 #define X(name, text) JRT_WAIT_##name,

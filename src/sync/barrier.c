@@ -42,9 +42,9 @@ static bool joined(struct jrt_sync *sync, uint64_t word, struct jrt_waiter *wait
     return true;
 }
 
-static void left(struct jrt_sync *sync, uint64_t word)
+static void left(struct jrt_sync *sync, uint64_t word, struct jrt_waiter *waiter)
 {
-    (void)word;
+    (void)word, (void)waiter;
     jrt_invariant("barrier-count", barrier_of(sync)->arrived > 0);
     barrier_of(sync)->arrived--;
 }

@@ -205,8 +205,9 @@ static bool joined(struct jrt_sync *sync, uint64_t word, struct jrt_waiter *wait
     return true;
 }
 
-static void left(struct jrt_sync *sync, uint64_t word)
+static void left(struct jrt_sync *sync, uint64_t word, struct jrt_waiter *waiter)
 {
+    (void)waiter;
     struct jrt_holder *holder = holder_in(word);
     struct jrt_waiter *first = jrt_sync_first(sync);
     if (holder != NULL && first == NULL) contest_end(mutex_of(sync), holder);

@@ -222,7 +222,8 @@ static janus_status give_up(const struct jrt_sync_call *call, struct jrt_waiter 
     if (queued) {
         take_out(sync, waiter);
         word = jrt_sync_marked(sync, word);
-        if (call->kind->left != NULL) call->kind->left(sync, word);
+        if (call->kind->left != NULL) call->kind->left(sync, word, waiter);
+        word = jrt_sync_marked(sync, word); /* others may have been granted */
     }
     jrt_sync_leave(sync, word);
     return queued ? ended : JANUS_OK;

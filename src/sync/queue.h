@@ -53,7 +53,7 @@ struct jrt_sync_kind {
     /* It has joined the queue; false: things have changed, it need not wait. It has left it
      * ungranted. NULL: nothing is to be done. */
     bool (*joined)(struct jrt_sync *sync, uint64_t word, struct jrt_waiter *waiter);
-    void (*left)(struct jrt_sync *sync, uint64_t word);
+    void (*left)(struct jrt_sync *sync, uint64_t word, struct jrt_waiter *waiter);
     /* One that was nudged, and is in the queue: as take; it is taken off if so. */
     bool (*retry)(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *waiter);
     void (*look)(const struct jrt_want *want, const janus_scheduler *scheduler,

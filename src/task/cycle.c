@@ -3,7 +3,8 @@
  * Who waits for whom, in a circle: the part of a deadlock that explains it.
  *
  * The tasks that wait are copied out of the tree, with what they wait for, under the same locks as
- * in a dump ([dump-walk]). Then nothing is held. A task waits for the holder of a mutex; for the
+ * in a dump ([dump-walk]). Then nothing is held. A task waits for the holder of a mutex; for
+ * JRT_SEEN_MAX at most of those who hold a reader-writer lock; for the
  * child that it joins; or for all children of nurseries that it closes: each of these keeps it
  * waiting. Whoever can be let go by any of several others (a semaphore, an event, a waitpoint) is
  * no part of a circle. Every circle that is found is told once, up to JRT_CYCLES_TOLD.
@@ -28,12 +29,12 @@ enum colour { UNSEEN, ON_THE_WAY, DONE };
 /* One task that waits, copied. */
 struct node {
     janus_task_id id;
-    janus_task_id target;         /* it waits for; 0: none, or its children */
+    janus_task_id targets[JRT_SEEN_MAX]; /* it waits for all of these; 0: none, or its children */
     int           child, sibling; /* the first child it waits for, and the next of its parent's */
     int           before, after;  /* on the way */
     int           step;           /* the next to try: a child, or NOBODY */
     enum colour   colour;
-    bool          tried;                        /* the target */
+    int           tried;                        /* how many targets */
     char          name[32], file[64], text[96]; /* text: what it waits for */
     int           line;
     const char   *link;   /* to the next in a circle; a literal */
@@ -102,9 +103,10 @@ static int copy(struct crowd *crowd, const struct jrt_task *task)
     if (node->awaits) {
         node->link = ", among them:";
     } else if (sight.kind == JRT_WAIT_JOIN) {
-        node->target = joined_by(task);
+        node->targets[0] = joined_by(task);
     } else if (jrt_holder_look(task, &want, name, sizeof name, &seen)) {
-        node->target = seen.task;
+        node->targets[0] = seen.task;
+        memcpy(&node->targets[1], seen.others, sizeof seen.others);
         if (seen.held) node->link = ", held by:";
         if (want.name != NULL) {
             (void)snprintf(node->text, sizeof node->text, "%.24s \"%s\"", want.what, name);
@@ -185,10 +187,10 @@ static int find(struct node **sorted, const struct crowd *crowd, janus_task_id i
 
 static int next_of(struct node **sorted, const struct crowd *crowd, struct node *node)
 {
-    if (!node->tried) {
-        node->tried = true;
-        node->step = node->target == 0 ? node->child : NOBODY;
-        if (node->target != 0) return find(sorted, crowd, node->target);
+    if (node->tried == 0) node->step = node->targets[0] == 0 ? node->child : NOBODY;
+    while (node->tried < JRT_SEEN_MAX) {
+        int found = find(sorted, crowd, node->targets[node->tried++]);
+        if (found != NOBODY) return found;
     }
     int next = node->step;
     if (next != NOBODY) node->step = crowd->nodes[next].sibling;

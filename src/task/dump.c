@@ -153,7 +153,7 @@ static void put_wait(struct text *text, const struct jrt_task *task, const struc
     struct jrt_seen seen;
     char            name[64];
     put(text, ", waits for ");
-    bool object = sight->kind >= JRT_WAIT_MUTEX && sight->kind <= JRT_WAIT_ONCE;
+    bool object = sight->kind >= JRT_WAIT_MUTEX && sight->kind <= JRT_WAIT_RWLOCK;
     if (!object || !jrt_holder_look(task, &want, name, sizeof name, &seen)) {
         put(text, "%s", sight->wait);
         return;
@@ -167,6 +167,7 @@ static void put_wait(struct text *text, const struct jrt_task *task, const struc
     }
     put(text, " held by task \"%s\" %#llx", seen.name, (unsigned long long)seen.task);
     if (seen.line != 0) put(text, " (%s:%d)", seen.file, seen.line);
+    if (seen.count > 1) put(text, " and %u more", seen.count - 1);
 }
 
 static void put_task(struct text *text, const struct jrt_task *task, unsigned depth)

@@ -15,6 +15,11 @@
  *   those, lest the holder goes while it still looks at the list. What was freed or forgotten
  *   while it was held is never touched; it costs the holder's 64 bytes.
  *
+ * [holder-share]  what many hold at a time is not found by one name in a word. Each holder has a
+ *   list of its shares, and only the holder itself touches the list. Its end gives every share
+ *   back, before the holder is dead. So a dead holder has no shares, and nobody has to look for
+ *   them. Records for shares to come go back the same way.
+ *
  * [holder-gaze]  a waiter writes what it waits for, which lies in its frame, under `gaze`, and
  *   takes it back under `gaze` before it returns. So whoever has `gaze` may look at it, and at the
  *   thing itself, which must be there for as long as somebody waits for it. A task is asked under
@@ -82,6 +87,7 @@ static void begin(struct jrt_holder *holder, struct jrt_task *task)
     jrt_spin_lock(&holder->gaze);
     jrt_spin_lock(&holder->lock);
     jrt_invariant("holder-end", holder->contests == NULL && holder->want == NULL);
+    jrt_invariant("holder-share", holder->shares == NULL && holder->spares == NULL);
     holder->task = task;
     holder->held = 0;
     holder->dead = false;
@@ -89,9 +95,20 @@ static void begin(struct jrt_holder *holder, struct jrt_task *task)
     jrt_spin_unlock(&holder->gaze);
 }
 
+static void end_shares(struct jrt_share **list)
+{
+    while (*list != NULL) {
+        struct jrt_share *share = *list;
+        *list = share->next;
+        share->over(share);
+    }
+}
+
 /* Ends it. True: it can be used again, now. */
 static bool end(struct jrt_holder *holder)
 {
+    end_shares(&holder->shares); /* [holder-share] */
+    end_shares(&holder->spares);
     jrt_spin_lock(&holder->lock);
     holder->dead = true;
     holder->held++; /* ourselves, [holder-end] */

@@ -17,11 +17,23 @@ struct jrt_contest {
     void (*inherit)(struct jrt_holder *dead, struct jrt_contest *contest);
 };
 
+/* In the record of a share in something that many hold, on the list of its holder. The record is
+ * the library's, so the list never leads to memory that a user freed. */
+struct jrt_share {
+    struct jrt_share *next;
+    /* The holder has ended, and has taken the share off its list. The caller has no lock. */
+    void (*over)(struct jrt_share *share);
+};
+
+enum { JRT_SEEN_MAX = 4 };
+
 /* What is known about who holds something, copied. */
 struct jrt_seen {
-    bool          held, thread; /* by anybody; by a plain thread */
-    janus_task_id task;         /* held by a task of the scheduler that asks: which */
-    const void   *record;       /* its record, to compare */
+    bool          held, thread;             /* by anybody; by a plain thread */
+    uint32_t      count;                    /* of something that many hold: how many; otherwise 0 */
+    janus_task_id task;                     /* held by a task of the scheduler that asks: which */
+    janus_task_id others[JRT_SEEN_MAX - 1]; /* of something that many hold: more of them, or 0 */
+    const void   *record;                   /* its record, to compare */
     char          name[64], file[128];
     int           line; /* 0: not known where it was started */
 };
@@ -45,6 +57,8 @@ struct jrt_holder {
     _Atomic(uint32_t)      gaze;     /* guards want and what it leads to, [holder-gaze] */
     uint32_t               held;     /* how many things; its own while it lives */
     bool                   dead;
+    struct jrt_share      *shares; /* [holder-share]; its own, as the next */
+    struct jrt_share      *spares; /* records for shares to come */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct jrt_holder) == 64, "a cache line");

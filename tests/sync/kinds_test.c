@@ -20,6 +20,8 @@ struct firsts {
     janus_group     group;
     janus_broadcast broadcast;
     janus_once      once;
+    janus_barrier   barrier;
+    janus_rwlock    table; /* held by the parent, to read */
 };
 
 static void first_nothing(struct firsts *firsts) { (void)firsts; }
@@ -68,9 +70,21 @@ static void first_once(struct firsts *firsts)
     CHECK_EQ(janus_once_call(&firsts->once, call_again, &firsts->once, NULL), JANUS_CHILD_FAILED);
 }
 
+static void first_barrier(struct firsts *firsts)
+{
+    CHECK_EQ(janus_barrier_wait_until(&firsts->barrier, NULL, 1), JANUS_DEADLINE);
+}
+
+static void first_rwlock(struct firsts *firsts)
+{
+    CHECK_EQ(janus_rwlock_write_lock_until(&firsts->table, 1), JANUS_DEADLINE);
+    CHECK_EQ(janus_rwlock_read_lock(&firsts->table), JANUS_OK);
+    CHECK_EQ(janus_rwlock_unlock(&firsts->table), JANUS_OK);
+}
+
 static void (*const waits[])(struct firsts *) = {
-    first_nothing, first_mutex, first_semaphore, first_condition,
-    first_event,   first_group, first_broadcast, first_once,
+    first_nothing, first_mutex,     first_semaphore, first_condition, first_event,
+    first_group,   first_broadcast, first_once,      first_barrier,   first_rwlock,
 };
 
 enum { WAITS = sizeof waits / sizeof waits[0] };
@@ -81,13 +95,14 @@ struct hold {
     struct firsts firsts;
     janus_mutex   mutex;
     janus_once    once;
+    janus_rwlock  table;
     int           first, panics;
     void          (*keep)(struct hold *hold);
     void          (*ask)(struct hold *hold);
     atomic_int    has, got;
 };
 
-/* Whether all who ask are in the queue of a mutex, or of a once, which begins with one. */
+/* Whether all who ask are in the queue of an object, which begins with one. */
 static bool all_wait(void *object)
 {
     struct jrt_sync         *sync = object;
@@ -104,7 +119,9 @@ static int64_t end_with_it(void *argument)
 {
     struct hold *hold = argument;
     atomic_store(&hold->has, 1);
-    while (!all_wait(&hold->mutex) && !all_wait(&hold->once)) CHECK_EQ(janus_yield(), JANUS_OK);
+    while (!all_wait(&hold->mutex) && !all_wait(&hold->once) && !all_wait(&hold->table)) {
+        CHECK_EQ(janus_yield(), JANUS_OK);
+    }
     if (hold->panics) janus_panic("with something held");
     return 0;
 }
@@ -133,10 +150,32 @@ static void ask_once(struct hold *hold)
     CHECK_EQ(janus_once_call(&hold->once, nothing, NULL, NULL), JANUS_OK);
 }
 
+static void keep_read(struct hold *hold)
+{
+    CHECK_EQ(janus_rwlock_read_lock(&hold->table), JANUS_OK);
+    (void)end_with_it(hold);
+}
+
+static void keep_written(struct hold *hold)
+{
+    CHECK_EQ(janus_rwlock_write_lock(&hold->table), JANUS_OK);
+    (void)end_with_it(hold);
+}
+
+static void ask_rwlock(struct hold *hold)
+{
+    CHECK_EQ(janus_rwlock_write_lock(&hold->table), JANUS_OK);
+    CHECK_EQ(janus_rwlock_is_abandoned(&hold->table), hold->keep == keep_written);
+    CHECK_EQ(janus_rwlock_unlock(&hold->table), JANUS_OK);
+}
+
 static const struct {
     void (*keep)(struct hold *hold);
     void (*ask)(struct hold *hold);
-} holds[] = {{keep_mutex, ask_mutex}, {keep_once, ask_once}};
+} holds[] = {{keep_mutex, ask_mutex},
+             {keep_once, ask_once},
+             {keep_read, ask_rwlock},
+             {keep_written, ask_rwlock}};
 
 enum { HOLDS = sizeof holds / sizeof holds[0] };
 
@@ -163,6 +202,8 @@ static void one_pair(int first, int kept, int panics)
         .first = first, .panics = panics, .keep = holds[kept].keep, .ask = holds[kept].ask};
     CHECK_EQ(janus_group_add(&hold.firsts.group, 1), JANUS_OK);
     CHECK_EQ(janus_mutex_lock(&hold.firsts.mutex), JANUS_OK);
+    CHECK_EQ(janus_rwlock_read_lock(&hold.firsts.table), JANUS_OK);
+    CHECK_EQ(janus_barrier_init(&hold.firsts.barrier, 2, JANUS_OPENED_BY_ANYBODY, NULL), JANUS_OK);
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, holder, &hold), JANUS_OK);
@@ -170,6 +211,7 @@ static void one_pair(int first, int kept, int panics)
     CHECK_EQ(janus_nursery_end(&n, NULL), panics ? JANUS_CHILD_FAILED : JANUS_OK);
     CHECK_EQ(hold.got, ASKERS);
     CHECK_EQ(janus_mutex_unlock(&hold.firsts.mutex), JANUS_OK);
+    CHECK_EQ(janus_rwlock_unlock(&hold.firsts.table), JANUS_OK);
 }
 
 static int64_t all_pairs(void *argument)
@@ -216,11 +258,15 @@ TEST("whatever a thread waited for first, the mutex it holds at its end goes to 
         pthread_t   threads[1 + ASKERS];
         CHECK_EQ(janus_group_add(&hold.firsts.group, 1), JANUS_OK);
         CHECK_EQ(janus_mutex_lock(&hold.firsts.mutex), JANUS_OK);
+        CHECK_EQ(janus_rwlock_read_lock(&hold.firsts.table), JANUS_OK);
+        CHECK_EQ(janus_barrier_init(&hold.firsts.barrier, 2, JANUS_OPENED_BY_ANYBODY, NULL),
+                 JANUS_OK);
         CHECK_EQ(pthread_create(&threads[0], NULL, thread_holder, &hold), 0);
         for (int i = 1; i <= ASKERS; i++) {
             CHECK_EQ(pthread_create(&threads[i], NULL, thread_asker, &hold), 0);
         }
         for (int i = 0; i <= ASKERS; i++) CHECK_EQ(pthread_join(threads[i], NULL), 0);
         CHECK_EQ(janus_mutex_unlock(&hold.firsts.mutex), JANUS_OK);
+        CHECK_EQ(janus_rwlock_unlock(&hold.firsts.table), JANUS_OK);
     }
 }

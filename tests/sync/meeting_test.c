@@ -114,7 +114,7 @@ static int64_t come_alone(void *argument)
 TEST("a barrier that nobody else can come to is a deadlock, and told as one")
 {
     listen_to(1, come_alone, NULL);
-    CHECK(times_said("waits for a barrier") > 0);
+    CHECK(times_said("waits for barrier \"lonely\"") > 0);
 }
 
 TEST("a barrier of nobody is refused, and one of a single party never waits")
