@@ -17,7 +17,8 @@
  *
  * [cancel-epoch]  looking up to the root at every start of a task would cost its depth. The
  *   scheduler counts cancels; a nursery remembers the count at which it and all above were found
- *   clean, and while the count is the same there is nothing to look for.
+ *   clean, and while the count is the same there is nothing to look for. Nor is there while all
+ *   cancels since then were deeper, [reach-depth].
  *
  * [cancel-sticky]  who was told once is told always. A cancel is counted twice in the same word: as
  *   begun before the state changes, in the low bits, and as done after, in the rest. While one is
@@ -51,9 +52,9 @@ static bool is_cancelling(const struct jrt_nursery *n)
     return state == JANUS_NURSERY_CANCELLING || state == JANUS_NURSERY_CANCELLED;
 }
 
-const struct jrt_nursery *jrt_nursery_above(const struct jrt_nursery *n)
+struct jrt_nursery *jrt_nursery_above(const struct jrt_nursery *n)
 {
-    const struct jrt_nursery *outer = n->outer;
+    struct jrt_nursery *outer = n->outer;
     while (outer != NULL && jrt_nursery_owner_is_apart(outer)) outer = outer->outer;
     return outer != NULL ? outer : n->owner->nursery;
 }
@@ -65,20 +66,45 @@ static bool is_kept_from(const struct jrt_nursery *n, const struct jrt_nursery *
     return outer->owner != n->owner || jrt_nursery_level(outer) < jrt_nursery_level(n);
 }
 
+/* How many owners are around it, and one. Counted once: later ones find the number. */
+static uint32_t depth_of(struct jrt_nursery *n)
+{
+    uint32_t steps = 0, known = 0;
+    for (struct jrt_nursery *at = n; at != NULL && known == 0; steps++) {
+        known = jrt_load_relaxed(&at->depth); /* relaxed, here and below: it never changes. */
+        at = at->owner != NULL ? at->owner->nursery : NULL;
+    }
+    if (jrt_likely(steps == 1 && known != 0)) return known;
+    uint32_t depth = known != 0 ? known + steps - 1 : steps;
+    for (struct jrt_nursery *at = n; depth > known; depth--) {
+        jrt_store_relaxed(&at->depth, depth); /* relaxed: as above. */
+        at = at->owner != NULL ? at->owner->nursery : NULL;
+    }
+    return jrt_load_relaxed(&n->depth); /* relaxed: as above. */
+}
+
+/* Whether n and all above were found clean, and no cancel since then concerns them. */
+static bool is_known_clean(struct jrt_nursery *n, uint64_t epoch)
+{
+    uint64_t clean = jrt_load_relaxed(&n->clean); /* relaxed: written after looking at all above. */
+    if (clean == epoch) return true;
+    if ((epoch & JRT_CANCELS_BEGUN) != 0) return false; /* [cancel-sticky] */
+    return jrt_reach_is_deeper(&n->scheduler->reach, clean, depth_of(n));
+}
+
 /* Looks upwards until somebody is cancelled or known to be clean. NULL: nobody is. */
-static const struct jrt_nursery *cancelled_above(const struct jrt_nursery *n, uint64_t epoch)
+static const struct jrt_nursery *cancelled_above(struct jrt_nursery *n, uint64_t epoch)
 {
     for (;;) {
         if (is_cancelling(n)) return n;
-        /* relaxed: a value of this epoch was written after looking at all above. */
-        if (jrt_load_relaxed(&n->clean) == epoch || n->owner == NULL) return NULL;
-        const struct jrt_nursery *above = jrt_nursery_above(n);
+        if (n->owner == NULL || is_known_clean(n, epoch)) return NULL;
+        struct jrt_nursery *above = jrt_nursery_above(n);
         if (is_kept_from(n, above)) return NULL;
         n = above;
     }
 }
 
-bool jrt_nursery_cancelled_above(const struct jrt_nursery *n)
+bool jrt_nursery_cancelled_above(struct jrt_nursery *n)
 {
     uint64_t epoch = jrt_load_acquire(&n->scheduler->cancels); /* acquire: as below. */
     return cancelled_above(n, epoch) != NULL;
@@ -199,23 +225,37 @@ void jrt_scope_end(struct jrt_nursery *n)
     jrt_fetch_sub_relaxed(&n->owner->nursery->disturbed, UINT64_C(1));
 }
 
+uint64_t jrt_cancels_begin(struct jrt_nursery *n)
+{
+    /* seq_cst: [cancel-sticky], before the state. */
+    uint64_t before = jrt_fetch_add_seq_cst(&n->scheduler->cancels, (uint64_t)1);
+    return (before & ~JRT_CANCELS_BEGUN) + JRT_CANCELS_ONE;
+}
+
+void jrt_cancels_finish(struct jrt_nursery *n, uint64_t begun, bool took_place)
+{
+    /* What was found clean before this change began has a smaller count than `begun`; what is found
+     * clean after it has at least that: no count without a change on its way lies between. */
+    if (took_place) jrt_reach_note(&n->scheduler->reach, begun, depth_of(n));
+    /* seq_cst: [cancel-epoch], after the state and before the heavy fence. */
+    jrt_fetch_add_seq_cst(&n->scheduler->cancels, took_place ? JRT_CANCELS_ONE - 1 : (uint64_t)-1);
+}
+
 static bool become_cancelling(struct jrt_nursery *n, janus_cancel_reason reason)
 {
-    _Atomic(uint64_t) *cancels = &n->scheduler->cancels;
-    uint8_t            none = JANUS_CANCEL_NONE;
-    uint8_t            state = jrt_load_relaxed(&n->state); /* relaxed: the cas decides. */
-    bool               can = state == JANUS_NURSERY_OPEN || state == JANUS_NURSERY_CLOSING;
-    bool               did = false;
+    uint8_t none = JANUS_CANCEL_NONE;
+    uint8_t state = jrt_load_relaxed(&n->state); /* relaxed: the cas decides. */
+    bool    can = state == JANUS_NURSERY_OPEN || state == JANUS_NURSERY_CLOSING;
+    bool    did = false;
     if (!can) return false;
-    jrt_fetch_add_seq_cst(cancels, (uint64_t)1); /* seq_cst: [cancel-sticky], before the state. */
+    uint64_t begun = jrt_cancels_begin(n);
     while (!did && (state == JANUS_NURSERY_OPEN || state == JANUS_NURSERY_CLOSING)) {
         (void)jrt_cas_relaxed(&n->reason, &none, (uint8_t)reason); /* relaxed: the cas below. */
         /* seq_cst: before the heavy fence of [cancel-park]. */
         did = jrt_cas_seq_cst(&n->state, &state, (uint8_t)JANUS_NURSERY_CANCELLING);
     }
     if (did) disturb(n);
-    /* seq_cst: [cancel-epoch], after the state and before the heavy fence. */
-    jrt_fetch_add_seq_cst(cancels, did ? JRT_CANCELS_ONE - 1 : (uint64_t)-1);
+    jrt_cancels_finish(n, begun, did);
     if (did) {
         janus_task_id owner = n->owner != NULL ? jrt_task_id(n->owner) : 0;
         jrt_note_by_caller(n->scheduler, JRT_TRACE_CANCEL, owner, (uint64_t)reason);

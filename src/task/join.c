@@ -68,7 +68,7 @@ static janus_status result_of(struct jrt_nursery *n, struct jrt_task *child, int
 }
 
 /* Once a cancel has reached the child, too, its end is near and can be waited for in a shield. */
-static bool is_worth_waiting(const struct jrt_nursery *n, const struct jrt_task *task)
+static bool is_worth_waiting(struct jrt_nursery *n, const struct jrt_task *task)
 {
     return jrt_task_only_in_scope(task) && jrt_nursery_cancelled_above(n);
 }

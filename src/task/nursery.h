@@ -103,8 +103,9 @@ struct jrt_nursery {
         };
         _Atomic(uint16_t) ending; /* both: JRT_ENDING, or 0 */
     };
-    bool             supervised; /* the waiter waits for exhausted children */
-    _Atomic(uint8_t) ready;      /* enum jrt_readiness */
+    bool              supervised; /* the waiter waits for exhausted children */
+    _Atomic(uint8_t)  ready;      /* enum jrt_readiness */
+    _Atomic(uint32_t) depth;      /* nurseries above, and this one; 0: nobody has counted them */
     _Alignas(16) int64_t error;
     janus_task_id        error_task;
     janus_panic_kind     panic_kind;
@@ -198,8 +199,15 @@ static inline bool jrt_nursery_owner_is_apart(const struct jrt_nursery *n)
     return jrt_load_acquire(&n->ready) == JRT_READY && n->owner_apart;
 }
 
+/* Begins to change what nurseries below n were told: nothing counts as clean until the change is
+ * finished, [cancel-sticky]. Returns the count to be finished with. */
+uint64_t jrt_cancels_begin(struct jrt_nursery *n);
+
+/* Finishes it. If it took place, whoever found n or a nursery below it clean looks again. */
+void jrt_cancels_finish(struct jrt_nursery *n, uint64_t begun, bool took_place);
+
 /* Whether it, or something around it up to the next shield, is cancelled. */
-bool jrt_nursery_cancelled_above(const struct jrt_nursery *n);
+bool jrt_nursery_cancelled_above(struct jrt_nursery *n);
 
 /* Opens a nursery on no terms for `owner`, who runs here or has a child on top, inside of `around`
  * and around all that it has opened since; [fork-nursery]. From open.c. */
@@ -216,7 +224,7 @@ bool jrt_spawn_piece(struct jrt_nursery *n, struct jrt_worker *worker, janus_ent
 
 /* The scope around it: the owner's next nursery whose scope holds its owner, or else the nursery
  * that the owner is a child of. The nursery has an owner. */
-const struct jrt_nursery *jrt_nursery_above(const struct jrt_nursery *n);
+struct jrt_nursery *jrt_nursery_above(const struct jrt_nursery *n);
 
 /* The owner's own count is added, so that the last child can make the nursery final. */
 void jrt_nursery_fold(struct jrt_nursery *n);

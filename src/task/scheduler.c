@@ -170,6 +170,7 @@ static void free_all(janus_scheduler *scheduler)
     pthread_mutex_destroy(&scheduler->threads_lock);
     pthread_mutex_destroy(&scheduler->seats_lock);
     pthread_mutex_destroy(&scheduler->roots_lock);
+    pthread_mutex_destroy(&scheduler->reach.lock);
     struct jrt_world *world = scheduler->world;
     free(scheduler);
     if (world != NULL) jrt_world_leave(world);
@@ -266,6 +267,7 @@ janus_status janus_scheduler_open(const janus_scheduler_options *given, janus_sc
     jrt_list_init(&scheduler->seats);
     scheduler->threads_max = options.threads_max;
     pthread_mutex_init(&scheduler->roots_lock, NULL);
+    pthread_mutex_init(&scheduler->reach.lock, NULL);
     status = open_all(scheduler, &options);
     if (status != JANUS_OK) {
         free_all(scheduler);

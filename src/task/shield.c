@@ -193,10 +193,11 @@ janus_status jrt_shield_park(struct jrt_task *task)
 static void ring_cover(struct jrt_alarm *alarm)
 {
     struct jrt_nursery *n = alarm->subject;
+    uint64_t            begun = jrt_cancels_begin(n);
     /* release: who reads it, or the epoch, sees what came before. */
     jrt_store_release(&n->cover, (uint8_t)JRT_COVER_OVER);
-    jrt_fetch_add_seq_cst(&n->scheduler->cancels, JRT_CANCELS_ONE); /* seq_cst: [shield-nursery]. */
-    jrt_fence_light_seq_cst();                                      /* seq_cst: [shield-nursery]. */
+    jrt_cancels_finish(n, begun, true); /* [shield-nursery] */
+    jrt_fence_light_seq_cst();          /* seq_cst: [shield-nursery]. */
     if (jrt_nursery_cancelled_above(jrt_nursery_above(n))) {
         (void)jrt_nursery_cancel_locked(n, JANUS_CANCEL_PARENT); /* the timers' lock */
     }

@@ -15,6 +15,7 @@
 #include "sched/shelf.h"
 #include "sched/victim.h"
 #include "task/limit.h"
+#include "task/reach.h"
 #include "task/roster.h"
 #include "task/task.h"
 #include "trace/trace.h"
@@ -252,6 +253,7 @@ struct janus_scheduler {
     bool                     started, stopped;
     _Atomic(bool)            stopping, deadlocked; /* the second: one was broken */
     _Atomic(uint64_t)        cancels;   /* JRT_CANCELS_*; [cancel-epoch], [cancel-sticky] */
+    struct jrt_reach         reach;     /* how far up they were */
     _Atomic(uint32_t)        root_done; /* futex: changes when a root nursery has no child left */
     bool                     roster_open, blocking_open, fault_open;
     uint32_t                 workers_open;

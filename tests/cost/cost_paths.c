@@ -30,6 +30,7 @@
 
 enum { BATCH = 1000, ROOM = 128, SELECTED = 8, STACK_BYTES = 64 * 1024, BLOCK_BYTES = 64 };
 enum { SMALL = 2000, LARGE = SMALL + JANUS_SLICE, SMALL_FIB = 13, LARGE_FIB = 18 };
+enum { SMALL_RISE = 200, LARGE_RISE = 2000 };
 
 /* Two tasks that meet keep the order in which they do, who waits and who finds the other waiting,
  * until one of them loses its turn in between. So that a path is in one order throughout, its tasks
@@ -223,6 +224,24 @@ static uint64_t walk_nursery(uint64_t size)
         need(janus_nursery_open(&nursery, NULL));
         need(janus_nursery_end(&nursery, NULL));
     }
+    return size;
+}
+
+/* An error rises through as many nurseries; whatever their number, each costs the same. */
+static int64_t rise(void *argument)
+{
+    const uint64_t *levels = argument;
+    uint64_t        rest = *levels - 1;
+    janus_nursery   nursery;
+    if (*levels == 0) return -1;
+    need(janus_nursery_open(&nursery, NULL));
+    need(janus_spawn(&nursery, rise, &rest));
+    return janus_nursery_end(&nursery, NULL);
+}
+
+static uint64_t walk_rise(uint64_t size)
+{
+    if (rise(&size) != JANUS_CHILD_FAILED) fail("the error has not risen");
     return size;
 }
 
@@ -461,6 +480,7 @@ static const struct path {
     {"both", walk_both, SMALL_FIB, LARGE_FIB, false, NULL},
     {"for", walk_for, SMALL, LARGE, false, NULL},
     {"nursery", walk_nursery, SMALL, LARGE, false, NULL},
+    {"rise", walk_rise, SMALL_RISE, LARGE_RISE, false, NULL},
     {"loop", walk_loop, SMALL, LARGE, false, NULL},
     {"check", walk_check, SMALL, LARGE, false, NULL},
     {"charge", walk_charge, SMALL, LARGE, false, NULL},
