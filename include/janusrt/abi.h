@@ -176,7 +176,7 @@ JANUS_API int janus_nursery_destroy(janus_nursery *nursery);
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    as janus_nursery_cancel.
- * Errors:  STATE    it was cancelled before or is final; nothing happened
+ * Errors:  STATE    as janus_nursery_cancel; nothing happened
  *          INVALID  `nursery` is NULL
  */
 JANUS_API int janus_nursery_propagate_cancel(janus_nursery *nursery);

@@ -48,10 +48,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-#include <exception>
-#endif
-
 /* Lives where its opener puts it, usually on the stack. Nothing in it is for users. */
 typedef struct janus_nursery {
     uint64_t opaque[62] __attribute__((aligned(16)));
@@ -168,6 +164,8 @@ typedef struct janus_nursery_options {
     uint64_t  backend; /* JANUS_BACKEND_SET of the one that runs the children, see below. 0: as
                           around it, at the root COOPERATIVE */
     bool owner_apart;  /* the owner's own waits in the block go on when the nursery is cancelled */
+    bool cancel_by_owner; /* of all tasks only the owner may cancel it; so it is anyway with a
+                             budget or a capability, see janus_nursery_cancel */
     uint32_t threads_max; /* THREADED: threads of children here and below, alive at a time; takes
                               the right executor.configure. 0: what holds around it */
 } janus_nursery_options;
@@ -338,11 +336,26 @@ JANUS_API janus_status janus_nursery_close(janus_nursery *nursery);
 /*
  * Tells every child, and everything below them, to end. It does not wait.
  *
+ * These may cancel a nursery:
+ *   - its owner;
+ *   - a plain thread, which is the host's;
+ *   - a task below it, unless options.cancel_by_owner, a budget or a capability keeps the right for
+ *     the owner. A nursery that keeps it so also keeps its children from cancelling what lies
+ *     around it. A child that was spawned with capabilities of its own cancels only its own
+ *     nurseries, and those that they hold for.
+ * So a host that gives a plugin a pool or a capability need not fear for the plugin's neighbours,
+ * and tasks that trust each other can stop their common search. A blocking call and a token's
+ * callback have the right of the task that made them. To share the right, the owner binds a token
+ * (janus_nursery_cancel_with) and passes it on. A child that fails cancels its siblings all the
+ * same, unless the policy is WAIT_ALL.
+ *
  * Context: any thread or task, while the nursery has not ended.
  * Yields:  never.
  * Owns:    nothing.
- * Cost:    a visit to each task below that ever waited.
- * Errors:  STATE    it was cancelled before or is final; nothing happened
+ * Cost:    a visit to each task below that ever waited; from a task below it, a look at each
+ *          nursery between.
+ * Errors:  STATE    it was cancelled before or is final, or the caller has not the right; nothing
+ *                   happened
  *          INVALID  `nursery` is NULL
  */
 JANUS_API janus_status janus_nursery_cancel(janus_nursery *nursery);
@@ -474,126 +487,6 @@ JANUS_API janus_status janus_join(janus_nursery *nursery, janus_task_id task, in
 
 JANUS_END_DECLS
 
-/*
- * A block with a nursery: opens it before the block, ends it after, and puts into `status`, a
- * variable of the caller's, what came of it. Fields of janus_nursery_options may follow.
- *
- *     janus_status status;
- *     JANUS_NURSERY(n, status, .max_children = 4, .name = "fetchers")
- *     {
- *         ...
- *     }
- *     return status;
- *
- * If opening failed, the block does not run and `status` is what janus_nursery_open returned; else
- * `status` is what janus_nursery_end returned. `break` and `continue` leave the block and end the
- * nursery as its closing brace does. So do `return`, `goto` and, in C++, an exception; as these
- * skip the assignment, a nursery with a failed child then panics the task (janus_nursery_leave).
- * An exception cancels the nursery first.
- *
- * A caller that never reads `status` gets -Wunused-but-set-variable, part of -Wall.
- */
-#define JANUS_NURSERY(name, ...)                                                                   \
-    JANUS_PASTE_(JANUS_NURSERY_, JANUS_ONE_OR_MANY_(__VA_ARGS__))(name, __VA_ARGS__)
-
-/*
- * This block at most so long: a block that is cancelled when `duration_ns` have passed, so that the
- * waits in it return CANCELLED. `status` is then DEADLINE, however the block was left; else OK, or
- * CANCELLED where the task was cancelled, or a scope around the block, before the time was up. Code
- * that does not wait goes on until it waits or asks janus_cancelled.
- *
- *     JANUS_TIMEOUT(status, 50 * 1000000) received = janus_channel_recv(channel, &value);
- */
-#define JANUS_TIMEOUT(status, duration_ns)                                                         \
-    JANUS_TIMEOUT_(JANUS_PASTE_(janus_timeout_, __LINE__), status, duration_ns)
-
-/* The rest is how the blocks work and not for direct use. */
-
-static inline uint64_t janus_deadline_after_(uint64_t duration_ns)
-{
-    uint64_t now = janus_now_ns();
-    return now + duration_ns < now ? UINT64_MAX : now + duration_ns;
-}
-
-/* `open` is NULL once the nursery has ended, or if it was never open. */
-typedef struct janus_block_ {
-    janus_nursery *open;
-    janus_status   said;
-#ifdef __cplusplus
-    int thrown;
-    janus_block_(janus_nursery *room, janus_status opened)
-        : open(opened >= JANUS_OK ? room : nullptr), said(opened),
-          thrown(std::uncaught_exceptions())
-    {
-    }
-    janus_block_(const janus_block_ &) = delete;
-    janus_block_ &operator=(const janus_block_ &) = delete;
-    ~janus_block_()
-    {
-        if (open == nullptr) return;
-        if (std::uncaught_exceptions() == thrown) {
-            janus_nursery_leave(open);
-            return;
-        }
-        static_cast<void>(janus_nursery_cancel(open));
-        static_cast<void>(janus_nursery_end(open, nullptr));
-    }
-#endif
-} janus_block_;
-
-static inline janus_status janus_block_end_(janus_block_ *block)
-{
-    janus_nursery *nursery = block->open;
-    block->open = NULL;
-    return janus_nursery_end(nursery, NULL);
-}
-
-static inline janus_status janus_timeout_end_(janus_block_ *block)
-{
-    janus_nursery_result result;
-    janus_nursery       *nursery = block->open;
-    block->open = NULL;
-    janus_status status = janus_nursery_end(nursery, &result);
-    bool         late = status == JANUS_CANCELLED && result.reason == JANUS_CANCEL_DEADLINE;
-    return late ? JANUS_DEADLINE : status;
-}
-
-#ifndef __cplusplus
-static inline janus_block_ janus_block_open_(janus_nursery *room, janus_status opened)
-{
-    janus_block_ block = {opened >= JANUS_OK ? room : NULL, opened};
-    return block;
-}
-
-static inline void janus_block_left_(const janus_block_ *block)
-{
-    if (block->open != NULL) janus_nursery_leave(block->open);
-}
-#define JANUS_BLOCK_(block, room, opened)                                                          \
-    janus_block_ block __attribute__((cleanup(janus_block_left_))) = janus_block_open_(room, opened)
-#else
-#define JANUS_BLOCK_(block, room, opened) janus_block_ block(room, opened)
-#endif
-
-/* Without options the nursery is opened the fast way. */
-#define JANUS_NURSERY_ONE(name, status) JANUS_NURSERY_BLOCK_(name, status, NULL)
-#define JANUS_NURSERY_MANY(name, status, ...)                                                      \
-    JANUS_NURSERY_BLOCK_(name, status, JANUS_NURSERY_OPTIONS(__VA_ARGS__))
-
-#define JANUS_TIMEOUT_(self, status, duration_ns)                                                  \
-    JANUS_ANY_BLOCK_(self, status, janus_timeout_end_,                                             \
-                     JANUS_NURSERY_OPTIONS(.deadline_ns = janus_deadline_after_(duration_ns),      \
-                                           .name = "timeout"))
-
-#define JANUS_NURSERY_BLOCK_(name, status, options)                                                \
-    JANUS_ANY_BLOCK_(name, status, janus_block_end_, options)
-
-#define JANUS_ANY_BLOCK_(name, status, end, options)                                               \
-    for (janus_nursery janus_room_##name, *name = &janus_room_##name; name != NULL; name = NULL)   \
-        for (JANUS_BLOCK_(janus_block_##name, name, janus_nursery_open(name, options));            \
-             name != NULL; name = NULL)                                                            \
-            for (status = janus_block_##name.said; janus_block_##name.open != NULL;                \
-                 status = end(&janus_block_##name))                                                \
-                for (int janus_in_##name = 1; janus_in_##name; janus_in_##name = 0)
+#include <janusrt/block.h>
 
 #endif

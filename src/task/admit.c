@@ -168,6 +168,49 @@ janus_status jrt_terms_outside(void)
     return status;
 }
 
+/*
+ * [cancel-right]  who may cancel a nursery by a public call. Its owner may, and so may plain
+ *   threads, which are the host's. A task below it may, unless a nursery on the way up to it, or
+ *   the nursery itself, keeps the right: it was opened with a pool, with capabilities or with
+ *   cancel_by_owner. A task that was spawned with narrower capabilities may cancel nothing outside
+ *   of them, as [terms-inside] has it for spawns. All other tasks may not. A blocking call, and a
+ *   token's callback that a task registered, have the right of their task.
+ *
+ *   The walk goes up from the task, through nurseries that outlive it.
+ */
+static const struct jrt_task *canceller(const struct jrt_worker *worker)
+{
+    const struct jrt_callback *callback = jrt_thread_self()->callback;
+    return callback != NULL ? callback->ledger->task : spawner_of(worker);
+}
+
+static bool keeps_right(const struct jrt_nursery *n)
+{
+    /* acquire: the options were written before. A nursery without options is not ready at first. */
+    if (jrt_load_acquire(&n->ready) == JRT_READY && n->owners_alone) return true;
+    const struct jrt_terms *terms = n->terms;
+    if (terms == NULL || terms->of != n) return false;
+    return terms->bound != 0 || terms->owns_account;
+}
+
+static bool may_cancel_from_below(const struct jrt_nursery *n, const struct jrt_task *task)
+{
+    for (const struct jrt_nursery *at = task->nursery; !keeps_right(at);) {
+        if (at == n) return true;
+        if (at->owner == NULL) return false;
+        at = at->outer != NULL ? at->outer : at->owner->nursery;
+    }
+    return false;
+}
+
+bool jrt_nursery_may_cancel(const struct jrt_nursery *n)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    const struct jrt_task   *task = canceller(worker);
+    if (task == NULL || n->owner == task || jrt_nursery_is_mine(n)) return true;
+    return may_cancel_from_below(n, task) && !breaks_out(n, worker);
+}
+
 janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,
                              const janus_budget *want, struct jrt_entry *out)
 {

@@ -33,13 +33,14 @@ static struct jrt_terms *terms_of(const struct jrt_task *task)
     return terms != NULL ? terms : task->nursery->scheduler->counter;
 }
 
-static struct jrt_ledger *make(const struct jrt_task *task)
+static struct jrt_ledger *make(struct jrt_task *task)
 {
     struct jrt_ledger *ledger = jrt_calloc(1, sizeof *ledger);
     if (ledger == NULL) return NULL;
     jrt_store_relaxed(&ledger->refs, 1u); /* relaxed: nobody knows it yet. */
     ledger->scheduler = task->nursery->scheduler;
     ledger->terms = terms_of(task);
+    ledger->task = task;
     jrt_fetch_add_relaxed(&ledger->terms->refs, 1u); /* relaxed: it is alive. */
     return ledger;
 }
@@ -87,8 +88,8 @@ static struct jrt_task *payer(void)
     return worker != NULL ? worker->current : thread->behalf;
 }
 
-static janus_status enter_books(struct jrt_purse *purse, const struct jrt_task *task,
-                                uint64_t bytes, struct jrt_ledger **out)
+static janus_status enter_books(struct jrt_purse *purse, struct jrt_task *task, uint64_t bytes,
+                                struct jrt_ledger **out)
 {
     if (purse->ledger == NULL) purse->ledger = make(task);
     struct jrt_ledger *ledger = purse->ledger;

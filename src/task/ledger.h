@@ -17,6 +17,7 @@ struct jrt_ledger {
     _Atomic(uint64_t) held;      /* bytes */
     struct jrt_terms *terms;     /* a reference; whose tasks together are bounded */
     janus_scheduler  *scheduler; /* until the task has ended */
+    struct jrt_task  *task;      /* whose it is; until it has ended, [ledger-over] */
 };
 
 #define JRT_LEDGER_OVER 0x80000000u

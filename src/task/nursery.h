@@ -115,16 +115,17 @@ struct jrt_nursery {
     struct jrt_alarm     uncover;     /* cover is, or was, UNTIL: its end */
     struct jrt_list_node link;        /* on owner->nurseries, or the scheduler's roots */
 
-    struct jrt_nursery *next_visit;   /* the visitor's */
-    _Atomic(uint32_t)   joined;       /* futex: changes when the child a thread joins has ended */
-    uint8_t             when_full;    /* limited: janus_when_full */
-    bool                owner_apart;  /* the owner's own waits are not in the scope */
-    uint16_t            level;        /* covered: the owner's shields when it was opened */
-    uint32_t            max_children; /* 0: any number */
-    _Atomic(uint32_t)   alive;        /* children, where max_children limits them */
-    _Atomic(uint32_t)   done;         /* futex: 1 when the state is final */
-    _Atomic(uint32_t)   visitors;     /* [cancel-visit] */
-    _Atomic(int64_t)    pending;      /* [nursery-count] */
+    struct jrt_nursery *next_visit; /* the visitor's */
+    _Atomic(uint32_t)   joined;     /* futex: changes when the child a thread joins has ended */
+    uint8_t             when_full;  /* limited: janus_when_full */
+    bool                owner_apart : 1;  /* the owner's own waits are not in the scope */
+    bool                owners_alone : 1; /* only its owner cancels it, [cancel-right] */
+    uint16_t            level;            /* covered: the owner's shields when it was opened */
+    uint32_t            max_children;     /* 0: any number */
+    _Atomic(uint32_t)   alive;            /* children, where max_children limits them */
+    _Atomic(uint32_t)   done;             /* futex: 1 when the state is final */
+    _Atomic(uint32_t)   visitors;         /* [cancel-visit] */
+    _Atomic(int64_t)    pending;          /* [nursery-count] */
 };
 
 _Static_assert(offsetof(struct jrt_nursery, lock) >= 64 &&
@@ -397,6 +398,9 @@ bool jrt_nursery_cancel(struct jrt_nursery *nursery, janus_cancel_reason reason)
 
 /* The same while locks are held; jrt_tokens_flush is called when none is any more. */
 bool jrt_nursery_cancel_locked(struct jrt_nursery *nursery, janus_cancel_reason reason);
+
+/* Whether the caller has the right to cancel it by a public call, [cancel-right]; from admit.c. */
+bool jrt_nursery_may_cancel(const struct jrt_nursery *nursery);
 
 /* Whether a record, free or not, is for certain a child of this nursery with that id that can be
  * joined; from peek.c. */

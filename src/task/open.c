@@ -88,7 +88,7 @@ static void get_ready(struct jrt_nursery *n)
     jrt_list_init(&n->children);
     clear(&n->max_children, 1);
     n->when_full = 0;
-    n->owner_apart = false;
+    n->owner_apart = n->owners_alone = false;
     n->level = 0;
     jrt_store_release(&n->ready, (uint8_t)JRT_READY); /* release: all of it. */
 }
@@ -184,6 +184,7 @@ static janus_status set_options(struct jrt_nursery *n, const janus_nursery_optio
     n->limited = options->max_children != 0;
     n->when_full = (uint8_t)options->when_full;
     n->owner_apart = options->owner_apart;
+    n->owners_alone = options->cancel_by_owner;
     jrt_list_init(&n->spawners);
     n->name = options->name;
     if (options->deadline_ns == 0) return JANUS_OK;

@@ -394,7 +394,7 @@ static int64_t be_watched(void *argument)
     {
         JANUS_NURSERY(n, watched)
         {
-            CHECK_EQ(janus_spawn(watchers, cancel_it, n), JANUS_OK);
+            CHECK_EQ(janus_spawn(n, cancel_it, n), JANUS_OK);
             CHECK_EQ(janus_spawn(watchers, watch_final, n), JANUS_OK);
             CHECK_EQ(janus_sleep(UINT64_MAX), JANUS_CANCELLED);
             CHECK_EQ(janus_nursery_close(watchers), JANUS_OK);

@@ -82,6 +82,7 @@ struct queue {
     atomic_int    turn, asked, ready, ended, order[HELPERS];
     janus_status  want;
     bool          shielded;
+    janus_token  *stop; /* cancels the helpers; NULL: none */
 };
 
 struct helper {
@@ -114,6 +115,9 @@ static int64_t captain(void *argument)
     struct queue *queue = argument;
     struct helper helpers[HELPERS];
     CHECK_EQ(janus_nursery_open(&queue->helpers, NULL), JANUS_OK);
+    if (queue->stop != NULL) {
+        CHECK_EQ(janus_nursery_cancel_with(&queue->helpers, queue->stop), JANUS_OK);
+    }
     for (int i = 0; i < HELPERS; i++) {
         helpers[i] = (struct helper){queue, i};
         CHECK_EQ(janus_spawn(&queue->helpers, ask_for_room, &helpers[i]), JANUS_OK);
@@ -156,8 +160,10 @@ static int64_t cancel_waiters(void *argument)
 {
     struct queue queue = {.want = JANUS_CANCELLED};
     (void)argument;
+    CHECK_EQ(janus_token_create(&queue.stop), JANUS_OK);
     open_full(&queue);
-    CHECK_EQ(janus_nursery_cancel(&queue.helpers), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(queue.stop, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    janus_token_release(queue.stop);
     CHECK(town_wait(&queue.ended));
     CHECK_EQ(janus_nursery_state_of(&queue.nursery), JANUS_NURSERY_OPEN);
     for (int i = 0; i < 9; i++) CHECK_EQ(janus_spawn(&queue.nursery, nothing, NULL), JANUS_OK);

@@ -94,10 +94,11 @@ static void cancel_one(uint64_t *random)
     if (slot->nursery != NULL) {
         janus_status status = janus_nursery_cancel(slot->nursery);
         MUST(status == JANUS_OK || status == JANUS_STATE, "%d", status);
-        MUST(janus_nursery_is_cancelled(slot->nursery) ||
+        bool refused = status == JANUS_STATE && janus_in_task(); /* it is not below it */
+        MUST(refused || janus_nursery_is_cancelled(slot->nursery) ||
                  janus_nursery_state_of(slot->nursery) == JANUS_NURSERY_CLOSED,
              "state %d", janus_nursery_state_of(slot->nursery));
-        slot->nursery = NULL;
+        if (!refused) slot->nursery = NULL;
     }
     pthread_mutex_unlock(&slot->lock);
 }
