@@ -96,7 +96,12 @@ typedef struct janus_worker_info {
 JANUS_BEGIN_DECLS
 
 /*
- * Writes the workers, their counters and the tree of nurseries and tasks to a file descriptor.
+ * Writes the workers, their counters and the tree of nurseries and tasks to a file descriptor. A
+ * task of janus_run dumps its own scheduler:
+ *
+ *     static int64_t serve(void *argument)
+ *     {
+ *         if (janus_scheduler_dump(janus_scheduler_current(), STDERR_FILENO) != JANUS_OK) ...
  *
  * Context: any thread or task, while the scheduler is not closed; everything goes on meanwhile, so
  *          two lines need not be of the same moment. Not in a signal handler.

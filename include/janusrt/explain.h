@@ -38,5 +38,16 @@ JANUS_API size_t janus_explain(char *buffer, size_t size);
 JANUS_API size_t janus_failure_text(janus_nursery *nursery, const janus_failure *failure,
                                     char *buffer, size_t size);
 
+/*
+ * A kind of result in words: "a child failed".
+ *
+ * Context: anyone, any thread.
+ * Yields:  never.
+ * Owns:    the text is constant.
+ * Cost:    a load.
+ * Errors:  "?" for a number that is no kind.
+ */
+JANUS_API const char *janus_result_kind_text(janus_result_kind kind);
+
 JANUS_END_DECLS
 #endif

@@ -63,16 +63,17 @@ typedef enum janus_panic_kind {
     JANUS_PANIC_STACK_OVERFLOW, /* the fiber ran into its guard */
 } janus_panic_kind;
 
-/* Why a fiber panicked. A plain value; it stays true after the fiber is destroyed. */
+/* Why a task or a fiber panicked. A plain value; it stays true after both are gone. */
 typedef struct janus_panic_info {
     janus_panic_kind kind;
+    bool             task; /* a task did, and fiber_id is its id; else a fiber */
     uint64_t         fiber_id;
     size_t           stack_bytes;   /* what it had reserved */
     const void      *fault_address; /* STACK_OVERFLOW: the address that was touched, NULL when
                                        a canary found out afterwards */
     const void      *code_address;  /* STACK_OVERFLOW: the instruction, NULL likewise */
     janus_guard      guard;         /* STACK_OVERFLOW: the rung that noticed */
-    char             name[32];      /* the fiber's, cut to fit */
+    char             name[32];      /* of the task or fiber, cut to fit */
     char             message[160];  /* EXPLICIT: what janus_panic was told, cut to fit */
 } janus_panic_info;
 
@@ -344,7 +345,8 @@ JANUS_API const char *janus_fiber_state_name(janus_fiber_state state);
 JANUS_API janus_status janus_fiber_stack(const janus_fiber *fiber, janus_stack_info *out);
 
 /*
- * Writes a panic as a sentence for people: which fiber, what happened, which limit, what to do.
+ * Writes a panic as a sentence for people: which task or fiber, what happened, which limit, what
+ * to do.
  *
  * Context: anyone, any thread.
  * Yields:  never.

@@ -281,6 +281,22 @@ JANUS_API janus_status janus_run_with(const janus_scheduler_options *options, ja
                                       void *argument, janus_run_result *out);
 
 /*
+ * The scheduler that runs the current task; for dumps (dump.h) and statistics of janus_run's.
+ *
+ * A task that is restricted by a capability, a pool or a scope gets NULL, unless it holds the right
+ * executor.configure: a dump shows the names of others, and trimming costs them time. Inside its
+ * tasks no scheduler can be stopped or closed, and no nursery of a thread can be opened: STATE.
+ *
+ * Context: inside a task; NULL elsewhere.
+ * Yields:  never.
+ * Owns:    the scheduler stays its owner's. The pointer is good until the task ends; it is of no
+ *          use to threads that may outlive the scheduler.
+ * Cost:    a thread-local load and a look at what restricts the task.
+ * Errors:  NULL outside a task, and in one that is restricted.
+ */
+JANUS_API janus_scheduler *janus_scheduler_current(void);
+
+/*
  * How many workers it has.
  *
  * Context: any thread.

@@ -50,6 +50,11 @@ typedef struct janus_shield {
     uint64_t opaque[3];
 } janus_shield;
 
+/* Durations in nanoseconds, as all calls take them: janus_sleep(5 * JANUS_MS). */
+#define JANUS_US UINT64_C(1000)
+#define JANUS_MS UINT64_C(1000000)
+#define JANUS_SECONDS UINT64_C(1000000000)
+
 /* Why a task was cancelled. */
 typedef enum janus_cancel_reason {
     JANUS_CANCEL_NONE = 0,
@@ -209,6 +214,17 @@ JANUS_API bool janus_cancelled(void);
  * Errors:  none.
  */
 JANUS_API janus_cancel_reason janus_cancelled_reason(void);
+
+/*
+ * A reason in words: "its deadline passed". Of JANUS_CANCEL_NONE: "not cancelled".
+ *
+ * Context: anyone, any thread.
+ * Yields:  never.
+ * Owns:    the text is constant.
+ * Cost:    a load.
+ * Errors:  "?" for a number that is no reason.
+ */
+JANUS_API const char *janus_cancel_reason_text(janus_cancel_reason reason);
 
 /*
  * The current task's id, 0 outside a task.

@@ -44,23 +44,33 @@ janus_status janus_fiber_stack(const janus_fiber *fiber, janus_stack_info *out)
     return JANUS_OK;
 }
 
+/* "task 0x200000001 "name"", as in dumps, or "fiber 7 "name"". */
+static void put_who(const janus_panic_info *panic, char *buffer, size_t size)
+{
+    if (panic->task) {
+        (void)snprintf(buffer, size, "task %#" PRIx64 " \"%s\"", panic->fiber_id, panic->name);
+    } else {
+        (void)snprintf(buffer, size, "fiber %" PRIu64 " \"%s\"", panic->fiber_id, panic->name);
+    }
+}
+
 size_t janus_panic_text(const janus_panic_info *panic, char *buffer, size_t size)
 {
-    int length = 0;
+    char who[32 + sizeof panic->name];
+    int  length = 0;
+    put_who(panic, who, sizeof who);
     switch (panic->kind) {
     case JANUS_PANIC_NONE: length = snprintf(buffer, size, "no panic"); break;
     case JANUS_PANIC_EXPLICIT:
-        length = snprintf(buffer, size, "fiber %" PRIu64 " \"%s\" panicked: %s", panic->fiber_id,
-                          panic->name, panic->message);
+        length = snprintf(buffer, size, "%s panicked: %s", who, panic->message);
         break;
     case JANUS_PANIC_STACK_OVERFLOW:
-        length =
-            snprintf(buffer, size,
-                     "fiber %" PRIu64 " \"%s\" overflowed its %zu KiB stack (%s guard, at "
-                     "%p, code %p): look for unbounded recursion or large locals, or give "
-                     "it more by janus_fiber_options.stack_bytes",
-                     panic->fiber_id, panic->name, panic->stack_bytes / 1024,
-                     janus_guard_name(panic->guard), panic->fault_address, panic->code_address);
+        length = snprintf(buffer, size,
+                          "%s overflowed its %zu KiB stack (%s guard, at %p, code %p): look for "
+                          "unbounded recursion or large locals, or give it more by %s.stack_bytes",
+                          who, panic->stack_bytes / 1024, janus_guard_name(panic->guard),
+                          panic->fault_address, panic->code_address,
+                          panic->task ? "janus_spawn_options" : "janus_fiber_options");
         break;
     }
     return length > 0 ? (size_t)length : 0;

@@ -34,6 +34,7 @@ void jrt_panic_describe(janus_panic_info *panic, const struct jrt_task *task)
 {
     const char *name = task->name != NULL ? task->name : "task";
     panic->kind = (janus_panic_kind)task->panic;
+    panic->task = true;
     panic->fiber_id = jrt_task_id(task);
     const struct jrt_stack_class *classes = task->nursery->scheduler->depot->classes;
     panic->stack_bytes = classes[task->stack_class].promised_bytes;

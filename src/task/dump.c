@@ -22,6 +22,7 @@
 #include "task/seat.h"
 
 #include <janusrt/dump.h>
+#include <janusrt/explain.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,30 @@ const char *janus_nursery_state_name(janus_nursery_state state)
 {
     static const char *const names[] = {"open", "closing", "cancelling", "closed", "cancelled"};
     return (unsigned)state <= JANUS_NURSERY_CANCELLED ? names[state] : "?";
+}
+
+const char *janus_cancel_reason_text(janus_cancel_reason reason)
+{
+    static const char *const texts[] = {
+        [JANUS_CANCEL_NONE] = "not cancelled",
+        [JANUS_CANCEL_EXPLICIT] = "somebody called cancel",
+        [JANUS_CANCEL_PARENT] = "the task that owns the nursery was cancelled",
+        [JANUS_CANCEL_SIBLING_ERROR] = "another child of the nursery failed",
+        [JANUS_CANCEL_DEADLINE] = "its deadline passed",
+        [JANUS_CANCEL_SHUTDOWN] = "the scheduler is being stopped",
+    };
+    return (unsigned)reason <= JANUS_CANCEL_SHUTDOWN ? texts[reason] : "?";
+}
+
+const char *janus_result_kind_text(janus_result_kind kind)
+{
+    static const char *const texts[] = {
+        [JANUS_RESULT_SUCCESS] = "success",
+        [JANUS_RESULT_CHILD_FAILED] = "a child failed",
+        [JANUS_RESULT_CANCELLED] = "cancelled",
+        [JANUS_RESULT_PENDING] = "children are still running",
+    };
+    return (unsigned)kind <= JANUS_RESULT_PENDING ? texts[kind] : "?";
 }
 
 /* Text of a bounded size. */

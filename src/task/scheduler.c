@@ -321,6 +321,13 @@ static bool roots_busy(janus_scheduler *scheduler)
     return false;
 }
 
+janus_scheduler *janus_scheduler_current(void)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker == NULL || worker->current == NULL || jrt_outside_ask() != JANUS_OK) return NULL;
+    return jrt_worker_self()->scheduler; /* [worker-again] */
+}
+
 janus_status janus_scheduler_stop(janus_scheduler *scheduler)
 {
     struct jrt_worker *worker = jrt_worker_self();
