@@ -123,7 +123,8 @@ typedef struct janus_scheduler_options {
     janus_trace        *trace; /* what tasks do is recorded there; borrowed, no other scheduler has
                                   it, and it outlives this one. NULL: nowhere */
 
-    /* A panic or an overflow of a task is one line on stderr: task, place, reason, backtrace. */
+    /* A panic or an overflow of a task is one line on stderr: task, place, reason, backtrace. At
+     * most 20 lines a second are written; the next one tells how many were left out. */
     janus_on_panic *on_panic; /* gets it instead. NULL: stderr */
     void           *on_panic_argument;
     bool            quiet_panics; /* nobody gets it, where on_panic is NULL */

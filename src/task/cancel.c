@@ -54,8 +54,10 @@ static bool is_cancelling(const struct jrt_nursery *n)
 
 struct jrt_nursery *jrt_nursery_above(const struct jrt_nursery *n)
 {
-    struct jrt_nursery *outer = n->outer;
-    while (outer != NULL && jrt_nursery_owner_is_apart(outer)) outer = outer->outer;
+    struct jrt_nursery *outer = jrt_load_acquire(&n->outer); /* acquire: [nursery-outer]. */
+    while (outer != NULL && jrt_nursery_owner_is_apart(outer)) {
+        outer = jrt_load_acquire(&outer->outer); /* acquire: as above. */
+    }
     return outer != NULL ? outer : n->owner->nursery;
 }
 
@@ -138,7 +140,7 @@ janus_cancel_reason jrt_task_look_above(const struct jrt_task *task)
 struct jrt_nursery *jrt_task_cancelled_scope(const struct jrt_task *task)
 {
     uint16_t shields = jrt_load_relaxed(&task->shield); /* relaxed: its own. */
-    for (struct jrt_nursery *n = task->innermost; n != NULL; n = n->outer) {
+    for (struct jrt_nursery *n = task->innermost; n != NULL; n = jrt_nursery_outer(n)) {
         if (!is_cancelling(n) || jrt_nursery_owner_is_apart(n)) continue;
         bool shielded = shields > jrt_nursery_level(n) && jrt_shield_holds(task);
         return shielded ? NULL : n; /* further out are no more shields, [scope-shield] */
@@ -148,7 +150,8 @@ struct jrt_nursery *jrt_task_cancelled_scope(const struct jrt_task *task)
 
 void jrt_scopes_tell(struct jrt_task *task, const struct jrt_nursery *scope)
 {
-    for (struct jrt_nursery *n = task->innermost; n != NULL && n != scope; n = n->outer) {
+    for (struct jrt_nursery *n = task->innermost; n != NULL && n != scope;
+         n = jrt_nursery_outer(n)) {
         bool within = scope != NULL && jrt_nursery_level(scope) >= jrt_nursery_level(n);
         if (jrt_nursery_is_shielded(n) && !within) return;
         (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
@@ -387,8 +390,9 @@ static void register_one(struct jrt_nursery *n)
     struct jrt_list_node *place = &n->owner->nurseries;
     jrt_nursery_lock(outer);
     /* With those around it, so that the list tells what lies inside of what: innermost first. */
-    for (; n != NULL && !jrt_load_relaxed(&n->registered); n = n->outer) { /* relaxed: locked. */
-        jrt_nursery_ready(n); /* it can be found from now on */
+    for (; n != NULL; n = jrt_nursery_outer(n)) {
+        if (jrt_load_relaxed(&n->registered)) break; /* relaxed: locked. */
+        jrt_nursery_ready(n);                        /* it can be found from now on */
         jrt_list_push_front(place, &n->link);
         place = &n->link;
         jrt_store_release(&n->registered, true); /* release: the way up is there. */
@@ -466,7 +470,7 @@ void jrt_nurseries_abandon(struct jrt_task *task)
     jrt_shield_whole(task);
     struct jrt_nursery *n = task->innermost;
     while (n != NULL) {
-        struct jrt_nursery *outer = n->outer;
+        struct jrt_nursery *outer = jrt_nursery_outer(n);
         bool                on_heap = n->on_heap;
         (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
         (void)janus_nursery_end((janus_nursery *)(void *)n, NULL);

@@ -230,7 +230,7 @@ janus_status jrt_task_obey(struct jrt_task *task)
 /* Whether the nurseries that the task has open are still what they were. */
 static void check_open(const struct jrt_task *task)
 {
-    for (const struct jrt_nursery *n = task->innermost; n != NULL; n = n->outer) {
+    for (const struct jrt_nursery *n = task->innermost; n != NULL; n = jrt_nursery_outer(n)) {
         if (n->owner == task && n->scheduler == task->nursery->scheduler) continue;
         jrt_die("memory overwritten",
                 "a function returned with a nursery open, and its frame was "

@@ -490,7 +490,8 @@ int janus_budget_recharge_child(janus_task_id child, janus_budget amount, const 
     if (status != JANUS_OK) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
     status = JANUS_STALE;
     struct jrt_nursery *n = task->innermost;
-    for (; n != NULL && (status == JANUS_STALE || status == JANUS_STATE); n = n->outer) {
+    for (; n != NULL && (status == JANUS_STALE || status == JANUS_STATE);
+         n = jrt_nursery_outer(n)) {
         jrt_nursery_lock(n);
         status = recharge_locked(n, child, &amount);
         jrt_nursery_unlock(n);
@@ -556,7 +557,7 @@ janus_task_id janus_supervisor_poll_exhausted(void)
     const struct jrt_task *task = current();
     janus_exhausted        child = {.task = 0};
     if (task == NULL) return 0;
-    for (struct jrt_nursery *n = task->innermost; n != NULL; n = n->outer) {
+    for (struct jrt_nursery *n = task->innermost; n != NULL; n = jrt_nursery_outer(n)) {
         if (janus_nursery_exhausted_poll((janus_nursery *)(void *)n, &child)) break;
     }
     return child.task;

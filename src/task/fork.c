@@ -67,7 +67,7 @@ static struct jrt_nursery *place_of(const struct jrt_fork *fork)
         older = fork_of(at)->nursery;
     }
     struct jrt_nursery *n = fork->task->innermost;
-    while (n != older && n != fork->around) n = n->outer;
+    while (n != older && n != fork->around) n = jrt_nursery_outer(n);
     return n;
 }
 

@@ -127,7 +127,8 @@ janus_status janus_task_inspect_self(janus_task_info *out)
     info.budget_known = true;
     info.budget = jrt_purse_read(task);
     if (task->innermost != NULL) info.owned = handle_of(task->innermost);
-    for (struct jrt_nursery *n = task->innermost; n != NULL; n = n->outer) info.nurseries++;
+    for (struct jrt_nursery *n = task->innermost; n != NULL; n = jrt_nursery_outer(n))
+        info.nurseries++;
     give(out, out->struct_bytes, &info, sizeof info);
     return JANUS_OK;
 }
@@ -137,7 +138,7 @@ janus_status janus_task_inspect_self(janus_task_info *out)
 /* [nursery-parent]  the nursery that was the current one when this was opened. */
 static struct jrt_nursery *parent_of(const struct jrt_nursery *n)
 {
-    if (n->outer != NULL) return n->outer;
+    if (jrt_nursery_outer(n) != NULL) return jrt_nursery_outer(n);
     return n->owner != NULL ? n->owner->nursery : NULL;
 }
 

@@ -498,7 +498,7 @@ __attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n
     free(n->failures);
     jrt_sanitizer_lock_gone(&n->lock);
     jrt_scope_end(n);
-    if (n->owner != NULL) n->owner->innermost = n->outer;
+    if (n->owner != NULL) n->owner->innermost = jrt_nursery_outer(n);
     return status;
 }
 
@@ -539,7 +539,7 @@ static inline __attribute__((always_inline)) janus_status end_as(struct jrt_nurs
     if (jrt_unlikely(!is_plainly_over(n))) return end_slowly(n, NULL);
     /* relaxed: nobody else is left. */
     if (JRT_TSAN && jrt_load_relaxed(&n->ready) == JRT_READY) jrt_sanitizer_lock_gone(&n->lock);
-    owner->innermost = n->outer;
+    owner->innermost = jrt_nursery_outer(n);
     return JANUS_OK;
 }
 

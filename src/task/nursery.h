@@ -77,10 +77,10 @@ struct jrt_nursery {
         uint32_t first_four; /* see jrt_nursery_is_apart */
         uint64_t special;    /* any of them */
     };
-    struct jrt_nursery      *outer; /* the owner's next one around this */
-    const char              *name;
-    const struct jrt_thread *thread; /* the owner, where that is a plain thread */
-    struct jrt_terms        *terms;  /* what children are started on; NULL: implicit */
+    _Atomic(struct jrt_nursery *) outer; /* the owner's next one around this; [nursery-outer] */
+    const char                   *name;
+    const struct jrt_thread      *thread; /* the owner, where that is a plain thread */
+    struct jrt_terms             *terms;  /* what children are started on; NULL: implicit */
 
     /* Only once it is `ready`, [nursery-ready], up to `failures`. */
     _Alignas(16) pthread_mutex_t lock; /* guards what follows, up to link */
@@ -127,6 +127,16 @@ struct jrt_nursery {
     _Atomic(uint32_t)   visitors;         /* [cancel-visit] */
     _Atomic(int64_t)    pending;          /* [nursery-count] */
 };
+
+/*
+ * [nursery-outer]  the owner links its nurseries from the inside out. A parallel call links one
+ *   around those that its task has open inside (fork.c), while their children look up: so the link
+ *   is atomic. What it leads to outlives the nursery: inner nurseries end first.
+ */
+static inline struct jrt_nursery *jrt_nursery_outer(const struct jrt_nursery *n)
+{
+    return jrt_load_relaxed(&n->outer); /* relaxed: for the owner, who alone writes it. */
+}
 
 _Static_assert(offsetof(struct jrt_nursery, lock) >= 64 &&
                    offsetof(struct jrt_nursery, local) >= 128 &&

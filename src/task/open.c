@@ -129,7 +129,7 @@ static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
 {
     init(n, worker->scheduler);
     n->owner = owner;
-    n->outer = owner->innermost;
+    jrt_store_relaxed(&n->outer, owner->innermost); /* relaxed: nobody knows it yet. */
     n->terms = terms;
     /* Open, without a reason, CANCEL_ON_ERROR, not covered: zeros. */
     n->beginning = (uint64_t)worker->scheduler->birth << 32;
@@ -140,17 +140,21 @@ static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
 void jrt_nursery_open_around(struct jrt_nursery *n, struct jrt_worker *worker,
                              struct jrt_task *owner, const struct jrt_nursery *around)
 {
-    struct jrt_nursery **at = &owner->innermost;
-    while (*at != around) at = &(*at)->outer;
+    struct jrt_nursery *inner = NULL, *outer = owner->innermost;
+    for (; outer != around; outer = jrt_nursery_outer(outer)) inner = outer;
     init_owned(n, worker, owner, NULL);
-    n->outer = *at;
-    *at = n;
+    jrt_store_relaxed(&n->outer, outer); /* relaxed: nobody knows it yet. */
+    if (inner != NULL) {
+        jrt_store_release(&inner->outer, n); /* release: [nursery-outer]. */
+    } else {
+        owner->innermost = n;
+    }
 }
 
 struct jrt_nursery *jrt_nursery_innermost(const struct jrt_task *task)
 {
     struct jrt_nursery *n = task->innermost;
-    while (n != NULL && n->internal) n = n->outer;
+    while (n != NULL && n->internal) n = jrt_nursery_outer(n);
     return n;
 }
 

@@ -49,6 +49,30 @@ static void put_frame(struct line *line, const void *address)
         at - (const char *)info.dli_fbase);
 }
 
+/*
+ * [tell-rate]  a plugin that panics without end must not fill a disk: stderr gets at most
+ *   LINES_A_SECOND lines in a second of the clock. The first line of a later second says how many
+ *   were left out. The word is the second, and in its low half how many lines came in it; stderr is
+ *   the process's, so the word is, too.
+ */
+enum { LINES_A_SECOND = 20 };
+
+static _Atomic(uint64_t) rate;
+
+/* Whether this line may be printed; *left_out: how many were not, in the second before. */
+static bool may_print(uint32_t *left_out)
+{
+    uint64_t second = jrt_clock_now_ns() / 1000000000 << 32, next;
+    uint64_t seen = jrt_load_relaxed(&rate); /* relaxed: only the numbers count, here and below. */
+    do {
+        bool     same = seen >> 32 == second >> 32;
+        uint32_t lines = (uint32_t)seen;
+        *left_out = !same && lines > LINES_A_SECOND ? lines - LINES_A_SECOND : 0;
+        next = same ? seen + (lines < UINT32_MAX) : second + 1;
+    } while (!jrt_cas_relaxed(&rate, &seen, next)); /* relaxed: as above. */
+    return (uint32_t)next <= LINES_A_SECOND;
+}
+
 /* To whoever is to be told. */
 static void tell(janus_scheduler *scheduler, struct line *line, janus_panic_report *report)
 {
@@ -58,6 +82,15 @@ static void tell(janus_scheduler *scheduler, struct line *line, janus_panic_repo
         return;
     }
     if (scheduler != NULL && scheduler->quiet_panics) return;
+    uint32_t left_out;
+    if (!may_print(&left_out)) return; /* [tell-rate] */
+    if (left_out > 0) {
+        struct line note = {.used = 0};
+        put(&note, "janusrt: %u panics were not shown: more than %d in a second", left_out,
+            LINES_A_SECOND);
+        note.bytes[note.used++] = '\n';
+        (void)jrt_write_all(STDERR_FILENO, note.bytes, note.used);
+    }
     line->bytes[line->used++] = '\n';
     (void)jrt_write_all(STDERR_FILENO, line->bytes, line->used);
 }

@@ -280,7 +280,7 @@ static janus_component take_share(struct jrt_terms *terms, janus_scheduler *sche
 /* Marks the owner's nurseries around n, [terms-inside]. Those around another scope stay marked. */
 static void mark_beyond(struct jrt_nursery *n, bool beyond)
 {
-    for (struct jrt_nursery *at = n->outer; at != NULL; at = at->outer) {
+    for (struct jrt_nursery *at = jrt_nursery_outer(n); at != NULL; at = jrt_nursery_outer(at)) {
         at->beyond = beyond;
         if (at->on_terms && at->terms->of == at && at->terms->scope) return;
     }

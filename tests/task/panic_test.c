@@ -503,3 +503,40 @@ TEST("a panic with little stack left is reported like any other")
         CHECK_STR(seen.message, "at the brink");
     }
 }
+
+static int64_t panic_at_once(void *argument)
+{
+    (void)argument;
+    janus_panic("one of many");
+}
+
+static int64_t panic_a_thousand_times(void *argument)
+{
+    janus_nursery n;
+    (void)argument;
+    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)) != JANUS_OK) {
+        return 0;
+    }
+    for (int i = 0; i < 1000; i++) {
+        if (janus_spawn(&n, panic_at_once, NULL) != JANUS_OK) (void)janus_yield();
+    }
+    (void)janus_nursery_end(&n, NULL);
+    return 0;
+}
+
+static void run_the_thousand(void *argument)
+{
+    (void)argument;
+    (void)janus_run(NULL, panic_a_thousand_times, NULL, NULL);
+}
+
+TEST("a thousand panics are at most some dozen lines on stderr")
+{
+    int         status, lines = 0;
+    const char *text = harness_child(run_the_thousand, NULL, &status);
+    CHECK_EQ(status, 0);
+    for (const char *at = text; (at = strstr(at, "one of many")) != NULL; at++) lines++;
+    CHECK(lines > 0 && lines < HARNESS_TEXT_BYTES / 100);
+    CHECK(strlen(text) < HARNESS_TEXT_BYTES - 1 ||
+          TOWN_SLOW); /* it is not cut: there was no more */
+}
