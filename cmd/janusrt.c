@@ -196,7 +196,10 @@ static int run(char **program)
     while (waitpid(child, &ended, 0) < 0 && errno == EINTR) continue;
     if (WIFEXITED(ended) && WEXITSTATUS(ended) == 127) return EXIT_USAGE;
     if (read(pipes[0], &begun, 1) != 1) {
-        fprintf(stderr, "janusrt: %s has called neither janus_run nor janus_explore\n", program[0]);
+        fprintf(stderr,
+                "janusrt: %s has called neither janus_run nor janus_explore; schedulers of "
+                "janus_scheduler_open are not explored\n",
+                program[0]);
         return EXIT_USAGE;
     }
     if (WIFSIGNALED(ended)) {
