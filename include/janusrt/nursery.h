@@ -21,8 +21,8 @@
  * A child that returns a negative number, or panics, has failed: its siblings are cancelled (unless
  * the policy is WAIT_ALL) and the nursery's result is CHILD_FAILED with the first failure. A child
  * that returns JANUS_CANCELLED (-1) has merely obeyed if its scope (its nursery, or any around it)
- * is cancelled when it ends, or if a call or a token (janus_token_check) told it so before. Else
- * that number is a failure like any other.
+ * or the child itself (token.h) is cancelled when it ends, or if a call or a token told it so
+ * before. Else that number is a failure like any other.
  *
  * The owner is inside the scope, too: once the nursery is cancelled, the owner's own waits return
  * CANCELLED until it ends the nursery, and so do the nurseries that it opened inside. A shield

@@ -209,5 +209,24 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_token(janus_nursery *nurser
 JANUS_NODISCARD JANUS_API janus_status janus_nursery_cancel_with(janus_nursery *nursery,
                                                                  janus_token   *token);
 
+/*
+ * Tells one child to end; its siblings go on. The child's waits return CANCELLED, and all nurseries
+ * that it has open are cancelled, with the reason EXPLICIT. A child that has not begun never does.
+ * One that is exhausted is woken, and gets a little to clean up with. A child that then returns
+ * CANCELLED has obeyed: the nursery's result does not change, and janus_join returns
+ * CHILD_CANCELLED. A second cancel of the same child changes nothing.
+ *
+ * Context: the owner, task or thread; `child` as janus_spawn_with or janus_task_self told it.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    three locks, a barrier on all workers, and a visit to each task below the child that
+ *          ever waited. From then on each wait of a child of this nursery costs some ns more.
+ * Errors:  STALE      no such child, or it has ended; nothing happened
+ *          STATE      not the owner
+ *          INVALID    `nursery` is NULL
+ *          NO_MEMORY  no memory to note it; nothing happened
+ */
+JANUS_API janus_status janus_nursery_cancel_child(janus_nursery *nursery, janus_task_id child);
+
 JANUS_END_DECLS
 #endif

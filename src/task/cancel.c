@@ -39,6 +39,14 @@
  * [scope-shield]  a shield keeps cancels away that come from outside of it. A nursery that was
  *   opened inside the same shields as the wait, or as the nursery within it, is not outside. So a
  *   nursery knows how many shields its owner was in, and a wait in shields says how many.
+ *
+ * [cancel-single]  the owner of a nursery may cancel one child by its id. The nursery notes the id
+ *   (single.c), and from then on nobody remembers that nursery as clean: its tasks look for
+ *   themselves there, and tasks below look for the owners of their nurseries on their way up.
+ *   A shield keeps it away as it does what comes from around the task. The
+ *   order is that of any cancel: begun in the count, the id noted, done in the count, heavy fence,
+ *   and then a visit to the child's wait and to its nurseries, if it is linked. Under the lock a
+ *   linked child has not ended: its end takes it off the list, and the mark away, under that lock.
  */
 #include "task/nursery.h"
 #include "task/purse.h"
@@ -94,22 +102,34 @@ static bool is_known_clean(struct jrt_nursery *n, uint64_t epoch)
     return jrt_reach_is_deeper(&n->scheduler->reach, clean, depth_of(n));
 }
 
-/* Looks upwards until somebody is cancelled or known to be clean. NULL: nobody is. */
-static const struct jrt_nursery *cancelled_above(struct jrt_nursery *n, uint64_t epoch)
+/* Looks upwards until somebody is cancelled or known to be clean. NONE: nobody is. */
+static janus_cancel_reason reason_above(struct jrt_nursery *n, uint64_t epoch)
 {
-    for (;;) {
-        if (is_cancelling(n)) return n;
-        if (n->owner == NULL || is_known_clean(n, epoch)) return NULL;
-        struct jrt_nursery *above = jrt_nursery_above(n);
-        if (is_kept_from(n, above)) return NULL;
-        n = above;
+    for (struct jrt_nursery *at = n;;) {
+        if (is_cancelling(at)) {
+            if (at != n) return JANUS_CANCEL_PARENT;
+            return (janus_cancel_reason)jrt_load_relaxed(&n->reason); /* relaxed: after the state.*/
+        }
+        if (at->owner == NULL || is_known_clean(at, epoch)) return JANUS_CANCEL_NONE;
+        if (!jrt_nursery_is_shielded(at) && jrt_task_is_singled(at->owner)) { /* [cancel-single] */
+            return at->owner == n->owner ? JANUS_CANCEL_EXPLICIT : JANUS_CANCEL_PARENT;
+        }
+        struct jrt_nursery *above = jrt_nursery_above(at);
+        if (is_kept_from(at, above)) return JANUS_CANCEL_NONE;
+        at = above;
     }
 }
 
-bool jrt_nursery_cancelled_above(struct jrt_nursery *n)
+janus_cancel_reason jrt_nursery_reason_above(struct jrt_nursery *n)
 {
     uint64_t epoch = jrt_load_acquire(&n->scheduler->cancels); /* acquire: as below. */
-    return cancelled_above(n, epoch) != NULL;
+    return reason_above(n, epoch);
+}
+
+void jrt_nursery_follow(struct jrt_nursery *n)
+{
+    janus_cancel_reason reason = jrt_nursery_reason_above(n);
+    if (reason != JANUS_CANCEL_NONE) (void)jrt_nursery_cancel(n, reason);
 }
 
 /* Whether its clean epoch must not be moved on: [scope-owner]. */
@@ -117,7 +137,8 @@ static bool is_disturbed(const struct jrt_nursery *n)
 {
     /* acquire: what was written then; a nursery that is not ready was never disturbed. */
     if (jrt_load_acquire(&n->ready) != JRT_READY) return false;
-    return jrt_load_relaxed(&n->disturbed) != 0; /* relaxed: the epoch was acquired after it. */
+    /* relaxed, both: the epoch was acquired after it. */
+    return jrt_load_relaxed(&n->disturbed) != 0 || jrt_load_relaxed(&n->singles) != NULL;
 }
 
 janus_cancel_reason jrt_task_look_above(const struct jrt_task *task)
@@ -126,15 +147,12 @@ janus_cancel_reason jrt_task_look_above(const struct jrt_task *task)
     if (jrt_load_relaxed(&task->shield) > 0 && jrt_shield_holds(task)) return JANUS_CANCEL_NONE;
     struct jrt_nursery *n = task->nursery;
     /* acquire: read before looking, so that a cancel we miss has a later epoch. */
-    uint64_t                  epoch = jrt_load_acquire(&n->scheduler->cancels);
-    const struct jrt_nursery *cancelled = cancelled_above(n, epoch);
-    if (cancelled == NULL) {
-        bool settled = (epoch & JRT_CANCELS_BEGUN) == 0 && !is_disturbed(n);
-        if (settled) jrt_store_relaxed(&n->clean, epoch); /* relaxed: [cancel-epoch]. */
-        return JANUS_CANCEL_NONE;
-    }
-    if (cancelled != n) return JANUS_CANCEL_PARENT;
-    return (janus_cancel_reason)jrt_load_relaxed(&n->reason); /* relaxed: after the state. */
+    uint64_t            epoch = jrt_load_acquire(&n->scheduler->cancels);
+    janus_cancel_reason reason = reason_above(n, epoch);
+    if (reason != JANUS_CANCEL_NONE) return reason;
+    bool settled = (epoch & JRT_CANCELS_BEGUN) == 0 && !is_disturbed(n);
+    if (settled) jrt_store_relaxed(&n->clean, epoch); /* relaxed: [cancel-epoch]. */
+    return jrt_task_is_singled(task) ? JANUS_CANCEL_EXPLICIT : JANUS_CANCEL_NONE;
 }
 
 struct jrt_nursery *jrt_task_cancelled_scope(const struct jrt_task *task)
@@ -154,7 +172,8 @@ void jrt_scopes_tell(struct jrt_task *task, const struct jrt_nursery *scope)
          n = jrt_nursery_outer(n)) {
         bool within = scope != NULL && jrt_nursery_level(scope) >= jrt_nursery_level(n);
         if (jrt_nursery_is_shielded(n) && !within) return;
-        (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
+        (void)jrt_nursery_cancel(n,
+                                 scope != NULL ? JANUS_CANCEL_PARENT : jrt_task_reason_below(task));
     }
 }
 
@@ -206,6 +225,7 @@ bool janus_nursery_is_cancelled(const janus_nursery *nursery)
     jrt_point();
     while (n != NULL && !is_cancelling(n)) {
         const struct jrt_nursery *above = n->owner != NULL ? jrt_nursery_above(n) : NULL;
+        if (above != NULL && !jrt_nursery_is_shielded(n) && jrt_task_is_singled(n->owner)) break;
         n = above != NULL && !is_kept_from(n, above) ? above : NULL;
     }
     if (n != NULL && worker != NULL) note_seen(worker->current);
@@ -266,6 +286,23 @@ static bool become_cancelling(struct jrt_nursery *n, janus_cancel_reason reason)
     return did;
 }
 
+/* Cancels the nurseries that a task has opened; those that were not cancelled yet go on `list`,
+ * held by [cancel-visit]. Under the lock of the task's nursery. */
+static struct jrt_nursery *cancel_owned(struct jrt_task *task, janus_cancel_reason reason,
+                                        struct jrt_nursery *list)
+{
+    struct jrt_list_node *inner = task->nurseries.next;
+    for (; inner != &task->nurseries; inner = inner->next) {
+        struct jrt_nursery *below = jrt_list_entry(inner, struct jrt_nursery, link);
+        if (jrt_nursery_is_shielded(below) || !become_cancelling(below, reason)) continue;
+        /* relaxed: the lock orders it before the owner's look. */
+        jrt_fetch_add_relaxed(&below->visitors, 1u);
+        below->next_visit = list;
+        list = below;
+    }
+    return list;
+}
+
 /* Ends the waits of a nursery's children; those below that are not cancelled yet go on `list`, held
  * by [cancel-visit]. */
 static struct jrt_nursery *cancel_children(struct jrt_nursery *n, struct jrt_nursery *list)
@@ -280,16 +317,7 @@ static struct jrt_nursery *cancel_children(struct jrt_nursery *n, struct jrt_nur
     for (; node != &n->children; node = node->next) {
         struct jrt_task *task = jrt_list_entry(node, struct jrt_task, sibling);
         (void)jrt_task_interrupt(task, JANUS_CANCELLED);
-        struct jrt_list_node *inner = task->nurseries.next;
-        for (; inner != &task->nurseries; inner = inner->next) {
-            struct jrt_nursery *below = jrt_list_entry(inner, struct jrt_nursery, link);
-            if (jrt_nursery_is_shielded(below) || !become_cancelling(below, JANUS_CANCEL_PARENT))
-                continue;
-            /* relaxed: the lock orders it before the owner's look. */
-            jrt_fetch_add_relaxed(&below->visitors, 1u);
-            below->next_visit = list;
-            list = below;
-        }
+        list = cancel_owned(task, JANUS_CANCEL_PARENT, list);
     }
     jrt_exhausted_cancel_locked(n); /* after the interrupts, which say CANCELLED */
     jrt_nursery_unlock(n);
@@ -318,8 +346,17 @@ static struct jrt_nursery *cancel_inside(struct jrt_nursery *n)
     return list;
 }
 
-/* Level by level without recursion: trees may be deep, and our stack small. The first nursery is
- * kept alive by the caller. */
+/* Level by level without recursion: trees may be deep, and our stack small. */
+static void cancel_listed(struct jrt_nursery *list)
+{
+    while (list != NULL) {
+        struct jrt_nursery *n = list;
+        list = cancel_children(n, n->next_visit);
+        jrt_fetch_sub_release(&n->visitors, 1u); /* release: the last time we touch it. */
+    }
+}
+
+/* The caller keeps the nursery alive. */
 static void cancel_below(struct jrt_nursery *first)
 {
     struct jrt_nursery *list = NULL;
@@ -327,12 +364,7 @@ static void cancel_below(struct jrt_nursery *first)
         list = cancel_inside(first);
         jrt_task_interrupt_owner(first->owner, jrt_nursery_level(first)); /* [scope-owner] */
     }
-    list = cancel_children(first, list);
-    while (list != NULL) {
-        struct jrt_nursery *n = list;
-        list = cancel_children(n, n->next_visit);
-        jrt_fetch_sub_release(&n->visitors, 1u); /* release: the last time we touch it. */
-    }
+    cancel_listed(cancel_children(first, list));
 }
 
 void jrt_nursery_await_visitors(struct jrt_nursery *n)
@@ -361,6 +393,67 @@ bool jrt_nursery_cancel(struct jrt_nursery *nursery, janus_cancel_reason reason)
     bool cancelled = jrt_nursery_cancel_locked(nursery, reason);
     if (cancelled) jrt_tokens_flush(); /* the nursery may be gone */
     return cancelled;
+}
+
+/* One child, by its id. */
+
+/* The record of a child that has not ended; under the lock. */
+static struct jrt_task *find_child(struct jrt_nursery *n, janus_task_id id, bool *out_linked)
+{
+    uint32_t index = (uint32_t)(id >> 32);
+    if (index == 0) return NULL;
+    struct jrt_task *task = jrt_roster_find(&n->scheduler->roster, index - 1);
+    return task != NULL && jrt_task_peek_child(task, n, id, out_linked) ? task : NULL;
+}
+
+/* Marks it, [cancel-single]. OK, STALE or NO_MEMORY. */
+static janus_status single_out(struct jrt_nursery *n, janus_task_id id)
+{
+    bool         linked;
+    janus_status status = JANUS_STALE;
+    jrt_nursery_lock(n);
+    if (find_child(n, id, &linked) != NULL) {
+        uint64_t begun = jrt_cancels_begin(n);
+        status = jrt_single_note(n, id) ? JANUS_OK : JANUS_NO_MEMORY;
+        jrt_cancels_finish(n, begun, status == JANUS_OK);
+    }
+    jrt_nursery_unlock(n);
+    return status;
+}
+
+/* Ends its wait, and cancels what it has opened. */
+static void visit_child(struct jrt_nursery *n, janus_task_id id)
+{
+    struct jrt_nursery *list = NULL;
+    bool                linked;
+    jrt_nursery_lock(n);
+    struct jrt_task *task = find_child(n, id, &linked);
+    if (task != NULL && linked) {
+        (void)jrt_task_interrupt(task, JANUS_CANCELLED);
+        list = cancel_owned(task, JANUS_CANCEL_EXPLICIT, NULL);
+    }
+    jrt_exhausted_abandon_one_locked(n, id); /* after the interrupt, which says CANCELLED */
+    jrt_nursery_unlock(n);
+    cancel_listed(list);
+}
+
+janus_status janus_nursery_cancel_child(janus_nursery *nursery, janus_task_id child)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (nursery == NULL) return JANUS_INVALID;
+    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
+    janus_status status = single_out(n, child);
+    if (status == JANUS_STALE) return jrt_stale(status, __func__);
+    if (status != JANUS_OK) return status;
+    bool foreign = jrt_worker_self() == NULL; /* the owner: else it is a task of the scheduler */
+    if (foreign) jrt_fetch_add_relaxed(&n->scheduler->outside, 1u); /* relaxed: a count. */
+    jrt_note_by_caller(n->scheduler, JRT_TRACE_CANCEL, child, (uint64_t)JANUS_CANCEL_EXPLICIT);
+    jrt_fence_heavy_seq_cst(); /* seq_cst: [cancel-park]. */
+    visit_child(n, child);
+    if (foreign) jrt_outside_less(n->scheduler);
+    jrt_tokens_flush();
+    return JANUS_OK;
 }
 
 /*

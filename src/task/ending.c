@@ -146,7 +146,7 @@ struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *tas
     jrt_count(&worker->stats.tasks_cancelled);
     task->landing.result = JANUS_CANCELLED;
     task->saw_cancel = task->touched = true;
-    (void)jrt_nursery_cancel(task->nursery, JANUS_CANCEL_PARENT);
+    jrt_nursery_follow(task->nursery);
     jrt_nursery_child_done(worker, task, below);
     return worker;
 }
@@ -202,8 +202,7 @@ janus_status jrt_task_told(struct jrt_task *task)
         return JANUS_CANCELLED;
     }
     task->saw_cancel = task->touched = true;
-    /* Found further up: the nurseries between shall say so too. */
-    (void)jrt_nursery_cancel(task->nursery, JANUS_CANCEL_PARENT);
+    jrt_nursery_follow(task->nursery); /* found further up: the nurseries between say so, too */
     jrt_scopes_tell(task, NULL);
     return JANUS_CANCELLED;
 }

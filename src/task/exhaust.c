@@ -280,6 +280,7 @@ static bool is_forsaken(struct jrt_nursery *n, const struct jrt_purse *purse)
 {
     return jrt_load_relaxed(&n->awaited) || /* relaxed: under the lock, [exhaust-await]. */
            n->joining == jrt_task_id(purse->task) || jrt_nursery_cancelled_above(n) ||
+           jrt_task_is_singled(purse->task) ||
            (n->terms != NULL && n->terms->backend == JANUS_BACKEND_BLOCKING);
 }
 

@@ -21,8 +21,10 @@ static janus_nursery *handle_of(struct jrt_nursery *n) { return (janus_nursery *
 /* Tasks. */
 
 /* Why the calls of a task would say CANCELLED, were it not shielded; the way up is there. */
-static janus_cancel_reason cancel_of(const struct jrt_nursery *n)
+static janus_cancel_reason cancel_of(const struct jrt_task *task)
 {
+    const struct jrt_nursery *n = task->nursery;
+    if (jrt_task_is_singled(task)) return JANUS_CANCEL_EXPLICIT;
     for (const struct jrt_nursery *at = n;;) {
         janus_nursery_state state = jrt_nursery_state(at);
         if (state == JANUS_NURSERY_CANCELLING || state == JANUS_NURSERY_CANCELLED) {
@@ -30,6 +32,9 @@ static janus_cancel_reason cancel_of(const struct jrt_nursery *n)
             return (janus_cancel_reason)jrt_load_relaxed(&n->reason); /* relaxed: set before. */
         }
         if (at->owner == NULL || jrt_nursery_is_shielded(at)) return JANUS_CANCEL_NONE;
+        if (jrt_task_is_singled(at->owner)) {
+            return at == n ? JANUS_CANCEL_EXPLICIT : JANUS_CANCEL_PARENT;
+        }
         at = at->owner->nursery;
     }
 }
@@ -64,7 +69,7 @@ static void describe(const struct jrt_task *task, janus_task_info *info)
     info->nursery = handle_of(n);
     info->nursery_name = n->name != NULL ? n->name : "nursery";
     info->parent = n->owner != NULL ? jrt_task_id(n->owner) : 0;
-    info->cancel = cancel_of(n);
+    info->cancel = cancel_of(task);
 }
 
 /* What moves; under the nursery's lock. */

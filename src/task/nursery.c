@@ -89,13 +89,14 @@ void jrt_nursery_fold(struct jrt_nursery *n) { fold(n); }
 
 /*
  * [nursery-obey]  a child that returns CANCELLED has obeyed, and has not failed, if it was told so,
- *   by a call or by a token, or if its scope is cancelled: it may have learned of that from a
- *   closed channel, or from a spawn that said CLOSED. From then on saw_cancel says it.
+ *   by a call or by a token, or if it or its scope is cancelled: it may have learned of that from
+ *   a closed channel, or from a spawn that said CLOSED. From then on saw_cancel says it.
  */
 static bool has_obeyed(struct jrt_task *task)
 {
     if (task->panic != JANUS_PANIC_NONE || task->landing.result != JANUS_CANCELLED) return false;
-    if (!task->saw_cancel && !jrt_nursery_cancelled_above(task->nursery)) return false;
+    bool scope = task->saw_cancel || jrt_nursery_cancelled_above(task->nursery);
+    if (!scope && !jrt_task_is_singled(task)) return false;
     task->saw_cancel = task->touched = true;
     return true;
 }
@@ -134,16 +135,20 @@ static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
 static bool take_off(struct jrt_nursery *n, struct jrt_task *task)
 {
     jrt_nursery_lock(n);
-    if (jrt_load_relaxed(&task->linked)) jrt_list_remove(&task->sibling); /* relaxed: locked. */
+    if (jrt_load_relaxed(&task->linked)) { /* relaxed, both: locked. */
+        jrt_list_remove(&task->sibling);
+        task->touched = true;                    /* the third line still is not clean */
+        jrt_store_relaxed(&task->linked, false); /* relaxed: nobody visits it, [cancel-single]. */
+    }
     if (task->joinable) {
         if (!n->kept) jrt_list_init(&n->finished);
         n->kept = task->kept = true;
         jrt_list_push_front(&n->finished, &task->sibling);
         if (n->joining == jrt_task_id(task)) jrt_join_ended(n);
     }
-    bool record_is_free = !task->joinable;
+    bool joinable = task->joinable; /* once the lock is free, its owner may retire it */
     jrt_nursery_unlock(n);
-    return record_is_free;
+    return !joinable;
 }
 
 void jrt_nursery_count_off(struct jrt_nursery *n)
@@ -183,9 +188,7 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
     if (jrt_unlikely(is_failure(task, cancelled))) note_failure(n, task);
     /* It obeyed somebody further up: the nurseries between shall say so too. A child that obeyed a
      * token, or its supervisor, ends alone. */
-    if (jrt_unlikely(cancelled && jrt_nursery_cancelled_above(n))) {
-        (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
-    }
+    if (jrt_unlikely(cancelled)) jrt_nursery_follow(n);
     struct jrt_runner *runner = NULL;
     if (jrt_unlikely(task->touched && task->purse != NULL)) {
         runner = jrt_launch_ended(task);
@@ -394,7 +397,7 @@ janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *ou
         fold(n);
         if (task != NULL) {
             if (!jrt_task_is_clean(task) && jrt_nursery_cancelled_above(n)) {
-                (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
+                (void)jrt_nursery_cancel(n, jrt_task_reason_below(task));
             }
             wait_as_task(n, task);
         } else {

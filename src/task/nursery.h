@@ -71,7 +71,7 @@ struct jrt_nursery {
             _Atomic(bool) registered;   /* [tree-lazy]; the lock of the nursery above */
             bool          failed : 1;   /* there are errors; the lock's */
             bool          kept : 1;     /* ended children may be left to join; the lock's */
-            bool          bound;        /* there is a token, or bindings */
+            bool          bound;        /* there is a token, bindings, or `singles` */
             _Atomic(bool) starving;     /* [exhaust-await]; somebody was on `exhausted` */
         };
         uint32_t first_four; /* see jrt_nursery_is_apart */
@@ -83,19 +83,20 @@ struct jrt_nursery {
     struct jrt_terms             *terms;  /* what children are started on; NULL: implicit */
 
     /* Only once it is `ready`, [nursery-ready], up to `failures`. */
-    _Alignas(16) pthread_mutex_t lock; /* guards what follows, up to link */
-    struct jrt_list_node children;     /* linked ones, [tree-lazy] */
-    struct jrt_task     *waiter;       /* the owner, while it waits in await */
-    janus_task_id        joining;      /* the child that the owner joins; 0: none */
-    struct jrt_list_node finished;     /* kept: joinable children that have ended, by sibling */
-    struct janus_token  *token;        /* a reference of ours; NULL: nobody asked for it */
-    struct jrt_binding  *bindings;     /* tokens that cancel us; the owner's alone */
-    struct jrt_list_node exhausted;    /* children that wait for budget, [exhaust-list] */
-    uint64_t             errors;
-    janus_panic_info    *panic;     /* owned; of the first failure, if that is one */
-    janus_failure       *failures;  /* owned; the first JANUS_FAILURES_KEPT */
-    _Atomic(uint64_t)    disturbed; /* children whose own scopes are cancelled, [scope-owner] */
-    _Alignas(16) int64_t local;     /* [nursery-count]; not guarded: the owner's alone */
+    _Alignas(16) pthread_mutex_t lock;     /* guards what follows, up to link */
+    struct jrt_list_node children;         /* linked ones, [tree-lazy] */
+    struct jrt_task     *waiter;           /* the owner, while it waits in await */
+    janus_task_id        joining;          /* the child that the owner joins; 0: none */
+    struct jrt_list_node finished;         /* kept: joinable children that have ended, by sibling */
+    struct janus_token  *token;            /* a reference of ours; NULL: nobody asked for it */
+    struct jrt_binding  *bindings;         /* tokens that cancel us; the owner's alone */
+    _Atomic(struct jrt_singles *) singles; /* owned; children cancelled alone, [cancel-single] */
+    struct jrt_list_node          exhausted; /* children that wait for budget, [exhaust-list] */
+    uint64_t                      errors;
+    janus_panic_info             *panic;    /* owned; of the first failure, if that is one */
+    janus_failure                *failures; /* owned; the first JANUS_FAILURES_KEPT */
+    _Atomic(uint64_t) disturbed; /* children whose own scopes are cancelled, [scope-owner] */
+    _Alignas(16) int64_t local;  /* [nursery-count]; not guarded: the owner's alone */
     union {
         struct {
             _Atomic(bool) closing; /* [nursery-closing]; not guarded: the owner's to write */
@@ -217,8 +218,38 @@ uint64_t jrt_cancels_begin(struct jrt_nursery *n);
 /* Finishes it. If it took place, whoever found n or a nursery below it clean looks again. */
 void jrt_cancels_finish(struct jrt_nursery *n, uint64_t begun, bool took_place);
 
-/* Whether it, or something around it up to the next shield, is cancelled. */
-bool jrt_nursery_cancelled_above(struct jrt_nursery *n);
+/* Why its children are cancelled: it is, its owner is, or something around up to the next shield.
+ * NONE: nothing is. */
+janus_cancel_reason jrt_nursery_reason_above(struct jrt_nursery *n);
+
+static inline bool jrt_nursery_cancelled_above(struct jrt_nursery *n)
+{
+    return jrt_nursery_reason_above(n) != JANUS_CANCEL_NONE;
+}
+
+/* Cancels it, if something above is cancelled; so that it says so, too. */
+void jrt_nursery_follow(struct jrt_nursery *n);
+
+/* From single.c, for [cancel-single]: notes a child, looks for it, frees the table. */
+bool jrt_single_note(struct jrt_nursery *n, janus_task_id child);
+bool jrt_single_find(const struct jrt_nursery *n, janus_task_id child);
+void jrt_singles_free(struct jrt_nursery *n);
+
+/* Whether a task was cancelled alone, by its id. */
+static inline bool jrt_task_is_singled(const struct jrt_task *task)
+{
+    const struct jrt_nursery *n = task->nursery;
+    /* acquire, both: what was written then; a nursery that is not ready has no table. */
+    if (jrt_load_acquire(&n->ready) != JRT_READY) return false;
+    if (jrt_likely(jrt_load_acquire(&n->singles) == NULL)) return false; /* acquire: as above. */
+    return jrt_single_find(n, jrt_task_id(task));
+}
+
+/* Why a cancelled task's own nurseries are cancelled. */
+static inline janus_cancel_reason jrt_task_reason_below(const struct jrt_task *task)
+{
+    return jrt_task_is_singled(task) ? JANUS_CANCEL_EXPLICIT : JANUS_CANCEL_PARENT;
+}
 
 /* Opens a nursery on no terms for `owner`, who runs here or has a child on top, inside of `around`
  * and around all that it has opened since; [fork-nursery]. From open.c. */
@@ -416,6 +447,11 @@ bool jrt_nursery_may_cancel(const struct jrt_nursery *nursery);
  * joined; from peek.c. */
 bool jrt_task_peek_joinable(const struct jrt_task *task, const struct jrt_nursery *n,
                             janus_task_id id);
+
+/* Whether a record, free or not, is a child of this nursery with that id that has not ended;
+ * *out_linked: the child is on the nursery's list. Under the nursery's lock; from peek.c. */
+bool jrt_task_peek_child(const struct jrt_task *task, const struct jrt_nursery *n, janus_task_id id,
+                         bool *out_linked);
 
 /* Waits until nobody is on his way to it any more; it is on no list. */
 void jrt_nursery_await_visitors(struct jrt_nursery *nursery);

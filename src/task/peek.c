@@ -66,6 +66,20 @@ __attribute__((noinline, no_sanitize("thread"))) bool jrt_task_peek_joinable(
     return joinable && nursery == n;
 }
 
+__attribute__((noinline, no_sanitize("thread"))) bool jrt_task_peek_child(
+    const struct jrt_task *task, const struct jrt_nursery *n, janus_task_id id, bool *out_linked)
+{
+    /* acquire: what the task was given came before its id. */
+    if ((uint32_t)id != jrt_load_acquire(&task->record.generation)) return false;
+    struct jrt_nursery *nursery = *(struct jrt_nursery *const volatile *)&task->nursery;
+    bool                kept = *(const volatile bool *)&task->kept;
+    *out_linked = *(const volatile bool *)(const volatile void *)&task->linked;
+    jrt_fence_seq_cst(); /* seq_cst: the second look comes after what we read. */
+    /* relaxed: after the fence. */
+    if ((uint32_t)id != jrt_load_relaxed(&task->record.generation)) return false;
+    return nursery == n && !kept;
+}
+
 /* The worker whose current task it is; UINT32_MAX: none's. */
 static uint32_t worker_of(const struct jrt_task *task)
 {

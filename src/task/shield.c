@@ -106,7 +106,8 @@ void jrt_shield_whole(struct jrt_task *task)
 static bool plain_holds(const struct jrt_task *task)
 {
     uint64_t grace_ns = task->nursery->scheduler->grace_ns;
-    if (grace_ns == 0 || !jrt_nursery_cancelled_above(task->nursery)) return true;
+    if (grace_ns == 0) return true;
+    if (!jrt_nursery_cancelled_above(task->nursery) && !jrt_task_is_singled(task)) return true;
     struct jrt_purse *purse = jrt_purse_need((struct jrt_task *)(uintptr_t)task); /* current */
     if (purse == NULL) return true;
     uint64_t now = jrt_clock_now_ns();
@@ -157,7 +158,8 @@ static void ring_wait(struct jrt_alarm *alarm)
         /* acq_rel: whoever interrupts it then comes after us. */
     } while (!jrt_cas_acq_rel(&task->park, &park, park | JRT_INTERRUPTIBLE));
     jrt_fence_light_seq_cst(); /* seq_cst: [shield-end]. */
-    if (jrt_nursery_cancelled_above(task->nursery) || jrt_task_cancelled_scope(task) != NULL) {
+    if (jrt_nursery_cancelled_above(task->nursery) || jrt_task_is_singled(task) ||
+        jrt_task_cancelled_scope(task) != NULL) {
         (void)jrt_task_interrupt(task, JANUS_CANCELLED);
     }
 }
@@ -198,8 +200,9 @@ static void ring_cover(struct jrt_alarm *alarm)
     jrt_store_release(&n->cover, (uint8_t)JRT_COVER_OVER);
     jrt_cancels_finish(n, begun, true); /* [shield-nursery] */
     jrt_fence_light_seq_cst();          /* seq_cst: [shield-nursery]. */
-    if (jrt_nursery_cancelled_above(jrt_nursery_above(n))) {
-        (void)jrt_nursery_cancel_locked(n, JANUS_CANCEL_PARENT); /* the timers' lock */
+    bool singled = jrt_task_is_singled(n->owner);
+    if (singled || jrt_nursery_cancelled_above(jrt_nursery_above(n))) {
+        (void)jrt_nursery_cancel_locked(n, jrt_task_reason_below(n->owner)); /* the timers' lock */
     }
 }
 

@@ -415,6 +415,9 @@ static janus_cancel_reason reason_of(const struct jrt_nursery *n)
             return (janus_cancel_reason)jrt_load_relaxed(&n->reason); /* relaxed: see above. */
         }
         if (state == JANUS_NURSERY_CLOSED || at->owner == NULL) return JANUS_CANCEL_NONE;
+        if (jrt_task_is_singled(at->owner)) {
+            return at == n ? JANUS_CANCEL_EXPLICIT : JANUS_CANCEL_PARENT;
+        }
     }
 }
 
@@ -506,4 +509,5 @@ void jrt_nursery_tokens_end(struct jrt_nursery *n)
     }
     janus_token_release(n->token);
     n->token = NULL;
+    jrt_singles_free(n);
 }
