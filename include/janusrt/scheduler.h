@@ -92,7 +92,9 @@ typedef struct janus_scheduler_options {
     size_t        stack_bytes;          /* of tasks that ask for nothing: part of what a task is,
                                            so max_tasks bounds them. 0: the profile's */
     janus_guard   guard;                /* 0: the best rung there is */
-    uint32_t      blocking_threads_max; /* helper threads for janus_blocking. 0: 64 */
+    uint32_t      blocking_threads_max; /* helper threads for janus_blocking, shared as
+                                           said there: at least 2, so that one nursery
+                                           cannot take them all. 0: 64 */
     uint32_t      blocking_queue_max;   /* calls that may wait for one. 0: 65536 */
     bool          no_deadlock_check;    /* wait for ever where nothing can happen any more */
     uint64_t      grace_ns; /* how long defers and shields hold a cancel off. 0: any time */

@@ -117,12 +117,17 @@ JANUS_API uint64_t janus_now_ns(void);
  * Runs `function(argument)` on a helper thread and waits for it, so that a call that blocks the
  * thread blocks only this task. Once it runs it cannot be stopped: cancellation is seen after it.
  *
+ * Children of a nursery with terms (a pool, a capability and so on) share helper threads with
+ * others. Such a nursery begins a call only while it runs fewer calls than there are free
+ * threads. Its other calls wait behind its own. So calls that never return leave threads to
+ * other tasks: one nursery takes at most half of them. The queue is shared by the same rule.
+ *
  * Context: inside a task; on a plain thread it just calls the function.
  * Yields:  always.
  * Owns:    `argument` stays the caller's. *out_result (NULL: not wanted) is what it returned.
  * Cost:    two thread switches, some 10 us; one op and one system call of the task's budget.
  * Errors:  CANCELLED  cancelled before it was queued: it does not run
- *          FULL       options.blocking_queue_max calls are waiting
+ *          FULL       options.blocking_queue_max calls are waiting, or the nursery's share of them
  *          NO_MEMORY  no helper thread could be started
  *          A function that ends its thread (pthread_exit) is a panic of the task.
  *          errno is what the function left there.

@@ -8,7 +8,18 @@
  *
  * A submit wakes the helper that went idle last, so that those that are too many stay idle long
  * enough to end; where none is idle it starts one, up to threads_max; where all are busy the job
- * waits. A helper always takes the oldest job, whoever's submit woke it.
+ * waits. A helper always takes the first job that may run, whoever's submit woke it.
+ *
+ * [blocking-share]     A call that never returns keeps its thread, so no party may have them all. A
+ *                      party begins a job only while it runs fewer than there are free threads: one
+ *                      party alone gets half, a second one half of the rest. A party inside another
+ *                      sees as free what is free to the other, minus what the other runs. The same
+ *                      rule bounds the jobs that wait. Jobs without a party see no share.
+ *                      Waiting jobs form a tree of lists. A party that is skipped runs at least one
+ *                      job, so a search passes over at most threads_max parties on each level.
+ *
+ * [blocking-chain]     The end of one job can let two others begin. So a helper that takes a job
+ *                      summons another helper if one more job may run and no helper is arriving.
  *
  * [blocking-arriving]  A woken or started helper needs time until it looks at the queue. Jobs that
  *                      such helpers are on their way to do not wait, so only queued - arriving
@@ -73,7 +84,7 @@ janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned threads_m
         free(blocking->helpers);
         return JANUS_NO_MEMORY;
     }
-    jrt_list_init(&blocking->queue);
+    jrt_list_init(&blocking->all.waiting);
     return JANUS_OK;
 }
 
@@ -85,21 +96,111 @@ static void linger(void)
     while (jrt_futex_wait_until(&never, 0, until_ns)) continue;
 }
 
-/* Runs the oldest job; false when there is none. Drops the lock meanwhile. */
-static bool run_oldest(struct jrt_blocking *blocking, struct jrt_blocking_helper *helper)
+/* Parties, [blocking-share]. */
+
+/* The first job in `party` that may run, where `available` threads are free to it; or NULL. */
+static struct jrt_blocking_job *search(const struct jrt_blocking_party *party, unsigned available)
 {
-    if (jrt_list_empty(&blocking->queue)) return false;
-    struct jrt_blocking_job *job =
-        jrt_list_entry(blocking->queue.next, struct jrt_blocking_job, link);
-    jrt_list_remove(&job->link);
+    const struct jrt_list_node *end = &party->waiting;
+    for (struct jrt_list_node *at = end->next; at != end; at = at->next) {
+        struct jrt_blocking_item *item = jrt_list_entry(at, struct jrt_blocking_item, link);
+        if (item->is_job) return jrt_list_entry(item, struct jrt_blocking_job, item);
+        struct jrt_blocking_party *inside = jrt_list_entry(item, struct jrt_blocking_party, item);
+        if (inside->running >= available) continue;
+        struct jrt_blocking_job *job = search(inside, available - inside->running);
+        if (job != NULL) return job;
+    }
+    return NULL;
+}
+
+static struct jrt_blocking_job *next_job(struct jrt_blocking *blocking)
+{
+    unsigned running = blocking->stats.running;
+    /* A successor, [blocking-spoilt], may be one thread more than threads_max. */
+    return search(&blocking->all,
+                  running < blocking->threads_max ? blocking->threads_max - running : 1);
+}
+
+static void item_push(struct jrt_blocking_party *party, struct jrt_blocking_item *item)
+{
+    jrt_list_push_front(party->waiting.prev, &item->link); /* behind the last */
+}
+
+static void enqueue(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
+{
+    struct jrt_blocking_item *item = &job->item;
+    item->is_job = true;
+    for (struct jrt_blocking_party *at = job->party; at != NULL; at = at->outer) {
+        if (at->queued++ == 0) jrt_list_init(&at->waiting);
+        if (item != NULL) item_push(at, item);
+        at->item.is_job = false;
+        item = at->queued == 1 ? &at->item : NULL; /* else it is on the list already */
+    }
+    if (item != NULL) item_push(&blocking->all, item);
+    unsigned queued = ++blocking->stats.queued;
+    if (queued > blocking->stats.queued_high) blocking->stats.queued_high = queued;
+}
+
+/* The job's parties go behind the others, or, where nothing waits in them, off the lists. */
+static void dequeue(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
+{
+    jrt_list_remove(&job->item.link);
+    for (struct jrt_blocking_party *at = job->party; at != NULL; at = at->outer) {
+        struct jrt_blocking_party *outer = at->outer != NULL ? at->outer : &blocking->all;
+        jrt_list_remove(&at->item.link);
+        if (--at->queued > 0) item_push(outer, &at->item);
+    }
     blocking->stats.queued--;
+}
+
+static void count_running(const struct jrt_blocking_job *job, unsigned change)
+{
+    for (struct jrt_blocking_party *at = job->party; at != NULL; at = at->outer) {
+        at->running += change;
+    }
+}
+
+/* Whether a helper that is called for a new job of the party may begin it. Jobs that helpers are on
+ * their way to count as running; if that is too many, one of those helpers calls another. */
+static bool may_begin(const struct jrt_blocking *blocking, const struct jrt_blocking_party *party)
+{
+    uint64_t had = 0;
+    if (party == NULL) return true;
+    for (; party != NULL; party = party->outer) {
+        unsigned soon = party->queued < blocking->arriving ? party->queued : blocking->arriving;
+        had += party->running + soon;
+    }
+    return had + blocking->stats.running < blocking->threads_max;
+}
+
+/* Whether a job of the party may wait where there is room for so many. */
+static bool may_wait(const struct jrt_blocking_party *party, unsigned room)
+{
+    uint64_t had = 0;
+    for (; party != NULL; party = party->outer) had += party->queued;
+    return had < room;
+}
+
+static void summon(struct jrt_blocking *blocking);
+
+/* Runs the next job; false when none may run. Drops the lock meanwhile. */
+static bool run_next(struct jrt_blocking *blocking, struct jrt_blocking_helper *helper)
+{
+    struct jrt_blocking_job *job = next_job(blocking);
+    if (job == NULL) return false;
+    dequeue(blocking, job);
+    count_running(job, 1);
     blocking->stats.running++;
     blocking->stats.jobs++;
+    summon(blocking);
     jrt_unlock(&blocking->lock);
     job->spoilt = false;
     if (jrt_fails(JRT_FAULT_BLOCKING)) linger();
     job->run(job);
     helper->spoilt |= job->spoilt;
+    jrt_lock(&blocking->lock);
+    count_running(job, -1u); /* before done: the parties may be gone after it */
+    jrt_unlock(&blocking->lock);
     job->done(job); /* the job may be gone now */
     jrt_lock(&blocking->lock);
     blocking->stats.running--;
@@ -176,11 +277,24 @@ static bool helper_start(struct jrt_blocking *blocking)
     return true;
 }
 
+/* Gets another helper if one more job may run, [blocking-chain]. */
+static void summon(struct jrt_blocking *blocking)
+{
+    if (blocking->stats.queued == 0 || blocking->arriving > 0) return;
+    if (next_job(blocking) == NULL) return;
+    struct jrt_blocking_helper *woken = idle_pop(blocking);
+    if (woken != NULL) {
+        jrt_futex_wake(&woken->woken, 1);
+    } else {
+        (void)helper_start(blocking); /* without one the job waits for a busy helper */
+    }
+}
+
 /* Whether the jobs that wait can be left to others, [blocking-spoilt]. */
 static bool can_go(struct jrt_blocking *blocking, const struct jrt_blocking_helper *helper)
 {
     if (!helper->spoilt) return false;
-    if (jrt_list_empty(&blocking->queue)) return true;
+    if (blocking->stats.queued == 0) return true;
     blocking->stats.threads--; /* for its successor; it has gone before the lock is dropped */
     bool started = helper_start(blocking);
     blocking->stats.threads++;
@@ -195,18 +309,20 @@ static void helper_main(void *argument)
     do {
         jrt_invariant("blocking-arriving", blocking->arriving > 0);
         blocking->arriving--;
-        while (!can_go(blocking, helper) && run_oldest(blocking, helper)) continue;
+        while (!can_go(blocking, helper) && run_next(blocking, helper)) continue;
     } while (!helper->spoilt && !blocking->stopping && idle_wait(blocking, helper));
     blocking->stats.threads--;
     helper->state = HELPER_ENDED;
     jrt_unlock(&blocking->lock);
 }
 
-static void enqueue(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
+/* Whether one more job may wait. */
+static bool has_room(const struct jrt_blocking *blocking, const struct jrt_blocking_job *job)
 {
-    jrt_list_push_front(blocking->queue.prev, &job->link); /* behind the last */
-    unsigned queued = ++blocking->stats.queued;
-    if (queued > blocking->stats.queued_high) blocking->stats.queued_high = queued;
+    unsigned queued = blocking->stats.queued, arriving = blocking->arriving;
+    unsigned waiting = queued > arriving ? queued - arriving : 0; /* [blocking-arriving] */
+    if (waiting >= blocking->queue_max) return false;
+    return may_wait(job->party, blocking->queue_max - waiting);
 }
 
 janus_status jrt_blocking_submit(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
@@ -215,14 +331,12 @@ janus_status jrt_blocking_submit(struct jrt_blocking *blocking, struct jrt_block
     if (jrt_fails(JRT_FAULT_BLOCKING)) return JANUS_FULL;
     jrt_lock(&blocking->lock);
     jrt_demand(!blocking->stopping, "jrt_blocking_submit during jrt_blocking_fini");
-    struct jrt_blocking_helper *woken = idle_pop(blocking);
-    if (woken == NULL && !helper_start(blocking)) {
-        /* Jobs that nobody is on the way to, [blocking-arriving]. */
-        bool room = blocking->stats.queued < blocking->arriving ||
-                    blocking->stats.queued - blocking->arriving < blocking->queue_max;
+    bool                        begins = may_begin(blocking, job->party);
+    struct jrt_blocking_helper *woken = begins ? idle_pop(blocking) : NULL;
+    if (woken == NULL && !(begins && helper_start(blocking))) {
         if (blocking->stats.threads == 0) {
             status = JANUS_NO_MEMORY;
-        } else if (!room) {
+        } else if (!has_room(blocking, job)) {
             status = JANUS_FULL;
         }
     }
@@ -235,11 +349,8 @@ janus_status jrt_blocking_submit(struct jrt_blocking *blocking, struct jrt_block
 bool jrt_blocking_withdraw(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
 {
     jrt_lock(&blocking->lock);
-    bool queued = !jrt_list_empty(&job->link);
-    if (queued) {
-        jrt_list_remove(&job->link);
-        blocking->stats.queued--;
-    }
+    bool queued = !jrt_list_empty(&job->item.link);
+    if (queued) dequeue(blocking, job);
     jrt_unlock(&blocking->lock);
     return queued;
 }

@@ -13,12 +13,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* On a party's list: a job, or a party inside that has jobs. */
+struct jrt_blocking_item {
+    struct jrt_list_node link; /* alone when it is on no list */
+    bool                 is_job;
+};
+
+/* Whose jobs they are: each party gets a share of the threads and of the queue, [blocking-share].
+ * All zero but for `outer`; it exists at least until its last job's `done` is called. */
+struct jrt_blocking_party {
+    struct jrt_blocking_party *outer;   /* around it; NULL: the pool itself */
+    struct jrt_blocking_item   item;    /* on the outer party's list while anything waits here */
+    struct jrt_list_node       waiting; /* items, next first; valid while queued > 0 */
+    unsigned                   running; /* jobs of this party and of all inside it */
+    unsigned                   queued;
+};
+
 /* Embedded in what waits for it. From submit on it is the pool's, until `done` is called, which
  * gets it back (and may free it), or until it was withdrawn. */
 struct jrt_blocking_job {
     void (*run)(struct jrt_blocking_job *job);  /* may block; on a helper thread */
     void (*done)(struct jrt_blocking_job *job); /* right after it, on the same thread; short */
-    struct jrt_list_node link;                  /* the pool's; alone when not queued */
+    struct jrt_blocking_party *party;           /* NULL: the pool itself, which has no share */
+    struct jrt_blocking_item   item;            /* the pool's */
     bool spoilt; /* set by run: its thread is to end, [exit-spoilt] in fiber/exit.c */
 };
 
@@ -38,8 +55,8 @@ struct jrt_blocking {
     unsigned queue_max;
     uint64_t idle_ns; /* a thread without work ends after it; may be set before the first submit */
 
-    pthread_mutex_t             lock;    /* guards what follows */
-    struct jrt_list_node        queue;   /* oldest first */
+    pthread_mutex_t             lock;    /* guards what follows, and all parties */
+    struct jrt_blocking_party   all;     /* the root: of its numbers only the list is used */
     struct jrt_blocking_helper *helpers; /* owned; threads_max + 1, most never started */
     struct jrt_blocking_helper *idle;    /* who sleeps, last come first */
     unsigned                  arriving;  /* started or woken, and has not looked at the queue yet */
@@ -56,11 +73,12 @@ janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned threads_m
 void jrt_blocking_fini(struct jrt_blocking *blocking);
 
 /*
- * Gives a job to the pool; jobs are begun in the order they came. Does not wait for anything but
- * the lock; starts a thread where that is needed and allowed (some 15 us).
+ * Gives a job to the pool. Jobs of one party begin in the order they came; parties take turns.
+ * Waits for nothing but the lock; starts a thread where that is needed and allowed (some 15 us).
  *
- * OK; FULL: all threads are busy and queue_max jobs wait; NO_MEMORY: there is no thread and none
- * can be started. On any error the job was not touched.
+ * OK; FULL: all threads are busy and queue_max jobs wait, or the party has its share of threads and
+ * queue; NO_MEMORY: there is no thread and none can be started. On any error the job was not
+ * touched.
  */
 janus_status jrt_blocking_submit(struct jrt_blocking *blocking, struct jrt_blocking_job *job);
 

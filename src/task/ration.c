@@ -10,6 +10,7 @@
  *   limit. So what one pool has used up refuses nobody in another, and a pool inside a pool
  *   cannot have more than the one around it.
  */
+#include "task/purse.h"
 #include "task/terms.h"
 #include "task/trouble.h"
 
@@ -118,4 +119,21 @@ void jrt_terms_channel_gone(struct jrt_terms *terms)
         jrt_cap_give_channel(&terms->use); /* the scheduler's counter */
     }
     jrt_terms_put(terms);
+}
+
+struct jrt_blocking_party *jrt_terms_blocking(const struct jrt_task *task)
+{
+    enum { PARTIES_MAX = 16 }; /* terms within terms that have a share each; searches recurse */
+    struct jrt_terms         *terms = task->nursery->terms;
+    const struct jrt_nursery *n = task->innermost;
+    /* The terms of the task's own nurseries do not restrict it, except in a scope. */
+    while (n != NULL && (n->terms == NULL || !n->terms->scope)) n = jrt_nursery_outer(n);
+    if (n != NULL) {
+        terms = n->terms;
+    } else if (task->purse != NULL && task->purse->terms != NULL) {
+        terms = task->purse->terms;
+    }
+    while (terms != NULL && terms->depth >= PARTIES_MAX) terms = terms->outer;
+    if (terms == NULL || terms == task->nursery->scheduler->terms) return NULL;
+    return &terms->blocking;
 }

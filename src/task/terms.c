@@ -88,6 +88,8 @@ static void begin(struct jrt_terms *terms, janus_scheduler *scheduler, struct jr
         terms->backend = JANUS_BACKEND_COOPERATIVE;
         return;
     }
+    terms->depth = outer->depth + 1;
+    if (outer != scheduler->terms) terms->blocking.outer = &outer->blocking;
     memcpy(terms->held, outer->held, sizeof terms->held);
     terms->implicit = outer->implicit;
     terms->task_budget = outer->task_budget;

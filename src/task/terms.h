@@ -35,6 +35,8 @@ struct jrt_terms {
                                               channels, paid for from a pool of its own */
     struct jrt_wards          wards;       /* what ends with them, [ward-life] */
     _Atomic(uint64_t)         kept;        /* bytes held for tasks, [ledger-pool] */
+    struct jrt_blocking_party blocking;    /* blocking calls of its tasks, [blocking-share] */
+    unsigned                  depth;       /* terms around these */
     struct jrt_ledger        *payer;       /* of the owner that opened them; NULL: nobody */
     bool                      unpaid;      /* counted in the owner's purse instead */
     janus_budget              task_budget; /* a child's share, where it asks for nothing */
@@ -81,6 +83,9 @@ void jrt_terms_put(struct jrt_terms *terms);
 
 /* What the current task opens nurseries, makes channels and so on under. NULL: implicit. */
 struct jrt_terms *jrt_terms_here(const struct jrt_task *task);
+
+/* Whose share of the helper threads the task's blocking calls take. NULL: no share. */
+struct jrt_blocking_party *jrt_terms_blocking(const struct jrt_task *task);
 
 /* Before a child is started in n, which has terms, or with a budget of its own (NULL: the terms'):
  * asks the capability, takes room and the share. On any error nothing happened. */

@@ -71,7 +71,8 @@ static const char *advice(janus_status status)
         return "Wait for some to end, raise janus_scheduler_options.max_tasks, or start them under "
                "a spawn capability that allows more.";
     case JANUS_FULL:
-        return "Wait for some to end, or raise threads_max, the nursery's or the scheduler's.";
+        return "Wait for some to end, or raise threads_max, the nursery's or the scheduler's; for "
+               "blocking calls blocking_queue_max, of which tasks on terms get a share.";
     case JANUS_SPAWN_BUDGET:
         return "Give the nursery or the child a larger budget, ask for a smaller stack, or wait "
                "for children to end.";

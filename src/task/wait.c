@@ -4,6 +4,8 @@
 #include "task/holder.h"
 #include "task/nursery.h"
 #include "task/purse.h"
+#include "task/terms.h"
+#include "task/trouble.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -133,19 +135,20 @@ janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_
     if (paid != JANUS_OK) return paid;
     worker = jrt_worker_self(); /* [worker-again] */
     if (!jrt_worker_can_leave(worker)) return JANUS_NO_MEMORY;
-    struct call call = {.job = {.run = run_call, .done = call_done},
-                        .task = task,
-                        .scheduler = worker->scheduler,
-                        .function = function,
-                        .argument = argument,
-                        .error = *worker->error_at};
+    struct call call = {
+        .job = {.run = run_call, .done = call_done, .party = jrt_terms_blocking(task)},
+        .task = task,
+        .scheduler = worker->scheduler,
+        .function = function,
+        .argument = argument,
+        .error = *worker->error_at};
     jrt_task_park_begin(task, JRT_WAIT_BLOCKING);
     jrt_fetch_add_relaxed(&worker->scheduler->blocking_calls, 1u); /* relaxed: a count. */
     janus_status status = jrt_blocking_submit(&worker->scheduler->blocking, &call.job);
     if (status != JANUS_OK) {
         jrt_fetch_sub_relaxed(&worker->scheduler->blocking_calls, 1u); /* relaxed: as above. */
         (void)jrt_task_park_cancel(task);
-        return status;
+        return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
     }
     jrt_task_link(task);
     (void)jrt_task_park(worker, task);
