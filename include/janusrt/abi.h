@@ -72,9 +72,11 @@ JANUS_API janus_scheduler *janus_scheduler_create(janus_scheduler_config config)
 
 /*
  * Cancels every task, waits until all have ended and gives everything back, also nurseries that
- * janus_nursery_create_in made and nobody destroyed.
+ * janus_nursery_create_in made and nobody destroyed, whichever thread made them. A thread that is
+ * inside janus_nursery_await or janus_nursery_destroy finishes that call first.
  *
- * Context: any thread that is not a worker of this scheduler, when no other uses it any more.
+ * Context: any thread that is not a worker of this scheduler, when no other begins a call with the
+ *          scheduler or a nursery of it any more.
  * Yields:  never; it blocks the thread until the last task has ended.
  * Owns:    takes `scheduler` when it returns 0; NULL does nothing.
  * Cost:    as long as the slowest task takes to notice.

@@ -198,6 +198,19 @@ typedef enum janus_cancel_mode {
     JANUS_CANCEL_UNWIND,     /* they end the task on the spot; its defers run */
 } janus_cancel_mode;
 
+/*
+ * Called once with the child's argument if the child ends without its entry having been called:
+ * its nursery was cancelled or the scheduler stopped before it began, or there was no stack to
+ * begin with. Never called if the spawn returned an error: then the argument is still the caller's.
+ * The argument has been dropped when janus_nursery_end returns.
+ *
+ * It runs in the middle of another task or of a worker's loop, on the child's behalf: it may do
+ * what the child may. It must not wait: calls that would wait return an error. It has a small slice
+ * of operations. If it panics or uses up its slice it ends there, which is reported, and the
+ * child's nursery goes on.
+ */
+typedef void janus_drop(void *argument);
+
 /* How one child is started. Zero in any field asks for the default named beside it. */
 typedef struct janus_spawn_options {
     size_t              struct_bytes; /* sizeof this struct; JANUS_SPAWN_OPTIONS sets it */
@@ -213,6 +226,10 @@ typedef struct janus_spawn_options {
     bool                unjoinable;   /* nothing is kept for a join, also if the id is asked for */
     const janus_budget *budget;       /* what it gets, explicitly, within what the capability and
                                          the pool allow. NULL: the capability's task_budget */
+    janus_drop         *drop; /* what becomes of the argument of a child that never ran. NULL: it is
+                                  left */
+    bool                inherit_local; /* the child begins with the pointer in the spawning task's
+                                  janus_task_local; from a thread or a callback, with NULL */
 
     /* with_cap: what the child holds instead of what the nursery does; of the spawner's own, and
      * never more than the nursery has. Zero: the nursery's. */
@@ -230,8 +247,9 @@ JANUS_BEGIN_DECLS
  * Context: inside a task, which becomes its owner. A task may have several open, one in the other.
  * Yields:  never.
  * Owns:    *nursery stays the caller's memory and must not move until janus_nursery_end.
- * Cost:    a few stores.
- * Errors:  STATE      not inside a task
+ * Cost:    a few stores; for one that lies above another open one of the task in memory, also a
+ *          look at each of these.
+ * Errors:  STATE      not inside a task, or the task has *nursery open already
  *          INVALID    a field is out of range
  *          NO_MEMORY  no memory for the timer of a deadline, the nursery's or its shield's, or for
  *                     its terms
@@ -253,9 +271,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open(janus_nursery         
  * Context: any thread outside tasks, while the scheduler runs.
  * Yields:  never.
  * Owns:    as janus_nursery_open.
- * Cost:    a lock.
+ * Cost:    a lock, and a look at each nursery that threads have open.
  * Errors:  STATE      inside a task, the scheduler does not run, or it is deterministic and was
- *                     opened by another thread
+ *                     opened by another thread; or *nursery is open already
  *          INVALID    a field is out of range
  *          NO_MEMORY  no memory for the timer of a deadline
  *          NO_EXECUTOR_CAP  a blocking call, or a callback, of a restricted task; scheduler.h
@@ -276,7 +294,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
  * Context: the nursery's owner, or any task below it.
  * Yields:  if the task's turn, or its ops, are used up; with when_full WAIT, if the nursery is
  *          full; with the backend BLOCKING as long as the child runs.
- * Owns:    `argument` stays the caller's; it must live until the child has ended.
+ * Owns:    `argument` stays the caller's; it must live until the child has ended. With
+ *          options.drop the child owns it once this returned OK.
  * Cost:    about 20 ns; no stack before it runs. With when_full WAIT a lock, here and at the
  *          child's end.
  * Errors:  CLOSED     the nursery is not Open, or left Open while this waited

@@ -47,16 +47,29 @@ janus_scheduler *janus_scheduler_create(janus_scheduler_config config)
     return NULL;
 }
 
-/* A root that janus_nursery_create_in made; NULL: none is left. */
-static struct jrt_nursery *heap_root(janus_scheduler *scheduler)
+/*
+ * [shutdown-heir]  shutdown inherits the nurseries of janus_nursery_create_in, whichever thread
+ *   made them: that thread may be gone. All children have ended. A thread that is inside
+ *   janus_nursery_await or janus_nursery_destroy still uses its nursery, but not for long: that
+ *   call waits for nobody any more. Shutdown takes the nursery over after the call, if it is left.
+ */
+
+/* A root that janus_nursery_create_in made, now the caller's, or NULL. *out_busy: some are left
+ * whose threads are in a call. */
+static struct jrt_nursery *inherit_root(janus_scheduler *scheduler, bool *out_busy)
 {
     struct jrt_nursery *found = NULL;
+    *out_busy = false;
     jrt_lock(&scheduler->roots_lock);
     struct jrt_list_node *node = scheduler->roots.next;
     for (; node != &scheduler->roots && found == NULL; node = node->next) {
         struct jrt_nursery *n = jrt_list_entry(node, struct jrt_nursery, link);
-        if (n->on_heap) found = n;
+        if (!n->on_heap) continue;
+        bool called = jrt_load_acquire(&n->called); /* acquire: what the call wrote. */
+        if (!called) found = n;
+        *out_busy |= called;
     }
+    if (found != NULL && jrt_worker_self() == NULL) found->thread = jrt_thread_self();
     jrt_unlock(&scheduler->roots_lock);
     return found;
 }
@@ -66,10 +79,13 @@ int janus_scheduler_shutdown(janus_scheduler *scheduler)
     if (scheduler == NULL) return JANUS_OK;
     janus_status status = janus_scheduler_stop(scheduler);
     if (status != JANUS_OK) return status;
-    struct jrt_nursery *root;
-    while ((root = heap_root(scheduler)) != NULL) {
+    for (bool busy = true; busy;) {
+        struct jrt_nursery *root = inherit_root(scheduler, &busy);
+        if (root == NULL && busy) jrt_thread_yield();
+        if (root == NULL) continue;
         status = janus_nursery_destroy((janus_nursery *)(void *)root);
         if (status != JANUS_OK) return status; /* inside a task of another scheduler */
+        busy = true;                           /* look again */
     }
     return janus_scheduler_close(scheduler);
 }
@@ -119,10 +135,17 @@ janus_task *janus_nursery_spawn(janus_nursery *nursery, janus_entry *function, v
     return (janus_task *)(uintptr_t)id;
 }
 
-janus_await_result janus_nursery_await(janus_nursery *nursery)
+/* A thread begins, or has ended, a call that waits with its own nursery, [shutdown-heir]. */
+static void set_called(janus_nursery *nursery, bool called)
+{
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (n->owner != NULL || !jrt_nursery_is_mine(n)) return;
+    jrt_store_release(&n->called, called); /* release: what the call wrote. */
+}
+
+static janus_await_result await(janus_nursery *nursery)
 {
     janus_nursery_result result = {.kind = JANUS_RESULT_SUCCESS};
-    if (nursery == NULL) return (janus_await_result){.kind = JANUS_INVALID};
     if (janus_nursery_wait(nursery, &result) == JANUS_STATE) {
         return (janus_await_result){.kind = JANUS_STATE};
     }
@@ -136,10 +159,20 @@ janus_await_result janus_nursery_await(janus_nursery *nursery)
     return out;
 }
 
+janus_await_result janus_nursery_await(janus_nursery *nursery)
+{
+    if (nursery == NULL) return (janus_await_result){.kind = JANUS_INVALID};
+    set_called(nursery, true);
+    janus_await_result result = await(nursery);
+    set_called(nursery, false);
+    return result;
+}
+
 int janus_nursery_destroy(janus_nursery *nursery)
 {
     if (nursery == NULL) return JANUS_OK;
     if (!jrt_nursery_of(nursery)->on_heap) return JANUS_STATE;
+    set_called(nursery, true);
     if (janus_nursery_end(nursery, NULL) == JANUS_STATE) return JANUS_STATE;
     free(nursery);
     return JANUS_OK;

@@ -33,7 +33,7 @@ janus_status jrt_callback_make(struct jrt_callback *out, void (*function)(void *
     const struct jrt_thread *thread = jrt_thread_self();
     const struct jrt_worker *worker = thread->worker;
     const struct jrt_task   *task = worker != NULL ? worker->current : thread->behalf;
-    *out = (struct jrt_callback){function, argument, NULL, NULL};
+    *out = (struct jrt_callback){.function = function, .argument = argument};
     janus_status status = jrt_ledger_charge(bytes, &out->ledger);
     if (status != JANUS_OK || out->ledger == NULL) return status;
     out->terms = jrt_terms_here(task);
@@ -60,12 +60,12 @@ static int64_t call(void *argument)
 }
 
 /* We are in the middle of a walk: what broke is told, and the walk goes on. */
-static void tell_broken(const struct jrt_thread *thread, enum jrt_guarded_end end)
+static void tell_broken(const struct jrt_thread *thread, const char *kind, enum jrt_guarded_end end)
 {
     const char *why = thread->panic_message;
     if (end == JRT_GUARDED_EXITED) why = "it ended its thread (pthread_exit or pthread_cancel)";
     if (end == JRT_GUARDED_OVERFLOWED) why = "it used up the stack";
-    jrt_tell_callback("a token's callback", why);
+    jrt_tell_callback(kind != NULL ? kind : "a token's callback", why);
 }
 
 static enum jrt_guarded_end call_counted(const struct jrt_callback *callback,
@@ -84,6 +84,7 @@ static void call_plainly(const struct jrt_callback *callback)
     struct jrt_thread *thread = jrt_thread_self();
     struct jrt_worker *worker = thread->worker;
     const void        *helps = thread->helps;
+    const char        *kind = callback->kind;
     void              *behalf = thread->behalf;
     const void        *outer = thread->callback;
     bool               calls_back = thread->calls_back;
@@ -109,7 +110,16 @@ static void call_plainly(const struct jrt_callback *callback)
         (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
         jrt_store_relaxed(&worker->doomed, true); /* relaxed: our own, [replace-doom]. */
     }
-    tell_broken(thread, end);
+    tell_broken(thread, kind, end);
+}
+
+void jrt_callback_run_for(struct jrt_task *task, void (*function)(void *), void *argument,
+                          const char *kind)
+{
+    struct jrt_terms   *terms = jrt_terms_here(task); /* alive: the task is */
+    struct jrt_ledger   ledger = {.scheduler = task->nursery->scheduler, .task = task};
+    struct jrt_callback callback = {function, argument, &ledger, terms, kind};
+    call_plainly(&callback);
 }
 
 void jrt_callback_run(const struct jrt_callback *callback)
@@ -129,5 +139,5 @@ void jrt_plain_check(int64_t cost)
     if (jrt_likely(jrt_thread_self()->callback == NULL)) return;
     int64_t left = jrt_fuel_get() - cost;
     jrt_fuel_set(left);
-    if (left < 0) janus_panic("a token's callback used up its slice of operations");
+    if (left < 0) janus_panic("a callback used up its slice of operations");
 }

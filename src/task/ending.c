@@ -22,6 +22,7 @@
  *   write there.
  */
 #include "fiber/exception.h"
+#include "task/callback.h"
 #include "task/fork.h"
 #include "task/holder.h"
 #include "task/nursery.h"
@@ -139,11 +140,24 @@ int jrt_task_look_below(struct jrt_task *task, const struct jrt_strand *strand, 
     return how == 0 ? JRT_ENDED_PANICKED : how;
 }
 
+/*
+ * [ending-drop]  a child whose entry is never called has its argument dropped, if the spawn said
+ *   how. The record holds the function until the child starts. It runs before the child's end is
+ *   counted, so the owner finds the argument dropped after janus_nursery_end. It runs as a callback
+ *   of the child ([callback-plain]), on the stack of whoever found the child cancelled.
+ */
+void jrt_task_drop_argument(struct jrt_task *task)
+{
+    void (*drop)(void *) = task->touched ? task->drop : NULL;
+    if (drop != NULL) jrt_callback_run_for(task, drop, task->argument, "the drop of a spawn");
+}
+
 /* Cancelled before it started. */
 struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *task,
                                  struct jrt_task *below)
 {
     jrt_count(&worker->stats.tasks_cancelled);
+    jrt_task_drop_argument(task); /* before the result, which lies where the argument does */
     task->landing.result = JANUS_CANCELLED;
     task->saw_cancel = task->touched = true;
     jrt_nursery_follow(task->nursery);

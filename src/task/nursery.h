@@ -68,6 +68,7 @@ struct jrt_nursery {
             bool          on_heap : 1;  /* janus_nursery_create made it, or a fork */
             bool          internal : 1; /* of a fork, fork.h: calls of tasks do not mean it */
             bool          timed : 1;    /* there is a deadline */
+            bool          unsorted : 1; /* [nursery-twice]; the owner's */
             _Atomic(bool) registered;   /* [tree-lazy]; the lock of the nursery above */
             bool          failed : 1;   /* there are errors; the lock's */
             bool          kept : 1;     /* ended children may be left to join; the lock's */
@@ -110,6 +111,7 @@ struct jrt_nursery {
     _Alignas(16) int64_t error;
     janus_task_id        error_task;
     janus_panic_kind     panic_kind;
+    _Atomic(bool)        called;   /* on_heap, a root: its thread is in a call that waits */
     struct jrt_list_node spawners; /* when_full WAIT: those who wait for room, [room-hand] */
     struct jrt_alarm     deadline;
     uint64_t             deadline_ns; /* timed: when; the owner's */

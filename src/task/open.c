@@ -137,12 +137,36 @@ static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
     jrt_store_relaxed(&n->clean, jrt_load_relaxed(&owner->nursery->clean));
 }
 
+/*
+ * [nursery-twice]  a task that opens a nursery which it has open already would tie its nurseries
+ *   into a ring, so that is refused. The walk over all that it has open is rarely needed: nurseries
+ *   mostly lie on the stack, inner ones below outer ones. One that is not below the next around it,
+ *   or has such a one around it, is `unsorted`. What lies below a sorted one is not among those
+ *   around it.
+ */
+static inline bool is_perhaps_open(const struct jrt_nursery *n, const struct jrt_task *owner)
+{
+    const struct jrt_nursery *inner = owner->innermost;
+    return inner != NULL && ((uintptr_t)n >= (uintptr_t)inner || inner->unsorted);
+}
+
+static bool is_open_already(const struct jrt_nursery *n, const struct jrt_task *owner)
+{
+    const struct jrt_nursery *at = owner->innermost;
+    while (at != NULL && at != n) at = jrt_nursery_outer(at);
+    return at != NULL;
+}
+
 void jrt_nursery_open_around(struct jrt_nursery *n, struct jrt_worker *worker,
                              struct jrt_task *owner, const struct jrt_nursery *around)
 {
     struct jrt_nursery *inner = NULL, *outer = owner->innermost;
-    for (; outer != around; outer = jrt_nursery_outer(outer)) inner = outer;
+    for (; outer != around; outer = jrt_nursery_outer(outer)) {
+        inner = outer;
+        inner->unsorted = true; /* perhaps not below this one */
+    }
     init_owned(n, worker, owner, NULL);
+    n->unsorted = true;
     jrt_store_relaxed(&n->outer, outer); /* relaxed: nobody knows it yet. */
     if (inner != NULL) {
         jrt_store_release(&inner->outer, n); /* release: [nursery-outer]. */
@@ -170,6 +194,7 @@ static void init_root(struct jrt_nursery *n, janus_scheduler *scheduler)
     jrt_store_relaxed(&n->clean, (uint64_t)0); /* relaxed, both: nobody knows it yet. */
     jrt_store_relaxed(&n->joined, 0u);         /* relaxed: as above. */
     n->thread = jrt_thread_self();
+    jrt_store_relaxed(&n->called, false); /* relaxed: as above. */
 }
 
 _Static_assert(offsetof(struct jrt_nursery, birth) == offsetof(struct jrt_nursery, beginning) + 4 &&
@@ -245,13 +270,28 @@ __attribute__((noinline)) static janus_status open_slowly(struct jrt_nursery    
     if (worker == NULL) return JANUS_STATE;
     jrt_worker_stack_check(worker); /* [stack-reserve] */
     struct jrt_task *owner = worker->current;
+    bool             unsorted = is_perhaps_open(n, owner);
+    if (unsorted && is_open_already(n, owner)) return JANUS_STATE;
     init_owned(n, worker, owner, jrt_terms_here(owner));
     get_ready(n);
+    n->unsorted = unsorted;
     janus_budget *granted;
     janus_status  status = open_with(n, owner, options, &granted);
     if (status != JANUS_OK) return status;
     owner->innermost = n;
     tell_granted(n, granted);
+    return JANUS_OK;
+}
+
+/* Perhaps one that is open. */
+__attribute__((noinline)) static janus_status open_unsorted(struct jrt_nursery *n)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *owner = worker->current;
+    if (is_open_already(n, owner)) return JANUS_STATE;
+    init_owned(n, worker, owner, NULL);
+    n->unsorted = true;
+    owner->innermost = n;
     return JANUS_OK;
 }
 
@@ -268,9 +308,21 @@ janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_opti
     if (jrt_unlikely(terms != NULL || jrt_load_relaxed(&owner->shield) > 0)) {
         return open_slowly(n, NULL);
     }
+    if (jrt_unlikely(is_perhaps_open(n, owner))) return open_unsorted(n);
     init_owned(n, worker, owner, NULL);
     owner->innermost = n;
     return JANUS_OK;
+}
+
+/* Whether some thread has this one open. */
+static bool is_open_root(const struct jrt_nursery *n, janus_scheduler *scheduler)
+{
+    jrt_lock(&scheduler->roots_lock);
+    const struct jrt_list_node *node = scheduler->roots.next;
+    while (node != &scheduler->roots && node != &n->link) node = node->next;
+    bool found = node == &n->link;
+    jrt_unlock(&scheduler->roots_lock);
+    return found;
 }
 
 janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nursery,
@@ -281,6 +333,7 @@ janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nu
     janus_status may = jrt_outside_ask(); /* a blocking call, or a callback, of a task */
     if (may != JANUS_OK) return may;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (is_open_root(n, scheduler)) return JANUS_STATE;
     init_root(n, scheduler);
     janus_budget *granted;
     janus_status  status = open_with(n, NULL, options, &granted);

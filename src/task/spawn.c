@@ -176,6 +176,15 @@ static janus_status pay(const struct jrt_nursery *n, struct jrt_worker *worker)
 /* What the options say of the record. */
 static void equip(struct jrt_task *task, const janus_spawn_options *options)
 {
+    const struct jrt_worker *worker = jrt_worker_self();
+    if (options->drop != NULL) {
+        task->touched = true;
+        task->drop = options->drop;
+    }
+    if (options->inherit_local && worker != NULL && worker->current != NULL) {
+        task->touched = true;
+        task->local = worker->current->local;
+    }
     if (options->stack_bytes != 0) {
         task->stack_class = (uint8_t)jrt_pool_stack_class(options->stack_bytes);
     }

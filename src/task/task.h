@@ -187,9 +187,12 @@ struct jrt_task {
     struct jrt_list_node  sibling;   /* on nursery->children, once linked; the nursery's lock */
     struct jrt_list_node  nurseries; /* registered ones of ours; the nursery's lock */
     _Atomic(const char *) reason;    /* what it last waited for at a waitpoint, or NULL */
-    const void       *fault_data; /* an overflow's address, or a panic's message, which is ours */
-    const void       *fault_code; /* an overflow's instruction */
-    struct jrt_purse *purse;      /* owned; NULL: an implicit budget, hardly touched */
+    const void *fault_data; /* an overflow's address, or a panic's message, which is ours */
+    union {
+        void        (*drop)(void *); /* until it starts: for its argument, [ending-drop]; or NULL */
+        const void *fault_code;      /* an overflow's instruction */
+    };
+    struct jrt_purse *purse; /* owned; NULL: an implicit budget, hardly touched */
 } __attribute__((aligned(64)));
 
 _Static_assert(offsetof(struct jrt_task, strand) == 64, "a line to start and run");
@@ -345,6 +348,9 @@ enum jrt_ending {
             (how) = jrt_ctx_switch(&(task)->landing.sp, *rescue_, JRT_ENDED_RESCUED);              \
         }                                                                                          \
     } while (0)
+
+/* The task will never start: drops its argument, if its spawn said how; from ending.c. */
+void jrt_task_drop_argument(struct jrt_task *task);
 
 /* Ends the current task here, after its open nurseries. */
 __attribute__((noreturn)) void jrt_task_break_off(struct jrt_task *task, enum jrt_ending how);

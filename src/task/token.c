@@ -480,7 +480,7 @@ janus_status janus_nursery_cancel_with(janus_nursery *nursery, janus_token *toke
     }
     jrt_nursery_ready(n);
     *binding = (struct jrt_binding){n->bindings, n, token, 0, payer};
-    struct jrt_callback callback = {cancel_bound, binding, NULL, NULL}; /* our own: it is short */
+    struct jrt_callback callback = {.function = cancel_bound, .argument = binding}; /* ours */
     janus_token_handle  handle = 0;
     status = register_callback(token, &callback, &handle);
     if (status != JANUS_OK || handle == 0) { /* failed, or it was cancelled and has been told */

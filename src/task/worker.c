@@ -231,6 +231,7 @@ static void run_on(struct jrt_worker *worker, struct jrt_strand *strand, struct 
 /* No stack is to be had: the child has failed before it began, and its nursery says how. */
 static void fail_without_stack(struct jrt_worker *worker, struct jrt_task *task)
 {
+    jrt_task_drop_argument(task);
     jrt_task_move(task, JANUS_TASK_RUNNING);
     task->landing.result = JANUS_NO_MEMORY;
     jrt_nursery_child_done(worker, task, NULL);
