@@ -89,7 +89,7 @@ typedef struct janus_channel_options {
     janus_overflow overflow;     /* 0: BLOCK */
     bool           outside;      /* plain threads or other schedulers use it too */
     bool           kept;         /* it outlives the task that opens it, see above */
-    const char    *name;         /* for those who look; copied, 31 bytes of it. NULL: none */
+    const char    *name;         /* for dumps; copied as names of tasks are, 31 bytes. NULL: none */
 } janus_channel_options;
 
 #define JANUS_CHANNEL_OPTIONS(...) JANUS_OPTIONS_(janus_channel_options, __VA_ARGS__)
@@ -108,7 +108,7 @@ typedef struct janus_channel_info {
     janus_overflow overflow;
     bool           unbounded;
     bool           closed;
-    char           name[JANUS_CHANNEL_NAME_BYTES]; /* as it was given, shortened; "": none */
+    char           name[JANUS_CHANNEL_NAME_BYTES]; /* as kept; "": none */
 } janus_channel_info;
 
 /* What a case of a select does, and when it can be done. */

@@ -42,15 +42,15 @@ typedef struct janus_task_info {
     size_t              struct_bytes; /* in: sizeof this struct; the call fills no more than that */
     janus_task_id       id;
     janus_task_state    state;
-    const char         *wait;         /* BLOCKED: for what, "the clock"; else "nothing" */
-    const char         *name;         /* as given, or "task"; borrowed from whoever gave it */
-    janus_site          site;         /* where it was started; file NULL: unknown */
-    janus_priority      priority;     /* never DEFAULT */
-    janus_cancel_reason cancel;       /* why it shall end, shielded or not; NONE: it shall not */
-    size_t              stack_bytes;  /* that it was promised */
-    janus_nursery      *nursery;      /* that it is a child of; of others': to compare only */
-    const char         *nursery_name; /* as given, or "nursery" */
-    janus_task_id       parent;       /* the task that owns that nursery; 0: a thread does */
+    char                wait[JANUS_NAME_BYTES]; /* BLOCKED: for what, "the clock"; else "nothing" */
+    char                name[JANUS_NAME_BYTES]; /* as kept, or "task" */
+    janus_site          site;                   /* where it was started; file NULL: unknown */
+    janus_priority      priority;               /* never DEFAULT */
+    janus_cancel_reason cancel;      /* why it shall end, shielded or not; NONE: it shall not */
+    size_t              stack_bytes; /* that it was promised */
+    janus_nursery      *nursery;     /* that it is a child of; of others': to compare only */
+    char                nursery_name[JANUS_NAME_BYTES]; /* as kept, or "nursery" */
+    janus_task_id       parent;    /* the task that owns that nursery; 0: a thread does */
     janus_nursery      *owned;     /* the innermost of its own; NULL: none. Of others': one of them,
                                       which may be gone by now: to compare only */
     uint32_t            nurseries; /* it has open; of others': those that somebody had to wait in */
@@ -72,11 +72,11 @@ typedef struct janus_nursery_info {
     janus_nursery_state  state;
     janus_cancel_reason  reason; /* CANCELLING or CANCELLED: why */
     janus_nursery_policy policy;
-    uint32_t             max_children; /* 0: no limit */
-    const char          *name;         /* as given, or "nursery" */
-    size_t               stack_bytes;  /* for children that ask for nothing */
-    uint64_t             children;     /* that have not ended; not their children */
-    janus_task_id        owner;        /* 0: a plain thread */
+    uint32_t             max_children;           /* 0: no limit */
+    char                 name[JANUS_NAME_BYTES]; /* as kept, or "nursery" */
+    size_t               stack_bytes;            /* for children that ask for nothing */
+    uint64_t             children;               /* that have not ended; not their children */
+    janus_task_id        owner;                  /* 0: a plain thread */
     janus_nursery       *parent;     /* the owner's next one around it, or else the one the owner is
                                           a child of; NULL: none. To compare only */
     uint64_t             errors;     /* children that failed */

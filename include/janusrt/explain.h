@@ -15,8 +15,8 @@ JANUS_BEGIN_DECLS
  * around it, what was short, how much is used of how much, and what to do about it. Ask before the
  * next call that may wait.
  *
- *     "task 'plugin' (host.c:41) in main > plugins: spawn refused: 100 of 100 tasks live
- *      (JANUS_TASK_LIMIT). Wait for some to end, or raise janus_scheduler_options.max_tasks."
+ *     "task 0x100000001 "plugin" (host.c:41) in main > plugins: spawn refused: 100 of 100 tasks
+ *      live (JANUS_TASK_LIMIT). Wait for some to end, or raise janus_scheduler_options.max_tasks."
  *
  * Context: anyone, any thread.
  * Yields:  never.

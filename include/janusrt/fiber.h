@@ -63,6 +63,15 @@ typedef enum janus_panic_kind {
     JANUS_PANIC_STACK_OVERFLOW, /* the fiber ran into its guard */
 } janus_panic_kind;
 
+/*
+ * A name as the library keeps it, with the zero at its end. Names of tasks, nurseries and channels
+ * are copied when they are given; the giver may free its own at once. A copy can stand in a line
+ * of text between double quotes. Control characters, quotes, backslashes, characters that turn the
+ * direction of text and bytes that are no UTF-8 become escapes: \n, \", \x1b. A name that is too
+ * long is cut between two characters.
+ */
+enum { JANUS_NAME_BYTES = 48 };
+
 /* Why a task or a fiber panicked. A plain value; it stays true after both are gone. */
 typedef struct janus_panic_info {
     janus_panic_kind kind;
@@ -73,8 +82,8 @@ typedef struct janus_panic_info {
                                        a canary found out afterwards */
     const void      *code_address;  /* STACK_OVERFLOW: the instruction, NULL likewise */
     janus_guard      guard;         /* STACK_OVERFLOW: the rung that noticed */
-    char             name[32];      /* of the task or fiber, cut to fit */
-    char             message[160];  /* EXPLICIT: what janus_panic was told, cut to fit */
+    char             name[JANUS_NAME_BYTES]; /* of the task or fiber */
+    char             message[160];           /* EXPLICIT: what janus_panic was told, cut to fit */
 } janus_panic_info;
 
 /* What resuming a fiber led to. */

@@ -50,7 +50,7 @@
 
 /* Lives where its opener puts it, usually on the stack. Nothing in it is for users. */
 typedef struct janus_nursery {
-    uint64_t opaque[62] __attribute__((aligned(16)));
+    uint64_t opaque[68] __attribute__((aligned(16)));
 } janus_nursery;
 
 typedef enum janus_nursery_state {
@@ -98,10 +98,10 @@ typedef struct janus_site {
 /* One child that failed. */
 typedef struct janus_failure {
     janus_task_id    task;
-    int64_t          error; /* what it returned; INT64_MIN for a panic */
-    janus_panic_kind panic; /* NONE: it returned */
-    const char      *name;  /* as given, or "task"; borrowed from whoever gave it */
-    janus_site       site;  /* where it was started; file NULL: unknown */
+    int64_t          error;                  /* what it returned; INT64_MIN for a panic */
+    janus_panic_kind panic;                  /* NONE: it returned */
+    char             name[JANUS_NAME_BYTES]; /* as kept, or "task" */
+    janus_site       site;                   /* where it was started; file NULL: unknown */
     janus_component  lacks; /* BUDGET_EXHAUSTED: of what it had too little; else NONE */
     uint64_t         used;  /* of that, of all it got, */
     uint64_t         limit; /* so much */
@@ -113,12 +113,12 @@ typedef struct janus_failure {
 /* A child that cannot pay for what it wants to do. */
 typedef struct janus_exhausted {
     janus_task_id   task;
-    const char     *name;    /* as given, or "task"; borrowed from whoever gave it */
-    janus_site      site;    /* where it was started; file NULL: unknown */
-    janus_component lacks;   /* what it has too little of */
-    uint64_t        needs;   /* of that, for what it wants to do now */
-    janus_budget    left;    /* what it has */
-    janus_budget    granted; /* what it got in all */
+    char            name[JANUS_NAME_BYTES]; /* as kept, or "task" */
+    janus_site      site;                   /* where it was started; file NULL: unknown */
+    janus_component lacks;                  /* what it has too little of */
+    uint64_t        needs;                  /* of that, for what it wants to do now */
+    janus_budget    left;                   /* what it has */
+    janus_budget    granted;                /* what it got in all */
 } janus_exhausted;
 
 /* What a supervisor wants done with it. */
@@ -143,7 +143,7 @@ typedef struct janus_nursery_options {
     uint64_t             deadline_ns;  /* cancelled when the clock reaches it. 0: none */
     size_t               stack_bytes;  /* for children that ask for nothing; they pay as those of
                                           janus_spawn_options.stack_bytes. 0: scheduler's */
-    const char          *name;         /* NULL: "nursery"; borrowed */
+    const char          *name;         /* NULL: "nursery"; copied, see JANUS_NAME_BYTES */
     janus_when_full      when_full;    /* 0: REFUSE */
 
     /* Budgets, charge.h. A pool is carved from that of the nurseries around it, if they have one;
@@ -221,7 +221,7 @@ typedef struct janus_spawn_options {
                                          0: the nursery's */
     janus_priority      priority;     /* 0: NORMAL */
     janus_cancel_mode   cancel;       /* 0: RETURN */
-    const char         *name;         /* NULL: "task"; borrowed, must outlive the child */
+    const char         *name;         /* NULL: "task"; copied, see JANUS_NAME_BYTES */
     const janus_site   *site;         /* NULL: unknown; borrowed */
     bool                unjoinable;   /* nothing is kept for a join, also if the id is asked for */
     const janus_budget *budget;       /* what it gets, explicitly, within what the capability and

@@ -62,8 +62,8 @@ typedef enum janus_exhaustion {
 /* A task that panics, or overflows its stack. All of it is good until the callback returns. */
 typedef struct janus_panic_report {
     uint64_t           task; /* its id; 0: a token's callback, and `name` says so */
-    const char        *name; /* the task's, or "task" */
-    const char        *file; /* where it was started; NULL: unknown */
+    char               name[JANUS_NAME_BYTES]; /* the task's, or "task" */
+    const char        *file;                   /* where it was started; NULL: unknown */
     int                line;
     janus_panic_kind   kind;        /* EXPLICIT: janus_panic, or a broken contract */
     const char        *message;     /* why, in a sentence */
@@ -135,7 +135,6 @@ typedef struct janus_scheduler_options {
 #define JANUS_SCHEDULER_OPTIONS(...) JANUS_OPTIONS_(janus_scheduler_options, __VA_ARGS__)
 
 /* Bytes of the texts in a janus_run_result, with the zero at their end. Longer texts are cut. */
-#define JANUS_RUN_NAME_BYTES 64
 #define JANUS_RUN_FILE_BYTES 128
 #define JANUS_RUN_TEXT_BYTES 512
 #define JANUS_RUN_DEADLOCK_BYTES 4096
@@ -147,7 +146,7 @@ typedef struct janus_run_failure {
     janus_panic_kind panic;                      /* NONE: it returned */
     int              line;                       /* where it was started, */
     char             file[JANUS_RUN_FILE_BYTES]; /* and in which file; "": unknown */
-    char             name[JANUS_RUN_NAME_BYTES]; /* as given, escaped, or "task" */
+    char             name[JANUS_NAME_BYTES];     /* as kept, or "task" */
     char             text[JANUS_RUN_TEXT_BYTES]; /* all of it and why, in a sentence */
 } janus_run_failure;
 

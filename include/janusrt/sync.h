@@ -18,7 +18,8 @@
  *
  * The objects live where their owner puts them and must not move while they are used. They need no
  * destroying: an object may go when every call on it has returned. A name (NULL: none) is for
- * dumps, and must live as long as the object.
+ * dumps. It is borrowed and must live as long as the object; a literal does. Dumps copy it cut and
+ * escaped, see JANUS_NAME_BYTES. Of a name that was freed they show what lies there.
  *
  * barrier.h has barriers, rwlock.h has reader-writer locks.
  *

@@ -61,7 +61,8 @@ JANUS_API void janus_waitpoint_init(janus_waitpoint *point, janus_opener opener)
  *
  * Context: a task, or a plain thread, which is blocked then and cannot be cancelled. One at a time.
  * Yields:  always, unless it is open.
- * Owns:    `reason` is borrowed and must outlive the task; a literal does.
+ * Owns:    `reason` is borrowed and must outlive the task; a literal does. Dumps copy it cut and
+ *          escaped, see JANUS_NAME_BYTES. Of a reason that was freed they show what lies there.
  * Cost:    two atomic operations and a switch each way.
  * Errors:  CANCELLED  the task was cancelled, and nobody has opened it
  *          DEADLOCK   nothing can happen any more, and only tasks open it

@@ -146,14 +146,6 @@ static janus_status perform(const struct plan *plan, janus_channel *out)
     return JANUS_OK;
 }
 
-/* As much of a name as fits. */
-static void copy_name(char *to, const char *name)
-{
-    size_t bytes = name != NULL ? strnlen(name, JANUS_CHANNEL_NAME_BYTES - 1) : 0;
-    if (bytes > 0) memcpy(to, name, bytes);
-    memset(to + bytes, 0, JANUS_CHANNEL_NAME_BYTES - bytes);
-}
-
 static void end_by_name(const uint64_t name[2])
 {
     (void)end_channel((janus_channel){{name[0], name[1]}});
@@ -166,7 +158,10 @@ static janus_status perform_on(struct plan *plan, const struct jrt_toll *toll, j
     plan->cold = jrt_malloc(sizeof *plan->cold);
     if (plan->cold == NULL) return JANUS_NO_MEMORY;
     plan->cold->toll = *toll;
-    copy_name(plan->cold->name, plan->options.name);
+    memset(plan->cold->name, 0, sizeof plan->cold->name);
+    if (plan->options.name != NULL) {
+        (void)jrt_name_copy(plan->cold->name, sizeof plan->cold->name, plan->options.name);
+    }
     janus_status status = perform(plan, &made);
     if (status != JANUS_OK) {
         free(plan->cold);

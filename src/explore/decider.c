@@ -146,7 +146,7 @@ static void who_is(const struct jrt_world_view *view, struct jrt_log_who *out)
     *out = (struct jrt_log_who){.task = task != NULL ? jrt_task_id(task) : 0};
     strncpy(out->thread, view->name, sizeof out->thread - 1);
     if (task != NULL && task->name != NULL) {
-        strncpy(out->name, task->name, sizeof out->name - 1);
+        jrt_name_again(out->name, sizeof out->name, task->name);
     }
 }
 

@@ -111,7 +111,7 @@ static void put_who(const struct jrt_log_who *who)
     fputs(who->thread, stderr);
     if (who->task == 0) return;
     fprintf(stderr, " (task 0x%llx", (unsigned long long)who->task);
-    if (who->name[0] != '\0') fprintf(stderr, " '%s'", who->name);
+    if (who->name[0] != '\0') fprintf(stderr, " \"%s\"", who->name);
     fputc(')', stderr);
 }
 

@@ -33,6 +33,7 @@
 #include "base/options.h"
 #include "fiber/exception.h"
 #include "fiber/exit.h"
+#include "plat/name.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -255,13 +256,6 @@ __attribute__((noinline)) static janus_status attach_stack(struct janus_fiber *f
     return JANUS_OK;
 }
 
-static void copy_text(char *to, size_t size, const char *from)
-{
-    size_t length = strnlen(from, size - 1);
-    memcpy(to, from, length);
-    to[length] = '\0';
-}
-
 static void fill_panic(janus_panic_info *panic, const struct janus_fiber *fiber,
                        janus_panic_kind kind, const struct jrt_thread *thread)
 {
@@ -269,7 +263,7 @@ static void fill_panic(janus_panic_info *panic, const struct janus_fiber *fiber,
     panic->kind = kind;
     panic->fiber_id = fiber->id;
     panic->stack_bytes = fiber->stack->slab->class->stack_bytes;
-    copy_text(panic->name, sizeof panic->name, fiber->name);
+    (void)jrt_name_copy(panic->name, sizeof panic->name, fiber->name); /* it is borrowed */
     if (kind == JANUS_PANIC_EXPLICIT) {
         memcpy(panic->message, thread->panic_message, sizeof panic->message);
         return;

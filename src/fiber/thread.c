@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/atomic.h"
+#include "plat/name.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -26,9 +27,7 @@ __attribute__((noinline)) struct jrt_thread *jrt_thread_self(void)
 
 void jrt_thread_keep_message(struct jrt_thread *thread, const char *message)
 {
-    size_t length = strnlen(message, sizeof thread->panic_message - 1);
-    memcpy(thread->panic_message, message, length);
-    thread->panic_message[length] = '\0';
+    (void)jrt_text_copy(thread->panic_message, sizeof thread->panic_message, message);
 }
 
 /* At thread exit. A destructor that runs after this one and resumes a fiber attaches again. */

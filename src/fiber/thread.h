@@ -68,7 +68,7 @@ struct jrt_thread {
  */
 struct jrt_thread *jrt_thread_self(void);
 
-/* Keeps a panic's message, cut to fit, in panic_message. */
+/* Keeps a panic's message in panic_message, as jrt_text_copy writes it. */
 void jrt_thread_keep_message(struct jrt_thread *thread, const char *message);
 
 /* Its `worker`, without the call. It changes only before and after a thread runs tasks. */

@@ -6,12 +6,13 @@
 #include <string.h>
 
 /* Whether a character may stand in a line as it is. */
-static bool is_plain(uint32_t character)
+static bool is_plain(uint32_t character, bool quoted)
 {
     bool control = character < 0x20 || (character >= 0x7f && character < 0xa0);
     bool turns = (character >= 0x2028 && character <= 0x202e) ||
                  (character >= 0x2066 && character <= 0x2069);
-    return !control && !turns && character != '"' && character != '\\';
+    bool quote = quoted && (character == '"' || character == '\\');
+    return !control && !turns && !quote;
 }
 
 /* How long the character is that begins here, in valid UTF-8, and which; 0: it is none. */
@@ -52,37 +53,38 @@ static unsigned escape(unsigned char byte, char *to)
     return 4;
 }
 
-/* As much of it as could matter; the rest is zeros. False: not even its first byte is there. */
-static bool fetch(unsigned char *to, size_t size, const char *from)
+/* The whole character there, or its first byte; what cannot be read is a zero, which ends it. */
+static void fetch(unsigned char raw[4], const char *from)
 {
-    memset(to, 0, size);
-    for (size_t i = 0; i < size - 4; i++) {
+    memset(raw, 0, 4);
+    for (unsigned i = 0; i < 4; i++) {
         int64_t byte = jrt_peek_byte(from + i);
-        if (byte == JRT_PEEK_NOTHING) return i > 0;
-        if (byte == 0) return true;
-        to[i] = (unsigned char)byte;
+        if (byte == JRT_PEEK_NOTHING || byte == 0) return;
+        raw[i] = (unsigned char)byte;
+        bool more = i == 0 ? byte >= 0xc2 : (byte & 0xc0) == 0x80;
+        if (!more) return;
     }
-    return true;
 }
 
-size_t jrt_name_copy(char *to, size_t size, const char *from)
+/* Copies text with everything escaped that must not stand in a line; quotes only if `quoted`. */
+static size_t copy(char *to, size_t size, const char *from, bool quoted)
 {
-    unsigned char raw[64];
-    size_t        used = 0, at = 0;
+    size_t used = 0, at = 0;
     if (size == 0) return 0;
-    size_t wanted = size + 4 < sizeof raw ? size + 4 : sizeof raw;
-    if (!fetch(raw, wanted, from)) memcpy(raw, "?", 2);
-    while (raw[at] != 0) {
-        char     piece[16];
-        uint32_t character = 0;
-        unsigned length = decode(raw + at, &character), bytes = 0;
-        bool     plain = length > 0 && is_plain(character);
+    for (;;) {
+        unsigned char raw[4];
+        char          piece[16];
+        uint32_t      character = 0;
+        fetch(raw, from + at);
+        if (raw[0] == 0) break;
+        unsigned length = decode(raw, &character), bytes = 0;
+        bool     plain = length > 0 && is_plain(character, quoted);
         if (length == 0) length = 1;
         if (plain) {
-            memcpy(piece, raw + at, length);
+            memcpy(piece, raw, length);
             bytes = length;
         } else {
-            for (unsigned i = 0; i < length; i++) bytes += escape(raw[at + i], piece + bytes);
+            for (unsigned i = 0; i < length; i++) bytes += escape(raw[i], piece + bytes);
         }
         if (used + bytes > size - 1) break;
         memcpy(to + used, piece, bytes);
@@ -91,4 +93,26 @@ size_t jrt_name_copy(char *to, size_t size, const char *from)
     }
     to[used] = '\0';
     return used;
+}
+
+size_t jrt_name_copy(char *to, size_t size, const char *from)
+{
+    if (size > 1 && jrt_peek_byte(from) == JRT_PEEK_NOTHING) from = "?";
+    return copy(to, size, from, true);
+}
+
+size_t jrt_text_copy(char *to, size_t size, const char *from)
+{
+    return copy(to, size, from, false);
+}
+
+void jrt_name_again(char *to, size_t size, const char *clean)
+{
+    size_t length = strnlen(clean, size);
+    if (length == size) {
+        length--;
+        while (length > 0 && ((unsigned char)clean[length] & 0xc0) == 0x80) length--;
+    }
+    memcpy(to, clean, length);
+    to[length] = '\0';
 }

@@ -21,7 +21,7 @@ void jrt_failure_describe(janus_failure *failure, const struct jrt_task *task)
     failure->task = jrt_task_id(task);
     failure->error = task->landing.result;
     failure->panic = (janus_panic_kind)task->panic;
-    failure->name = task->name != NULL ? task->name : "task";
+    jrt_name_again(failure->name, sizeof failure->name, jrt_task_name(task));
     if (task->site != NULL) failure->site = *task->site;
     if (task->purse == NULL || task->landing.result != JANUS_BUDGET_EXHAUSTED) return;
     const struct jrt_purse *purse = task->purse;
@@ -32,20 +32,19 @@ void jrt_failure_describe(janus_failure *failure, const struct jrt_task *task)
 
 void jrt_panic_describe(janus_panic_info *panic, const struct jrt_task *task)
 {
-    const char *name = task->name != NULL ? task->name : "task";
     panic->kind = (janus_panic_kind)task->panic;
     panic->task = true;
     panic->fiber_id = jrt_task_id(task);
     const struct jrt_stack_class *classes = task->nursery->scheduler->depot->classes;
     panic->stack_bytes = classes[task->stack_class].promised_bytes;
-    strncpy(panic->name, name, sizeof panic->name - 1);
+    jrt_name_again(panic->name, sizeof panic->name, jrt_task_name(task));
     if (task->panic == JANUS_PANIC_STACK_OVERFLOW) {
         panic->fault_address = task->fault_data;
         panic->code_address = task->fault_code;
         bool seen = task->fault_code != NULL; /* else a canary told it, [strand-canary] */
         panic->guard = seen ? task->nursery->scheduler->depot->ladder.rung : JANUS_GUARD_CANARY;
     } else if (task->fault_data != NULL) {
-        strncpy(panic->message, task->fault_data, sizeof panic->message - 1);
+        (void)jrt_text_copy(panic->message, sizeof panic->message, task->fault_data);
     }
 }
 
@@ -68,13 +67,14 @@ void jrt_books_failure(struct jrt_nursery *n, const struct jrt_task *task)
     first->error = failure.error;
     first->panic = failure.panic;
     first->line = failure.site.line;
-    (void)jrt_name_copy(first->name, sizeof first->name, failure.name);
+    jrt_name_again(first->name, sizeof first->name, failure.name);
     if (failure.site.file != NULL) {
         (void)jrt_name_copy(first->file, sizeof first->file, failure.site.file);
         failure.site.file = first->file;
     }
-    failure.name = first->name;
-    jrt_failure_sentence(n, &failure, panic_reason(task), first->text, sizeof first->text);
+    char reason[JRT_MESSAGE_BYTES];
+    (void)jrt_text_copy(reason, sizeof reason, panic_reason(task));
+    jrt_failure_sentence(n, &failure, reason, first->text, sizeof first->text);
     jrt_store_release(&books->described, true); /* release: *first. */
 }
 

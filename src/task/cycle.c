@@ -34,8 +34,8 @@ struct node {
     int           before, after;  /* on the way */
     int           step;           /* the next to try: a child, or NOBODY */
     enum colour   colour;
-    int           tried;                        /* how many targets */
-    char          name[32], file[64], text[96]; /* text: what it waits for */
+    int           tried;                                      /* how many targets */
+    char          name[JANUS_NAME_BYTES], file[64], text[96]; /* text: what it waits for */
     int           line;
     const char   *link;   /* to the next in a circle; a literal */
     bool          awaits; /* it waits for all its children */
@@ -86,13 +86,13 @@ static int copy(struct crowd *crowd, const struct jrt_task *task)
     struct jrt_sight sight;
     struct jrt_seen  seen;
     struct jrt_want  want;
-    char             name[48];
+    char             name[JANUS_NAME_BYTES];
     jrt_peek_task(task, &sight);
     if (sight.state != JANUS_TASK_BLOCKED) return NOBODY;
     struct node *node = add(crowd);
     if (node == NULL) return NOBODY;
     node->id = jrt_task_id(task);
-    (void)snprintf(node->name, sizeof node->name, "%s", task->name != NULL ? task->name : "task");
+    jrt_name_again(node->name, sizeof node->name, jrt_task_name(task));
     if (task->site != NULL) {
         (void)snprintf(node->file, sizeof node->file, "%s", task->site->file);
         node->line = task->site->line;

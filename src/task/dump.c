@@ -151,10 +151,9 @@ static int indent(unsigned depth) { return depth * 2 < INDENT_MAX ? (int)depth *
 static void put_nursery(struct text *text, const struct jrt_nursery *n, unsigned depth)
 {
     long long children = jrt_peek_children(n);
-    put(text, "%*snursery \"%.64s\"%s: %s, %lld %s\n", indent(depth), "",
-        n->name != NULL ? n->name : "nursery", n->owner == NULL ? " of a thread" : "",
-        janus_nursery_state_name(jrt_nursery_state(n)), children,
-        children == 1 ? "child" : "children");
+    put(text, "%*snursery \"%s\"%s: %s, %lld %s\n", indent(depth), "", jrt_nursery_name(n),
+        n->owner == NULL ? " of a thread" : "", janus_nursery_state_name(jrt_nursery_state(n)),
+        children, children == 1 ? "child" : "children");
 }
 
 /* How long, and where; see [peek-time]. */
@@ -176,7 +175,7 @@ static void put_wait(struct text *text, const struct jrt_task *task, const struc
 {
     struct jrt_want want;
     struct jrt_seen seen;
-    char            name[64];
+    char            name[JANUS_NAME_BYTES];
     put(text, ", waits for ");
     bool object = sight->kind >= JRT_WAIT_MUTEX && sight->kind <= JRT_WAIT_RWLOCK;
     if (!object || !jrt_holder_look(task, &want, name, sizeof name, &seen)) {
@@ -199,9 +198,8 @@ static void put_task(struct text *text, const struct jrt_task *task, unsigned de
 {
     struct jrt_sight sight;
     jrt_peek_task(task, &sight);
-    put(text, "%*stask \"%.64s\" %#llx: %s", indent(depth), "",
-        task->name != NULL ? task->name : "task", (unsigned long long)jrt_task_id(task),
-        janus_task_state_name(sight.state));
+    put(text, "%*stask \"%s\" %#llx: %s", indent(depth), "", jrt_task_name(task),
+        (unsigned long long)jrt_task_id(task), janus_task_state_name(sight.state));
     bool exhausted = sight.state == JANUS_TASK_BUDGET_EXHAUSTED;
     if (sight.state == JANUS_TASK_BLOCKED || exhausted) put_wait(text, task, &sight);
     janus_component lacks;

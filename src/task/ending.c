@@ -259,9 +259,8 @@ static void panic_open(struct jrt_task *task)
     if (jrt_die_hook != NULL) { /* an explorer tells a broken contract as such */
         jrt_die("contract broken", "a task returned with a nursery open", __FILE__, __LINE__);
     }
-    const char *name = task->innermost->name;
     (void)snprintf(message, sizeof message, "it returned with its nursery \"%s\" open",
-                   name != NULL ? name : "nursery");
+                   jrt_nursery_name(task->innermost));
     begin_panic(task, JANUS_PANIC_EXPLICIT, message, NULL, 0);
 }
 

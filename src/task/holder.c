@@ -225,7 +225,8 @@ bool jrt_holder_look(const struct jrt_task *task, struct jrt_want *out, char *na
     const struct jrt_want *want = holder->task == task ? holder->want : NULL;
     if (want != NULL) {
         *out = *want;
-        (void)snprintf(name, name_bytes, "%s", want->name != NULL ? want->name : "");
+        /* The object's user owns the name and may have freed it, [name-clean]. */
+        if (want->name != NULL) (void)jrt_name_copy(name, name_bytes, want->name);
         out->name = want->name != NULL ? name : NULL;
         if (want->look != NULL) want->look(want, task->nursery->scheduler, out_seen);
     }
@@ -243,7 +244,7 @@ void jrt_holder_describe(struct jrt_holder *holder, const janus_scheduler *sched
     if (out->held && task != NULL && task->nursery->scheduler == scheduler) {
         out->task = jrt_task_id(task);
         out->record = task;
-        (void)snprintf(out->name, sizeof out->name, "%s", task->name != NULL ? task->name : "task");
+        jrt_name_again(out->name, sizeof out->name, jrt_task_name(task));
         if (task->site != NULL) {
             (void)snprintf(out->file, sizeof out->file, "%s", task->site->file);
             out->line = task->site->line;

@@ -34,7 +34,7 @@ struct jrt_seen {
     janus_task_id task;                     /* held by a task of the scheduler that asks: which */
     janus_task_id others[JRT_SEEN_MAX - 1]; /* of something that many hold: more of them, or 0 */
     const void   *record;                   /* its record, to compare */
-    char          name[64], file[128];
+    char          name[JANUS_NAME_BYTES], file[128];
     int           line; /* 0: not known where it was started */
 };
 

@@ -62,12 +62,12 @@ static void describe(const struct jrt_task *task, janus_task_info *info)
 {
     struct jrt_nursery *n = task->nursery;
     info->id = jrt_task_id(task);
-    info->name = task->name != NULL ? task->name : "task";
+    jrt_name_again(info->name, sizeof info->name, jrt_task_name(task));
     if (task->site != NULL) info->site = *task->site;
     info->priority = (janus_priority)((task->lane & ~JRT_LANE_SEATED) + 1);
     info->stack_bytes = n->scheduler->depot->classes[task->stack_class].promised_bytes;
     info->nursery = handle_of(n);
-    info->nursery_name = n->name != NULL ? n->name : "nursery";
+    jrt_name_again(info->nursery_name, sizeof info->nursery_name, jrt_nursery_name(n));
     info->parent = n->owner != NULL ? jrt_task_id(n->owner) : 0;
     info->cancel = cancel_of(task);
 }
@@ -81,7 +81,7 @@ static void look_at(struct jrt_task *task, janus_task_info *info)
     info->has_result = ended && task->kept;
     if (ended && !info->has_result) sight.state = JANUS_TASK_RUNNING; /* it is just about to end */
     info->state = sight.state;
-    info->wait = sight.wait;
+    memcpy(info->wait, sight.wait, sizeof info->wait);
     info->worker = sight.worker;
     info->state_ns = sight.state_ns;
     info->at_most = sight.at_most;
@@ -158,11 +158,11 @@ janus_status janus_nursery_inspect(janus_nursery *nursery, janus_nursery_info *o
         .reason = (janus_cancel_reason)jrt_load_relaxed(&n->reason), /* relaxed: after the state. */
         .policy = (janus_nursery_policy)n->policy,
         .max_children = n->limited ? n->max_children : 0, /* [nursery-ready] */
-        .name = n->name != NULL ? n->name : "nursery",
         .stack_bytes = n->scheduler->depot->classes[jrt_birth_class(n->birth)].promised_bytes,
         .owner = n->owner != NULL ? jrt_task_id(n->owner) : 0,
         .parent = handle_of(parent_of(n)), /* [nursery-parent] */
     };
+    jrt_name_again(info.name, sizeof info.name, jrt_nursery_name(n));
     jrt_nursery_lock(n);
     info.children = (uint64_t)jrt_peek_children(n);
     info.errors = n->errors;

@@ -168,6 +168,7 @@ void jrt_nursery_count_off(struct jrt_nursery *n)
 static void wipe(struct jrt_task *task)
 {
     if (task->panic == JANUS_PANIC_EXPLICIT) free((void *)(uintptr_t)task->fault_data);
+    if (task->owns_name) free((void *)(uintptr_t)task->name);
     size_t from = offsetof(struct jrt_task, special);
     memset((char *)task + from, 0, sizeof *task - from);
 }

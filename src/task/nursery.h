@@ -78,8 +78,8 @@ struct jrt_nursery {
         uint32_t first_four; /* see jrt_nursery_is_apart */
         uint64_t special;    /* any of them */
     };
-    _Atomic(struct jrt_nursery *) outer; /* the owner's next one around this; [nursery-outer] */
-    const char                   *name;
+    _Atomic(struct jrt_nursery *) outer;  /* the owner's next one around this; [nursery-outer] */
+    const char                   *name;   /* clean, [name-clean]; NULL: none */
     const struct jrt_thread      *thread; /* the owner, where that is a plain thread */
     struct jrt_terms             *terms;  /* what children are started on; NULL: implicit */
 
@@ -129,6 +129,7 @@ struct jrt_nursery {
     _Atomic(uint32_t)   done;             /* futex: 1 when the state is final */
     _Atomic(uint32_t)   visitors;         /* [cancel-visit] */
     _Atomic(int64_t)    pending;          /* [nursery-count] */
+    char                given[JANUS_NAME_BYTES]; /* the name, where one was given */
 };
 
 /*
@@ -174,6 +175,12 @@ static inline bool jrt_nursery_is_apart(const struct jrt_nursery *n)
 static inline struct jrt_nursery *jrt_nursery_of(janus_nursery *nursery)
 {
     return (struct jrt_nursery *)(void *)nursery;
+}
+
+/* The name it was given, or "nursery"; clean, [name-clean]. */
+static inline const char *jrt_nursery_name(const struct jrt_nursery *n)
+{
+    return n->name != NULL ? n->name : "nursery";
 }
 
 static inline janus_nursery_state jrt_nursery_state(const struct jrt_nursery *n)

@@ -215,7 +215,10 @@ static janus_status set_options(struct jrt_nursery *n, const janus_nursery_optio
     n->owner_apart = options->owner_apart;
     n->owners_alone = options->cancel_by_owner;
     jrt_list_init(&n->spawners);
-    n->name = options->name;
+    if (options->name != NULL) {
+        (void)jrt_name_copy(n->given, sizeof n->given, options->name);
+        n->name = n->given;
+    }
     if (options->deadline_ns == 0) return JANUS_OK;
     return jrt_nursery_arm(n, options->deadline_ns) ? JANUS_OK : JANUS_NO_MEMORY;
 }

@@ -124,16 +124,14 @@ void jrt_peek_task(const struct jrt_task *task, struct jrt_sight *out)
     }
     waits = state == JANUS_TASK_BLOCKED || state == JANUS_TASK_BUDGET_EXHAUSTED;
     if (!waits) wait = JRT_WAIT_NONE;
-    const char *text = jrt_wait_text(wait);
-    if (state == JANUS_TASK_BLOCKED && wait == JRT_WAIT_POINT) {
-        const char *reason = jrt_load_acquire(&task->reason); /* acquire: [point-reason]. */
-        if (reason != NULL) text = reason;
-    }
     uint32_t units = since != 0 ? jrt_since_now() - since : 0; /* around the end of the count too */
     *out = (struct jrt_sight){.state = (janus_task_state)state,
-                              .wait = text,
                               .kind = (enum jrt_wait)wait,
                               .worker = worker,
                               .state_ns = units != 0 ? units * JRT_SINCE_NS : since != 0,
                               .at_most = at_most};
+    jrt_name_again(out->wait, sizeof out->wait, jrt_wait_text(wait));
+    if (state != JANUS_TASK_BLOCKED || wait != JRT_WAIT_POINT) return;
+    const char *reason = jrt_load_acquire(&task->reason); /* acquire: [point-reason]. */
+    if (reason != NULL) (void)jrt_name_copy(out->wait, sizeof out->wait, reason);
 }

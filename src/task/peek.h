@@ -8,8 +8,8 @@
 /* What can be said about a task at a moment. */
 struct jrt_sight {
     janus_task_state state;
-    const char      *wait;     /* BLOCKED: for what; else "nothing" */
-    enum jrt_wait    kind;     /* the same */
+    char             wait[JANUS_NAME_BYTES]; /* BLOCKED: for what; else "nothing"; clean */
+    enum jrt_wait    kind;                   /* the same */
     uint32_t         worker;   /* it runs on, or last left to wait; UINT32_MAX: not known */
     uint64_t         state_ns; /* 0: not known */
     bool             at_most;  /* state_ns is no more than a bound, [peek-time] */

@@ -19,6 +19,8 @@
 
 #include <string.h>
 
+static const char first_name[] = "main";
+
 /* Counts one more live child where that is limited. */
 static inline janus_status count_in(struct jrt_nursery *n)
 {
@@ -190,9 +192,25 @@ static void equip(struct jrt_task *task, const janus_spawn_options *options)
     }
     if (options->priority != JANUS_PRIORITY_DEFAULT) task->lane = (uint8_t)(options->priority - 1);
     if (options->cancel != JANUS_CANCEL_RETURN) task->cancel_mode = (uint8_t)options->cancel;
-    if (options->name == NULL) return;
+}
+
+/*
+ * The child's name, [name-clean]. Each task has at most one, of JANUS_NAME_BYTES, so the limit of
+ * tasks also bounds the memory of names. False: memory was refused.
+ */
+static bool christen(struct jrt_task *task, const char *given)
+{
+    char name[JANUS_NAME_BYTES];
+    if (jrt_likely(given == NULL)) return true;
     task->touched = true;
-    task->name = options->name;
+    task->name = given;
+    if (given == first_name) return true;
+    size_t length = jrt_name_copy(name, sizeof name, given);
+    task->name = jrt_malloc(length + 1);
+    if (task->name == NULL) return false;
+    task->owns_name = true;
+    memcpy((char *)(uintptr_t)task->name, name, length + 1);
+    return true;
 }
 
 /* With all that it needs. On any error that is taken back. */
@@ -205,7 +223,8 @@ static janus_status start_child(struct jrt_nursery *n, janus_entry *entry, void 
     janus_status       status = JANUS_OK;
     struct jrt_launch  launch;
     if (task != NULL) fill(task, n, entry, argument, options->site);
-    if (task == NULL || !endow(task, birth)) status = JANUS_NO_MEMORY;
+    if (task == NULL || !endow(task, birth) || !christen(task, options->name))
+        status = JANUS_NO_MEMORY;
     if (status == JANUS_OK && !enter(n, worker)) status = JANUS_CLOSED;
     if (status == JANUS_OK) {
         equip(task, options);
@@ -398,7 +417,7 @@ static janus_status decode(const janus_spawn_options *given, janus_spawn_options
 janus_status jrt_spawn_first(janus_nursery *nursery, janus_entry *entry, void *argument)
 {
     struct jrt_nursery       *n = jrt_nursery_of(nursery);
-    const janus_spawn_options options = {.name = "main"};
+    const janus_spawn_options options = {.name = first_name};
     struct birth              birth = {.terms = NULL};
     if (n->terms == NULL) return spawn(n, entry, argument, &options, NULL);
     birth.all = true;

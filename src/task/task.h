@@ -17,6 +17,7 @@
 #include "fiber/context.h"
 #include "fiber/record.h"
 #include "fiber/stack.h"
+#include "plat/name.h"
 #include "sched/timer.h"
 
 #include <janusrt/nursery.h>
@@ -173,16 +174,17 @@ struct jrt_task {
     struct jrt_nursery *innermost; /* of the nurseries we have open; ours alone */
     struct jrt_defer   *defers;
     void               *local;
-    const char         *name;
-    _Atomic(uint32_t)   park;       /* enum jrt_park | status << 8 */
-    _Atomic(uint8_t)    wait;       /* enum jrt_wait */
-    uint8_t             panic;      /* janus_panic_kind */
-    bool                saw_cancel; /* a call told it that it is cancelled */
-    bool                ending;     /* it has ended and is being cleaned up */
-    _Atomic(uint16_t)   shield;     /* how many are begun */
-    _Atomic(uint16_t)   worker;     /* it last left to wait, if `since` tells */
-    _Atomic(uint32_t)   since;      /* when, in units of JRT_SINCE_NS; 0: never */
-    struct jrt_shield  *bounds;     /* shield > 0: the innermost with a deadline; ours alone */
+    const char         *name;           /* clean, [name-clean]; NULL: none */
+    _Atomic(uint32_t)   park;           /* enum jrt_park | status << 8 */
+    _Atomic(uint8_t)    wait;           /* enum jrt_wait */
+    uint8_t             panic;          /* janus_panic_kind */
+    bool                saw_cancel : 1; /* a call told it that it is cancelled */
+    bool                owns_name : 1;  /* the name was given; else it is a literal of ours */
+    bool                ending;         /* it has ended and is being cleaned up */
+    _Atomic(uint16_t)   shield;         /* how many are begun */
+    _Atomic(uint16_t)   worker;         /* it last left to wait, if `since` tells */
+    _Atomic(uint32_t)   since;          /* when, in units of JRT_SINCE_NS; 0: never */
+    struct jrt_shield  *bounds;         /* shield > 0: the innermost with a deadline; ours alone */
 
     struct jrt_list_node  sibling;   /* on nursery->children, once linked; the nursery's lock */
     struct jrt_list_node  nurseries; /* registered ones of ours; the nursery's lock */
@@ -210,6 +212,12 @@ static inline janus_task_id jrt_task_id(const struct jrt_task *task)
     /* relaxed: it changes only when the record is given back. */
     uint32_t generation = jrt_load_relaxed(&task->record.generation);
     return (uint64_t)(task->record.index + 1) << 32 | generation;
+}
+
+/* The name it was given, or "task"; clean, [name-clean]. It lives as long as the task. */
+static inline const char *jrt_task_name(const struct jrt_task *task)
+{
+    return task->name != NULL ? task->name : "task";
 }
 
 /* Announces that the current task is about to wait. Before it is registered anywhere. */

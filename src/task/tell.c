@@ -31,6 +31,13 @@ __attribute__((format(printf, 2, 3))) static void put(struct line *line, const c
     if (wrote > 0) line->used += (size_t)wrote < room ? (size_t)wrote : room - 1;
 }
 
+/* A message is the user's text: what could break the line is escaped. */
+static void put_message(struct line *line, const char *message)
+{
+    size_t room = sizeof line->bytes - 1 - line->used;
+    line->used += jrt_text_copy(line->bytes + line->used, room, message);
+}
+
 /* "parse+0x1c" where the program exports its functions, else "prog+0x11a9", for addr2line. */
 static void put_frame(struct line *line, const void *address)
 {
@@ -101,11 +108,11 @@ void jrt_tell_panic(const struct jrt_task *task, janus_panic_kind kind, const ch
     struct line        line = {.used = 0};
     janus_scheduler   *scheduler = jrt_worker_self()->scheduler;
     janus_panic_report report = {.task = jrt_task_id(task),
-                                 .name = jrt_task_name(task),
                                  .kind = kind,
                                  .message = message,
                                  .frames = frames,
                                  .frame_count = frame_count};
+    jrt_name_again(report.name, sizeof report.name, jrt_task_name(task));
     if (task->site != NULL) {
         report.file = task->site->file;
         report.line = task->site->line;
@@ -113,7 +120,8 @@ void jrt_tell_panic(const struct jrt_task *task, janus_panic_kind kind, const ch
     if (scheduler->on_panic == NULL && scheduler->quiet_panics) return;
     put(&line, "janusrt: task %#llx \"%s\"", (unsigned long long)report.task, report.name);
     if (report.file != NULL) put(&line, " (%s:%d)", report.file, report.line);
-    put(&line, " panicked: %s", message);
+    put(&line, " panicked: ");
+    put_message(&line, message);
     for (unsigned i = 0; i < frame_count; i++) {
         put(&line, i == 0 ? "; at " : ", ");
         put_frame(&line, frames[i]);
@@ -125,7 +133,9 @@ void jrt_tell_callback(const char *what, const char *why)
 {
     struct line        line = {.used = 0};
     struct jrt_worker *worker = jrt_worker_self();
-    janus_panic_report report = {.name = what, .kind = JANUS_PANIC_EXPLICIT, .message = why};
-    put(&line, "janusrt: %s panicked: %s", what, why);
+    janus_panic_report report = {.kind = JANUS_PANIC_EXPLICIT, .message = why};
+    jrt_name_again(report.name, sizeof report.name, what);
+    put(&line, "janusrt: %s panicked: ", what);
+    put_message(&line, why);
     tell(worker != NULL ? worker->scheduler : NULL, &line, &report);
 }

@@ -5,12 +5,6 @@
 
 #include "task/task.h"
 
-/* "task" or "nursery" where none was given; names are clean, [name-clean]. */
-static inline const char *jrt_task_name(const struct jrt_task *task)
-{
-    return task->touched && task->name != NULL ? task->name : "task";
-}
-
 /*
  * The current task is about to end by a panic: the scheduler's on_panic is called, or one line is
  * written to stderr, as the options say. Needs JRT_FRAMES_STACK of stack.

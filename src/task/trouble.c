@@ -53,13 +53,13 @@ static void put_path(struct text *text, const struct jrt_nursery *n)
     /* The last ones written are the outermost; walk from there inwards. */
     for (unsigned i = 0; i < shown; i++) {
         const struct jrt_nursery *at = path[(depth - 1 - i) % SHOWN];
-        put(text, "%s%s", i > 0 ? " > " : "", at->name != NULL ? at->name : "nursery");
+        put(text, "%s%s", i > 0 ? " > " : "", jrt_nursery_name(at));
     }
 }
 
 static void put_who(struct text *text, const char *name, const janus_site *site, uint64_t id)
 {
-    put(text, "task %#llx '%s'", (unsigned long long)id, name != NULL ? name : "task");
+    put(text, "task %#llx \"%s\"", (unsigned long long)id, name);
     if (site != NULL && site->file != NULL) put(text, " (%s:%d)", site->file, site->line);
 }
 
@@ -120,7 +120,7 @@ size_t janus_explain(char *buffer, size_t size)
     if (size > 0) buffer[0] = 0;
     if (last->status >= 0 || last->task != id) return 0;
     if (task != NULL) {
-        put_who(&text, task->name, task->site, id);
+        put_who(&text, jrt_task_name(task), task->site, id);
         put(&text, " in ");
         put_path(&text, task->innermost != NULL ? task->innermost : task->nursery);
     } else {
