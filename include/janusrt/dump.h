@@ -13,7 +13,8 @@
  *     janusrt: end of dump
  *
  * What a task waits for is shown with its name and who holds it, where that is known: "blocked,
- * waits for mutex "accounts" held by task "teller" 0x300000001 (bank.c:40)".
+ * waits for mutex "accounts" held by task "teller" 0x300000001 (bank.c:40)", "waits for channel
+ * "orders" to receive from". Of one dump at most 4096 waits for channels are shown with names.
  *
  * Tasks that never had to wait are in no list, which is why they cost so little; they are counted.
  * Each line ends with where its task was started. Times are by a clock that moves at the kernel's

@@ -9,6 +9,7 @@
 #include "chan/lock.h"
 #include "chan/toll.h"
 #include "task/nursery.h"
+#include "task/places.h"
 
 #include <janusrt/channel.h>
 #include <string.h>
@@ -175,6 +176,12 @@ static inline unsigned jrt_chan_right_for(enum jrt_chan_kind kind)
  * UNAVAILABLE: the system has no random numbers for keys. */
 janus_status jrt_chan_take(struct jrt_chan **out);
 void         jrt_chan_give(struct jrt_chan *chan);
+
+/* How many places were ever used, counting the first, which never is one. */
+uint32_t jrt_chan_places_used(void);
+
+/* Tells which tasks wait at channels with names, [place-list]; from waits.c. */
+void jrt_chan_tell_waits(jrt_place_told *told, void *subject);
 
 /* Other keys than ever before, or none: no handle is one of it any more. Under the lock. */
 void jrt_chan_new_keys(struct jrt_chan *chan);

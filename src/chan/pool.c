@@ -59,6 +59,7 @@ static bool make_table(void)
         /* release: whoever reads the mask reads the base that belongs to it. */
         jrt_store_release(&jrt_chan_table.mask, (uint64_t)(places - 1) << JRT_CHAN_PLACE_AT);
         pool.places = places;
+        jrt_store_release(&jrt_places_here, jrt_chan_tell_waits); /* release: the table. */
         return true;
     }
     return false;
@@ -88,6 +89,14 @@ static janus_status take(struct jrt_chan **out)
     if (pool.used == pool.places) return JANUS_CHANNEL_LIMIT;
     *out = take_fresh();
     return JANUS_OK;
+}
+
+uint32_t jrt_chan_places_used(void)
+{
+    jrt_lock(&pool.lock);
+    uint32_t used = pool.used;
+    jrt_unlock(&pool.lock);
+    return used;
 }
 
 janus_status jrt_chan_take(struct jrt_chan **out)

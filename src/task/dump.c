@@ -18,6 +18,7 @@
 #include "plat/signal.h"
 #include "task/cycle.h"
 #include "task/peek.h"
+#include "task/places.h"
 #include "task/purse.h"
 #include "task/seat.h"
 
@@ -77,6 +78,8 @@ struct text {
     char  *bytes;
     size_t used, room;
     bool   full;
+
+    struct jrt_places places; /* where tasks wait for channels */
 };
 
 __attribute__((format(printf, 2, 3))) static void put(struct text *text, const char *format, ...)
@@ -97,6 +100,7 @@ static bool text_open(struct text *text)
 {
     *text = (struct text){.bytes = malloc(JANUS_DUMP_BYTES_MAX)};
     text->room = JANUS_DUMP_BYTES_MAX - TRAILER_BYTES;
+    if (text->bytes != NULL) jrt_places_collect(&text->places);
     return text->bytes != NULL;
 }
 
@@ -112,6 +116,7 @@ static bool text_close(struct text *text, int fd)
     }
     bool written = jrt_write_all(fd, text->bytes, text->used);
     free(text->bytes);
+    jrt_places_free(&text->places);
     return written;
 }
 
@@ -170,6 +175,16 @@ static void put_time(struct text *text, const struct jrt_sight *sight)
     put(text, ", %sworker %u", runs ? "on " : "last on ", sight->worker);
 }
 
+/* A channel: channel "orders" to receive from. */
+static void put_channel(struct text *text, enum jrt_wait kind, const char *name)
+{
+    if (kind == JRT_WAIT_SELECT) {
+        put(text, "one of several channels, \"%s\" among them", name);
+    } else {
+        put(text, "channel \"%s\" to %s", name, kind == JRT_WAIT_SEND ? "send to" : "receive from");
+    }
+}
+
 /* What a task waits for: mutex "accounts" held by task "teller" 0x200000001 (bank.c:40). */
 static void put_wait(struct text *text, const struct jrt_task *task, const struct jrt_sight *sight)
 {
@@ -177,6 +192,12 @@ static void put_wait(struct text *text, const struct jrt_task *task, const struc
     struct jrt_seen seen;
     char            name[JANUS_NAME_BYTES];
     put(text, ", waits for ");
+    const char *channel = jrt_places_find(&text->places, task);
+    bool        at_channel = sight->kind >= JRT_WAIT_SEND && sight->kind <= JRT_WAIT_SELECT;
+    if (channel != NULL && at_channel) {
+        put_channel(text, sight->kind, channel);
+        return;
+    }
     bool object = sight->kind >= JRT_WAIT_MUTEX && sight->kind <= JRT_WAIT_RWLOCK;
     if (!object || !jrt_holder_look(task, &want, name, sizeof name, &seen)) {
         put(text, "%s", sight->wait);
