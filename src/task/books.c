@@ -18,8 +18,7 @@
 
 void jrt_failure_describe(janus_failure *failure, const struct jrt_task *task)
 {
-    failure->task = jrt_task_id(task);
-    failure->error = task->landing.result;
+    *failure = (janus_failure){.task = jrt_task_id(task), .error = task->landing.result};
     failure->panic = (janus_panic_kind)task->panic;
     jrt_name_again(failure->name, sizeof failure->name, jrt_task_name(task));
     if (task->site != NULL) failure->site = *task->site;

@@ -119,8 +119,8 @@ static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
         n->panic_kind = (janus_panic_kind)task->panic;
         if (task->panic != JANUS_PANIC_NONE) n->panic = jrt_calloc(1, sizeof *n->panic);
         if (n->panic != NULL) jrt_panic_describe(n->panic, task);
-        n->failures =
-            jrt_calloc(JANUS_FAILURES_KEPT, sizeof *n->failures); /* without: only counted */
+        /* Not cleared, each is written as a whole. Without memory they are only counted. */
+        n->failures = jrt_malloc(JANUS_FAILURES_KEPT * sizeof *n->failures);
     }
     if (n->failures != NULL && n->errors <= JANUS_FAILURES_KEPT) {
         jrt_failure_describe(&n->failures[n->errors - 1], task);
