@@ -33,6 +33,16 @@
  * Limits of budget capabilities hold for each request and each transfer; what a task recharges
  * itself with is counted over its life.
  *
+ * A call that is refused takes nothing but the ops of the attempt: one op, of a select one for each
+ * case. So a loop of refusals pays for its time. Memory, spawns, channel operations and syscalls
+ * come back, whatever the reason: NO_MEMORY, FULL, CLOSED, WOULD_WAIT, DEADLINE, CANCELLED. A spawn
+ * that a pool has paid for costs the pool that op, and gives the share back.
+ *
+ * A task on an implicit budget gets its books when it first needs them. If the system refuses
+ * memory for the books, the call returns NO_MEMORY. A check has no such status: under AUTO the task
+ * goes on for another slice, else the task ends as if it had returned JANUS_NO_MEMORY. That is no
+ * exhaustion: nobody is asked to recharge it.
+ *
  * Explicit budgets are conserved: what a nursery's pool was given is what its children have spent,
  * what they hold, and what is left; a nested pool is carved from the one around it; what a child
  * does not use goes back when it ends.
@@ -70,6 +80,7 @@ JANUS_BEGIN_DECLS
  * Errors:  CANCELLED  the task was cancelled; nothing was taken
  *          A price above what the scheduler gives anybody (options.budget_max) ends the task, as if
  *          nobody would recharge it.
+ *          NO_MEMORY  memory for the task's books was refused; nothing was taken
  */
 JANUS_API janus_status janus_charge(janus_budget price);
 
@@ -81,6 +92,7 @@ JANUS_API janus_status janus_charge(janus_budget price);
  * Owns:    *missing (NULL: not wanted) is the component that is short.
  * Cost:    some ns.
  * Errors:  BUDGET_EXHAUSTED  nothing was taken
+ *          NO_MEMORY         memory for the task's books was refused; nothing was taken
  */
 JANUS_NODISCARD JANUS_API janus_status janus_try_charge(janus_budget     price,
                                                         janus_component *missing);

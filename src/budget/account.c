@@ -146,6 +146,17 @@ janus_component jrt_account_split(struct jrt_pool_account *account, const janus_
     return missing;
 }
 
+void jrt_account_unsplit(struct jrt_pool_account *account, const janus_budget *share)
+{
+    struct jrt_account_books *books = &account->books;
+    enter(account);
+    drop(&books->shares, share);
+    put(&books->left, share);
+    books->spent.spawn_count -= 1;
+    books->left.spawn_count += 1;
+    leave(account);
+}
+
 janus_component jrt_account_take(struct jrt_pool_account *account, const janus_budget *amount)
 {
     return move(account, &account->books.shares, amount);

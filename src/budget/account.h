@@ -53,6 +53,9 @@ void jrt_account_fini(struct jrt_pool_account *account);
 janus_component jrt_account_split(struct jrt_pool_account *account, const janus_budget *want,
                                   janus_budget *out);
 
+/* The child is not started after all: the share comes back, and what its spawn cost but the op. */
+void jrt_account_unsplit(struct jrt_pool_account *account, const janus_budget *share);
+
 /* A share of exactly `amount`; for a task that has one: added to it. */
 janus_component jrt_account_take(struct jrt_pool_account *account, const janus_budget *amount);
 

@@ -455,6 +455,7 @@ static janus_status do_select(janus_select_case *cases, size_t count, size_t *ou
     if (decoded && task != NULL) status = jrt_chan_pay_cases(&s.worker, s.count);
     if (decoded && status != JANUS_OK) return status;
     if (decoded) status = waits ? select_until(&s, deadline_ns) : select_now(&s);
+    if (decoded && task != NULL) (void)jrt_chan_settle(task, status);
     if (names_case(status) && out_chosen != NULL) *out_chosen = s.chosen;
     if (status == JANUS_OK && s.worker != NULL) {
         jrt_note(jrt_worker_self(), JRT_TRACE_SELECT, task, count, s.chosen); /* [worker-again] */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What channels cost their users, asked before anything happens: a send or a receive one op
- * and one channel operation, a select an op for each case and one channel operation, whether it
- * comes to anything or not; making one, the right to it, room among those that may live, and its
- * memory. Plain threads pay nothing.
+ * What channels cost their users, asked before anything happens. A send or a receive costs one op
+ * and one channel operation, a select an op for each case and one channel operation. If the call
+ * comes to nothing, the channel operation comes back; the ops were for the attempt. Making a
+ * channel costs the right to it, room among those that may live, and its memory. Plain threads pay
+ * nothing.
  */
 #ifndef JRT_CHAN_TOLL_H
 #define JRT_CHAN_TOLL_H
@@ -31,6 +32,16 @@ static inline janus_status jrt_chan_pay(struct jrt_worker **worker)
     return status;
 }
 
+/* The call of a task that has paid ends so. If it was not done, the operation comes back. */
+static inline janus_status jrt_chan_settle(const struct jrt_task *task, janus_status status)
+{
+    struct jrt_purse *purse = task->purse;
+    if (jrt_unlikely(status != JANUS_OK) && purse != NULL) {
+        purse->left.channel_ops = janus_units_add(purse->left.channel_ops, 1);
+    }
+    return status;
+}
+
 enum { JRT_CHAN_CASES_PAID = 64 }; /* at a time: so that a turn that is over ends */
 
 /* A select with so many cases costs an op for each, and one channel operation: each case is looked
@@ -46,7 +57,8 @@ static inline janus_status jrt_chan_pay_cases(struct jrt_worker **worker, uint32
             jrt_fuel_set(jrt_fuel_get() - (int64_t)part);
             continue;
         }
-        status = jrt_pay((*worker)->current, &price);
+        struct jrt_task *task = (*worker)->current;
+        status = jrt_chan_settle(task, jrt_pay(task, &price));
         *worker = jrt_worker_self(); /* [worker-again] */
     }
     return status;

@@ -137,6 +137,7 @@ __attribute__((noinline)) static janus_status finish_slowly(struct jrt_worker *w
 {
     struct waiting *waiting = waiting_on(worker);
     janus_status    status = come_back(waiting->chan, worker, &waiting->entry, ended);
+    (void)jrt_chan_settle(task, status);
     return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
 }
 
@@ -145,7 +146,7 @@ static janus_status finish(struct jrt_worker *worker, struct jrt_task *task, jan
     const struct waiting *waiting = waiting_on(worker);
     /* relaxed: a count, as in park. */
     if (waiting->outside) jrt_fetch_sub_relaxed(&worker->scheduler->outside, 1u);
-    if (jrt_likely(ended == JANUS_OK)) return waiting->party.outcome;
+    if (jrt_likely(ended == JANUS_OK)) return jrt_chan_settle(task, waiting->party.outcome);
     return finish_slowly(worker, task, ended);
 }
 
@@ -232,10 +233,10 @@ static inline __attribute__((always_inline)) janus_status transfer(janus_channel
     if (wake != NULL) jrt_chan_wake(wake);
     if (jrt_unlikely(large != NULL)) free(large);
     if (jrt_unlikely(status == JANUS_WOULD_WAIT || status == JRT_CHAN_GROW)) {
-        return wait(chan, channel, kind, value, deadline_ns);
+        return jrt_chan_settle(task, wait(chan, channel, kind, value, deadline_ns));
     }
     jrt_chan_took_a_turn(worker);
-    return status;
+    return jrt_chan_settle(task, status);
 }
 
 /*
@@ -248,7 +249,9 @@ static inline __attribute__((always_inline)) janus_status transfer(janus_channel
 static janus_status finish_shortly(struct jrt_worker *worker, struct jrt_task *task,
                                    janus_status ended)
 {
-    if (jrt_likely(ended == JANUS_OK)) return waiting_on(worker)->party.outcome;
+    if (jrt_likely(ended == JANUS_OK)) {
+        return jrt_chan_settle(task, waiting_on(worker)->party.outcome);
+    }
     return finish_slowly(worker, task, ended);
 }
 
@@ -381,9 +384,11 @@ static inline __attribute__((always_inline)) janus_status try_transfer(janus_cha
     if (worker != NULL) jrt_worker_stack_check(worker); /* [stack-reserve] */
     janus_status status = jrt_chan_decode(channel, jrt_chan_right_for(kind), &chan);
     if (jrt_unlikely(status != JANUS_OK)) return status;
-    if (worker != NULL) status = jrt_chan_pay(&worker);
+    if (worker == NULL) return jrt_chan_attempt(chan, channel, worker, kind, value);
+    status = jrt_chan_pay(&worker);
     if (jrt_unlikely(status != JANUS_OK)) return status;
-    return jrt_chan_attempt(chan, channel, worker, kind, value);
+    status = jrt_chan_attempt(chan, channel, worker, kind, value);
+    return jrt_chan_settle(worker->current, status);
 }
 
 /* What is sent is only read. */

@@ -77,6 +77,7 @@ static janus_status take_entry(struct jrt_nursery *n, const janus_budget *want,
         if (want != NULL) out->share = implicit ? *want : janus_budget_min(*want, most);
         out->account = terms->account;
         lacks = jrt_account_split(terms->account, &out->share, &out->share);
+        out->split = true;
         out->booked = out->share;
     } else if (!implicit || want != NULL) {
         out->share = most;
@@ -100,7 +101,11 @@ static janus_status take_entry(struct jrt_nursery *n, const janus_budget *want,
 
 void jrt_entry_return(const struct jrt_entry *entry)
 {
-    if (entry->account != NULL) jrt_account_settle(entry->account, &entry->booked, &entry->booked);
+    if (entry->split) {
+        jrt_account_unsplit(entry->account, &entry->booked);
+    } else if (entry->account != NULL) {
+        jrt_account_settle(entry->account, &entry->booked, &entry->booked);
+    }
 }
 
 static bool lies_within(const struct jrt_terms *terms, const struct jrt_terms *outer)

@@ -78,11 +78,12 @@ static void begin_panic(struct jrt_task *task, janus_panic_kind kind, const char
 }
 
 /* A defer that panics ends there, and the task has failed; the others still run. The same for one
- * that uses up what there is to clean up with: then false is returned. */
-static bool run_defers(struct jrt_task *task)
+ * that uses up what there is to clean up with, or whose books get no memory: then that is returned,
+ * as a status. */
+static janus_status run_defers(struct jrt_task *task)
 {
     struct jrt_shield grace;
-    bool              paid = true;
+    janus_status      broken = JANUS_OK;
     jrt_shield_for_cleanup(task, &grace);
     while (task->defers != NULL) {
         struct jrt_defer *defer = task->defers;
@@ -91,10 +92,11 @@ static bool run_defers(struct jrt_task *task)
         JRT_TASK_LEFT_OPEN(task, how);
         if (was_rescued(how)) arrive_from_rescue();
         if (how != 0) note_panic(task, (enum jrt_ending)how);
-        if (how == JRT_ENDED_EXHAUSTED) paid = false;
+        if (how == JRT_ENDED_EXHAUSTED) broken = JANUS_BUDGET_EXHAUSTED;
+        if (how == JRT_ENDED_NO_MEMORY) broken = JANUS_NO_MEMORY;
         jrt_shield_only(task, &grace); /* it may have left some of its own */
     }
-    return paid;
+    return broken;
 }
 
 /* The task's call has ended; it is still the current task and may wait. */
@@ -105,8 +107,10 @@ static void clean_up(struct jrt_task *task, enum jrt_ending how)
     int64_t result = task->landing.result; /* defers have results of their own */
     if (how == JRT_ENDED_UNWOUND) result = JANUS_CANCELLED;
     if (how == JRT_ENDED_EXHAUSTED) result = JANUS_BUDGET_EXHAUSTED;
-    if (jrt_unlikely(task->defers != NULL) && !run_defers(task) && result >= 0) {
-        result = JANUS_BUDGET_EXHAUSTED;
+    if (how == JRT_ENDED_NO_MEMORY) result = JANUS_NO_MEMORY;
+    if (jrt_unlikely(task->defers != NULL)) {
+        janus_status broken = run_defers(task);
+        if (result >= 0 && broken != JANUS_OK) result = broken;
     }
     task->landing.result = task->panic != JANUS_PANIC_NONE ? INT64_MIN : result;
 }

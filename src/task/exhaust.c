@@ -365,7 +365,7 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
         return JANUS_OK;
     }
     struct jrt_purse *purse = jrt_purse_need(task);
-    if (purse == NULL) run_out(task);
+    if (purse == NULL) jrt_task_break_off(task, JRT_ENDED_NO_MEMORY);
     purse->lacks = lacks;
     purse->needs = needs;
     purse->limit = janus_budget_get(&purse->granted, lacks);

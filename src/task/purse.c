@@ -33,6 +33,7 @@
 #include "task/ledger.h"
 #include "task/nursery.h"
 #include "task/terms.h"
+#include "task/trouble.h"
 #include "task/turn.h"
 
 #include <stdlib.h>
@@ -210,7 +211,7 @@ janus_component jrt_pay_now(struct jrt_task *task, const janus_budget *price)
         return JANUS_COMPONENT_NONE;
     }
     struct jrt_purse *purse = jrt_purse_need(task);
-    if (purse == NULL) return JANUS_COMPONENT_MEMORY;
+    if (purse == NULL) return JRT_NO_BOOKS;
     if (jrt_unlikely(price->memory > purse->left.memory)) jrt_ledger_settle(purse);
     janus_budget left = purse->left;
     left.ops = janus_units_add(left.ops, (uint64_t)fuel);
@@ -258,6 +259,7 @@ static void allow_cleanup(struct jrt_purse *purse)
 __attribute__((noreturn)) static void end_for_good(struct jrt_task *task)
 {
     (void)jrt_task_told(task);
+    if (task->ending && task->purse == NULL) jrt_task_break_off(task, JRT_ENDED_NO_MEMORY);
     jrt_task_break_off(task, task->ending ? JRT_ENDED_EXHAUSTED : JRT_ENDED_UNWOUND);
 }
 
@@ -321,6 +323,26 @@ static bool can_clean_up(struct jrt_task *task, bool tell)
     return jrt_purse_clean_up(task);
 }
 
+/*
+ * [purse-none]  the system refuses memory for a task's books. Only a task on an implicit budget has
+ *   none yet. If it pays ops, and its policy is AUTO, it goes on with one more slice: AUTO would
+ *   give it more than that, and the next slice asks for the books again. Any other call returns
+ *   NO_MEMORY, or ends the task with NO_MEMORY where it has no status. It is never told as
+ *   exhaustion: no recharge would help.
+ */
+static bool goes_on_without(const struct jrt_task *task, const janus_budget *price)
+{
+    const struct jrt_nursery *n = task->nursery;
+    uint8_t                   exhaustion =
+        n->terms != NULL ? n->terms->exhaustion : (uint8_t)n->scheduler->exhaustion;
+    bool ops_only =
+        (price->memory | price->spawn_count | price->channel_ops | price->syscalls) == 0;
+    if (!ops_only || price->ops > JRT_FIRST_SLICE || task->ending) return false;
+    if (exhaustion != JANUS_EXHAUSTION_AUTO) return false;
+    jrt_fuel_set(JRT_FIRST_SLICE);
+    return true;
+}
+
 /* With an empty word, or a price that it does not cover: the turn ends, once. */
 static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price, bool tell)
 {
@@ -339,6 +361,10 @@ static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price,
         }
         janus_component lacks = jrt_pay_now(task, price);
         if (lacks == JANUS_COMPONENT_NONE) break;
+        if (jrt_unlikely(lacks == JRT_NO_BOOKS)) {
+            if (goes_on_without(task, price)) continue;
+            return jrt_trouble(JANUS_NO_MEMORY, JANUS_COMPONENT_NONE, 0, 0);
+        }
         janus_status status = jrt_exhaust(task, lacks, janus_budget_get(price, lacks));
         if (status != JANUS_OK) return status;
         went = true;
@@ -391,6 +417,7 @@ static janus_status check(uint64_t cost, bool must_end)
     jrt_worker_stack_check(worker); /* [stack-reserve] */
     struct jrt_task *task = worker->current;
     janus_status     status = jrt_pay_ops(task, cost);
+    if (jrt_unlikely(status == JANUS_NO_MEMORY)) jrt_task_break_off(task, JRT_ENDED_NO_MEMORY);
     if (status == JANUS_OK || !must_end || task->ending) return status;
     jrt_task_break_off(task, JRT_ENDED_UNWOUND);
 }
@@ -429,7 +456,9 @@ janus_status janus_try_charge(janus_budget price, janus_component *missing)
         jrt_worker_stack_check(worker); /* [stack-reserve] */
         lacks = jrt_pay_now(worker->current, &price);
     }
-    if (missing != NULL) *missing = lacks;
+    bool books = lacks != JRT_NO_BOOKS;
+    if (missing != NULL) *missing = books ? lacks : JANUS_COMPONENT_NONE;
+    if (!books) return jrt_trouble(JANUS_NO_MEMORY, JANUS_COMPONENT_NONE, 0, 0);
     return lacks == JANUS_COMPONENT_NONE ? JANUS_OK : JANUS_BUDGET_EXHAUSTED;
 }
 

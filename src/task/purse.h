@@ -65,7 +65,12 @@ struct jrt_entry {
     janus_budget             share;
     janus_budget             booked;  /* of that, what the account knows of */
     struct jrt_pool_account *account; /* of the share; NULL: an implicit budget */
+    bool                     split;   /* from a pool, which has paid for the spawn */
 };
+
+/* In place of a component: the system refused memory for the books of the task. Only a task on an
+ * implicit budget has no books yet. */
+#define JRT_NO_BOOKS ((janus_component)(JANUS_COMPONENT_SYSCALLS + 1))
 
 static inline int64_t jrt_purse_slice(const struct jrt_purse *purse)
 {
@@ -89,11 +94,12 @@ janus_budget jrt_purse_read(const struct jrt_task *task);
 
 /*
  * Pays for something the current task does, all or nothing; if it cannot, it waits or ends there,
- * as its policy says. Where the fuel word does not have the ops its turn is over. OK, CANCELLED.
+ * as its policy says. Where the fuel word does not have the ops its turn is over. OK, CANCELLED,
+ * NO_MEMORY: [purse-none].
  */
 janus_status jrt_pay(struct jrt_task *task, const janus_budget *price);
 
-/* Pays if it can be paid at once; else what is short. */
+/* Pays if it can be paid at once; else what is short, or JRT_NO_BOOKS. */
 janus_component jrt_pay_now(struct jrt_task *task, const janus_budget *price);
 
 /* One op that the fuel word did not have: as jrt_pay. */

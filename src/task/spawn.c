@@ -136,11 +136,12 @@ static void refuse(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_
                    const struct birth *birth)
 {
     if (task != NULL && task->purse != NULL) {
+        task->purse->account = NULL; /* the share goes back as it came */
         jrt_purse_close(worker, task);
     } else {
-        jrt_entry_return(&birth->entry);
         jrt_terms_put(birth->terms);
     }
+    jrt_entry_return(&birth->entry);
     if (task != NULL) jrt_task_retire(n->scheduler, worker, task);
     jrt_terms_leave(n, worker);
     if (n->limited) jrt_room_give(n);

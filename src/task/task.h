@@ -340,7 +340,8 @@ enum jrt_ending {
     JRT_ENDED_OVERFLOWED = JRT_ARRIVED_OVERFLOWED,
     JRT_ENDED_UNWOUND = 16,
     JRT_ENDED_EXHAUSTED = 17,
-    JRT_ENDED_RESCUED = 18, /* a panic that the rescue strand has dealt with, [ending-open] */
+    JRT_ENDED_NO_MEMORY = 19, /* for its books, [purse-none] */
+    JRT_ENDED_RESCUED = 18,   /* a panic that the rescue strand has dealt with, [ending-open] */
 };
 
 /*

@@ -78,6 +78,9 @@ static const char *advice(janus_status status)
                "for children to end.";
     case JANUS_BUDGET_EXHAUSTED:
         return "Give it a larger budget, recharge it (janus_nursery_recharge), or let it do less.";
+    case JANUS_NO_MEMORY:
+        return "The system refused memory, also for the books of a budget: free some, or run fewer "
+               "tasks. A larger budget does not help.";
     case JANUS_NO_SPAWN_CAP: return "Bind a spawn capability: janus_nursery_options.spawn_cap.";
     case JANUS_NO_BUDGET_CAP: return "Bind a budget capability: janus_nursery_options.budget_cap.";
     case JANUS_NO_CHANNEL_CAP:
@@ -142,6 +145,8 @@ static void put_failure(struct text *text, const struct jrt_nursery *n,
         put(text, ": panic: %s", why);
     } else if (failure->error == JANUS_BUDGET_EXHAUSTED) {
         put_trouble(text, JANUS_BUDGET_EXHAUSTED, failure->lacks, failure->used, failure->limit);
+    } else if (failure->error == JANUS_NO_MEMORY) {
+        put_trouble(text, JANUS_NO_MEMORY, JANUS_COMPONENT_NONE, 0, 0);
     } else if (failure->error >= INT32_MIN &&
                strcmp(janus_status_name((janus_status)failure->error), "JANUS_?") != 0) {
         put(text, ": returned %lld: %s", (long long)failure->error,

@@ -118,6 +118,14 @@ static void call_done(struct jrt_blocking_job *job)
     jrt_fetch_sub_relaxed(&scheduler->blocking_calls, 1u); /* relaxed: a count. */
 }
 
+/* The call did not take place: the system call comes back, the op was for the attempt. */
+static janus_status refund_call(const struct jrt_task *task, janus_status status)
+{
+    struct jrt_purse *purse = task->purse;
+    if (purse != NULL) purse->left.syscalls = janus_units_add(purse->left.syscalls, 1);
+    return status;
+}
+
 janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_result)
 {
     jrt_stack_check(); /* [stack-reserve] */
@@ -134,7 +142,7 @@ janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_
     janus_status paid = jrt_pay(task, &price);
     if (paid != JANUS_OK) return paid;
     worker = jrt_worker_self(); /* [worker-again] */
-    if (!jrt_worker_can_leave(worker)) return JANUS_NO_MEMORY;
+    if (!jrt_worker_can_leave(worker)) return refund_call(task, JANUS_NO_MEMORY);
     struct call call = {
         .job = {.run = run_call, .done = call_done, .party = jrt_terms_blocking(task)},
         .task = task,
@@ -148,6 +156,7 @@ janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_
     if (status != JANUS_OK) {
         jrt_fetch_sub_relaxed(&worker->scheduler->blocking_calls, 1u); /* relaxed: as above. */
         (void)jrt_task_park_cancel(task);
+        (void)refund_call(task, status);
         return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
     }
     jrt_task_link(task);
@@ -171,14 +180,15 @@ janus_status janus_defer(void (*function)(void *), void *argument)
     struct jrt_task *task = current();
     if (function == NULL) return JANUS_INVALID;
     if (task == NULL) return JANUS_STATE;
-    if (task->defers != NULL || task->ending) { /* what is not charged is counted */
+    bool counted = task->defers != NULL || task->ending; /* what is not charged is counted */
+    if (counted) {
         struct jrt_purse *purse = jrt_purse_need(task);
         if (purse == NULL) return JANUS_NO_MEMORY;
         if (purse->defers >= DEFERS_MAX) return JANUS_FULL;
-        purse->defers++;
     }
     struct jrt_defer *defer = jrt_malloc(sizeof *defer);
     if (defer == NULL) return JANUS_NO_MEMORY;
+    if (counted) task->purse->defers++;
     *defer = (struct jrt_defer){task->defers, function, argument};
     task->defers = defer;
     task->touched = true;
