@@ -65,7 +65,7 @@ janus_status janus_barrier_init(janus_barrier *barrier, uint32_t parties, janus_
 
 janus_status janus_barrier_wait_until(janus_barrier *given, bool *out_leads, uint64_t deadline_ns)
 {
-    struct jrt_task     *task = jrt_sync_task();
+    struct jrt_task     *task = jrt_sync_begin();
     struct barrier      *barrier = (struct barrier *)(void *)given;
     struct jrt_waiter    waiter = {.task = task, .number = 0};
     struct jrt_sync_call call = {.kind = &kind, .deadline_ns = deadline_ns};

@@ -61,7 +61,7 @@ static janus_status lock_again(struct jrt_mutex *mutex, struct jrt_task *task)
 janus_status janus_condition_wait_until(janus_condition *condition, janus_mutex *given,
                                         uint64_t deadline_ns)
 {
-    struct jrt_task     *task = jrt_sync_task();
+    struct jrt_task     *task = jrt_sync_begin();
     struct pause         pause = {(struct jrt_mutex *)(void *)given, false};
     struct jrt_waiter    waiter = {.task = task};
     struct jrt_sync_call call = {.sync = inside(condition),

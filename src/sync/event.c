@@ -56,7 +56,7 @@ void janus_event_init(janus_event *event, janus_opener opener, const char *name)
 
 janus_status janus_event_wait_until(janus_event *event, uint64_t deadline_ns)
 {
-    struct jrt_task *task = jrt_sync_task();
+    struct jrt_task *task = jrt_sync_begin();
     if (event == NULL) return JANUS_INVALID;
     if (jrt_sync_cancelled(task)) return jrt_task_obey(task);
     uint64_t word = look_at(inside(event));
@@ -153,7 +153,7 @@ janus_status janus_group_done(janus_group *group)
 
 janus_status janus_group_wait_until(janus_group *group, uint64_t deadline_ns)
 {
-    struct jrt_task *task = jrt_sync_task();
+    struct jrt_task *task = jrt_sync_begin();
     if (group == NULL) return JANUS_INVALID;
     if (jrt_sync_cancelled(task)) return jrt_task_obey(task);
     uint64_t word = look_at(inside(group));
@@ -219,7 +219,7 @@ void janus_broadcast_send(janus_broadcast *broadcast)
 janus_status janus_broadcast_wait_until(janus_broadcast *broadcast, uint64_t *seen,
                                         uint64_t deadline_ns)
 {
-    struct jrt_task *task = jrt_sync_task();
+    struct jrt_task *task = jrt_sync_begin();
     if (broadcast == NULL || seen == NULL) return JANUS_INVALID;
     if (jrt_sync_cancelled(task)) return jrt_task_obey(task);
     struct jrt_waiter    waiter = {.task = task, .number = *seen};

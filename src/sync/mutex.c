@@ -257,6 +257,7 @@ __attribute__((noinline)) static janus_status lock_slowly(struct jrt_mutex      
                                                           const struct jrt_sync_kind *kind,
                                                           uint64_t                    deadline_ns)
 {
+    jrt_stack_check(); /* [turn-call] */
     struct jrt_worker   *worker = jrt_worker_self();
     struct jrt_waiter    waiter = {.task = worker != NULL ? worker->current : NULL};
     struct jrt_sync_call call = {.sync = &mutex->sync, .kind = kind, .deadline_ns = deadline_ns};
@@ -349,7 +350,7 @@ janus_status janus_mutex_lock(janus_mutex *mutex)
 
 janus_status janus_mutex_try_lock(janus_mutex *mutex)
 {
-    struct jrt_task   *task = jrt_sync_task();
+    struct jrt_task   *task = jrt_sync_begin();
     struct jrt_waiter  waiter = {.task = task, .outcome = JANUS_OK};
     struct jrt_worker *worker = jrt_worker_self();
     if (mutex == NULL) return JANUS_INVALID;
@@ -365,9 +366,23 @@ janus_status janus_mutex_try_lock(janus_mutex *mutex)
     return taken ? waiter.outcome : JANUS_WOULD_WAIT;
 }
 
+__attribute__((noinline)) static janus_status unlock_and_give_way(janus_mutex *mutex)
+{
+    janus_status status = mutex != NULL ? jrt_mutex_unlock(mutex_in(mutex)) : JANUS_INVALID;
+    jrt_turn_call(jrt_worker_self());
+    return status;
+}
+
+/* Who locks and unlocks without end gives way here, without the lock, [turn-call]. */
 janus_status janus_mutex_unlock(janus_mutex *mutex)
 {
-    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_worker *worker = jrt_worker_self();
+    if (jrt_likely(worker != NULL)) {
+        jrt_worker_stack_check(worker); /* [stack-reserve] */
+        if (jrt_unlikely(--worker->tolls < 0)) return unlock_and_give_way(mutex);
+    } else {
+        jrt_plain_check(1);
+    }
     if (mutex == NULL) return JANUS_INVALID;
     return jrt_mutex_unlock(mutex_in(mutex));
 }

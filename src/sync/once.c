@@ -29,7 +29,7 @@ janus_status janus_once_call(janus_once *given, janus_entry *function, void *arg
                              int64_t *out_result)
 {
     struct once     *once = (struct once *)(void *)given;
-    struct jrt_task *task = jrt_sync_task();
+    struct jrt_task *task = jrt_sync_begin();
     int64_t          result = 0;
     if (once == NULL || function == NULL) return JANUS_INVALID;
     if (jrt_likely(is_done(once))) {

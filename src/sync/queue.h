@@ -115,6 +115,16 @@ static inline struct jrt_task *jrt_sync_task(void)
     return worker->current;
 }
 
+/* The same, and a turn that is over ends, [turn-call]. */
+static inline struct jrt_task *jrt_sync_begin(void)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker == NULL) return NULL;
+    struct jrt_task *task = worker->current;
+    jrt_call_check(worker); /* [stack-reserve] */
+    return task;
+}
+
 static inline bool jrt_sync_cancelled(const struct jrt_task *task)
 {
     return task != NULL && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;

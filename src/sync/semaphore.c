@@ -67,7 +67,7 @@ void janus_semaphore_init(janus_semaphore *semaphore, uint32_t permits, janus_op
 
 janus_status janus_semaphore_acquire_until(janus_semaphore *semaphore, uint64_t deadline_ns)
 {
-    struct jrt_task *task = jrt_sync_task();
+    struct jrt_task *task = jrt_sync_begin();
     if (semaphore == NULL) return JANUS_INVALID;
     if (jrt_sync_cancelled(task)) return jrt_task_obey(task);
     if (jrt_likely(take_easily(sync_in(semaphore)))) return JANUS_OK;

@@ -193,7 +193,10 @@ janus_cancel_reason janus_cancelled_reason(void)
 {
     jrt_point();
     struct jrt_worker *worker = jrt_worker_self();
-    return worker != NULL ? jrt_task_cancel_reason(worker->current) : JANUS_CANCEL_NONE;
+    if (worker == NULL) return JANUS_CANCEL_NONE;
+    struct jrt_task *task = worker->current;
+    if (jrt_unlikely(--worker->tolls < 0)) jrt_turn_call(worker); /* [turn-call] */
+    return jrt_task_cancel_reason(task);
 }
 
 /* The task has learned that it is cancelled itself, if it is. */
@@ -213,13 +216,16 @@ bool janus_cancelled(void)
         worker->until_timers = 64;
         jrt_sched_timers_fire(worker->scheduler);
     }
-    bool cancelled = jrt_task_cancel_reason(worker->current) != JANUS_CANCEL_NONE;
-    if (cancelled) note_seen(worker->current);
+    struct jrt_task *task = worker->current;
+    if (jrt_unlikely(--worker->tolls < 0)) jrt_turn_call(worker); /* [turn-call] */
+    bool cancelled = jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
+    if (cancelled) note_seen(task);
     return cancelled;
 }
 
 bool janus_nursery_is_cancelled(const janus_nursery *nursery)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     const struct jrt_nursery *n = (const struct jrt_nursery *)(const void *)nursery;
     struct jrt_worker        *worker = jrt_worker_self();
     jrt_point();

@@ -11,12 +11,21 @@
 
 _Static_assert(sizeof((janus_context_info){0}.cap_ids) / sizeof(uint64_t) == JRT_KINDS, "by kind");
 
+__attribute__((noinline)) static janus_cap_table *enter_later(struct jrt_cap_actor *actor)
+{
+    jrt_turn_call(jrt_worker_self()); /* [turn-call] */
+    struct jrt_worker *worker = jrt_worker_self();
+    *actor = jrt_actor(worker);
+    return worker->scheduler->caps;
+}
+
 /* Inside a task: its scheduler's table, and the task as the actor. NULL: not inside a task. */
 static janus_cap_table *enter(struct jrt_cap_actor *actor)
 {
     struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL || worker->current == NULL) return NULL;
     jrt_worker_stack_check(worker); /* [stack-reserve] */
+    if (jrt_unlikely(--worker->tolls < 0)) return enter_later(actor);
     *actor = jrt_actor(worker);
     return worker->scheduler->caps;
 }
@@ -28,6 +37,7 @@ static janus_status tell(janus_status status)
 
 janus_status janus_authority_take(janus_scheduler *scheduler, janus_authority **out)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_worker *worker = jrt_worker_self();
     if (out == NULL) return JANUS_INVALID;
     bool first = scheduler == NULL && worker != NULL && worker->current == worker->scheduler->first;
@@ -113,6 +123,7 @@ static uint64_t alive_under(const struct jrt_terms *terms)
 
 janus_status janus_context_read(janus_context_info *out)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_worker *worker = jrt_worker_self();
     if (out == NULL || !jrt_options_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
     if (worker == NULL || worker->current == NULL) return JANUS_STATE;
@@ -145,6 +156,7 @@ janus_status janus_context_read(janus_context_info *out)
 
 janus_status janus_scheduler_cap_stats(janus_scheduler *scheduler, janus_cap_stats *out)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     if (scheduler == NULL) return JANUS_INVALID;
     return janus_cap_stats_read(scheduler->caps, out);
 }

@@ -101,6 +101,7 @@ static void look_at(struct jrt_task *task, janus_task_info *info)
 
 janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id id, janus_task_info *out)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     if (nursery == NULL || out == NULL) return JANUS_INVALID;
     if (out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
@@ -121,6 +122,7 @@ janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id id, janus_
 
 janus_status janus_task_inspect_self(janus_task_info *out)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_worker *worker = jrt_worker_self();
     if (out == NULL || out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
     if (worker == NULL) return JANUS_STATE;
@@ -149,6 +151,7 @@ static struct jrt_nursery *parent_of(const struct jrt_nursery *n)
 
 janus_status janus_nursery_inspect(janus_nursery *nursery, janus_nursery_info *out)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     if (nursery == NULL || out == NULL) return JANUS_INVALID;
     if (out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
@@ -178,6 +181,7 @@ janus_status janus_nursery_inspect(janus_nursery *nursery, janus_nursery_info *o
 janus_status janus_worker_inspect(const janus_scheduler *scheduler, uint32_t index,
                                   janus_worker_info *out)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     if (scheduler == NULL || out == NULL) return JANUS_INVALID;
     if (out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
     if (index >= scheduler->worker_count) return JANUS_INVALID;

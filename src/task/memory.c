@@ -132,6 +132,7 @@ static janus_status short_of(const struct jrt_task *task, janus_component lacks)
 
 janus_status janus_try_alloc(size_t size, void **out)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_task *task = current();
     if (out == NULL) return JANUS_INVALID;
     if (task == NULL) return JANUS_STATE;
@@ -178,6 +179,7 @@ void janus_free(void *block)
  */
 void *janus_detach(void *block)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     if (block == NULL) return NULL;
     struct jrt_heap   *heap = owner_of(block);
     struct jrt_task   *task = current();
@@ -199,6 +201,7 @@ void *janus_detach(void *block)
 
 janus_status janus_adopt(void *block)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_task *task = current();
     if (task == NULL) return JANUS_STATE;
     if (block == NULL) return JANUS_OK;
@@ -224,6 +227,7 @@ janus_status janus_adopt(void *block)
 
 void janus_discard(void *block)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_worker *worker = jrt_worker_self();
     if (block == NULL) return;
     struct jrt_ledger *ledger = *jrt_heap_tab(block);
@@ -234,6 +238,7 @@ void janus_discard(void *block)
 
 janus_status janus_memory_read(janus_memory_info *out)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_task *task = current();
     if (out == NULL || !jrt_options_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
     if (task == NULL) return JANUS_STATE;

@@ -581,6 +581,7 @@ void janus_nursery_leave(janus_nursery *nursery)
 janus_nursery_state janus_nursery_state_of(const janus_nursery *nursery)
 {
     struct jrt_nursery *n = (struct jrt_nursery *)(uintptr_t)nursery;
+    jrt_stack_check(); /* [stack-reserve] */
     jrt_point();
     /* Cancelled by somebody else: only the owner can add what it alone knows, and then its last
      * child may have ended long ago. */

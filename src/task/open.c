@@ -271,7 +271,8 @@ __attribute__((noinline)) static janus_status open_slowly(struct jrt_nursery    
 {
     struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL) return JANUS_STATE;
-    jrt_worker_stack_check(worker); /* [stack-reserve] */
+    jrt_call_check(worker);     /* [stack-reserve] */
+    worker = jrt_worker_self(); /* [worker-again] */
     struct jrt_task *owner = worker->current;
     bool             unsorted = is_perhaps_open(n, owner);
     if (unsorted && is_open_already(n, owner)) return JANUS_STATE;
@@ -311,6 +312,7 @@ janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_opti
     if (jrt_unlikely(terms != NULL || jrt_load_relaxed(&owner->shield) > 0)) {
         return open_slowly(n, NULL);
     }
+    if (jrt_unlikely(--worker->tolls < 0)) return open_slowly(n, NULL); /* [turn-call] */
     if (jrt_unlikely(is_perhaps_open(n, owner))) return open_unsorted(n);
     init_owned(n, worker, owner, NULL);
     owner->innermost = n;

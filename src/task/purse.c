@@ -453,8 +453,9 @@ janus_status janus_try_charge(janus_budget price, janus_component *missing)
     struct jrt_worker *worker = jrt_worker_self();
     janus_component    lacks = JANUS_COMPONENT_NONE;
     if (worker != NULL) {
-        jrt_worker_stack_check(worker); /* [stack-reserve] */
-        lacks = jrt_pay_now(worker->current, &price);
+        struct jrt_task *task = worker->current;
+        jrt_call_check(worker); /* [stack-reserve] */
+        lacks = jrt_pay_now(task, &price);
     }
     bool books = lacks != JRT_NO_BOOKS;
     if (missing != NULL) *missing = books ? lacks : JANUS_COMPONENT_NONE;
@@ -464,6 +465,7 @@ janus_status janus_try_charge(janus_budget price, janus_component *missing)
 
 janus_budget janus_budget_get_current(void)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     const struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL) return janus_budget_zero();
     if (worker->current->purse != NULL) jrt_ledger_settle(worker->current->purse);

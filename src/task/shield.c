@@ -126,12 +126,14 @@ bool jrt_shield_holds(const struct jrt_task *task)
 
 void janus_shield_begin(void)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_task *task = current();
     if (task != NULL) jrt_shield_begin(task);
 }
 
 void janus_shield_begin_until(janus_shield *shield, uint64_t deadline_ns)
 {
+    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_task *task = current();
     if (task == NULL) return;
     jrt_contract(shield != NULL, "janus_shield_begin_until without a place");

@@ -245,12 +245,26 @@ static janus_status start_child(struct jrt_nursery *n, janus_entry *entry, void 
     return JANUS_OK;
 }
 
+/* As jrt_stack_check, without a toll: a spawn pays. */
+static void look_at_stack(void)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    worker == NULL ? jrt_plain_check(1) : jrt_worker_stack_check(worker);
+}
+
+/* A spawn that nobody paid for: a turn that is over ends, [turn-call]. */
+static janus_status unpaid(janus_status status)
+{
+    jrt_stack_check();
+    return status;
+}
+
 static janus_status spawn(struct jrt_nursery *n, janus_entry *entry, void *argument,
                           const janus_spawn_options *options, janus_task_id *out)
 {
-    jrt_stack_check(); /* [stack-reserve] */
-    if (entry == NULL) return JANUS_INVALID;
-    if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) return JANUS_CLOSED;
+    look_at_stack();
+    if (entry == NULL) return unpaid(JANUS_INVALID);
+    if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) return unpaid(JANUS_CLOSED);
     struct birth birth;
     janus_status status = pay(n, jrt_worker_self());
     if (status == JANUS_OK) status = take(n, options, &birth);
@@ -360,7 +374,7 @@ __attribute__((noinline)) static janus_status spawn_otherwise(struct jrt_nursery
                                                               const janus_site *site)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    if (n == NULL) return JANUS_INVALID;
+    if (n == NULL) return unpaid(JANUS_INVALID);
     if (worker == NULL) return spawn_slowly(n, entry, argument, site);
     if (worker->plain != JRT_NOT_PLAIN) {
         return spawn_as(n, worker, entry, argument, site, true, false);
@@ -428,8 +442,8 @@ janus_status jrt_spawn_first(janus_nursery *nursery, janus_entry *entry, void *a
 janus_status janus_spawn_with(janus_nursery *nursery, janus_entry *entry, void *argument,
                               const janus_spawn_options *given, janus_task_id *out)
 {
-    jrt_stack_check(); /* [stack-reserve] */
+    look_at_stack();
     janus_spawn_options options;
-    if (nursery == NULL || decode(given, &options) != JANUS_OK) return JANUS_INVALID;
+    if (nursery == NULL || decode(given, &options) != JANUS_OK) return unpaid(JANUS_INVALID);
     return spawn(jrt_nursery_of(nursery), entry, argument, &options, out);
 }

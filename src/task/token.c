@@ -150,9 +150,9 @@ static void destroy(janus_token *token)
     jrt_ledger_refund(payer, sizeof *token);
 }
 
-void janus_token_release(janus_token *token)
+/* For the library, which may not give way where it calls this, [turn-call]. */
+static void put(janus_token *token)
 {
-    jrt_stack_check();      /* [stack-reserve] */
     while (token != NULL) { /* a chain of parents, not a recursion */
         /* acq_rel: what others did with the token comes before its end. */
         if (jrt_fetch_sub_acq_rel(&token->refs, 1u) != 1) return;
@@ -165,6 +165,12 @@ void janus_token_release(janus_token *token)
         destroy(token);
         token = parent;
     }
+}
+
+void janus_token_release(janus_token *token)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    put(token);
 }
 
 /* Asking. */
@@ -282,10 +288,9 @@ static uint32_t find_hook(const janus_token *token, janus_token_handle handle)
     return live ? (uint32_t)number : 0;
 }
 
-janus_status janus_token_remove(janus_token *token, janus_token_handle handle)
+/* As put: it does not give way. */
+static janus_status remove_callback(janus_token *token, janus_token_handle handle)
 {
-    jrt_stack_check(); /* [stack-reserve] */
-    if (token == NULL) return JANUS_INVALID;
     const struct jrt_thread *self = jrt_thread_self();
     janus_status             status = JANUS_STALE;
     jrt_lock(&token->lock);
@@ -310,6 +315,12 @@ janus_status janus_token_remove(janus_token *token, janus_token_handle handle)
     }
     jrt_unlock(&token->lock);
     return status;
+}
+
+janus_status janus_token_remove(janus_token *token, janus_token_handle handle)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    return token != NULL ? remove_callback(token, handle) : JANUS_INVALID;
 }
 
 /* Cancelling. */
@@ -364,11 +375,9 @@ static void run_hooks(janus_token *token)
     jrt_unlock(&token->lock);
 }
 
-janus_status janus_token_cancel(janus_token *token, janus_cancel_reason reason)
+/* As put: it does not give way. */
+static janus_status cancel(janus_token *token, janus_cancel_reason reason)
 {
-    jrt_stack_check(); /* [stack-reserve] */
-    if (token == NULL || reason == JANUS_CANCEL_NONE) return JANUS_INVALID;
-    if ((unsigned)reason > JANUS_CANCEL_SHUTDOWN) return JANUS_INVALID;
     jrt_lock(&token->lock);
     bool ours = flip(token, reason);
     jrt_unlock(&token->lock);
@@ -378,10 +387,18 @@ janus_status janus_token_cancel(janus_token *token, janus_cancel_reason reason)
     while (token != NULL) {
         run_hooks(token);
         janus_token *next = token->queued;
-        janus_token_release(token);
+        put(token);
         token = next;
     }
     return JANUS_OK;
+}
+
+janus_status janus_token_cancel(janus_token *token, janus_cancel_reason reason)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (token == NULL || reason == JANUS_CANCEL_NONE) return JANUS_INVALID;
+    if ((unsigned)reason > JANUS_CANCEL_SHUTDOWN) return JANUS_INVALID;
+    return cancel(token, reason);
 }
 
 /* Nurseries. */
@@ -400,8 +417,8 @@ void jrt_tokens_flush(void)
     while (jrt_unlikely(thread->cancelled != NULL)) { /* a callback may cancel and flush, too */
         janus_token *token = thread->cancelled;
         thread->cancelled = token->collected;
-        (void)janus_token_cancel(token, token->collected_reason);
-        janus_token_release(token);
+        (void)cancel(token, token->collected_reason);
+        put(token);
     }
 }
 
@@ -438,11 +455,11 @@ janus_status janus_nursery_token(janus_nursery *nursery, janus_token **out)
     }
     janus_token *token = janus_token_retain(n->token);
     jrt_nursery_unlock(n);
-    janus_token_release(spare);
+    put(spare);
     /* A cancel that passed before the token was there is seen here: it set the state before it
      * took the locks that we took after it. */
     janus_cancel_reason reason = reason_of(n);
-    if (reason != JANUS_CANCEL_NONE) (void)janus_token_cancel(token, reason);
+    if (reason != JANUS_CANCEL_NONE) (void)cancel(token, reason);
     *out = token;
     return JANUS_OK;
 }
@@ -501,13 +518,13 @@ void jrt_nursery_tokens_end(struct jrt_nursery *n)
     while (n->bindings != NULL) {
         struct jrt_binding *binding = n->bindings;
         n->bindings = binding->next;
-        (void)janus_token_remove(binding->token, binding->handle);
-        janus_token_release(binding->token);
+        (void)remove_callback(binding->token, binding->handle);
+        put(binding->token);
         jrt_ledger_refund(binding->payer, BINDING_BYTES);
         free(binding);
         jrt_outside_less(n->scheduler);
     }
-    janus_token_release(n->token);
+    put(n->token);
     n->token = NULL;
     jrt_singles_free(n);
 }

@@ -121,7 +121,10 @@ size_t janus_explain(char *buffer, size_t size)
     const struct jrt_task    *task = worker != NULL ? worker->current : NULL;
     uint64_t                  id = task != NULL ? jrt_task_id(task) : 0;
     if (size > 0) buffer[0] = 0;
-    if (last->status >= 0 || last->task != id) return 0;
+    if (last->status >= 0 || last->task != id) {
+        jrt_stack_check(); /* [turn-call] */
+        return 0;
+    }
     if (task != NULL) {
         put_who(&text, jrt_task_name(task), task->site, id);
         put(&text, " in ");
@@ -131,6 +134,7 @@ size_t janus_explain(char *buffer, size_t size)
     }
     put_trouble(&text, (janus_status)last->status, (janus_component)last->component, last->used,
                 last->limit);
+    jrt_stack_check(); /* [turn-call]; last: another task's trouble would hide this one's */
     return text.length;
 }
 
@@ -172,5 +176,6 @@ size_t janus_failure_text(janus_nursery *nursery, const janus_failure *failure, 
     bool overflow = failure->panic == JANUS_PANIC_STACK_OVERFLOW;
     put_failure(&text, jrt_nursery_of(nursery), failure,
                 overflow ? "its stack overflowed" : "janus_panic was called");
+    jrt_stack_check(); /* [turn-call] */
     return text.length;
 }

@@ -21,6 +21,12 @@
  *   are no budget: nobody pays them. A task that yields before its slice is used up, so that nobody
  *   measures it, is bound by this all the same.
  *
+ * [turn-call]  calls that neither take an op nor wait begin with jrt_call_check, mostly through
+ *   jrt_stack_check. It takes four tolls. When the tolls are used up, the call reads the clock; if
+ *   the turn is over, the others run before the call does anything. The call keeps no lock there,
+ *   and reads its worker afterwards. Library code that holds locks, or walks lists of its thread,
+ *   does not call such a public function.
+ *
  * [turn-pace]  what a task does between two checks may take long by itself. Nobody knows a new
  *   task's pace, so its first slice is JRT_FIRST_SLICE operations, and the next one MEASURED or
  *   less if the first one's time is not known. At the end of a slice that lasted much longer than
@@ -98,9 +104,10 @@ static void trim(struct jrt_task *task, int64_t most)
 
 void jrt_turn_look(struct jrt_worker *worker)
 {
-    worker->tolls = 0;
+    worker->tolls = JRT_TOLLS;
     if (worker->current == NULL) return;
     if (lasted(worker, jrt_clock_now_ns()) < JRT_TURN_NS) return;
+    worker->tolls = 0;
     worker->turn_over = worker->turn_epoch;
     trim(worker->current, 0);
 }
@@ -148,7 +155,7 @@ static void give_turns(struct jrt_task *task, uint64_t own, uint64_t rounds)
     if (rounds > ROUNDS_MAX) rounds = ROUNDS_MAX;
     while (let_go(task) && went < rounds) went++;  /* [turn-rounds] */
     struct jrt_worker *now_on = jrt_worker_self(); /* [worker-again] */
-    now_on->tolls = 0;
+    now_on->tolls = JRT_TOLLS;
     now_on->looked_ns = jrt_clock_now_ns();
     begin(now_on, now_on->looked_ns);
     struct jrt_purse *purse = task->purse;
@@ -176,7 +183,7 @@ static void end_turn(struct jrt_task *task)
     }
     worker->slice_began_ns = worker->looked_ns = now;
     worker->turn_over = 0; /* that number is before all turns */
-    worker->tolls = 0;
+    worker->tolls = JRT_TOLLS;
     if (purse != NULL) {
         int64_t fuel = jrt_fuel_get();
         used = (uint64_t)(purse->handed > fuel ? purse->handed - fuel : 1);
@@ -199,5 +206,29 @@ void jrt_turn_end(struct jrt_task *task)
 {
     int error = *jrt_worker_self()->error_at; /* [task-errno]; system calls may change it */
     end_turn(task);
+    *jrt_worker_self()->error_at = error; /* [worker-again] */
+}
+
+static void end_call_turn(struct jrt_worker *worker)
+{
+    struct jrt_task *task = worker->current;
+    worker->tolls = JRT_TOLLS;
+    if (task == NULL) return;
+    uint64_t now = jrt_clock_now_ns(), turn = lasted(worker, now);
+    uint64_t credit = task->purse != NULL ? task->purse->credit_ns : 0;
+    if (turn < JRT_TURN_NS + credit) return;
+    if (task->purse != NULL && task->purse->asking) return; /* a callback, with ops of its own */
+    worker->turn_over = 0;
+    worker->looked_ns = now;
+    jrt_sched_timers_fire(worker->scheduler);
+    if (turn < fresh_ns && !jrt_turn_wanted(worker)) return; /* [turn-fresh] */
+    bool over = credit == 0 && turn > too_long;
+    give_turns(task, turn, over ? without_kernel(worker, turn) / JRT_TURN_NS : 1);
+}
+
+void jrt_turn_call(struct jrt_worker *worker)
+{
+    int error = *worker->error_at; /* [task-errno] */
+    end_call_turn(worker);
     *jrt_worker_self()->error_at = error; /* [worker-again] */
 }

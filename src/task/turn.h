@@ -34,15 +34,16 @@ static inline bool jrt_turn_is_over(const struct jrt_worker *worker)
     return worker->turn_over == jrt_turn_epoch(worker);
 }
 
-/* Looks at the clock: if the turn is over, the fuel word is emptied. */
+/* Looks at the clock: if the turn is over, the fuel word is emptied, and the next call that asks
+ * by jrt_call_check ends the turn. */
 void jrt_turn_look(struct jrt_worker *worker);
 
 /* The current task has done something that takes long beside what it costs, [turn-toll]. */
 static inline void jrt_turn_toll(struct jrt_worker *worker, uint32_t tolls)
 {
     if (worker == NULL) return;
-    worker->tolls += tolls;
-    if (jrt_unlikely(worker->tolls >= JRT_TOLLS)) jrt_turn_look(worker);
+    worker->tolls -= (int32_t)tolls;
+    if (jrt_unlikely(worker->tolls < 0)) jrt_turn_look(worker);
 }
 
 /* The slice, or the budget, of the current task is used up: due timers ring, others run. */

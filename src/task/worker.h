@@ -114,7 +114,7 @@ struct jrt_worker {
     uint64_t         turn_ops, looked_ns; /* of the turn; when anybody last looked at the clock */
     uint64_t         preemptions;         /* when a turn was last found to be long */
     uint32_t         slices;              /* slices that ended here, [turn-balance] */
-    uint32_t         tolls;               /* since somebody looked, [turn-toll] */
+    int32_t          tolls;               /* until somebody looks, [turn-toll] */
     uint64_t         picked_ns;           /* when it last looked at timers, [queue-pace] */
     uint64_t         oldest_seen;         /* of the fresh shelf, */
     uint64_t         oldest_since_ns;
@@ -278,7 +278,6 @@ static inline bool jrt_scheduler_is_elsewhere(const janus_scheduler *scheduler)
  *   stack commits no page for it.
  */
 enum { JRT_STACK_RESERVE = 3072 * JRT_STACK_FACTOR };
-
 /* What lies between the frame that looks for room and that of the child's entry. */
 enum { JRT_CALL_BYTES = 512 * JRT_STACK_FACTOR };
 
@@ -293,7 +292,6 @@ static inline void jrt_worker_stack_check(const struct jrt_worker *worker)
         jrt_worker_stack_look(worker, frame);
     }
 }
-
 /* Whether there is nothing to be looked at; for those who then need no frame. */
 static inline __attribute__((always_inline)) bool jrt_worker_stack_is_fine(
     const struct jrt_worker *worker)
@@ -302,18 +300,22 @@ static inline __attribute__((always_inline)) bool jrt_worker_stack_is_fine(
     return frame >= worker->strand->brink && worker->thread->current == NULL;
 }
 
-void jrt_plain_check(int64_t cost); /* no worker: a point; in a task's callback an op */
+void jrt_plain_check(int64_t cost);            /* no worker: a point; in a task's callback an op */
+void jrt_turn_call(struct jrt_worker *worker); /* [worker-again] after it */
+static inline void jrt_call_check(struct jrt_worker *worker) /* of a task, [turn-call] */
+{
+    jrt_worker_stack_check(worker);
+    if (jrt_unlikely((worker->tolls -= 4) < 0)) jrt_turn_call(worker);
+}
 static inline void jrt_stack_check(void)
 {
-    const struct jrt_worker *worker = jrt_worker_self();
-    worker == NULL ? jrt_plain_check(1) : jrt_worker_stack_check(worker);
+    struct jrt_worker *worker = jrt_worker_self();
+    worker == NULL ? jrt_plain_check(1) : jrt_call_check(worker);
 }
 
 #define JRT_SLEEPER ((uint64_t)1 << 32)
-
 static inline uint32_t jrt_sleeping(uint64_t idlers) { return (uint32_t)(idlers >> 32); }
 static inline uint32_t jrt_searching(uint64_t idlers) { return (uint32_t)idlers; }
-
 /* A child's lane, stack and mode, where it asks for nothing. */
 static inline uint32_t jrt_birth(unsigned stack_class)
 {
