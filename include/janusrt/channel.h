@@ -205,7 +205,7 @@ JANUS_API janus_select_case janus_case_group(struct janus_group *group);
  * in it; 0: none, senders and receivers meet. The handle has all rights.
  *
  * Context: any task or thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out is a value; the channel is the library's until it ends, see "Life".
  * Cost:    512 bytes and the room for `capacity` values, charged to the task as memory.
  * Errors:  INVALID    `out` is NULL, an option is out of range, DROP_OLDEST with capacity 0, or
@@ -227,7 +227,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_channel_open(size_t item_bytes, uin
  * of values; there, `overflow` decides. A signal counts as one byte.
  *
  * Context: any task or thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    as janus_channel_open.
  * Cost:    512 bytes; from the first value on room for 16, later up to twice what lay in it at
  *          most, moved when it doubles. Empty again, it keeps at most 64 KiB. The task is charged
@@ -244,7 +244,7 @@ janus_channel_open_unbounded(size_t item_bytes, uint64_t bytes_max,
  * gone, and all handles are STALE.
  *
  * Context: any task or thread; the handle that janus_channel_open gave, or one with all rights.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    takes the channel: it no longer counts, and its memory is returned to the task that
  *          opened it, if that lives. All zero does nothing.
  * Cost:    a wake-up for each who waits.
@@ -257,7 +257,7 @@ JANUS_API janus_status janus_channel_destroy(janus_channel channel);
  * A handle for the same channel that may do less.
  *
  * Context: any task or thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out is a value.
  * Cost:    a lock.
  * Errors:  INVALID     `rights` is 0 or has unknown bits, `channel` is all zero, or `out` is NULL
@@ -367,7 +367,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_channel_try_recv(janus_channel chan
  * get what is left, then CLOSED. Closing a closed one does nothing.
  *
  * Context: any task or thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing; the channel is there until janus_channel_destroy.
  * Cost:    a wake-up for each who waits.
  * Errors:  CAP_RIGHT  the handle may not close
@@ -380,7 +380,7 @@ JANUS_API janus_status janus_channel_close(janus_channel channel);
  * Reads what there is to know about it.
  *
  * Context: any task or thread; any handle. Out of date as soon as it is told.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out stays the caller's; set out->struct_bytes before.
  * Cost:    a lock.
  * Errors:  INVALID  `channel` is all zero, or `out` is NULL or has no room

@@ -88,7 +88,7 @@ JANUS_API janus_status janus_charge(janus_budget price);
  * Pays if the budget as it is allows it, and never waits.
  *
  * Context: inside a task; elsewhere it costs nothing.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *missing (NULL: not wanted) is the component that is short.
  * Cost:    some ns.
  * Errors:  BUDGET_EXHAUSTED  nothing was taken
@@ -101,7 +101,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_try_charge(janus_budget     price,
  * What the current task may still do.
  *
  * Context: anyone; zeros outside of tasks.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    some ns.
  * Errors:  none.
@@ -115,7 +115,7 @@ JANUS_API janus_budget janus_budget_get_current(void);
  * *out_granted (NULL: not wanted) is what it got.
  *
  * Context: inside a task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a lock.
  * Errors:  CLAMPED        it got less than it asked for, maybe nothing
@@ -142,7 +142,7 @@ JANUS_API int janus_budget_recharge(janus_budget amount);
  * capability with budget.transfer that allows so many.
  *
  * Context: the nursery's owner, task or thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a lock.
  * Errors:  STATE             not the owner; the child lives and is not exhausted
@@ -160,7 +160,7 @@ JANUS_API janus_status janus_nursery_recharge(janus_nursery *nursery, janus_task
  * that of its context, in :cluster, where supervisors have it).
  *
  * Context: inside a task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a lock for each nursery that is open.
  * Errors:  as janus_nursery_recharge, negative
@@ -173,7 +173,7 @@ JANUS_API int janus_budget_recharge_child(janus_task_id child, janus_budget amou
  * it is exhausted.
  *
  * Context: the nursery's owner, task or thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out is the caller's.
  * Cost:    a lock.
  * Errors:  false: there is none, or the caller is not the owner.
@@ -211,7 +211,7 @@ JANUS_API janus_task_id janus_supervisor_poll_exhausted(void);
  * clean up with.
  *
  * Context: the nursery's owner, task or thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a lock.
  * Errors:  STATE  not the owner; STALE  no such child, or it is not exhausted
@@ -223,7 +223,7 @@ JANUS_API janus_status janus_nursery_cancel_exhausted(janus_nursery *nursery, ja
  * shares with those around it.
  *
  * Context: the nursery's owner, or any task below it.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out is the caller's.
  * Cost:    a lock.
  * Errors:  STATE    there is none: budgets are implicit

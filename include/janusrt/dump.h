@@ -137,7 +137,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_scheduler_dump_on(janus_scheduler *
  * they wait, or have waited, and have not ended.
  *
  * Context: the nursery's owner.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out stays the caller's; set out->struct_bytes before.
  * Cost:    a lock; a look at each of the nursery's children that waited or ended.
  * Errors:  STALE    no such child of this nursery, or none that can be found
@@ -151,7 +151,7 @@ JANUS_API janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id 
  * Looks at the current task. Its nurseries are counted exactly; state_ns is not known.
  *
  * Context: inside a task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out stays the caller's; set out->struct_bytes before.
  * Cost:    a look at each nursery it has open and each around it.
  * Errors:  STATE    not inside a task
@@ -163,7 +163,7 @@ JANUS_API janus_status janus_task_inspect_self(janus_task_info *out);
  * Looks at a nursery.
  *
  * Context: the nursery's owner.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out stays the caller's; set out->struct_bytes before.
  * Cost:    a lock.
  * Errors:  STATE    not the owner
@@ -175,7 +175,7 @@ JANUS_API janus_status janus_nursery_inspect(janus_nursery *nursery, janus_nurse
  * Looks at a worker, by its number from 0.
  *
  * Context: any thread or task, while the scheduler is not closed; it goes on meanwhile.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out stays the caller's; set out->struct_bytes before.
  * Cost:    a few loads.
  * Errors:  INVALID  no such worker, an argument is NULL, or out->struct_bytes is too small

@@ -19,7 +19,7 @@ JANUS_BEGIN_DECLS
  *      live (JANUS_TASK_LIMIT). Wait for some to end, or raise janus_scheduler_options.max_tasks."
  *
  * Context: anyone, any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    writes at most `size` bytes to `buffer`, always terminated if `size` is not 0.
  * Cost:    some snprintf.
  * Errors:  none; returns the length the whole text has, 0 if nothing was refused.
@@ -30,7 +30,7 @@ JANUS_API size_t janus_explain(char *buffer, size_t size);
  * The same for a child that failed: a budget that ran out, a panic, a status.
  *
  * Context: the nursery's owner, before janus_nursery_end.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    as janus_explain.
  * Cost:    as janus_explain.
  * Errors:  none; returns the length the whole text has.

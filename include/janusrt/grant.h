@@ -51,7 +51,7 @@ JANUS_BEGIN_DECLS
  *
  * Context: the thread that made `scheduler`, before janus_scheduler_start; or with NULL, the first
  *          task of janus_run.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out lives as long as the scheduler.
  * Cost:    a lock.
  * Errors:  NO_AUTHORITY  too late, taken before, or not the first task
@@ -65,7 +65,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_authority_take(janus_scheduler  *sc
  * or 0, who calls.
  *
  * Context: anyone who has the authority.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    as janus_cap_mint.
  * Cost:    as janus_cap_mint.
  * Errors:  as janus_cap_mint
@@ -78,7 +78,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_own_mint(const janus_authority *aut
  * Derives a narrower capability from one that the current task holds.
  *
  * Context: inside a task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    as janus_cap_attenuate.
  * Cost:    as janus_cap_attenuate.
  * Errors:  as janus_cap_attenuate; STATE  not inside a task
@@ -91,7 +91,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_own_attenuate(janus_cap            
  * Derives one for another task, if that is allowed.
  *
  * Context: inside a task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    as janus_cap_delegate.
  * Cost:    as janus_cap_delegate.
  * Errors:  as janus_cap_delegate; STATE  not inside a task
@@ -104,7 +104,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_own_delegate(janus_cap cap, janus_t
  * Whether the current task may: see janus_cap_check.
  *
  * Context: inside a task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    as janus_cap_check.
  * Errors:  as janus_cap_check; STATE  not inside a task
@@ -116,7 +116,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_own_check(janus_cap cap, janus_cap_
  * What a capability of the current task is: see janus_cap_read.
  *
  * Context: inside a task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out is the caller's.
  * Cost:    as janus_cap_read.
  * Errors:  as janus_cap_read; STATE  not inside a task
@@ -129,7 +129,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_own_read(janus_cap cap, janus_cap_i
  * new is started.
  *
  * Context: inside a task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    as janus_cap_revoke.
  * Errors:  as janus_cap_revoke; STATE  not inside a task
@@ -141,7 +141,7 @@ JANUS_API janus_status janus_own_revoke(janus_cap victim, janus_cap with);
  * anybody, and their places are lost until they are released or revoked from above.
  *
  * Context: inside a task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    takes the capability.
  * Cost:    as janus_cap_release.
  * Errors:  as janus_cap_release; STATE  not inside a task
@@ -152,7 +152,7 @@ JANUS_API janus_status janus_own_release(janus_cap cap);
  * The context of the current task: what it starts things under where it says nothing.
  *
  * Context: inside a task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out is the caller's; set out->struct_bytes before.
  * Cost:    some loads.
  * Errors:  STATE  not inside a task; INVALID  `out` is NULL or too short
@@ -163,7 +163,7 @@ JANUS_API janus_status janus_context_read(janus_context_info *out);
  * The books of the scheduler's table: see janus_cap_stats_read.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out is the caller's.
  * Cost:    a lock.
  * Errors:  as janus_cap_stats_read

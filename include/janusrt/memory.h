@@ -69,7 +69,7 @@ JANUS_API void *janus_alloc_aligned(size_t alignment, size_t size)
  * Allocates if the budget as it is allows it, and never waits or ends the task.
  *
  * Context: inside a task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    as janus_alloc; *out is untouched on any error.
  * Cost:    as janus_alloc.
  * Errors:  BUDGET_EXHAUSTED  ops or memory are short; nothing was taken
@@ -107,7 +107,7 @@ JANUS_API void janus_free(void *block);
  * or discards the block, or the task ends.
  *
  * Context: inside the task that owns it; NULL does nothing.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    takes `block` if it returns another address. The caller must see to it that somebody
  *          adopts or discards what it returns.
  * Cost:    about 50 ns, and a copy of up to 8 KiB; no copy above that.
@@ -121,7 +121,7 @@ JANUS_API void *janus_detach(void *block);
  * Adopts a detached block. The calling task is charged for it; the task that detached it no more.
  *
  * Context: inside a task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    the block is the task's if it returns OK; else still nobody's. A block that was not
  *          detached makes the task panic.
  * Cost:    about 10 ns.
@@ -135,7 +135,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_adopt(void *block);
  * Frees a block that was detached.
  *
  * Context: anyone, any thread; NULL does nothing.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    takes `block`. A block that was not detached makes the task panic; on a plain thread it
  *          ends the process.
  * Cost:    about 20 ns.
@@ -147,7 +147,7 @@ JANUS_API void janus_discard(void *block);
  * What the current task holds.
  *
  * Context: inside a task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out is the caller's; set out->struct_bytes before.
  * Cost:    some ns.
  * Errors:  STATE  not inside a task; INVALID  `out` is NULL or too short

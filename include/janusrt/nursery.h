@@ -245,7 +245,7 @@ JANUS_BEGIN_DECLS
  * Opens a nursery in *nursery, inside the current task; `options` may be NULL.
  *
  * Context: inside a task, which becomes its owner. A task may have several open, one in the other.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *nursery stays the caller's memory and must not move until janus_nursery_end.
  * Cost:    a few stores; for one that lies above another open one of the task in memory, also a
  *          look at each of these.
@@ -344,7 +344,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_spawn_at(janus_nursery *nursery, ja
  * No more children.
  *
  * Context: the owner.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    an atomic operation.
  * Errors:  STATE    it is not Open; nothing happened
@@ -369,7 +369,7 @@ JANUS_API janus_status janus_nursery_close(janus_nursery *nursery);
  * same, unless the policy is WAIT_ALL.
  *
  * Context: any thread or task, while the nursery has not ended.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a visit to each task below that ever waited; from a task below it, a look at each
  *          nursery between.
@@ -398,7 +398,7 @@ JANUS_API janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_
  * The result so far: kind PENDING until all children have ended, then what await gives.
  *
  * Context: any thread or task, while the nursery has not ended.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out stays the caller's.
  * Cost:    a lock.
  * Errors:  none; returns whether it is final.
@@ -409,7 +409,7 @@ JANUS_API bool janus_nursery_try_result(janus_nursery *nursery, janus_nursery_re
  * The children that have failed so far, in the order they did; the first is the one of the result.
  *
  * Context: the nursery's owner, before it ends the nursery.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    `out` stays the caller's; up to `room` of them are written.
  * Cost:    a lock.
  * Errors:  none; returns how many are kept, at most JANUS_FAILURES_KEPT. 0: none, not the owner,
@@ -456,7 +456,7 @@ JANUS_API uint64_t janus_nursery_deadline(const janus_nursery *nursery);
  * Moves the nursery's deadline; 0 takes it away. One that has passed cancels the nursery soon.
  *
  * Context: the owner.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a timer, O(log of the timers).
  * Errors:  STATE      not the owner, or the nursery is cancelled or final
@@ -470,7 +470,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_set_deadline(janus_nursery 
  * The nursery's state.
  *
  * Context: any thread or task, while the nursery has not ended.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a load.
  * Errors:  none.
@@ -481,7 +481,7 @@ JANUS_API janus_nursery_state janus_nursery_state_of(const janus_nursery *nurser
  * Whether it was cancelled, itself or by something around it.
  *
  * Context: any thread or task, while the nursery has not ended.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a load for each nursery around it.
  * Errors:  none.

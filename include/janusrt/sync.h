@@ -161,7 +161,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_mutex_lock_until(janus_mutex *mutex
  * Locks it if nobody has it. It is not cancelled.
  *
  * Context: any thread or task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    as janus_mutex_lock.
  * Cost:    two atomic operations.
  * Errors:  WOULD_WAIT  another has it
@@ -184,7 +184,7 @@ JANUS_API bool janus_mutex_is_abandoned(const janus_mutex *mutex);
  * Says that what the mutex guards is whole again: it is abandoned no more.
  *
  * Context: the task or thread that has the mutex.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a store.
  * Errors:  STATE    the caller does not have it; nothing happened
@@ -196,7 +196,7 @@ JANUS_API janus_status janus_mutex_repaired(janus_mutex *mutex);
  * Unlocks it, once. If others wait, the first of them is woken.
  *
  * Context: any thread or task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    gives the lock back.
  * Cost:    an atomic operation; if somebody waits, a wake-up.
  * Errors:  STATE    the caller does not have it; nothing happened
@@ -250,7 +250,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_semaphore_acquire_until(janus_semap
  * Takes a permit if there is one. It is not cancelled.
  *
  * Context: any thread or task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    as janus_semaphore_acquire.
  * Cost:    an atomic operation.
  * Errors:  WOULD_WAIT  there is none
@@ -262,7 +262,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_semaphore_try_acquire(janus_semapho
  * Gives `count` permits; the first who wait get them.
  *
  * Context: any thread or task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    an atomic operation; a wake-up for each who waits.
  * Errors:  FULL     there would be more than JANUS_PERMITS_MAX; nothing happened
@@ -333,7 +333,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_condition_wait_until(janus_conditio
  * Wakes the one that has waited longest, if any waits.
  *
  * Context: any thread or task. It need not have the mutex.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    an atomic operation; a wake-up.
  * Errors:  none.
@@ -344,7 +344,7 @@ JANUS_API void janus_condition_signal(janus_condition *condition);
  * Wakes all who wait.
  *
  * Context: any thread or task. It need not have the mutex.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    an atomic operation; a wake-up for each.
  * Errors:  none.
@@ -407,7 +407,7 @@ JANUS_API bool janus_event_is_set(const janus_event *event);
  * Sets it and lets all go who wait.
  *
  * Context: any thread or task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    two atomic operations; a wake-up for each who waits.
  * Errors:  none.
@@ -418,7 +418,7 @@ JANUS_API void janus_event_set(janus_event *event);
  * From now on it is not set.
  *
  * Context: any thread or task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    two atomic operations.
  * Errors:  none.
@@ -442,7 +442,7 @@ JANUS_API void janus_group_init(janus_group *group, janus_opener opener, const c
  * So many things more are to be done. Before anybody waits, or while there are others.
  *
  * Context: any thread or task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    two atomic operations.
  * Errors:  FULL     there would be more than JANUS_GROUP_MAX; nothing happened
@@ -454,7 +454,7 @@ JANUS_API janus_status janus_group_add(janus_group *group, uint32_t count);
  * One of them is done; the last lets all go who wait.
  *
  * Context: any thread or task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    two atomic operations; a wake-up for each who waits.
  * Errors:  STATE    nothing was to be done; nothing happened
@@ -519,7 +519,7 @@ JANUS_API uint64_t janus_broadcast_count(const janus_broadcast *broadcast);
  * Sends: all who wait go on, and who waits next for something newer than before does not wait.
  *
  * Context: any thread or task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    two atomic operations; a wake-up for each who waits.
  * Errors:  none.

@@ -141,7 +141,7 @@ JANUS_API janus_status janus_blocking(janus_entry *function, void *argument, int
  * on after that, and uses up what there is to clean up with, is broken off; the next one runs.
  *
  * Context: inside a task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    `argument` stays the caller's; it must not lie in the frame of the task's functions,
  *          which are gone by then.
  * Cost:    a small allocation.
@@ -160,7 +160,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_defer(void (*function)(void *), voi
  * holds for so long after the task could first have learned that it is cancelled.
  *
  * Context: inside a task; elsewhere it does nothing.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing. The task's end ends its shields.
  * Cost:    a counter.
  * Errors:  none.
@@ -175,7 +175,7 @@ JANUS_API void janus_shield_begin(void);
  * the deadline does nothing.
  *
  * Context: inside a task; elsewhere it does nothing.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *shield stays the caller's memory and must be there until janus_shield_end.
  * Cost:    a counter; then a timer for each wait and each nursery inside, for which NO_MEMORY is
  *          possible there.
@@ -200,7 +200,7 @@ JANUS_API void janus_shield_end(void);
  * passing; callbacks of tokens may then run inside of it.
  *
  * Context: anyone; false outside a task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    three loads; more after somebody, anywhere, was cancelled, once for each nursery around.
  * Errors:  none.
@@ -213,7 +213,7 @@ JANUS_API bool janus_cancelled(void);
  * further out was the first.
  *
  * Context: anyone; NONE outside a task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    as janus_cancelled, without the timers.
  * Errors:  none.

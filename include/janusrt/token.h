@@ -51,7 +51,7 @@ JANUS_BEGIN_DECLS
  * Makes a token that is not cancelled.
  *
  * Context: any thread or task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out is a reference of the caller's, for janus_token_release.
  * Cost:    an allocation.
  * Errors:  INVALID    `out` is NULL
@@ -66,7 +66,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_token_create(janus_token **out);
  * the parent was cancelled already, so is the child.
  *
  * Context: any thread or task that holds a reference to `parent`.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out is a reference of the caller's; the child keeps the parent by itself.
  * Cost:    an allocation.
  * Errors:  INVALID    an argument is NULL
@@ -89,7 +89,7 @@ JANUS_API janus_token *janus_token_retain(janus_token *token);
  * Gives one reference back. With the last the token is gone, and its callbacks never run.
  *
  * Context: any thread or task; inside a callback too.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    takes the caller's reference; NULL does nothing.
  * Cost:    an atomic operation; the last one takes the parent's lock.
  * Errors:  none.
@@ -135,7 +135,7 @@ JANUS_API janus_cancel_reason janus_token_reason(const janus_token *token);
  * reason. Cancelling a nursery's token does not cancel the nursery.
  *
  * Context: any thread or task that holds a reference; inside a callback too.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a lock for each token below, and the callbacks.
  * Errors:  STATE    it was cancelled before; nothing happened
@@ -149,7 +149,7 @@ JANUS_API janus_status janus_token_cancel(janus_token *token, janus_cancel_reaso
  * janus_token_remove; it is 0 when the call has happened.
  *
  * Context: any thread or task that holds a reference; inside a callback too.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    `argument` stays the caller's and must live until the callback has run, was removed, or
  *          the token is gone. The registration does not keep the token.
  * Cost:    a lock; memory grows by doubling.
@@ -168,7 +168,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_token_on_cancel(janus_token *token,
  *
  * Context: any thread or task that holds a reference; not while holding what the callback waits
  *          for.
- * Yields:  never; it may block the thread for as long as the callback takes.
+ * Yields:  only if the turn is over; it may block the thread for as long as the callback takes.
  * Owns:    the argument given to janus_token_on_cancel is free again.
  * Cost:    a lock.
  * Errors:  STALE    it ran, or runs and called this; or there is none of that name
@@ -183,7 +183,7 @@ JANUS_API janus_status janus_token_remove(janus_token *token, janus_token_handle
  * that ended without being cancelled it is never cancelled.
  *
  * Context: the nursery's owner, or any task below it.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out is a reference of the caller's, for janus_token_release.
  * Cost:    the first time an allocation, and a lock for each nursery around; then a lock.
  * Errors:  INVALID    an argument is NULL
@@ -197,7 +197,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_token(janus_nursery *nurser
  * number of tokens may be set on a nursery, and one token on any number of nurseries.
  *
  * Context: the nursery's owner.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    the nursery keeps the token until it ends.
  * Cost:    an allocation and a lock. While it lasts the scheduler sees no deadlock, because
  *          whoever holds the token can still act.

@@ -92,7 +92,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_waitpoint_wait_until(janus_waitpoin
  *
  * Context: any thread or task, once; again only if the caller knows that the waitpoint is still
  *          there.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing. What was written before can be read by whoever waited.
  * Cost:    an atomic operation; if somebody waits, a wake-up.
  * Errors:  none.
