@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Plugins that take all they can get of one thing and keep it. Neighbours probe everything while
+ * the plugin holds it; the probes also run under the plugin's pool with no memory to spend.
+ */
+#include "contain.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+/* Resident bytes of this process. */
+static long resident(void)
+{
+    long  pages = 0, unused;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL) return 0;
+    if (fscanf(file, "%ld %ld", &unused, &pages) != 2) pages = 0;
+    (void)fclose(file);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+/* Calls `take` up to `most` times, until it refuses; the memory it cost stays within `bytes`. */
+static void fill(struct plugin *plugin, bool (*take)(struct plugin *plugin), int most, long bytes)
+{
+    long before = resident();
+    int  taken = 0;
+    while (taken < most && take(plugin)) {
+        taken++;
+        (void)janus_check();
+    }
+    if (!TOWN_SLOW && resident() - before > bytes) ESCAPED(plugin);
+    hold(plugin);
+}
+
+static bool take_channel(struct plugin *plugin)
+{
+    janus_channel channel;
+    (void)plugin;
+    return janus_channel_open(8, 4, NULL, &channel) == JANUS_OK;
+}
+
+static bool take_buffer(struct plugin *plugin)
+{
+    janus_channel channel;
+    (void)plugin;
+    return janus_channel_open(100, 1000, NULL, &channel) == JANUS_OK;
+}
+
+static void many_channels(struct plugin *plugin) { fill(plugin, take_channel, 1000000, 16 << 20); }
+
+static void many_buffers(struct plugin *plugin) { fill(plugin, take_buffer, 1000000, 16 << 20); }
+
+TEST("channels without end leave neighbours theirs")
+{
+    contain((struct attack){.entry = many_channels});
+    contain((struct attack){.entry = many_channels, .poor = true});
+}
+
+TEST("channel buffers without end are paid from the plugin's memory")
+{
+    contain((struct attack){.entry = many_buffers});
+    contain((struct attack){.entry = many_buffers, .poor = true});
+}
+
+static bool take_sends(struct plugin *plugin)
+{
+    static const char value[4096];
+    (void)plugin;
+    janus_channel channel;
+    if (janus_channel_open_unbounded(sizeof value, UINT64_C(1) << 30, NULL, &channel) != JANUS_OK) {
+        return false;
+    }
+    for (int i = 0; i < 1000; i++) {
+        if (janus_channel_try_send(channel, value) != JANUS_OK) return false;
+    }
+    return true;
+}
+
+static void many_values(struct plugin *plugin) { fill(plugin, take_sends, 1000, 16 << 20); }
+
+TEST("values in unbounded channels are paid from the plugin's memory")
+{
+    contain((struct attack){.entry = many_values});
+    contain((struct attack){.entry = many_values, .poor = true});
+}
+
+static bool take_detached(struct plugin *plugin)
+{
+    char *block;
+    (void)plugin;
+    if (janus_try_alloc(100000, (void **)&block) != JANUS_OK) return false;
+    if (janus_detach(block) != NULL) return true;
+    janus_free(block);
+    return false;
+}
+
+static void many_detached(struct plugin *plugin) { fill(plugin, take_detached, 100000, 80 << 20); }
+
+TEST("detached blocks without end leave neighbours theirs")
+{
+    contain((struct attack){.entry = many_detached});
+}
+
+static bool take_token(struct plugin *plugin)
+{
+    janus_token *token;
+    (void)plugin;
+    return janus_token_create(&token) == JANUS_OK;
+}
+
+static void never(void *argument) { (void)argument; }
+
+static bool take_callback(struct plugin *plugin)
+{
+    return janus_token_on_cancel(plugin->token, never, NULL, NULL) == JANUS_OK;
+}
+
+static bool take_child_token(struct plugin *plugin)
+{
+    janus_token *token;
+    return janus_token_child(plugin->token, &token) == JANUS_OK;
+}
+
+static bool take_binding(struct plugin *plugin)
+{
+    janus_nursery *n = janus_nursery_create();
+    return n != NULL && janus_nursery_cancel_with(n, plugin->token) == JANUS_OK;
+}
+
+static bool take_nursery(struct plugin *plugin)
+{
+    (void)plugin;
+    return janus_nursery_create() != NULL;
+}
+
+static bool take_defer(struct plugin *plugin)
+{
+    (void)plugin;
+    return janus_defer(never, NULL) == JANUS_OK;
+}
+
+static void many_tokens(struct plugin *plugin) { fill(plugin, take_token, 1000000, 16 << 20); }
+
+static void many_callbacks(struct plugin *plugin)
+{
+    fill(plugin, take_callback, 1000000, 16 << 20);
+}
+
+static void many_child_tokens(struct plugin *plugin)
+{
+    fill(plugin, take_child_token, 1000000, 16 << 20);
+}
+
+static void many_bindings(struct plugin *plugin) { fill(plugin, take_binding, 100000, 16 << 20); }
+
+static void many_nurseries(struct plugin *plugin) { fill(plugin, take_nursery, 100000, 16 << 20); }
+
+static void many_defers(struct plugin *plugin) { fill(plugin, take_defer, 1000000, 16 << 20); }
+
+#define AND_POOR(name)                                                                             \
+    contain((struct attack){.entry = (name)});                                                     \
+    contain((struct attack){.entry = (name), .poor = true})
+
+TEST("tokens without end are paid for or refused") { AND_POOR(many_tokens); }
+
+TEST("tokens below the host's token are paid for or refused") { AND_POOR(many_child_tokens); }
+
+TEST("callbacks at the host's token are paid for or refused") { AND_POOR(many_callbacks); }
+
+TEST("nurseries, one in the other, are paid for or refused") { AND_POOR(many_nurseries); }
+
+TEST("bindings of nurseries to the host's token are paid for or refused")
+{
+    AND_POOR(many_bindings);
+}
+
+TEST("defers without end are refused") { AND_POOR(many_defers); }
+
+/* Stacks. */
+
+static int64_t touch_stack(void *argument)
+{
+    volatile char page[60000];
+    (void)argument;
+    for (size_t i = 0; i < sizeof page; i += 4096) page[i] = 1;
+    return janus_sleep(3600 * 1000 * town_ms) + page[0] - 1;
+}
+
+static bool take_stack(struct plugin *plugin)
+{
+    return janus_spawn_with(plugin->around, touch_stack, NULL,
+                            JANUS_SPAWN_OPTIONS(.stack_bytes = (size_t)256 << 20),
+                            NULL) == JANUS_OK;
+}
+
+static void large_stacks(struct plugin *plugin) { fill(plugin, take_stack, 100000, 64 << 20); }
+
+TEST("stacks of 256 MiB are paid for or refused")
+{
+    contain((struct attack){.entry = large_stacks, .tasks = 16});
+    contain((struct attack){.entry = large_stacks, .tasks = 16, .poor = true});
+}
+
+/* Blocking helpers. */
+
+static int pipe_ends[2];
+
+static int64_t read_pipe(void *argument)
+{
+    char byte;
+    (void)argument;
+    return read(pipe_ends[0], &byte, 1);
+}
+
+static int64_t block_here(void *argument)
+{
+    (void)argument;
+    return janus_blocking(read_pipe, NULL, NULL);
+}
+
+static void many_blocked(struct plugin *plugin)
+{
+    for (int i = 0; i < 199; i++) {
+        if (janus_spawn(plugin->around, block_here, NULL) != JANUS_OK) break;
+    }
+    atomic_store(plugin->holds, 1);
+    while (janus_yield() == JANUS_OK) {
+    }
+    (void)!write(pipe_ends[1],
+                 "0123456789012345678901234567890123456789012345678901234567890123"
+                 "0123456789012345678901234567890123456789012345678901234567890123"
+                 "0123456789012345678901234567890123456789012345678901234567890123",
+                 192);
+}
+
+TEST("blocking calls that do not end leave neighbours theirs")
+{
+    TOWN_REAL("blocking calls run on the one thread, and all others wait for them");
+    CHECK_EQ(pipe(pipe_ends), 0);
+    contain((struct attack){.entry = many_blocked, .tasks = 150, .no_share = "150 neighbours"});
+    (void)close(pipe_ends[0]);
+    (void)close(pipe_ends[1]);
+}
+
+/* Sums. */
+
+static void bank_breaker(struct plugin *plugin)
+{
+    janus_nursery n;
+    janus_budget  all = janus_budget_of(UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &all)) == JANUS_OK) {
+        janus_pool_books books;
+        if (janus_nursery_books(&n, &books) == JANUS_OK && books.granted.ops > UINT64_C(1) << 40) {
+            ESCAPED(plugin);
+        }
+        (void)janus_nursery_end(&n, NULL);
+    }
+    for (int i = 0; i < 100; i++) (void)janus_budget_recharge_self(all, NULL);
+    hold(plugin);
+}
+
+TEST("asking for all the budget there is leaves neighbours theirs")
+{
+    contain((struct attack){.entry = bank_breaker});
+}
+
+/* Adopted crumbs. */
+
+static void crumbs(struct plugin *plugin)
+{
+    long  before = resident();
+    void *crumb[400];
+    int   kept = 0;
+    for (int i = 0; i < 400; i++) {
+        void *pad[32];
+        int   pads = 0;
+        while (pads < 32 && janus_try_alloc(8000, &pad[pads]) == JANUS_OK) pads++;
+        if (janus_try_alloc(16, &crumb[kept]) == JANUS_OK) {
+            void *loose = janus_detach(crumb[kept]);
+            if (loose == NULL) {
+                janus_free(crumb[kept]);
+            } else if (janus_adopt(loose) == JANUS_OK) {
+                kept++;
+            } else {
+                janus_discard(loose);
+            }
+        }
+        while (pads > 0) janus_free(pad[--pads]);
+        (void)janus_check();
+    }
+    if (!TOWN_SLOW && resident() - before > 8 << 20) ESCAPED(plugin);
+    hold(plugin);
+}
+
+TEST("sixteen adopted bytes do not keep a chunk that nobody pays for")
+{
+    contain((struct attack){.entry = crumbs});
+}

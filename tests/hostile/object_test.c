@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* Plugins that keep the library's objects busy: tokens, locks, capabilities, looks, callbacks. */
+#include "contain.h"
+
+/* Tokens. */
+
+static void nothing_to_do(void *argument) { (void)argument; }
+
+static void tokens(struct plugin *plugin)
+{
+    (void)plugin;
+    for (;;) {
+        janus_token *token;
+        if (janus_token_create(&token) == JANUS_OK) janus_token_release(token);
+    }
+}
+
+static void registrations(struct plugin *plugin)
+{
+    janus_token_handle handle;
+    for (;;) {
+        if (janus_token_on_cancel(plugin->token, nothing_to_do, NULL, &handle) == JANUS_OK) {
+            (void)janus_token_remove(plugin->token, handle);
+        }
+    }
+}
+
+TEST("loops of tokens and of registrations are contained")
+{
+    contain((struct attack){.entry = tokens});
+    contain((struct attack){.entry = registrations});
+}
+
+static void spin_in_callback(void *argument)
+{
+    for (;;) (void)janus_check();
+    (void)argument;
+}
+
+static void panic_in_callback(void *argument)
+{
+    (void)argument;
+    janus_panic("in a callback");
+}
+
+static void callback_that(void (*function)(void *), struct plugin *plugin)
+{
+    janus_token *token;
+    if (janus_token_create(&token) != JANUS_OK) return;
+    if (janus_token_on_cancel(token, function, plugin, NULL) == JANUS_OK) {
+        (void)janus_token_cancel(token, JANUS_CANCEL_EXPLICIT);
+    }
+    janus_token_release(token);
+}
+
+static void spinning_callback(struct plugin *plugin) { callback_that(spin_in_callback, plugin); }
+
+static void panicking_callback(struct plugin *plugin) { callback_that(panic_in_callback, plugin); }
+
+TEST("a token's callback that spins is contained")
+{
+    contain((struct attack){.entry = spinning_callback, .ends = true});
+}
+
+TEST("a token's callback that panics is contained")
+{
+    contain((struct attack){.entry = panicking_callback, .ends = true});
+}
+
+static void spawn_in_callback(void *argument)
+{
+    struct plugin *plugin = argument;
+    for (int i = 0; i < 100; i++) {
+        if (janus_spawn(plugin->others, sleep_an_hour, NULL) == JANUS_OK) ESCAPED(plugin);
+        if (janus_spawn(plugin->around, sleep_an_hour, NULL) == JANUS_OK && i > 0) ESCAPED(plugin);
+    }
+}
+
+static void spawning_callback(struct plugin *plugin) { callback_that(spawn_in_callback, plugin); }
+
+TEST("a token's callback cannot spawn more than the task that registered it")
+{
+    contain((struct attack){.entry = spawning_callback, .tasks = 2, .ends = true});
+}
+
+static void block_in_callback(void *argument)
+{
+    (void)argument;
+    (void)janus_sleep(3600 * 1000 * town_ms);
+}
+
+static void blocking_callback(struct plugin *plugin) { callback_that(block_in_callback, plugin); }
+
+TEST("a token's callback that sleeps does not take the worker with it")
+{
+    contain((struct attack){.entry = blocking_callback});
+}
+
+/* Locks and signals. */
+
+static void locks(struct plugin *plugin)
+{
+    for (;;) {
+        if (janus_mutex_lock(plugin->mutex) == JANUS_OK) (void)janus_mutex_unlock(plugin->mutex);
+    }
+}
+
+static void foreign_unlocks(struct plugin *plugin)
+{
+    for (;;) {
+        if (janus_mutex_unlock(plugin->mutex) == JANUS_OK) ESCAPED(plugin);
+    }
+}
+
+static void signals(struct plugin *plugin)
+{
+    janus_event     event;
+    janus_condition condition;
+    janus_broadcast broadcast;
+    (void)plugin;
+    janus_event_init(&event, JANUS_OPENED_BY_TASKS, "event");
+    janus_condition_init(&condition, JANUS_OPENED_BY_TASKS, "condition");
+    janus_broadcast_init(&broadcast, JANUS_OPENED_BY_TASKS, "broadcast");
+    for (;;) {
+        janus_event_set(&event);
+        janus_event_reset(&event);
+        janus_condition_signal(&condition);
+        janus_condition_broadcast(&condition);
+        janus_broadcast_send(&broadcast);
+    }
+}
+
+TEST("a loop of locks leaves the lock to others now and then")
+{
+    contain((struct attack){.entry = locks});
+}
+
+TEST("unlocking the lock of others is refused")
+{
+    contain((struct attack){.entry = foreign_unlocks});
+}
+
+TEST("a loop of signals that nobody waits for is contained")
+{
+    contain((struct attack){.entry = signals});
+}
+
+/* Looks. */
+
+static void looks(struct plugin *plugin)
+{
+    janus_task_info    task = {.struct_bytes = sizeof task};
+    janus_memory_info  memory = {.struct_bytes = sizeof memory};
+    janus_context_info context = {.struct_bytes = sizeof context};
+    janus_nursery_info nursery = {.struct_bytes = sizeof nursery};
+    char               text[200];
+    for (;;) {
+        (void)janus_task_inspect_self(&task);
+        (void)janus_memory_read(&memory);
+        (void)janus_context_read(&context);
+        (void)janus_explain(text, sizeof text);
+        if (janus_nursery_inspect(plugin->around, &nursery) == JANUS_OK) ESCAPED(plugin);
+        (void)janus_nursery_is_cancelled(plugin->around);
+        (void)janus_channel_inspect(
+            plugin->send_only, &(janus_channel_info){.struct_bytes = sizeof(janus_channel_info)});
+    }
+}
+
+TEST("a loop of inspections is contained") { contain((struct attack){.entry = looks}); }
+
+/* Capabilities. */
+
+static void forged_capabilities(struct plugin *plugin)
+{
+    janus_cap guess = {.slot = 1, .generation = 1, .nonce = 1};
+    for (;; guess.nonce++) {
+        if (janus_own_check(guess, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK) == JANUS_OK) {
+            ESCAPED(plugin);
+        }
+    }
+}
+
+TEST("guessing capabilities without end is contained")
+{
+    contain((struct attack){.entry = forged_capabilities});
+}
+
+/* Defers and shields. */
+
+static void spin_in_defer(void *argument)
+{
+    for (;;) (void)janus_check();
+    (void)argument;
+}
+
+static void defer_again(void *argument)
+{
+    if (janus_defer(defer_again, argument) == JANUS_OK) return;
+}
+
+static void yield_in_defer(void *argument)
+{
+    for (;;) (void)janus_yield();
+    (void)argument;
+}
+
+static void many_spinning_defers(struct plugin *plugin)
+{
+    for (int i = 0; i < 1000; i++) (void)!janus_defer(spin_in_defer, plugin);
+}
+
+static void endless_defers(struct plugin *plugin) { (void)!janus_defer(defer_again, plugin); }
+
+static void yielding_defers(struct plugin *plugin)
+{
+    for (int i = 0; i < 100; i++) (void)!janus_defer(yield_in_defer, plugin);
+}
+
+TEST("a thousand defers that spin get one slice together")
+{
+    contain((struct attack){.entry = many_spinning_defers});
+}
+
+TEST("a defer that defers itself again is contained")
+{
+    contain((struct attack){.entry = endless_defers});
+}
+
+TEST("defers that yield for ever are contained")
+{
+    contain((struct attack){.entry = yielding_defers});
+}
+
+static void shielded_spin(struct plugin *plugin)
+{
+    (void)plugin;
+    janus_shield_begin();
+    for (;;) (void)janus_check();
+}
+
+static void shielded_yields(struct plugin *plugin)
+{
+    (void)plugin;
+    janus_shield_begin();
+    for (;;) (void)janus_yield();
+}
+
+static void shields(struct plugin *plugin)
+{
+    (void)plugin;
+    for (;;) {
+        janus_shield_begin();
+        janus_shield_end();
+    }
+}
+
+TEST("a loop of shields is contained") { contain((struct attack){.entry = shields}); }
+
+TEST("a shielded spinner ends some time after the cancel")
+{
+    contain((struct attack){.entry = shielded_spin});
+    contain((struct attack){.entry = shielded_yields});
+}
+
+/* Blocking calls and schedulers of its own. */
+
+static int64_t quick(void *argument) { return argument != NULL; }
+
+static void blocking_calls(struct plugin *plugin)
+{
+    int64_t result;
+    (void)plugin;
+    for (;;) (void)janus_blocking(quick, NULL, &result);
+}
+
+TEST("a loop of blocking calls is contained") { contain((struct attack){.entry = blocking_calls}); }
+
+static int64_t free_spin(void *argument)
+{
+    struct plugin *plugin = argument;
+    ESCAPED(plugin);
+    return 0;
+}
+
+static void own_scheduler(struct plugin *plugin)
+{
+    janus_scheduler *scheduler = NULL;
+    if (janus_run(NULL, free_spin, plugin, NULL) == JANUS_OK) ESCAPED(plugin);
+    if (janus_scheduler_open(NULL, &scheduler) == JANUS_OK) {
+        ESCAPED(plugin);
+        (void)janus_scheduler_close(scheduler);
+    }
+}
+
+TEST("a plugin cannot open a scheduler of its own")
+{
+    contain((struct attack){.entry = own_scheduler, .ends = true});
+}
+
+static janus_verdict recharge_with_nothing(void *argument, const janus_exhausted *child,
+                                           janus_budget *grant)
+{
+    (void)argument;
+    (void)child;
+    *grant = janus_budget_zero();
+    return JANUS_VERDICT_RECHARGE;
+}
+
+static int64_t spin_child(void *argument)
+{
+    for (;;) (void)janus_check();
+    return argument != NULL;
+}
+
+static void recharging_with_nothing(struct plugin *plugin)
+{
+    janus_nursery n;
+    janus_budget  pool = janus_budget_of(100, 0, 1, 0, 0);
+    janus_status  status = janus_nursery_open(
+        &n, JANUS_NURSERY_OPTIONS(.budget = &pool, .exhaustion = JANUS_EXHAUSTION_SUPERVISE,
+                                   .on_exhausted = recharge_with_nothing));
+    (void)plugin;
+    if (status != JANUS_OK) return;
+    (void)!janus_spawn(&n, spin_child, NULL);
+    (void)janus_nursery_end(&n, NULL);
+}
+
+TEST("a supervisor that recharges with nothing is contained")
+{
+    contain((struct attack){.entry = recharging_with_nothing, .tasks = 2, .ends = true});
+}
