@@ -36,8 +36,8 @@
  */
 #include "audit/audit.h"
 
-#include "base/outside.h"
 #include "base/options.h"
+#include "base/outside.h"
 #include "fiber/ctx.h"
 
 #include <stdlib.h>

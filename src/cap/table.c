@@ -35,8 +35,8 @@
  */
 #include "cap/cap.h"
 
-#include "base/outside.h"
 #include "base/options.h"
+#include "base/outside.h"
 #include "fiber/ctx.h"
 #include "plat/memory.h"
 

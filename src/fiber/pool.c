@@ -10,10 +10,10 @@
  * calling fiber might run out of stack: the public calls probe the stack before they lock, and
  * whoever overflows while holding one all the same is told so and dies ([fault-locked]).
  */
-#include "base/outside.h"
 #include "base/assert.h"
 #include "base/atomic.h"
 #include "base/options.h"
+#include "base/outside.h"
 #include "fiber/fiber.h"
 #include "plat/world.h"
 

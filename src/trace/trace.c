@@ -28,8 +28,8 @@
  *
  * Locks: a trace's, then a shared lane's.
  */
-#include "base/outside.h"
 #include "base/options.h"
+#include "base/outside.h"
 #include "base/rng.h"
 #include "plat/seam.h"
 #include "sim/world.h"
