@@ -291,6 +291,7 @@ static void spend(const struct jrt_task *task)
 void jrt_purse_bear(struct jrt_task *task)
 {
     jrt_turn_toll(jrt_worker_self(), JRT_TOLL_TOLD);
+    (void)word_of(task); /* [purse-word] */
     if (jrt_likely(jrt_fuel_one())) return;
     if (jrt_task_only_in_scope(task)) { /* it lives on: its budget pays */
         (void)jrt_pay_ops(task, 1);

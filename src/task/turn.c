@@ -25,7 +25,9 @@
  *   jrt_stack_check. It takes four tolls. When the tolls are used up, the call reads the clock; if
  *   the turn is over, the others run before the call does anything. The call keeps no lock there,
  *   and reads its worker afterwards. Library code that holds locks, or walks lists of its thread,
- *   does not call such a public function.
+ *   does not call such a public function. Such calls do not tell a cancel; so a cancelled task pays
+ *   an op for each of them, and ends when it has used up what it has to clean up with
+ *   ([cancel-patience]).
  *
  * [turn-pace]  what a task does between two checks may take long by itself. Nobody knows a new
  *   task's pace, so its first slice is JRT_FIRST_SLICE operations, and the next one MEASURED or
@@ -214,6 +216,12 @@ static void end_call_turn(struct jrt_worker *worker)
     struct jrt_task *task = worker->current;
     worker->tolls = JRT_TOLLS;
     if (task == NULL) return;
+    if (jrt_unlikely(jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE)) {
+        int64_t fuel = jrt_fuel_get(), calls = JRT_TOLLS / 4; /* since it was last here, or fewer */
+        if (fuel > 0 && fuel < free_of_cost) jrt_fuel_set(fuel > calls ? fuel - calls : 0);
+        jrt_purse_bear(task);       /* [cancel-patience] */
+        worker = jrt_worker_self(); /* [worker-again] */
+    }
     uint64_t now = jrt_clock_now_ns(), turn = lasted(worker, now);
     uint64_t credit = task->purse != NULL ? task->purse->credit_ns : 0;
     if (turn < JRT_TURN_NS + credit) return;

@@ -170,8 +170,9 @@ static void check_share(struct street *street)
 {
     double own = (double)atomic_load(&street->own_ns);
     double all = (double)(atomic_load(&street->ended_ns) - atomic_load(&street->begun_ns));
-    street->starved = own < 0.45 * all;
-    if (street->starved && street->last_try) CHECK_EQ((long long)(100 * own / all), 45);
+    int    least = street->attack.share == 0 ? 45 : street->attack.share;
+    street->starved = 100 * own < least * all;
+    if (street->starved && street->last_try) CHECK_EQ((long long)(100 * own / all), least);
 }
 
 static void check_bad(struct street *street, janus_status status)

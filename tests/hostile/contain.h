@@ -31,6 +31,7 @@ typedef void plugin_entry(struct plugin *plugin);
 struct attack {
     plugin_entry *entry;
     int           tasks;    /* that the plugin may have, itself included. 0: 1 */
+    int           share;    /* the neighbours' at least, per cent. 0: 45 */
     const char   *no_share; /* why the neighbours' share is not measured. NULL: it is */
     bool          poor;     /* the pool has no memory at all */
     bool          ends;     /* the plugin ends by itself: the host waits for it before the cancel */
