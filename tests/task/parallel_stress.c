@@ -64,7 +64,8 @@ static int64_t grow_children(struct tree *tree)
     CHECK(spawned == JANUS_OK || spawned == JANUS_CANCELLED || spawned == JANUS_CLOSED);
     int64_t      own = grow(&branches[1]);
     janus_status ended = janus_nursery_end(&n, NULL);
-    return own < 0 ? own : ended;
+    /* Its own part may only have been told that the child failed. */
+    return own >= 0 || ended == JANUS_CHILD_FAILED ? ended : own;
 }
 
 static int64_t grow_leaf(struct tree *tree)

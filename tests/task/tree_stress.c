@@ -412,7 +412,8 @@ static int64_t scope(struct node *node)
     janus_status ended = janus_nursery_end(&nursery, &result);
     if (status < 0) janus_shield_end();
     check_result(ended, &result, atomic_load(&failures));
-    return status;
+    /* Told for this nursery alone: with its end the task is not cancelled any more. */
+    return status == JANUS_CANCELLED && !janus_cancelled() ? 0 : status;
 }
 
 /* It has exactly one parent, which is alive. */
