@@ -72,6 +72,12 @@ static janus_status jrt_chan_pay_cases(struct jrt_worker **worker, uint32_t coun
     return JANUS_OK;
 }
 
+static janus_status jrt_chan_settle(const struct jrt_task *task, janus_status status)
+{
+    (void)task;
+    return status;
+}
+
 static bool jrt_chan_pay_at_once(const struct jrt_task *task) { return task != NULL; }
 static void jrt_chan_pay_back(const struct jrt_task *task) { (void)task; }
 
