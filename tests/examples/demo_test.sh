@@ -20,7 +20,7 @@ complain() {
 expect() {
     line=$(echo "$out" | grep -A1 "^  $1: stopped [1-9][0-9]* times\$" | tail -1)
     [[ -n $line ]] || complain "$1 was not stopped"
-    for part in "'$1' (examples/demo.c:" "town > " "${@:2}"; do
+    for part in "\"$1\" (examples/demo.c:" "town > " "${@:2}"; do
         [[ $line == *"$part"* ]] || complain "what stopped $1 does not say: $part"
     done
 }
