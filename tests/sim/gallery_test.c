@@ -30,20 +30,20 @@ static const struct row {
     janus_failing             failing;
     uint64_t                  random, pct; /* schedules */
 } rows[] = {
-    {&gallery_lost_wakeup, JANUS_FAILING_DEADLOCK, 15, 30},
-    {&gallery_stolen_wakeup, JANUS_FAILING_EXPECTATION, 35, 360},
-    {&gallery_aba, JANUS_FAILING_EXPECTATION, 40, 240},
-    {&gallery_double_complete, JANUS_FAILING_EXPECTATION, 10, 15},
-    {&gallery_check_then_act, JANUS_FAILING_EXPECTATION, 10, 15},
-    {&gallery_lock_order, JANUS_FAILING_DEADLOCK, 10, 25},
-    {&gallery_close_race, JANUS_FAILING_EXPECTATION, 20, 40},
-    {&gallery_cancel_complete, JANUS_FAILING_EXPECTATION, 15, 20},
+    {&gallery_lost_wakeup, JANUS_FAILING_DEADLOCK, 20, 25},
+    {&gallery_stolen_wakeup, JANUS_FAILING_EXPECTATION, 55, 395},
+    {&gallery_aba, JANUS_FAILING_EXPECTATION, 30, 275},
+    {&gallery_double_complete, JANUS_FAILING_EXPECTATION, 10, 30},
+    {&gallery_check_then_act, JANUS_FAILING_EXPECTATION, 10, 20},
+    {&gallery_lock_order, JANUS_FAILING_DEADLOCK, 15, 30},
+    {&gallery_close_race, JANUS_FAILING_EXPECTATION, 60, 25},
+    {&gallery_cancel_complete, JANUS_FAILING_EXPECTATION, 10, 20},
     {&gallery_forgotten_await, JANUS_FAILING_CONTRACT, 10, 10},
-    {&gallery_use_after_end, JANUS_FAILING_STALE, 20, 30},
-    {&gallery_unfair_select, JANUS_FAILING_EXPECTATION, 80, 120},
-    {&gallery_double_refund, JANUS_FAILING_EXPECTATION, 20, 30},
-    {&gallery_torn_update, JANUS_FAILING_EXPECTATION, 10, 15},
-    {&gallery_late_release, JANUS_FAILING_EXPECTATION, 10, 10},
+    {&gallery_use_after_end, JANUS_FAILING_STALE, 75, 30},
+    {&gallery_unfair_select, JANUS_FAILING_EXPECTATION, 60, 95},
+    {&gallery_double_refund, JANUS_FAILING_EXPECTATION, 20, 50},
+    {&gallery_torn_update, JANUS_FAILING_EXPECTATION, 10, 20},
+    {&gallery_late_release, JANUS_FAILING_EXPECTATION, 10, 15},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
