@@ -100,10 +100,12 @@ static bool allowed(const struct jrt_fork *fork, const struct jrt_worker *worker
 static bool open_at(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_fork *fork)
 {
     struct jrt_task *task = fork->task;
-    if (terms_at(fork) != NULL) {
-        return janus_nursery_open((janus_nursery *)(void *)n, NULL) == JANUS_OK;
+    if (terms_at(fork) == NULL) {
+        jrt_nursery_open_around(n, worker, task, place_of(fork));
+        return true;
     }
-    jrt_nursery_open_around(n, worker, task, place_of(fork));
+    if (janus_nursery_open((janus_nursery *)(void *)n, NULL) != JANUS_OK) return false;
+    n->on_heap = n->internal = true; /* it is the innermost: nobody knows it yet */
     return true;
 }
 
@@ -117,7 +119,6 @@ struct jrt_nursery *jrt_fork_open(struct jrt_fork *fork, struct jrt_worker *work
         free(n);
         return NULL;
     }
-    n->on_heap = n->internal = true;
     n->birth = fork->task->birth & ~UINT32_C(0xff); /* its lane, stack and mode; READY */
     n->name = "parallel";
     /* A piece of a task with a larger stack pays for its own, [spawn-stack]. */

@@ -41,9 +41,11 @@ bool jrt_nursery_arm(struct jrt_nursery *n, uint64_t deadline_ns)
     struct jrt_alarm alarm = {.ring = ring_deadline, .subject = n};
     if (deadline_ns == JRT_NEVER) deadline_ns = JRT_NEVER - 1;
     n->deadline = alarm;
-    n->timed = jrt_sched_timer_arm(n->scheduler, &n->deadline.timer, deadline_ns);
     n->deadline_ns = deadline_ns;
-    return n->timed;
+    n->timed = true; /* before it can ring: a cancel looks at the bits beside it */
+    if (jrt_sched_timer_arm(n->scheduler, &n->deadline.timer, deadline_ns)) return true;
+    n->timed = false;
+    return false;
 }
 
 uint64_t janus_nursery_deadline(const janus_nursery *nursery)
@@ -167,6 +169,7 @@ void jrt_nursery_open_around(struct jrt_nursery *n, struct jrt_worker *worker,
     }
     init_owned(n, worker, owner, NULL);
     n->unsorted = true;
+    n->on_heap = n->internal = true;     /* before children inside can find it on their way up */
     jrt_store_relaxed(&n->outer, outer); /* relaxed: nobody knows it yet. */
     if (inner != NULL) {
         jrt_store_release(&inner->outer, n); /* release: [nursery-outer]. */
