@@ -80,6 +80,7 @@ struct attack {
     /* Under the lock, which is never held across a call that waits. */
     pthread_mutex_t lock;
     unsigned        stopped;
+    bool            told;           /* this time */
     char            text[TEXT_MAX]; /* of the last time; empty: not yet */
 };
 
@@ -99,11 +100,12 @@ static janus_cap not_yours; /* the first task's */
         return START(nursery, attack, entry);                                                      \
     }
 
-/* Keeps a sentence; `ended`: that was the end of it. */
+/* Keeps a sentence, if it is the first of this time; `ended`: that was the end of it. */
 static void keep(struct attack *attack, const char *text, bool ended)
 {
     pthread_mutex_lock(&attack->lock);
-    if (text[0] != 0) snprintf(attack->text, sizeof attack->text, "%s", text);
+    if (!attack->told) snprintf(attack->text, sizeof attack->text, "%s", text);
+    attack->told = true;
     if (ended) attack->stopped++;
     pthread_mutex_unlock(&attack->lock);
 }
@@ -221,16 +223,18 @@ static janus_status attack_once(struct attack *attack)
     janus_nursery n;
     janus_failure failure;
     char          text[TEXT_MAX];
-    bool          told = attack->start == start_fork_bomb || attack->start == start_trespasser;
     janus_status  status =
         janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.name = "cell", .budget = &attack->pool,
                                                      .policy = JANUS_WAIT_ALL));
     if (status != JANUS_OK) return status; /* CLAMPED too: the demo allows enough */
+    pthread_mutex_lock(&attack->lock);
+    attack->told = false;
+    pthread_mutex_unlock(&attack->lock);
     status = attack->start(&n, attack);
     (void)janus_nursery_wait(&n, NULL);
     if (status == JANUS_OK && janus_nursery_failures(&n, &failure, 1) > 0) {
         (void)janus_failure_text(&n, &failure, text, sizeof text);
-        keep(attack, told ? "" : text, true); /* it has told by itself */
+        keep(attack, text, true); /* unless it has told by itself */
     }
     (void)janus_nursery_end(&n, NULL);
     return status;
