@@ -40,7 +40,12 @@ static struct jrt_task *current(void)
     return worker->current;
 }
 
-static struct jrt_heap_cache *cache(void) { return &jrt_worker_self()->heaps; }
+/* NULL: on a thread that is no worker. */
+static struct jrt_heap_cache *cache(void)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    return worker != NULL ? &worker->heaps : NULL;
+}
 
 /* The task's heap; NULL: no memory. */
 static struct jrt_heap *heap_of(struct jrt_task *task)
