@@ -96,13 +96,14 @@ static struct pool shares = {.lock = PTHREAD_MUTEX_INITIALIZER};
 /* Under the pool's lock. */
 static void add_block(struct pool *pool)
 {
-    char *block = aligned_alloc(RECORD_BYTES, (BLOCK_RECORDS + 1) * RECORD_BYTES);
+    char *block = aligned_alloc(RECORD_BYTES, (size_t)(BLOCK_RECORDS + 1) * RECORD_BYTES);
     if (block == NULL) return;
-    memset(block, 0, (BLOCK_RECORDS + 1) * RECORD_BYTES);
+    memset(block, 0, (size_t)(BLOCK_RECORDS + 1) * RECORD_BYTES);
     memcpy(block, &pool->blocks, sizeof pool->blocks);
     pool->blocks = block;
     for (int i = 1; i <= BLOCK_RECORDS; i++) {
-        struct jrt_share *record = (struct jrt_share *)(void *)(block + i * RECORD_BYTES);
+        struct jrt_share *record =
+            (struct jrt_share *)(void *)(block + (ptrdiff_t)i * RECORD_BYTES);
         record->next = pool->free;
         pool->free = record;
     }

@@ -86,7 +86,7 @@ static uint32_t depth_of(struct jrt_nursery *n)
     }
     if (jrt_likely(steps == 1 && known != 0)) return known;
     uint32_t depth = known != 0 ? known + steps - 1 : steps;
-    for (struct jrt_nursery *at = n; depth > known; depth--) {
+    for (struct jrt_nursery *at = n; at != NULL && depth > known; depth--) {
         jrt_store_relaxed(&at->depth, depth); /* relaxed: as above. */
         at = at->owner != NULL ? at->owner->nursery : NULL;
     }

@@ -211,7 +211,8 @@ janus_component jrt_pay_now(struct jrt_task *task, const janus_budget *price)
         return JANUS_COMPONENT_NONE;
     }
     struct jrt_purse *purse = jrt_purse_need(task);
-    if (purse == NULL) return JRT_NO_BOOKS;
+    if (purse == NULL)
+        return JRT_NO_BOOKS; /* NOLINT(clang-analyzer-optin.core.EnumCastOutOfRange) */
     if (jrt_unlikely(price->memory > purse->left.memory)) jrt_ledger_settle(purse);
     janus_budget left = purse->left;
     left.ops = janus_units_add(left.ops, (uint64_t)fuel);
@@ -362,6 +363,7 @@ static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price,
         }
         janus_component lacks = jrt_pay_now(task, price);
         if (lacks == JANUS_COMPONENT_NONE) break;
+        /* NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange) */
         if (jrt_unlikely(lacks == JRT_NO_BOOKS)) {
             if (goes_on_without(task, price)) continue;
             return jrt_trouble(JANUS_NO_MEMORY, JANUS_COMPONENT_NONE, 0, 0);
@@ -458,7 +460,7 @@ janus_status janus_try_charge(janus_budget price, janus_component *missing)
         jrt_call_check(worker); /* [stack-reserve] */
         lacks = jrt_pay_now(task, &price);
     }
-    bool books = lacks != JRT_NO_BOOKS;
+    bool books = lacks != JRT_NO_BOOKS; /* NOLINT(clang-analyzer-optin.core.EnumCastOutOfRange) */
     if (missing != NULL) *missing = books ? lacks : JANUS_COMPONENT_NONE;
     if (!books) return jrt_trouble(JANUS_NO_MEMORY, JANUS_COMPONENT_NONE, 0, 0);
     return lacks == JANUS_COMPONENT_NONE ? JANUS_OK : JANUS_BUDGET_EXHAUSTED;
