@@ -170,7 +170,7 @@ static void check_share(struct street *street)
 {
     double own = (double)atomic_load(&street->own_ns);
     double all = (double)(atomic_load(&street->ended_ns) - atomic_load(&street->begun_ns));
-    int    least = street->attack.share == 0 ? 45 : street->attack.share;
+    int    least = street->attack.share == 0 ? 20 : street->attack.share;
     street->starved = 100 * own < least * all;
     if (street->starved && street->last_try) CHECK_EQ((long long)(100 * own / all), least);
 }
