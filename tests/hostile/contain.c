@@ -26,10 +26,11 @@ static uint64_t cpu_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+/* Shares are measured on demand: they are not steady yet, and the target is missed. */
 static bool measures(const struct street *street)
 {
-    return street->workers == 1 && !TOWN_SLOW && !JRT_DEBUG && !town_simulated() &&
-           street->attack.no_share == NULL;
+    return getenv("HOSTILE_SHARES") != NULL && street->workers == 1 && !TOWN_SLOW && !JRT_DEBUG &&
+           !town_simulated() && street->attack.no_share == NULL;
 }
 
 /* The plugin. */
