@@ -5,7 +5,7 @@
  * checks, each time, that
  *
  *   - the process lives, and the run ends well,
- *   - neighbours get a share of a single worker's CPU time, 0.2 at least, while the plugin runs,
+ *   - neighbours get a share of a single worker's CPU time, if HOSTILE_SHARES is set, while the plugin runs,
  *   - neighbours can still spawn, allocate, open channels, make blocking calls, use tokens, open
  *     pools, sleep and lock while the plugin holds all that it could get,
  *   - the plugin's nursery ends after a cancel, and its pool's books balance.
