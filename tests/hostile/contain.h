@@ -5,7 +5,7 @@
  * checks, each time, that
  *
  *   - the process lives, and the run ends well,
- *   - neighbours get a share of a single worker's CPU time, if HOSTILE_SHARES is set, while the plugin runs,
+ *   - neighbours get their share of a single worker's CPU time (only if HOSTILE_SHARES is set),
  *   - neighbours can still spawn, allocate, open channels, make blocking calls, use tokens, open
  *     pools, sleep and lock while the plugin holds all that it could get,
  *   - the plugin's nursery ends after a cancel, and its pool's books balance.
