@@ -37,7 +37,7 @@ static void contain(janus_entry *child, const char *name)
     janus_failure        failure;
     if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)) != JANUS_OK) return;
     if (janus_spawn(&n, child, NULL) != JANUS_OK) printf("%s: refused\n", name);
-    (void)janus_nursery_wait(&n, &result);
+    (void)janus_nursery_await_with(&n, &result);
     if (janus_nursery_failures(&n, &failure, 1) == 1) {
         printf("%s: %s: %llu of %llu\n", name, janus_component_name(failure.lacks),
                (unsigned long long)failure.used, (unsigned long long)failure.limit);

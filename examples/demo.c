@@ -231,7 +231,7 @@ static janus_status attack_once(struct attack *attack)
     attack->told = false;
     pthread_mutex_unlock(&attack->lock);
     status = attack->start(&n, attack);
-    (void)janus_nursery_wait(&n, NULL);
+    (void)janus_nursery_await_with(&n, NULL);
     if (status == JANUS_OK && janus_nursery_failures(&n, &failure, 1) > 0) {
         (void)janus_failure_text(&n, &failure, text, sizeof text);
         keep(attack, text, true); /* unless it has told by itself */

@@ -149,12 +149,12 @@ JANUS_API janus_task *janus_nursery_spawn(janus_nursery *nursery, janus_entry *f
                                           void *argument);
 
 /*
- * janus_nursery_wait with a short result.
+ * janus_nursery_await_with in two registers.
  *
  * Context: the nursery's owner.
  * Yields:  if there is something to wait for; on a plain thread it blocks the thread.
  * Owns:    nothing.
- * Cost:    as janus_nursery_wait.
+ * Cost:    as janus_nursery_await_with.
  * Errors:  result.kind is INVALID for NULL, STATE when the caller is not the owner
  */
 JANUS_API janus_await_result janus_nursery_await(janus_nursery *nursery);
@@ -204,17 +204,6 @@ JANUS_API bool janus_in_task(void);
  * Errors:  NULL outside a task.
  */
 JANUS_API janus_task *janus_task_current(void);
-
-/*
- * The current task's id: janus_task_self under the name that the specification gives it.
- *
- * Context: anyone, any thread.
- * Yields:  never.
- * Owns:    nothing.
- * Cost:    a thread-local load.
- * Errors:  0 outside a task.
- */
-JANUS_API janus_task_id janus_task_current_id(void);
 
 /*
  * The id that a task's handle stands for.

@@ -124,15 +124,16 @@ JANUS_API janus_budget janus_budget_get_current(void);
  *          AUDIT_FULL     the audit log fails closed and is full; nothing was given
  *          STATE          not inside a task
  */
-JANUS_API janus_status janus_budget_recharge_self(janus_budget amount, janus_budget *out_granted);
+JANUS_API janus_status janus_budget_recharge_current(janus_budget  amount,
+                                                     janus_budget *out_granted);
 
 /* The same for generated code: 0, 1 (CLAMPED) or a negative status.
  *
- * Context: as janus_budget_recharge_self.
+ * Context: as janus_budget_recharge_current.
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    a lock.
- * Errors:  as janus_budget_recharge_self
+ * Errors:  as janus_budget_recharge_current
  */
 JANUS_API int janus_budget_recharge(janus_budget amount);
 

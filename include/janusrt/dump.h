@@ -157,7 +157,7 @@ JANUS_API janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id 
  * Errors:  STATE    not inside a task
  *          INVALID  `out` is NULL, or out->struct_bytes is too small
  */
-JANUS_API janus_status janus_task_inspect_self(janus_task_info *out);
+JANUS_API janus_status janus_task_inspect_current(janus_task_info *out);
 
 /*
  * Looks at a nursery.

@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole of janusrt: include this one. */
+/*
+ * The whole of janusrt: include this one.
+ *
+ * Each word means one thing in all headers:
+ *   await           until tasks that the caller started have ended: a nursery's children, a call
+ *   wait            until something happens: an event, a turn at a barrier, an exhausted child
+ *   open, end       a scope in the caller's memory
+ *   create, destroy an object in the library's memory
+ *   begin, end      a stretch of one task's code
+ *   close           no more of it: of children, of values
+ *   current         the task, fiber or scheduler that the caller runs in
+ *   X_with          X with options, or with its whole result
+ */
 #ifndef JANUSRT_JANUS_H
 #define JANUSRT_JANUS_H
 

@@ -392,7 +392,7 @@ JANUS_API janus_status janus_nursery_cancel(janus_nursery *nursery);
  *          STATE         not the owner; nothing happened
  *          INVALID       `nursery` is NULL
  */
-JANUS_API janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *out);
+JANUS_API janus_status janus_nursery_await_with(janus_nursery *nursery, janus_nursery_result *out);
 
 /*
  * The result so far: kind PENDING until all children have ended, then what await gives.
@@ -421,10 +421,10 @@ JANUS_API size_t janus_nursery_failures(janus_nursery *nursery, janus_failure *o
  * Awaits, then ends the nursery: its memory is the caller's again.
  *
  * Context: the owner; inner nurseries before outer ones.
- * Yields:  as janus_nursery_wait.
+ * Yields:  as janus_nursery_await_with.
  * Owns:    takes *nursery.
- * Cost:    as janus_nursery_wait.
- * Errors:  as janus_nursery_wait; on STATE nothing happened
+ * Cost:    as janus_nursery_await_with.
+ * Errors:  as janus_nursery_await_with; on STATE nothing happened
  */
 JANUS_API janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out);
 
@@ -434,9 +434,9 @@ JANUS_API janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_r
  * JANUS_NURSERY calls it when its block is left by `return` or `goto`.
  *
  * Context: the owner; inner nurseries before outer ones.
- * Yields:  as janus_nursery_wait.
+ * Yields:  as janus_nursery_await_with.
  * Owns:    takes *nursery.
- * Cost:    as janus_nursery_wait.
+ * Cost:    as janus_nursery_await_with.
  * Errors:  none; a child that failed, or a caller that may not end it, is a panic of the task.
  */
 JANUS_API void janus_nursery_leave(janus_nursery *nursery);

@@ -240,7 +240,7 @@ JANUS_API const char *janus_cancel_reason_text(janus_cancel_reason reason);
  * Cost:    a thread-local load.
  * Errors:  none.
  */
-JANUS_API janus_task_id janus_task_self(void);
+JANUS_API janus_task_id janus_task_current_id(void);
 
 /*
  * A pointer of the task's own that goes with it from thread to thread; what thread-locals are for

@@ -216,7 +216,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_cancel_with(janus_nursery *
  * CANCELLED has obeyed: the nursery's result does not change, and janus_join returns
  * CHILD_CANCELLED. A second cancel of the same child changes nothing.
  *
- * Context: the owner, task or thread; `child` as janus_spawn_with or janus_task_self told it.
+ * Context: the owner, task or thread; `child` as janus_spawn_with or janus_task_current_id told it.
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    three locks, a barrier on all workers, and a visit to each task below the child that

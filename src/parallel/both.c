@@ -36,10 +36,10 @@ static inline int64_t one_after_other(janus_entry *f, void *a, janus_entry *g, v
                                       janus_parallel_failure *out)
 {
     int64_t first = f(a);
-    if (jrt_unlikely(first < 0)) return jrt_failure(out, first, 0, 1, janus_task_self());
+    if (jrt_unlikely(first < 0)) return jrt_failure(out, first, 0, 1, janus_task_current_id());
     int64_t second = g(b);
     if (jrt_likely(second >= 0)) return 0;
-    return jrt_failure(out, second, 1, 2, janus_task_self());
+    return jrt_failure(out, second, 1, 2, janus_task_current_id());
 }
 
 /* The operation is paid. What is needed after the first call is read from the fork: so nothing but
@@ -67,7 +67,7 @@ static inline __attribute__((always_inline)) int64_t divisible(struct jrt_worker
     jrt_fork_pop(strand, &fork);
     int64_t second = fork.second(fork.argument);
     if (jrt_likely(second >= 0)) return 0;
-    return jrt_failure(out, second, 1, 2, janus_task_self());
+    return jrt_failure(out, second, 1, 2, janus_task_current_id());
 }
 
 /* In all ways but the most frequent ones. */
@@ -80,7 +80,7 @@ __attribute__((noinline)) static int64_t both_slowly(janus_entry *f, void *a, ja
     jrt_worker_stack_check(worker); /* [stack-reserve]; in a world, others may go on */
     if (jrt_unlikely(!jrt_fuel_one())) {
         janus_status status = jrt_pay_ops(worker->current, 1);
-        if (status != JANUS_OK) return jrt_failure(out, status, 0, 0, janus_task_self());
+        if (status != JANUS_OK) return jrt_failure(out, status, 0, 0, janus_task_current_id());
         worker = jrt_worker_self(); /* [worker-again] */
     }
     if (!jrt_fork_possible(worker)) return one_after_other(f, a, g, b, out);

@@ -118,14 +118,14 @@ static void run(struct loop *loop, bool divisible)
         uint64_t     end = begin + min_u64(loop->strip, loop->end - begin);
         janus_status status = pay(loop, end - begin);
         if (status != JANUS_OK) {
-            (void)jrt_failure(&loop->failure, status, begin, begin, janus_task_self());
+            (void)jrt_failure(&loop->failure, status, begin, begin, janus_task_current_id());
             return;
         }
         loop->next = end;
         uint64_t then = timed ? jrt_clock_now_ns() : 0;
         int64_t  result = loop->body(loop->argument, begin, end);
         if (jrt_unlikely(result < 0)) {
-            (void)jrt_failure(&loop->failure, result, begin, end, janus_task_self());
+            (void)jrt_failure(&loop->failure, result, begin, end, janus_task_current_id());
             return;
         }
         if (timed) loop->strip = next_strip(end - begin, jrt_clock_now_ns() - then);

@@ -72,11 +72,12 @@ static int64_t fold_leaf(struct node *node)
         uint64_t     count = end - begin < JANUS_SLICE ? end - begin : JANUS_SLICE;
         janus_status status = janus_check_n((uint32_t)count);
         if (status != JANUS_OK) {
-            return jrt_failure(&node->failure, status, begin, begin, janus_task_self());
+            return jrt_failure(&node->failure, status, begin, begin, janus_task_current_id());
         }
         int64_t result = whole->fold(whole->argument, begin, begin + count, node->value);
         if (result < 0) {
-            return jrt_failure(&node->failure, result, begin, begin + count, janus_task_self());
+            return jrt_failure(&node->failure, result, begin, begin + count,
+                               janus_task_current_id());
         }
         begin += count;
     }
@@ -104,7 +105,7 @@ static int64_t reduce_halves(struct node *node, void *value)
     result = whole->combine(whole->argument, node->value, value);
     if (result >= 0) return 0;
     return jrt_failure(&node->failure, result, edge(whole, node->first),
-                       edge(whole, node->first + node->count), janus_task_self());
+                       edge(whole, node->first + node->count), janus_task_current_id());
 }
 
 static int64_t reduce_node(void *argument)
@@ -115,7 +116,7 @@ static int64_t reduce_node(void *argument)
     void *value = take(&room, node->whole->bytes);
     if (value == NULL) {
         uint64_t at = edge(node->whole, node->first);
-        return jrt_failure(&node->failure, JANUS_NO_MEMORY, at, at, janus_task_self());
+        return jrt_failure(&node->failure, JANUS_NO_MEMORY, at, at, janus_task_current_id());
     }
     int64_t result = reduce_halves(node, value);
     give(&room);
@@ -141,7 +142,7 @@ int64_t janus_reduce_with(janus_range range, janus_fold *fold, janus_combine *co
     struct room      room;
     void            *neutral = take(&room, bytes);
     if (neutral == NULL) {
-        return jrt_failure(out, JANUS_NO_MEMORY, range.begin, range.begin, janus_task_self());
+        return jrt_failure(out, JANUS_NO_MEMORY, range.begin, range.begin, janus_task_current_id());
     }
     memcpy(neutral, value, bytes);
     whole.neutral = neutral;

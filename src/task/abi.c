@@ -146,7 +146,7 @@ static void set_called(janus_nursery *nursery, bool called)
 static janus_await_result await(janus_nursery *nursery)
 {
     janus_nursery_result result = {.kind = JANUS_RESULT_SUCCESS};
-    if (janus_nursery_wait(nursery, &result) == JANUS_STATE) {
+    if (janus_nursery_await_with(nursery, &result) == JANUS_STATE) {
         return (janus_await_result){.kind = JANUS_STATE};
     }
     janus_await_result out = {.kind = (int32_t)result.kind};
@@ -187,8 +187,6 @@ int janus_nursery_propagate_cancel(janus_nursery *nursery)
 bool janus_in_task(void) { return current() != NULL; }
 
 janus_task *janus_task_current(void) { return (janus_task *)(uintptr_t)janus_task_current_id(); }
-
-janus_task_id janus_task_current_id(void) { return janus_task_self(); }
 
 janus_task_id janus_task_id_of(const janus_task *task) { return (uintptr_t)task; }
 

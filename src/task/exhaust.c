@@ -184,19 +184,7 @@ static bool help_itself(struct jrt_task *task, janus_component lacks, uint64_t n
     return janus_budget_get(&got, lacks) > 0;
 }
 
-/* SUPERVISE. */
-
-static void describe(const struct jrt_purse *purse, janus_exhausted *out)
-{
-    const struct jrt_task *task = purse->task;
-    *out = (janus_exhausted){.task = jrt_task_id(task),
-                             .lacks = purse->lacks,
-                             .needs = purse->needs,
-                             .left = purse->had,
-                             .granted = purse->granted};
-    jrt_name_again(out->name, sizeof out->name, jrt_task_name(task));
-    if (task->site != NULL) out->site = *task->site;
-}
+/* SUPERVISE: who looks is in supervise.c. */
 
 /* From the pool; or where there is none, new units. */
 static janus_status give(struct jrt_purse *purse, const janus_budget *amount)
@@ -241,7 +229,7 @@ static janus_verdict ask(struct jrt_task *task, struct jrt_terms *terms)
     struct jrt_purse *purse = task->purse;
     janus_budget      grant = janus_budget_zero();
     janus_exhausted   child;
-    describe(purse, &child);
+    jrt_exhausted_describe(purse, &child);
     int64_t fuel = jrt_fuel_get();
     purse->asking = true; /* who uses up the slice ends, and the child with it */
     jrt_fuel_set(JANUS_SLICE);
@@ -500,9 +488,12 @@ int janus_budget_recharge_child(janus_task_id child, janus_budget amount, const 
     return status;
 }
 
-int janus_budget_recharge(janus_budget amount) { return janus_budget_recharge_self(amount, NULL); }
+int janus_budget_recharge(janus_budget amount)
+{
+    return janus_budget_recharge_current(amount, NULL);
+}
 
-janus_status janus_budget_recharge_self(janus_budget amount, janus_budget *out_granted)
+janus_status janus_budget_recharge_current(janus_budget amount, janus_budget *out_granted)
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_task *task = current();
@@ -525,75 +516,4 @@ janus_status janus_nursery_cancel_exhausted(janus_nursery *nursery, janus_task_i
     if (purse != NULL) release(purse, JANUS_STATE);
     jrt_nursery_unlock(n);
     return purse != NULL ? JANUS_OK : JANUS_STALE;
-}
-
-/* The oldest that was not reported; under the lock. */
-static bool report(struct jrt_nursery *n, janus_exhausted *out)
-{
-    if (n->exhausted.next == NULL) return false;
-    struct jrt_list_node *node = n->exhausted.next;
-    for (; node != &n->exhausted; node = node->next) {
-        struct jrt_purse *purse = jrt_list_entry(node, struct jrt_purse, exhausted);
-        if (purse->reported) continue;
-        purse->reported = true;
-        describe(purse, out);
-        return true;
-    }
-    return false;
-}
-
-bool janus_nursery_exhausted_poll(janus_nursery *nursery, janus_exhausted *out)
-{
-    jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_nursery *n = jrt_nursery_of(nursery);
-    if (nursery == NULL || out == NULL || !jrt_nursery_is_mine(n)) return false;
-    jrt_nursery_lock(n);
-    bool found = report(n, out);
-    jrt_nursery_unlock(n);
-    return found;
-}
-
-janus_task_id janus_supervisor_poll_exhausted(void)
-{
-    const struct jrt_task *task = current();
-    janus_exhausted        child = {.task = 0};
-    if (task == NULL) return 0;
-    for (struct jrt_nursery *n = task->innermost; n != NULL; n = jrt_nursery_outer(n)) {
-        if (janus_nursery_exhausted_poll((janus_nursery *)(void *)n, &child)) break;
-    }
-    return child.task;
-}
-
-janus_status janus_nursery_exhausted_wait(janus_nursery *nursery, janus_exhausted *out)
-{
-    jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_nursery *n = jrt_nursery_of(nursery);
-    struct jrt_task    *task = current();
-    if (nursery == NULL || out == NULL) return JANUS_INVALID;
-    if (task == NULL || !jrt_nursery_is_mine(n)) return JANUS_STATE;
-    jrt_nursery_close_for_wait(n);
-    for (;;) {
-        if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_obey(task);
-        struct jrt_worker *worker = jrt_worker_self();
-        if (!jrt_worker_can_leave(worker)) return JANUS_NO_MEMORY;
-        jrt_task_park_begin(task, JRT_WAIT_EXHAUSTED);
-        jrt_nursery_lock(n);
-        bool found = report(n, out);
-        bool over = jrt_nursery_state(n) >= JANUS_NURSERY_CLOSED;
-        n->supervised = !found && !over;
-        n->waiter = n->supervised ? task : NULL;
-        jrt_nursery_unlock(n);
-        if (found || over) {
-            (void)jrt_task_park_cancel(task);
-            return found ? JANUS_OK : JANUS_CLOSED;
-        }
-        jrt_nursery_register(n);
-        janus_status status = jrt_task_park_cancellable(task);
-        jrt_nursery_lock(n);
-        n->supervised = false;
-        n->waiter = NULL;
-        jrt_nursery_unlock(n);
-        if (status == JANUS_CANCELLED) return jrt_task_obey(task);
-        if (status != JANUS_OK) return status;
-    }
 }

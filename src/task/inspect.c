@@ -120,7 +120,7 @@ janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id id, janus_
     return JANUS_OK;
 }
 
-janus_status janus_task_inspect_self(janus_task_info *out)
+janus_status janus_task_inspect_current(janus_task_info *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_worker *worker = jrt_worker_self();

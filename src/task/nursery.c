@@ -383,7 +383,7 @@ static void begin_waiting(struct jrt_nursery *n)
     jrt_nursery_unlock(n);
 }
 
-janus_status janus_nursery_wait(janus_nursery *nursery, janus_nursery_result *out)
+janus_status janus_nursery_await_with(janus_nursery *nursery, janus_nursery_result *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
@@ -486,7 +486,7 @@ __attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n
     if (n == NULL) return JANUS_INVALID;
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     if (n->owner != NULL && n->owner->innermost != n) return JANUS_STATE;
-    janus_status status = janus_nursery_wait((janus_nursery *)(void *)n, out);
+    janus_status status = janus_nursery_await_with((janus_nursery *)(void *)n, out);
     if (status == JANUS_STATE) return status;
     jrt_nursery_disarm(n);
     jrt_shield_uncover(n);

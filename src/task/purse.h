@@ -136,6 +136,9 @@ void jrt_exhausted_cancel_locked(struct jrt_nursery *n);
 /* What a child on n's list has, and of what too little; false: it is not on it. Under the lock. */
 bool jrt_exhausted_read(const struct jrt_task *task, janus_budget *out, janus_component *lacks);
 
+/* What the owner is told of an exhausted child; from supervise.c. */
+void jrt_exhausted_describe(const struct jrt_purse *purse, janus_exhausted *out);
+
 /* It waits for this child. */
 void jrt_exhausted_abandon_one_locked(struct jrt_nursery *n, janus_task_id child);
 

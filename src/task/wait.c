@@ -195,7 +195,7 @@ janus_status janus_defer(void (*function)(void *), void *argument)
     return JANUS_OK;
 }
 
-janus_task_id janus_task_self(void)
+janus_task_id janus_task_current_id(void)
 {
     struct jrt_task *task = current();
     return task != NULL ? jrt_task_id(task) : 0;

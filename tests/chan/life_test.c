@@ -147,7 +147,7 @@ static int64_t end_with_terms(void *argument)
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, forget, &made), JANUS_OK);
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
     CHECK(is_gone(made.forgotten));
     CHECK(!is_gone(made.kept));
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);

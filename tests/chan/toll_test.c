@@ -88,9 +88,9 @@ static int64_t contain_flood(void *argument)
              JANUS_OK); /* the profile allows 1000 operations on channels */
     CHECK_EQ(janus_spawn(&bad, flood, &sent), JANUS_OK);
     for (int i = 0; i < 20; i++) CHECK_EQ(janus_spawn(&good, count_me, &finished), JANUS_OK);
-    CHECK_EQ(janus_nursery_wait(&good, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_await_with(&good, NULL), JANUS_OK);
     CHECK_EQ(finished, 20);
-    CHECK_EQ(janus_nursery_wait(&bad, &result), JANUS_CHILD_FAILED);
+    CHECK_EQ(janus_nursery_await_with(&bad, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result.error, JANUS_BUDGET_EXHAUSTED);
     check_failure_says(&bad, "channel_ops", "1000 of 1000 used");
     CHECK_EQ(sent, 1000);

@@ -207,11 +207,11 @@ static int64_t host(void *argument)
     CHECK_EQ(janus_spawn_with(&street->bad, plugin_main, street,
                               JANUS_SPAWN_OPTIONS(.name = "plugin"), NULL),
              JANUS_OK);
-    CHECK_EQ(janus_nursery_wait(&street->good, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_await_with(&street->good, NULL), JANUS_OK);
     CHECK_EQ(atomic_load(&street->neighbours), tasks);
     if (measures(street)) check_share(street);
     (void)janus_nursery_cancel(&street->bad); /* STATE: it has ended by itself */
-    janus_status status = janus_nursery_wait(&street->bad, NULL);
+    janus_status status = janus_nursery_await_with(&street->bad, NULL);
     check_bad(street, status);
     CHECK_EQ(janus_nursery_end(&street->bad, NULL), status);
     CHECK_EQ(janus_nursery_end(&street->good, NULL), JANUS_OK);

@@ -256,7 +256,7 @@ static void bank_breaker(struct plugin *plugin)
         }
         (void)janus_nursery_end(&n, NULL);
     }
-    for (int i = 0; i < 100; i++) (void)janus_budget_recharge_self(all, NULL);
+    for (int i = 0; i < 100; i++) (void)janus_budget_recharge_current(all, NULL);
     hold(plugin);
 }
 

@@ -319,7 +319,7 @@ static void wild_names(struct plugin *plugin)
     if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.name = name)) != JANUS_OK) return;
     (void)!janus_spawn_with(&n, minus_seven, NULL, JANUS_SPAWN_OPTIONS(.name = name), NULL);
     memset(name, 'x', sizeof name); /* no longer terminated: names are copied */
-    if (janus_nursery_wait(&n, NULL) != JANUS_CHILD_FAILED) ESCAPED(plugin);
+    if (janus_nursery_await_with(&n, NULL) != JANUS_CHILD_FAILED) ESCAPED(plugin);
     janus_failure failure;
     char          text[1000];
     if (janus_nursery_failures(&n, &failure, 1) == 1) {

@@ -155,7 +155,7 @@ static void looks(struct plugin *plugin)
     janus_nursery_info nursery = {.struct_bytes = sizeof nursery};
     char               text[200];
     for (;;) {
-        (void)janus_task_inspect_self(&task);
+        (void)janus_task_inspect_current(&task);
         (void)janus_memory_read(&memory);
         (void)janus_context_read(&context);
         (void)janus_explain(text, sizeof text);

@@ -97,16 +97,16 @@ static void host_nurseries(struct plugin *plugin)
         janus_failure        failure;
         janus_exhausted      exhausted;
         if (janus_nursery_close(victims[i]) == JANUS_OK) ESCAPED(plugin);
-        if (janus_nursery_wait(victims[i], &result) != JANUS_STATE) ESCAPED(plugin);
+        if (janus_nursery_await_with(victims[i], &result) != JANUS_STATE) ESCAPED(plugin);
         if (janus_nursery_end(victims[i], &result) != JANUS_STATE) ESCAPED(plugin);
         if (janus_nursery_destroy(victims[i]) != JANUS_STATE) ESCAPED(plugin);
         if (janus_nursery_failures(victims[i], &failure, 1) != 0) ESCAPED(plugin);
         if (janus_nursery_exhausted_poll(victims[i], &exhausted)) ESCAPED(plugin);
-        if (janus_nursery_recharge(victims[i], janus_task_self(), janus_budget_of(1, 1, 1, 1, 1)) ==
-            JANUS_OK) {
+        if (janus_nursery_recharge(victims[i], janus_task_current_id(),
+                                   janus_budget_of(1, 1, 1, 1, 1)) == JANUS_OK) {
             ESCAPED(plugin);
         }
-        if (janus_join(victims[i], janus_task_self(), NULL) == JANUS_OK) ESCAPED(plugin);
+        if (janus_join(victims[i], janus_task_current_id(), NULL) == JANUS_OK) ESCAPED(plugin);
     }
 }
 
@@ -141,12 +141,13 @@ TEST("a plugin cannot cancel a nursery that it is not below")
 static void recharge_itself(struct plugin *plugin)
 {
     janus_budget granted = janus_budget_zero();
-    if (janus_budget_recharge_self(janus_budget_of(1, 1, 1, 1, 1), &granted) == JANUS_OK) {
+    if (janus_budget_recharge_current(janus_budget_of(1, 1, 1, 1, 1), &granted) == JANUS_OK) {
         ESCAPED(plugin);
     }
     if (!janus_budget_equal(granted, janus_budget_zero())) ESCAPED(plugin);
     if (janus_budget_recharge(janus_budget_of(1, 1, 1, 1, 1)) >= 0) ESCAPED(plugin);
-    if (janus_budget_recharge_child(janus_task_self(), janus_budget_of(1, 1, 1, 1, 1), NULL) >= 0) {
+    if (janus_budget_recharge_child(janus_task_current_id(), janus_budget_of(1, 1, 1, 1, 1),
+                                    NULL) >= 0) {
         ESCAPED(plugin);
     }
 }
@@ -188,7 +189,8 @@ static void wants_authority(struct plugin *plugin)
     for (uint32_t slot = 0; slot < 20; slot++) {
         janus_cap guess = {.slot = slot, .generation = 1, .nonce = slot};
         if (janus_own_attenuate(guess, grant, &cap) == JANUS_OK) ESCAPED(plugin);
-        if (janus_own_delegate(guess, janus_task_self(), grant, &cap) == JANUS_OK) ESCAPED(plugin);
+        if (janus_own_delegate(guess, janus_task_current_id(), grant, &cap) == JANUS_OK)
+            ESCAPED(plugin);
         if (janus_own_revoke(guess, guess) == JANUS_OK) ESCAPED(plugin);
         if (janus_own_release(guess) == JANUS_OK) ESCAPED(plugin);
     }

@@ -14,7 +14,7 @@ static int apart, together;
 
 static int64_t note_task(void *argument)
 {
-    *(janus_task_id *)argument = janus_task_self();
+    *(janus_task_id *)argument = janus_task_current_id();
     janus_point();
     return 0;
 }

@@ -234,7 +234,7 @@ TEST("who was overtaken once on its way is handed the mutex next")
 static int64_t lock_in_time(void *argument)
 {
     struct shop *shop = argument;
-    unsigned     seed = (unsigned)janus_task_self();
+    unsigned     seed = (unsigned)janus_task_current_id();
     for (int i = 0; i < rounds() / 4; i++) {
         uint64_t     span_ns = (unsigned)rand_r(&seed) % 8000;
         janus_status status = janus_mutex_lock_until(&shop->lock, janus_now_ns() + span_ns);
@@ -538,7 +538,7 @@ static void count_told(struct graves *graves, janus_mutex *lock)
 static int64_t live_or_die(void *argument)
 {
     struct graves *graves = argument;
-    unsigned       seed = (unsigned)(janus_task_self() * 2654435761u);
+    unsigned       seed = (unsigned)(janus_task_current_id() * 2654435761u);
     for (int i = 0; i < 4; i++) {
         janus_mutex *lock = &graves->locks[(unsigned)rand_r(&seed) % 2];
         CHECK_EQ(janus_mutex_lock(lock), JANUS_OK);

@@ -142,7 +142,7 @@ static int64_t refused(void *argument)
                                            JANUS_SPAWN_OPTIONS(.unjoinable = true)),
              JANUS_INVALID);
     CHECK_EQ(janus_spawn(&n, of_another, &n), JANUS_OK);
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_async_number_begin(&n, &call, minus_five, NULL), JANUS_CLOSED);
     CHECK_EQ(memcmp(&call, &same, sizeof call), 0);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);

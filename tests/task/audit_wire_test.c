@@ -147,13 +147,13 @@ static int64_t tell_everything(void *argument)
     CHECK_EQ(
         janus_own_attenuate(cap[0], JANUS_CAP_GRANT(.rights = JANUS_RIGHT_SPAWN_TASK), &cap[2]),
         JANUS_OK);
-    CHECK_EQ(janus_own_delegate(cap[0], janus_task_self() + 1, NULL, &cap[3]), JANUS_OK);
+    CHECK_EQ(janus_own_delegate(cap[0], janus_task_current_id() + 1, NULL, &cap[3]), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_NO_SPAWN_CAP);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     be_exhausted(cap[0], cap[1], &story->ops);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget_cap = cap[1])), JANUS_OK);
-    CHECK_EQ(janus_budget_recharge_self(janus_budget_of(0, 0, 0, 0, 5), NULL), JANUS_OK);
+    CHECK_EQ(janus_budget_recharge_current(janus_budget_of(0, 0, 0, 0, 5), NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_own_revoke(cap[3], cap[0]), JANUS_OK);
     CHECK_EQ(janus_own_release(cap[2]), JANUS_OK);
@@ -467,7 +467,7 @@ static int64_t recharge_until_full(void *argument)
     for (;;) {
         before = janus_budget_get_current();
         got = janus_budget_of(77, 0, 0, 0, 0);
-        status = janus_budget_recharge_self(janus_budget_of(1, 1, 0, 0, 0), &got);
+        status = janus_budget_recharge_current(janus_budget_of(1, 1, 0, 0, 0), &got);
         if (status != JANUS_OK) break;
         closed->started++;
     }
@@ -476,7 +476,7 @@ static int64_t recharge_until_full(void *argument)
     CHECK(janus_budget_equal(janus_budget_get_current(), before));
     atomic_store(&sink_is_shut, false);
     CHECK_EQ(janus_audit_drain(closed->audit), JANUS_OK);
-    CHECK_EQ(janus_budget_recharge_self(janus_budget_of(1, 1, 0, 0, 0), &got), JANUS_OK);
+    CHECK_EQ(janus_budget_recharge_current(janus_budget_of(1, 1, 0, 0, 0), &got), JANUS_OK);
     closed->started++;
     return janus_nursery_end(&n, NULL);
 }

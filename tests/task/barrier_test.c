@@ -146,7 +146,8 @@ static int64_t wait_closes_in_place(void *argument)
         CHECK_EQ(janus_spawn_with(&n, see_closing, &waiting,
                                   JANUS_SPAWN_OPTIONS(.priority = priorities[i % 2]), NULL),
                  JANUS_OK);
-        CHECK_EQ(i < 2 ? janus_nursery_end(&n, NULL) : janus_nursery_wait(&n, NULL), JANUS_OK);
+        CHECK_EQ(i < 2 ? janus_nursery_end(&n, NULL) : janus_nursery_await_with(&n, NULL),
+                 JANUS_OK);
         CHECK_EQ(waiting.saw, 1);
         if (i >= 2) CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     }
@@ -173,7 +174,7 @@ struct failing {
 static int64_t fail_together(void *argument)
 {
     struct failing *failing = argument;
-    failing->id = janus_task_self();
+    failing->id = janus_task_current_id();
     atomic_fetch_add(failing->start, 1);
     while (atomic_load(failing->start) < FAILURES) (void)janus_yield();
     return failing->code;
@@ -270,7 +271,7 @@ static int64_t never_back(void *argument)
     }
     if (kind >= 1) CHECK_EQ(janus_spawn(&watchers, cancel_now, &n), JANUS_OK);
     if (kind >= 2) (void)janus_nursery_close(&n);
-    (void)janus_nursery_wait(&n, NULL);
+    (void)janus_nursery_await_with(&n, NULL);
     CHECK_EQ(janus_nursery_close(&n), JANUS_STATE);
     while (atomic_load(&watched.seen_final) < WATCHERS) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_nursery_state_of(&n) >= JANUS_NURSERY_CLOSED, 1);
@@ -331,7 +332,7 @@ static int64_t cancel_all_kinds(void *argument)
         CHECK_EQ(janus_task_inspect(&n, ids[i], &info), JANUS_OK);
         CHECK_EQ(info.cancel, JANUS_CANCEL_EXPLICIT); /* at once */
     }
-    CHECK_EQ(janus_nursery_wait(&n, &result), JANUS_CANCELLED);
+    CHECK_EQ(janus_nursery_await_with(&n, &result), JANUS_CANCELLED);
     CHECK_EQ(result.errors, 0);
     for (int i = 0; i < KINDS; i++) {
         janus_task_info info = {.struct_bytes = sizeof info};
@@ -360,7 +361,7 @@ static int64_t no_preemption(void *argument)
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     for (int i = 0; i < 100; i++) CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_CANCELLING);
     atomic_store(&gate.open, 1);
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_CANCELLED);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_CANCELLED);
     int64_t result = 0;
     CHECK_EQ(janus_join(&n, id, &result), JANUS_OK);
     CHECK_EQ(result, 5);

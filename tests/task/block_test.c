@@ -64,7 +64,7 @@ static int64_t with_options(void *argument)
         CHECK_EQ(janus_spawn(n, at_gate, &gate), JANUS_OK);
         CHECK_EQ(janus_spawn(n, add_one, &count), JANUS_FULL);
         atomic_store(&gate.open, 1);
-        CHECK_EQ(janus_nursery_wait(n, NULL), JANUS_OK);
+        CHECK_EQ(janus_nursery_await_with(n, NULL), JANUS_OK);
     }
     CHECK_EQ(status, JANUS_OK);
     CHECK_EQ(atomic_load(&count), 0);

@@ -104,7 +104,7 @@ static int64_t spawn_price(void *argument)
     before = janus_budget_get_current();
     CHECK_EQ(janus_spawn(&n, tell_budget, &got), JANUS_OK);
     costs(before, janus_budget_zero()); /* the pool pays */
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
     CHECK(janus_budget_equal(books_of(&n).spent, janus_price_spawn()));
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
@@ -243,7 +243,7 @@ static int64_t small_checks(void *argument)
         CHECK_EQ(
             janus_spawn_with(&n, check_often, &done, JANUS_SPAWN_OPTIONS(.budget = &share), NULL),
             JANUS_OK);
-        CHECK_EQ(janus_nursery_wait(&n, NULL), ops < 3 ? JANUS_CHILD_FAILED : JANUS_OK);
+        CHECK_EQ(janus_nursery_await_with(&n, NULL), ops < 3 ? JANUS_CHILD_FAILED : JANUS_OK);
         CHECK_EQ(done, ops);
         if (ops < 3) {
             janus_failure failure = failure_of(&n);

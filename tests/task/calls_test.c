@@ -69,7 +69,7 @@ CALL(alloc_large, janus_free(janus_alloc(500000)))
 CALL(detach_discard, janus_discard(janus_detach(janus_alloc(64))))
 CALL(memory_read, janus_memory_info info = {.struct_bytes = sizeof info};
      (void)janus_memory_read(&info))
-CALL(recharge_self, (void)janus_budget_recharge_self(janus_budget_of(1, 0, 0, 0, 0), NULL))
+CALL(recharge_self, (void)janus_budget_recharge_current(janus_budget_of(1, 0, 0, 0, 0), NULL))
 CALL(failing_defer, (void)!janus_defer(NULL, NULL))
 
 /* Cancellation. */
@@ -111,7 +111,7 @@ CALL(blocking, (void)janus_blocking(quickly, NULL, NULL))
 
 /* Looking at things. */
 CALL(inspect_self, janus_task_info info = {.struct_bytes = sizeof info};
-     (void)janus_task_inspect_self(&info))
+     (void)janus_task_inspect_current(&info))
 CALL(inspect_child, janus_task_info info = {.struct_bytes = sizeof info};
      (void)janus_task_inspect(&t->nursery, 12345, &info))
 CALL(inspect_nursery, janus_nursery_info info = {.struct_bytes = sizeof info};

@@ -74,7 +74,7 @@ static inline janus_exhausted await_exhausted(janus_nursery *n)
     uint64_t        limit = janus_now_ns() + 20000 * town_ms;
     while (!janus_nursery_exhausted_poll(n, &child)) {
         CHECK(janus_now_ns() < limit);
-        if (janus_task_self() != 0) (void)janus_yield();
+        if (janus_task_current_id() != 0) (void)janus_yield();
     }
     return child;
 }

@@ -203,7 +203,7 @@ static void nest(struct node *node)
         trouble(pool);
         (void)janus_nursery_cancel(&n);
     }
-    (void)janus_nursery_wait(&n, NULL);
+    (void)janus_nursery_await_with(&n, NULL);
     if (pooled) check_pool(&n, &own, &given);
     (void)janus_nursery_end(&n, NULL);
 }

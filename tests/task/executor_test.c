@@ -144,7 +144,7 @@ static void pool(struct outcome *outcome, janus_backend backend)
         JANUS_BUDGET(.ops = 10000000, .memory = 10 << 20, .spawn_count = 1000, .syscalls = 100);
     COURT_OPEN(&n, backend, .budget = &all, .budget_cap = court.budget);
     for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(&n, pay_ten, NULL), JANUS_OK);
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_books(&n, &books), JANUS_OK);
     note(outcome, (int64_t)books.spent.ops);
     note(outcome, (int64_t)books.spent.syscalls);
@@ -380,7 +380,7 @@ TEST("a blocking spawn from a fiber of the task's own waits for the child, too")
 static int64_t spawn_in_call(void *argument)
 {
     struct inside *inside = argument;
-    CHECK_EQ(janus_task_self(), 0); /* on a helper thread */
+    CHECK_EQ(janus_task_current_id(), 0); /* on a helper thread */
     CHECK_EQ(janus_spawn(&inside->nursery, count_me, &inside->ran), JANUS_OK);
     return inside->ran;
 }

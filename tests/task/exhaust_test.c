@@ -55,7 +55,7 @@ static int64_t go_way(void *argument)
         CHECK_EQ(janus_join(&n, id, &error), JANUS_CHILD_FAILED);
         CHECK_EQ(error, JANUS_BUDGET_EXHAUSTED);
     }
-    if (way->how == BY_WAIT) CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_CHILD_FAILED);
+    if (way->how == BY_WAIT) CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_CHILD_FAILED);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result.error, JANUS_BUDGET_EXHAUSTED);
     CHECK_EQ(result.errors, 1);
@@ -165,7 +165,7 @@ static int64_t runaway(void *argument)
     CHECK_EQ(janus_spawn_with(&n, spin, &ops, JANUS_SPAWN_OPTIONS(.budget = &share), NULL),
              JANUS_OK);
     for (int i = 0; i < 20; i++) CHECK_EQ(janus_spawn(&n, count_me, &finished), JANUS_OK);
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_CHILD_FAILED);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_CHILD_FAILED);
     CHECK_EQ(janus_nursery_failures(&n, NULL, 0), 1);
     CHECK_EQ(failure_of(&n).error, JANUS_BUDGET_EXHAUSTED);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);
@@ -316,7 +316,7 @@ static int64_t zeros(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, compute, &computed, JANUS_SPAWN_OPTIONS(.budget = &share), NULL),
              JANUS_OK);
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_CHILD_FAILED);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_CHILD_FAILED);
     CHECK_EQ(computed, 1);
     CHECK_EQ(failure_of(&n).lacks, JANUS_COMPONENT_SYSCALLS);
     check_failure_says(&n, "syscalls", "JANUS_BUDGET_EXHAUSTED");
@@ -345,7 +345,7 @@ static void note_move(const struct jrt_task *task, janus_task_state from, janus_
 
 static int64_t watch_me(void *argument)
 {
-    atomic_store(&moves.watched, janus_task_self());
+    atomic_store(&moves.watched, janus_task_current_id());
     return use_often(argument);
 }
 

@@ -186,7 +186,7 @@ static int64_t use_copy(void *argument)
     CHECK_EQ(janus_own_read(cap, &info), JANUS_CAP_FOREIGN);
     CHECK_EQ(janus_own_attenuate(cap, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL), &out),
              JANUS_CAP_FOREIGN);
-    CHECK_EQ(janus_own_delegate(cap, janus_task_self(), NULL, &out), JANUS_CAP_FOREIGN);
+    CHECK_EQ(janus_own_delegate(cap, janus_task_current_id(), NULL, &out), JANUS_CAP_FOREIGN);
     CHECK_EQ(janus_own_revoke(cap, cap), JANUS_CAP_FOREIGN);
     CHECK_EQ(janus_own_release(cap), JANUS_CAP_FOREIGN);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = cap)), JANUS_CAP_FOREIGN);
@@ -228,7 +228,7 @@ static int64_t inherit(void *argument)
     janus_cap     out;
     atomic_int    ran = 0;
     CHECK(town_wait(&heir->ready));
-    CHECK_EQ(janus_own_delegate(heir->cap, janus_task_self() + 1, NULL, &out),
+    CHECK_EQ(janus_own_delegate(heir->cap, janus_task_current_id() + 1, NULL, &out),
              JANUS_NOT_DELEGATABLE);
     guild_open(&n, heir->cap);
     CHECK_EQ(guild_context().cap_ids[JANUS_CAP_SPAWN], guild_id(heir->cap));

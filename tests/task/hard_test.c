@@ -248,7 +248,7 @@ static int64_t join_backwards(void *argument)
     for (int i = 0; i < JOINS; i++) {
         CHECK_EQ(janus_spawn_with(&n, nothing, NULL, NULL, &ids[i]), JANUS_OK);
     }
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
     uint64_t spent[2];
     for (int half = 0; half < 2; half++) { /* both directions; one is against the order */
         uint64_t start = janus_now_ns();
@@ -286,7 +286,7 @@ static int64_t many_failures(void *argument)
     for (intptr_t i = 1; i <= 100; i++) {
         CHECK_EQ(janus_spawn(&n, fail_with, (void *)(i + 10)), JANUS_OK);
     }
-    CHECK_EQ(janus_nursery_wait(&n, &result), JANUS_CHILD_FAILED);
+    CHECK_EQ(janus_nursery_await_with(&n, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result.errors, 100);
     CHECK_EQ(janus_nursery_failures(&n, NULL, 0), JANUS_FAILURES_KEPT);
     CHECK_EQ(janus_nursery_failures(&n, failures, 3), JANUS_FAILURES_KEPT);

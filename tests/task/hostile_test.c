@@ -55,10 +55,10 @@ static int64_t contain(void *argument)
         }
         CHECK_EQ(status, JANUS_OK);
     }
-    CHECK_EQ(janus_nursery_wait(&good, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_await_with(&good, NULL), JANUS_OK);
     CHECK_EQ(finished, NEIGHBOURS);
     if (attack->endless) CHECK_EQ(janus_nursery_cancel(&bad), JANUS_OK);
-    janus_status status = janus_nursery_wait(&bad, NULL);
+    janus_status status = janus_nursery_await_with(&bad, NULL);
     if (attack->why != NULL) {
         CHECK_EQ(status, JANUS_CHILD_FAILED);
         check_failure_says(&bad, attack->name, attack->why);
@@ -371,7 +371,7 @@ static int64_t recharge_for_ever(void *argument)
     janus_budget most = janus_budget_service_default();
     bool         implicit = argument != NULL;
     for (int i = 0; i < 100; i++) {
-        janus_status status = janus_budget_recharge_self(ask, &granted);
+        janus_status status = janus_budget_recharge_current(ask, &granted);
         CHECK_EQ(status, implicit ? JANUS_CLAMPED : JANUS_NO_BUDGET_CAP);
         if (implicit) all = janus_budget_add(all, granted);
         if (!implicit) check_explained("charger", "JANUS_NO_BUDGET_CAP");
@@ -402,7 +402,7 @@ static int64_t mint_without(void *argument)
     CHECK(root == NULL);
     CHECK_EQ(janus_own_mint(NULL, 0, grant, &cap), JANUS_NO_AUTHORITY);
     CHECK_EQ(janus_own_attenuate(forged, grant, &cap), JANUS_CAP_FORGED);
-    CHECK_EQ(janus_own_delegate(forged, janus_task_self(), grant, &cap), JANUS_CAP_FORGED);
+    CHECK_EQ(janus_own_delegate(forged, janus_task_current_id(), grant, &cap), JANUS_CAP_FORGED);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = forged)), JANUS_CAP_FORGED);
     check_explained("minter", "JANUS_CAP_FORGED");
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget_cap = forged)), JANUS_CAP_FORGED);

@@ -18,7 +18,7 @@ static janus_task_info task_of(janus_nursery *nursery, janus_task_id id)
 static janus_task_info self(void)
 {
     janus_task_info info = {.struct_bytes = sizeof info};
-    CHECK_EQ(janus_task_inspect_self(&info), JANUS_OK);
+    CHECK_EQ(janus_task_inspect_current(&info), JANUS_OK);
     return info;
 }
 
@@ -92,7 +92,7 @@ static int64_t all_of_a_task(void *argument)
     CHECK(fits(info.stack_bytes, 512 * 1024));
     CHECK(info.nursery == &n);
     CHECK_STR(info.nursery_name, "home");
-    CHECK_EQ(info.parent, janus_task_self());
+    CHECK_EQ(info.parent, janus_task_current_id());
     CHECK_EQ(info.nurseries, 0);
     CHECK(info.owned == NULL);
     CHECK_EQ(info.cancel, JANUS_CANCEL_NONE);
@@ -101,7 +101,7 @@ static int64_t all_of_a_task(void *argument)
     CHECK(!info.has_result);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(task_of(&n, id).cancel, JANUS_CANCEL_EXPLICIT);
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_CANCELLED);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_CANCELLED);
     info = task_of(&n, id);
     CHECK_EQ(info.state, JANUS_TASK_CANCELLED);
     CHECK(info.has_result);
@@ -171,7 +171,7 @@ static int64_t all_states(void *argument)
     CHECK_EQ(task_of(&m, queued).state, JANUS_TASK_READY);
     CHECK_EQ(task_of(&m, queued).worker, UINT32_MAX);
     CHECK_EQ(janus_nursery_cancel(&m), JANUS_OK);
-    CHECK_EQ(janus_nursery_wait(&m, NULL), JANUS_CANCELLED);
+    CHECK_EQ(janus_nursery_await_with(&m, NULL), JANUS_CANCELLED);
     CHECK_EQ(task_of(&m, skipped).state, JANUS_TASK_CANCELLED);
     CHECK_EQ(task_of(&m, skipped).result, JANUS_CANCELLED);
     CHECK_EQ(janus_nursery_end(&m, NULL), JANUS_CANCELLED);
@@ -207,7 +207,7 @@ static int64_t time_in_state(void *argument)
         CHECK(info.state_ns + tick >= least);
     }
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_CANCELLED);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_CANCELLED);
     info = task_of(&n, id);
     CHECK(info.at_most && info.state_ns >= enough);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
@@ -350,12 +350,12 @@ static int64_t son(void *argument)
     CHECK(self().owned == NULL);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.name = "inner")), JANUS_OK);
     family->inner = &n;
-    family->son = janus_task_self();
+    family->son = janus_task_current_id();
     CHECK_EQ(look(&n).children, 0);
     for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&n, grandchild, family), JANUS_OK);
     CHECK_EQ(look(&n).children, 3);
     janus_task_info me = self();
-    CHECK_EQ(me.id, janus_task_self());
+    CHECK_EQ(me.id, janus_task_current_id());
     CHECK_EQ(me.state, JANUS_TASK_RUNNING);
     CHECK(me.nursery == family->outer);
     CHECK_EQ(me.parent, family->father);
@@ -372,7 +372,7 @@ static int64_t father(void *argument)
 {
     (void)argument;
     janus_nursery n;
-    struct family family = {.outer = &n, .father = janus_task_self()};
+    struct family family = {.outer = &n, .father = janus_task_current_id()};
     janus_task_id id;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.name = "outer")), JANUS_OK);
     CHECK_EQ(look(&n).owner, family.father);
@@ -387,7 +387,7 @@ static int64_t father(void *argument)
     CHECK_EQ(look(&n).children, 1); /* not the grandchildren */
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(look(&n).reason, JANUS_CANCEL_EXPLICIT);
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_CANCELLED);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_CANCELLED);
     CHECK_EQ(look(&n).state, JANUS_NURSERY_CANCELLED);
     CHECK_EQ(look(&n).children, 0);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
@@ -408,7 +408,7 @@ static int64_t sixty_four_deep(void *argument)
     for (int i = 0; i < DEPTH; i++) {
         CHECK_EQ(janus_nursery_open(&nest[i], NULL), JANUS_OK);
         CHECK(look(&nest[i]).parent == around);
-        CHECK_EQ(look(&nest[i]).owner, janus_task_self());
+        CHECK_EQ(look(&nest[i]).owner, janus_task_current_id());
         CHECK_EQ(self().nurseries, i + 1);
         CHECK(self().owned == &nest[i]);
         around = &nest[i];
@@ -449,7 +449,7 @@ static int64_t count_children(void *argument)
         CHECK_EQ(janus_spawn(&n, see_myself, &seen), JANUS_OK);
         CHECK(look(&n).children <= (uint64_t)i + 1);
     }
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
     CHECK_EQ(look(&n).state, JANUS_NURSERY_CLOSED);
     CHECK_EQ(look(&n).children, 0);
     CHECK_EQ(seen, 100);
@@ -488,8 +488,8 @@ static int64_t sizes(void *argument)
     CHECK_EQ(janus_task_inspect(NULL, id, &info), JANUS_INVALID);
     CHECK_EQ(janus_nursery_inspect(NULL, NULL), JANUS_INVALID);
     CHECK_EQ(janus_nursery_inspect(&n, &(janus_nursery_info){0}), JANUS_INVALID);
-    CHECK_EQ(janus_task_inspect_self(&(janus_task_info){0}), JANUS_INVALID);
-    CHECK_EQ(janus_task_inspect_self(NULL), JANUS_INVALID);
+    CHECK_EQ(janus_task_inspect_current(&(janus_task_info){0}), JANUS_INVALID);
+    CHECK_EQ(janus_task_inspect_current(NULL), JANUS_INVALID);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
 }
@@ -500,7 +500,7 @@ TEST("a shorter struct is filled as far as it goes, and what is no struct is ref
     janus_task_info   info = {.struct_bytes = sizeof info};
     janus_worker_info worker = {.struct_bytes = sizeof worker};
     janus_scheduler  *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
-    CHECK_EQ(janus_task_inspect_self(&info), JANUS_STATE);
+    CHECK_EQ(janus_task_inspect_current(&info), JANUS_STATE);
     CHECK_EQ(janus_worker_inspect(NULL, 0, &worker), JANUS_INVALID);
     CHECK_EQ(janus_worker_inspect(scheduler, 0, NULL), JANUS_INVALID);
     CHECK_EQ(janus_worker_inspect(scheduler, 2, &worker), JANUS_INVALID);

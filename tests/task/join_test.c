@@ -199,7 +199,7 @@ TEST("a deadlock is told while a thread joins")
 
 struct unwound {
     atomic_int ready, defers, went_on, began;
-    bool       wait; /* janus_nursery_wait first */
+    bool       wait; /* janus_nursery_await_with first */
     bool       heap; /* made and ended by the entry points for generated code */
 };
 
@@ -220,7 +220,7 @@ static int64_t unwind_at_end(void *argument)
     } else {
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, sleep_an_hour, &unwound->ready), JANUS_OK);
-        if (unwound->wait) (void)janus_nursery_wait(&n, NULL);
+        if (unwound->wait) (void)janus_nursery_await_with(&n, NULL);
         if (unwound->wait) atomic_fetch_add(&unwound->went_on, 1);
         (void)janus_nursery_end(&n, NULL);
     }
@@ -242,7 +242,7 @@ static int64_t cancel_unwound(void *argument)
                  JANUS_OK);
         CHECK(town_wait(&unwound.ready));
         CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
-        CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_CANCELLED);
+        CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_CANCELLED);
         CHECK_EQ(janus_join(&n, id, &result), JANUS_CHILD_CANCELLED);
         CHECK_EQ(result, JANUS_CANCELLED);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
@@ -283,7 +283,8 @@ static int64_t go_on(void *argument)
     while (!janus_cancelled()) { /* as one that does not wait */
     }
     if (!unwound->wait) janus_shield_begin();
-    CHECK_EQ(janus_nursery_wait(&n, NULL), unwound->wait ? JANUS_CHILD_FAILED : JANUS_CANCELLED);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL),
+             unwound->wait ? JANUS_CHILD_FAILED : JANUS_CANCELLED);
     if (!unwound->wait) janus_shield_end();
     atomic_store(&unwound->went_on, 1);
     (void)janus_nursery_end(&n, NULL);

@@ -111,7 +111,7 @@ static int64_t fill_up(struct crowd *crowd, janus_nursery *n)
     janus_status status;
     atomic_fetch_add(&crowd->begun, 1);
     while (atomic_load(&crowd->begun) < crowd->starters) {
-        if (janus_task_self() != 0) CHECK_EQ(janus_yield(), JANUS_OK);
+        if (janus_task_current_id() != 0) CHECK_EQ(janus_yield(), JANUS_OK);
     }
     while ((status = janus_spawn(n, at_gate, &crowd->gate)) == JANUS_OK) {
         atomic_fetch_add(&crowd->started, 1);
@@ -119,7 +119,7 @@ static int64_t fill_up(struct crowd *crowd, janus_nursery *n)
     CHECK_EQ(status, JANUS_TASK_LIMIT);
     atomic_fetch_add(&crowd->refused, 1);
     while (!atomic_load(&crowd->gate.open)) {
-        if (janus_task_self() != 0) CHECK_EQ(janus_yield(), JANUS_OK);
+        if (janus_task_current_id() != 0) CHECK_EQ(janus_yield(), JANUS_OK);
     }
     return janus_nursery_end(n, NULL);
 }

@@ -108,7 +108,7 @@ static int64_t recharge_and_go(void *argument)
 {
     janus_budget got;
     (void)argument;
-    janus_status status = janus_budget_recharge_self(janus_budget_of(1000, 0, 5, 0, 0), &got);
+    janus_status status = janus_budget_recharge_current(janus_budget_of(1000, 0, 5, 0, 0), &got);
     return status >= 0 ? 0 : status;
 }
 

@@ -71,7 +71,7 @@ static int perform(enum call call, janus_nursery *n)
     }
     case CLOSE: return janus_nursery_close(n);
     case CANCEL: return janus_nursery_cancel(n);
-    case WAIT: return janus_nursery_wait(n, NULL);
+    case WAIT: return janus_nursery_await_with(n, NULL);
     case TRY: {
         bool final = janus_nursery_try_result(n, &result);
         CHECK_EQ(final, result.kind != JANUS_RESULT_PENDING);
@@ -134,9 +134,9 @@ static int64_t of_the_owner_only(void *argument)
     janus_nursery      *n = argument;
     janus_nursery_state before = janus_nursery_state_of(n);
     CHECK_EQ(janus_nursery_close(n), JANUS_STATE);
-    CHECK_EQ(janus_nursery_wait(n, NULL), JANUS_STATE);
+    CHECK_EQ(janus_nursery_await_with(n, NULL), JANUS_STATE);
     CHECK_EQ(janus_nursery_end(n, NULL), JANUS_STATE);
-    CHECK_EQ(janus_join(n, janus_task_self(), NULL), JANUS_STATE);
+    CHECK_EQ(janus_join(n, janus_task_current_id(), NULL), JANUS_STATE);
     CHECK_EQ(janus_nursery_state_of(n), before);
     return 0;
 }
@@ -153,7 +153,7 @@ static int64_t foreign_calls(void *argument)
         /* Meanwhile the owner goes about its business. */
         CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
-        CHECK_EQ(janus_nursery_wait(&m, NULL), JANUS_OK);
+        CHECK_EQ(janus_nursery_await_with(&m, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_state_of(&n), state);
         atomic_store(&gate.open, 1);
         (void)janus_nursery_end(&n, NULL);
@@ -406,7 +406,7 @@ static int64_t policies(void *argument)
         CHECK_EQ(janus_nursery_state_of(&n), on_error ? S_CANCELLING : S_CLOSING);
         CHECK_EQ(janus_nursery_is_cancelled(&n), on_error);
         atomic_store(&last.open, 1);
-        CHECK_EQ(janus_nursery_wait(&n, &result), JANUS_CHILD_FAILED);
+        CHECK_EQ(janus_nursery_await_with(&n, &result), JANUS_CHILD_FAILED);
         CHECK_EQ(janus_nursery_state_of(&n), on_error ? S_CANCELLED : S_CLOSED);
         CHECK_EQ(result.kind, JANUS_RESULT_CHILD_FAILED);
         CHECK_EQ(result.error, -7);

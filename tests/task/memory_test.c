@@ -103,7 +103,7 @@ static int64_t memory_exhausts(void *argument)
     CHECK_EQ(
         janus_spawn_with(&n, over_budget, &passed, JANUS_SPAWN_OPTIONS(.budget = &share), NULL),
         JANUS_OK);
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_CHILD_FAILED);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_CHILD_FAILED);
     CHECK_EQ(failure_of(&n).lacks, JANUS_COMPONENT_MEMORY);
     check_failure_says(&n, "memory, 0 of 1024 used", "JANUS_BUDGET_EXHAUSTED");
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);
@@ -200,7 +200,7 @@ static void end_so(enum ending how)
         for (int i = 0; i < 5; i++) CHECK_EQ(janus_yield(), JANUS_OK);
         CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     }
-    (void)janus_nursery_wait(&n, NULL);
+    (void)janus_nursery_await_with(&n, NULL);
     janus_pool_books books = books_of(&n);
     CHECK_EQ(books.left.memory, pool.memory); /* all of it is back */
     CHECK_EQ(books.spent.memory, 0);

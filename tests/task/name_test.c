@@ -83,7 +83,7 @@ static int64_t fail_named(void *argument)
     CHECK_EQ(janus_spawn_with(&n, minus_seven, NULL, JANUS_SPAWN_OPTIONS(.name = name), NULL),
              JANUS_OK);
     forget(name, text);
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_CHILD_FAILED);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_CHILD_FAILED);
     CHECK_EQ(janus_nursery_failures(&n, &failure, 1), 1);
     CHECK_STR(failure.name, kept);
     (void)janus_failure_text(&n, &failure, said, sizeof said);
@@ -135,7 +135,7 @@ static int64_t unterminated(void *argument)
         CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.name = name)), JANUS_OK);
         CHECK_EQ(janus_spawn_with(&n, minus_seven, NULL, JANUS_SPAWN_OPTIONS(.name = name), NULL),
                  JANUS_OK);
-        CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_CHILD_FAILED);
+        CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_CHILD_FAILED);
         CHECK_EQ(janus_nursery_failures(&n, &failure, 1), 1);
         CHECK_STR(failure.name, i == 0 ? "brink" : "?");
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);

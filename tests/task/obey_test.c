@@ -166,7 +166,7 @@ static int64_t pass_null(void *argument)
     CHECK_EQ(janus_spawn_with(NULL, nothing, NULL, NULL, NULL), JANUS_INVALID);
     CHECK_EQ(janus_nursery_close(NULL), JANUS_INVALID);
     CHECK_EQ(janus_nursery_cancel(NULL), JANUS_INVALID);
-    CHECK_EQ(janus_nursery_wait(NULL, NULL), JANUS_INVALID);
+    CHECK_EQ(janus_nursery_await_with(NULL, NULL), JANUS_INVALID);
     CHECK_EQ(janus_nursery_end(NULL, NULL), JANUS_INVALID);
     CHECK_EQ(janus_join(NULL, 1, &number), JANUS_INVALID);
     CHECK_EQ(janus_nursery_recharge(NULL, 1, some), JANUS_INVALID);

@@ -18,7 +18,7 @@ static int64_t count(void *argument, uint64_t begin, uint64_t end)
 {
     struct tally *tally = argument;
     atomic_fetch_add(&tally->indices, (int)(end - begin));
-    if (janus_task_self() != tally->caller) atomic_fetch_add(&tally->elsewhere, 1);
+    if (janus_task_current_id() != tally->caller) atomic_fetch_add(&tally->elsewhere, 1);
     if (tally->local != NULL) CHECK_EQ(*janus_task_local(), tally->local);
     return 0;
 }
@@ -27,7 +27,7 @@ static int64_t count_once(void *argument) { return count(argument, 0, 1); }
 
 static void go(struct tally *tally)
 {
-    tally->caller = janus_task_self();
+    tally->caller = janus_task_current_id();
     for (int i = 0; i < 8; i++) {
         CHECK_EQ(janus_both(count_once, tally, count_once, tally), 0);
         CHECK_EQ(janus_for(janus_range_by(0, 30, 2), count, tally), 0);
@@ -220,7 +220,7 @@ TEST("a caller that is cancelled cancels all pieces, also of a loop that never w
 
 static int64_t pays(void *argument)
 {
-    struct tally tally = {.caller = janus_task_self()};
+    struct tally tally = {.caller = janus_task_current_id()};
     uint64_t     before = janus_budget_get_current().ops;
     (void)argument;
     CHECK_EQ(janus_for(janus_range_by(0, 1000, 10), count, &tally), 0);
@@ -267,7 +267,7 @@ static int64_t has_pool(void *argument)
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, spends, &tally), JANUS_OK);
-    CHECK_EQ(janus_nursery_wait(&n, &result), JANUS_CHILD_FAILED);
+    CHECK_EQ(janus_nursery_await_with(&n, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result.error, JANUS_BUDGET_EXHAUSTED);
     CHECK_EQ(janus_nursery_books(&n, &books), JANUS_OK);
     CHECK_EQ(books.shares.ops, 0);

@@ -68,7 +68,7 @@ static int64_t first_fails(void *argument)
     CHECK_EQ(failure.error, -7);
     CHECK_EQ(failure.begin, 0);
     CHECK_EQ(failure.end, 1);
-    CHECK_EQ(failure.task, janus_task_self());
+    CHECK_EQ(failure.task, janus_task_current_id());
     CHECK(!janus_cancelled());
     return 0;
 }

@@ -422,7 +422,7 @@ TEST("dumps and inspections show the reason that was given")
     CHECK_EQ(janus_waitpoint_wait(&pair.back, "the first half"), JANUS_OK);
     check_told(scheduler, &n, id, "a waitpoint");
     janus_waitpoint_open(&pair.there);
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_task_inspect(&n, id, &info), JANUS_OK);
     CHECK_STR(info.wait, "nothing");
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);

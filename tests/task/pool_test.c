@@ -44,7 +44,7 @@ static int64_t split_pools(void *argument)
         CHECK(janus_budget_equal(less(before.left, after.left),
                                  janus_budget_add(splits[i].share, janus_price_spawn())));
         atomic_store(&gate.open, 1);
-        CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_OK);
+        CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
         after = books_of(&n);
         CHECK(janus_budget_equal(after.left, less(before.left, janus_price_spawn())));
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
@@ -159,7 +159,7 @@ static int64_t carve(void *argument)
     CHECK_EQ(janus_join(&inner, id, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&inner, spin, &count), JANUS_OK);
     CHECK_EQ(janus_spawn(&inner, nothing, NULL), JANUS_SPAWN_BUDGET);
-    CHECK_EQ(janus_nursery_wait(&inner, NULL), JANUS_CHILD_FAILED);
+    CHECK_EQ(janus_nursery_await_with(&inner, NULL), JANUS_CHILD_FAILED);
     CHECK(books_of(&inner).spent.ops == 5000 && atomic_load(&count) == 4998);
     CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_CHILD_FAILED);
     janus_pool_books after = books_of(outer);
@@ -186,7 +186,7 @@ static int64_t nested(void *argument)
         CHECK_EQ(janus_spawn_with(&outer, carve, &outer, NULL, &id), JANUS_OK);
         CHECK_EQ(janus_join(&outer, id, NULL), JANUS_OK);
     }
-    CHECK_EQ(janus_nursery_wait(&outer, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_await_with(&outer, NULL), JANUS_OK);
     CHECK_EQ(books_of(&outer).spent.ops, 3 + 3 * 5000);
     CHECK_EQ(janus_nursery_end(&outer, NULL), JANUS_OK);
     return 0;
@@ -229,7 +229,7 @@ static int64_t guide_tree(void *argument)
         CHECK_EQ(janus_spawn_with(&n, branch, &leaves, JANUS_SPAWN_OPTIONS(.budget = &share), NULL),
                  JANUS_OK);
     }
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
     CHECK_EQ(leaves, 18);
     check_budget(books_of(&n).spent, 12, 0, 12, 0, 0);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
@@ -313,9 +313,9 @@ static int64_t recharge_myself(void *argument)
     (void)argument;
     CHECK_EQ(janus_budget_recharge(ask), JANUS_OK);
     CHECK_EQ(janus_budget_get_current().ops, before.ops + 60000);
-    CHECK_EQ(janus_budget_recharge_self(ask, &granted), JANUS_CLAMPED);
+    CHECK_EQ(janus_budget_recharge_current(ask, &granted), JANUS_CLAMPED);
     check_budget(granted, 40000, 0, 0, 0, 0); /* 100,000 in all */
-    CHECK_EQ(janus_budget_recharge_self(ask, &granted), JANUS_CLAMPED);
+    CHECK_EQ(janus_budget_recharge_current(ask, &granted), JANUS_CLAMPED);
     check_budget(granted, 0, 0, 0, 0, 0);
     CHECK_EQ(janus_budget_recharge(ask), JANUS_CLAMPED);
     CHECK_EQ(janus_budget_get_current().ops, before.ops + 100000);
@@ -334,7 +334,7 @@ static int64_t capless(void *argument)
 {
     janus_budget granted = janus_budget_default(), before = janus_budget_get_current();
     (void)argument;
-    CHECK_EQ(janus_budget_recharge_self(janus_price_call(), &granted), JANUS_NO_BUDGET_CAP);
+    CHECK_EQ(janus_budget_recharge_current(janus_price_call(), &granted), JANUS_NO_BUDGET_CAP);
     CHECK(janus_budget_equal(janus_budget_get_current(), before));
     check_explained("JANUS_NO_BUDGET_CAP", "budget_cap");
     return 0;
@@ -344,8 +344,8 @@ static int64_t under_cap(void *argument)
 {
     janus_budget granted;
     (void)argument;
-    CHECK_EQ(janus_budget_recharge_self(janus_price_loop(700), &granted), JANUS_OK);
-    CHECK_EQ(janus_budget_recharge_self(janus_price_loop(700), &granted), JANUS_CLAMPED);
+    CHECK_EQ(janus_budget_recharge_current(janus_price_loop(700), &granted), JANUS_OK);
+    CHECK_EQ(janus_budget_recharge_current(janus_price_loop(700), &granted), JANUS_CLAMPED);
     CHECK_EQ(granted.ops, 300);
     return 0;
 }
@@ -354,7 +354,7 @@ static int64_t without_right(void *argument)
 {
     janus_budget granted;
     (void)argument;
-    CHECK_EQ(janus_budget_recharge_self(janus_price_loop(1), &granted), JANUS_CAP_RIGHT);
+    CHECK_EQ(janus_budget_recharge_current(janus_price_loop(1), &granted), JANUS_CAP_RIGHT);
     return 0;
 }
 

@@ -235,7 +235,7 @@ TEST("a thread that waits for a nursery is woken at most twice")
         CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
         for (int k = 0; k < 20; k++) CHECK_EQ(janus_spawn(&n, nap, NULL), JANUS_OK);
         getrusage(RUSAGE_THREAD, &before);
-        CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_OK);
+        CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
         getrusage(RUSAGE_THREAD, &after);
         CHECK(after.ru_nvcsw - before.ru_nvcsw <= 2);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);

@@ -48,7 +48,7 @@ static int64_t ask_itself(void *argument)
 {
     janus_status wanted = *(janus_status *)argument;
     janus_budget got = janus_budget_of(7, 7, 7, 7, 7), had = janus_budget_get_current();
-    janus_status status = janus_budget_recharge_self(janus_budget_of(100, 0, 0, 0, 9), &got);
+    janus_status status = janus_budget_recharge_current(janus_budget_of(100, 0, 0, 0, 9), &got);
     CHECK_EQ(status, wanted);
     if (status < 0) {
         CHECK(janus_budget_equal(janus_budget_get_current(), had));
@@ -58,7 +58,7 @@ static int64_t ask_itself(void *argument)
     CHECK(janus_budget_equal(got, janus_budget_of(100, 0, 0, 0, 5))); /* of syscalls there are 5 */
     CHECK_EQ(janus_budget_get_current().ops, had.ops + 100);
     CHECK_EQ(janus_budget_get_current().syscalls, had.syscalls + 5);
-    CHECK_EQ(janus_budget_recharge_self(janus_budget_of(1, 0, 0, 0, 1), &got), JANUS_CLAMPED);
+    CHECK_EQ(janus_budget_recharge_current(janus_budget_of(1, 0, 0, 0, 1), &got), JANUS_CLAMPED);
     CHECK(janus_budget_equal(got, janus_budget_of(1, 0, 0, 0, 0))); /* five in all */
     return 0;
 }

@@ -111,12 +111,12 @@ static int64_t yield_and_suspend(void *argument)
 
 static int64_t resume_to_the_end(void *argument)
 {
-    int64_t       number = (int64_t)janus_task_self();
+    int64_t       number = (int64_t)janus_task_current_id();
     janus_outcome outcome = {.state = JANUS_FIBER_SUSPENDED};
     janus_fiber  *fiber = make_fiber(yield_and_suspend, &number);
     while (outcome.state == JANUS_FIBER_SUSPENDED) {
         CHECK_EQ(janus_fiber_resume(fiber, NULL, &outcome), JANUS_OK);
-        CHECK_EQ(janus_task_self(), number);
+        CHECK_EQ(janus_task_current_id(), number);
         if (outcome.state == JANUS_FIBER_SUSPENDED) CHECK(outcome.value == &number);
     }
     CHECK_EQ(outcome.state, JANUS_FIBER_COMPLETED);

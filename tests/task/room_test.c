@@ -369,7 +369,7 @@ static void fill_up(janus_nursery *n, uint32_t limit)
     for (uint32_t i = 0; i < limit; i++) CHECK_EQ(janus_spawn(n, at_gate, &gate), JANUS_OK);
     CHECK_EQ(janus_nursery_state_of(n), JANUS_NURSERY_OPEN);
     atomic_store(&gate.open, 1);
-    CHECK_EQ(janus_nursery_wait(n, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_await_with(n, NULL), JANUS_OK);
 }
 
 static int64_t weather(void *argument)

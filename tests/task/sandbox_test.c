@@ -194,7 +194,7 @@ static int64_t watch_plugin(void *argument)
                             &of.cap),
              JANUS_OK);
     atomic_store(&of.ready, 1);
-    CHECK_EQ(janus_nursery_wait(&n, &result), JANUS_CHILD_FAILED);
+    CHECK_EQ(janus_nursery_await_with(&n, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result.error, JANUS_BUDGET_EXHAUSTED);
     CHECK_EQ(janus_nursery_failures(&n, &failure, 1), 1);
     CHECK_EQ(failure.lacks, JANUS_COMPONENT_SYSCALLS);
@@ -238,7 +238,7 @@ static int64_t recharge_in_scopes(void *argument)
         CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn, .scope = true,
                                                               .budget_cap = budget)),
                  JANUS_OK);
-        (void)janus_budget_recharge_self(janus_budget_of(60, 0, 0, 0, 0), &granted);
+        (void)janus_budget_recharge_current(janus_budget_of(60, 0, 0, 0, 0), &granted);
         got += granted.ops;
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     }
@@ -269,7 +269,8 @@ static int64_t break_out(void *argument)
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = *hosts)), JANUS_CAP_FOREIGN);
     CHECK_EQ(janus_own_attenuate(*hosts, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL), &out),
              JANUS_CAP_FOREIGN);
-    CHECK_EQ(janus_budget_recharge_self(janus_budget_of(1, 1, 1, 1, 1), NULL), JANUS_NO_BUDGET_CAP);
+    CHECK_EQ(janus_budget_recharge_current(janus_budget_of(1, 1, 1, 1, 1), NULL),
+             JANUS_NO_BUDGET_CAP);
     CHECK_EQ(janus_budget_get_current().syscalls, 0);
     return 0;
 }

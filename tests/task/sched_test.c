@@ -292,18 +292,18 @@ static int64_t yield_until_moved(void *argument)
     janus_nursery n;
     *local = move;
     move->home = town_place();
-    janus_task_id self = janus_task_self();
+    janus_task_id self = janus_task_current_id();
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     for (int i = 0; i < 1000 && town_place() == move->home; i++) {
         CHECK_EQ(janus_spawn(&n, hold_until_moved, move), JANUS_OK);
         CHECK_EQ(janus_yield(), JANUS_OK);
         CHECK(janus_task_local() == local && *local == move);
-        CHECK_EQ(janus_task_self(), self);
+        CHECK_EQ(janus_task_current_id(), self);
     }
     CHECK(town_place() != move->home);
     atomic_store(&move->moved, 1);
     janus_task_info info = {.struct_bytes = sizeof info};
-    CHECK_EQ(janus_task_inspect_self(&info), JANUS_OK);
+    CHECK_EQ(janus_task_inspect_current(&info), JANUS_OK);
     CHECK(info.owned == &n && info.nurseries == 1); /* its nurseries have come along */
     CHECK_EQ(janus_scheduler_spawn(count_me, &move->children), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
@@ -407,7 +407,7 @@ struct ids {
 static int64_t note_id(void *argument)
 {
     struct ids *ids = argument;
-    ids->ids[atomic_fetch_add(&ids->count, 1)] = janus_task_self();
+    ids->ids[atomic_fetch_add(&ids->count, 1)] = janus_task_current_id();
     return 0;
 }
 
@@ -448,7 +448,7 @@ TEST("outside a task the calls of tasks say so")
     CHECK_EQ(janus_yield(), JANUS_STATE);
     CHECK_EQ(janus_defer(set_flag, &flag), JANUS_STATE);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_STATE);
-    CHECK_EQ(janus_task_self(), 0);
+    CHECK_EQ(janus_task_current_id(), 0);
     CHECK(janus_task_local() == NULL);
     CHECK(!janus_cancelled());
     janus_shield_begin();

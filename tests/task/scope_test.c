@@ -506,7 +506,7 @@ static int64_t join_foreign(void *argument)
     CHECK_EQ(janus_join(&n, own, &result), JANUS_STALE);
     CHECK_EQ(janus_join(&n, 0, &result), JANUS_STALE);
     CHECK_EQ(janus_join(&n, UINT64_MAX, &result), JANUS_STALE);
-    CHECK_EQ(janus_join(&n, janus_task_self(), &result), JANUS_STALE);
+    CHECK_EQ(janus_join(&n, janus_task_current_id(), &result), JANUS_STALE);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
 }
@@ -531,7 +531,7 @@ static int64_t joins(void *argument)
     CHECK_EQ(result, 42);
     CHECK_EQ(janus_join(&n, id, &result), JANUS_STALE);
     CHECK_EQ(janus_spawn_with(&n, minus_seven, NULL, NULL, &id), JANUS_OK);
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_CHILD_FAILED);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_CHILD_FAILED);
     CHECK_EQ(janus_join(&n, id, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result, -7);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);

@@ -339,7 +339,7 @@ static int64_t race_one(void *argument)
     janus_shield shield;
     janus_status status = JANUS_OK;
     janus_shield_begin_until(&shield, end);
-    if (janus_task_self() % 2 == 0) {
+    if (janus_task_current_id() % 2 == 0) {
         janus_nursery n;
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
         spawn_in_time(&n, sleep_an_hour, end);

@@ -370,7 +370,7 @@ static int64_t cancel_sibling(void *argument)
 {
     struct owned *owned = argument;
     CHECK_EQ(janus_nursery_cancel_child(owned->n, owned->id), JANUS_STATE);
-    CHECK_EQ(janus_nursery_cancel_child(owned->n, janus_task_self()), JANUS_STATE);
+    CHECK_EQ(janus_nursery_cancel_child(owned->n, janus_task_current_id()), JANUS_STATE);
     return 0;
 }
 
@@ -388,7 +388,7 @@ static int64_t refuse(void *argument)
     CHECK_EQ(janus_nursery_cancel_child(&n, 0), JANUS_STALE);
     CHECK_EQ(janus_nursery_cancel_child(&n, owned.id + 1), JANUS_STALE);
     CHECK_EQ(janus_nursery_cancel_child(&n, UINT64_MAX), JANUS_STALE);
-    CHECK_EQ(janus_nursery_cancel_child(&n, janus_task_self()),
+    CHECK_EQ(janus_nursery_cancel_child(&n, janus_task_current_id()),
              JANUS_STALE); /* no child of its own */
     CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel_child(&inner, owned.id), JANUS_STALE); /* of another nursery */

@@ -187,7 +187,7 @@ static int64_t parent_of_subject(void *argument)
 {
     struct subject *subject = argument;
     janus_nursery   n;
-    subject->owner = janus_task_self();
+    subject->owner = janus_task_current_id();
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(
         janus_spawn_with(&n, subject->entry, subject->argument,
@@ -398,7 +398,7 @@ TEST("tasks cancelled between queue and run are skipped, counted, and told to th
     }
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     atomic_store(&gate.open, 1);
-    CHECK_EQ(janus_nursery_wait(&n, &result), JANUS_CANCELLED);
+    CHECK_EQ(janus_nursery_await_with(&n, &result), JANUS_CANCELLED);
     CHECK_EQ(result.errors, 0);
     CHECK_EQ(janus_scheduler_stats(scheduler, UINT32_MAX, &stats), JANUS_OK);
     CHECK_EQ(stats.tasks_cancelled, QUEUED);

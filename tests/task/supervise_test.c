@@ -240,7 +240,7 @@ static janus_verdict decide(void *argument, const janus_exhausted *child, janus_
 {
     struct boss *boss = argument;
     int          call = atomic_fetch_add(&boss->calls, 1) + 1;
-    CHECK_EQ(child->task, janus_task_self()); /* in the child */
+    CHECK_EQ(child->task, janus_task_current_id()); /* in the child */
     CHECK_STR(child->name, "ten");
     CHECK_EQ(child->lacks, JANUS_COMPONENT_OPS);
     CHECK_EQ(child->needs, 1);
@@ -262,7 +262,7 @@ static int64_t boss_recharges(void *argument)
                                                .on_exhausted_argument = &boss)),
              JANUS_OK);
     (void)spawn_ten(&n, needs_more, &done);
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
     CHECK_EQ(done, 1);
     CHECK_EQ(boss.calls, 2);
     CHECK_EQ(books_of(&n).spent.ops, 26 + 2 * 2); /* two calls of two ops */
@@ -301,7 +301,7 @@ static int64_t boss_has_little(void *argument)
                                                .on_exhausted_argument = &boss)),
              JANUS_OK);
     (void)spawn_ten(&n, needs_more, NULL);
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_CHILD_FAILED);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_CHILD_FAILED);
     CHECK_EQ(books_of(&n).left.ops, 9); /* all or nothing */
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);
     CHECK_EQ(boss.calls, 1);
@@ -363,7 +363,7 @@ TEST("a callback cannot give what its nursery's owner could not")
 
 static int64_t recharge_others(void *argument)
 {
-    return janus_nursery_recharge(argument, janus_task_self(), ten);
+    return janus_nursery_recharge(argument, janus_task_current_id(), ten);
 }
 
 struct scene {
@@ -408,7 +408,7 @@ static void go_wrong(const struct scene *scene)
     CHECK_EQ(janus_budget_recharge_child(id, janus_price_loop(51), &scene->all), JANUS_CAP_LIMIT);
     check_explained("JANUS_CAP_LIMIT", "less");
     CHECK_EQ(janus_budget_recharge_child(scene->running, ten, &scene->all), JANUS_STATE);
-    CHECK_EQ(janus_budget_recharge_child(janus_task_self(), ten, &scene->all), JANUS_STATE);
+    CHECK_EQ(janus_budget_recharge_child(janus_task_current_id(), ten, &scene->all), JANUS_STATE);
     CHECK_EQ(janus_budget_recharge_child(scene->gone, ten, &scene->all), JANUS_STALE);
     CHECK_EQ(janus_budget_recharge_child(0, ten, &scene->all), JANUS_STALE);
     CHECK_EQ(janus_nursery_recharge(n, id, janus_price_loop(101)), JANUS_BUDGET_EXHAUSTED);

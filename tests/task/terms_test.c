@@ -328,10 +328,10 @@ static int64_t refused_inside(void *argument)
     for (int i = 0; i < 50; i++) CHECK_EQ(janus_spawn(&inner, at_gate, &gate), JANUS_TASK_LIMIT);
     CHECK_EQ(guild_context().tasks_alive, 1); /* refused around: nothing stays taken within */
     atomic_store(&gate.open, 1);
-    CHECK_EQ(janus_nursery_wait(&inner, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_await_with(&inner, NULL), JANUS_OK);
     CHECK_EQ(guild_context().tasks_alive, 0);
     CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
-    CHECK_EQ(janus_nursery_wait(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
     CHECK_EQ(guild_context().tasks_alive, 0);
     return janus_nursery_end(&n, NULL);
 }
@@ -387,7 +387,7 @@ static int64_t crowd_in(void *argument)
     guild_open(&makers, guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &rich));
     guild_open(&n, guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &few));
     for (int i = 0; i < MAKERS; i++) CHECK_EQ(janus_spawn(&makers, fill_up, &crowd), JANUS_OK);
-    CHECK_EQ(janus_nursery_wait(&makers, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_await_with(&makers, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK(crowd.peak <= LIMIT);
     CHECK(crowd.refused > 0);

@@ -52,7 +52,7 @@ static inline int town_place(void)
 {
     janus_task_info info = {.struct_bytes = sizeof info};
     if (!town_simulated()) return gettid(); /* pthread_self() may be kept across a yield */
-    CHECK_EQ(janus_task_inspect_self(&info), JANUS_OK);
+    CHECK_EQ(janus_task_inspect_current(&info), JANUS_OK);
     return (int)info.worker;
 }
 

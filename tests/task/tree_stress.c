@@ -404,7 +404,7 @@ static int64_t scope(struct node *node)
     if (slot != NULL) {
         publish(slot, &nursery);
         janus_shield_begin(); /* not to be unwound before it is withdrawn */
-        (void)janus_nursery_wait(&nursery, NULL);
+        (void)janus_nursery_await_with(&nursery, NULL);
         janus_shield_end();
         withdraw(slot, &nursery);
     }
@@ -420,7 +420,7 @@ static int64_t scope(struct node *node)
 static void check_parent(struct node *node)
 {
     janus_task_info info = {.struct_bytes = sizeof info};
-    MUST(janus_task_inspect_self(&info) == JANUS_OK, "no task");
+    MUST(janus_task_inspect_current(&info) == JANUS_OK, "no task");
     MUST(info.nursery == node->nursery, "a child of another nursery");
     node->id = info.id;
     if (node->parent == NULL) {

@@ -202,7 +202,7 @@ static int64_t spend_all(void *argument)
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, spend, spender, JANUS_SPAWN_OPTIONS(.budget = &share), NULL),
              JANUS_OK);
-    CHECK_EQ(janus_nursery_wait(&n, &result), JANUS_CHILD_FAILED);
+    CHECK_EQ(janus_nursery_await_with(&n, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result.error, JANUS_BUDGET_EXHAUSTED);
     janus_pool_books books;
     CHECK_EQ(janus_nursery_books(&n, &books), JANUS_OK);

@@ -9,7 +9,7 @@
 static uint32_t here(void)
 {
     janus_task_info info = {.struct_bytes = sizeof info};
-    CHECK_EQ(janus_task_inspect_self(&info), JANUS_OK);
+    CHECK_EQ(janus_task_inspect_current(&info), JANUS_OK);
     return info.worker;
 }
 
@@ -26,7 +26,7 @@ static int64_t own_queue(void *argument)
     janus_nursery    n;
     uint32_t         mine = here();
     CHECK_EQ(worker_of(scheduler, mine).index, mine);
-    CHECK_EQ(worker_of(scheduler, mine).task, janus_task_self());
+    CHECK_EQ(worker_of(scheduler, mine).task, janus_task_current_id());
     CHECK_EQ(worker_of(scheduler, mine).queued, 0);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     for (uint64_t i = 1; i <= 3; i++) {
@@ -62,7 +62,7 @@ static int64_t where_am_i(void *argument)
     janus_scheduler *scheduler = argument;
     for (int i = 0; i < 20; i++) {
         /* No call between the two looks gives way, so they are of the same worker. */
-        CHECK_EQ(worker_of(scheduler, here()).task, janus_task_self());
+        CHECK_EQ(worker_of(scheduler, here()).task, janus_task_current_id());
         CHECK_EQ(janus_yield(), JANUS_OK);
     }
     return 0;
