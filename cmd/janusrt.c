@@ -177,7 +177,7 @@ static void drop_dashes(char **program)
 static int run(char **program)
 {
     int  pipes[2], ended = 0;
-    char text[48], begun;
+    char text[48], all[16];
     drop_dashes(program);
     if (pipe2(pipes, O_NONBLOCK) != 0) refuse("no pipe: %s", strerror(errno));
     (void)fcntl(pipes[0], F_SETFD, FD_CLOEXEC);
@@ -195,10 +195,11 @@ static int run(char **program)
     (void)signal(SIGINT, SIG_IGN); /* the program gets it too, and its end is ours */
     while (waitpid(child, &ended, 0) < 0 && errno == EINTR) continue;
     if (WIFEXITED(ended) && WEXITSTATUS(ended) == 127) return EXIT_USAGE;
-    if (read(pipes[0], &begun, 1) != 1) {
+    ssize_t told = read(pipes[0], all, sizeof all);
+    if (told < 1) {
         fprintf(stderr,
-                "janusrt: %s has called neither janus_run nor janus_explore; schedulers of "
-                "janus_scheduler_open are not explored\n",
+                "janusrt: %s has called neither janus_run nor janus_scheduler_open nor "
+                "janus_explore\n",
                 program[0]);
         return EXIT_USAGE;
     }
@@ -206,7 +207,8 @@ static int run(char **program)
         fprintf(stderr, "janusrt: %s: %s\n", program[0], strsignal(WTERMSIG(ended)));
         return EXIT_FOUND;
     }
-    if (begun == '-') return EXIT_USAGE; /* it has said why */
+    /* It has said why; perhaps in the middle of a schedule. */
+    if (memchr(all, '-', (size_t)told) != NULL) return EXIT_USAGE;
     return WEXITSTATUS(ended) == 0 ? EXIT_NOTHING : EXIT_FOUND;
 }
 

@@ -45,6 +45,7 @@ struct jrt_log {
     uint64_t            threads; /* and how many of these between threads, while a task ran */
     uint32_t            kept;    /* entries of `made`, or of `path` */
     bool                full;    /* there were more */
+    bool                refused; /* it cannot be explored; `message` says why */
     bool                differs; /* a search did not come where it has been before */
     uint32_t            prefix;  /* of `path`: where the next schedule goes first */
     uint32_t            told_count;

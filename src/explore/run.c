@@ -31,3 +31,22 @@ janus_status janus_run_with(const janus_scheduler_options *options, janus_entry 
     memcpy(out, &told, out->struct_bytes);
     return told.status;
 }
+
+janus_status janus_scheduler_open(const janus_scheduler_options *options, janus_scheduler **out)
+{
+    return jrt_session_open(options, out);
+}
+
+janus_status janus_scheduler_start(janus_scheduler *scheduler)
+{
+    janus_status status = jrt_scheduler_start(scheduler);
+    if (status == JANUS_OK) jrt_session_started();
+    return status;
+}
+
+janus_status janus_scheduler_close(janus_scheduler *scheduler)
+{
+    janus_status status = jrt_scheduler_close(scheduler);
+    if (status == JANUS_OK && scheduler != NULL) jrt_session_closed();
+    return status;
+}

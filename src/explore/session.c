@@ -2,28 +2,38 @@
 /*
  * A program that knows nothing of exploring, explored.
  *
- * JANUSRT_EXPLORE makes the first janus_run of a process a server: for each schedule it forks. The
- * child goes on, with that schedule, as the program would have, until its end; the parent waits for
- * it. So whatever the program does is found: a wrong exit status, a crash, or what a world reports.
- * The two share the log, and the child writes to it as it goes; what was chosen before a crash is
- * there.
+ * JANUSRT_EXPLORE makes the first janus_run, or janus_scheduler_open, of a process a server: for
+ * each schedule it forks. The child goes on, with that schedule, as the program would have, until
+ * its end; the parent waits for it. So whatever the program does is found: a wrong exit status, a
+ * crash, or what a world reports. The two share the log, and the child writes to it as it goes;
+ * what was chosen before a crash is there.
  *
  * [explore-fork]  the child comes back where the parent was called from, past all that the explorer
  *   had begun, by a longjmp. What the explorer holds hangs on `session`, which is never freed.
  *
  * JANUSRT_REPLAY makes it one schedule, in this process, so that a debugger can be used.
  *
- * Later runs of the same thread go on with the choices where the one before has ended. Runs of
- * other threads are not simulated: who wants them explored does without those threads.
+ * Later runs of the same thread go on with the choices where the one before has ended.
+ *
+ * [explore-open]  a scheduler that the program opens itself has no call around it that could be
+ *   given up. So its world begins when it is opened, on the thread that opens it, and ends when the
+ *   last scheduler in it is closed. What breaks in between ends the process on the spot.
+ *
+ * Threads of the program are not simulated. If a second thread opens a scheduler, or uses the one
+ * that is explored, the session ends with a sentence; the same if there are threads before the
+ * first fork, which would not take them along.
  */
 #include "explore/session.h"
 
 #include "base/options.h"
 #include "explore/explorer.h"
 #include "explore/trial.h"
+#include "fiber/sanitizer.h"
 #include "fiber/thread.h"
 #include "plat/seam.h"
+#include "sim/world.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -47,15 +57,18 @@ enum mode {
 enum { PATIENCE_MS = 20000 }; /* with a child; simulated time costs nothing, so this is long */
 
 static struct {
-    pthread_mutex_t     lock; /* guards `mode` and `thread`; static: there is one process */
-    enum mode           mode;
-    pthread_t           thread;
-    struct jrt_explorer explorer;
-    struct jrt_plan     plan;
-    struct jrt_decider  decider;
-    enum jrt_how        how;
-    bool                child;
-    jmp_buf             land; /* [explore-fork] */
+    pthread_mutex_t      lock; /* guards `mode` and `thread`; static: there is one process */
+    enum mode            mode;
+    pthread_t            thread;
+    struct jrt_explorer  explorer;
+    struct jrt_plan      plan;
+    struct jrt_decider   decider;
+    enum jrt_how         how;
+    bool                 child;
+    jmp_buf              land; /* [explore-fork] */
+    bool                 open; /* these two: [explore-open] */
+    struct jrt_trial     trial;
+    struct jrt_world_run run;
 } session = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 __attribute__((noreturn)) static void refuse(const char *variable, const char *text)
@@ -69,6 +82,37 @@ __attribute__((noreturn)) static void give_up(janus_status status)
 {
     fprintf(stderr, "janusrt: exploring: %s\n", janus_status_text(status));
     _exit(2);
+}
+
+/* The program does what cannot be explored. In a child the parent says so. */
+__attribute__((noreturn)) static void decline(const char *why)
+{
+    struct jrt_log *log = session.explorer.log;
+    jrt_explore_begun(false);
+    if (session.child) {
+        snprintf(log->message, sizeof log->message, "%s", why);
+        log->refused = true;
+    }
+    if (!session.child) fprintf(stderr, "janusrt: exploring: %s\n", why);
+    _exit(2);
+}
+
+static void on_elsewhere(void)
+{
+    decline("a second thread uses the scheduler; only the thread that opened it can be explored");
+}
+
+/* Whether other threads run; a sanitizer may have one of its own. */
+static bool has_threads(void)
+{
+    unsigned count = 0;
+    DIR     *tasks = JRT_TSAN ? NULL : opendir("/proc/self/task");
+    if (tasks == NULL) return false;
+    for (const struct dirent *entry; (entry = readdir(tasks)) != NULL;) {
+        count += entry->d_name[0] != '.';
+    }
+    (void)closedir(tasks);
+    return count > 1;
 }
 
 /* The child. */
@@ -146,6 +190,7 @@ static bool attempt(struct jrt_explorer *explorer, const struct jrt_plan *plan, 
     if (child < 0) return false;
     if (child == 0) go_on(plan, how);
     bool in_time = await_child(child, &ended);
+    if (explorer->log->refused) decline(explorer->log->message);
     explorer->log->status = JANUS_OK; /* the program was told, and has judged */
     judge(explorer->log, in_time, ended);
     return true;
@@ -182,6 +227,10 @@ static void begin(void)
         follow(&plan, JRT_HOW_TELL);
         return;
     }
+    if (has_threads()) {
+        decline("the program has started threads before its first scheduler; they are not "
+                "simulated");
+    }
     if (setjmp(session.land) == 0) serve();
 }
 
@@ -197,7 +246,9 @@ bool jrt_session_wanted(void)
         session.thread = pthread_self();
     }
     bool wanted = session.mode == SIMULATED && pthread_equal(session.thread, pthread_self());
+    bool second = session.mode == SIMULATED && !wanted;
     pthread_mutex_unlock(&session.lock);
+    if (second) decline("a second thread opens a scheduler; one thread can be explored");
     if (first && wanted) begin();
     return wanted;
 }
@@ -213,34 +264,110 @@ static void tell_failing(void)
     jrt_report_end(explorer, explorer->options.replay);
 }
 
-janus_status jrt_session_run(const janus_scheduler_options *options, janus_entry *entry,
-                             void *argument, struct jrt_run_end *out)
+/* Ends the process, if the schedule has failed. */
+static void end_if_failed(void)
+{
+    if (session.explorer.log->failing == JANUS_FAILING_NOT) return;
+    (void)fflush(NULL); /* what it printed before */
+    if (!session.child) tell_failing();
+    _exit(1);
+}
+
+static struct jrt_trial make_trial(void)
 {
     const janus_explore_options *explore = &session.explorer.options;
-    janus_scheduler_options      known = {.struct_bytes = sizeof known};
-    *out = (struct jrt_run_end){.told = out->told, .closed = JANUS_OK};
-    if (options != NULL) {
-        if (!jrt_options_sane(options->struct_bytes, sizeof known)) return JANUS_INVALID;
-        memcpy(&known, options, options->struct_bytes);
-        known.struct_bytes = sizeof known;
-    }
-    struct jrt_trial trial = {.decider = &session.decider,
+    return (struct jrt_trial){.decider = &session.decider,
                               .steps_max = explore->steps_max,
                               .time_max_ns = explore->time_max_ns,
                               .stale_allowed = explore->stale_allowed,
                               .panics_allowed = explore->panics_allowed,
                               .loud = session.how == JRT_HOW_TELL,
-                              .program = true,
-                              .scheduler = &known,
-                              .entry = entry,
-                              .argument = argument,
-                              .end = {.told = out->told}};
+                              .program = true};
+}
+
+/* As much of the options as the caller knows. */
+static bool know(const janus_scheduler_options *options, janus_scheduler_options *out)
+{
+    *out = (janus_scheduler_options){.struct_bytes = sizeof *out};
+    if (options == NULL) return true;
+    if (!jrt_options_sane(options->struct_bytes, sizeof *out)) return false;
+    memcpy(out, options, options->struct_bytes);
+    out->struct_bytes = sizeof *out;
+    return true;
+}
+
+janus_status jrt_session_run(const janus_scheduler_options *options, janus_entry *entry,
+                             void *argument, struct jrt_run_end *out)
+{
+    janus_scheduler_options known;
+    *out = (struct jrt_run_end){.told = out->told, .closed = JANUS_OK};
+    if (!know(options, &known)) return JANUS_INVALID;
+    struct jrt_trial trial = make_trial();
+    trial.scheduler = &known;
+    trial.entry = entry;
+    trial.argument = argument;
+    trial.end.told = out->told;
     if (!jrt_trial_run(&trial)) return JANUS_NO_MEMORY;
-    if (session.explorer.log->failing != JANUS_FAILING_NOT) {
-        (void)fflush(NULL); /* what it printed before */
-        if (!session.child) tell_failing();
-        _exit(1);
-    }
+    end_if_failed();
     *out = trial.end;
     return session.explorer.log->status;
+}
+
+/* Schedulers that the program opens. */
+
+/* On the stack of whoever broke it. */
+static void on_given_up(struct jrt_world_run *run, enum jrt_world_end end)
+{
+    jrt_trial_judge(&session.trial, run, end);
+    end_if_failed();
+    _exit(1); /* a failing was judged */
+}
+
+static bool begin_world(void)
+{
+    session.trial = make_trial();
+    session.run = (struct jrt_world_run){.strategy = &session.decider.strategy,
+                                         .steps_max = session.trial.steps_max,
+                                         .time_max_ns = session.trial.time_max_ns,
+                                         .given_up = on_given_up};
+    session.decider.strategy.faults = 0; /* until a scheduler is started */
+    session.open = jrt_world_begin(&session.run);
+    if (session.open) {
+        jrt_trial_watch(&session.trial);
+        jrt_world_now()->elsewhere = on_elsewhere;
+    }
+    return session.open;
+}
+
+/* Whether the calling thread is in the world that jrt_session_open began. */
+static bool is_inside(void)
+{
+    return jrt_world_now() != NULL && session.open && pthread_equal(session.thread, pthread_self());
+}
+
+janus_status jrt_session_open(const janus_scheduler_options *options, janus_scheduler **out)
+{
+    janus_scheduler_options known;
+    bool                    wanted = jrt_session_wanted();
+    if (!wanted && !is_inside()) return jrt_scheduler_open(options, out);
+    if (out == NULL || !know(options, &known)) return JANUS_INVALID;
+    if (wanted && !begin_world()) return JANUS_NO_MEMORY;
+    session.trial.scheduler = &known;
+    known = jrt_trial_options(&session.trial);
+    session.trial.scheduler = NULL;
+    janus_status status = jrt_scheduler_open(&known, out);
+    if (status != JANUS_OK) jrt_session_closed();
+    return status;
+}
+
+void jrt_session_started(void)
+{
+    if (is_inside()) session.decider.strategy.faults = session.plan.faults;
+}
+
+void jrt_session_closed(void)
+{
+    if (!is_inside() || !jrt_world_finish(&session.run)) return;
+    session.open = false;
+    jrt_trial_judge(&session.trial, &session.run, JRT_WORLD_DONE);
 }

@@ -15,4 +15,11 @@ bool jrt_session_wanted(void);
 janus_status jrt_session_run(const janus_scheduler_options *options, janus_entry *entry,
                              void *argument, struct jrt_run_end *out);
 
+/* As jrt_scheduler_open; in a session under the schedule that is asked for, [explore-open]. */
+janus_status jrt_session_open(const janus_scheduler_options *options, janus_scheduler **out);
+
+/* A scheduler was started; one was closed. */
+void jrt_session_started(void);
+void jrt_session_closed(void);
+
 #endif

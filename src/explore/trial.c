@@ -66,21 +66,33 @@ static int64_t run_entry(void *argument)
     return trial->entry(trial->argument);
 }
 
-static void run_scheduler(void *argument)
+janus_scheduler_options jrt_trial_options(const struct jrt_trial *trial)
 {
-    struct jrt_trial       *trial = argument;
-    struct jrt_log         *log = trial->decider->log;
     const struct jrt_plan  *plan = trial->decider->plan;
-    struct jrt_world       *world = jrt_world_now();
     janus_scheduler_options options = {.struct_bytes = sizeof options};
     if (trial->scheduler != NULL) options = *trial->scheduler;
     options.worker_count = plan->worker_count;
     options.deterministic_seed = plan->seed;
+    return options;
+}
+
+void jrt_trial_watch(const struct jrt_trial *trial)
+{
+    struct jrt_world *world = jrt_world_now();
     world->stale = trial->stale_allowed ? NULL : on_stale;
     world->panicked = trial->panics_allowed ? NULL : on_panic;
     world->deadlock = on_deadlock;
     world->audits = true;
     world->mute = !trial->loud;
+}
+
+static void run_scheduler(void *argument)
+{
+    struct jrt_trial             *trial = argument;
+    struct jrt_log               *log = trial->decider->log;
+    const struct jrt_world       *world = jrt_world_now();
+    const janus_scheduler_options options = jrt_trial_options(trial);
+    jrt_trial_watch(trial);
     log->status = jrt_run(&options, trial->entry != NULL ? run_entry : NULL, trial, &trial->end);
     if (world->channels <= 0 || trial->program) return;
     fail(log, JANUS_FAILING_LEAK, "%lld channels were opened and not destroyed",
@@ -126,26 +138,15 @@ static void judge_death(const struct jrt_world_run *run, struct jrt_log *log)
     }
 }
 
-bool jrt_trial_run(struct jrt_trial *trial)
+void jrt_trial_judge(const struct jrt_trial *trial, const struct jrt_world_run *run,
+                     enum jrt_world_end end)
 {
-    struct jrt_log      *log = trial->decider->log;
-    struct jrt_world_run run = {.strategy = &trial->decider->strategy,
-                                .spare = trial->spare,
-                                .steps_max = trial->steps_max,
-                                .time_max_ns = trial->time_max_ns,
-                                .main = run_scheduler,
-                                .argument = trial};
-    enum jrt_world_end   end = jrt_world_run(&run);
-    log->steps += run.steps;
-    /* Given up, its scheduler is not closed; without one it was not begun. */
-    bool cut = end != JRT_WORLD_DONE && end != JRT_WORLD_REFUSED;
-    if (cut && trial->scheduler != NULL && trial->scheduler->trace != NULL) {
-        jrt_trace_abandon(trial->scheduler->trace);
-    }
-    log->hash = log->hash == 0 ? run.hash : jrt_fold(log->hash, run.hash);
+    struct jrt_log *log = trial->decider->log;
+    log->steps += run->steps;
+    log->hash = log->hash == 0 ? run->hash : jrt_fold(log->hash, run->hash);
     switch (end) {
-    case JRT_WORLD_REFUSED: return false;
-    case JRT_WORLD_DIED: judge_death(&run, log); break;
+    case JRT_WORLD_REFUSED: break;
+    case JRT_WORLD_DIED: judge_death(run, log); break;
     case JRT_WORLD_STUCK: fail(log, JANUS_FAILING_DEADLOCK, "nothing can go on"); break;
     case JRT_WORLD_TOO_LONG:
         fail(log, JANUS_FAILING_STEPS, "not done after %llu steps",
@@ -159,6 +160,24 @@ bool jrt_trial_run(struct jrt_trial *trial)
         if (!trial->program) judge_result(trial, log);
         break;
     }
+}
+
+bool jrt_trial_run(struct jrt_trial *trial)
+{
+    struct jrt_world_run run = {.strategy = &trial->decider->strategy,
+                                .spare = trial->spare,
+                                .steps_max = trial->steps_max,
+                                .time_max_ns = trial->time_max_ns,
+                                .main = run_scheduler,
+                                .argument = trial};
+    enum jrt_world_end   end = jrt_world_run(&run);
+    /* Given up, its scheduler is not closed; without one it was not begun. */
+    bool cut = end != JRT_WORLD_DONE && end != JRT_WORLD_REFUSED;
+    if (cut && trial->scheduler != NULL && trial->scheduler->trace != NULL) {
+        jrt_trace_abandon(trial->scheduler->trace);
+    }
+    if (end == JRT_WORLD_REFUSED) return false;
+    jrt_trial_judge(trial, &run, end);
     return true;
 }
 

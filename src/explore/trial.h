@@ -20,6 +20,17 @@ struct jrt_trial {
     struct jrt_run_end             end; /* out */
 };
 
+/* Makes the calling thread's world tell what a schedule is judged by. */
+void jrt_trial_watch(const struct jrt_trial *trial);
+
+/* The options of its scheduler, under the plan. */
+janus_scheduler_options jrt_trial_options(const struct jrt_trial *trial);
+
+/* Says in the log how a schedule ended. */
+struct jrt_world_run;
+void jrt_trial_judge(const struct jrt_trial *trial, const struct jrt_world_run *run,
+                     enum jrt_world_end end);
+
 /* Runs it, and says in the log how that went. False: no memory to begin with. */
 bool jrt_trial_run(struct jrt_trial *trial);
 

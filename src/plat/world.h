@@ -86,6 +86,7 @@ struct jrt_world {
     int64_t channels;                         /* opened and not destroyed */
     bool    audits;                           /* books are compared where a scheduler is closed */
     bool    mute;                             /* nothing is written to stderr */
+    void    (*elsewhere)(void); /* another thread uses a scheduler of it; NULL: that is told */
 };
 
 /*

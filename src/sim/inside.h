@@ -76,6 +76,9 @@ uint32_t jrt_world_decide(struct world *world, enum jrt_choice kind, uint32_t co
 /* Chooses who goes on, and goes there; `must`: somebody else, if anybody can. */
 void jrt_world_schedule(struct world *world, bool must, bool for_good);
 
+/* Tells its run how much there was. */
+void jrt_world_account(const struct world *world);
+
 /* Back to where the execution began, if it is one that can be given up: does not return then. */
 void jrt_world_give_up(struct world *world, enum jrt_world_end why);
 

@@ -102,6 +102,8 @@ void jrt_world_give_up(struct world *world, enum jrt_world_end why)
     struct part *first = world->parts[0], *from = world->current;
     if (world->run == NULL) return;
     jrt_die_hook = NULL;
+    jrt_world_account(world);
+    if (world->run->given_up != NULL) world->run->given_up(world->run, why);
     *jrt_thread_self() = world->record; /* [sim-own] */
     jrt_fuel_set(world->fuel);
     if (jrt_exceptions_exist()) jrt_exceptions_put(world->exceptions);

@@ -332,11 +332,12 @@ static void forget_others(struct world *world)
     while (world->count > 1) jrt_part_free(world->parts[--world->count]);
 }
 
-enum jrt_world_end jrt_world_run(struct jrt_world_run *run)
+/* A world that is given up as `run` says, around the calling thread. */
+static struct world *make_for(struct jrt_world_run *run)
 {
     jrt_demand(jrt_world_now() == NULL, "a world inside another");
     struct world *world = make();
-    if (world == NULL) return JRT_WORLD_REFUSED;
+    if (world == NULL) return NULL;
     world->strategy = run->strategy;
     world->steps_max = run->steps_max;
     world->interface.closed = true;
@@ -347,13 +348,40 @@ enum jrt_world_end jrt_world_run(struct jrt_world_run *run)
     jrt_part_save(world);
     jrt_world_set(&world->interface);
     jrt_die_hook = on_death;
+    return world;
+}
+
+void jrt_world_account(const struct world *world)
+{
+    world->run->steps = world->steps;
+    world->run->time_ns = world->now_ns - jrt_world_began_ns;
+    world->run->hash = jrt_world_hash(&world->interface);
+}
+
+bool jrt_world_begin(struct jrt_world_run *run) { return make_for(run) != NULL; }
+
+bool jrt_world_finish(struct jrt_world_run *run)
+{
+    struct world *world = of(jrt_world_now());
+    if (world == NULL || world->run != run || world->entered != 1 || world->count != 1) {
+        return false;
+    }
+    jrt_die_hook = NULL;
+    jrt_world_account(world);
+    world->entered = 0;
+    end_if_empty(world);
+    return true;
+}
+
+enum jrt_world_end jrt_world_run(struct jrt_world_run *run)
+{
+    struct world *world = make_for(run);
+    if (world == NULL) return JRT_WORLD_REFUSED;
     int how = jrt_ctx_call(&world->landing, run_main, run);
     jrt_die_hook = NULL;
     if (how != 0 && world->left != NULL) jrt_part_arrive(world);
     if (how != 0) forget_others(world);
-    run->steps = world->steps;
-    run->time_ns = world->now_ns - jrt_world_began_ns;
-    run->hash = jrt_world_hash(&world->interface);
+    jrt_world_account(world);
     world->entered = 0;
     end_if_empty(world);
     return (enum jrt_world_end)how;

@@ -78,13 +78,15 @@ struct jrt_world_run {
     uint64_t             time_max_ns; /* and so much simulated time */
     void                 (*main)(void *argument);
     void                *argument;
-    struct janus_trace  *trace; /* of the first scheduler there, if it has none; or NULL. Where the
+    /* Of jrt_world_begin: it is given up, on the stack of whoever runs. Does not return. */
+    void                (*given_up)(struct jrt_world_run *run, enum jrt_world_end end);
+    struct janus_trace *trace; /* of the first scheduler there, if it has none; or NULL. Where the
                                    execution was given up: jrt_trace_abandon */
-    uint64_t             steps, time_ns; /* out: how many and how much there were, */
-    uint64_t             hash;           /* and its jrt_world_hash, however it ended */
-    const char          *what, *why;     /* out, of one that died: constant texts */
-    const char          *file;
-    int                  line;
+    uint64_t            steps, time_ns; /* out: how many and how much there were, */
+    uint64_t            hash;           /* and its jrt_world_hash, however it ended */
+    const char         *what, *why;     /* out, of one that died: constant texts */
+    const char         *file;
+    int                 line;
 };
 
 /* Gives back what the last world of a sequence has left. */
@@ -95,5 +97,14 @@ void jrt_spare_drop(struct jrt_spare *spare);
  * all threads of the world are forgotten, with everything that they hold. The caller is in none.
  */
 enum jrt_world_end jrt_world_run(struct jrt_world_run *run);
+
+/*
+ * The same world around what the calling thread does from here to jrt_world_finish, without `main`.
+ * If the execution is given up, run->given_up is called. False: memory refused, nothing happened.
+ */
+bool jrt_world_begin(struct jrt_world_run *run);
+
+/* Ends it, if everybody who entered it has left; else returns false, and it goes on. */
+bool jrt_world_finish(struct jrt_world_run *run);
 
 #endif

@@ -28,7 +28,7 @@ static janus_status run_in(janus_scheduler *scheduler, struct first_task *first,
                            struct jrt_run_end *out)
 {
     janus_nursery nursery;
-    janus_status  status = janus_scheduler_start(scheduler);
+    janus_status  status = jrt_scheduler_start(scheduler);
     if (status == JANUS_OK) status = janus_nursery_open_in(scheduler, &nursery, NULL);
     if (status != JANUS_OK) return status;
     janus_status spawned = jrt_spawn_first(&nursery, run_first, first);
@@ -62,11 +62,11 @@ janus_status jrt_run(const janus_scheduler_options *options, janus_entry *entry,
         books = calloc(1, sizeof *books);
         if (books == NULL) return JANUS_NO_MEMORY;
     }
-    janus_status status = janus_scheduler_open(options, &scheduler);
+    janus_status status = jrt_scheduler_open(options, &scheduler);
     if (status == JANUS_OK) {
         scheduler->books = books; /* before its threads are started */
         status = run_in(scheduler, &first, out);
-        out->closed = janus_scheduler_close(scheduler);
+        out->closed = jrt_scheduler_close(scheduler);
         if (books != NULL) tell(out, books, status);
     }
     /* A scheduler that cannot be closed is left behind, and its tasks may still fail. */

@@ -17,6 +17,7 @@
 #include "task/nursery.h"
 #include "task/purse.h"
 #include "task/replace.h"
+#include "task/run.h"
 #include "task/terms.h"
 #include "task/token.h"
 
@@ -223,7 +224,7 @@ static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_o
     return JANUS_OK;
 }
 
-janus_status janus_scheduler_open(const janus_scheduler_options *given, janus_scheduler **out)
+janus_status jrt_scheduler_open(const janus_scheduler_options *given, janus_scheduler **out)
 {
     janus_scheduler_options options;
     if (out == NULL) return JANUS_INVALID;
@@ -277,7 +278,15 @@ janus_status janus_scheduler_open(const janus_scheduler_options *given, janus_sc
     return JANUS_OK;
 }
 
-janus_status janus_scheduler_start(janus_scheduler *scheduler)
+bool jrt_scheduler_is_elsewhere(const janus_scheduler *scheduler)
+{
+    const struct jrt_world *world = scheduler->world;
+    if (world == NULL || world == jrt_world_now()) return false;
+    if (world->elsewhere != NULL) world->elsewhere();
+    return true;
+}
+
+janus_status jrt_scheduler_start(janus_scheduler *scheduler)
 {
     if (jrt_scheduler_is_elsewhere(scheduler)) return JANUS_STATE;
     jrt_lock(&scheduler->roots_lock);
@@ -358,7 +367,7 @@ janus_status janus_scheduler_stop(janus_scheduler *scheduler)
     return JANUS_OK;
 }
 
-janus_status janus_scheduler_close(janus_scheduler *scheduler)
+janus_status jrt_scheduler_close(janus_scheduler *scheduler)
 {
     if (scheduler == NULL) return JANUS_OK;
     janus_status status = janus_scheduler_stop(scheduler);

@@ -265,11 +265,8 @@ struct janus_scheduler {
 /* The calling thread's worker; NULL on other threads. Not to be kept across a wait. */
 static inline struct jrt_worker *jrt_worker_self(void) { return jrt_thread_worker(); }
 
-/* A simulated one is driven by the thread that opened it, and used by no other. */
-static inline bool jrt_scheduler_is_elsewhere(const janus_scheduler *scheduler)
-{
-    return scheduler->world != NULL && scheduler->world != jrt_world_now();
-}
+/* A simulated one is driven by the thread that opened it, and used by no other; scheduler.c. */
+bool jrt_scheduler_is_elsewhere(const janus_scheduler *scheduler);
 
 /*
  * [stack-reserve]  what a public call, and whoever arrives on the strand it leaves, may need of the

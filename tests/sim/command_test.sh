@@ -47,6 +47,27 @@ expect 0 'nothing found' "$janusrt" explore --faults wake,death --every 10 --sch
 expect 0 'these are all' "$janusrt" explore --strategy exhaustive --depth 1 --workers 1 \
     "$program" -- none
 
+# Schedulers that the program opens itself.
+for how in open create two; do
+    expect 0 'nothing found' "$janusrt" explore --schedules 100 "$program" -- none $how
+    expect 1 'failed: exit: status 3' "$janusrt" explore --schedules=500 "$program" -- race $how
+    text=$(replay)
+    expect 3 ' and ' env JANUSRT_REPLAY="$text" "$program" race $how
+    expect 1 ' and ' "$janusrt" replay "$text" "$program" -- race $how
+    expect 1 'failed: deadlock' "$janusrt" explore --schedules 5000 "$program" -- lock $how
+    expect 1 'failed: deadlock' "$janusrt" replay "$(replay)" "$program" -- lock $how
+done
+expect 0 'nothing found' "$janusrt" explore --faults wake,death --every 10 --schedules 50 \
+    "$program" -- none open
+expect 0 'these are all' "$janusrt" explore --strategy exhaustive --depth 1 --workers 1 \
+    "$program" -- none open
+expect 1 'too many steps' "$janusrt" explore --steps 20 "$program" -- none open
+expect 2 'a second thread uses the scheduler' "$janusrt" explore "$program" -- none used
+expect 2 'a second thread opens a scheduler' "$janusrt" explore "$program" -- none another
+if ! grep -q __tsan_init "$program"; then # which has a thread of its own
+    expect 2 'has started threads before' "$janusrt" explore "$program" -- none early
+fi
+
 expect 1 'too many steps' "$janusrt" explore --steps 20 "$program" -- none
 expect 1 'too many steps' "$janusrt" replay "$(replay)" "$program" -- none
 expect 1 'failed: exit: status 3' "$janusrt" explore --stale "$program" -- race
@@ -66,7 +87,7 @@ expect 2 "'rain' is none" "$janusrt" explore --faults wake,rain "$program"
 expect 2 'no number of minutes' "$janusrt" explore --minutes -1 "$program"
 expect 2 'PROGRAM is missing' "$janusrt" explore --seed 7
 expect 2 'No such file' "$janusrt" explore /nowhere/at/all
-expect 2 'neither janus_run' "$janusrt" explore "$program" -- nothing
+expect 2 'neither janus_run nor janus_scheduler_open' "$janusrt" explore "$program" -- nothing
 expect 2 'is not understood' "$janusrt" replay 1/w4/zebra "$program" -- none
 [[ $out != *neither* ]] || failed=yes
 expect 2 'is not understood' env JANUSRT_EXPLORE=seed "$program" none
