@@ -58,21 +58,27 @@ struct jrt_nursery {
         uint64_t          beginning; /* all of them */
     };
 
-    /* What makes its end, or its children's, more than counting. */
+    /*
+     * What makes its end, or its children's, more than counting.
+     *
+     * [nursery-bytes]  bits of one byte are one memory location: a thread that writes one of them
+     *   races with threads that read the others. So bits share a byte only if the same lock guards
+     *   them, or if the owner alone reads and writes them.
+     */
     union {
         struct {
             bool          folded : 1;   /* [nursery-count]; the owner's */
             bool          beyond : 1;   /* the owner is in a scope inside it; the owner's */
-            bool          limited;      /* max_children */
-            bool          on_terms;     /* its children are started on terms, terms.h */
-            bool          on_heap : 1;  /* janus_nursery_create made it, or a fork */
-            bool          internal : 1; /* of a fork, fork.h: calls of tasks do not mean it */
-            bool          timed : 1;    /* there is a deadline */
+            bool          timed : 1;    /* there is a deadline; the owner's */
             bool          unsorted : 1; /* [nursery-twice]; the owner's */
+            bool          limited;      /* max_children; never changes */
+            bool          on_terms;     /* its children are started on terms, terms.h */
+            bool          internal;     /* of a fork, fork.h: calls of tasks do not mean it */
             _Atomic(bool) registered;   /* [tree-lazy]; the lock of the nursery above */
             bool          failed : 1;   /* there are errors; the lock's */
             bool          kept : 1;     /* ended children may be left to join; the lock's */
-            bool          bound;        /* there is a token, bindings, or `singles` */
+            bool          bound : 1;    /* a token, bindings or `singles`; the lock's */
+            bool          on_heap;      /* janus_nursery_create made it, or a fork */
             _Atomic(bool) starving;     /* [exhaust-await]; somebody was on `exhausted` */
         };
         uint32_t first_four; /* see jrt_nursery_is_apart */
@@ -135,11 +141,17 @@ struct jrt_nursery {
 /*
  * [nursery-outer]  the owner links its nurseries from the inside out. A parallel call links one
  *   around those that its task has open inside (fork.c), while their children look up: so the link
- *   is atomic. What it leads to outlives the nursery: inner nurseries end first.
+ *   is atomic. What it leads to outlives the nursery: inner nurseries end first. The first function
+ *   is for the owner, or for threads that the owner's wait orders. All others call the second.
  */
 static inline struct jrt_nursery *jrt_nursery_outer(const struct jrt_nursery *n)
 {
     return jrt_load_relaxed(&n->outer); /* relaxed: for the owner, who alone writes it. */
+}
+
+static inline struct jrt_nursery *jrt_nursery_outer_of_other(const struct jrt_nursery *n)
+{
+    return jrt_load_acquire(&n->outer); /* acquire: what was written before it was linked. */
 }
 
 _Static_assert(offsetof(struct jrt_nursery, lock) >= 64 &&
@@ -169,7 +181,7 @@ static inline void jrt_nursery_unlock(struct jrt_nursery *n) { jrt_unlock(&n->lo
 /* What makes a spawn, or a child's end, more than counting. */
 static inline bool jrt_nursery_is_apart(const struct jrt_nursery *n)
 {
-    return (n->first_four & 0xffffffu) != 0; /* folded, limited, on_terms */
+    return (n->first_four & 0xffff03u) != 0; /* folded, beyond, limited, on_terms */
 }
 
 static inline struct jrt_nursery *jrt_nursery_of(janus_nursery *nursery)

@@ -42,10 +42,8 @@ bool jrt_nursery_arm(struct jrt_nursery *n, uint64_t deadline_ns)
     if (deadline_ns == JRT_NEVER) deadline_ns = JRT_NEVER - 1;
     n->deadline = alarm;
     n->deadline_ns = deadline_ns;
-    n->timed = true; /* before it can ring: a cancel looks at the bits beside it */
-    if (jrt_sched_timer_arm(n->scheduler, &n->deadline.timer, deadline_ns)) return true;
-    n->timed = false;
-    return false;
+    n->timed = jrt_sched_timer_arm(n->scheduler, &n->deadline.timer, deadline_ns);
+    return n->timed;
 }
 
 uint64_t janus_nursery_deadline(const janus_nursery *nursery)

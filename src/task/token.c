@@ -508,7 +508,9 @@ janus_status janus_nursery_cancel_with(janus_nursery *nursery, janus_token *toke
     binding->handle = handle;
     (void)janus_token_retain(token);
     n->bindings = binding;
+    jrt_nursery_lock(n); /* [nursery-bytes]; a child may ask for the nursery's token just now */
     n->bound = true;
+    jrt_nursery_unlock(n);
     jrt_fetch_add_relaxed(&n->scheduler->outside, 1u); /* relaxed: a count. */
     return JANUS_OK;
 }

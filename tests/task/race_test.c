@@ -283,3 +283,56 @@ TEST("a task that was told once that it is cancelled is told so each time")
     town_run(4, cancel_lookers, NULL, 1);
     town_run(8, cancel_lookers, NULL, 1);
 }
+
+/* Children look up through a nursery while its owner writes the marks that are its own. */
+struct marks {
+    janus_nursery around, within; /* opened in this order */
+    atomic_int    looking;
+};
+
+/* A cancel, anywhere, makes every task look up once more. */
+static int64_t cancel_and_look(void *argument)
+{
+    struct marks *marks = argument;
+    for (uint64_t i = 0; i < town_few(200); i++) {
+        janus_nursery own;
+        CHECK_EQ(janus_nursery_open(&own, NULL), JANUS_OK);
+        CHECK_EQ(janus_nursery_cancel(&own), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&own, NULL), JANUS_CANCELLED);
+        CHECK(!janus_cancelled());
+        CHECK(!janus_nursery_is_cancelled(&marks->around));
+        janus_token *token = NULL;
+        CHECK_EQ(janus_nursery_token(&marks->around, &token), JANUS_OK);
+        janus_token_release(token);
+    }
+    atomic_fetch_sub(&marks->looking, 1);
+    return 0;
+}
+
+static int64_t write_marks(void *argument)
+{
+    const uint64_t never_ns = janus_now_ns() + UINT64_C(3600000000000);
+    struct marks   marks = {.looking = 3};
+    janus_token   *token = NULL;
+    (void)argument;
+    CHECK_EQ(janus_token_create(&token), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&marks.around, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&marks.within, NULL), JANUS_OK);
+    for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&marks.within, cancel_and_look, &marks), 0);
+    CHECK_EQ(janus_nursery_cancel_with(&marks.around, token), JANUS_OK);
+    for (uint64_t i = 1; atomic_load(&marks.looking) > 0; i++) {
+        CHECK_EQ(janus_nursery_set_deadline(&marks.around, never_ns + i), JANUS_OK);
+        CHECK_EQ(janus_nursery_set_deadline(&marks.within, never_ns + i), JANUS_OK);
+        CHECK_EQ(janus_both(nothing, NULL, nothing, NULL), 0);
+        CHECK_EQ(janus_yield(), JANUS_OK);
+    }
+    CHECK_EQ(janus_nursery_end(&marks.within, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&marks.around, NULL), JANUS_OK);
+    janus_token_release(token);
+    return 0;
+}
+
+TEST("children look up while the owner moves deadlines, binds tokens and divides calls")
+{
+    town_all(write_marks, NULL, 4);
+}
