@@ -203,8 +203,7 @@ static bool may_cancel_from_below(const struct jrt_nursery *n, const struct jrt_
     for (const struct jrt_nursery *at = task->nursery; !keeps_right(at);) {
         if (at == n) return true;
         if (at->owner == NULL) return false;
-        const struct jrt_nursery *outer =
-            jrt_load_acquire(&at->outer); /* acquire: [nursery-outer]. */
+        const struct jrt_nursery *outer = jrt_nursery_outer_of_other(at);
         at = outer != NULL ? outer : at->owner->nursery;
     }
     return false;

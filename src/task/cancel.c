@@ -62,9 +62,9 @@ static bool is_cancelling(const struct jrt_nursery *n)
 
 struct jrt_nursery *jrt_nursery_above(const struct jrt_nursery *n)
 {
-    struct jrt_nursery *outer = jrt_load_acquire(&n->outer); /* acquire: [nursery-outer]. */
+    struct jrt_nursery *outer = jrt_nursery_outer_of_other(n);
     while (outer != NULL && jrt_nursery_owner_is_apart(outer)) {
-        outer = jrt_load_acquire(&outer->outer); /* acquire: as above. */
+        outer = jrt_nursery_outer_of_other(outer);
     }
     return outer != NULL ? outer : n->owner->nursery;
 }
@@ -337,7 +337,7 @@ static struct jrt_nursery *cancel_inside(struct jrt_nursery *n)
     struct jrt_nursery *list = NULL;
     struct jrt_nursery *above = n->owner->nursery;
     jrt_nursery_lock(above);
-    /* relaxed, both: under the lock. What is inside is registered after what is outside. */
+    /* relaxed, both: under the lock. What is inside comes first, [tree-order]. */
     bool found = jrt_load_relaxed(&n->owner->linked) && jrt_load_relaxed(&n->registered);
     struct jrt_list_node *node = found ? n->owner->nurseries.next : &n->link;
     for (; node != &n->link; node = node->next) {
@@ -481,15 +481,30 @@ struct piece {
 /* The task around this one; NULL: a plain thread has its nursery. */
 static struct jrt_task *above(const struct jrt_task *task) { return task->nursery->owner; }
 
-/* Puts a nursery on the list of its owner, which is linked. */
+/* The place on the owner's list after which n belongs, and whatever around n is not registered
+ * either: before the next one around that is registered. Under the lock. */
+static struct jrt_list_node *place_of(struct jrt_nursery *n)
+{
+    const struct jrt_nursery *at = n;
+    /* relaxed: locked. */
+    while (at != NULL && !jrt_load_relaxed(&at->registered)) at = jrt_nursery_outer_of_other(at);
+    return at != NULL ? at->link.prev : n->owner->nurseries.prev;
+}
+
+/*
+ * Puts a nursery on the list of its owner, which is linked.
+ *
+ * [tree-order]  the list tells what lies inside of what: innermost first. So a nursery is
+ *   registered together with those around it. A parallel call may have put its nursery around some
+ *   that were registered before ([fork-nursery]); it belongs behind these.
+ */
 static void register_one(struct jrt_nursery *n)
 {
     if (n->owner == NULL || jrt_load_acquire(&n->registered)) return; /* acquire: as below. */
-    struct jrt_nursery   *outer = n->owner->nursery;
-    struct jrt_list_node *place = &n->owner->nurseries;
+    struct jrt_nursery *outer = n->owner->nursery;
     jrt_nursery_lock(outer);
-    /* With those around it, so that the list tells what lies inside of what: innermost first. */
-    for (; n != NULL; n = jrt_nursery_outer(n)) {
+    struct jrt_list_node *place = place_of(n);
+    for (; n != NULL; n = jrt_nursery_outer_of_other(n)) {
         if (jrt_load_relaxed(&n->registered)) break; /* relaxed: locked. */
         jrt_nursery_ready(n);                        /* it can be found from now on */
         jrt_list_push_front(place, &n->link);

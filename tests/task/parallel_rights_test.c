@@ -216,6 +216,61 @@ TEST("a caller that is cancelled cancels all pieces, also of a loop that never w
     town_all(cancelled, NULL, ROUNDS / 5);
 }
 
+/* Two branches. In the first, a nursery that knows a waiting child before the call is divided. */
+struct branches {
+    janus_event child_fails, second_ends;
+    atomic_int  child_waits, second_waits;
+};
+
+static int64_t fail_later(void *argument)
+{
+    struct branches *b = argument;
+    atomic_store(&b->child_waits, 1);
+    CHECK_EQ(janus_event_wait(&b->child_fails), JANUS_OK);
+    return -7;
+}
+
+static int64_t first_cancels_inside(void *argument)
+{
+    struct branches *b = argument;
+    janus_nursery    n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, fail_later, b), JANUS_OK);
+    CHECK(town_wait(&b->child_waits));
+    for (int i = 0; i < 8; i++) CHECK_EQ(janus_yield(), JANUS_OK); /* so that it has left */
+    for (int i = 0; i < 500 && !atomic_load(&b->second_waits); i++) {
+        CHECK_EQ(janus_both(nothing, NULL, nothing, NULL), 0); /* the call around is divided */
+        CHECK_EQ(janus_yield(), JANUS_OK);
+    }
+    janus_event_set(&b->child_fails);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);
+    janus_event_set(&b->second_ends);
+    return 0;
+}
+
+static int64_t second_goes_on(void *argument)
+{
+    struct branches *b = argument;
+    atomic_store(&b->second_waits, 1);
+    CHECK_EQ(janus_event_wait(&b->second_ends), JANUS_OK);
+    return 0;
+}
+
+static int64_t cancel_inside_first(void *argument)
+{
+    struct branches b = {0};
+    (void)argument;
+    janus_event_init(&b.child_fails, JANUS_OPENED_BY_TASKS, "child fails");
+    janus_event_init(&b.second_ends, JANUS_OPENED_BY_TASKS, "second ends");
+    CHECK_EQ(janus_both(first_cancels_inside, &b, second_goes_on, &b), 0);
+    return 0;
+}
+
+TEST("a nursery that is cancelled inside of the first branch leaves the second branch alone")
+{
+    town_all(cancel_inside_first, NULL, 2 * ROUNDS);
+}
+
 /* Budgets. */
 
 static int64_t pays(void *argument)
