@@ -5,7 +5,8 @@
  * [exhaust-list]  a task that waits for budget is on its nursery's list, under the nursery's lock;
  *   its purse may be changed there, under that lock, and by nobody else until it is awake. Whoever
  *   takes it off the list wakes it, under the same lock. A task whose wait ended otherwise (a
- *   cancel, a deadlock) takes itself off.
+ *   cancel, a deadlock) takes itself off. The task is in the tree ([tree-lazy]) before it is on the
+ *   list, because the owner may inspect a task as soon as it is reported.
  *
  * [exhaust-await]  an owner that waits for the nursery's end cannot give anything any more. It says
  *   so (`awaited`) and then, under the lock, sends all on the list away; who joins the list looks
@@ -308,11 +309,13 @@ static janus_status wait_for_more(struct jrt_task *task)
     struct jrt_nursery *n = task->nursery;
     struct jrt_purse   *purse = task->purse;
     if (!jrt_worker_can_leave(worker)) return JANUS_BUDGET_EXHAUSTED;
+    jrt_task_link(task); /* [exhaust-list] */
     jrt_task_park_begin(task, JRT_WAIT_BUDGET);
     if (!join_list(n, purse)) {
         (void)jrt_task_park_cancel(task);
         return JANUS_BUDGET_EXHAUSTED;
     }
+    jrt_point(); /* the owner may act on the report before the task has left */
     janus_status status = jrt_task_park_cancellable(task);
     leave_list(n, purse);
     bool known = status == JANUS_OK || status == JANUS_CANCELLED || status == JANUS_STATE;
@@ -407,9 +410,8 @@ void jrt_exhausted_cancel_locked(struct jrt_nursery *n)
 static struct jrt_purse *find(struct jrt_nursery *n, janus_task_id child)
 {
     if (n->exhausted.next == NULL) return NULL;
-    struct jrt_list_node *node = n->exhausted.next;
-    for (; node != &n->exhausted; node = node->next) {
-        struct jrt_purse *purse = jrt_list_entry(node, struct jrt_purse, exhausted);
+    for (struct jrt_list_node *at = n->exhausted.next; at != &n->exhausted; at = at->next) {
+        struct jrt_purse *purse = jrt_list_entry(at, struct jrt_purse, exhausted);
         if (jrt_task_id(purse->task) == child) return purse;
     }
     return NULL;

@@ -105,12 +105,14 @@ void jrt_peek_task(const struct jrt_task *task, struct jrt_sight *out)
     if (since != 0) worker = jrt_load_relaxed(&task->worker); /* relaxed: as above. */
     bool waits = state == JANUS_TASK_BLOCKED || state == JANUS_TASK_BUDGET_EXHAUSTED;
     bool at_most = !waits;
-    if (waits && (park & 0xff) == JRT_AWAKE) {
+    if (waits && (park & JRT_PARK_MASK) == JRT_AWAKE) {
         state = JANUS_TASK_READY;
         at_most = true;
     }
-    /* It is on its nursery's list of exhausted children, and on its way off the CPU. */
-    if (state == JANUS_TASK_RUNNING && wait == JRT_WAIT_BUDGET && (park & 0xff) == JRT_PARKING) {
+    /* The task is on its nursery's list of exhausted children. It is on its way off the CPU, or has
+     * left the CPU since its state was read. */
+    bool asleep = (park & JRT_PARK_MASK) != JRT_AWAKE;
+    if (state == JANUS_TASK_RUNNING && wait == JRT_WAIT_BUDGET && asleep) {
         state = JANUS_TASK_BUDGET_EXHAUSTED;
     }
     if (state == JANUS_TASK_RUNNING) {
