@@ -209,12 +209,14 @@ static int64_t outer(void *argument, uint64_t begin, uint64_t end)
         int64_t status = janus_for(janus_range_by(0, 20, 3), inner, argument);
         if (status < 0) return status;
         janus_nursery n;
-        int64_t       five = 5;
+        int64_t       here = 5, there = 5; /* the child writes its argument, too */
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-        CHECK_EQ(janus_spawn(&n, fib, &five), JANUS_OK);
-        status = fib(&five);
+        CHECK_EQ(janus_spawn(&n, fib, &there), JANUS_OK);
+        status = fib(&here);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
         if (status < 0) return status;
+        CHECK_EQ(here, 5);
+        CHECK_EQ(there, 5);
     }
     return 0;
 }
