@@ -35,6 +35,7 @@
  *   is not zero, nobody writes the new epoch into `clean` there, and all its children look up.
  *   janus_nursery_end takes the count back. Whoever cancels a nursery keeps it alive until the
  *   owner's wait was interrupted, so the interrupt cannot meet a wait after the nursery's end.
+ *   models/scope.pml tries all orders.
  *
  * [scope-shield]  a shield keeps cancels away that come from outside of it. A nursery that was
  *   opened inside the same shields as the wait, or as the nursery within it, is not outside. So a
