@@ -182,13 +182,14 @@ JANUS_API int janus_budget_recharge_child(janus_task_id child, janus_budget amou
 JANUS_API bool janus_nursery_exhausted_poll(janus_nursery *nursery, janus_exhausted *out);
 
 /*
- * The same, and waits until there is one. It closes the nursery: no more children are started.
+ * The same, and waits until there is one. The nursery stays open: more children can be started
+ * afterwards.
  *
  * Context: the nursery's owner, inside a task.
  * Yields:  until a child is exhausted.
  * Owns:    *out is the caller's.
  * Cost:    a lock.
- * Errors:  CLOSED     no child is left that could be
+ * Errors:  CLOSED     no child is left that could be exhausted
  *          CANCELLED  the task was cancelled
  *          STATE      not the owner, or not inside a task
  *          DEADLOCK   nothing can happen any more

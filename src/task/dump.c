@@ -155,10 +155,11 @@ static int indent(unsigned depth) { return depth * 2 < INDENT_MAX ? (int)depth *
 
 static void put_nursery(struct text *text, const struct jrt_nursery *n, unsigned depth)
 {
-    long long children = jrt_peek_children(n);
+    long long           children = jrt_peek_children(n);
+    janus_nursery_state state = jrt_nursery_seen((struct jrt_nursery *)(uintptr_t)n);
     put(text, "%*snursery \"%s\"%s: %s, %lld %s\n", indent(depth), "", jrt_nursery_name(n),
-        n->owner == NULL ? " of a thread" : "", janus_nursery_state_name(jrt_nursery_state(n)),
-        children, children == 1 ? "child" : "children");
+        n->owner == NULL ? " of a thread" : "", janus_nursery_state_name(state), children,
+        children == 1 ? "child" : "children");
 }
 
 /* How long, and where; see [peek-time]. */

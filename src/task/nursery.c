@@ -57,6 +57,11 @@ static void finish(struct jrt_nursery *n)
     janus_scheduler *scheduler = n->scheduler;
     bool             root = n->owner == NULL;
     jrt_nursery_lock(n);
+    if (jrt_unlikely(jrt_load_acquire(&n->state) == JANUS_NURSERY_OPEN)) { /* acquire: it stays. */
+        jrt_nursery_emptied_locked(n);
+        jrt_nursery_unlock(n);
+        return;
+    }
     bool moved = move(n, JANUS_NURSERY_CLOSING, JANUS_NURSERY_CLOSED) ||
                  move(n, JANUS_NURSERY_CANCELLING, JANUS_NURSERY_CANCELLED);
     jrt_invariant("nursery-moves", moved);
@@ -219,29 +224,6 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
 
 /* Awaiting. */
 
-static void result_of(struct jrt_nursery *n, janus_nursery_result *out)
-{
-    memset(out, 0, sizeof *out);
-    jrt_nursery_lock(n); /* also: whoever made it final has let go of it */
-    janus_nursery_state state = jrt_nursery_state(n);
-    out->errors = n->errors;
-    out->kind = JANUS_RESULT_SUCCESS;
-    if (!is_final(state)) {
-        out->kind = JANUS_RESULT_PENDING;
-    } else if (n->errors > 0) {
-        out->kind = JANUS_RESULT_CHILD_FAILED;
-        out->error = n->error;
-        out->task = n->error_task;
-        if (n->panic != NULL) out->panic = *n->panic;
-        out->panic.kind = n->panic_kind;
-    } else if (state == JANUS_NURSERY_CANCELLED) {
-        out->kind = JANUS_RESULT_CANCELLED;
-        /* relaxed: set before the state, which was acquired. */
-        out->reason = (janus_cancel_reason)jrt_load_relaxed(&n->reason);
-    }
-    jrt_nursery_unlock(n);
-}
-
 /* The newest child of the owner's that nobody has taken and that can run here; NULL: none. */
 static struct jrt_task *take_child(struct jrt_nursery *n, struct jrt_worker *worker)
 {
@@ -369,12 +351,6 @@ static bool begin_closing(struct jrt_nursery *n)
     return true;
 }
 
-void jrt_nursery_close_for_wait(struct jrt_nursery *n)
-{
-    (void)begin_closing(n);
-    fold(n);
-}
-
 /* From here on the owner gives nothing to exhausted children, [exhaust-await]. */
 static void begin_waiting(struct jrt_nursery *n)
 {
@@ -406,24 +382,13 @@ janus_status janus_nursery_await_with(janus_nursery *nursery, janus_nursery_resu
         }
     }
     janus_nursery_result result;
-    result_of(n, &result);
+    jrt_nursery_result_of(n, &result);
     if (out != NULL) *out = result;
     if (result.kind == JANUS_RESULT_CHILD_FAILED) return JANUS_CHILD_FAILED;
     if (result.kind != JANUS_RESULT_CANCELLED) return JANUS_OK;
     /* A cancelled owner that passes this on has obeyed; one that is to be unwound ends here. */
     bool told = task != NULL && jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE;
     return told ? jrt_task_obey(task) : JANUS_CANCELLED;
-}
-
-bool janus_nursery_try_result(janus_nursery *nursery, janus_nursery_result *out)
-{
-    jrt_stack_check(); /* [stack-reserve] */
-    janus_nursery_result result;
-    if (nursery == NULL) return false;
-    (void)janus_nursery_state_of(nursery); /* the owner's part, after somebody else's cancel */
-    result_of(jrt_nursery_of(nursery), &result);
-    if (out != NULL) *out = result;
-    return result.kind != JANUS_RESULT_PENDING;
 }
 
 janus_status janus_nursery_close(janus_nursery *nursery)
@@ -576,15 +541,4 @@ void janus_nursery_leave(janus_nursery *nursery)
         janus_panic("a nursery was left by return or goto, and a child had failed");
     }
     if (status == JANUS_STATE) janus_panic("a nursery was left by somebody who may not end it");
-}
-
-janus_nursery_state janus_nursery_state_of(const janus_nursery *nursery)
-{
-    struct jrt_nursery *n = (struct jrt_nursery *)(uintptr_t)nursery;
-    jrt_stack_check(); /* [stack-reserve] */
-    jrt_point();
-    /* Cancelled by somebody else: only the owner can add what it alone knows, and then its last
-     * child may have ended long ago. */
-    if (jrt_nursery_state(n) == JANUS_NURSERY_CANCELLING && jrt_nursery_is_mine(n)) fold(n);
-    return jrt_nursery_state(n);
 }

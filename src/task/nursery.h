@@ -103,6 +103,8 @@ struct jrt_nursery {
     janus_panic_info             *panic;    /* owned; of the first failure, if that is one */
     janus_failure                *failures; /* owned; the first JANUS_FAILURES_KEPT */
     _Atomic(uint64_t) disturbed; /* children whose own scopes are cancelled, [scope-owner] */
+    _Atomic(bool)     over;      /* Cancelling, and somebody saw all end, [nursery-seen] */
+    bool              emptied;   /* lent, and no child is left, [nursery-lend] */
     _Alignas(16) int64_t local;  /* [nursery-count]; not guarded: the owner's alone */
     union {
         struct {
@@ -203,6 +205,12 @@ static inline janus_nursery_state jrt_nursery_state(const struct jrt_nursery *n)
     return (janus_nursery_state)state;
 }
 
+/* The same for anybody who asks: Cancelled as soon as all children have ended, [nursery-seen]. */
+janus_nursery_state jrt_nursery_seen(struct jrt_nursery *n);
+
+/* How it ended; kind PENDING: it has not. */
+void jrt_nursery_result_of(struct jrt_nursery *n, janus_nursery_result *out);
+
 static inline bool jrt_nursery_is_shielded(const struct jrt_nursery *n)
 {
     uint8_t cover = jrt_load_acquire(&n->cover); /* acquire: [shield-nursery]. */
@@ -292,6 +300,9 @@ struct jrt_nursery *jrt_nursery_above(const struct jrt_nursery *n);
 /* The owner's own count is added, so that the last child can make the nursery final. */
 void jrt_nursery_fold(struct jrt_nursery *n);
 
+/* The count reached zero while the owner lends it, [nursery-lend]; under the lock. */
+void jrt_nursery_emptied_locked(struct jrt_nursery *n);
+
 /* The nursery ends: its owner's siblings may remember again that nothing is cancelled. */
 void jrt_scope_end(struct jrt_nursery *n);
 
@@ -318,9 +329,6 @@ void jrt_join_ended(struct jrt_nursery *n);
 /* The owner, a plain thread, waits for what children do, and goes on; for the deadlock check. */
 void jrt_nursery_thread_waits(struct jrt_nursery *n);
 void jrt_nursery_thread_goes_on(struct jrt_nursery *n);
-
-/* The owner closes it, in order to wait for something in it. */
-void jrt_nursery_close_for_wait(struct jrt_nursery *n);
 
 /* One child less in the shared count; the last one ends the nursery, which may then be gone. */
 void jrt_nursery_count_off(struct jrt_nursery *n);

@@ -40,17 +40,29 @@ static inline void fill(struct jrt_task *task, struct jrt_nursery *n, janus_entr
     task->beginning = n->birth; /* and nothing special, as it was */
 }
 
-/* Counts a child that is about to start, [nursery-count]. False: the nursery has been closed. */
+/* Counts a child of a task's nursery, [nursery-count]. */
+static void count_one(struct jrt_nursery *n, const struct jrt_worker *worker)
+{
+    if (worker != NULL && worker->current == n->owner && !n->folded) {
+        n->local++;
+    } else {
+        /* relaxed: a living child starts it, so it cannot be the last to end. */
+        jrt_fetch_add_relaxed(&n->pending, (int64_t)1);
+    }
+}
+
+static void leave(struct jrt_nursery *n, struct jrt_worker *worker);
+
+/* Counts a child that is about to start. False: the nursery has been closed. */
 static bool enter(struct jrt_nursery *n, struct jrt_worker *worker)
 {
     if (jrt_likely(n->owner != NULL)) {
-        if (worker != NULL && worker->current == n->owner && !n->folded) {
-            n->local++;
-        } else {
-            /* relaxed: a living child starts it, so it cannot be the last to end. */
-            jrt_fetch_add_relaxed(&n->pending, (int64_t)1);
-        }
-        return true;
+        count_one(n, worker);
+        jrt_fence_light_seq_cst(); /* seq_cst: [nursery-seen]. */
+        /* relaxed: after the fence. */
+        if (jrt_likely(jrt_load_relaxed(&n->state) == JANUS_NURSERY_OPEN)) return true;
+        leave(n, worker);
+        return false;
     }
     /* A root: [sched-stop] changes the state and then looks at the count, we do the mirror
      * image. seq_cst: one of the two sees the other. */
@@ -307,7 +319,6 @@ static inline void make(struct jrt_worker *worker, struct jrt_nursery *n, janus_
     worker->free = jrt_task_next(task);
     worker->free_count--;
     fill(task, n, entry, argument, site);
-    n->local++;
 }
 
 /* All is done but that the worker's own quota had no room. */
@@ -319,6 +330,10 @@ __attribute__((noinline)) static janus_status spawn_beyond(struct jrt_nursery *n
     struct jrt_task   *task = worker->free;
     jrt_worker_stack_check(worker); /* [stack-reserve] */
     if (jrt_unlikely(!jrt_limit_take_slow(worker))) return over_limit(worker);
+    if (!enter(n, worker)) {
+        jrt_quota_give(&worker->quota);
+        return JANUS_CLOSED;
+    }
     make(worker, n, entry, argument, site);
     if (jrt_unlikely(worker->trace != NULL)) {
         jrt_note_by_caller(worker->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
@@ -338,9 +353,18 @@ __attribute__((noinline)) static janus_status feed(struct jrt_worker *worker)
  * owner that waits, [nursery-closing], is not asked for: an owner that set it is in its end. */
 static inline bool is_owners(const struct jrt_nursery *n, const struct jrt_worker *worker)
 {
-    /* acquire: what led to it. */
-    return worker->current == n->owner && !jrt_nursery_is_apart(n) &&
-           jrt_load_acquire(&n->state) == JANUS_NURSERY_OPEN;
+    return worker->current == n->owner && !jrt_nursery_is_apart(n);
+}
+
+/* The quota had room, or the count in the nursery came too late, [nursery-seen]. */
+__attribute__((noinline)) static janus_status take_back(struct jrt_nursery *n, bool room,
+                                                        janus_entry *entry, void *argument,
+                                                        const janus_site *site)
+{
+    n->local--;
+    if (!room) return spawn_beyond(n, entry, argument, site);
+    jrt_quota_give(&jrt_worker_self()->quota);
+    return spawn_slowly(n, entry, argument, site); /* which says why */
 }
 
 /* `full` and `traced` are constants, [worker-plain]. */
@@ -355,8 +379,12 @@ spawn_as(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry, v
                      !jrt_shelf_has_room(shelf) || !jrt_fuel_one())) {
         return spawn_slowly(n, entry, argument, site);
     }
-    if (jrt_unlikely(!jrt_quota_take_easily(&worker->quota, full))) {
-        return spawn_beyond(n, entry, argument, site);
+    n->local++;
+    if (!JRT_CHECKED) jrt_fence_light_as_seq_cst(full);      /* seq_cst: [nursery-seen]. */
+    bool room = jrt_quota_take_easily(&worker->quota, full); /* which has that fence */
+    /* acquire: what led to it. */
+    if (jrt_unlikely(!room || jrt_load_acquire(&n->state) != JANUS_NURSERY_OPEN)) {
+        return take_back(n, room, entry, argument, site);
     }
     make(worker, n, entry, argument, site);
     if (traced && worker->trace != NULL) {
@@ -406,7 +434,7 @@ bool jrt_spawn_piece(struct jrt_nursery *n, struct jrt_worker *worker, janus_ent
     fill(task, n, entry, argument, NULL);
     task->touched = true;
     task->name = name;
-    (void)enter(n, worker);
+    count_one(n, worker);
     if (jrt_unlikely(worker->trace != NULL)) {
         jrt_note_by_caller(worker->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
     }

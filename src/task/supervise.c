@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Supervisors: the owner of a nursery learns which children are exhausted. The essay on exhaustion
- * is in exhaust.c. */
+/*
+ * Supervisors: the owner of a nursery learns which children are exhausted. The essay on exhaustion
+ * is in exhaust.c.
+ *
+ * [nursery-lend]  an owner that waits for exhausted children must wake up when no child is left,
+ *   and must be able to start more afterwards. So it lends its part of [nursery-count]: it folds,
+ *   but the nursery stays Open. The child that takes the count to zero finds it Open, says
+ *   `emptied` under the lock and wakes the owner. Afterwards the owner takes its part back, under
+ *   the lock: the bias is added again. It finds one of these:
+ *     children left        the count is not zero: nobody is in between
+ *     zero, and emptied    the last child has said so and will not come back
+ *     zero, not emptied    the last child is on its way to the lock: the owner lets it go first
+ *     final                it was cancelled meanwhile, and the last child ended it: folded for good
+ *   A nursery that was cancelled and emptied while it was lent is Cancelling with no child; the
+ *   owner's next fold ends it, as with any other.
+ */
 #include "task/nursery.h"
 #include "task/purse.h"
 
@@ -59,36 +73,86 @@ janus_task_id janus_supervisor_poll_exhausted(void)
     return child.task;
 }
 
+/* Lends the count; a nursery that is not Open is folded for good. */
+static void lend(struct jrt_nursery *n)
+{
+    bool again = n->folded;
+    jrt_nursery_fold(n);
+    if (!again) n->local = 0; /* after the fold, [nursery-seen] */
+}
+
+void jrt_nursery_emptied_locked(struct jrt_nursery *n)
+{
+    n->emptied = true;
+    if (n->supervised && n->waiter != NULL) (void)jrt_task_wake(n->waiter, JANUS_OK);
+}
+
+/* Takes the count back under the lock. False: a child is about to say that it was the last. */
+static bool take_back_locked(struct jrt_nursery *n)
+{
+    const int64_t bias = JRT_NURSERY_BIAS;
+    uint8_t       state = jrt_load_acquire(&n->state);  /* acquire: what led to it. */
+    int64_t       left = jrt_load_acquire(&n->pending); /* acquire: what children wrote. */
+    if (state == JANUS_NURSERY_CLOSING || state >= JANUS_NURSERY_CLOSED) return true;
+    if (left == 0 && !n->emptied) return false;
+    /* acq_rel: as every change of the count. */
+    while (!jrt_cas_acq_rel(&n->pending, &left, left + bias)) {
+        if (left == 0) return false;
+    }
+    n->emptied = false;
+    n->folded = false;
+    return true;
+}
+
+static void take_back(struct jrt_nursery *n)
+{
+    bool done = false;
+    while (!done) {
+        jrt_nursery_lock(n);
+        done = take_back_locked(n);
+        jrt_nursery_unlock(n);
+        if (!done) jrt_thread_yield(); /* it only has to get the lock */
+    }
+}
+
+/* Parks once. OK: look again. */
+static janus_status wait_once(struct jrt_nursery *n, struct jrt_task *task, janus_exhausted *out,
+                              bool *found)
+{
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return JANUS_CANCELLED;
+    if (!jrt_worker_can_leave(jrt_worker_self())) return JANUS_NO_MEMORY;
+    jrt_task_park_begin(task, JRT_WAIT_EXHAUSTED);
+    jrt_nursery_lock(n);
+    *found = report(n, out);
+    bool over = n->emptied || jrt_nursery_state(n) >= JANUS_NURSERY_CLOSED;
+    n->supervised = !*found && !over;
+    n->waiter = n->supervised ? task : NULL;
+    jrt_nursery_unlock(n);
+    if (*found || over) {
+        (void)jrt_task_park_cancel(task);
+        return *found ? JANUS_OK : JANUS_CLOSED;
+    }
+    jrt_nursery_register(n);
+    janus_status status = jrt_task_park_cancellable(task);
+    jrt_nursery_lock(n);
+    n->supervised = false;
+    n->waiter = NULL;
+    jrt_nursery_unlock(n);
+    return status;
+}
+
 janus_status janus_nursery_exhausted_wait(janus_nursery *nursery, janus_exhausted *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     struct jrt_task    *task = current();
+    bool                found = false;
+    janus_status        status = JANUS_OK;
     if (nursery == NULL || out == NULL) return JANUS_INVALID;
     if (task == NULL || !jrt_nursery_is_mine(n)) return JANUS_STATE;
-    jrt_nursery_close_for_wait(n);
-    for (;;) {
-        if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_obey(task);
-        struct jrt_worker *worker = jrt_worker_self();
-        if (!jrt_worker_can_leave(worker)) return JANUS_NO_MEMORY;
-        jrt_task_park_begin(task, JRT_WAIT_EXHAUSTED);
-        jrt_nursery_lock(n);
-        bool found = report(n, out);
-        bool over = jrt_nursery_state(n) >= JANUS_NURSERY_CLOSED;
-        n->supervised = !found && !over;
-        n->waiter = n->supervised ? task : NULL;
-        jrt_nursery_unlock(n);
-        if (found || over) {
-            (void)jrt_task_park_cancel(task);
-            return found ? JANUS_OK : JANUS_CLOSED;
-        }
-        jrt_nursery_register(n);
-        janus_status status = jrt_task_park_cancellable(task);
-        jrt_nursery_lock(n);
-        n->supervised = false;
-        n->waiter = NULL;
-        jrt_nursery_unlock(n);
-        if (status == JANUS_CANCELLED) return jrt_task_obey(task);
-        if (status != JANUS_OK) return status;
-    }
+    bool lends = !n->folded;
+    lend(n);
+    while (status == JANUS_OK && !found) status = wait_once(n, task, out, &found);
+    if (lends) take_back(n);
+    return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
 }

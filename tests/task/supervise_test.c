@@ -165,6 +165,82 @@ TEST("a supervisor that waits is told of every child until none is left")
     town_all(keep_going, NULL, TOWN_SLOW ? 20 : 100);
 }
 
+static int64_t start_more(void *argument)
+{
+    janus_nursery   n;
+    janus_exhausted child;
+    atomic_int      done = 0;
+    janus_budget    pool = janus_budget_of(1000, 0, 12, 0, 0);
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.budget = &pool)), JANUS_OK);
+    for (int round = 0; round < 4; round++) {
+        janus_status status;
+        int          told = 0;
+        for (int i = 0; i < 2; i++) (void)spawn_ten(&n, needs_more, &done);
+        while ((status = janus_nursery_exhausted_wait(&n, &child)) == JANUS_OK) {
+            CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_OPEN);
+            CHECK_EQ(janus_nursery_recharge(&n, child.task, ten), JANUS_OK);
+            if (told++ == 0) (void)spawn_ten(&n, needs_more, &done); /* in the middle */
+        }
+        CHECK_EQ(status, JANUS_CLOSED);
+        CHECK_EQ(told, 6); /* twice each */
+        CHECK_EQ(done, 3 * (round + 1));
+    }
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a supervisor that waited starts more children, until it ends the nursery")
+{
+    town_all(start_more, NULL, TOWN_SLOW ? 20 : 100);
+}
+
+static int64_t wait_for_nobody(void *argument)
+{
+    janus_nursery   n;
+    janus_exhausted child;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.name = "empty")), JANUS_OK);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_CLOSED);
+        CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_OK);
+    }
+    CHECK_EQ(janus_nursery_close(&n), JANUS_OK);
+    CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_CLOSED);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a supervisor with no child left does not wait, and the nursery stays as it is")
+{
+    town_all(wait_for_nobody, NULL, 20);
+}
+
+static int64_t cancel_and_end(void *argument)
+{
+    for (int i = 0; i < 3; i++) (void)janus_yield();
+    (void)janus_nursery_cancel(argument);
+    return 0;
+}
+
+static int64_t cancelled_while_lent(void *argument)
+{
+    janus_nursery   n;
+    janus_exhausted child;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.owner_apart = true)), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, yield_for_ever, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, cancel_and_end, &n), JANUS_OK);
+    CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_CLOSED);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    return 0;
+}
+
+TEST("a nursery that is cancelled while its supervisor waits ends as any other")
+{
+    town_all(cancelled_while_lent, NULL, TOWN_SLOW ? 50 : 500);
+}
+
 static int64_t wait_in_vain(void *argument)
 {
     janus_nursery   n;
