@@ -32,7 +32,7 @@
  * never told. janus_join of a child that is cancelled with the nursery waits for the child's end.
  *
  * A spawn can be refused, for one when as many tasks live as the scheduler allows (100 unless
- * max_tasks says otherwise): where that can be, look at what it returns.
+ * max_tasks says otherwise): look at what it returns, or let janus_spawn_wait wait for room.
  */
 #ifndef JANUSRT_NURSERY_H
 #define JANUSRT_NURSERY_H
@@ -66,10 +66,10 @@ typedef enum janus_nursery_policy {
     JANUS_WAIT_ALL,            /* the others go on; the failure is in the result */
 } janus_nursery_policy;
 
-/* What a spawn meets when max_children are alive. */
+/* What a spawn meets at a limit: max_children of its nursery, or TASK_LIMIT. */
 typedef enum janus_when_full {
-    JANUS_FULL_REFUSE = 0, /* it returns FULL */
-    JANUS_FULL_WAIT,       /* it waits until one has ended; who came first goes first */
+    JANUS_FULL_REFUSE = 0, /* the spawn returns FULL or TASK_LIMIT */
+    JANUS_FULL_WAIT, /* the spawn waits until a task has ended; the first to wait goes first */
 } janus_when_full;
 
 typedef enum janus_result_kind {
@@ -228,6 +228,8 @@ typedef struct janus_spawn_options {
                                          the pool allow. NULL: the capability's task_budget */
     janus_drop         *drop; /* what becomes of the argument of a child that never ran. NULL: it is
                                   left */
+    janus_when_full     when_full; /* what the spawn does at TASK_LIMIT, see janus_spawn_wait. At
+                                  max_children the nursery's when_full decides. 0: REFUSE */
     bool                inherit_local; /* the child begins with the pointer in the spawning task's
                                   janus_task_local; from a thread or a callback, with NULL */
 
@@ -330,6 +332,29 @@ JANUS_NODISCARD JANUS_API janus_status janus_spawn_with(janus_nursery *nursery, 
 JANUS_NODISCARD JANUS_API janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry,
                                                       void *argument, const janus_site *site);
 
+/*
+ * The form that waits for room: where janus_spawn_at returns TASK_LIMIT, this waits until a task
+ * has ended under the limit that is reached. janus_spawn_wait() fills the place in.
+ *
+ * The first to wait is the first to get room. Spawns that do not wait may come before. A task that
+ * waits is alive itself: if all tasks under a limit wait for room, that is a deadlock, and all are
+ * told. A worker that computes without any call delays the news of children that ended on it, by
+ * about a millisecond.
+ *
+ * Context: as janus_spawn_with. A thread that does not own the nursery, a token's callback and a
+ *          task of another scheduler do not wait: they get TASK_LIMIT.
+ * Yields:  as janus_spawn_with, and while there is no room.
+ * Owns:    as janus_spawn_with; `site` must live for ever.
+ * Cost:    as janus_spawn_with; if it waits, a lock here and a fence of all workers.
+ * Errors:  CANCELLED  this task was cancelled while, or before, it waited
+ *          DEADLOCK   it waited, and nothing can happen any more
+ *          CLOSED     the nursery is not Open, also after the wait
+ *          and those of janus_spawn_with
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_spawn_wait_at(janus_nursery *nursery,
+                                                           janus_entry *entry, void *argument,
+                                                           const janus_site *site);
+
 /* The place in the source where this stands. */
 #define JANUS_SITE_HERE                                                                            \
     __extension__({                                                                                \
@@ -339,6 +364,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_spawn_at(janus_nursery *nursery, ja
 
 #define janus_spawn(nursery, entry, argument)                                                      \
     janus_spawn_at(nursery, entry, argument, JANUS_SITE_HERE)
+
+#define janus_spawn_wait(nursery, entry, argument)                                                 \
+    janus_spawn_wait_at(nursery, entry, argument, JANUS_SITE_HERE)
 
 /*
  * No more children.

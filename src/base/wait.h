@@ -28,7 +28,8 @@
     X(BROADCAST, "a broadcast")                                                                    \
     X(ONCE, "the first call of a once")                                                            \
     X(BARRIER, "a barrier")                                                                        \
-    X(RWLOCK, "a reader-writer lock")
+    X(RWLOCK, "a reader-writer lock")                                                              \
+    X(LIMIT, "room for another task")
 
 enum jrt_wait {
 #define X(name, text) JRT_WAIT_##name,

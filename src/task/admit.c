@@ -7,9 +7,10 @@
 #include "task/terms.h"
 #include "task/trouble.h"
 
-/* Takes room in all terms that count it, [terms-count]; on any error in none. */
+/* Takes room in all terms that count it, [terms-count]; on any error in none, and *full are those
+ * that had none. */
 static janus_status take_room(struct jrt_terms *terms, janus_scheduler *scheduler,
-                              struct jrt_worker *worker)
+                              struct jrt_worker *worker, struct jrt_terms **full)
 {
     struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
     janus_cap_limits     limits;
@@ -21,6 +22,7 @@ static janus_status take_room(struct jrt_terms *terms, janus_scheduler *schedule
         janus_status status = jrt_cap_gate_spawn(scheduler->caps, at->held[JANUS_CAP_SPAWN].cap,
                                                  &actor, &at->use, &limits);
         if (status == JANUS_OK) continue;
+        *full = at;
         for (struct jrt_terms *taken = terms; taken != at; taken = taken->outer) {
             if ((taken->bound & bit) != 0) jrt_cap_give_task(&taken->use);
         }
@@ -31,10 +33,16 @@ static janus_status take_room(struct jrt_terms *terms, janus_scheduler *schedule
     return JANUS_OK;
 }
 
-static void give_room(struct jrt_terms *terms)
+static void give_room(janus_scheduler *scheduler, struct jrt_terms *terms)
 {
     for (; terms != NULL; terms = terms->outer) {
-        if ((terms->bound & 1u << JANUS_CAP_SPAWN) != 0) jrt_cap_give_task(&terms->use);
+        if ((terms->bound & 1u << JANUS_CAP_SPAWN) == 0) continue;
+        jrt_cap_give_task(&terms->use);
+        jrt_fence_light_seq_cst(); /* seq_cst: [limit-wish]. */
+        /* relaxed: after the fence. */
+        if (jrt_unlikely(jrt_load_relaxed(&scheduler->wishes) != 0)) {
+            jrt_wish_freed(scheduler, terms);
+        }
     }
 }
 
@@ -54,7 +62,7 @@ static janus_status take_implicit(janus_scheduler *scheduler, struct jrt_worker 
 void jrt_terms_leave(struct jrt_nursery *n, struct jrt_worker *worker)
 {
     if (!is_implicit(n->terms, n->scheduler)) {
-        give_room(n->terms);
+        give_room(n->scheduler, n->terms);
     } else if (worker != NULL && worker->scheduler == n->scheduler && worker->seat == NULL) {
         jrt_quota_give(&worker->quota);
     } else {
@@ -222,6 +230,7 @@ janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,
 {
     janus_scheduler *scheduler = n->scheduler;
     janus_status     status = JANUS_OK;
+    out->full = NULL;
     if (breaks_out(n, worker)) {
         struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
         status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK,
@@ -235,7 +244,7 @@ janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,
                                 JANUS_NO_SPAWN_CAP);
         (void)jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
     } else {
-        status = take_room(n->terms, scheduler, worker);
+        status = take_room(n->terms, scheduler, worker, &out->full);
     }
     if (status == JANUS_OK) {
         status = take_entry(n, want, out);

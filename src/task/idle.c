@@ -55,6 +55,7 @@ enum {
 static const uint64_t worth_ns = 250; /* a task, of what stealing it costs the two who do */
 static const uint64_t doze_ns = 2000; /* after JRT_POOR_FEW; doubled for each more, to 64 us */
 static const uint64_t glance_ns = 4000;
+static const uint64_t wishes_ns = 1000000;
 
 static void wake_one(janus_scheduler *scheduler)
 {
@@ -288,6 +289,18 @@ static bool may_tell(janus_scheduler *scheduler, uint32_t epoch)
     return first;
 }
 
+/* A worker that computes without a call does not tell of children that ended there before, and a
+ * spawn may wait for their room, [limit-wish]. So one sleeper looks, now and then. */
+static uint64_t look_again_by(const janus_scheduler *scheduler, uint64_t until)
+{
+    /* relaxed, both: who begins to wait wakes the keeper. */
+    if (jrt_likely(jrt_load_relaxed(&scheduler->wishes) == 0)) return until;
+    uint64_t idlers = jrt_load_relaxed(&scheduler->idlers); /* relaxed: as above. */
+    if (scheduler->world != NULL || jrt_sleeping(idlers) == scheduler->worker_count) return until;
+    uint64_t by = jrt_clock_now_ns() + wishes_ns;
+    return by < until ? by : until;
+}
+
 /* Sleeps until somebody wakes us or, as the keeper, until the next timer. */
 static void sleep_now(struct jrt_worker *worker)
 {
@@ -299,7 +312,7 @@ static void sleep_now(struct jrt_worker *worker)
     if (scheduler->keeper == NULL) {
         scheduler->keeper = worker;
         /* relaxed: who arms an earlier timer takes the lock after us and finds us here. */
-        until = jrt_load_relaxed(&scheduler->timer_next);
+        until = look_again_by(scheduler, jrt_load_relaxed(&scheduler->timer_next));
     }
     jrt_unlock(&scheduler->idle_lock);
     jrt_count(&worker->stats.parks);
@@ -383,12 +396,19 @@ void jrt_sched_timer_disarm(janus_scheduler *scheduler, struct jrt_timer *timer)
     jrt_unlock(&scheduler->timer_lock);
 }
 
+/* What no call waits for: threads that are missing, spawns that wait for room. */
+__attribute__((noinline)) static void look_after(janus_scheduler *scheduler)
+{
+    if (jrt_load_relaxed(&scheduler->lost) != 0)
+        jrt_workers_revive(scheduler); /* relaxed: hints. */
+    if (jrt_load_relaxed(&scheduler->wishes) != 0)
+        jrt_wish_serve(scheduler); /* relaxed: as above. */
+}
+
 uint64_t jrt_sched_timers_fire(janus_scheduler *scheduler)
 {
-    uint64_t next = jrt_load_relaxed(&scheduler->timer_next);    /* relaxed: a hint. */
-    if (jrt_unlikely(jrt_load_relaxed(&scheduler->lost) != 0)) { /* relaxed: a hint. */
-        jrt_workers_revive(scheduler);
-    }
+    uint64_t next = jrt_load_relaxed(&scheduler->timer_next); /* relaxed: a hint. */
+    if (jrt_unlikely(jrt_load_relaxed(&scheduler->cares) != 0)) look_after(scheduler); /* relaxed */
     if (next == JRT_NEVER) return 0;
     uint64_t now = jrt_clock_now_ns();
     if (now < next) return now;

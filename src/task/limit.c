@@ -108,6 +108,7 @@ void jrt_limit_give_outside(janus_scheduler *scheduler)
 {
     jrt_lock(&scheduler->limit.lock);
     scheduler->limit.central++;
+    jrt_wish_serve_locked(scheduler);
     jrt_unlock(&scheduler->limit.lock);
 }
 
@@ -118,7 +119,17 @@ void jrt_quota_close(struct jrt_worker *worker)
     int64_t room = room_of(&worker->quota);
     change_base(&worker->quota, -room);
     limit->central += room;
+    if (room > 0) jrt_wish_serve_locked(worker->scheduler);
     jrt_unlock(&limit->lock);
+}
+
+bool jrt_limit_has_room(janus_scheduler *scheduler)
+{
+    bool room = scheduler->limit.central > 0;
+    for (uint32_t i = 0; i < scheduler->worker_count && !room; i++) {
+        room = room_of(&scheduler->workers[i].quota) > 0;
+    }
+    return room;
 }
 
 int64_t jrt_limit_alive(janus_scheduler *scheduler)

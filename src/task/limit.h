@@ -8,9 +8,11 @@
 
 #include "base/assert.h"
 #include "base/atomic.h"
+#include "base/list.h"
 #include "fiber/fuel.h"
 #include "plat/seam.h"
 
+#include <janusrt/budget.h>
 #include <janusrt/status.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -23,12 +25,16 @@ struct jrt_quota {
 };
 
 struct jrt_limit {
-    pthread_mutex_t lock;    /* guards the rest, and every change of a base */
-    int64_t         max;     /* constant; INT64_MAX: none */
-    int64_t         central; /* not with any worker */
+    pthread_mutex_t      lock;    /* guards the rest, and every change of a base */
+    int64_t              max;     /* constant; INT64_MAX: none */
+    int64_t              central; /* not with any worker */
+    struct jrt_list_node wishes;  /* spawns that wait for it, [limit-wish]; next NULL: none yet */
 };
 
 struct jrt_worker;
+struct jrt_nursery;
+struct jrt_terms;
+struct jrt_entry;
 
 /* The slow parts: from the centre, from other workers; FULL tells TASK_LIMIT. In limit.c. */
 bool jrt_limit_take_slow(struct jrt_worker *worker);
@@ -40,6 +46,25 @@ void jrt_limit_give_outside(struct janus_scheduler *scheduler);
 
 /* The worker's thread is gone, or it is a seat's that ends: its room goes to the centre. */
 void jrt_quota_close(struct jrt_worker *worker);
+
+/* Waits until jrt_terms_admit, which said TASK_LIMIT or was not asked, lets a child in. What it says
+ * then; or CANCELLED, DEADLOCK, NO_MEMORY; TASK_LIMIT where nobody can wait. From wish.c. */
+janus_status jrt_wish_wait(struct jrt_nursery *n, const janus_budget *want, struct jrt_entry *out);
+
+/* Whether others wait already for room under the scheduler's limit. */
+bool jrt_wish_is_behind(const struct jrt_nursery *n);
+
+/* Somebody waits: wakes the first, if there is room under the scheduler's limit. */
+void jrt_wish_serve(struct janus_scheduler *scheduler);
+
+/* The same under its lock, where room has just come to the centre. */
+void jrt_wish_serve_locked(struct janus_scheduler *scheduler);
+
+/* Room under these terms was given back: wakes the first who waits for it. */
+void jrt_wish_freed(struct janus_scheduler *scheduler, struct jrt_terms *terms);
+
+/* Whether the limit's quotas have any room; under the lock. */
+bool jrt_limit_has_room(struct janus_scheduler *scheduler);
 
 /* Alive now; exact when nobody starts or ends any. */
 int64_t jrt_limit_alive(struct janus_scheduler *scheduler);

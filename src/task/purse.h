@@ -66,6 +66,7 @@ struct jrt_entry {
     janus_budget             booked;  /* of that, what the account knows of */
     struct jrt_pool_account *account; /* of the share; NULL: an implicit budget */
     bool                     split;   /* from a pool, which has paid for the spawn */
+    struct jrt_terms        *full;    /* TASK_LIMIT: of these; NULL: the scheduler's */
 };
 
 /* In place of a component: the system refused memory for the books of the task. Only a task on an

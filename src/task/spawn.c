@@ -130,7 +130,15 @@ static janus_status take(struct jrt_nursery *n, const janus_spawn_options *optio
     status = count_in(n);
     if (status == JANUS_OK) {
         /* Having waited for room, we may be on another worker. */
-        status = jrt_terms_admit(n, jrt_worker_self(), options->budget, &birth->entry);
+        bool waits = options->when_full == JANUS_FULL_WAIT;
+        status = JANUS_TASK_LIMIT;
+        birth->entry.full = NULL;
+        if (!waits || !jrt_wish_is_behind(n)) {
+            status = jrt_terms_admit(n, jrt_worker_self(), options->budget, &birth->entry);
+        }
+        if (status == JANUS_TASK_LIMIT && waits) {
+            status = jrt_wish_wait(n, options->budget, &birth->entry);
+        }
         if (status == JANUS_OK) status = afford_stack(n, options, birth);
         if (status != JANUS_OK) {
             jrt_turn_toll(jrt_worker_self(), JRT_TOLL_REFUSED);
@@ -450,6 +458,7 @@ static janus_status decode(const janus_spawn_options *given, janus_spawn_options
     memcpy(options, given, given->struct_bytes);
     if ((unsigned)options->priority > JANUS_PRIORITY_LOW) return JANUS_INVALID;
     if ((unsigned)options->cancel > JANUS_CANCEL_UNWIND) return JANUS_INVALID;
+    if ((unsigned)options->when_full > JANUS_FULL_WAIT) return JANUS_INVALID;
     bool stack_known =
         options->stack_bytes == 0 || jrt_pool_stack_class(options->stack_bytes) < JRT_STACK_CLASSES;
     return stack_known ? JANUS_OK : JANUS_INVALID;
@@ -474,4 +483,13 @@ janus_status janus_spawn_with(janus_nursery *nursery, janus_entry *entry, void *
     janus_spawn_options options;
     if (nursery == NULL || decode(given, &options) != JANUS_OK) return unpaid(JANUS_INVALID);
     return spawn(jrt_nursery_of(nursery), entry, argument, &options, out);
+}
+
+janus_status janus_spawn_wait_at(janus_nursery *nursery, janus_entry *entry, void *argument,
+                                 const janus_site *site)
+{
+    look_at_stack();
+    const janus_spawn_options options = {.site = site, .when_full = JANUS_FULL_WAIT};
+    if (nursery == NULL) return unpaid(JANUS_INVALID);
+    return spawn(jrt_nursery_of(nursery), entry, argument, &options, NULL);
 }

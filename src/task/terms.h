@@ -37,6 +37,7 @@ struct jrt_terms {
     _Atomic(uint64_t)         kept;        /* bytes held for tasks, [ledger-pool] */
     struct jrt_blocking_party blocking;    /* blocking calls of its tasks, [blocking-share] */
     unsigned                  depth;       /* terms around these */
+    struct jrt_list_node      wishes;      /* spawns that wait for room here, [limit-wish] */
     struct jrt_ledger        *payer;       /* of the owner that opened them; NULL: nobody */
     bool                      unpaid;      /* counted in the owner's purse instead */
     janus_budget              task_budget; /* a child's share, where it asks for nothing */

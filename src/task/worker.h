@@ -240,8 +240,13 @@ struct janus_scheduler {
     pthread_mutex_t    threads_lock; /* guards the workers' threads, [replace-join] */
     struct jrt_former *formers;      /* owned; threads that were replaced and are not joined */
     uint32_t           threadless;   /* workers whose thread could not be replaced */
-    _Atomic(uint32_t)  lost;         /* of these, those whose queues have been emptied */
-    _Atomic(uint64_t)  revive_next;  /* when to look for threads for them again */
+    union {                          /* what workers look after now and then */
+        struct {
+            _Atomic(uint32_t) lost, wishes; /* workers with empty queues; [limit-wish] */
+        };
+        _Atomic(uint64_t) cares; /* both */
+    };
+    _Atomic(uint64_t) revive_next; /* when to look for threads for them again */
 
     pthread_mutex_t      roots_lock; /* guards the nurseries of plain threads and the state */
     struct jrt_list_node roots;
@@ -346,7 +351,6 @@ int jrt_worker_arrive(void *worker);
 
 /* From janus_panic, in a task; in ending.c. */
 void jrt_task_on_panic(const char *message);
-
 /* In its loop: gives what is at hand back, if janus_scheduler_trim asked for it; [strand-trim]. */
 void jrt_worker_trim(struct jrt_worker *worker);
 
@@ -358,7 +362,6 @@ bool jrt_worker_can_leave(struct jrt_worker *worker);
 
 /* The same where it has to: where memory is refused, the worker goes on with its last strand. */
 void jrt_worker_must_leave(struct jrt_worker *worker);
-
 /* Makes sure that the worker has a last strand. False: memory refused. */
 bool jrt_worker_last_ready(struct jrt_worker *worker);
 

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/* Spawns that wait for room under TASK_LIMIT. */
+#include "guild.h"
+
+#include "task/worker.h"
+
+enum { MAX = 4, CHILDREN = 100 };
+
+/* On a scheduler of `max` tasks. */
+static janus_status run_limited(uint32_t workers, uint64_t max, janus_entry *entry, void *argument)
+{
+    return janus_run(
+        JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = max, .quiet_panics = true),
+        entry, argument, NULL);
+}
+
+static uint32_t wishes(void)
+{
+    return atomic_load_explicit(&jrt_worker_self()->scheduler->wishes, memory_order_relaxed);
+}
+
+struct crowd {
+    atomic_int done, alive, most;
+    int        yields;
+};
+
+static int64_t be_counted(void *argument)
+{
+    struct crowd *crowd = argument;
+    int           alive = atomic_fetch_add(&crowd->alive, 1) + 1;
+    if (alive > atomic_load(&crowd->most)) atomic_store(&crowd->most, alive);
+    for (int i = 0; i < crowd->yields; i++) (void)janus_yield();
+    atomic_fetch_sub(&crowd->alive, 1);
+    atomic_fetch_add(&crowd->done, 1);
+    return 0;
+}
+
+static int64_t spawn_crowd(void *argument)
+{
+    janus_status status;
+    JANUS_NURSERY(n, status)
+    {
+        for (int i = 0; i < CHILDREN; i++) {
+            CHECK_EQ(janus_spawn_wait(n, be_counted, argument), JANUS_OK);
+        }
+    }
+    return status;
+}
+
+TEST("a task starts any number of children under a limit of four, and none is refused")
+{
+    for (uint32_t workers = 1; workers <= 8; workers *= 2) {
+        for (int yields = 0; yields < 3; yields++) {
+            struct crowd crowd = {.yields = yields};
+            CHECK_EQ(run_limited(workers, MAX, spawn_crowd, &crowd), JANUS_OK);
+            CHECK_EQ(crowd.done, CHILDREN);
+            CHECK(crowd.most < MAX); /* the first task is one of them */
+        }
+    }
+}
+
+static int64_t spawn_by_many(void *argument)
+{
+    struct crowd *crowd = argument;
+    janus_status  status;
+    JANUS_NURSERY(n, status)
+    {
+        for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn_wait(n, spawn_crowd, crowd), JANUS_OK);
+    }
+    return status;
+}
+
+TEST("several tasks that wait for room under one limit all get it")
+{
+    for (uint32_t workers = 1; workers <= 8; workers *= 2) {
+        struct crowd crowd = {.yields = 1};
+        CHECK_EQ(run_limited(workers, 6, spawn_by_many, &crowd), JANUS_OK);
+        CHECK_EQ(crowd.done, 3 * CHILDREN);
+    }
+}
+
+TEST("a thread that owns a nursery waits for room, too")
+{
+    for (uint32_t workers = 1; workers <= 8; workers *= 2) {
+        struct crowd     crowd = {.yields = 1};
+        janus_nursery    n;
+        janus_scheduler *scheduler =
+            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = 3));
+        CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
+        for (int i = 0; i < CHILDREN; i++) {
+            CHECK_EQ(janus_spawn_wait(&n, be_counted, &crowd), JANUS_OK);
+        }
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+        CHECK_EQ(crowd.done, CHILDREN);
+        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    }
+}
+
+/* Under a capability: the limit of its terms. */
+
+static int64_t spawn_under_cap(void *argument)
+{
+    janus_nursery n, inner;
+    struct crowd  crowd = {.yields = 1};
+    (void)argument;
+    janus_authority *root = guild_root();
+    guild_open(&n, guild_spawn(root, 3));
+    for (int i = 0; i < CHILDREN; i++) CHECK_EQ(janus_spawn_wait(&n, be_counted, &crowd), JANUS_OK);
+    guild_open(&inner, guild_spawn(root, 2)); /* beside those that live outside */
+    for (int i = 0; i < CHILDREN; i++) {
+        CHECK_EQ(janus_spawn_wait(i % 2 == 0 ? &inner : &n, be_counted, &crowd), JANUS_OK);
+    }
+    CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(crowd.done, 2 * CHILDREN);
+    CHECK(crowd.most <= 3);
+    return 0;
+}
+
+TEST("a spawn waits for room under a capability, also one inside another")
+{
+    guild_all(spawn_under_cap, NULL);
+}
+
+/* In order. */
+
+struct line {
+    janus_nursery *n;
+    atomic_int     turn, got;
+    int            order[3];
+};
+
+struct place {
+    struct line *line;
+    int          number;
+};
+
+/* Until it ends there is no room for the next. */
+static int64_t note_place(void *argument)
+{
+    struct place *place = argument;
+    place->line->order[atomic_fetch_add(&place->line->got, 1)] = place->number;
+    return 0;
+}
+
+static int64_t stand_in_line(void *argument)
+{
+    struct place *place = argument;
+    struct line  *line = place->line;
+    janus_status  status;
+    while (atomic_load(&line->turn) < place->number) CHECK_EQ(janus_yield(), JANUS_OK);
+    JANUS_NURSERY(n, status)
+    {
+        CHECK_EQ(janus_spawn_wait(n, note_place, place), JANUS_OK);
+        while (atomic_load(&line->got) < 3) CHECK_EQ(janus_yield(), JANUS_OK); /* gives no room */
+    }
+    return status;
+}
+
+static int64_t keep_order(void *argument)
+{
+    struct gate  gate = {0};
+    struct line  line = {.turn = -1};
+    struct place places[3];
+    janus_status status;
+    (void)argument;
+    JANUS_NURSERY(n, status)
+    {
+        CHECK_EQ(janus_spawn(n, at_gate, &gate), JANUS_OK);
+        for (int i = 0; i < 3; i++) {
+            places[i] = (struct place){&line, i};
+            CHECK_EQ(janus_spawn(n, stand_in_line, &places[i]), JANUS_OK);
+        }
+        CHECK_EQ(janus_spawn(n, nothing, NULL), JANUS_TASK_LIMIT);
+        for (uint32_t i = 0; i < 3; i++) { /* one after the other */
+            atomic_store(&line.turn, (int)i);
+            while (wishes() <= i) CHECK_EQ(janus_yield(), JANUS_OK);
+        }
+        CHECK_EQ(atomic_load(&line.got), 0);
+        atomic_store(&gate.open, 1);
+    }
+    for (int i = 0; i < 3; i++) CHECK_EQ(line.order[i], i);
+    return status;
+}
+
+TEST("the first to wait for room is the first to get it")
+{
+    for (uint32_t workers = 1; workers <= 8; workers *= 2) {
+        for (uint64_t i = 0; i < town_few(50); i++) {
+            CHECK_EQ(run_limited(workers, 5, keep_order, NULL), JANUS_OK);
+        }
+    }
+}
+
+/* Cancelled. */
+
+static int64_t wait_to_be_cancelled(void *argument)
+{
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn_wait(&n, nothing, NULL), JANUS_CANCELLED);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    CHECK_EQ(janus_sleep(JANUS_MS), JANUS_CANCELLED); /* no late wake meets another wait */
+    if (argument != NULL) atomic_fetch_add((atomic_int *)argument, 1);
+    return JANUS_CANCELLED;
+}
+
+static int64_t cancel_the_first(void *argument)
+{
+    struct gate   gate = {0};
+    janus_nursery outer, n;
+    atomic_int    told = 0;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&outer, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&outer, at_gate, &gate), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, wait_to_be_cancelled, &told), JANUS_OK);
+    while (wishes() < 1) CHECK_EQ(janus_yield(), JANUS_OK);
+    CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    CHECK_EQ(told, 1);
+    CHECK_EQ(wishes(), 0);
+    CHECK_EQ(janus_spawn_wait(&outer, nothing, NULL), JANUS_OK);
+    atomic_store(&gate.open, 1);
+    CHECK_EQ(janus_nursery_end(&outer, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a spawn that waits is cancelled like every wait, and leaves its place")
+{
+    for (uint32_t workers = 1; workers <= 8; workers *= 2) {
+        for (uint64_t i = 0; i < town_few(50); i++) {
+            CHECK_EQ(run_limited(workers, 3, cancel_the_first, NULL), JANUS_OK);
+        }
+    }
+}
+
+/* Deadlock. */
+
+static int64_t wait_for_each_other(void *argument)
+{
+    atomic_int  *told = argument;
+    janus_status status;
+    JANUS_NURSERY(n, status)
+    {
+        janus_status spawned = janus_spawn_wait(n, wait_for_each_other, argument);
+        if (spawned == JANUS_DEADLOCK) atomic_fetch_add(told, 1);
+        CHECK(spawned == JANUS_OK || spawned == JANUS_DEADLOCK);
+    }
+    return status;
+}
+
+TEST("tasks that all wait for each other's room are told that it is a deadlock")
+{
+    for (uint32_t workers = 1; workers <= 8; workers *= 2) {
+        atomic_int told = 0;
+        CHECK_EQ(run_limited(workers, 3, wait_for_each_other, &told), JANUS_DEADLOCK);
+        CHECK_EQ(told, 1); /* the last of three; the others wait for their children */
+    }
+}
+
+/* What is refused. */
+
+static int64_t ask_wrongly(void *argument)
+{
+    janus_nursery n;
+    (void)argument;
+    CHECK_EQ(janus_spawn_wait(NULL, nothing, NULL), JANUS_INVALID);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn_wait(&n, NULL, NULL), JANUS_INVALID);
+    CHECK_EQ(janus_spawn_with(&n, nothing, NULL, JANUS_SPAWN_OPTIONS(.when_full = 2), NULL),
+             JANUS_INVALID);
+    CHECK_EQ(janus_nursery_close(&n), JANUS_OK);
+    CHECK_EQ(janus_spawn_wait(&n, nothing, NULL), JANUS_CLOSED);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a spawn that waits refuses what every spawn refuses") { town_all(ask_wrongly, NULL, 1); }
+
+/* A worker that does not call. */
+
+struct busy {
+    atomic_int waiting, started;
+};
+
+static int64_t end_when_wished(void *argument)
+{
+    (void)argument;
+    while (wishes() == 0) town_spin();
+    return 0;
+}
+
+static int64_t compute_after_child(void *argument)
+{
+    struct busy *busy = argument;
+    janus_status status;
+    JANUS_NURSERY(n, status) { CHECK_EQ(janus_spawn(n, end_when_wished, NULL), JANUS_OK); }
+    while (!atomic_load(&busy->started)) continue; /* no call at all */
+    return status;
+}
+
+static int64_t say_started(void *argument)
+{
+    atomic_store(&((struct busy *)argument)->started, 1);
+    return 0;
+}
+
+static int64_t wait_beside_busy(void *argument)
+{
+    janus_status status;
+    (void)argument;
+    struct busy busy = {0};
+    JANUS_NURSERY(n, status)
+    {
+        CHECK_EQ(janus_spawn(n, compute_after_child, &busy), JANUS_OK);
+        while (janus_spawn(n, nothing, NULL) == JANUS_OK) CHECK_EQ(janus_yield(), JANUS_OK);
+        CHECK_EQ(janus_spawn_wait(n, say_started, &busy), JANUS_OK);
+    }
+    return status;
+}
+
+TEST("room that a child leaves on a worker that computes for ever is found by others")
+{
+    TOWN_REAL("a worker that calls nothing keeps the only thread");
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQ(run_limited(2, 3, wait_beside_busy, NULL), JANUS_OK);
+    }
+}
