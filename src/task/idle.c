@@ -399,16 +399,16 @@ void jrt_sched_timer_disarm(janus_scheduler *scheduler, struct jrt_timer *timer)
 /* What no call waits for: threads that are missing, spawns that wait for room. */
 __attribute__((noinline)) static void look_after(janus_scheduler *scheduler)
 {
-    if (jrt_load_relaxed(&scheduler->lost) != 0)
-        jrt_workers_revive(scheduler); /* relaxed: hints. */
-    if (jrt_load_relaxed(&scheduler->wishes) != 0)
-        jrt_wish_serve(scheduler); /* relaxed: as above. */
+    /* relaxed, both: hints. */
+    if (jrt_load_relaxed(&scheduler->lost) != 0) jrt_workers_revive(scheduler);
+    if (jrt_load_relaxed(&scheduler->wishes) != 0) jrt_wish_serve(scheduler); /* relaxed: a hint. */
 }
 
 uint64_t jrt_sched_timers_fire(janus_scheduler *scheduler)
 {
     uint64_t next = jrt_load_relaxed(&scheduler->timer_next); /* relaxed: a hint. */
-    if (jrt_unlikely(jrt_load_relaxed(&scheduler->cares) != 0)) look_after(scheduler); /* relaxed */
+                                                              /* relaxed: a hint. */
+    if (jrt_unlikely(jrt_load_relaxed(&scheduler->cares) != 0)) look_after(scheduler);
     if (next == JRT_NEVER) return 0;
     uint64_t now = jrt_clock_now_ns();
     if (now < next) return now;

@@ -47,8 +47,8 @@ void jrt_limit_give_outside(struct janus_scheduler *scheduler);
 /* The worker's thread is gone, or it is a seat's that ends: its room goes to the centre. */
 void jrt_quota_close(struct jrt_worker *worker);
 
-/* Waits until jrt_terms_admit, which said TASK_LIMIT or was not asked, lets a child in. What it says
- * then; or CANCELLED, DEADLOCK, NO_MEMORY; TASK_LIMIT where nobody can wait. From wish.c. */
+/* Waits until jrt_terms_admit, which said TASK_LIMIT or was not asked, lets a child in. What it
+ * says then; or CANCELLED, DEADLOCK, NO_MEMORY; TASK_LIMIT where nobody can wait. From wish.c. */
 janus_status jrt_wish_wait(struct jrt_nursery *n, const janus_budget *want, struct jrt_entry *out);
 
 /* Whether others wait already for room under the scheduler's limit. */

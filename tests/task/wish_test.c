@@ -281,12 +281,12 @@ TEST("a spawn that waits refuses what every spawn refuses") { town_all(ask_wrong
 /* A worker that does not call. */
 
 struct busy {
-    atomic_int waiting, started;
+    atomic_int begun, started;
 };
 
 static int64_t end_when_wished(void *argument)
 {
-    (void)argument;
+    atomic_store(&((struct busy *)argument)->begun, 1);
     while (wishes() == 0) town_spin();
     return 0;
 }
@@ -295,7 +295,7 @@ static int64_t compute_after_child(void *argument)
 {
     struct busy *busy = argument;
     janus_status status;
-    JANUS_NURSERY(n, status) { CHECK_EQ(janus_spawn(n, end_when_wished, NULL), JANUS_OK); }
+    JANUS_NURSERY(n, status) { CHECK_EQ(janus_spawn(n, end_when_wished, busy), JANUS_OK); }
     while (!atomic_load(&busy->started)) continue; /* no call at all */
     return status;
 }
@@ -314,7 +314,7 @@ static int64_t wait_beside_busy(void *argument)
     JANUS_NURSERY(n, status)
     {
         CHECK_EQ(janus_spawn(n, compute_after_child, &busy), JANUS_OK);
-        while (janus_spawn(n, nothing, NULL) == JANUS_OK) CHECK_EQ(janus_yield(), JANUS_OK);
+        CHECK(town_wait(&busy.begun));
         CHECK_EQ(janus_spawn_wait(n, say_started, &busy), JANUS_OK);
     }
     return status;
