@@ -162,12 +162,19 @@ void jrt_thread_yield(void)
     }
 }
 
-uint64_t jrt_thread_preemptions(void)
+struct jrt_thread_times jrt_thread_times(void)
 {
-    if (jrt_unlikely(jrt_world_now() != NULL)) return 0;
-    struct rusage usage;
-    if (getrusage(RUSAGE_THREAD, &usage) != 0) return 0;
-    return (uint64_t)usage.ru_nivcsw;
+    struct jrt_thread_times none = {0};
+    struct timespec         ran;
+    struct rusage           usage;
+    if (jrt_unlikely(jrt_world_now() != NULL)) return none;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran) != 0) return none;
+    if (getrusage(RUSAGE_THREAD, &usage) != 0) return none; /* its own times lag by a tick */
+    return (struct jrt_thread_times){
+        .cpu_ns = (uint64_t)ran.tv_sec * 1000000000u + (uint64_t)ran.tv_nsec,
+        .waits = (uint64_t)usage.ru_nvcsw,
+        .preemptions = (uint64_t)usage.ru_nivcsw,
+    };
 }
 
 static void *thread_main(void *argument)

@@ -126,7 +126,7 @@ static struct jrt_task *steal(struct jrt_worker *worker, bool raid)
 static struct jrt_task *look(struct jrt_worker *worker, bool raid)
 {
     jrt_sched_timers_fire(worker->scheduler);
-    struct jrt_task *task = jrt_pick(worker);
+    struct jrt_task *task = jrt_pick(worker, false);
     return task != NULL ? task : steal(worker, raid);
 }
 
@@ -319,6 +319,7 @@ static void sleep_now(struct jrt_worker *worker)
     while (jrt_load_acquire(&worker->signal) == 0) { /* acquire: pairs with wake_one. */
         if (!jrt_futex_wait_until(&worker->signal, 0, until)) break;
     }
+    worker->picked_ns = UINT64_MAX; /* the sleep is no turn, [queue-pace] */
 }
 
 static bool must_end(struct jrt_worker *worker)

@@ -2,6 +2,7 @@
 /*
  * Where tasks wait for a worker, and in what order a worker looks (the essay is in worker.c).
  */
+#include "task/aside.h"
 #include "task/nursery.h"
 #include "task/seat.h"
 #include "task/turn.h"
@@ -15,11 +16,9 @@ enum {
     FETCH_RECORD = 8, /* turns ahead */
     FETCH_STRAND = 4,
     FETCH_FRAMES = 384, /* bytes, of who waits in a call of ours */
-    LOOKS_MAX = 16,     /* of FIFO_EVERY tasks each, between two looks at the clock */
 };
 
-static const uint64_t look_ns = 50000;    /* [queue-pace] */
-static const uint64_t tick_ns = 20000000; /* more than any kernel's tick */
+static const uint64_t look_ns = 50000; /* [queue-pace] */
 
 static const uint64_t patience_ns = 20000000; /* see move_oldest */
 
@@ -256,78 +255,92 @@ static inline struct jrt_task *pick_lane(struct jrt_worker *worker, unsigned lan
     return task;
 }
 
-/*
- * [queue-pace]  a worker looks at timers and at injected tasks once in `others_every` picks. How
- *   long so many picks last depends on what the tasks do between two yields. If it was much longer
- *   than LOOK_NS, the next look comes after fewer picks, in proportion; if it was shorter, after
- *   twice as many, up to FIFO_EVERY. Where no timer is armed a clock that stands still between two
- *   ticks of the kernel does.
- */
-static void look_at_timers(struct jrt_worker *worker)
-{
-    uint64_t now = jrt_sched_timers_fire(worker->scheduler), most = look_ns;
-    if (now == 0) {
-        now = jrt_clock_coarse_ns();
-        most = tick_ns;
-    }
-    uint64_t lasted = now > worker->picked_ns ? now - worker->picked_ns : 0;
-    worker->picked_ns = now;
-    uint64_t every = worker->others_every;
-    every = lasted > most ? every * look_ns / lasted : every * 2;
-    worker->others_every = every > FIFO_EVERY ? FIFO_EVERY : every > 0 ? (uint32_t)every : 1;
-    worker->until_others = worker->others_every;
-}
-
-struct jrt_task *jrt_pick(struct jrt_worker *worker)
-{
-    uint32_t         tick = ++worker->tick;
-    bool             others_first = --worker->until_others == 0;
-    unsigned         first = first_lane(tick);
-    struct jrt_task *task = NULL;
-    if (jrt_unlikely(others_first)) {
-        look_at_timers(worker);
-        task = take_injected(worker);
-        if (task != NULL) return task;
-    }
-    for (unsigned i = 0; i < JRT_LANES && worker->lanes != 0; i++) {
-        unsigned lane = (first + i) % JRT_LANES;
-        if (!(worker->lanes >> lane & 1u)) continue;
-        task = pick_lane(worker, lane, others_first);
-        if (task != NULL) return task;
-    }
-    return take_injected(worker);
-}
-
 /* Newest first means that an old one waits for as long as new ones come. One that has been the
  * oldest for some milliseconds goes to those that take turns. Not sooner: who divides work wants
  * the old ones last. */
-static bool move_oldest(struct jrt_worker *worker)
+static bool move_oldest(struct jrt_worker *worker, uint64_t now)
 {
     uint64_t oldest = jrt_load_relaxed(&worker->fresh_shelf.oldest); /* relaxed: a hint. */
     if (oldest != worker->oldest_seen || jrt_shelf_size(&worker->fresh_shelf) == 0) {
         worker->oldest_seen = oldest;
-        worker->oldest_looks = 0;
+        worker->oldest_since_ns = now;
         return false;
     }
-    if (++worker->oldest_looks % LOOKS_MAX != 0) return false;
-    uint64_t now = jrt_clock_coarse_ns();
-    if (worker->oldest_looks == LOOKS_MAX) worker->oldest_since_ns = now;
-    if (now - worker->oldest_since_ns < patience_ns) return false;
+    if (now < worker->oldest_since_ns + patience_ns) return false;
     struct jrt_task *task = jrt_shelf_pop_oldest(&worker->fresh_shelf);
     if (task == NULL) return false;
     jrt_submit_again(worker, task);
     return true;
 }
 
+/*
+ * [queue-pace]  a worker looks at timers and at injected tasks once in `others_every` picks. How
+ *   long so many picks last depends on what the tasks do between two yields. If it was much longer
+ *   than LOOK_NS, the next look comes after fewer picks, in proportion; if it was shorter, after
+ *   twice as many, up to FIFO_EVERY. Turns that are measured ([turn-measure]) end with a look each.
+ */
+static uint64_t look_at_timers(struct jrt_worker *worker)
+{
+    uint64_t now = jrt_sched_timers_fire(worker->scheduler);
+    if (now == 0) now = jrt_clock_now_ns();
+    uint64_t lasted = now > worker->picked_ns ? now - worker->picked_ns : 0;
+    lasted >>= worker->turns.slowness;
+    uint64_t every = worker->others_every;
+    worker->picked_ns = now;
+    jrt_turn_sample(worker, lasted);
+    (void)move_oldest(worker, now);
+    every = lasted > look_ns ? every * look_ns / lasted : every * 2;
+    if (jrt_turn_measures(worker, now)) every = 1;
+    worker->others_every = every > FIFO_EVERY ? FIFO_EVERY : every > 0 ? (uint32_t)every : 1;
+    worker->until_others = worker->others_every;
+    return now;
+}
+
+static struct jrt_task *pick_from(struct jrt_worker *worker, bool others_first, bool oldest_first)
+{
+    struct jrt_task *task = NULL;
+    unsigned         first = first_lane(worker->tick);
+    if (jrt_unlikely(others_first)) task = take_injected(worker);
+    for (unsigned i = 0; i < JRT_LANES && worker->lanes != 0 && task == NULL; i++) {
+        unsigned lane = (first + i) % JRT_LANES;
+        if (worker->lanes >> lane & 1u) task = pick_lane(worker, lane, oldest_first);
+    }
+    return task != NULL ? task : take_injected(worker);
+}
+
+/* Who owes the others time is put aside; [aside-owe], [aside-fresh]. */
+static struct jrt_task *pick_fairly(struct jrt_worker *worker, bool stays, uint64_t now)
+{
+    bool             fresh_last = jrt_aside_fresh_last(worker, stays && !worker->gave_way, now);
+    struct jrt_task *task;
+    jrt_aside_release(worker, stays, now);
+    do task = pick_from(worker, worker->tick & 1u, fresh_last);
+    while (task != NULL && jrt_aside_put(worker, task, stays, now));
+    return task != NULL || stays ? task : jrt_aside_take(worker);
+}
+
+struct jrt_task *jrt_pick(struct jrt_worker *worker, bool stays)
+{
+    worker->tick++;
+    if (jrt_likely(--worker->until_others != 0)) return pick_from(worker, false, false);
+    uint64_t now = look_at_timers(worker);
+    jrt_turn_leave(worker, now);
+    struct jrt_task *task = jrt_turn_measures(worker, now) ? pick_fairly(worker, stays, now)
+                                                           : pick_from(worker, true, true);
+    jrt_turn_begin_next(worker, task, now);
+    return task;
+}
+
 bool jrt_turn_wanted(struct jrt_worker *worker)
 {
+    if (worker->turns.asides > 0) return true;
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
         if (jrt_count_again(worker, lane) > 0) return true;
         /* New ones of other lanes: who runs children in place looks at NORMAL ones only. */
         if (lane != JRT_LANE_NORMAL && jrt_count_fresh(worker, lane) > 0) return true;
     }
     if (jrt_load_relaxed(&worker->scheduler->injected) != 0) return true; /* relaxed: a hint. */
-    return move_oldest(worker);
+    return move_oldest(worker, worker->turns.looked_ns);
 }
 
 /* Whether all that waits is one that is alone on the shelf and came there since we last looked. Who
@@ -346,17 +359,14 @@ static bool only_lone(struct jrt_worker *worker)
 
 bool jrt_look_for_others(struct jrt_worker *worker)
 {
-    look_at_timers(worker);
+    uint64_t now = look_at_timers(worker);
     /* Who searches may want some of what we go through; a lone one waits for us, [queue-served]. */
     if (jrt_shelf_size(&worker->again_shelf) != 1 || jrt_shelf_size(&worker->fresh_shelf) != 0) {
         jrt_idle_notify_shelf(worker);
     }
     if (only_lone(worker) || !jrt_turn_wanted(worker)) return false;
     /* Sixty tasks may be a microsecond: a turn has a shortest length too. */
-    uint64_t now = jrt_clock_now_ns();
-    if (now - worker->turn_ns < JRT_TURN_NS) return false;
-    worker->turn_ns = now;
-    return true;
+    return jrt_turn_lasted(worker, now) >= JRT_TURN_NS;
 }
 
 /* Stealing: a bounded number of victims, from each the most urgent lane, oldest first. */

@@ -331,7 +331,8 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     purse->seat = aside->seat;
     purse->cleaning = aside->cleaning;
     purse->slice = aside->slice;
-    purse->credit_ns = aside->credit_ns;
+    purse->aside_ns = aside->aside_ns;
+    purse->long_ns = aside->long_ns;
     mark_beyond(n, true);
     jrt_fuel_set(jrt_purse_first_fuel(jrt_worker_self(), task));
     return JANUS_OK;
@@ -350,7 +351,8 @@ static void leave_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     its->memory = janus_units_add(its->memory - (less < its->memory ? less : its->memory), more);
     mark_beyond(n, false);
     terms->aside->slice = purse->slice;
-    terms->aside->credit_ns = purse->credit_ns;
+    terms->aside->aside_ns = purse->aside_ns;
+    terms->aside->long_ns = purse->long_ns;
     terms->aside->heap = purse->heap;
     purse->heap = NULL;
     terms->aside->ledger = purse->ledger;

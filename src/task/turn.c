@@ -36,16 +36,17 @@
  *   more, up to JANUS_SLICE. A slice that ends early ends no turn: a turn ends after JRT_TURN_NS or
  *   after JANUS_SLICE operations.
  *
- * [turn-credit]  a task that neither checks nor yields for long keeps its worker for long, and no
- *   rule makes its turn shorter. So the others get turns as long as its own. A task that gave way
- *   compares how long each turn of the others lasted, on average, with its own last turn. The
- *   difference is its credit: its next turn lasts so much longer. A credit shrinks by 1/16 at each
- *   turn, because of two tasks of which each believes that the other owes it time.
+ * [turn-measure]  yields and waits end a turn before anybody looks at the clock, and a look at each
+ *   would be the dearest part of them. So turns are sampled: the pick that looks at the timers
+ *   ([queue-pace]) knows how long all turns since the last such look took together. If that was
+ *   long, the worker measures each turn for a while: as many as keep the measuring cheap beside
+ *   the time that was lost. It also does so while a task owes the others time.
  *
- * [turn-rounds]  what a turn was too long, before anybody could look, is made good: for each
- *   JRT_TURN_NS the task lets the others go once, at most ROUNDS_MAX times. A thread that the
- *   kernel took off its core looks like a long turn and is none: where a turn seems long the kernel
- *   is asked, and if it did so since it was last asked the turn counts as twice too long only.
+ * [turn-kernel]  a thread that the kernel took off its core looks like a long turn and is none.
+ *   Where a turn seems long, the worker asks the kernel how long its thread really ran. If the
+ *   kernel took the thread off its core since the worker last asked, and the thread did not wait by
+ *   itself, the turn was shorter by that time. If it also waited by itself, as idle workers do,
+ *   nobody can tell the two apart, and the turn counts as just too long.
  *
  * [turn-fresh]  who starts a crowd of children is best left to it: they run on top of it when it
  *   awaits them, and only then. Where nobody waits but tasks that never ran, a turn may last ten
@@ -61,32 +62,31 @@
  */
 #include "task/turn.h"
 
+#include "task/aside.h"
 #include "task/nursery.h"
 #include "task/purse.h"
 
 enum {
-    ROUNDS_MAX = 16,
     BALANCE_EVERY = 32,
-    MEASURED = 4,     /* operations, [turn-pace] */
-    CREDIT_KEPT = 15, /* sixteenths, [turn-credit] */
+    MEASURED = 4,          /* operations, [turn-pace] */
+    SAMPLE_NS = 2000,      /* of a sample, for each turn that is measured, [turn-measure] */
+    MEASURED_MAX = 100000, /* turns */
 };
 
-static const uint64_t too_long = 2 * (uint64_t)JRT_TURN_NS;
+static const uint64_t sample_min_ns = 100000;                /* [turn-measure] */
 static const uint64_t fresh_ns = 10 * (uint64_t)JRT_TURN_NS; /* [turn-fresh] */
-static const uint64_t credit_max_ns = 20000000;              /* [turn-credit] */
 static const int64_t  free_of_cost = INT64_MAX / 4; /* above: a callback, which costs nothing */
 
 static void begin(struct jrt_worker *worker, uint64_t now)
 {
-    worker->turn_epoch = jrt_turn_epoch(worker);
-    worker->turn_began_ns = worker->slice_began_ns = now;
-    worker->turn_ops = 0;
+    worker->turns.epoch = jrt_turn_epoch(worker);
+    worker->turns.began_ns = worker->turns.slice_ns = now;
+    worker->turns.ops = 0;
 }
 
-/* How long this turn has lasted since the first look, [turn-epoch]; 0: this is the first. */
-static uint64_t lasted(struct jrt_worker *worker, uint64_t now)
+uint64_t jrt_turn_lasted(struct jrt_worker *worker, uint64_t now)
 {
-    if (worker->turn_epoch == jrt_turn_epoch(worker)) return now - worker->turn_began_ns;
+    if (worker->turns.epoch == jrt_turn_epoch(worker)) return now - worker->turns.began_ns;
     begin(worker, now);
     return 0;
 }
@@ -108,20 +108,73 @@ void jrt_turn_look(struct jrt_worker *worker)
 {
     worker->tolls = JRT_TOLLS;
     if (worker->current == NULL) return;
-    if (lasted(worker, jrt_clock_now_ns()) < JRT_TURN_NS) return;
+    if (jrt_turn_lasted(worker, jrt_clock_now_ns()) < JRT_TURN_NS) return;
     worker->tolls = 0;
-    worker->turn_over = worker->turn_epoch;
+    worker->turns.over = worker->turns.epoch;
     trim(worker->current, 0);
 }
 
-/* What a slice took that seems to have taken `ns`, without what the kernel took, [turn-rounds]. */
-static uint64_t without_kernel(struct jrt_worker *worker, uint64_t ns)
+/* How much of the last `ns` the kernel took, [turn-kernel]; at least some of it remains. */
+static uint64_t taken_by_kernel(struct jrt_worker *worker, uint64_t now, uint64_t ns)
 {
-    if (jrt_likely(ns < too_long)) return ns;
-    uint64_t preemptions = jrt_thread_preemptions();
-    bool     taken = preemptions != worker->preemptions;
-    worker->preemptions = preemptions;
-    return taken ? too_long : ns;
+    struct jrt_thread_times was = worker->turns.times, is = jrt_thread_times();
+    uint64_t                ran = is.cpu_ns - was.cpu_ns, passed = now - worker->turns.times_ns;
+    worker->turns.times = is;
+    worker->turns.times_ns = now;
+    if (is.preemptions == was.preemptions) return 0;
+    uint64_t most = ns - JRT_TOO_LONG_NS;
+    if (is.waits != was.waits || ran > passed) return most;
+    return passed - ran < most ? passed - ran : ns - 1;
+}
+
+/* How long the current turn has lasted, or 0: nobody knows when it began. */
+static uint64_t measure(struct jrt_worker *worker, uint64_t now)
+{
+    if (worker->turns.epoch != jrt_turn_epoch(worker)) return 0;
+    uint64_t ns = now - worker->turns.began_ns;
+    if (jrt_likely(ns < JRT_TOO_LONG_NS)) return ns;
+    uint64_t taken = taken_by_kernel(worker, now, ns);
+    worker->turns.taken_ns += taken;
+    worker->turns.began_ns += taken;
+    worker->turns.slice_ns += taken;
+    if (worker->turns.slice_ns > now) worker->turns.slice_ns = now;
+    return ns - taken;
+}
+
+void jrt_turn_sample(struct jrt_worker *worker, uint64_t lasted_ns)
+{
+    if (worker->turns.measured > 0) worker->turns.measured--;
+    if (lasted_ns < sample_min_ns) return;
+    uint64_t turns = lasted_ns / SAMPLE_NS;
+    if (turns > MEASURED_MAX) turns = MEASURED_MAX;
+    if (worker->turns.measured < turns) worker->turns.measured = (uint32_t)turns;
+}
+
+bool jrt_turn_measures(const struct jrt_worker *worker, uint64_t now)
+{
+    return worker->turns.measured > 0 || jrt_aside_matters(worker, now);
+}
+
+void jrt_turn_leave(struct jrt_worker *worker, uint64_t now)
+{
+    uint64_t turn = measure(worker, now);
+    worker->turns.looked_ns = now;
+    bool over = worker->current == NULL || turn >= JRT_TOO_LONG_NS;
+    if (over) worker->turns.epoch = 0; /* not measured once more; that number is before all turns */
+    if (worker->current == NULL) {
+        jrt_aside_ended(worker, now, turn);
+    } else if (over) {
+        jrt_aside_owe(worker, worker->current, now, turn);
+    }
+}
+
+void jrt_turn_begin_next(struct jrt_worker *worker, const struct jrt_task *next, uint64_t now)
+{
+    if (next == NULL) return;
+    bool strand_first = worker->current != NULL && !jrt_task_began(next); /* a loop's, then it */
+    worker->turns.epoch = jrt_turn_epoch(worker) + (strand_first ? 2 : 1);
+    worker->turns.began_ns = worker->turns.slice_ns = now;
+    worker->turns.ops = 0;
 }
 
 /* Less fuel from now on, or more, after `used` operations that took `ns`: see [turn-pace]. */
@@ -130,7 +183,7 @@ static void set_pace(struct jrt_purse *purse, uint64_t used, uint64_t ns, bool k
     uint64_t slice = (uint64_t)jrt_purse_slice(purse);
     if (!known) {
         if (purse->slice == 0) slice = used * JRT_TURN_NS / ns < MEASURED ? 1 : MEASURED;
-    } else if (ns >= too_long) {
+    } else if (ns >= JRT_TOO_LONG_NS) {
         slice = used * JRT_TURN_NS / ns;
     } else if (ns < JRT_TURN_NS / 2) {
         slice *= ns < JRT_TURN_NS / 16 ? 16 : 2;
@@ -139,69 +192,51 @@ static void set_pace(struct jrt_purse *purse, uint64_t used, uint64_t ns, bool k
     purse->slice = (uint32_t)(slice < JANUS_SLICE ? slice : JANUS_SLICE);
 }
 
-/* Lets others go first, once; false: there are none. */
-static bool let_go(struct jrt_task *task)
+/* A turn of `turn` ns is over: others go first. */
+static void give_turn(struct jrt_worker *worker, struct jrt_task *task, uint64_t now, uint64_t turn)
 {
-    struct jrt_worker *before = jrt_worker_self();
-    uint64_t           then = jrt_turn_epoch(before);
-    jrt_task_give_way(before, task);
-    const struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
-    return worker != before || jrt_turn_epoch(worker) != then;
-}
-
-/* A turn of `own` ns is over: lets the others go, `rounds` times at most. */
-static void give_turns(struct jrt_task *task, uint64_t own, uint64_t rounds)
-{
-    struct jrt_worker *worker = jrt_worker_self();
-    uint64_t           epoch = jrt_turn_epoch(worker), went = 1, left_ns = worker->looked_ns;
-    if (rounds > ROUNDS_MAX) rounds = ROUNDS_MAX;
-    while (let_go(task) && went < rounds) went++;  /* [turn-rounds] */
-    struct jrt_worker *now_on = jrt_worker_self(); /* [worker-again] */
-    now_on->tolls = JRT_TOLLS;
-    now_on->looked_ns = jrt_clock_now_ns();
-    begin(now_on, now_on->looked_ns);
-    struct jrt_purse *purse = task->purse;
-    if (now_on != worker || purse == NULL) return;
-    uint64_t turns = jrt_turn_epoch(worker) - epoch;
-    turns = turns > 2 * went ? turns - went : went; /* of others: each of ours is counted, too */
-    uint64_t theirs = (worker->looked_ns - left_ns) / turns + purse->credit_ns;
-    uint64_t credit = theirs > own ? (theirs - own) * CREDIT_KEPT / 16 : 0;
-    purse->credit_ns = credit < credit_max_ns ? credit : credit_max_ns;
+    if (turn >= JRT_TOO_LONG_NS) {
+        jrt_aside_owe(worker, task, now, turn);
+        worker->turns.epoch = 0; /* it is not measured once more */
+    }
+    jrt_task_give_way(worker, task);
+    worker = jrt_worker_self(); /* [worker-again] */
+    worker->tolls = JRT_TOLLS;
+    worker->turns.looked_ns = jrt_clock_now_ns();
+    begin(worker, worker->turns.looked_ns);
 }
 
 static void end_turn(struct jrt_task *task)
 {
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_purse  *purse = task->purse;
-    uint64_t           now = jrt_clock_now_ns(), looked = worker->looked_ns;
-    bool               known = worker->turn_epoch == jrt_turn_epoch(worker);
-    uint64_t           turn = lasted(worker, now), slice = now - looked, used = 0, credit = 0;
-    /* When this turn began is not known, but it was after anybody last looked. */
+    uint64_t           now = jrt_clock_now_ns(), slice = now - worker->turns.looked_ns;
+    bool               known = worker->turns.epoch == jrt_turn_epoch(worker);
+    uint64_t           turn = measure(worker, now);
     if (known) {
-        slice = without_kernel(worker, now - worker->slice_began_ns);
-    } else if (slice < JRT_TURN_NS) {
-        known = true;
+        slice = now - worker->turns.slice_ns;
+    } else {
+        begin(worker, now);
+        /* When this turn began is not known, but it was after anybody last looked. */
+        known = slice < JRT_TURN_NS;
         turn = slice;
     }
-    worker->slice_began_ns = worker->looked_ns = now;
-    worker->turn_over = 0; /* that number is before all turns */
+    worker->turns.slice_ns = worker->turns.looked_ns = now;
+    worker->turns.over = 0; /* that number is before all turns */
     worker->tolls = JRT_TOLLS;
     if (purse != NULL) {
-        int64_t fuel = jrt_fuel_get();
-        used = (uint64_t)(purse->handed > fuel ? purse->handed - fuel : 1);
+        int64_t  fuel = jrt_fuel_get();
+        uint64_t used = (uint64_t)(purse->handed > fuel ? purse->handed - fuel : 1);
         purse->handed = fuel;
         set_pace(purse, used, slice, known);
-        credit = purse->credit_ns;
+        worker->turns.ops += used;
     }
-    worker->turn_ops += used;
     jrt_sched_timers_fire(worker->scheduler);
     if (jrt_unlikely(++worker->slices % BALANCE_EVERY == 0)) jrt_balance(worker);
-    if (known && turn < JRT_TURN_NS + credit && (credit > 0 || worker->turn_ops < JANUS_SLICE)) {
-        return;
-    }
+    if (known && turn < JRT_TURN_NS && worker->turns.ops < JANUS_SLICE) return;
     if (known && turn < fresh_ns && !jrt_turn_wanted(worker)) return; /* [turn-fresh] */
-    bool over = known && credit == 0 && slice > too_long; /* beyond what it may, [turn-credit] */
-    give_turns(task, known ? turn : JRT_TURN_NS, over ? slice / JRT_TURN_NS : 1);
+    if (!known) jrt_turn_sample(worker, turn);                        /* who was it? */
+    give_turn(worker, task, now, known ? turn : 0);
 }
 
 void jrt_turn_end(struct jrt_task *task)
@@ -222,16 +257,16 @@ static void end_call_turn(struct jrt_worker *worker)
         jrt_purse_bear(task);       /* [cancel-patience] */
         worker = jrt_worker_self(); /* [worker-again] */
     }
-    uint64_t now = jrt_clock_now_ns(), turn = lasted(worker, now);
-    uint64_t credit = task->purse != NULL ? task->purse->credit_ns : 0;
-    if (turn < JRT_TURN_NS + credit) return;
+    uint64_t now = jrt_clock_now_ns(), turn = jrt_turn_lasted(worker, now);
+    if (turn < JRT_TURN_NS) return;
     if (task->purse != NULL && task->purse->asking) return; /* a callback, with ops of its own */
-    worker->turn_over = 0;
-    worker->looked_ns = now;
+    turn = measure(worker, now);
+    worker->turns.over = 0;
+    worker->turns.looked_ns = now;
     jrt_sched_timers_fire(worker->scheduler);
+    if (turn < JRT_TURN_NS) return;
     if (turn < fresh_ns && !jrt_turn_wanted(worker)) return; /* [turn-fresh] */
-    bool over = credit == 0 && turn > too_long;
-    give_turns(task, turn, over ? without_kernel(worker, turn) / JRT_TURN_NS : 1);
+    give_turn(worker, task, now, turn);
 }
 
 void jrt_turn_call(struct jrt_worker *worker)

@@ -7,7 +7,8 @@
 
 enum {
     JRT_TURN_NS = 20000, /* a turn; see turn.c for why so long */
-    JRT_TOLLS = 256,     /* of them, and somebody looks at the clock; one is about 16 ns */
+    JRT_TOO_LONG_NS = 2 * JRT_TURN_NS,
+    JRT_TOLLS = 256, /* of them, and somebody looks at the clock; one is about 16 ns */
 };
 
 /* What a call takes beyond the op that it costs, in tolls. */
@@ -31,8 +32,22 @@ static inline uint64_t jrt_turn_epoch(const struct jrt_worker *worker)
 /* Whether somebody has looked at the clock and found the turn over; for calls that cost no op. */
 static inline bool jrt_turn_is_over(const struct jrt_worker *worker)
 {
-    return worker->turn_over == jrt_turn_epoch(worker);
+    return worker->turns.over == jrt_turn_epoch(worker);
 }
+
+/*
+ * For the pick that looks at the clock, [turn-measure]. The first is told how long the picks since
+ * the last look took together. The second says whether each pick has to look. The third measures
+ * the turn of the task that leaves the CPU, or has just ended; the fourth notes when the turn of
+ * `next` begins.
+ */
+void jrt_turn_sample(struct jrt_worker *worker, uint64_t lasted_ns);
+bool jrt_turn_measures(const struct jrt_worker *worker, uint64_t now);
+void jrt_turn_leave(struct jrt_worker *worker, uint64_t now);
+void jrt_turn_begin_next(struct jrt_worker *worker, const struct jrt_task *next, uint64_t now);
+
+/* How long this turn has lasted since the first look, [turn-epoch]; 0: this is the first. */
+uint64_t jrt_turn_lasted(struct jrt_worker *worker, uint64_t now);
 
 /* Looks at the clock: if the turn is over, the fuel word is emptied, and the next call that asks
  * by jrt_call_check ends the turn. */

@@ -287,7 +287,7 @@ static void loop(void)
         if (jrt_fails(JRT_FAULT_DEATH))
             jrt_store_relaxed(&worker->doomed, true); /* relaxed: ours. */
         bool doomed = task == NULL && jrt_worker_doomed(worker);
-        if (task == NULL && !doomed) task = jrt_pick(worker);
+        if (task == NULL && !doomed) task = jrt_pick(worker, false);
         if (task == NULL && !doomed) task = jrt_idle(worker);
         if (jrt_unlikely(task == NULL)) break;
         if (jrt_likely(!jrt_task_began(task))) {
@@ -392,9 +392,11 @@ static inline __attribute__((always_inline)) janus_status give_way(struct jrt_wo
         jrt_task_move(task, JANUS_TASK_READY);
         return go_straight(worker, task, next, arrive_from_yield);
     }
-    if (next == NULL) next = jrt_pick(worker);
+    if (next == NULL) next = jrt_pick(worker, true);
     /* A worker with one task that yields has time to look at the timers at every yield. */
-    if (next == NULL && jrt_sched_timers_fire(worker->scheduler) != 0) next = jrt_pick(worker);
+    if (next == NULL && jrt_sched_timers_fire(worker->scheduler) != 0) {
+        next = jrt_pick(worker, true);
+    }
     /* Who only yields is neither searching nor asleep: now and then it looks around. */
     if (next == NULL && !worker->alone && worker->tick % STEAL_EVERY == 0) {
         next = jrt_steal(worker, worker->tick % RAID_EVERY == 0);
@@ -486,7 +488,7 @@ static inline bool still_parking(const struct jrt_task *task)
 static inline struct jrt_task *pick_next(struct jrt_worker *worker)
 {
     struct jrt_task *next = jrt_pick_easily(worker);
-    return next != NULL ? next : jrt_pick(worker);
+    return next != NULL ? next : jrt_pick(worker, false);
 }
 
 janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task)
@@ -515,7 +517,7 @@ __attribute__((noinline)) static janus_status leave_to_any(struct jrt_worker *wo
                                                            struct jrt_task   *task,
                                                            struct jrt_task   *next)
 {
-    if (next == NULL) next = jrt_pick(worker);
+    if (next == NULL) next = jrt_pick(worker, false);
     return leave(worker, task, next, JRT_LEFT_PARKING);
 }
 
@@ -569,6 +571,7 @@ void jrt_worker_main(void *argument)
     jrt_arrivals_tell(worker, true);
     worker->thread = thread;
     worker->error_at = &errno;
+    worker->picked_ns = worker->turns.looked_ns = jrt_clock_now_ns();
     thread->worker = worker;
     thread->rescue = &worker->rescue->context.sp;
     thread->on_panic = jrt_task_on_panic;

@@ -18,6 +18,7 @@
 #include "task/reach.h"
 #include "task/roster.h"
 #include "task/task.h"
+#include "task/turns.h"
 #include "trace/trace.h"
 
 enum {
@@ -105,24 +106,17 @@ struct jrt_worker {
     bool             gave_way; /* it is about to leave, because others come first, [queue-served] */
     _Atomic(bool)    doomed;   /* its thread is to end, [replace-doom] */
     bool             lost;     /* nobody executes it, [replace-lost]; threads_lock */
-    uint64_t         turn_ns;  /* when others were last let go first */
     uint64_t         split_ns; /* when forks were last looked at */
-    uint64_t         turn_epoch;          /* of the turn, */
-    uint64_t         turn_began_ns;       /* first looked at then; [turn-epoch] */
-    uint64_t         turn_over;           /* the epoch of a turn that lasts too long; 0: none */
-    uint64_t         slice_began_ns;      /* of the turn, the last slice */
-    uint64_t         turn_ops, looked_ns; /* of the turn; when anybody last looked at the clock */
-    uint64_t         preemptions;         /* when a turn was last found to be long */
-    uint32_t         slices;              /* slices that ended here, [turn-balance] */
-    int32_t          tolls;               /* until somebody looks, [turn-toll] */
-    uint64_t         picked_ns;           /* when it last looked at timers, [queue-pace] */
-    uint64_t         oldest_seen;         /* of the fresh shelf, */
-    uint64_t         oldest_since_ns;
-    uint64_t         lone_before;  /* on the other shelf, + 1, when others were looked for */
-    uint32_t         oldest_looks; /* for so long */
-    uint32_t         loot;         /* new tasks that it stole; 0: none, */
-    uint64_t         loot_ns;      /* then; */
-    uint32_t         poor;         /* loots in a row, [idle-doze] */
+    struct jrt_turns turns;
+    uint32_t         slices;          /* slices that ended here, [turn-balance] */
+    int32_t          tolls;           /* until somebody looks, [turn-toll] */
+    uint64_t         picked_ns;       /* when it last looked at timers, [queue-pace] */
+    uint64_t         oldest_seen;     /* of the fresh shelf, */
+    uint64_t         oldest_since_ns; /* since then */
+    uint64_t         lone_before;     /* on the other shelf, + 1, when others were looked for */
+    uint32_t         loot;            /* new tasks that it stole; 0: none, */
+    uint64_t         loot_ns;         /* then; */
+    uint32_t         poor;            /* loots in a row, [idle-doze] */
     unsigned         deques_open;
     struct jrt_task *left_task;
     struct jrt_context    *left_context;
@@ -441,8 +435,8 @@ static inline struct jrt_task *jrt_take_newest(struct jrt_worker *worker, unsign
     return jrt_deque_pop(&worker->fresh[lane]);
 }
 
-/* The next task for this worker; NULL: there is none now. */
-struct jrt_task *jrt_pick(struct jrt_worker *worker);
+/* The next task for this worker; NULL: there is none now. `stays`: the current one can go on. */
+struct jrt_task *jrt_pick(struct jrt_worker *worker, bool stays);
 
 /* The same where that is easy: a task that ran before, of those on the shelf, and nobody else has a
  * claim. NULL: ask jrt_pick. */

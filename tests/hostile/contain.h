@@ -5,7 +5,7 @@
  * checks, each time, that
  *
  *   - the process lives, and the run ends well,
- *   - neighbours get their share of a single worker's CPU time (only if HOSTILE_SHARES is set),
+ *   - neighbours get half of a single worker's CPU time,
  *   - neighbours can still spawn, allocate, open channels, make blocking calls, use tokens, open
  *     pools, sleep and lock while the plugin holds all that it could get,
  *   - the plugin's nursery ends after a cancel, and its pool's books balance.
@@ -31,7 +31,6 @@ typedef void plugin_entry(struct plugin *plugin);
 struct attack {
     plugin_entry *entry;
     int           tasks;    /* that the plugin may have, itself included. 0: 1 */
-    int           share;    /* the neighbours' at least, per cent. 0: 20 */
     const char   *no_share; /* why the neighbours' share is not measured. NULL: it is */
     bool          poor;     /* the pool has no memory at all */
     bool          ends;     /* the plugin ends by itself: the host waits for it before the cancel */

@@ -311,7 +311,7 @@ static void panics_without_end(struct plugin *plugin)
 TEST("a fork bomb of spinners is contained")
 {
     /* Eight beside eight: each check of a neighbour is 8 us of work, and its turns are cut. */
-    contain((struct attack){.entry = fork_bomb, .tasks = 8, .share = 15});
+    contain((struct attack){.entry = fork_bomb, .tasks = 8});
 }
 
 TEST("a plugin whose children all panic is contained")

@@ -4,14 +4,13 @@
  * the same worker half of the CPU. The shares are of the worker's CPU time, so that what else the
  * machine does counts little.
  */
-#include "town.h"
+#include "beside.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 static const uint64_t window_ns = 25000000; /* CPU time of one measurement */
-static const uint64_t work_ns = 5000;       /* of the neighbour, between two checks */
 static const double   least = 0.45;
 
 /* What the calls are made with. */
@@ -38,17 +37,7 @@ struct call {
 struct pair {
     const struct call *call;
     struct things      things;
-    uint64_t           own_ns, began_ns;
-    double             share;
-    atomic_bool        over;
 };
-
-static uint64_t cpu_ns(void)
-{
-    struct timespec now;
-    CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now), 0);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static int64_t quickly(void *argument) { return argument == NULL ? 0 : 1; }
 static void    ignore(void *argument) { (void)argument; }
@@ -244,70 +233,28 @@ static void close_things(struct things *things)
     CHECK_EQ(janus_nursery_end(&things->nursery, NULL), JANUS_OK);
 }
 
-/* Whichever of the two tasks runs first begins the window. */
-static void begin(struct pair *pair)
-{
-    if (pair->began_ns == 0) pair->began_ns = cpu_ns();
-}
-
 /* A call that starves its neighbour ends after four windows. */
 static int64_t repeat(void *argument)
 {
-    struct pair *pair = argument;
+    struct beside *beside = argument;
+    struct pair   *pair = beside->argument;
+    janus_mutex_init(&pair->things.held, "held");
     open_things(&pair->things);
-    begin(pair);
-    for (uint64_t i = 0; !atomic_load_explicit(&pair->over, memory_order_relaxed); i++) {
+    for (uint64_t i = 0; !beside_over(beside); i++) {
         pair->call->make(&pair->things);
-        if (i % 256 == 255 && cpu_ns() - pair->began_ns > 4 * window_ns) break;
+        if (i % 256 == 255 && beside_cpu_ns() - beside->began_ns > 4 * window_ns) break;
     }
     close_things(&pair->things);
     return 0;
 }
 
-static int64_t neighbour(void *argument)
-{
-    struct pair *pair = argument;
-    begin(pair);
-    uint64_t now = cpu_ns();
-    while (now - pair->began_ns < window_ns) {
-        uint64_t start = now;
-        while (now - start < work_ns) now = cpu_ns();
-        pair->own_ns += now - start;
-        CHECK_EQ(janus_check(), JANUS_OK);
-        now = cpu_ns();
-    }
-    pair->share = (double)pair->own_ns / (double)(now - pair->began_ns);
-    atomic_store(&pair->over, true);
-    return 0;
-}
-
-static int64_t side_by_side(void *argument)
-{
-    struct pair  *pair = argument;
-    janus_nursery n;
-    janus_mutex_init(&pair->things.held, "held");
-    CHECK_EQ(janus_mutex_lock(&pair->things.held), JANUS_OK);
-    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_spawn(&n, neighbour, pair), JANUS_OK);
-    CHECK_EQ(janus_spawn(&n, repeat, pair), JANUS_OK);
-    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_mutex_unlock(&pair->things.held), JANUS_OK);
-    return 0;
-}
-
-/* The best of a few tries: the system may spoil others. */
 static double share_beside(const struct call *call)
 {
-    double best = 0;
-    for (int i = 0; i < 15 && best < least; i++) {
-        struct pair *pair = calloc(1, sizeof *pair);
-        CHECK(pair != NULL);
-        pair->call = call;
-        town_run(1, side_by_side, pair, 1);
-        if (pair->share > best) best = pair->share;
-        free(pair);
-    }
-    return best;
+    struct pair      pair = {.call = call};
+    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    double           share = beside_share(scheduler, repeat, &pair, window_ns);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    return share;
 }
 
 TEST("beside a task that repeats any call, and never checks, a neighbour has half of the worker")

@@ -126,11 +126,11 @@ TEST("a worker looks at its own queue, then at the one for all, then at others'"
     jrt_submit_fresh(other, theirs);
     jrt_submit_outside(scheduler, ours);
     jrt_submit_fresh(worker, own);
-    CHECK(jrt_pick(worker) == own);
-    CHECK(jrt_pick(worker) == ours);
-    CHECK(jrt_pick(worker) == NULL);
+    CHECK(jrt_pick(worker, false) == own);
+    CHECK(jrt_pick(worker, false) == ours);
+    CHECK(jrt_pick(worker, false) == NULL);
     CHECK(jrt_steal(worker, true) == theirs);
-    CHECK(jrt_pick(worker) == NULL && jrt_steal(worker, true) == NULL);
+    CHECK(jrt_pick(worker, false) == NULL && jrt_steal(worker, true) == NULL);
     jrt_task_free(scheduler, NULL, own);
     jrt_task_free(scheduler, NULL, ours);
     jrt_task_free(scheduler, NULL, theirs);
@@ -205,7 +205,7 @@ TEST("LEAST_LOADED steals from the longest queue, ROUND_ROBIN from one after the
         CHECK(jrt_steal(&scheduler->workers[0], true) == oldest[longest ? 2 : 1]);
         if (!longest) CHECK(jrt_steal(&scheduler->workers[0], true) == oldest[2]);
         while (jrt_steal(&scheduler->workers[0], true) != NULL) continue;
-        while (jrt_pick(&scheduler->workers[0]) != NULL) continue; /* what came with them */
+        while (jrt_pick(&scheduler->workers[0], false) != NULL) continue; /* what came with them */
         while (made > 0) jrt_task_free(scheduler, NULL, tasks[--made]);
         CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
     }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Standing aside: who kept a worker for too long lets the others have as much. Essay in aside.c. */
+#ifndef JRT_TASK_ASIDE_H
+#define JRT_TASK_ASIDE_H
+
+#include "task/worker.h"
+
+/* The current task is about to leave the CPU after a turn of so long, [aside-owe]. */
+void jrt_aside_owe(struct jrt_worker *worker, struct jrt_task *task, uint64_t now, uint64_t turn);
+
+/* A task has ended in a turn of so long, [aside-fresh]. */
+void jrt_aside_ended(struct jrt_worker *worker, uint64_t now, uint64_t turn);
+
+/* Whether a pick has to look at each task, and whether it takes new ones last. `yields`: the
+ * current task has called janus_yield. */
+bool jrt_aside_matters(const struct jrt_worker *worker, uint64_t now);
+bool jrt_aside_fresh_last(struct jrt_worker *worker, bool yields, uint64_t now);
+
+/* Puts a task that was picked aside; false: it owes nothing, or a worker idles. `stays`: the
+ * current task can go on, so it is one of the others. */
+bool jrt_aside_put(struct jrt_worker *worker, struct jrt_task *task, bool stays, uint64_t now);
+
+/* Some of those who owe nothing any more go back to the queues. */
+void jrt_aside_release(struct jrt_worker *worker, bool stays, uint64_t now);
+
+/* The first of them, because there is nothing else to run; NULL: there are none. */
+struct jrt_task *jrt_aside_take(struct jrt_worker *worker);
+
+#endif

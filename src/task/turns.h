@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* What a worker knows of turns: the essays are in turn.c and aside.c. */
+#ifndef JRT_TASK_TURNS_H
+#define JRT_TASK_TURNS_H
+
+#include "plat/seam.h"
+
+#include <stdint.h>
+
+struct jrt_task;
+
+struct jrt_turns {
+    uint64_t epoch;     /* of the turn, */
+    uint64_t began_ns;  /* first looked at then; [turn-epoch] */
+    uint64_t over;      /* the epoch of a turn that lasts too long; 0: none */
+    uint64_t slice_ns;  /* when the last slice of the turn began */
+    uint64_t ops;       /* of the turn */
+    uint64_t looked_ns; /* when anybody last looked at the clock */
+    uint32_t measured;  /* so many picks more, [turn-measure] */
+    uint32_t slowness;  /* constant; of picks, by an instrument: a power of two */
+
+    struct jrt_thread_times times; /* at `times_ns`, [turn-kernel] */
+    uint64_t                times_ns;
+    uint64_t                taken_ns; /* by the kernel, so far */
+
+    uint32_t         asides; /* tasks that stand aside, and the list of them, [aside-list] */
+    struct jrt_task *aside_first, *aside_last;
+    uint64_t         aside_ns;      /* until then every pick looks, [aside-owe] */
+    uint64_t         fresh_ns;      /* until then new tasks come last, [aside-fresh] */
+    uint64_t         fresh_used_ns; /* by new tasks since then */
+};
+
+#endif
