@@ -303,7 +303,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
  * Errors:  CLOSED     the nursery is not Open, or left Open while this waited
  *          FULL       options.max_children are alive; or threads_max have a thread
  *          STATE      BLOCKING, from where nobody can wait: a token's callback, another scheduler
- *          CANCELLED  this task was cancelled while, or before, it waited for room
+ *          CANCELLED  this task was cancelled: while, or before, it waited for room, or as its turn
+ *                     ended here
  *          DEADLOCK   it waited for room, and nothing can happen any more
  *          INVALID    an argument is out of range, or `nursery` or `entry` is NULL
  *          NO_MEMORY  memory was refused

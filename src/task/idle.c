@@ -57,19 +57,25 @@ static const uint64_t doze_ns = 2000; /* after JRT_POOR_FEW; doubled for each mo
 static const uint64_t glance_ns = 4000;
 static const uint64_t wishes_ns = 1000000;
 
+/* Under idle_lock; NULL: nobody sleeps. */
+static struct jrt_worker *take_sleeper(janus_scheduler *scheduler)
+{
+    struct jrt_worker *worker = scheduler->sleepers;
+    if (worker == NULL) return NULL;
+    scheduler->sleepers = worker->next_sleeper;
+    scheduler->epoch += 2;
+    /* relaxed: under the lock; [idle-submit] only takes it for a hint. */
+    jrt_fetch_sub_relaxed(&scheduler->idlers, JRT_SLEEPER);
+    if (scheduler->keeper == worker) scheduler->keeper = NULL;
+    /* release: the sleeper sees what was queued for it. */
+    jrt_store_release(&worker->signal, 1u);
+    return worker;
+}
+
 static void wake_one(janus_scheduler *scheduler)
 {
     jrt_lock(&scheduler->idle_lock);
-    struct jrt_worker *worker = scheduler->sleepers;
-    if (worker != NULL) {
-        scheduler->sleepers = worker->next_sleeper;
-        scheduler->epoch += 2;
-        /* relaxed: under the lock; [idle-submit] only takes it for a hint. */
-        jrt_fetch_sub_relaxed(&scheduler->idlers, JRT_SLEEPER);
-        if (scheduler->keeper == worker) scheduler->keeper = NULL;
-        /* release: the sleeper sees what was queued for it. */
-        jrt_store_release(&worker->signal, 1u);
-    }
+    struct jrt_worker *worker = take_sleeper(scheduler);
     jrt_unlock(&scheduler->idle_lock);
     if (worker != NULL) jrt_futex_wake(&worker->signal, 1);
 }
@@ -102,7 +108,11 @@ void jrt_outside_less(janus_scheduler *scheduler)
 
 void jrt_idle_wake_all(janus_scheduler *scheduler)
 {
-    for (uint32_t i = 0; i < scheduler->worker_count; i++) wake_one(scheduler);
+    jrt_lock(&scheduler->idle_lock);
+    struct jrt_worker *worker;
+    /* All of them under one lock: who is woken may lie down again before the next is. */
+    while ((worker = take_sleeper(scheduler)) != NULL) jrt_futex_wake(&worker->signal, 1);
+    jrt_unlock(&scheduler->idle_lock);
 }
 
 void jrt_idle_wake_keeper(janus_scheduler *scheduler)
