@@ -172,15 +172,6 @@ static inline void jrt_sanitizer_stack_gone(const uint32_t *id)
 #endif
 }
 
-/* How many times as long everything takes, as a power of two: for measurements of time. */
-static inline uint32_t jrt_sanitizer_slowness(void)
-{
-#if JRT_VALGRIND
-    if (RUNNING_ON_VALGRIND) return 7;
-#endif
-    return JRT_ASAN || JRT_TSAN ? 2 : 0;
-}
-
 /* Around reading or zeroing a stack from outside, where words that nobody wrote, or that are no
  * longer part of it, are touched on purpose. */
 static inline void jrt_sanitizer_scan_begin(void)

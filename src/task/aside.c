@@ -82,11 +82,6 @@ void jrt_aside_ended(struct jrt_worker *worker, uint64_t now, uint64_t turn)
     worker->others_every = worker->until_others = 1;
 }
 
-bool jrt_aside_matters(const struct jrt_worker *worker, uint64_t now)
-{
-    return worker->turns.asides > 0 || own_time(worker, now) < worker->turns.aside_ns;
-}
-
 bool jrt_aside_fresh_last(struct jrt_worker *worker, bool yields, uint64_t now)
 {
     if (yields) worker->turns.fresh_ns = 0;

@@ -11,9 +11,7 @@ void jrt_aside_owe(struct jrt_worker *worker, struct jrt_task *task, uint64_t no
 /* A task has ended in a turn of so long, [aside-fresh]. */
 void jrt_aside_ended(struct jrt_worker *worker, uint64_t now, uint64_t turn);
 
-/* Whether a pick has to look at each task, and whether it takes new ones last. `yields`: the
- * current task has called janus_yield. */
-bool jrt_aside_matters(const struct jrt_worker *worker, uint64_t now);
+/* Whether a pick takes new ones last. `yields`: the current task has called janus_yield. */
 bool jrt_aside_fresh_last(struct jrt_worker *worker, bool yields, uint64_t now);
 
 /* Puts a task that was picked aside; false: it owes nothing, or a worker idles. `stays`: the

@@ -504,7 +504,11 @@ static inline __attribute__((always_inline)) janus_status end_as(struct jrt_nurs
     jrt_fence_light_as_seq_cst(full); /* seq_cst: [exhaust-await]. */
     /* relaxed: as above. A child that runs in place may wait for one that is exhausted. */
     if (jrt_unlikely(jrt_load_relaxed(&n->starving))) begin_waiting(n);
-    if (n->local > 0) run_all(n, worker, owner, plain, full);
+    if (n->local > 0) {
+        run_all(n, worker, owner, plain, full);
+    } else if (jrt_unlikely((worker->tolls -= 2) < 0)) {
+        jrt_turn_call(worker); /* [turn-call]: spawns have paid for children, this for none */
+    }
     if (jrt_unlikely(!is_plainly_over(n))) return end_slowly(n, NULL);
     /* relaxed: nobody else is left. */
     if (JRT_TSAN && jrt_load_relaxed(&n->ready) == JRT_READY) jrt_sanitizer_lock_gone(&n->lock);

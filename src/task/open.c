@@ -313,7 +313,6 @@ janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_opti
     if (jrt_unlikely(terms != NULL || jrt_load_relaxed(&owner->shield) > 0)) {
         return open_slowly(n, NULL);
     }
-    if (jrt_unlikely(--worker->tolls < 0)) return open_slowly(n, NULL); /* [turn-call] */
     if (jrt_unlikely(is_perhaps_open(n, owner))) return open_unsorted(n);
     init_owned(n, worker, owner, NULL);
     owner->innermost = n;

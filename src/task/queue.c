@@ -284,13 +284,15 @@ static uint64_t look_at_timers(struct jrt_worker *worker)
     uint64_t now = jrt_sched_timers_fire(worker->scheduler);
     if (now == 0) now = jrt_clock_now_ns();
     uint64_t lasted = now > worker->picked_ns ? now - worker->picked_ns : 0;
-    lasted >>= worker->turns.slowness;
     uint64_t every = worker->others_every;
     worker->picked_ns = now;
-    jrt_turn_sample(worker, lasted);
-    (void)move_oldest(worker, now);
+    if (jrt_unlikely(lasted >= JRT_SAMPLE_NS || worker->turns.measured > 0)) {
+        jrt_turn_sample(worker, lasted);
+    }
+    if (jrt_shelf_size(&worker->fresh_shelf) != 0) (void)move_oldest(worker, now);
     every = lasted > look_ns ? every * look_ns / lasted : every * 2;
-    if (jrt_turn_measures(worker, now)) every = 1;
+    worker->turns.each = jrt_turn_measures(worker, now);
+    if (worker->turns.each) every = 1;
     worker->others_every = every > FIFO_EVERY ? FIFO_EVERY : every > 0 ? (uint32_t)every : 1;
     worker->until_others = worker->others_every;
     return now;
@@ -325,8 +327,8 @@ struct jrt_task *jrt_pick(struct jrt_worker *worker, bool stays)
     if (jrt_likely(--worker->until_others != 0)) return pick_from(worker, false, false);
     uint64_t now = look_at_timers(worker);
     jrt_turn_leave(worker, now);
-    struct jrt_task *task = jrt_turn_measures(worker, now) ? pick_fairly(worker, stays, now)
-                                                           : pick_from(worker, true, true);
+    struct jrt_task *task =
+        worker->turns.each ? pick_fairly(worker, stays, now) : pick_from(worker, true, true);
     jrt_turn_begin_next(worker, task, now);
     return task;
 }

@@ -151,7 +151,6 @@ static bool open_worker(struct jrt_worker *worker, const janus_scheduler_options
         if (!jrt_deque_init(&worker->again[lane])) return false;
         worker->deques_open++;
     }
-    worker->turns.slowness = jrt_sanitizer_slowness();
     return jrt_shelf_init(&worker->fresh_shelf) && jrt_shelf_init(&worker->again_shelf);
 }
 

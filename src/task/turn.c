@@ -73,7 +73,6 @@ enum {
     MEASURED_MAX = 100000, /* turns */
 };
 
-static const uint64_t sample_min_ns = 100000;                /* [turn-measure] */
 static const uint64_t fresh_ns = 10 * (uint64_t)JRT_TURN_NS; /* [turn-fresh] */
 static const int64_t  free_of_cost = INT64_MAX / 4; /* above: a callback, which costs nothing */
 
@@ -144,15 +143,10 @@ static uint64_t measure(struct jrt_worker *worker, uint64_t now)
 void jrt_turn_sample(struct jrt_worker *worker, uint64_t lasted_ns)
 {
     if (worker->turns.measured > 0) worker->turns.measured--;
-    if (lasted_ns < sample_min_ns) return;
+    if (lasted_ns < JRT_SAMPLE_NS) return;
     uint64_t turns = lasted_ns / SAMPLE_NS;
     if (turns > MEASURED_MAX) turns = MEASURED_MAX;
     if (worker->turns.measured < turns) worker->turns.measured = (uint32_t)turns;
-}
-
-bool jrt_turn_measures(const struct jrt_worker *worker, uint64_t now)
-{
-    return worker->turns.measured > 0 || jrt_aside_matters(worker, now);
 }
 
 void jrt_turn_leave(struct jrt_worker *worker, uint64_t now)

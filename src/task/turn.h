@@ -8,7 +8,8 @@
 enum {
     JRT_TURN_NS = 20000, /* a turn; see turn.c for why so long */
     JRT_TOO_LONG_NS = 2 * JRT_TURN_NS,
-    JRT_TOLLS = 256, /* of them, and somebody looks at the clock; one is about 16 ns */
+    JRT_SAMPLE_NS = 100000, /* picks that took less together are all short, [turn-measure] */
+    JRT_TOLLS = 256,        /* of them, and somebody looks at the clock; one is about 16 ns */
 };
 
 /* What a call takes beyond the op that it costs, in tolls. */
@@ -42,12 +43,17 @@ static inline bool jrt_turn_is_over(const struct jrt_worker *worker)
  * `next` begins.
  */
 void jrt_turn_sample(struct jrt_worker *worker, uint64_t lasted_ns);
-bool jrt_turn_measures(const struct jrt_worker *worker, uint64_t now);
 void jrt_turn_leave(struct jrt_worker *worker, uint64_t now);
 void jrt_turn_begin_next(struct jrt_worker *worker, const struct jrt_task *next, uint64_t now);
 
 /* How long this turn has lasted since the first look, [turn-epoch]; 0: this is the first. */
 uint64_t jrt_turn_lasted(struct jrt_worker *worker, uint64_t now);
+
+static inline bool jrt_turn_measures(const struct jrt_worker *worker, uint64_t now)
+{
+    const struct jrt_turns *turns = &worker->turns;
+    return turns->measured > 0 || turns->asides > 0 || now - turns->taken_ns < turns->aside_ns;
+}
 
 /* Looks at the clock: if the turn is over, the fuel word is emptied, and the next call that asks
  * by jrt_call_check ends the turn. */

@@ -5,6 +5,7 @@
 
 #include "plat/seam.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct jrt_task;
@@ -17,7 +18,7 @@ struct jrt_turns {
     uint64_t ops;       /* of the turn */
     uint64_t looked_ns; /* when anybody last looked at the clock */
     uint32_t measured;  /* so many picks more, [turn-measure] */
-    uint32_t slowness;  /* constant; of picks, by an instrument: a power of two */
+    bool     each;      /* the last look said that each pick has to look */
 
     struct jrt_thread_times times; /* at `times_ns`, [turn-kernel] */
     uint64_t                times_ns;
