@@ -162,9 +162,12 @@ TEST("an idle worker takes the second branch while the first still runs")
 
 /* Cancelling. */
 
+static atomic_int begun; /* a piece of the loop runs */
+
 static int64_t body_waits(void *argument, uint64_t begin, uint64_t end)
 {
     (void)argument, (void)begin, (void)end;
+    atomic_store(&begun, 1);
     return janus_sleep(an_hour_ns);
 }
 
@@ -179,6 +182,7 @@ static int64_t loop_that_waits(void *argument)
 static int64_t body_checks(void *argument, uint64_t begin, uint64_t end)
 {
     (void)argument, (void)begin, (void)end;
+    atomic_store(&begun, 1);
     town_spin();
     return 0;
 }
@@ -191,13 +195,16 @@ static int64_t loop_that_runs(void *argument)
     return status;
 }
 
+/* The deadline is set when the loop runs: an earlier one could pass before the spawn. */
 static void check_cancelled(janus_entry *entry)
 {
     janus_nursery        n;
     janus_nursery_result result;
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.deadline_ns = janus_now_ns() + town_ms)),
-             JANUS_OK);
+    atomic_store(&begun, 0);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, entry, NULL), JANUS_OK);
+    CHECK(town_wait(&begun));
+    CHECK_EQ(janus_nursery_set_deadline(&n, janus_now_ns() + town_ms), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CANCELLED);
     CHECK_EQ(result.kind, JANUS_RESULT_CANCELLED);
     CHECK_EQ(result.reason, JANUS_CANCEL_DEADLINE);
