@@ -13,6 +13,12 @@
  *   granted, spent and refunded count traffic and may, after 2^64 units, which does no
  *   harm: the sum in [account-books] is the same modulo 2^64.
  *
+ * [account-bank]  a bank is a root that any number of strangers draw from. If it refused a sum
+ *   above UINT64_MAX, one of them could take what the others need. So a bank mints whatever an
+ *   account or a share below it needs, and [account-total] holds for each account under the bank
+ *   instead. The bank's `shares` and `nested` wrap; [account-books] is checked modulo 2^64. Its
+ *   `left` does not wrap: what comes back beyond UINT64_MAX is booked as refunded.
+ *
  * Why a lock: a share is five numbers that are taken together or not at all. Measured, split and
  * settle: 13 ns without any lock, 21 with a mutex, 17 with a word to spin on, 20 with a
  * compare-and-swap for each number, which moreover shows others a pool that is short for a moment.
@@ -62,13 +68,33 @@ static void enter(struct jrt_pool_account *account) { (void)jrt_lock(&account->l
 
 static void leave(struct jrt_pool_account *account) { (void)jrt_unlock(&account->lock); }
 
-/* From `left` to another column. */
+/* Into `left`, [account-bank]. */
+static void put_back(struct jrt_pool_account *account, const janus_budget *amount)
+{
+    janus_budget fits = *amount, rest = *amount;
+    if (account->bank) {
+#define X(name, field)                                                                             \
+    if (fits.field > UINT64_MAX - account->books.left.field)                                       \
+        fits.field = UINT64_MAX - account->books.left.field;
+        JANUS_COMPONENT_MAP(X)
+#undef X
+    }
+    drop(&rest, &fits);
+    put(&account->books.left, &fits);
+    put(&account->books.refunded, &rest);
+}
+
+/* From `left` to another column; a bank makes what it does not have. */
 static janus_component move(struct jrt_pool_account *account, janus_budget *to,
                             const janus_budget *amount)
 {
     enter(account);
     janus_component missing = lacks(&account->books.left, amount);
-    if (missing == JANUS_COMPONENT_NONE) {
+    if (missing != JANUS_COMPONENT_NONE && account->bank) {
+        put(&account->books.granted, amount);
+        put(to, amount);
+        missing = JANUS_COMPONENT_NONE;
+    } else if (missing == JANUS_COMPONENT_NONE) {
         drop(&account->books.left, amount);
         put(to, amount);
     }
@@ -85,6 +111,7 @@ janus_component jrt_account_open(struct jrt_pool_account *account, struct jrt_po
     }
     (void)pthread_mutex_init(&account->lock, NULL);
     account->parent = parent;
+    account->bank = false;
     account->books = (struct jrt_account_books){.granted = *amount, .left = *amount};
     jrt_list_init(&account->children);
     jrt_list_init(&account->sibling);
@@ -94,6 +121,13 @@ janus_component jrt_account_open(struct jrt_pool_account *account, struct jrt_po
         leave(parent);
     }
     return JANUS_COMPONENT_NONE;
+}
+
+void jrt_account_open_bank(struct jrt_pool_account *account)
+{
+    const janus_budget nothing = janus_budget_zero();
+    (void)jrt_account_open(account, NULL, &nothing);
+    account->bank = true;
 }
 
 void jrt_account_close(struct jrt_pool_account *account)
@@ -113,7 +147,7 @@ void jrt_account_close(struct jrt_pool_account *account)
     jrt_list_remove(&account->sibling);
     drop(&parent->books.nested, &left);
     drop(&parent->books.nested, &spent);
-    put(&parent->books.left, &left);
+    put_back(parent, &left);
     put(&parent->books.spent, &spent);
     leave(parent);
 }
@@ -181,10 +215,10 @@ void jrt_account_settle(struct jrt_pool_account *account, const janus_budget *sh
     smaller(&back, unused, share);
     drop(&spent, &back);
     enter(account);
-    jrt_demand(lacks(&books->shares, share) == JANUS_COMPONENT_NONE,
+    jrt_demand(account->bank || lacks(&books->shares, share) == JANUS_COMPONENT_NONE,
                "a share was settled that was never taken");
     drop(&books->shares, share);
-    put(&books->left, &back);
+    put_back(account, &back);
     put(&books->spent, &spent);
     leave(account);
 }
@@ -215,7 +249,7 @@ janus_component jrt_account_refund(struct jrt_pool_account *account, const janus
     if (missing != JANUS_COMPONENT_NONE) return missing;
     enter(parent);
     drop(&parent->books.nested, amount);
-    put(&parent->books.left, amount);
+    put_back(parent, amount);
     leave(parent);
     return JANUS_COMPONENT_NONE;
 }
@@ -242,16 +276,22 @@ static janus_budget *place(struct jrt_pool_account *account, bool share)
 static void mint(struct jrt_pool_account *account, const janus_budget *amount, bool share,
                  janus_budget *out)
 {
-    struct jrt_pool_account *root = account;
+    struct jrt_pool_account *top = account; /* whose sum is the largest of those with a limit */
     *out = *amount;
-    while (root->parent != NULL) root = root->parent;
+    while (top->parent != NULL && !top->parent->bank) top = top->parent;
 
-    enter(root);
-    fit(&root->books, out);
-    put(&root->books.granted, out);
-    put(root == account ? place(root, share) : &root->books.nested, out);
-    leave(root);
-    for (struct jrt_pool_account *at = account; at != root; at = at->parent) {
+    enter(top);
+    if (!top->bank) fit(&top->books, out);
+    put(&top->books.granted, out);
+    put(top == account ? place(top, share) : &top->books.nested, out);
+    leave(top);
+    if (top->parent != NULL) {
+        enter(top->parent);
+        put(&top->parent->books.granted, out);
+        put(&top->parent->books.nested, out);
+        leave(top->parent);
+    }
+    for (struct jrt_pool_account *at = account; at != top; at = at->parent) {
         enter(at);
         put(&at->books.granted, out);
         put(at == account ? place(at, share) : &at->books.nested, out);

@@ -34,6 +34,7 @@ struct jrt_pool_account {
     struct jrt_pool_account *parent; /* borrowed, outlives us; NULL: a root */
     struct jrt_list_node     children;
     struct jrt_list_node     sibling; /* the parent's lock */
+    bool                     bank;    /* constant: a root that never lacks, [account-bank] */
     struct jrt_account_books books;
 };
 
@@ -41,6 +42,9 @@ struct jrt_pool_account {
  * caller's and stays put until jrt_account_fini. */
 janus_component jrt_account_open(struct jrt_pool_account *account, struct jrt_pool_account *parent,
                                  const janus_budget *amount);
+
+/* Opens a root that mints whatever shares and accounts below it ask for; [account-bank]. */
+void jrt_account_open_bank(struct jrt_pool_account *account);
 
 /* Closes it: what is left and what was spent go to the parent. No share and no account carved from
  * it may be out. The books can be read until jrt_account_fini. Its owner, once. */
@@ -76,7 +80,8 @@ janus_component jrt_account_grant(struct jrt_pool_account *account, const janus_
 janus_component jrt_account_refund(struct jrt_pool_account *account, const janus_budget *amount);
 
 /* Makes units out of nothing, for implicit budgets, which replenish; every account above grants
- * them too. *out is how much: less where all units of the tree would be more than UINT64_MAX. */
+ * them too. *out is how much: less where all units of the tree, or below a bank of the outermost
+ * account, would be more than UINT64_MAX. Not for a bank itself, but for shares. */
 void jrt_account_mint(struct jrt_pool_account *account, const janus_budget *amount,
                       janus_budget *out);
 

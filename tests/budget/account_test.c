@@ -186,6 +186,34 @@ TEST("minted units appear in every account above, and a full tree takes no more"
     close_account(&outer);
 }
 
+TEST("a bank refuses nobody, whatever others took, and its books balance to the end")
+{
+    struct jrt_pool_account bank, pools[3];
+    const janus_budget all = budget(UINT64_MAX, UINT64_MAX, UINT64_MAX), some = budget(5, 5, 5);
+    janus_budget       got;
+    jrt_account_open_bank(&bank);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(jrt_account_open(&pools[i], &bank, &all), JANUS_COMPONENT_NONE);
+        CHECK_EQ(books(&pools[i]).left.ops, UINT64_MAX);
+        CHECK_EQ(jrt_account_take(&bank, &all), JANUS_COMPONENT_NONE);
+        check(&bank);
+    }
+    jrt_account_mint_share(&pools[1], &some, &got);
+    CHECK_EQ(got.ops, 0); /* the sum of one pool fits its numbers */
+    jrt_account_settle(&pools[1], &got, &got);
+    CHECK_EQ(jrt_account_take(&pools[0], &some), JANUS_COMPONENT_NONE);
+    jrt_account_settle(&pools[0], &some, &some);
+    for (int i = 0; i < 3; i++) {
+        jrt_account_settle(&bank, &all, &some);
+        close_account(&pools[i]);
+        check(&bank);
+    }
+    CHECK_EQ(books(&bank).left.ops, UINT64_MAX);
+    CHECK_EQ(books(&bank).shares.ops, 0);
+    CHECK_EQ(books(&bank).nested.ops, 0);
+    close_account(&bank);
+}
+
 TEST("the checker finds one missing unit, and where")
 {
     struct jrt_pool_account  outer, inner;
