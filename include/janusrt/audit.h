@@ -10,8 +10,11 @@
  * a denial is always an event of its own, also where nobody held a capability: a spawn over the
  * scheduler's max_tasks. A recharge is a line for each component. What nobody asks for is no event:
  * an implicit budget that replenishes, a child's part of its nursery's pool.
- * Events of one writer (a worker; all foreign threads together are one) have consecutive numbers; a
- * hole is told by a line "gap" with "lost".
+ * Events of one writer have consecutive numbers; a hole is told by a line "gap" with "lost". Each
+ * worker is a writer, and so are all foreign threads together. The tasks of an outermost nursery
+ * with terms are a writer, with a ring of their own: what they do too often is lost, or refused, to
+ * them alone, and their gap has "pool", the nursery's name. 1024 such rings can be in use or
+ * unread; the tasks of further nurseries then write where foreign threads do.
  * A capability is named by slot and generation. The nonce of its handle is never written.
  *
  * Writers put events into bounded rings; janus_audit_drain, or a thread if one is asked for, turns
@@ -47,6 +50,8 @@ typedef struct janus_audit_options {
     uint64_t         interval_ns;   /* a thread drains this often, and when a ring is half full.
                                        0: no thread, the program calls janus_audit_drain */
     bool             fail_closed;   /* refuse what cannot be recorded */
+    uint32_t         pool_events;   /* room of a pool's ring. 0: a quarter of ring_events; rounded
+                                       up to a power of two, at least 8, at most 1048576 */
 } janus_audit_options;
 
 #define JANUS_AUDIT_OPTIONS(...) JANUS_OPTIONS_(janus_audit_options, __VA_ARGS__)

@@ -75,13 +75,17 @@ JANUS_NODISCARD JANUS_API janus_status janus_own_mint(const janus_authority *aut
                                                       janus_cap *out);
 
 /*
- * Derives a narrower capability from one that the current task holds.
+ * Derives a narrower capability from one that the current task holds. What a child of a nursery
+ * with terms derives is revoked when that nursery ends; what a child with capabilities of its own
+ * derives is revoked when the child ends.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
  * Owns:    as janus_cap_attenuate.
  * Cost:    as janus_cap_attenuate.
  * Errors:  as janus_cap_attenuate; STATE  not inside a task
+ *          FULL  the nursery's terms, or those around, have options.max_derived_caps derived
+ *                capabilities, or the table is full; janus_explain names whose limit was met
  */
 JANUS_NODISCARD JANUS_API janus_status janus_own_attenuate(janus_cap              cap,
                                                            const janus_cap_grant *grant,
@@ -94,7 +98,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_own_attenuate(janus_cap            
  * Yields:  only if the turn is over.
  * Owns:    as janus_cap_delegate.
  * Cost:    as janus_cap_delegate.
- * Errors:  as janus_cap_delegate; STATE  not inside a task
+ * Errors:  as janus_cap_delegate; STATE  not inside a task; FULL  as janus_own_attenuate
  */
 JANUS_NODISCARD JANUS_API janus_status janus_own_delegate(janus_cap cap, janus_task_id to,
                                                           const janus_cap_grant *grant,
@@ -138,7 +142,8 @@ JANUS_API janus_status janus_own_revoke(janus_cap victim, janus_cap with);
 
 /*
  * Gives a capability up: see janus_cap_release. Those of a task that has ended are of no use to
- * anybody, and their places are lost until they are released or revoked from above.
+ * anybody. Their places are lost until they are released or revoked from above, or the terms end
+ * under which they were derived.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.

@@ -95,7 +95,12 @@ typedef struct janus_scheduler_options {
     uint32_t      blocking_threads_max; /* helper threads for janus_blocking, shared as
                                            said there: at least 2, so that one nursery
                                            cannot take them all. 0: 64 */
-    uint32_t      blocking_queue_max;   /* calls that may wait for one. 0: 65536 */
+    uint32_t      blocking_extra_max;   /* helper threads above it, one for each nursery
+                                           with terms whose first call finds none free.
+                                           0: 256 */
+    uint32_t      blocking_queue_max;   /* calls that may wait for a thread, in each
+                                           outermost nursery with terms, and outside of
+                                           them. 0: 65536 */
     bool          no_deadlock_check;    /* wait for ever where nothing can happen any more */
     uint64_t      grace_ns; /* how long defers and shields hold a cancel off. 0: any time */
 
@@ -107,6 +112,10 @@ typedef struct janus_scheduler_options {
                                            the process can have, 2^20 */
     uint64_t            max_channel_values; /* in one channel. 0: the profile's, 10,000 or 100,000;
                                            JANUS_UNLIMITED: any number */
+    uint32_t            max_derived_caps;   /* capabilities that tasks derive and that live, under
+                                           each nursery with terms, and each child with
+                                           capabilities of its own; those around count them
+                                           too. 0: 1024 */
     const janus_budget *task_budget;        /* of each. NULL: the profile's */
     const janus_budget *budget_max;         /* most that can be asked for. NULL: the profile's */
     janus_exhaustion    exhaustion;         /* 0: the profile's */

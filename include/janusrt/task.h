@@ -120,14 +120,17 @@ JANUS_API uint64_t janus_now_ns(void);
  * Children of a nursery with terms (a pool, a capability and so on) share helper threads with
  * others. Such a nursery begins a call only while it runs fewer calls than there are free
  * threads. Its other calls wait behind its own. So calls that never return leave threads to
- * other tasks: one nursery takes at most half of them. The queue is shared by the same rule.
+ * other tasks: one nursery takes at most half of them. A nursery that runs no call can always begin
+ * one: if no thread is free, the scheduler starts another, up to options.blocking_extra_max.
+ * Nurseries inside such a nursery get extra threads while the outer one runs fewer than 8 calls.
  *
  * Context: inside a task; on a plain thread it just calls the function.
  * Yields:  always.
  * Owns:    `argument` stays the caller's. *out_result (NULL: not wanted) is what it returned.
  * Cost:    two thread switches, some 10 us; one op and one system call of the task's budget.
  * Errors:  CANCELLED  cancelled before it was queued: it does not run
- *          FULL       options.blocking_queue_max calls are waiting, or the nursery's share of them
+ *          FULL       the outermost nursery with terms has options.blocking_queue_max calls that
+ *                     wait, or all tasks outside have; janus_explain names whose limit was met
  *          NO_MEMORY  no helper thread could be started
  *          A function that ends its thread (pthread_exit) is a panic of the task.
  *          errno is what the function left there.

@@ -4,7 +4,7 @@
  *
  *     worker ──► its ring ──┐
  *     worker ──► its ring ──┼──► drain ──► lines ──► fd or sink
- *     others ──► a ring under a lock ──┘
+ *     others ──► a ring under a lock ──┘        each pool: a ring under a lock (party.c)
  *
  * [audit-ring]   head counts what was put in, tail what was taken out; event i lies in place i mod
  *                the size. The producer writes an event and then head; the consumer reads head,
@@ -47,6 +47,7 @@ enum {
     DEFAULT_EVENTS = 1024,
     EVENTS_MAX = 1 << 20,
     DEFAULT_USES = 65536,
+    POOL_EVENTS_MIN = 8, /* a recharge is five events, all or none */
     BUFFER_BYTES = 32768,
 };
 
@@ -311,8 +312,8 @@ static bool emit(janus_audit *audit, size_t bytes)
 static bool emit_gap(janus_audit *audit, struct jrt_audit_writer *writer, uint64_t seq)
 {
     if (seq <= writer->next_seq) return true;
-    size_t bytes = jrt_audit_format_gap(audit->line, sizeof audit->line, writer->id,
-                                        writer->next_seq, seq - writer->next_seq);
+    size_t bytes =
+        jrt_audit_format_gap(audit->line, sizeof audit->line, writer, seq - writer->next_seq);
     if (!emit(audit, bytes)) return false;
     writer->next_seq = seq;
     return true;
@@ -334,7 +335,10 @@ static bool drain_writer(janus_audit *audit, struct jrt_audit_writer *writer)
         /* release [tail-publish]: we are done with the place before it is filled again. */
         jrt_store_release(&writer->tail, tail + 1);
     }
-    return emit_gap(audit, writer, head + lost);
+    if (!emit_gap(audit, writer, head + lost)) return false;
+    /* release: we are done with the ring up to here, [audit-again]. */
+    jrt_store_release(&writer->told, head + lost);
+    return true;
 }
 
 static bool drain_begun(janus_audit *audit)
@@ -352,11 +356,13 @@ janus_status janus_audit_drain(janus_audit *audit)
     jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
     jrt_lock(&audit->drain_lock);
     bool taken = drain_begun(audit);
-    (void)jrt_audit_flush(audit->shared); /* without room they stay for the next time */
     jrt_lock(&audit->list_lock);
     struct jrt_audit_writer *writer = audit->writers; /* the list only grows, at its head */
     jrt_unlock(&audit->list_lock);
-    for (; taken && writer != NULL; writer = writer->next) taken = drain_writer(audit, writer);
+    for (; taken && writer != NULL; writer = writer->next) {
+        if (writer->shared) (void)jrt_audit_flush(writer); /* without room they stay */
+        taken = drain_writer(audit, writer);
+    }
     if (audit->options.sink == NULL && !buffer_flush(audit)) taken = false;
     jrt_unlock(&audit->drain_lock);
     (void)jrt_fetch_add_relaxed(&audit->flush, 1); /* relaxed: [audit-uses], no data goes with it */
@@ -378,20 +384,22 @@ static void thread_main(void *argument)
 
 /* Writers, creation and the end. */
 
-static janus_status writer_create(janus_audit *audit, bool shared, struct jrt_audit_writer **out)
+janus_status jrt_audit_writer_create(janus_audit *audit, bool shared, bool party,
+                                     struct jrt_audit_writer **out)
 {
+    uint32_t places = party ? audit->options.pool_events : audit->options.ring_events;
     struct jrt_audit_writer *writer = jrt_aligned_alloc(64, sizeof *writer);
-    struct jrt_audit_event  *events =
-        jrt_aligned_alloc(64, audit->options.ring_events * sizeof(struct jrt_audit_event));
+    struct jrt_audit_event *events = jrt_aligned_alloc(64, places * sizeof(struct jrt_audit_event));
     if (writer == NULL || events == NULL) {
         free(writer);
         free(events);
         return JANUS_NO_MEMORY;
     }
-    *writer = (struct jrt_audit_writer){.mask = audit->options.ring_events - 1,
+    *writer = (struct jrt_audit_writer){.mask = places - 1,
                                         .events = events,
                                         .audit = audit,
                                         .shared = shared,
+                                        .party = party,
                                         .in_use = true};
     (void)pthread_mutex_init(&writer->lock, NULL); /* cannot fail without attributes */
     jrt_lock(&audit->list_lock);
@@ -407,10 +415,10 @@ janus_status jrt_audit_writer_open(janus_audit *audit, struct jrt_audit_writer *
 {
     jrt_lock(&audit->list_lock);
     struct jrt_audit_writer *writer = audit->writers;
-    while (writer != NULL && writer->in_use) writer = writer->next;
+    while (writer != NULL && (writer->in_use || writer->party)) writer = writer->next;
     if (writer != NULL) writer->in_use = true;
     jrt_unlock(&audit->list_lock);
-    if (writer == NULL) return writer_create(audit, false, out);
+    if (writer == NULL) return jrt_audit_writer_create(audit, false, false, out);
     *out = writer;
     return JANUS_OK;
 }
@@ -425,6 +433,12 @@ void jrt_audit_writer_close(struct jrt_audit_writer *writer)
     jrt_unlock(&audit->list_lock);
 }
 
+static uint32_t power_of_two(uint32_t wanted, uint32_t least)
+{
+    while (least < wanted) least *= 2;
+    return least;
+}
+
 static janus_status options_fill(const janus_audit_options *given, janus_audit_options *options)
 {
     *options = (janus_audit_options){0};
@@ -433,12 +447,13 @@ static janus_status options_fill(const janus_audit_options *given, janus_audit_o
         memcpy(options, given, given->struct_bytes);
     }
     if (options->fd < 0 || options->ring_events > EVENTS_MAX) return JANUS_INVALID;
+    if (options->pool_events > EVENTS_MAX) return JANUS_INVALID;
     if (options->fd == 0) options->fd = 2;
     if (options->ring_events == 0) options->ring_events = DEFAULT_EVENTS;
     if (options->use_count_max == 0) options->use_count_max = DEFAULT_USES;
-    uint32_t events = 2;
-    while (events < options->ring_events) events *= 2;
-    options->ring_events = events;
+    options->ring_events = power_of_two(options->ring_events, 2);
+    if (options->pool_events == 0) options->pool_events = options->ring_events / 4;
+    options->pool_events = power_of_two(options->pool_events, POOL_EVENTS_MIN);
     return JANUS_OK;
 }
 
@@ -474,7 +489,7 @@ janus_status janus_audit_create(const janus_audit_options *options, janus_audit 
     *audit = (janus_audit){.options = filled, .buffer = buffer};
     (void)pthread_mutex_init(&audit->list_lock, NULL); /* cannot fail without attributes */
     (void)pthread_mutex_init(&audit->drain_lock, NULL);
-    status = writer_create(audit, true, &audit->shared);
+    status = jrt_audit_writer_create(audit, true, false, &audit->shared);
     if (status == JANUS_OK && filled.interval_ns > 0 &&
         !jrt_os_thread_start(&audit->thread, thread_main, audit, "janus-audit")) {
         status = JANUS_NO_MEMORY;

@@ -86,13 +86,16 @@ struct jrt_audit_writer {
     uint64_t                flush_seen;
     janus_audit            *audit;
     uint32_t                id;
-    bool                    shared, in_use;
-    pthread_mutex_t         lock;  /* where shared: held from begin to commit */
-    struct jrt_audit_event  spare; /* stands for one that is going to be lost */
+    bool                    shared, party; /* constant; a party's is shared, [audit-party] */
+    bool                    in_use;        /* list_lock */
+    char                    name[32];      /* of the party; the lock */
+    pthread_mutex_t         lock;          /* where shared: held from begin to commit */
+    struct jrt_audit_event  spare;         /* stands for one that is going to be lost */
     struct jrt_audit_use    uses[JRT_AUDIT_USES];
 
     /* Written by the consumer. */
     _Alignas(64) _Atomic(uint64_t) tail; /* events ever taken out */
+    _Atomic(uint64_t)        told;       /* numbers below it were told, at the end of a drain */
     uint64_t                 next_seq;   /* the number expected next */
     struct jrt_audit_writer *next;       /* on the log's list; constant */
 };
@@ -108,6 +111,7 @@ struct janus_audit {
     pthread_mutex_t          list_lock; /* guards the list's head and in_use */
     struct jrt_audit_writer *writers;
     uint32_t                 writer_count;
+    uint32_t                 parties, parties_free; /* rings of parties, and those not in use */
 
     pthread_mutex_t      drain_lock; /* before list_lock; guards what follows, tails, next_seq */
     bool                 begun;      /* the first line was written */
@@ -123,6 +127,16 @@ janus_status jrt_audit_writer_open(janus_audit *audit, struct jrt_audit_writer *
 
 /* Hands in the uses that are counted. The ring is kept for the next writer. */
 void jrt_audit_writer_close(struct jrt_audit_writer *writer);
+
+/* A ring for a party and its name; the log's shared one where there can be no more. In party.c. */
+struct jrt_audit_writer *jrt_audit_party_open(janus_audit *audit, const char *name);
+
+/* The party has ended. */
+void jrt_audit_party_close(struct jrt_audit_writer *writer);
+
+/* A writer of a kind, in use. OK, NO_MEMORY. Between the files of this room. */
+janus_status jrt_audit_writer_create(janus_audit *audit, bool shared, bool party,
+                                     struct jrt_audit_writer **out);
 
 /*
  * Begins an event: *out is to be filled in, all zero but for the log's fields, and committed or
@@ -182,7 +196,8 @@ static inline janus_status jrt_audit_used(struct jrt_audit_writer    *writer,
  * least JRT_AUDIT_LINE_BYTES. In json.c. */
 size_t jrt_audit_format(char *out, size_t bytes, uint32_t writer,
                         const struct jrt_audit_event *event);
-size_t jrt_audit_format_gap(char *out, size_t bytes, uint32_t writer, uint64_t seq, uint64_t lost);
+size_t jrt_audit_format_gap(char *out, size_t bytes, const struct jrt_audit_writer *writer,
+                            uint64_t lost);
 size_t jrt_audit_format_begin(char *out, size_t bytes, uint64_t now_ns, bool fail_closed);
 
 #endif

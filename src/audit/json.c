@@ -119,9 +119,9 @@ static size_t utf8_length(const unsigned char *at, size_t left)
 }
 
 /* As [json-name] says. */
-static void put_name(struct text *text, const char *name, size_t bytes)
+static void put_name(struct text *text, const char *key, const char *name, size_t bytes)
 {
-    put_word(text, "name", "");
+    put_word(text, key, "");
     text->at--;
     for (size_t i = 0; i < bytes;) {
         const unsigned char *at = (const unsigned char *)name + i;
@@ -206,15 +206,17 @@ size_t jrt_audit_format(char *out, size_t bytes, uint32_t writer,
         put_count(&text, "after", event->after);
     }
     if (event->status != 0) put_word(&text, "status", janus_status_name(event->status));
-    if (event->name_bytes > 0) put_name(&text, event->name, event->name_bytes);
+    if (event->name_bytes > 0) put_name(&text, "name", event->name, event->name_bytes);
     return line_end(&text, out);
 }
 
-size_t jrt_audit_format_gap(char *out, size_t bytes, uint32_t writer, uint64_t seq, uint64_t lost)
+size_t jrt_audit_format_gap(char *out, size_t bytes, const struct jrt_audit_writer *writer,
+                            uint64_t lost)
 {
-    struct text text = line_begin(out, bytes, writer, seq);
+    struct text text = line_begin(out, bytes, writer->id, writer->next_seq);
     put_word(&text, "event", "gap");
     put_count(&text, "lost", lost);
+    if (writer->party) put_name(&text, "pool", writer->name, strlen(writer->name));
     return line_end(&text, out);
 }
 

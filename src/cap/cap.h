@@ -60,10 +60,19 @@ struct janus_cap_table {
     janus_cap_stats stats;                  /* live, retired, minted … released */
 };
 
+/* How many capabilities a party derives; quota.c. All zero but for `outer` and `max`. */
+struct jrt_cap_quota {
+    struct jrt_cap_quota *outer; /* around it; NULL: the table */
+    uint32_t              max;
+    _Atomic(uint32_t)     live;  /* here and in quotas inside */
+    uint32_t              first; /* place of the last that was derived here; 0: none */
+};
+
 /* Who asks, and where that is written down. */
 struct jrt_cap_actor {
     uint64_t                 holder;
     struct jrt_audit_writer *writer; /* NULL: the log's shared one, if there is a log */
+    struct jrt_cap_quota    *quota;  /* what is derived counts there; NULL: for nobody */
 };
 
 /* Behind jrt_cap_check: says what was wrong and counts it. NO_KIND: any would do. */
@@ -118,6 +127,13 @@ janus_status jrt_cap_revoke(janus_cap_table *table, janus_cap victim, janus_cap 
 janus_status jrt_cap_release(janus_cap_table *table, janus_cap cap,
                              const struct jrt_cap_actor *actor);
 
+/* The innermost quota that has no room, from this one outwards; NULL: all have. */
+const struct jrt_cap_quota *jrt_cap_quota_full(const struct jrt_cap_quota *quota);
+
+/* The party has ended: revokes what it derived, [quota-end]. */
+void jrt_cap_quota_end(janus_cap_table *table, struct jrt_cap_quota *quota,
+                       const struct jrt_cap_actor *actor);
+
 /* Between the files of this room. */
 
 static inline uint64_t jrt_cap_id(janus_cap cap)
@@ -142,6 +158,13 @@ void         jrt_cap_slot_take(janus_cap_table *table, const struct jrt_cap_slot
 
 /* Under the lock: a place whose capability has ended, and that is in no tree, can be used again. */
 void jrt_cap_slot_give(janus_cap_table *table, uint32_t place);
+
+/* Under the lock: a capability begins or ends to count, [quota-count]. */
+void jrt_cap_quota_enter(janus_cap_table *table, struct jrt_cap_quota *quota, uint32_t place);
+void jrt_cap_quota_leave(janus_cap_table *table, uint32_t place);
+
+/* Under the lock: revokes a place and what was derived from it; returns how many. */
+uint64_t jrt_cap_revoke_branch(janus_cap_table *table, uint32_t root);
 
 /* Counts a refusal. */
 void jrt_cap_count(janus_cap_table *table, enum jrt_cap_refusal refusal);

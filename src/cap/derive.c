@@ -83,6 +83,7 @@ static janus_status perform(janus_cap_table *table, const struct jrt_cap_actor *
     /* The last quarter is the authority's: who may derive cannot keep it from minting. */
     bool derived = ticket->what != JRT_AUDIT_CREATION;
     if (derived && table->stats.live >= (uint64_t)table->slots_max / 8 * 3) status = JANUS_FULL;
+    if (derived && jrt_cap_quota_full(actor->quota) != NULL) status = JANUS_FULL;
     if (status != JANUS_OK) return status;
     struct jrt_audit_writer *writer = jrt_cap_writer(table, actor);
     if (writer != NULL) status = jrt_audit_begin(writer, true, &event);
@@ -97,6 +98,7 @@ static janus_status perform(janus_cap_table *table, const struct jrt_cap_actor *
     entry->depth = ticket->depth;
     entry->delegation_depth = ticket->delegation_depth;
     link_below(table, slot.place, ticket->parent);
+    jrt_cap_quota_enter(table, derived ? actor->quota : NULL, slot.place);
     jrt_cap_entry_publish(entry, slot.generation, slot.nonce,
                           jrt_cap_scope(ticket->kind, ticket->rights), ticket->holder,
                           &ticket->limits);

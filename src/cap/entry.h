@@ -35,6 +35,8 @@ enum jrt_cap_phase {
     JRT_CAP_REVOKED, /* as FREE, and checks say why */
 };
 
+struct jrt_cap_quota; /* cap.h */
+
 enum { JRT_CAP_WORDS = sizeof(janus_cap_limits) / sizeof(uint64_t) };
 
 struct jrt_cap_entry {
@@ -51,8 +53,10 @@ struct jrt_cap_entry {
     uint32_t next, prev; /* of the same parent; next also in the queue of free places */
     uint32_t delegation_depth;
     uint32_t depth;
-    bool     ghost; /* released, and kept for what was derived from it */
-    uint32_t reserved[5];
+    bool     ghost;                   /* released, and kept for what was derived from it */
+    struct jrt_cap_quota *quota;      /* which counts it; NULL: none */
+    uint32_t              quota_next; /* on its list */
+    uint32_t              quota_prev;
 };
 _Static_assert(sizeof(struct jrt_cap_entry) == 128, "two cache lines");
 

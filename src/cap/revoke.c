@@ -95,13 +95,14 @@ static uint32_t generation_of(const struct jrt_cap_entry *entry)
 }
 
 /* By [tree-revoke]; returns how many. */
-static uint64_t revoke_branch(janus_cap_table *table, uint32_t root)
+uint64_t jrt_cap_revoke_branch(janus_cap_table *table, uint32_t root)
 {
     uint64_t count = 0;
     for (uint32_t place = root; place != 0; place = visit_next(table, root, place)) {
         struct jrt_cap_entry *entry = jrt_cap_at(table, place);
         if (entry->ghost) continue;
         jrt_cap_entry_end(entry, generation_of(entry), JRT_CAP_REVOKED);
+        jrt_cap_quota_leave(table, place);
         count++;
     }
     unlink_branch(table, root);
@@ -142,7 +143,7 @@ static void perform_revoke(janus_cap_table *table, const struct jrt_cap_actor *a
 {
     struct jrt_audit_writer *writer = jrt_cap_writer(table, actor);
     struct jrt_audit_event  *event = NULL;
-    uint64_t                 count = revoke_branch(table, victim.slot + 1);
+    uint64_t                 count = jrt_cap_revoke_branch(table, victim.slot + 1);
     if (writer == NULL) return;
     (void)jrt_audit_begin(writer, false, &event);
     event->what = JRT_AUDIT_REVOCATION;
@@ -203,6 +204,7 @@ static void perform_release(janus_cap_table *table, uint32_t place)
 {
     struct jrt_cap_entry *entry = jrt_cap_at(table, place);
     jrt_cap_entry_end(entry, generation_of(entry), JRT_CAP_FREE);
+    jrt_cap_quota_leave(table, place);
     table->stats.live--;
     table->stats.released++;
     if (entry->child == 0) {

@@ -26,7 +26,9 @@ struct jrt_watch {
 struct jrt_trouble {
     int32_t  status, component;
     uint64_t used, limit;
-    uint64_t task; /* whose call it was; 0: the thread's */
+    uint64_t task;      /* whose call it was; 0: the thread's */
+    uint8_t  table;     /* enum jrt_table: what is full; 0: not told */
+    char     whose[48]; /* of the table: who shares the limit */
 };
 
 enum { JRT_MESSAGE_BYTES = 160 }; /* of janus_panic_info.message */

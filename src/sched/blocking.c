@@ -13,10 +13,22 @@
  * [blocking-share]     A call that never returns keeps its thread, so no party may have them all. A
  *                      party begins a job only while it runs fewer than there are free threads: one
  *                      party alone gets half, a second one half of the rest. A party inside another
- *                      sees as free what is free to the other, minus what the other runs. The same
- *                      rule bounds the jobs that wait. Jobs without a party see no share.
+ *                      sees as free what is free to the other, minus what the other runs. Jobs
+ *                      without a party see no share.
  *                      Waiting jobs form a tree of lists. A party that is skipped runs at least one
- *                      job, so a search passes over at most threads_max parties on each level.
+ *                      job, so a search passes over at most threads_max + firsts_max parties on
+ *                      each level.
+ *
+ * [blocking-first]     Shares alone do not protect a party: seven parties together take 64 threads.
+ *                      So a party that runs nothing may begin one job on a thread above
+ *                      threads_max, and so may the jobs without a party. Parties inside a party do
+ *                      this only while the outer one runs fewer than FIRSTS_INSIDE jobs: otherwise
+ *                      one party would divide itself and take any number of threads. All such
+ *                      threads together are at most firsts_max.
+ *
+ * [blocking-wait]      A job that waits takes no memory of the pool. So queue_max bounds each
+ *                      outermost party for itself, and the jobs without a party together. A party
+ *                      inside another waits with fewer jobs than the other has room for.
  *
  * [blocking-chain]     The end of one job can let two others begin. So a helper that takes a job
  *                      summons another helper if one more job may run and no helper is arriving.
@@ -56,6 +68,8 @@
 static const uint64_t default_idle_ns = 10000000000u;
 static const uint64_t slow_ns = 20000000u;
 
+enum { FIRSTS_INSIDE = 8 }; /* [blocking-first] */
+
 enum helper_state {
     HELPER_FREE,  /* never started, or joined */
     HELPER_ALIVE, /* its thread owns it, together with the lock */
@@ -71,14 +85,21 @@ struct jrt_blocking_helper {
     struct jrt_os_thread        thread;
 };
 
+/* One more than ever run: [blocking-spoilt]. */
+static size_t places(const struct jrt_blocking *blocking)
+{
+    return (size_t)blocking->threads_max + blocking->firsts_max + 1;
+}
+
 janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned threads_max,
-                               unsigned queue_max)
+                               unsigned firsts_max, unsigned queue_max)
 {
     jrt_demand(threads_max > 0, "a pool for blocking calls without threads");
-    *blocking = (struct jrt_blocking){
-        .threads_max = threads_max, .queue_max = queue_max, .idle_ns = default_idle_ns};
-    /* One more than ever run: [blocking-spoilt]. */
-    blocking->helpers = jrt_calloc((size_t)threads_max + 1, sizeof blocking->helpers[0]);
+    *blocking = (struct jrt_blocking){.threads_max = threads_max,
+                                      .firsts_max = firsts_max,
+                                      .queue_max = queue_max,
+                                      .idle_ns = default_idle_ns};
+    blocking->helpers = jrt_calloc(places(blocking), sizeof blocking->helpers[0]);
     if (blocking->helpers == NULL) return JANUS_NO_MEMORY;
     if (pthread_mutex_init(&blocking->lock, NULL) != 0) {
         free(blocking->helpers);
@@ -98,16 +119,38 @@ static void linger(void)
 
 /* Parties, [blocking-share]. */
 
-/* The first job in `party` that may run, where `available` threads are free to it; or NULL. */
-static struct jrt_blocking_job *search(const struct jrt_blocking_party *party, unsigned available)
+/* Whether one more thread may be above threads_max, [blocking-first]. */
+static bool has_first(const struct jrt_blocking *blocking)
+{
+    return blocking->firsts < blocking->firsts_max;
+}
+
+/* Threads up to threads_max that run nothing; jobs above it do not count. */
+static unsigned free_threads(const struct jrt_blocking *blocking)
+{
+    unsigned busy = blocking->stats.running - blocking->firsts;
+    return busy < blocking->threads_max ? blocking->threads_max - busy : 0;
+}
+
+/* The first job in `party` that may run, where `available` threads are free to it; or NULL.
+ * `first`: without any a party that runs nothing may begin one, [blocking-first]. */
+static struct jrt_blocking_job *search(const struct jrt_blocking_party *party, unsigned available,
+                                       bool first)
 {
     const struct jrt_list_node *end = &party->waiting;
     for (struct jrt_list_node *at = end->next; at != end; at = at->next) {
         struct jrt_blocking_item *item = jrt_list_entry(at, struct jrt_blocking_item, link);
-        if (item->is_job) return jrt_list_entry(item, struct jrt_blocking_job, item);
+        if (item->is_job) {
+            if (available == 0 && party->running > 0) continue;
+            struct jrt_blocking_job *job = jrt_list_entry(item, struct jrt_blocking_job, item);
+            job->first = available == 0;
+            return job;
+        }
         struct jrt_blocking_party *inside = jrt_list_entry(item, struct jrt_blocking_party, item);
-        if (inside->running >= available) continue;
-        struct jrt_blocking_job *job = search(inside, available - inside->running);
+        bool                       free = inside->running < available;
+        if (!free && !(first && inside->running < FIRSTS_INSIDE)) continue;
+        struct jrt_blocking_job *job =
+            search(inside, free ? available - inside->running : 0, first);
         if (job != NULL) return job;
     }
     return NULL;
@@ -115,10 +158,9 @@ static struct jrt_blocking_job *search(const struct jrt_blocking_party *party, u
 
 static struct jrt_blocking_job *next_job(struct jrt_blocking *blocking)
 {
-    unsigned running = blocking->stats.running;
-    /* A successor, [blocking-spoilt], may be one thread more than threads_max. */
-    return search(&blocking->all,
-                  running < blocking->threads_max ? blocking->threads_max - running : 1);
+    unsigned available = free_threads(blocking);
+    bool     first = has_first(blocking);
+    return available > 0 || first ? search(&blocking->all, available, first) : NULL;
 }
 
 static void item_push(struct jrt_blocking_party *party, struct jrt_blocking_item *item)
@@ -137,6 +179,7 @@ static void enqueue(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
         item = at->queued == 1 ? &at->item : NULL; /* else it is on the list already */
     }
     if (item != NULL) item_push(&blocking->all, item);
+    if (job->party == NULL) blocking->all.queued++;
     unsigned queued = ++blocking->stats.queued;
     if (queued > blocking->stats.queued_high) blocking->stats.queued_high = queued;
 }
@@ -150,14 +193,24 @@ static void dequeue(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
         jrt_list_remove(&at->item.link);
         if (--at->queued > 0) item_push(outer, &at->item);
     }
+    if (job->party == NULL) blocking->all.queued--;
     blocking->stats.queued--;
 }
 
-static void count_running(const struct jrt_blocking_job *job, unsigned change)
+static void count_running(struct jrt_blocking *blocking, const struct jrt_blocking_job *job,
+                          unsigned change)
 {
+    if (job->first) blocking->firsts += change;
+    if (job->party == NULL) blocking->all.running += change;
     for (struct jrt_blocking_party *at = job->party; at != NULL; at = at->outer) {
         at->running += change;
     }
+}
+
+/* Jobs of the party that helpers may be on their way to. */
+static unsigned soon(const struct jrt_blocking *blocking, const struct jrt_blocking_party *party)
+{
+    return party->queued < blocking->arriving ? party->queued : blocking->arriving;
 }
 
 /* Whether a helper that is called for a new job of the party may begin it. Jobs that helpers are on
@@ -166,19 +219,19 @@ static bool may_begin(const struct jrt_blocking *blocking, const struct jrt_bloc
 {
     uint64_t had = 0;
     if (party == NULL) return true;
-    for (; party != NULL; party = party->outer) {
-        unsigned soon = party->queued < blocking->arriving ? party->queued : blocking->arriving;
-        had += party->running + soon;
-    }
-    return had + blocking->stats.running < blocking->threads_max;
+    for (; party != NULL; party = party->outer) had += party->running + soon(blocking, party);
+    return had < free_threads(blocking);
 }
 
-/* Whether a job of the party may wait where there is room for so many. */
-static bool may_wait(const struct jrt_blocking_party *party, unsigned room)
+/* Whether it may on a thread above threads_max, [blocking-first]. */
+static bool may_be_first(const struct jrt_blocking *blocking, const struct jrt_blocking_job *job)
 {
-    uint64_t had = 0;
-    for (; party != NULL; party = party->outer) had += party->queued;
-    return had < room;
+    const struct jrt_blocking_party *party = job->party != NULL ? job->party : &blocking->all;
+    if (party->running + party->queued > 0 || !has_first(blocking)) return false;
+    while ((party = party->outer) != NULL) {
+        if (party->running + soon(blocking, party) >= FIRSTS_INSIDE) return false;
+    }
+    return true;
 }
 
 static void summon(struct jrt_blocking *blocking);
@@ -189,7 +242,7 @@ static bool run_next(struct jrt_blocking *blocking, struct jrt_blocking_helper *
     struct jrt_blocking_job *job = next_job(blocking);
     if (job == NULL) return false;
     dequeue(blocking, job);
-    count_running(job, 1);
+    count_running(blocking, job, 1);
     blocking->stats.running++;
     blocking->stats.jobs++;
     summon(blocking);
@@ -199,7 +252,7 @@ static bool run_next(struct jrt_blocking *blocking, struct jrt_blocking_helper *
     job->run(job);
     helper->spoilt |= job->spoilt;
     jrt_lock(&blocking->lock);
-    count_running(job, -1u); /* before done: the parties may be gone after it */
+    count_running(blocking, job, -1u); /* before done: the parties may be gone after it */
     jrt_unlock(&blocking->lock);
     job->done(job); /* the job may be gone now */
     jrt_lock(&blocking->lock);
@@ -257,10 +310,10 @@ static bool idle_wait(struct jrt_blocking *blocking, struct jrt_blocking_helper 
 
 static void helper_main(void *argument);
 
-/* Starts one more thread. False when there are threads_max, or the system refuses. */
-static bool helper_start(struct jrt_blocking *blocking)
+/* Starts one more thread. False when there are `most`, or the system refuses. */
+static bool helper_start(struct jrt_blocking *blocking, unsigned most)
 {
-    if (blocking->stats.threads >= blocking->threads_max) return false;
+    if (blocking->stats.threads >= most) return false;
     struct jrt_blocking_helper *helper = blocking->helpers;
     while (helper->state == HELPER_ALIVE) helper++; /* fewer live than there are */
     if (helper->state == HELPER_ENDED) {
@@ -286,7 +339,8 @@ static void summon(struct jrt_blocking *blocking)
     if (woken != NULL) {
         jrt_futex_wake(&woken->woken, 1);
     } else {
-        (void)helper_start(blocking); /* without one the job waits for a busy helper */
+        /* Without one the job waits for a busy helper. */
+        (void)helper_start(blocking, blocking->threads_max + blocking->firsts_max);
     }
 }
 
@@ -296,7 +350,7 @@ static bool can_go(struct jrt_blocking *blocking, const struct jrt_blocking_help
     if (!helper->spoilt) return false;
     if (blocking->stats.queued == 0) return true;
     blocking->stats.threads--; /* for its successor; it has gone before the lock is dropped */
-    bool started = helper_start(blocking);
+    bool started = helper_start(blocking, blocking->threads_max + blocking->firsts_max);
     blocking->stats.threads++;
     return started || blocking->stats.threads > 1;
 }
@@ -316,24 +370,43 @@ static void helper_main(void *argument)
     jrt_unlock(&blocking->lock);
 }
 
-/* Whether one more job may wait. */
-static bool has_room(const struct jrt_blocking *blocking, const struct jrt_blocking_job *job)
+/* Whether one more job may wait, [blocking-wait] and [blocking-arriving]; if not, the job says why.
+ */
+static bool has_room(const struct jrt_blocking *blocking, struct jrt_blocking_job *job)
 {
-    unsigned queued = blocking->stats.queued, arriving = blocking->arriving;
-    unsigned waiting = queued > arriving ? queued - arriving : 0; /* [blocking-arriving] */
-    if (waiting >= blocking->queue_max) return false;
-    return may_wait(job->party, blocking->queue_max - waiting);
+    const struct jrt_blocking_party *party = job->party != NULL ? job->party : &blocking->all;
+    uint64_t                         had = 0;
+    for (; party != NULL; party = party->outer) {
+        had += party->queued - soon(blocking, party);
+        if (had < blocking->queue_max) continue;
+        job->full = party;
+        job->waiting = party->queued;
+        return false;
+    }
+    return true;
+}
+
+/* Wakes or starts a helper for a new job. False: there is none, or the job must wait. */
+static bool call_helper(struct jrt_blocking *blocking, const struct jrt_blocking_job *job,
+                        struct jrt_blocking_helper **out_woken)
+{
+    bool first = may_be_first(blocking, job);
+    *out_woken = NULL;
+    if (!first && !may_begin(blocking, job->party)) return false;
+    *out_woken = idle_pop(blocking);
+    if (*out_woken != NULL) return true;
+    return helper_start(blocking, blocking->threads_max + (first ? blocking->firsts_max : 0));
 }
 
 janus_status jrt_blocking_submit(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
 {
-    janus_status status = JANUS_OK;
+    janus_status                status = JANUS_OK;
+    struct jrt_blocking_helper *woken;
+    job->full = NULL;
     if (jrt_fails(JRT_FAULT_BLOCKING)) return JANUS_FULL;
     jrt_lock(&blocking->lock);
     jrt_demand(!blocking->stopping, "jrt_blocking_submit during jrt_blocking_fini");
-    bool                        begins = may_begin(blocking, job->party);
-    struct jrt_blocking_helper *woken = begins ? idle_pop(blocking) : NULL;
-    if (woken == NULL && !(begins && helper_start(blocking))) {
+    if (!call_helper(blocking, job, &woken)) {
         if (blocking->stats.threads == 0) {
             status = JANUS_NO_MEMORY;
         } else if (!has_room(blocking, job)) {
@@ -370,7 +443,7 @@ void jrt_blocking_fini(struct jrt_blocking *blocking)
     blocking->stopping = true;
     struct jrt_blocking_helper *woken;
     while ((woken = idle_pop(blocking)) != NULL) jrt_futex_wake(&woken->woken, 1);
-    for (unsigned i = 0; i <= blocking->threads_max; i++) {
+    for (size_t i = 0; i < places(blocking); i++) {
         bool started = blocking->helpers[i].state != HELPER_FREE;
         jrt_unlock(&blocking->lock);
         if (started) jrt_os_thread_join(&blocking->helpers[i].thread);

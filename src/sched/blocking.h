@@ -34,8 +34,11 @@ struct jrt_blocking_party {
 struct jrt_blocking_job {
     void (*run)(struct jrt_blocking_job *job);  /* may block; on a helper thread */
     void (*done)(struct jrt_blocking_job *job); /* right after it, on the same thread; short */
-    struct jrt_blocking_party *party;           /* NULL: the pool itself, which has no share */
-    struct jrt_blocking_item   item;            /* the pool's */
+    struct jrt_blocking_party       *party;     /* NULL: the pool itself, which has no share */
+    const struct jrt_blocking_party *full; /* set by submit, FULL: whose queue is; NULL: nobody's */
+    unsigned                         waiting; /* and how many jobs wait there */
+    bool                             first;   /* the pool's: on a thread above threads_max */
+    struct jrt_blocking_item         item;    /* the pool's */
     bool spoilt; /* set by run: its thread is to end, [exit-spoilt] in fiber/exit.c */
 };
 
@@ -52,22 +55,24 @@ struct jrt_blocking_helper; /* one helper thread, blocking.c */
 
 struct jrt_blocking {
     unsigned threads_max;
-    unsigned queue_max;
+    unsigned firsts_max; /* threads above it, [blocking-first] */
+    unsigned queue_max;  /* for each outermost party, [blocking-wait] */
     uint64_t idle_ns; /* a thread without work ends after it; may be set before the first submit */
 
     pthread_mutex_t             lock;    /* guards what follows, and all parties */
-    struct jrt_blocking_party   all;     /* the root: of its numbers only the list is used */
-    struct jrt_blocking_helper *helpers; /* owned; threads_max + 1, most never started */
+    struct jrt_blocking_party   all;     /* the root; it counts jobs without a party */
+    struct jrt_blocking_helper *helpers; /* owned; most never started */
     struct jrt_blocking_helper *idle;    /* who sleeps, last come first */
+    unsigned                    firsts;  /* jobs that run on threads above threads_max */
     unsigned                  arriving;  /* started or woken, and has not looked at the queue yet */
     bool                      stopping;
     struct jrt_blocking_stats stats;
 };
 
-/* At most `threads_max` threads, at least 1, and `queue_max` jobs that wait for one. Starts none.
- * OK, NO_MEMORY. */
+/* At most `threads_max` threads, at least 1, `firsts_max` more for parties that run nothing, and
+ * for each party `queue_max` jobs that wait. Starts no thread. OK, NO_MEMORY. */
 janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned threads_max,
-                               unsigned queue_max);
+                               unsigned firsts_max, unsigned queue_max);
 
 /* Waits for the jobs that run, ends all threads. Nothing is queued, and nobody submits. */
 void jrt_blocking_fini(struct jrt_blocking *blocking);
@@ -76,9 +81,8 @@ void jrt_blocking_fini(struct jrt_blocking *blocking);
  * Gives a job to the pool. Jobs of one party begin in the order they came; parties take turns.
  * Waits for nothing but the lock; starts a thread where that is needed and allowed (some 15 us).
  *
- * OK; FULL: all threads are busy and queue_max jobs wait, or the party has its share of threads and
- * queue; NO_MEMORY: there is no thread and none can be started. On any error the job was not
- * touched.
+ * OK; FULL: the party has its share of threads and queue_max of its jobs wait; NO_MEMORY: there is
+ * no thread and none can be started. On any error only job->full and job->waiting are written.
  */
 janus_status jrt_blocking_submit(struct jrt_blocking *blocking, struct jrt_blocking_job *job);
 

@@ -97,7 +97,7 @@ static janus_status take_entry(struct jrt_nursery *n, const janus_budget *want,
         }
         out->account = &scheduler->bank;
         out->booked = jrt_share_booked(&out->share);
-        lacks = jrt_bank_take(scheduler, &out->booked);
+        lacks = jrt_account_take(out->account, &out->booked);
     }
     if (lacks == JANUS_COMPONENT_NONE) return JANUS_OK;
     struct jrt_account_books books;

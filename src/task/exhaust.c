@@ -55,18 +55,19 @@ static janus_budget only(janus_component component, uint64_t amount)
     return janus_budget_zero();
 }
 
-/* Where events about its tasks go, written by whoever acts; NULL: nowhere. */
-static struct jrt_audit_writer *writer_for(const janus_scheduler *scheduler)
+/* Where events about the task go, written by whoever acts; NULL: nowhere. */
+static struct jrt_audit_writer *writer_for(const struct jrt_task *task)
 {
+    const janus_scheduler   *scheduler = task->nursery->scheduler;
     const struct jrt_worker *worker = jrt_worker_self();
     if (scheduler->audit == NULL) return NULL;
     bool mine = worker != NULL && worker->scheduler == scheduler;
-    return mine ? worker->audit : scheduler->audit->shared;
+    return jrt_terms_writer(task, mine ? worker->audit : scheduler->audit->shared);
 }
 
 static void tell_exhausted(const struct jrt_task *task, const struct jrt_purse *purse)
 {
-    struct jrt_audit_writer *writer = writer_for(task->nursery->scheduler);
+    struct jrt_audit_writer *writer = writer_for(task);
     uint64_t                 rest = janus_budget_get(&purse->had, purse->lacks);
     if (writer == NULL || purse->lacks == JANUS_COMPONENT_NONE) return;
     (void)jrt_audit_budget(writer, JRT_AUDIT_EXHAUSTION, jrt_task_id(task),
@@ -78,7 +79,7 @@ static void tell_exhausted(const struct jrt_task *task, const struct jrt_purse *
 static janus_status tell_recharge(const struct jrt_task *task, const janus_budget *has,
                                   const janus_budget *more)
 {
-    struct jrt_audit_writer *writer = writer_for(task->nursery->scheduler);
+    struct jrt_audit_writer *writer = writer_for(task);
     if (writer == NULL) return JANUS_OK;
     return jrt_audit_recharge(writer, jrt_task_id(task), has, more, task->name);
 }
@@ -160,6 +161,7 @@ static janus_status recharge_self(struct jrt_task *task, const janus_budget *amo
         janus_budget part = only((janus_component)c, most > had ? most - had : 0);
         rest = janus_budget_add(rest, part);
     }
+    if (purse->account != NULL) rest = janus_budget_min(rest, jrt_purse_room(purse));
     *granted = janus_budget_min(*amount, rest);
     const janus_budget has = jrt_purse_read(task);
     status = tell_recharge(task, &has, granted);
@@ -190,12 +192,11 @@ static bool help_itself(struct jrt_task *task, janus_component lacks, uint64_t n
 /* From the pool; or where there is none, new units. */
 static janus_status give(struct jrt_purse *purse, const janus_budget *amount)
 {
-    janus_scheduler *scheduler = purse->task->nursery->scheduler;
-    janus_component  lacks = JANUS_COMPONENT_NONE;
-    if (purse->account == &scheduler->bank) {
-        lacks = jrt_bank_take(scheduler, amount);
-    } else if (purse->account != NULL) {
-        lacks = jrt_account_take(purse->account, amount);
+    janus_component lacks = JANUS_COMPONENT_NONE;
+    if (purse->account != NULL) {
+        janus_budget room = jrt_purse_room(purse);
+        lacks = janus_budget_lacks(room, *amount);
+        if (lacks == JANUS_COMPONENT_NONE) lacks = jrt_account_take(purse->account, amount);
     }
     if (lacks != JANUS_COMPONENT_NONE) return JANUS_BUDGET_EXHAUSTED;
     janus_status status = tell_recharge(purse->task, &purse->had, amount);

@@ -35,6 +35,26 @@ static janus_status tell(janus_status status)
     return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
 }
 
+/* What the task derives counts for the terms that restrict it, [quota-count]. */
+static void count_for(struct jrt_cap_actor *actor)
+{
+    struct jrt_terms *terms = jrt_terms_around(jrt_worker_self()->current);
+    if (terms != NULL) actor->quota = &terms->derived;
+}
+
+static janus_status tell_derived(const janus_cap_table *table, const struct jrt_cap_actor *actor,
+                                 janus_status status)
+{
+    if (status != JANUS_FULL) return tell(status);
+    const struct jrt_cap_quota *full = jrt_cap_quota_full(actor->quota);
+    if (full == NULL) {
+        uint64_t most = (uint64_t)table->slots_max / 8 * 3; /* the table's own, for all */
+        return jrt_trouble_full(status, JRT_TABLE_CAPS, NULL, most, most);
+    }
+    return jrt_trouble_full(status, JRT_TABLE_CAPS, jrt_list_entry(full, struct jrt_terms, derived),
+                            full->max, full->max);
+}
+
 janus_status janus_authority_take(janus_scheduler *scheduler, janus_authority **out)
 {
     jrt_stack_check(); /* [stack-reserve] */
@@ -57,7 +77,7 @@ janus_status janus_own_mint(const janus_authority *authority, uint64_t holder,
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_worker   *worker = jrt_worker_self();
-    struct jrt_cap_actor actor = {JANUS_HOLDER_OUTSIDE, NULL};
+    struct jrt_cap_actor actor = {.holder = JANUS_HOLDER_OUTSIDE};
     if (authority == NULL) return tell(JANUS_NO_AUTHORITY);
     /* For the table of another scheduler a task is any thread. */
     if (worker != NULL && worker->scheduler->caps == authority->table) actor = jrt_actor(worker);
@@ -70,7 +90,8 @@ janus_status janus_own_attenuate(janus_cap cap, const janus_cap_grant *grant, ja
     struct jrt_cap_actor actor;
     janus_cap_table     *table = enter(&actor);
     if (table == NULL) return JANUS_STATE;
-    return tell(jrt_cap_attenuate(table, cap, &actor, grant, out));
+    count_for(&actor);
+    return tell_derived(table, &actor, jrt_cap_attenuate(table, cap, &actor, grant, out));
 }
 
 janus_status janus_own_delegate(janus_cap cap, janus_task_id to, const janus_cap_grant *grant,
@@ -79,7 +100,8 @@ janus_status janus_own_delegate(janus_cap cap, janus_task_id to, const janus_cap
     struct jrt_cap_actor actor;
     janus_cap_table     *table = enter(&actor);
     if (table == NULL) return JANUS_STATE;
-    return tell(jrt_cap_delegate(table, cap, &actor, to, grant, out));
+    count_for(&actor);
+    return tell_derived(table, &actor, jrt_cap_delegate(table, cap, &actor, to, grant, out));
 }
 
 janus_status janus_own_check(janus_cap cap, janus_cap_kind kind, uint32_t rights)

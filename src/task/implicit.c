@@ -61,6 +61,7 @@ static void set_limits(janus_scheduler *scheduler, const janus_scheduler_options
     scheduler->adrift_max = janus_units_times(scheduler->task_budget.memory, max);
     if (scheduler->adrift_max < ADRIFT_LEAST) scheduler->adrift_max = ADRIFT_LEAST;
     scheduler->audit = options->audit;
+    scheduler->derived_max = options->max_derived_caps;
 }
 
 static struct jrt_terms *make_terms(const janus_scheduler *scheduler)
@@ -85,13 +86,12 @@ static bool set_terms(janus_scheduler *scheduler)
 
 janus_status jrt_implicit_open(janus_scheduler *scheduler, const janus_scheduler_options *options)
 {
-    const janus_budget            nothing = janus_budget_zero();
     const janus_cap_table_options table = {
         .struct_bytes = sizeof table, .profile = options->profile, .audit = options->audit};
     set_limits(scheduler, options);
     pthread_mutex_init(&scheduler->limit.lock, NULL);
     jrt_heap_depot_init(&scheduler->heaps, (size_t)64 << 20);
-    (void)jrt_account_open(&scheduler->bank, NULL, &nothing);
+    jrt_account_open_bank(&scheduler->bank);
     scheduler->implicit_open = true;
     if (!set_terms(scheduler)) return JANUS_NO_MEMORY;
     return janus_cap_table_create(&table, &scheduler->caps, &scheduler->authority);

@@ -157,7 +157,10 @@ void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task)
 #undef X
         jrt_account_settle(purse->account, &purse->granted, &purse->left);
     }
-    jrt_terms_put(purse->terms);
+    if (jrt_unlikely(purse->terms != NULL)) {
+        jrt_terms_over(task->nursery->scheduler, purse->terms);
+        jrt_terms_put(purse->terms);
+    }
     put_aside(worker, purse);
     task->purse = NULL;
 }
@@ -249,7 +252,10 @@ static void allow_cleanup(struct jrt_purse *purse)
     uint64_t own = min_u64(purse->left.ops, most - has);
     purse->left.ops -= own;
     janus_budget more = janus_price_loop(most - has - own);
-    if (purse->account != NULL) jrt_account_mint_share(purse->account, &more, &more);
+    if (purse->account != NULL) {
+        more = janus_budget_min(more, jrt_purse_room(purse));
+        jrt_account_mint_share(purse->account, &more, &more);
+    }
     purse->granted = janus_budget_add(purse->granted, more);
     purse->allowed = more.ops;
     purse->allowance = own + more.ops;
@@ -473,6 +479,14 @@ janus_budget janus_budget_get_current(void)
     if (worker == NULL) return janus_budget_zero();
     if (worker->current->purse != NULL) jrt_ledger_settle(worker->current->purse);
     return jrt_purse_read(worker->current);
+}
+
+janus_budget jrt_purse_room(const struct jrt_purse *purse)
+{
+    const janus_budget *has = &purse->granted;
+    return janus_budget_of(UINT64_MAX - has->ops, UINT64_MAX - has->memory,
+                           UINT64_MAX - has->spawn_count, UINT64_MAX - has->channel_ops,
+                           UINT64_MAX - has->syscalls);
 }
 
 void jrt_purse_put_in(struct jrt_purse *purse, const janus_budget *amount)

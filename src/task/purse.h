@@ -144,6 +144,9 @@ void jrt_exhausted_describe(const struct jrt_purse *purse, janus_exhausted *out)
 /* It waits for this child. */
 void jrt_exhausted_abandon_one_locked(struct jrt_nursery *n, janus_task_id child);
 
+/* What the purse can get before its sum exceeds UINT64_MAX. */
+janus_budget jrt_purse_room(const struct jrt_purse *purse);
+
 /* Gives the current task, or one on the list of exhausted ones, so much; it is in the books of its
  * account. */
 void jrt_purse_put_in(struct jrt_purse *purse, const janus_budget *amount);

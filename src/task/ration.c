@@ -121,9 +121,8 @@ void jrt_terms_channel_gone(struct jrt_terms *terms)
     jrt_terms_put(terms);
 }
 
-struct jrt_blocking_party *jrt_terms_blocking(const struct jrt_task *task)
+struct jrt_terms *jrt_terms_around(const struct jrt_task *task)
 {
-    enum { PARTIES_MAX = 16 }; /* terms within terms that have a share each; searches recurse */
     struct jrt_terms         *terms = task->nursery->terms;
     const struct jrt_nursery *n = task->innermost;
     /* The terms of the task's own nurseries do not restrict it, except in a scope. */
@@ -133,6 +132,48 @@ struct jrt_blocking_party *jrt_terms_blocking(const struct jrt_task *task)
     } else if (task->purse != NULL && task->purse->terms != NULL) {
         terms = task->purse->terms;
     }
+    return terms != task->nursery->scheduler->terms ? terms : NULL;
+}
+
+static struct jrt_audit_writer *writer_of(const janus_scheduler *scheduler, struct jrt_terms *terms)
+{
+    while (terms->outer != NULL && terms->outer != scheduler->terms) terms = terms->outer;
+    /* acquire: what its maker wrote. */
+    struct jrt_audit_writer *writer = jrt_load_acquire(&terms->audit), *made;
+    if (jrt_likely(writer != NULL)) return writer;
+    made = jrt_audit_party_open(scheduler->audit,
+                                terms->of != NULL ? jrt_nursery_name(terms->of) : "");
+    /* acq_rel: as above, for others and for us. */
+    if (jrt_cas_acq_rel(&terms->audit, &writer, made)) return made;
+    jrt_audit_party_close(made);
+    return writer;
+}
+
+struct jrt_audit_writer *jrt_terms_writer(const struct jrt_task   *task,
+                                          struct jrt_audit_writer *otherwise)
+{
+    struct jrt_terms *terms = jrt_terms_around(task);
+    return terms != NULL ? writer_of(task->nursery->scheduler, terms) : otherwise;
+}
+
+void jrt_terms_over(janus_scheduler *scheduler, struct jrt_terms *terms)
+{
+    struct jrt_cap_actor actor = {.holder = 0};
+    /* relaxed: only to see whether there is anything to do; nobody derives any more. */
+    if (jrt_unlikely(jrt_load_relaxed(&terms->derived.live) != 0)) {
+        if (scheduler->audit != NULL) actor.writer = writer_of(scheduler, terms);
+        jrt_cap_quota_end(scheduler->caps, &terms->derived, &actor);
+    }
+    struct jrt_audit_writer *writer = jrt_load_acquire(&terms->audit); /* acquire: as above. */
+    if (jrt_likely(writer == NULL)) return;
+    jrt_store_relaxed(&terms->audit, NULL); /* relaxed: nobody else looks. */
+    jrt_audit_party_close(writer);
+}
+
+struct jrt_blocking_party *jrt_terms_blocking(const struct jrt_task *task)
+{
+    enum { PARTIES_MAX = 16 }; /* terms within terms that have a share each; searches recurse */
+    struct jrt_terms *terms = jrt_terms_around(task);
     while (terms != NULL && terms->depth >= PARTIES_MAX) terms = terms->outer;
     if (terms == NULL || terms == task->nursery->scheduler->terms) return NULL;
     return &terms->blocking;

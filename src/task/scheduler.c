@@ -73,7 +73,9 @@ static janus_status decode(const janus_scheduler_options *given, janus_scheduler
     if (jrt_pool_stack_class(options->stack_bytes) >= JRT_STACK_CLASSES) return JANUS_INVALID;
     if (options->idle_stack_bytes == 0) options->idle_stack_bytes = JANUS_IDLE_STACK_BYTES;
     if (options->blocking_threads_max == 0) options->blocking_threads_max = 64;
+    if (options->blocking_extra_max == 0) options->blocking_extra_max = 256;
     if (options->threads_max == 0) options->threads_max = 256;
+    if (options->max_derived_caps == 0) options->max_derived_caps = 1024;
     if (options->blocking_queue_max == 0) options->blocking_queue_max = 65536;
     bool known = (unsigned)options->victims <= JANUS_VICTIMS_LEAST_LOADED &&
                  (unsigned)options->guard <= JANUS_GUARD_CANARY;
@@ -203,7 +205,7 @@ static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_o
     scheduler->roster_open = jrt_roster_init(&scheduler->roster);
     if (!scheduler->roster_open) return JANUS_NO_MEMORY;
     status = jrt_blocking_init(&scheduler->blocking, options->blocking_threads_max,
-                               options->blocking_queue_max);
+                               options->blocking_extra_max, options->blocking_queue_max);
     if (status != JANUS_OK) return status;
     scheduler->blocking_open = true;
     scheduler->fault_open = jrt_fault_open();

@@ -36,11 +36,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES_MAX = 100 };
-
-/* A pool of more would keep others from having any. */
-#define PLENTY (UINT64_C(1) << 56)
-
 static bool is_null(janus_cap cap) { return (cap.slot | cap.generation | cap.nonce) == 0; }
 
 static bool none_given(const struct jrt_caps *caps)
@@ -80,6 +75,7 @@ static void begin(struct jrt_terms *terms, janus_scheduler *scheduler, struct jr
     memset(terms, 0, sizeof *terms);
     jrt_store_relaxed(&terms->refs, 1u); /* relaxed: nobody knows it yet. */
     terms->outer = outer;
+    terms->derived.max = scheduler->derived_max;
     if (outer != NULL) jrt_fetch_add_relaxed(&outer->refs, 1u); /* relaxed: it is alive. */
     if (outer == NULL) {
         terms->implicit = scheduler->implicit;
@@ -89,7 +85,10 @@ static void begin(struct jrt_terms *terms, janus_scheduler *scheduler, struct jr
         return;
     }
     terms->depth = outer->depth + 1;
-    if (outer != scheduler->terms) terms->blocking.outer = &outer->blocking;
+    if (outer != scheduler->terms) {
+        terms->blocking.outer = &outer->blocking;
+        terms->derived.outer = &outer->derived;
+    }
     memcpy(terms->held, outer->held, sizeof terms->held);
     terms->implicit = outer->implicit;
     terms->task_budget = outer->task_budget;
@@ -215,17 +214,6 @@ janus_budget jrt_share_booked(const janus_budget *share)
     return b;
 }
 
-janus_component jrt_bank_take(janus_scheduler *scheduler, const janus_budget *amount)
-{
-    janus_budget    made;
-    janus_component lacks = jrt_account_take(&scheduler->bank, amount);
-    if (lacks == JANUS_COMPONENT_NONE) return lacks;
-    jrt_account_mint_share(&scheduler->bank, amount, &made);
-    lacks = janus_budget_lacks(made, *amount);
-    if (lacks != JANUS_COMPONENT_NONE) jrt_account_settle(&scheduler->bank, &made, &made);
-    return lacks;
-}
-
 /* A pool of its own, [terms-energy]. */
 static janus_status open_pool(struct jrt_terms *terms, janus_scheduler *scheduler,
                               const janus_budget *asked)
@@ -234,17 +222,8 @@ static janus_status open_pool(struct jrt_terms *terms, janus_scheduler *schedule
     janus_status status =
         jrt_terms_request(scheduler, terms, JANUS_RIGHT_BUDGET_REQUEST, asked, &amount);
     if (status < 0) return status;
-    bool                     root = terms->account == NULL;
-    struct jrt_pool_account *parent = root ? &scheduler->bank : terms->account;
-    if (root)
-        amount = janus_budget_min(amount, janus_budget_of(PLENTY, PLENTY, PLENTY, PLENTY, PLENTY));
-    janus_component lacks;
-    int             tries = 0;
-    while ((lacks = jrt_account_open(&terms->own, parent, &amount)) != JANUS_COMPONENT_NONE) {
-        janus_budget made;
-        if (!root || tries++ == TRIES_MAX) break;
-        jrt_account_mint(parent, &amount, &made); /* others may be faster to take it */
-    }
+    struct jrt_pool_account *parent = terms->account != NULL ? terms->account : &scheduler->bank;
+    janus_component          lacks = jrt_account_open(&terms->own, parent, &amount);
     if (lacks != JANUS_COMPONENT_NONE) {
         struct jrt_account_books books;
         jrt_account_read(parent, &books);
@@ -276,7 +255,7 @@ static janus_component take_share(struct jrt_terms *terms, janus_scheduler *sche
         return jrt_account_take(out->account, &out->booked);
     }
     out->account = &scheduler->bank;
-    return jrt_bank_take(scheduler, &out->booked);
+    return jrt_account_take(out->account, &out->booked);
 }
 
 /* Marks the owner's nurseries around n, [terms-inside]. Those around another scope stay marked. */
@@ -544,6 +523,7 @@ void jrt_terms_close(struct jrt_nursery *n)
     if (terms->of != n) return; /* somebody else's */
     if (terms->scope) leave_scope(terms, n);
     jrt_wards_end_terms(terms);
+    jrt_terms_over(n->scheduler, terms);
     drop(terms, n->owner);
 }
 

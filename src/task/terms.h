@@ -54,6 +54,10 @@ struct jrt_terms {
     struct jrt_purse         *aside;
     int64_t                   aside_fuel;
     uint64_t                  aside_live; /* bytes of its heap when the scope began */
+
+    /* Of what all tasks share, what those under these terms have. */
+    struct jrt_cap_quota               derived; /* capabilities that they derived */
+    _Atomic(struct jrt_audit_writer *) audit;   /* outermost terms: their ring; NULL: not yet */
 };
 
 /* The four that options of nurseries and spawns carry. */
@@ -85,6 +89,19 @@ void jrt_terms_put(struct jrt_terms *terms);
 /* What the current task opens nurseries, makes channels and so on under. NULL: implicit. */
 struct jrt_terms *jrt_terms_here(const struct jrt_task *task);
 
+/* The innermost terms that restrict the task: of a scope it is in, of its spawn, or of the nursery
+ * it was started in. NULL: only the scheduler's. */
+struct jrt_terms *jrt_terms_around(const struct jrt_task *task);
+
+/* Where the events of the task go, [audit-party]; `otherwise` where no terms restrict it. For a
+ * scheduler that has a log. */
+struct jrt_audit_writer *jrt_terms_writer(const struct jrt_task   *task,
+                                          struct jrt_audit_writer *otherwise);
+
+/* The tasks under the terms have ended: what they derived is revoked, [quota-end], and their ring
+ * is given back. */
+void jrt_terms_over(janus_scheduler *scheduler, struct jrt_terms *terms);
+
 /* Whose share of the helper threads the task's blocking calls take. NULL: no share. */
 struct jrt_blocking_party *jrt_terms_blocking(const struct jrt_task *task);
 
@@ -99,9 +116,6 @@ janus_status jrt_terms_request(janus_scheduler *scheduler, const struct jrt_term
 
 /* What of a share is in the books: all but what is unlimited. */
 janus_budget jrt_share_booked(const janus_budget *share);
-
-/* A share of exactly so much of the bank's, which makes what it does not have. */
-janus_component jrt_bank_take(janus_scheduler *scheduler, const janus_budget *amount);
 
 /* Whether the caller may make what no task's limits bound, base/outside.h. */
 janus_status jrt_terms_outside(void);
@@ -150,10 +164,14 @@ void         jrt_terms_channel_gone(struct jrt_terms *terms);
 /* Who a caller of ours is, for the table. */
 static inline struct jrt_cap_actor jrt_actor(const struct jrt_worker *worker)
 {
-    struct jrt_cap_actor actor = {JANUS_HOLDER_OUTSIDE, NULL};
+    struct jrt_cap_actor actor = {.holder = JANUS_HOLDER_OUTSIDE};
     if (worker == NULL) return actor;
     actor.writer = worker->audit;
-    if (worker->current != NULL) actor.holder = jrt_task_id(worker->current);
+    if (worker->current == NULL) return actor;
+    actor.holder = jrt_task_id(worker->current);
+    if (jrt_unlikely(worker->audit != NULL)) {
+        actor.writer = jrt_terms_writer(worker->current, worker->audit);
+    }
     return actor;
 }
 

@@ -2,8 +2,10 @@
 /* Sentences about what was refused: who, where, what is short, what to do. */
 #include "task/trouble.h"
 
+#include "plat/name.h"
 #include "task/nursery.h"
 #include "task/purse.h"
+#include "task/terms.h"
 
 #include <janusrt/explain.h>
 #include <stdarg.h>
@@ -18,7 +20,28 @@ void jrt_trouble_note(janus_status status, janus_component component, uint64_t u
     uint64_t            task = 0;
     if (worker != NULL && worker->current != NULL) task = jrt_task_id(worker->current);
     if (limit == 0 && last->status == status && last->task == task) return;
-    *last = (struct jrt_trouble){status, (int32_t)component, used, limit, task};
+    *last = (struct jrt_trouble){
+        .status = status, .component = (int32_t)component, used, limit, .task = task};
+}
+
+janus_status jrt_trouble_full(janus_status status, enum jrt_table table,
+                              const struct jrt_terms *terms, uint64_t used, uint64_t limit)
+{
+    struct jrt_trouble      *last = &jrt_thread_self()->trouble;
+    const struct jrt_worker *worker = jrt_worker_self();
+    const janus_scheduler   *scheduler = worker != NULL ? worker->scheduler : NULL;
+    bool all = scheduler != NULL && (terms == scheduler->counter || terms == scheduler->terms);
+    jrt_trouble_note(status, JANUS_COMPONENT_NONE, used, limit);
+    last->table = (uint8_t)table;
+    if (terms == NULL || all) {
+        (void)strcpy(last->whose, "all tasks outside of pools");
+    } else if (terms->of == NULL) {
+        (void)strcpy(last->whose, "this task");
+    } else {
+        (void)snprintf(last->whose, sizeof last->whose, "nursery \"%.31s\"",
+                       jrt_nursery_name(terms->of));
+    }
+    return status;
 }
 
 /* A text that grows; `length` counts also what does not fit. */
@@ -63,6 +86,32 @@ static void put_who(struct text *text, const char *name, const janus_site *site,
     if (site != NULL && site->file != NULL) put(text, " (%s:%d)", site->file, site->line);
 }
 
+static const char *table_text(enum jrt_table table)
+{
+    static const char *const texts[JRT_TABLES] = {
+        [JRT_TABLE_BLOCKING] = "blocking calls that wait",
+        [JRT_TABLE_THREADS] = "children with a thread of their own",
+        [JRT_TABLE_CHANNELS] = "channels",
+        [JRT_TABLE_CAPS] = "derived capabilities",
+        [JRT_TABLE_KEPT] = "bytes that the library holds",
+    };
+    return texts[table];
+}
+
+static const char *table_advice(enum jrt_table table)
+{
+    static const char *const texts[JRT_TABLES] = {
+        [JRT_TABLE_BLOCKING] = "Wait for some to end, or raise "
+                               "janus_scheduler_options.blocking_queue_max.",
+        [JRT_TABLE_THREADS] = "Wait for some to end, or raise threads_max, the nursery's or the "
+                              "scheduler's.",
+        [JRT_TABLE_CAPS] = "Release capabilities that are not used any more, or raise "
+                           "janus_scheduler_options.max_derived_caps.",
+        [JRT_TABLE_KEPT] = "Free tokens, detached blocks and nurseries that are not used any more.",
+    };
+    return texts[table];
+}
+
 /* What to do about it. */
 static const char *advice(janus_status status)
 {
@@ -70,9 +119,7 @@ static const char *advice(janus_status status)
     case JANUS_TASK_LIMIT:
         return "Wait for some to end, raise janus_scheduler_options.max_tasks, or start them under "
                "a spawn capability that allows more.";
-    case JANUS_FULL:
-        return "Wait for some to end, or raise threads_max, the nursery's or the scheduler's; for "
-               "blocking calls blocking_queue_max, of which tasks on terms get a share.";
+    case JANUS_FULL: return "Wait for some to end.";
     case JANUS_SPAWN_BUDGET:
         return "Give the nursery or the child a larger budget, ask for a smaller stack, or wait "
                "for children to end.";
@@ -98,6 +145,16 @@ static const char *advice(janus_status status)
                "also janus_scheduler_options.max_channel_values.";
     default: return "See janus_cap_check.";
     }
+}
+
+static void put_full(struct text *text, const struct jrt_trouble *last)
+{
+    const char *what = table_advice((enum jrt_table)last->table);
+    put(text, ": %s: %s of %s: %llu of %llu used (%s). %s",
+        janus_status_text((janus_status)last->status), table_text((enum jrt_table)last->table),
+        last->whose, (unsigned long long)last->used, (unsigned long long)last->limit,
+        janus_status_name((janus_status)last->status),
+        what != NULL ? what : advice((janus_status)last->status));
 }
 
 static void put_trouble(struct text *text, janus_status status, janus_component component,
@@ -132,8 +189,12 @@ size_t janus_explain(char *buffer, size_t size)
     } else {
         put(&text, "a thread outside of tasks");
     }
-    put_trouble(&text, (janus_status)last->status, (janus_component)last->component, last->used,
-                last->limit);
+    if (last->table != JRT_TABLE_NONE) {
+        put_full(&text, last);
+    } else {
+        put_trouble(&text, (janus_status)last->status, (janus_component)last->component, last->used,
+                    last->limit);
+    }
     jrt_stack_check(); /* [turn-call]; last: another task's trouble would hide this one's */
     return text.length;
 }

@@ -180,6 +180,7 @@ struct janus_scheduler {
     uint8_t              exhaustion;     /* janus_exhaustion */
     bool                 supervisors;    /* recharge without a capability */
     struct jrt_terms    *terms;          /* owned; of root nurseries; NULL: implicit */
+    uint32_t             derived_max;    /* capabilities derived under terms; constant */
     struct jrt_terms    *counter;        /* owned; counts channels that need no capability */
 
     struct jrt_limit        limit; /* tasks that live without a capability */
@@ -199,8 +200,7 @@ struct janus_scheduler {
 
     pthread_mutex_t      seats_lock; /* guards the seats, [seat-end] */
     struct jrt_list_node seats;
-    uint32_t             seats_made;
-    uint32_t             threads_max; /* constant */
+    uint32_t             seats_made, threads_max; /* threads_max: constant */
     _Atomic(uint32_t)    threads;     /* children that have one of their own */
     struct jrt_counts    seat_stats;  /* of seats that are no more */
 

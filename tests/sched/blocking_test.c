@@ -67,7 +67,7 @@ static void task_wait(struct task *task)
 static void pool_open(struct jrt_blocking *pool, unsigned threads_max, unsigned queue_max)
 {
     begun = active = active_high = 0;
-    CHECK_EQ(jrt_blocking_init(pool, threads_max, queue_max), JANUS_OK);
+    CHECK_EQ(jrt_blocking_init(pool, threads_max, 0, queue_max), JANUS_OK);
 }
 
 static void wait_for_running(struct jrt_blocking *pool, unsigned running)

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Quotas: how many places of a table the capabilities of one party take.
+ *
+ * [quota-count]  a capability that a party derives counts for the party's quota, and for all quotas
+ *                around that one, until it is revoked or released. It counts for the deriver and
+ *                not for the holder: nobody can use up another's quota by delegating.
+ * [quota-end]    when the party ends, everything that it derived is revoked. Otherwise parties that
+ *                come and go would fill the table with capabilities of which nobody knows any more.
+ *
+ * All of it is under the table's lock, but for `live`, which is read without.
+ */
+#include "cap/cap.h"
+#include "fiber/ctx.h"
+
+static void count(struct jrt_cap_quota *quota, uint32_t change)
+{
+    for (; quota != NULL; quota = quota->outer) {
+        /* relaxed, both: under the lock; others only look. */
+        jrt_store_relaxed(&quota->live, jrt_load_relaxed(&quota->live) + change);
+    }
+}
+
+const struct jrt_cap_quota *jrt_cap_quota_full(const struct jrt_cap_quota *quota)
+{
+    /* relaxed: under the lock, or only to be told. */
+    while (quota != NULL && jrt_load_relaxed(&quota->live) < quota->max) quota = quota->outer;
+    return quota;
+}
+
+void jrt_cap_quota_enter(janus_cap_table *table, struct jrt_cap_quota *quota, uint32_t place)
+{
+    struct jrt_cap_entry *entry = jrt_cap_at(table, place);
+    entry->quota = quota;
+    entry->quota_prev = 0;
+    if (quota == NULL) return;
+    entry->quota_next = quota->first;
+    if (quota->first != 0) jrt_cap_at(table, quota->first)->quota_prev = place;
+    quota->first = place;
+    count(quota, 1);
+}
+
+void jrt_cap_quota_leave(janus_cap_table *table, uint32_t place)
+{
+    struct jrt_cap_entry *entry = jrt_cap_at(table, place);
+    struct jrt_cap_quota *quota = entry->quota;
+    if (quota == NULL) return;
+    if (entry->quota_next != 0)
+        jrt_cap_at(table, entry->quota_next)->quota_prev = entry->quota_prev;
+    if (entry->quota_prev != 0) {
+        jrt_cap_at(table, entry->quota_prev)->quota_next = entry->quota_next;
+    } else {
+        quota->first = entry->quota_next;
+    }
+    entry->quota = NULL;
+    count(quota, -1u);
+}
+
+void jrt_cap_quota_end(janus_cap_table *table, struct jrt_cap_quota *quota,
+                       const struct jrt_cap_actor *actor)
+{
+    uint64_t revoked = 0;
+    /* relaxed: the party's tasks have ended, so it does not grow; others may release some. */
+    if (jrt_load_relaxed(&quota->live) == 0) return;
+    jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
+    jrt_lock(&table->lock);
+    while (quota->first != 0) revoked += jrt_cap_revoke_branch(table, quota->first);
+    struct jrt_audit_writer *writer = revoked > 0 ? jrt_cap_writer(table, actor) : NULL;
+    if (writer != NULL) {
+        struct jrt_audit_event *event;
+        (void)jrt_audit_begin(writer, false, &event); /* does not insist, [audit-must] */
+        event->what = JRT_AUDIT_REVOCATION;
+        event->holder = actor->holder;
+        event->count = revoked;
+        jrt_audit_commit(writer);
+    }
+    jrt_unlock(&table->lock);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* The scheduler's table of capabilities, which one nursery tries to fill by deriving. */
+#include "guild.h"
+
+#include <string.h>
+
+enum { MOST = 50 };
+
+static janus_authority *root;
+
+struct deriver {
+    const char *whose;   /* whose limit it meets; NULL: nobody's */
+    int         wanted;  /* how many it derives */
+    atomic_int  arrived; /* derivers that hold theirs */
+    atomic_int  open;
+};
+
+static janus_cap derive_from(janus_cap cap)
+{
+    janus_cap out = {0};
+    CHECK_EQ(janus_own_attenuate(cap, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL), &out), JANUS_OK);
+    return out;
+}
+
+/* Derives up to the limit, and stays until it is let go. */
+static int64_t derive(void *argument)
+{
+    struct deriver *deriver = argument;
+    janus_cap       own = guild_spawn(root, 10), out;
+    char            text[500];
+    for (int i = 0; i < deriver->wanted; i++) (void)derive_from(own);
+    if (deriver->whose != NULL) {
+        const janus_cap_grant *grant = JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL);
+        CHECK_EQ(janus_own_attenuate(own, grant, &out), JANUS_FULL);
+        CHECK(janus_explain(text, sizeof text) < sizeof text);
+        CHECK(strstr(text, deriver->whose) != NULL);
+        CHECK(strstr(text, "50 of 50 used") != NULL);
+        CHECK(strstr(text, "max_derived_caps") != NULL);
+        CHECK_EQ(janus_own_delegate(own, janus_task_current_id(), NULL, &out),
+                 JANUS_NOT_DELEGATABLE);
+    }
+    atomic_fetch_add(&deriver->arrived, 1);
+    while (!atomic_load(&deriver->open)) CHECK_EQ(janus_yield(), JANUS_OK);
+    CHECK_EQ(janus_own_release(own), JANUS_OK);
+    return 0;
+}
+
+static void with_limit(janus_entry *entry)
+{
+    static const uint32_t workers[] = {1, 2, 8};
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers[i],
+                                                   .yield_interval = 512, .max_derived_caps = MOST),
+                           entry, NULL, NULL),
+                 JANUS_OK);
+    }
+}
+
+static uint64_t live(void) { return guild_stats(janus_scheduler_current()).live; }
+
+static void open_named(janus_nursery *n, const char *name)
+{
+    CHECK_EQ(janus_nursery_open(
+                 n, JANUS_NURSERY_OPTIONS(.spawn_cap = guild_spawn(root, 100), .name = name)),
+             JANUS_OK);
+}
+
+/* Opens a nursery of its own, so that it lies beside others. */
+static int64_t derive_in(void *argument)
+{
+    janus_nursery   n;
+    struct deriver *deriver = argument;
+    open_named(&n, deriver->whose != NULL ? "greedy" : "modest");
+    CHECK_EQ(janus_spawn(&n, derive, argument), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+static int64_t beside(void *argument)
+{
+    struct deriver greedy = {.whose = "derived capabilities of nursery \"greedy\"", .wanted = MOST};
+    struct deriver modest = {.wanted = MOST - 1};
+    janus_nursery  n;
+    (void)argument;
+    root = guild_root();
+    janus_cap own = guild_spawn(root, 10);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, derive_in, &greedy), JANUS_OK);
+    while (!atomic_load(&greedy.arrived)) CHECK_EQ(janus_yield(), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, derive_in, &modest), JANUS_OK);
+    while (!atomic_load(&modest.arrived)) CHECK_EQ(janus_yield(), JANUS_OK);
+    for (int i = 0; i < 2 * MOST; i++) (void)derive_from(own); /* nothing restricts the owner */
+    atomic_store(&greedy.open, 1);
+    atomic_store(&modest.open, 1);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a nursery that derives up to its limit is told whose it is, and others derive beside it")
+{
+    with_limit(beside);
+}
+
+static int64_t derive_inside(void *argument)
+{
+    struct deriver inner = {.whose = "derived capabilities of nursery \"outer\"",
+                            .wanted = MOST / 2};
+    janus_nursery  n;
+    (void)argument;
+    open_named(&n, "inner");
+    CHECK_EQ(janus_spawn(&n, derive, &inner), JANUS_OK);
+    while (!atomic_load(&inner.arrived)) CHECK_EQ(janus_yield(), JANUS_OK);
+    atomic_store(&inner.open, 1);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+static int64_t nested(void *argument)
+{
+    struct deriver first = {.wanted = MOST / 2};
+    janus_nursery  n;
+    (void)argument;
+    root = guild_root();
+    open_named(&n, "outer");
+    CHECK_EQ(janus_spawn(&n, derive, &first), JANUS_OK);
+    while (!atomic_load(&first.arrived)) CHECK_EQ(janus_yield(), JANUS_OK);
+    janus_task_id second;
+    CHECK_EQ(janus_spawn_with(&n, derive_inside, NULL, NULL, &second), JANUS_OK);
+    CHECK_EQ(janus_join(&n, second, NULL), JANUS_OK);
+    atomic_store(&first.open, 1);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a nursery inside a nursery derives no more than the outer one has left")
+{
+    with_limit(nested);
+}
+
+static janus_cap handed; /* delegated out of a nursery */
+
+static int64_t derive_and_leave(void *argument)
+{
+    janus_task_id    to = *(const janus_task_id *)argument;
+    janus_cap        own = {0}, out;
+    janus_cap_limits limits = {.spawn = {.max_tasks = 1}};
+    CHECK_EQ(janus_own_mint(root, 0,
+                            JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL,
+                                            .limits = &limits, .delegation_depth = 5),
+                            &own),
+             JANUS_OK);
+    for (int i = 0; i < MOST / 2; i++) {
+        out = derive_from(own);
+        if (i % 3 == 0) CHECK_EQ(janus_own_release(out), JANUS_OK);
+    }
+    CHECK_EQ(janus_own_delegate(own, to, NULL, &handed), JANUS_OK);
+    CHECK_EQ(janus_own_release(own), JANUS_OK);
+    return 0;
+}
+
+static int64_t come_and_go(void *argument)
+{
+    janus_task_id me = janus_task_current_id();
+    uint64_t      before = 0;
+    (void)argument;
+    root = guild_root();
+    for (int i = 0; i < 20; i++) {
+        janus_nursery n;
+        janus_cap     spawn = guild_spawn(root, 100), out;
+        CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn)), JANUS_OK);
+        CHECK_EQ(janus_spawn(&n, derive_and_leave, &me), JANUS_OK);
+        CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
+        CHECK_EQ(janus_own_check(handed, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK), JANUS_OK);
+        out = derive_from(handed);
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+        CHECK_EQ(janus_own_check(handed, JANUS_CAP_SPAWN, 0), JANUS_CAP_REVOKED);
+        CHECK_EQ(janus_own_check(out, JANUS_CAP_SPAWN, 0), JANUS_CAP_REVOKED);
+        CHECK_EQ(janus_own_release(spawn), JANUS_OK);
+        if (i == 0) before = live();
+        CHECK_EQ(live(), before);
+    }
+    return 0;
+}
+
+TEST("what a nursery's children derived ends with it, and nurseries that come and go leave nothing")
+{
+    with_limit(come_and_go);
+}
+
+static int64_t child_alone(void *argument)
+{
+    struct deriver child = {.whose = "derived capabilities of this task", .wanted = MOST};
+    janus_nursery  n;
+    (void)argument;
+    root = guild_root();
+    janus_cap own = guild_spawn(root, 100);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    atomic_store(&child.open, 1);
+    uint64_t before = live();
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQ(janus_spawn_with(&n, derive, &child, JANUS_SPAWN_OPTIONS(.spawn_cap = own), NULL),
+                 JANUS_OK);
+    }
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(live(), before);
+    return 0;
+}
+
+TEST(
+    "a child with capabilities of its own has a limit of its own, and what it derived ends with it")
+{
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_derived_caps = MOST),
+                       child_alone, NULL, NULL),
+             JANUS_OK);
+}
