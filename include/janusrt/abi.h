@@ -117,8 +117,9 @@ JANUS_API int janus_scheduler_yield(void);
  * Context: inside a task, which becomes its owner.
  * Yields:  never.
  * Owns:    the result is the library's until janus_nursery_destroy.
- * Cost:    an allocation.
- * Errors:  NULL: not inside a task, or memory was refused
+ * Cost:    an allocation. A task that has 16 of them open pays for further ones from its memory
+ *          budget.
+ * Errors:  NULL: not inside a task, memory was refused, or the task's memory budget has too little
  */
 JANUS_API janus_nursery *janus_nursery_create(void);
 

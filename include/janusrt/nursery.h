@@ -107,7 +107,8 @@ typedef struct janus_failure {
     uint64_t         limit; /* so much */
 } janus_failure;
 
-/* Of each nursery the first so many are kept; all are counted. */
+/* Of each nursery the first so many are kept; all are counted. All nurseries under the same terms
+ * together keep 4096. */
 #define JANUS_FAILURES_KEPT 64
 
 /* A child that cannot pay for what it wants to do. */

@@ -123,7 +123,8 @@ typedef struct janus_scheduler_options {
                                            has none, and must be given one */
     janus_audit        *audit;       /* what happens to capabilities and budgets is written there;
                                            borrowed. NULL: nowhere */
-    uint32_t            threads_max; /* children with a thread of their own, alive. 0: 256 */
+    uint32_t            threads_max; /* children with a thread of their own, alive, outside of
+                                        pools and in each pool. 0: 256 */
     size_t              idle_stack_bytes; /* memory of unused stacks that the scheduler keeps,
                                              beside up to 8 MiB at hand of each worker. Past half
                                              of it a stack of more than 1 MiB keeps its upper

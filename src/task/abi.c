@@ -2,6 +2,7 @@
 /* The entry points for generated code: checks, then the rich forms. */
 #include <janusrt/abi.h>
 
+#include "task/ledger.h"
 #include "task/nursery.h"
 
 #include <stdlib.h>
@@ -101,16 +102,51 @@ int janus_scheduler_spawn(janus_entry *function, void *argument)
 
 int janus_scheduler_yield(void) { return janus_yield(); }
 
+/* The first few that a task has open cost it nothing: a task without memory can have them, too. */
+enum { NURSERIES_UNPAID = 16 };
+
+struct paid_nursery {
+    janus_nursery      nursery; /* first */
+    struct jrt_ledger *payer;
+};
+
+/* Whether the task pays for one more nursery on the heap. They are ended in turn, so those that are
+ * open lie one in the other. */
+static bool has_many(const struct jrt_task *task)
+{
+    unsigned            open = 0;
+    struct jrt_nursery *n = task->innermost;
+    for (; n != NULL && open < NURSERIES_UNPAID; n = jrt_nursery_outer(n)) open += n->on_heap != 0;
+    return open >= NURSERIES_UNPAID;
+}
+
+void jrt_nursery_free(struct jrt_nursery *n, enum jrt_on_heap on_heap)
+{
+    struct jrt_ledger *payer =
+        on_heap == JRT_PAID ? ((struct paid_nursery *)(void *)n)->payer : NULL;
+    free(n);
+    jrt_ledger_refund(payer, sizeof(struct paid_nursery));
+}
+
 janus_nursery *janus_nursery_create(void)
 {
-    janus_nursery *nursery = jrt_malloc(sizeof *nursery);
-    if (nursery == NULL) return NULL;
-    if (janus_nursery_open(nursery, NULL) != JANUS_OK) {
-        free(nursery);
+    const struct jrt_task *task = current();
+    struct jrt_ledger     *payer = NULL;
+    bool                   paid = task != NULL && has_many(task);
+    enum jrt_on_heap       on_heap = paid ? JRT_PAID : JRT_ON_HEAP;
+    struct paid_nursery   *made = jrt_malloc(paid ? sizeof *made : sizeof made->nursery);
+    if (made == NULL) return NULL;
+    if (paid && jrt_ledger_charge(sizeof *made, &payer) != JANUS_OK) {
+        free(made);
         return NULL;
     }
-    jrt_nursery_of(nursery)->on_heap = true;
-    return nursery;
+    if (paid) made->payer = payer;
+    if (janus_nursery_open(&made->nursery, NULL) != JANUS_OK) {
+        jrt_nursery_free((struct jrt_nursery *)(void *)made, on_heap);
+        return NULL;
+    }
+    jrt_nursery_of(&made->nursery)->on_heap = (uint8_t)on_heap;
+    return &made->nursery;
 }
 
 janus_nursery *janus_nursery_create_in(janus_scheduler *scheduler)
@@ -173,8 +209,9 @@ int janus_nursery_destroy(janus_nursery *nursery)
     if (nursery == NULL) return JANUS_OK;
     if (!jrt_nursery_of(nursery)->on_heap) return JANUS_STATE;
     set_called(nursery, true);
+    enum jrt_on_heap on_heap = (enum jrt_on_heap)jrt_nursery_of(nursery)->on_heap;
     if (janus_nursery_end(nursery, NULL) == JANUS_STATE) return JANUS_STATE;
-    free(nursery);
+    jrt_nursery_free((struct jrt_nursery *)(void *)nursery, on_heap);
     return JANUS_OK;
 }
 

@@ -586,10 +586,10 @@ void jrt_nurseries_abandon(struct jrt_task *task)
     struct jrt_nursery *n = task->innermost;
     while (n != NULL) {
         struct jrt_nursery *outer = jrt_nursery_outer(n);
-        bool                on_heap = n->on_heap;
+        enum jrt_on_heap    on_heap = (enum jrt_on_heap)n->on_heap;
         (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
         (void)janus_nursery_end((janus_nursery *)(void *)n, NULL);
-        if (on_heap) free(n);
+        if (on_heap != JRT_NOT_ON_HEAP) jrt_nursery_free(n, on_heap);
         n = outer;
     }
     task->innermost = NULL;

@@ -45,12 +45,27 @@ static bool count_up(_Atomic(uint32_t) *count, uint32_t max)
     return true;
 }
 
+/* How many these terms allow; 0: they do not count. A pool counts its threads alone: what one pool
+ * used up refuses nobody in another. */
+static uint32_t threads_limit(const janus_scheduler *scheduler, const struct jrt_terms *terms)
+{
+    if (terms->threads_max != 0) return terms->threads_max;
+    return terms->owns_account ? scheduler->threads_max : 0;
+}
+
+static bool in_pool(const struct jrt_terms *terms)
+{
+    while (terms != NULL && !terms->owns_account) terms = terms->outer;
+    return terms != NULL;
+}
+
 /* Gives back what was taken in `terms` and around it, up to `end`. */
-static void threads_give(struct jrt_terms *terms, const struct jrt_terms *end)
+static void threads_give(const janus_scheduler *scheduler, struct jrt_terms *terms,
+                         const struct jrt_terms *end)
 {
     for (; terms != end; terms = terms->outer) {
         /* relaxed: a count. */
-        if (terms->threads_max != 0) jrt_fetch_sub_relaxed(&terms->threads, 1u);
+        if (threads_limit(scheduler, terms) != 0) jrt_fetch_sub_relaxed(&terms->threads, 1u);
     }
 }
 
@@ -58,23 +73,25 @@ static janus_status threads_take(struct jrt_nursery *n)
 {
     janus_scheduler *scheduler = n->scheduler;
     uint32_t         max = scheduler->threads_max;
-    if (!count_up(&scheduler->threads, max)) {
-        return jrt_trouble(JANUS_FULL, JANUS_COMPONENT_NONE, max, max);
+    bool             pooled = in_pool(n->terms);
+    if (!pooled && !count_up(&scheduler->threads, max)) {
+        return jrt_trouble_full(JANUS_FULL, JRT_TABLE_THREADS, NULL, max, max);
     }
     for (struct jrt_terms *at = n->terms; at != NULL; at = at->outer) {
-        max = at->threads_max;
+        max = threads_limit(scheduler, at);
         if (max == 0 || count_up(&at->threads, max)) continue;
-        threads_give(n->terms, at);
-        jrt_fetch_sub_relaxed(&scheduler->threads, 1u); /* relaxed: a count. */
-        return jrt_trouble(JANUS_FULL, JANUS_COMPONENT_NONE, max, max);
+        threads_give(scheduler, n->terms, at);
+        if (!pooled) jrt_fetch_sub_relaxed(&scheduler->threads, 1u); /* relaxed: a count. */
+        return jrt_trouble_full(JANUS_FULL, JRT_TABLE_THREADS, at, max, max);
     }
     return JANUS_OK;
 }
 
 static void threads_give_all(struct jrt_nursery *n)
 {
-    threads_give(n->terms, NULL);
-    jrt_fetch_sub_relaxed(&n->scheduler->threads, 1u); /* relaxed: a count. */
+    threads_give(n->scheduler, n->terms, NULL);
+    /* relaxed: a count. */
+    if (!in_pool(n->terms)) jrt_fetch_sub_relaxed(&n->scheduler->threads, 1u);
 }
 
 static janus_status prepare_seat(struct jrt_launch *launch, struct jrt_nursery *n,

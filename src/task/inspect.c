@@ -201,10 +201,9 @@ size_t janus_nursery_failures(janus_nursery *nursery, janus_failure *out, size_t
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (nursery == NULL || !jrt_nursery_is_mine(n) || (out == NULL && room > 0)) return 0;
     jrt_nursery_lock(n);
-    size_t kept = n->errors < JANUS_FAILURES_KEPT ? (size_t)n->errors : JANUS_FAILURES_KEPT;
-    if (n->failures == NULL) kept = 0;
+    size_t kept = n->failures != NULL ? n->failures->count : 0;
     size_t count = kept < room ? kept : room;
-    if (count > 0) memcpy(out, n->failures, count * sizeof *out);
+    if (count > 0) memcpy(out, n->failures->list, count * sizeof *out);
     jrt_nursery_unlock(n);
     return kept;
 }

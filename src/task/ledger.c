@@ -66,7 +66,7 @@ static bool take(struct jrt_terms *terms, uint64_t bytes, uint64_t most)
         uint64_t before = jrt_fetch_add_relaxed(&at->kept, bytes); /* relaxed: only numbers. */
         if (before + bytes <= most && before + bytes >= before) continue;
         give(terms, at->outer, bytes);
-        (void)jrt_trouble(JANUS_BUDGET_EXHAUSTED, JANUS_COMPONENT_MEMORY, before, most);
+        (void)jrt_trouble_full(JANUS_BUDGET_EXHAUSTED, JRT_TABLE_KEPT, at, before, most);
         return false;
     }
     return true;

@@ -124,12 +124,8 @@ static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
         n->panic_kind = (janus_panic_kind)task->panic;
         if (task->panic != JANUS_PANIC_NONE) n->panic = jrt_calloc(1, sizeof *n->panic);
         if (n->panic != NULL) jrt_panic_describe(n->panic, task);
-        /* Not cleared, each is written as a whole. Without memory they are only counted. */
-        n->failures = jrt_malloc(JANUS_FAILURES_KEPT * sizeof *n->failures);
     }
-    if (n->failures != NULL && n->errors <= JANUS_FAILURES_KEPT) {
-        jrt_failure_describe(&n->failures[n->errors - 1], task);
-    }
+    jrt_failures_keep(n, task);
     jrt_nursery_unlock(n);
     if (n->policy == JANUS_CANCEL_ON_ERROR) {
         (void)jrt_nursery_cancel(n, JANUS_CANCEL_SIBLING_ERROR);
@@ -462,9 +458,9 @@ __attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n
     }
     if (n->kept) free_finished(n);
     if (n->bound) jrt_nursery_tokens_end(n);
+    jrt_failures_free(n); /* before its terms, which count them */
     jrt_nursery_drop_terms(n);
     free(n->panic);
-    free(n->failures);
     jrt_sanitizer_lock_gone(&n->lock);
     jrt_scope_end(n);
     if (n->owner != NULL) n->owner->innermost = jrt_nursery_outer(n);

@@ -78,7 +78,7 @@ struct jrt_nursery {
             bool          failed : 1;   /* there are errors; the lock's */
             bool          kept : 1;     /* ended children may be left to join; the lock's */
             bool          bound : 1;    /* a token, bindings or `singles`; the lock's */
-            bool          on_heap;      /* janus_nursery_create made it, or a fork */
+            uint8_t       on_heap;      /* enum jrt_on_heap */
             _Atomic(bool) starving;     /* [exhaust-await]; somebody was on `exhausted` */
         };
         uint32_t first_four; /* see jrt_nursery_is_apart */
@@ -101,7 +101,7 @@ struct jrt_nursery {
     struct jrt_list_node          exhausted; /* children that wait for budget, [exhaust-list] */
     uint64_t                      errors;
     janus_panic_info             *panic;    /* owned; of the first failure, if that is one */
-    janus_failure                *failures; /* owned; the first JANUS_FAILURES_KEPT */
+    struct jrt_failures          *failures; /* owned; [failure-kept]; NULL: none is kept */
     _Atomic(uint64_t) disturbed; /* children whose own scopes are cancelled, [scope-owner] */
     _Atomic(bool)     over;      /* Cancelling, and somebody saw all end, [nursery-seen] */
     bool              emptied;   /* lent, and no child is left, [nursery-lend] */
@@ -139,6 +139,26 @@ struct jrt_nursery {
     _Atomic(int64_t)    pending;          /* [nursery-count] */
     char                given[JANUS_NAME_BYTES]; /* the name, where one was given */
 };
+
+/* Who made a nursery that is on the heap. */
+enum jrt_on_heap {
+    JRT_NOT_ON_HEAP,
+    JRT_ON_HEAP, /* janus_nursery_create, or a fork */
+    JRT_PAID,    /* janus_nursery_create, and its task pays for it */
+};
+
+/* The first children that failed; failures.c. */
+struct jrt_failures {
+    uint32_t      room, count;
+    janus_failure list[];
+};
+
+/* Keeps the failure that was counted last, if there is room. The nursery's lock. */
+void jrt_failures_keep(struct jrt_nursery *n, const struct jrt_task *task);
+void jrt_failures_free(struct jrt_nursery *n);
+
+/* Frees an ended nursery, whose on_heap was that, and, where it was paid, refunds it. In abi.c. */
+void jrt_nursery_free(struct jrt_nursery *n, enum jrt_on_heap on_heap);
 
 /*
  * [nursery-outer]  the owner links its nurseries from the inside out. A parallel call links one

@@ -59,11 +59,12 @@ static void give_pools_up_to(struct jrt_terms *terms, const struct jrt_terms *en
 }
 
 /* In every pool around; on any error in none. */
-static janus_status take_pools(struct jrt_terms *terms, uint64_t max)
+static janus_status take_pools(struct jrt_terms *terms, uint64_t max, struct jrt_terms **out_full)
 {
     for (struct jrt_terms *at = terms; at != NULL; at = at->outer) {
         if (!counts(at) || jrt_cap_take_channel(&at->use, max) == JANUS_OK) continue;
         give_pools_up_to(terms, at);
+        *out_full = at;
         return JANUS_CHANNEL_LIMIT;
     }
     return JANUS_OK;
@@ -75,6 +76,7 @@ static janus_status take_implicit(janus_scheduler *scheduler, struct jrt_terms *
     struct jrt_cap_actor        actor = jrt_actor(jrt_worker_self());
     const janus_channel_limits *limits = &scheduler->channel_limits;
     janus_status                status = JANUS_NO_CHANNEL_CAP;
+    struct jrt_terms           *full = terms;
     uint64_t                    used = 0, limit = 0;
     if (held && buffer > limits->max_buffer_size) {
         status = JANUS_CAP_LIMIT;
@@ -82,12 +84,15 @@ static janus_status take_implicit(janus_scheduler *scheduler, struct jrt_terms *
         limit = limits->max_buffer_size;
     } else if (held) {
         status = terms != scheduler->counter
-                     ? take_pools(terms, limits->max_channels)
+                     ? take_pools(terms, limits->max_channels, &full)
                      : jrt_cap_take_channel(&terms->use, limits->max_channels);
         if (status != JANUS_OK) used = limit = limits->max_channels;
     }
     if (status == JANUS_OK) return JANUS_OK;
     (void)jrt_terms_deny(scheduler, &actor, JANUS_CAP_CHANNEL, JANUS_RIGHT_CHANNEL_CREATE, status);
+    if (status == JANUS_CHANNEL_LIMIT) {
+        return jrt_trouble_full(status, JRT_TABLE_CHANNELS, full, used, limit);
+    }
     return jrt_trouble(status, JANUS_COMPONENT_NONE, used, limit);
 }
 

@@ -47,7 +47,7 @@ struct jrt_terms {
     uint8_t                   exhaustion;   /* janus_exhaustion */
     uint8_t                   backend;      /* janus_backend */
     uint32_t                  threads_max;  /* live children with one of their own; 0: no limit */
-    _Atomic(uint32_t)         threads;      /* threads_max: how many there are, here and below */
+    _Atomic(uint32_t)         threads;      /* threads_max, or a pool: how many, here and below */
     janus_on_exhausted       *on_exhausted; /* NULL: nobody is called */
     void                     *argument;
     bool                      scope; /* the owner has a purse of the scope's; its own is aside */
@@ -56,8 +56,9 @@ struct jrt_terms {
     uint64_t                  aside_live; /* bytes of its heap when the scope began */
 
     /* Of what all tasks share, what those under these terms have. */
-    struct jrt_cap_quota               derived; /* capabilities that they derived */
-    _Atomic(struct jrt_audit_writer *) audit;   /* outermost terms: their ring; NULL: not yet */
+    _Atomic(uint32_t)    failures;            /* kept by nurseries here and below, [failure-kept] */
+    struct jrt_cap_quota derived;             /* capabilities that they derived */
+    _Atomic(struct jrt_audit_writer *) audit; /* outermost terms: their ring; NULL: not yet */
 };
 
 /* The four that options of nurseries and spawns carry. */

@@ -201,8 +201,8 @@ struct janus_scheduler {
     pthread_mutex_t      seats_lock; /* guards the seats, [seat-end] */
     struct jrt_list_node seats;
     uint32_t             seats_made, threads_max; /* threads_max: constant */
-    _Atomic(uint32_t)    threads;     /* children that have one of their own */
-    struct jrt_counts    seat_stats;  /* of seats that are no more */
+    _Atomic(uint32_t)    threads;                 /* children that have one of their own */
+    struct jrt_counts    seat_stats;              /* of seats that are no more */
 
     struct jrt_world   *world;      /* all its threads are simulated there; NULL: they are real */
     struct jrt_depot   *depot;      /* owned */
