@@ -162,18 +162,18 @@ TEST("an idle worker takes the second branch while the first still runs")
 
 /* Cancelling. */
 
-static atomic_int begun; /* a piece of the loop runs */
+static atomic_int begun; /* the caller of the loop runs */
 
 static int64_t body_waits(void *argument, uint64_t begin, uint64_t end)
 {
     (void)argument, (void)begin, (void)end;
-    atomic_store(&begun, 1);
     return janus_sleep(an_hour_ns);
 }
 
 static int64_t loop_that_waits(void *argument)
 {
     (void)argument;
+    atomic_store(&begun, 1);
     int64_t status = janus_for(janus_range_by(0, 16, 1), body_waits, NULL);
     CHECK_EQ(status, JANUS_CANCELLED);
     return status;
@@ -182,7 +182,6 @@ static int64_t loop_that_waits(void *argument)
 static int64_t body_checks(void *argument, uint64_t begin, uint64_t end)
 {
     (void)argument, (void)begin, (void)end;
-    atomic_store(&begun, 1);
     town_spin();
     return 0;
 }
@@ -190,12 +189,13 @@ static int64_t body_checks(void *argument, uint64_t begin, uint64_t end)
 static int64_t loop_that_runs(void *argument)
 {
     (void)argument;
+    atomic_store(&begun, 1);
     int64_t status = janus_for(janus_range_of(0, UINT64_MAX), body_checks, NULL);
     CHECK_EQ(status, JANUS_CANCELLED);
     return status;
 }
 
-/* The deadline is set when the loop runs: an earlier one could pass before the spawn. */
+/* The deadline is set when the caller runs: an earlier one could pass before the spawn. */
 static void check_cancelled(janus_entry *entry)
 {
     janus_nursery        n;
