@@ -177,6 +177,48 @@ TEST("bindings of nurseries to the host's token are paid for or refused")
 
 TEST("defers without end are refused") { AND_POOR(many_defers); }
 
+/* Nurseries that are open one in the other, in memory that the plugin has paid for. */
+
+enum { OPEN_MOST = 400 };
+
+static bool take_deadline(struct plugin *plugin)
+{
+    janus_nursery *n;
+    (void)plugin;
+    if (janus_try_alloc(sizeof *n, (void **)&n) != JANUS_OK) return false;
+    return janus_nursery_open(n, JANUS_NURSERY_OPTIONS(.deadline_ns = UINT64_C(1) << 60)) ==
+           JANUS_OK;
+}
+
+static bool take_failure(struct plugin *plugin)
+{
+    janus_nursery *n;
+    (void)plugin;
+    if (janus_try_alloc(sizeof *n, (void **)&n) != JANUS_OK) return false;
+    if (janus_nursery_open(n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)) != JANUS_OK) {
+        return false;
+    }
+    if (janus_spawn(n, minus_seven, NULL) != JANUS_OK) return false;
+    return janus_nursery_await_with(n, NULL) == JANUS_CHILD_FAILED;
+}
+
+static void many_deadlines(struct plugin *plugin)
+{
+    fill(plugin, take_deadline, OPEN_MOST, 4 << 20);
+}
+
+static void many_failures(struct plugin *plugin) { fill(plugin, take_failure, OPEN_MOST, 4 << 20); }
+
+TEST("deadlines of nurseries without end cost what the nurseries cost")
+{
+    AND_POOR(many_deadlines);
+}
+
+TEST("failures that nurseries keep are bounded")
+{
+    contain((struct attack){.entry = many_failures, .tasks = 150, .no_share = "150 neighbours"});
+}
+
 /* Stacks. */
 
 static int64_t touch_stack(void *argument)
