@@ -5,22 +5,20 @@
  * A task that neither checks nor yields for long keeps its worker for long, and no rule makes its
  * turn shorter. So it pays afterwards: the others get as much time as it took.
  *
- * [aside-owe]  a task that leaves the CPU after a turn of T, too long, owes T to each task that is
- *   ready on its worker then. When it is picked again, and less time has passed than T for each
- *   task that is ready then, it stands aside. Time that it waited or slept counts: others had it.
- *   A task that is last among the others in its queue is found by a pick that looks at each task,
- *   so every pick of the worker is such a one until the time has passed ([turn-measure]).
+ * [aside-owe]  A task that leaves the CPU after a turn of T, too long, owes T to each task that is
+ *   ready on its worker. When a pick finds it again, and less time has passed than T for each task
+ *   that is ready then, the pick puts it aside. Time that it waited or slept counts: others had it.
+ *   Every pick of the worker looks for such tasks until that time has passed ([turn-measure]).
  *
- * [aside-list]  those who stand aside are in a list of the worker's own, linked by their records. A
- *   pick looks at a few of them, in turn. One that owes nothing any more goes back to the queues.
- *   All are free to run as soon as their worker, or any other, has nothing else to do: time that
- *   nobody wants is never withheld. So a worker with such a list never sleeps.
+ * [aside-list]  Tasks that stand aside are in a list of the worker's own, linked by their records. A
+ *   pick looks at a few of them, in turn; one that owes nothing any more goes back to the queues.
+ *   All may run as soon as their worker, or any other, has nothing else to do: time that nobody
+ *   wants is never withheld. So a worker with such a list never sleeps.
  *
- * [aside-fresh]  a task that ended owes as well, but cannot pay. A chain of tasks, each of which
- *   starts the next, would leave the others one short turn now and then, because new tasks come
- *   first. So new tasks owe together: when they have used a turn, tasks that ran before come first
- *   for as long. A task that calls janus_yield lets new tasks go all the same: it may have started
- *   them.
+ * [aside-fresh]  A task that ended owes as well, but cannot pay. New tasks come first; so a chain of
+ *   tasks, each of which starts the next, would leave the others one short turn now and then. So new
+ *   tasks owe together: when they have used a turn, tasks that ran before come first for as long. A
+ *   task that calls janus_yield ends that time: it may have started the new tasks.
  */
 #include "task/aside.h"
 

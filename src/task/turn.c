@@ -2,63 +2,60 @@
 /*
  * Turns.
  *
- * Budgets count operations; neighbours feel time. Ten thousand checks are three microseconds, ten
- * thousand refused spawns or new pages milliseconds: if a turn were a number of operations, who
- * does the dear ones would get a hundred times the CPU of who does the cheap ones. So a turn is at
- * most JANUS_SLICE operations and, wherever somebody looks, about JRT_TURN_NS; budgets stay exact,
- * since only the place of ops changes, between the fuel word and the purse ([purse-fuel]).
+ * Budgets count operations; neighbours feel time. Ten thousand checks take three microseconds, ten
+ * thousand refused spawns or new pages take milliseconds. If turns counted operations only, a task
+ * that makes expensive calls would get a hundred times more CPU than its neighbour. So a turn is at
+ * most JANUS_SLICE operations, and about JRT_TURN_NS wherever somebody reads the clock. Budgets
+ * stay exact: ops only move between the fuel word and the purse ([purse-fuel]).
  *
- * [turn-epoch]  when a turn began is not noted at every switch: that would be the dearest part of a
- *   yield. A worker's count of switches and of tasks its loop has started changes whenever another
- *   turn begins; who looks at the clock and finds the count he knows knows how long this turn has
- *   lasted since the first look, and else is the first to look. Children that run on top of their
- *   owner are part of its turn.
+ * [turn-epoch]  A switch does not read the clock: that would be its most expensive part. A worker
+ *   counts its switches and the tasks its loop starts. The sum, the epoch, changes whenever another
+ *   turn begins. A reader of the clock that finds the epoch it knows also knows when the turn began;
+ *   otherwise it is the first reader in this turn. A child that runs in place is part of its owner's
+ *   turn.
  *
- * [turn-toll]  calls that take long beside their one op say so, in tolls. After some of them (a few
- *   microseconds) one looks at the clock; if the turn is over the fuel word is emptied into the
- *   purse, so that the next operation finds it empty and ends the turn. The call itself does not
- *   wait; spawns that a pool pays for, which cost their task no op, ask whether it is over. Tolls
- *   are no budget: nobody pays them. A task that yields before its slice is used up, so that nobody
- *   measures it, is bound by this all the same.
+ * [turn-toll]  Calls that take long beside their price add tolls. After JRT_TOLLS of them, a few
+ *   microseconds, the call reads the clock. If the turn is over, it moves the rest of the fuel word
+ *   into the purse, so that the task's next operation ends the turn. The call itself does not wait.
+ *   A spawn that a pool pays for takes no op from the task; it asks whether the turn is over. Tolls
+ *   are no budget: nobody pays them.
  *
- * [turn-call]  calls that neither take an op nor wait begin with jrt_call_check, mostly through
+ * [turn-call]  Calls that neither take an op nor wait begin with jrt_call_check, mostly through
  *   jrt_stack_check. It takes four tolls. When the tolls are used up, the call reads the clock; if
- *   the turn is over, the others run before the call does anything. The call keeps no lock there,
- *   and reads its worker afterwards. Library code that holds locks, or walks lists of its thread,
- *   does not call such a public function. Such calls do not tell a cancel; so a cancelled task pays
- *   an op for each of them, and ends when it has used up what it has to clean up with
- *   ([cancel-patience]).
+ *   the turn is over, other tasks run before the call does anything. The call holds no lock there,
+ *   and asks for its worker afterwards. Library code that holds locks, or walks lists of its thread,
+ *   does not call such a public function. These calls do not return CANCELLED. So a cancelled task
+ *   pays an op for each of them, and the library unwinds it when it has used up what it has for its
+ *   clean-up ([cancel-patience]).
  *
- * [turn-pace]  what a task does between two checks may take long by itself. Nobody knows a new
- *   task's pace, so its first slice is JRT_FIRST_SLICE operations, and the next one MEASURED or
- *   less if the first one's time is not known. At the end of a slice that lasted much longer than
- *   a turn, the next ones of that task get less fuel, in proportion. After a short one they get
- *   more, up to JANUS_SLICE. A slice that ends early ends no turn: a turn ends after JRT_TURN_NS or
- *   after JANUS_SLICE operations.
+ * [turn-pace]  What a task does between two checks may take long by itself. Nobody knows the pace of
+ *   a new task, so its first slice is JRT_FIRST_SLICE operations, and the next one at most MEASURED
+ *   if the time of the first is not known. After a slice that lasted much longer than a turn, the
+ *   task's next slices get less fuel, in proportion. After a short one they get more, up to
+ *   JANUS_SLICE. The end of a slice is not the end of a turn.
  *
- * [turn-measure]  yields and waits end a turn before anybody looks at the clock, and a look at each
- *   would be the dearest part of them. So turns are sampled: the pick that looks at the timers
- *   ([queue-pace]) knows how long all turns since the last such look took together. If that was
- *   long, the worker measures each turn for a while: as many as keep the measuring cheap beside
- *   the time that was lost. It also does so while a task owes the others time.
+ * [turn-measure]  Yields and waits end a turn without reading the clock. So turns are sampled: the
+ *   pick that looks at the timers ([queue-pace]) knows how long all turns since its last look took
+ *   together. If that was long, the worker measures each turn for a while, for as many turns as keep
+ *   the measuring cheap beside the time that was lost. It also measures each turn while a task owes
+ *   time to the others ([aside-owe]).
  *
- * [turn-kernel]  a thread that the kernel took off its core looks like a long turn and is none.
- *   Where a turn seems long, the worker asks the kernel how long its thread really ran. If the
- *   kernel took the thread off its core since the worker last asked, and the thread did not wait by
- *   itself, the turn was shorter by that time. If it also waited by itself, as idle workers do,
- *   nobody can tell the two apart, and the turn counts as just too long.
+ * [turn-kernel]  A thread that the kernel preempted looks like a long turn. Where a turn seems long,
+ *   the worker asks the kernel how long its thread ran. If the kernel preempted the thread since the
+ *   worker last asked, and the thread did not wait by itself, the worker subtracts that time. If it
+ *   also waited by itself, as idle workers do, nobody can tell the two apart, and the turn counts as
+ *   just too long.
  *
- * [turn-fresh]  who starts a crowd of children is best left to it: they run on top of it when it
- *   awaits them, and only then. Where nobody waits but tasks that never ran, a turn may last ten
- *   times as long.
+ * [turn-fresh]  A task that starts a crowd of children should go on: the children run on top of it
+ *   when it awaits them. So a turn may last ten times as long while only tasks wait that never ran.
  *
- * [turn-balance]  who steals has nothing else to do. Where all workers are busy, one with two tasks
- *   would stay beside one with six, and a task's share would depend on where it was born. So at the
- *   end of every BALANCE_EVERYth slice a worker compares its number of tasks that take turns with
- *   that of another; who has clearly fewer takes half of the difference.
+ * [turn-balance]  Only idle workers steal. If all workers are busy, one with two tasks would stay
+ *   beside one with six, and a task's share would depend on where it was spawned. So at the end of
+ *   every BALANCE_EVERYth slice a worker compares its number of ready tasks with that of another
+ *   worker, and takes half of the difference if it has clearly fewer.
  *
- * Why 20 us: the shortest slices that do something, ten instructions and a check ten thousand
- * times, are as long; two looks at the clock and a switch, some 80 ns, are little beside it.
+ * Why 20 us: the shortest slice that does something, ten thousand times ten instructions and a
+ * check, takes as long. Two reads of the clock and a switch, some 80 ns, are little beside it.
  */
 #include "task/turn.h"
 
