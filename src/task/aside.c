@@ -10,15 +10,15 @@
  *   that is ready then, the pick puts it aside. Time that it waited or slept counts: others had it.
  *   Every pick of the worker looks for such tasks until that time has passed ([turn-measure]).
  *
- * [aside-list]  Tasks that stand aside are in a list of the worker's own, linked by their records. A
- *   pick looks at a few of them, in turn; one that owes nothing any more goes back to the queues.
+ * [aside-list]  Tasks that stand aside are in a list of the worker's own, linked by their records.
+ *   A pick looks at a few of them, in turn; one that owes nothing any more goes back to the queues.
  *   All may run as soon as their worker, or any other, has nothing else to do: time that nobody
  *   wants is never withheld. So a worker with such a list never sleeps.
  *
- * [aside-fresh]  A task that ended owes as well, but cannot pay. New tasks come first; so a chain of
- *   tasks, each of which starts the next, would leave the others one short turn now and then. So new
- *   tasks owe together: when they have used a turn, tasks that ran before come first for as long. A
- *   task that calls janus_yield ends that time: it may have started the new tasks.
+ * [aside-fresh]  A task that ended owes as well, but cannot pay. New tasks come first; so a chain
+ *   of tasks, each of which starts the next, would leave the others one short turn now and then. So
+ *   new tasks owe together: when they have used a turn, tasks that ran before come first for as
+ *   long. A task that calls janus_yield ends that time: it may have started the new tasks.
  */
 #include "task/aside.h"
 

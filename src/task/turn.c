@@ -10,9 +10,9 @@
  *
  * [turn-epoch]  A switch does not read the clock: that would be its most expensive part. A worker
  *   counts its switches and the tasks its loop starts. The sum, the epoch, changes whenever another
- *   turn begins. A reader of the clock that finds the epoch it knows also knows when the turn began;
- *   otherwise it is the first reader in this turn. A child that runs in place is part of its owner's
- *   turn.
+ *   turn begins. A reader of the clock that finds the epoch it knows also knows when the turn
+ *   began; otherwise it is the first reader in this turn. A child that runs in place is part of its
+ *   owner's turn.
  *
  * [turn-toll]  Calls that take long beside their price add tolls. After JRT_TOLLS of them, a few
  *   microseconds, the call reads the clock. If the turn is over, it moves the rest of the fuel word
@@ -23,28 +23,28 @@
  * [turn-call]  Calls that neither take an op nor wait begin with jrt_call_check, mostly through
  *   jrt_stack_check. It takes four tolls. When the tolls are used up, the call reads the clock; if
  *   the turn is over, other tasks run before the call does anything. The call holds no lock there,
- *   and asks for its worker afterwards. Library code that holds locks, or walks lists of its thread,
- *   does not call such a public function. These calls do not return CANCELLED. So a cancelled task
- *   pays an op for each of them, and the library unwinds it when it has used up what it has for its
- *   clean-up ([cancel-patience]).
+ *   and asks for its worker afterwards. Library code that holds locks, or walks lists of its
+ *   thread, does not call such a public function. These calls do not return CANCELLED. So a
+ *   cancelled task pays an op for each of them, and the library unwinds it when it has used up what
+ *   it has for its clean-up ([cancel-patience]).
  *
- * [turn-pace]  What a task does between two checks may take long by itself. Nobody knows the pace of
- *   a new task, so its first slice is JRT_FIRST_SLICE operations, and the next one at most MEASURED
- *   if the time of the first is not known. After a slice that lasted much longer than a turn, the
- *   task's next slices get less fuel, in proportion. After a short one they get more, up to
- *   JANUS_SLICE. The end of a slice is not the end of a turn.
+ * [turn-pace]  What a task does between two checks may take long by itself. Nobody knows the pace
+ *   of a new task, so its first slice is JRT_FIRST_SLICE operations, and the next one at most
+ *   MEASURED if the time of the first is not known. After a slice that lasted much longer than a
+ *   turn, the task's next slices get less fuel, in proportion. After a short one they get more, up
+ *   to JANUS_SLICE. The end of a slice is not the end of a turn.
  *
  * [turn-measure]  Yields and waits end a turn without reading the clock. So turns are sampled: the
  *   pick that looks at the timers ([queue-pace]) knows how long all turns since its last look took
- *   together. If that was long, the worker measures each turn for a while, for as many turns as keep
- *   the measuring cheap beside the time that was lost. It also measures each turn while a task owes
- *   time to the others ([aside-owe]).
+ *   together. If that was long, the worker measures each turn for a while, for as many turns as
+ *   keep the measuring cheap beside the time that was lost. It also measures each turn while a task
+ *   owes time to the others ([aside-owe]).
  *
- * [turn-kernel]  A thread that the kernel preempted looks like a long turn. Where a turn seems long,
- *   the worker asks the kernel how long its thread ran. If the kernel preempted the thread since the
- *   worker last asked, and the thread did not wait by itself, the worker subtracts that time. If it
- *   also waited by itself, as idle workers do, nobody can tell the two apart, and the turn counts as
- *   just too long.
+ * [turn-kernel]  A thread that the kernel preempted looks like a long turn. Where a turn seems
+ *   long, the worker asks the kernel how long its thread ran. If the kernel preempted the thread
+ *   since the worker last asked, and the thread did not wait by itself, the worker subtracts that
+ *   time. If it also waited by itself, as idle workers do, nobody can tell the two apart, and the
+ *   turn counts as just too long.
  *
  * [turn-fresh]  A task that starts a crowd of children should go on: the children run on top of it
  *   when it awaits them. So a turn may last ten times as long while only tasks wait that never ran.
