@@ -376,8 +376,10 @@ static inline __attribute__((always_inline)) janus_status go_straight(struct jrt
     strand->error = *error_at;
     *error_at = next->strand->error;
     worker->left_task = task;
-    worker->left_context = &strand->context;
-    worker->entered_context = to;
+    if (JRT_ASAN || JRT_TSAN) { /* arrive_from_* tell the sanitizer alone */
+        worker->left_context = &strand->context;
+        worker->entered_context = to;
+    }
     worker->current = next;
     worker->strand = next->strand;
     jrt_count(&worker->stats.switches);
