@@ -23,20 +23,8 @@ static janus_nursery *handle_of(struct jrt_nursery *n) { return (janus_nursery *
 /* Why the calls of a task would say CANCELLED, were it not shielded; the way up is there. */
 static janus_cancel_reason cancel_of(const struct jrt_task *task)
 {
-    const struct jrt_nursery *n = task->nursery;
     if (jrt_task_is_singled(task)) return JANUS_CANCEL_EXPLICIT;
-    for (const struct jrt_nursery *at = n;;) {
-        janus_nursery_state state = jrt_nursery_state(at);
-        if (state == JANUS_NURSERY_CANCELLING || state == JANUS_NURSERY_CANCELLED) {
-            if (at != n) return JANUS_CANCEL_PARENT;
-            return (janus_cancel_reason)jrt_load_relaxed(&n->reason); /* relaxed: set before. */
-        }
-        if (at->owner == NULL || jrt_nursery_is_shielded(at)) return JANUS_CANCEL_NONE;
-        if (jrt_task_is_singled(at->owner)) {
-            return at == n ? JANUS_CANCEL_EXPLICIT : JANUS_CANCEL_PARENT;
-        }
-        at = at->owner->nursery;
-    }
+    return jrt_nursery_reason_above(task->nursery);
 }
 
 /* A child that can be found; under the nursery's lock. */

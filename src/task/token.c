@@ -423,19 +423,10 @@ void jrt_tokens_flush(void)
 }
 
 /* Why a nursery is cancelled, NONE: it is not. A task that merely asks is not told by it. */
-static janus_cancel_reason reason_of(const struct jrt_nursery *n)
+static janus_cancel_reason reason_of(struct jrt_nursery *n)
 {
-    for (const struct jrt_nursery *at = n;; at = jrt_nursery_above(at)) {
-        uint8_t state = jrt_load_acquire(&at->state); /* acquire: the reason was set before. */
-        if (state == JANUS_NURSERY_CANCELLING || state == JANUS_NURSERY_CANCELLED) {
-            if (at != n) return JANUS_CANCEL_PARENT;
-            return (janus_cancel_reason)jrt_load_relaxed(&n->reason); /* relaxed: see above. */
-        }
-        if (state == JANUS_NURSERY_CLOSED || at->owner == NULL) return JANUS_CANCEL_NONE;
-        if (jrt_task_is_singled(at->owner)) {
-            return at == n ? JANUS_CANCEL_EXPLICIT : JANUS_CANCEL_PARENT;
-        }
-    }
+    if (jrt_nursery_state(n) == JANUS_NURSERY_CLOSED) return JANUS_CANCEL_NONE;
+    return jrt_nursery_reason_above(n); /* up to the next shield */
 }
 
 janus_status janus_nursery_token(janus_nursery *nursery, janus_token **out)

@@ -264,6 +264,29 @@ TEST("what a child returned, or that it panicked, can be seen until it is joined
     town_all(results, NULL, TOWN_SLOW ? 10 : 100);
 }
 
+static int64_t cancelled_around(void *argument)
+{
+    struct gate   gate = {0};
+    janus_nursery around, within;
+    janus_task_id child;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&around, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&within, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn_with(&within, at_gate, &gate, NULL, &child), JANUS_OK);
+    CHECK(town_wait(&gate.arrived)); /* it never leaves the CPU to wait */
+    CHECK_EQ(janus_nursery_cancel(&around), JANUS_OK);
+    CHECK_EQ(task_of(&within, child).cancel, JANUS_CANCEL_PARENT);
+    atomic_store(&gate.open, 1);
+    (void)janus_nursery_end(&within, NULL);
+    CHECK_EQ(janus_nursery_end(&around, NULL), JANUS_CANCELLED);
+    return 0;
+}
+
+TEST("a child of an inner nursery shows that the nursery around it was cancelled")
+{
+    town_all(cancelled_around, NULL, 2);
+}
+
 struct secret {
     janus_nursery *nursery;
     janus_task_id  id;

@@ -386,6 +386,30 @@ TEST("the token of a cancelled nursery is cancelled from the start")
     in_task(token_of_cancelled, NULL);
 }
 
+/* A task that is cancelled cleans up in a shield, with a nursery of its own. */
+static int64_t ask_in_shield(void *argument)
+{
+    (void)argument;
+    janus_nursery cancelled, shielded;
+    janus_token  *token;
+    CHECK_EQ(janus_nursery_open(&cancelled, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_cancel(&cancelled), JANUS_OK);
+    janus_shield_begin();
+    CHECK_EQ(janus_nursery_open(&shielded, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_token(&shielded, &token), JANUS_OK);
+    CHECK_EQ(janus_token_reason(token), JANUS_CANCEL_NONE);
+    CHECK_EQ(janus_nursery_end(&shielded, NULL), JANUS_OK);
+    janus_shield_end();
+    janus_token_release(token);
+    CHECK_EQ(janus_nursery_end(&cancelled, NULL), JANUS_CANCELLED);
+    return 0;
+}
+
+TEST("the token of a nursery in a shield is not cancelled by what is around the shield")
+{
+    in_task(ask_in_shield, NULL);
+}
+
 static int64_t deadline(void *argument)
 {
     janus_nursery n;
