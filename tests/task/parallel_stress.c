@@ -6,7 +6,7 @@
  */
 #include "town.h"
 
-enum { DEPTH = 6, PROGRAMS = TOWN_SLOW ? 30 : 400, WORKERS = 4 };
+enum { DEPTH = 6, PROGRAMS = TOWN_SLOW ? 10 : 400, WORKERS = 4 };
 
 struct grove {
     atomic_int running; /* calls that have not ended */
