@@ -104,9 +104,7 @@ static bool open_at(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt
         jrt_nursery_open_around(n, worker, task, place_of(fork));
         return true;
     }
-    if (janus_nursery_open((janus_nursery *)(void *)n, NULL) != JANUS_OK) return false;
-    n->on_heap = n->internal = true; /* it is the innermost: nobody knows it yet */
-    return true;
+    return jrt_nursery_open_on_terms(n, worker);
 }
 
 struct jrt_nursery *jrt_fork_open(struct jrt_fork *fork, struct jrt_worker *worker, size_t bytes)
@@ -194,7 +192,8 @@ void jrt_fork_offer(struct jrt_worker *worker)
     if (worker->alone || !worker->scheduler->stealing) return; /* in a world: forks are only seen */
     if (jrt_unlikely(world != NULL) && world->choose(world, JRT_CHOOSE_SPLIT, 2) != 0) return;
     if (jrt_count_fresh(worker, worker->current->lane) == 0) {
-        if (!divide(worker)) worker->until_split = JRT_FORK_LOOKS;
+        /* A spawn on terms may have ended the turn, [worker-again]. */
+        if (!divide(worker)) jrt_worker_self()->until_split = JRT_FORK_LOOKS;
     } else {
         jrt_idle_notify_shelf(worker);
     }

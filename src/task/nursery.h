@@ -305,6 +305,10 @@ static inline janus_cancel_reason jrt_task_reason_below(const struct jrt_task *t
 void jrt_nursery_open_around(struct jrt_nursery *n, struct jrt_worker *worker,
                              struct jrt_task *owner, const struct jrt_nursery *around);
 
+/* Opens a parallel call's nursery as the innermost of the current task, on the terms there. The
+ * task does not give way. False: refused, and nothing happened. From open.c. */
+bool jrt_nursery_open_on_terms(struct jrt_nursery *n, struct jrt_worker *worker);
+
 /* The innermost nursery that a task has opened itself; NULL: none. */
 struct jrt_nursery *jrt_nursery_innermost(const struct jrt_task *task);
 

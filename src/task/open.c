@@ -266,14 +266,10 @@ static void tell_granted(const struct jrt_nursery *n, janus_budget *granted)
     *granted = books.granted;
 }
 
-/* With all that there can be about it. */
-__attribute__((noinline)) static janus_status open_slowly(struct jrt_nursery          *n,
-                                                          const janus_nursery_options *options)
+/* With all that there can be about it; for the current task, which stays on the CPU. */
+static janus_status open_at_once(struct jrt_nursery *n, struct jrt_worker *worker,
+                                 const janus_nursery_options *options)
 {
-    struct jrt_worker *worker = jrt_worker_self();
-    if (worker == NULL) return JANUS_STATE;
-    jrt_call_check(worker);     /* [stack-reserve] */
-    worker = jrt_worker_self(); /* [worker-again] */
     struct jrt_task *owner = worker->current;
     bool             unsorted = is_perhaps_open(n, owner);
     if (unsorted && is_open_already(n, owner)) return JANUS_STATE;
@@ -286,6 +282,22 @@ __attribute__((noinline)) static janus_status open_slowly(struct jrt_nursery    
     owner->innermost = n;
     tell_granted(n, granted);
     return JANUS_OK;
+}
+
+__attribute__((noinline)) static janus_status open_slowly(struct jrt_nursery          *n,
+                                                          const janus_nursery_options *options)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker == NULL) return JANUS_STATE;
+    jrt_call_check(worker);                             /* [stack-reserve] */
+    return open_at_once(n, jrt_worker_self(), options); /* [worker-again] */
+}
+
+bool jrt_nursery_open_on_terms(struct jrt_nursery *n, struct jrt_worker *worker)
+{
+    if (open_at_once(n, worker, NULL) != JANUS_OK) return false;
+    n->on_heap = n->internal = true; /* it is the innermost: nobody knows it yet */
+    return true;
 }
 
 /* Perhaps one that is open. */
