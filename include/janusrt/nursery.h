@@ -254,6 +254,7 @@ JANUS_BEGIN_DECLS
  *          look at each of these.
  * Errors:  STATE      not inside a task, or the task has *nursery open already
  *          INVALID    a field is out of range
+ *          FULL       the task has as many nurseries open as the scheduler's nesting_max allows
  *          NO_MEMORY  no memory for the timer of a deadline, the nursery's or its shield's, or for
  *                     its terms
  *          BUDGET_EXHAUSTED  the pool around it has less than options.budget; or the task has 16
@@ -513,7 +514,7 @@ JANUS_API janus_nursery_state janus_nursery_state_of(const janus_nursery *nurser
  * Context: any thread or task, while the nursery has not ended.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
- * Cost:    a load for each nursery around it.
+ * Cost:    some loads; after somebody was cancelled, once, a few for each nursery around it.
  * Errors:  none.
  */
 JANUS_API bool janus_nursery_is_cancelled(const janus_nursery *nursery);

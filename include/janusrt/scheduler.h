@@ -125,6 +125,7 @@ typedef struct janus_scheduler_options {
                                            borrowed. NULL: nowhere */
     uint32_t            threads_max; /* children with a thread of their own, alive, outside of
                                         pools and in each pool. 0: 256 */
+    uint32_t            nesting_max; /* nurseries that one task has open at a time. 0: 1,000 */
     size_t              idle_stack_bytes; /* memory of unused stacks that the scheduler keeps,
                                              beside up to 8 MiB at hand of each worker. Past half
                                              of it a stack of more than 1 MiB keeps its upper

@@ -116,10 +116,18 @@ void jrt_entry_return(const struct jrt_entry *entry)
     }
 }
 
-static bool lies_within(const struct jrt_terms *terms, const struct jrt_terms *outer)
+/* The innermost terms around both, which may be one of them; NULL: the scheduler's. */
+static const struct jrt_terms *common(const struct jrt_terms *a, const struct jrt_terms *b)
 {
-    while (terms != NULL && terms != outer) terms = terms->outer;
-    return terms == outer;
+    while (a != b) {
+        bool deeper = b == NULL || (a != NULL && a->depth >= b->depth);
+        if (deeper) {
+            a = a->outer;
+        } else {
+            b = b->outer;
+        }
+    }
+    return a;
 }
 
 /* Whether these terms restrict the task: those of its spawn, and those of nurseries around it. A
@@ -145,8 +153,9 @@ static bool breaks_out(const struct jrt_nursery *n, const struct jrt_worker *wor
     if (task != NULL) here = jrt_terms_here(task);
     if (callback != NULL) here = callback->terms; /* [callback-account] */
     if (here == n->terms) return false;
-    for (; here != NULL; here = here->outer) {
-        if (restricts(here, task) && !lies_within(n->terms, here)) return true;
+    const struct jrt_terms *both = common(here, n->terms);
+    for (; here != both; here = here->outer) {
+        if (restricts(here, task)) return true;
     }
     return false;
 }
@@ -209,6 +218,7 @@ static bool keeps_right(const struct jrt_nursery *n)
 static bool may_cancel_from_below(const struct jrt_nursery *n, const struct jrt_task *task)
 {
     for (const struct jrt_nursery *at = task->nursery; !keeps_right(at);) {
+        jrt_turn_step(); /* [cancel-path] */
         if (at == n) return true;
         if (at->owner == NULL) return false;
         const struct jrt_nursery *outer = jrt_nursery_outer_of_other(at);

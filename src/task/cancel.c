@@ -20,6 +20,10 @@
  *   clean, and while the count is the same there is nothing to look for. Nor is there while all
  *   cancels since then were deeper, [reach-depth].
  *
+ * [cancel-path]  a walk that goes far and finds nobody cancelled notes that in every nursery on its
+ *   way. So in a chain of n nurseries all looks after one cancel take n steps together, not n each.
+ *   A long walk takes tolls, [turn-toll]: the task that nested so deep gives way for it.
+ *
  * [cancel-sticky]  who was told once is told always. A cancel is counted twice in the same word: as
  *   begun before the state changes, in the low bits, and as done after, in the rest. While one is
  *   on its way, nothing is remembered as clean and nothing that is remembered counts. So who has
@@ -54,6 +58,8 @@
 #include "task/token.h"
 
 #include <stdlib.h>
+
+enum { STEPS_A_TOLL = 8 }; /* [cancel-path] */
 
 static bool is_cancelling(const struct jrt_nursery *n)
 {
@@ -103,22 +109,49 @@ static bool is_known_clean(struct jrt_nursery *n, uint64_t epoch)
     return jrt_reach_is_deeper(&n->scheduler->reach, clean, depth_of(n));
 }
 
+/* Whether its clean epoch must not be moved on: [scope-owner]. */
+static bool is_disturbed(const struct jrt_nursery *n)
+{
+    /* acquire: what was written then; a nursery that is not ready was never disturbed. */
+    if (jrt_load_acquire(&n->ready) != JRT_READY) return false;
+    /* relaxed, both: the epoch was acquired after it. */
+    return jrt_load_relaxed(&n->disturbed) != 0 || jrt_load_relaxed(&n->singles) != NULL;
+}
+
+/* A walk of so many steps, from n to below `end`, found nobody: [cancel-path]. */
+__attribute__((noinline)) static void note_path(struct jrt_nursery       *n,
+                                                const struct jrt_nursery *end, uint64_t epoch,
+                                                uint32_t steps)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker != NULL) worker->tolls -= (int32_t)(steps / STEPS_A_TOLL);
+    if ((epoch & JRT_CANCELS_BEGUN) != 0) return; /* [cancel-sticky] */
+    for (; n != end; n = jrt_nursery_above(n)) {
+        if (!is_disturbed(n)) jrt_store_relaxed(&n->clean, epoch); /* relaxed: [cancel-epoch]. */
+    }
+}
+
 /* Looks upwards until somebody is cancelled or known to be clean. NONE: nobody is. */
 static janus_cancel_reason reason_above(struct jrt_nursery *n, uint64_t epoch)
 {
-    for (struct jrt_nursery *at = n;;) {
+    struct jrt_nursery *at = n;
+    uint32_t            steps = 0;
+    for (;; steps++) {
         if (is_cancelling(at)) {
             if (at != n) return JANUS_CANCEL_PARENT;
             return (janus_cancel_reason)jrt_load_relaxed(&n->reason); /* relaxed: after the state.*/
         }
-        if (at->owner == NULL || is_known_clean(at, epoch)) return JANUS_CANCEL_NONE;
+        if (at->owner == NULL || is_known_clean(at, epoch)) break;
         if (!jrt_nursery_is_shielded(at) && jrt_task_is_singled(at->owner)) { /* [cancel-single] */
             return at->owner == n->owner ? JANUS_CANCEL_EXPLICIT : JANUS_CANCEL_PARENT;
         }
         struct jrt_nursery *above = jrt_nursery_above(at);
-        if (is_kept_from(at, above)) return JANUS_CANCEL_NONE;
+        bool                kept = is_kept_from(at, above);
         at = above;
+        if (kept) break;
     }
+    if (jrt_unlikely(steps > STEPS_A_TOLL)) note_path(n, at, epoch, steps);
+    return JANUS_CANCEL_NONE;
 }
 
 janus_cancel_reason jrt_nursery_reason_above(struct jrt_nursery *n)
@@ -131,15 +164,6 @@ void jrt_nursery_follow(struct jrt_nursery *n)
 {
     janus_cancel_reason reason = jrt_nursery_reason_above(n);
     if (reason != JANUS_CANCEL_NONE) (void)jrt_nursery_cancel(n, reason);
-}
-
-/* Whether its clean epoch must not be moved on: [scope-owner]. */
-static bool is_disturbed(const struct jrt_nursery *n)
-{
-    /* acquire: what was written then; a nursery that is not ready was never disturbed. */
-    if (jrt_load_acquire(&n->ready) != JRT_READY) return false;
-    /* relaxed, both: the epoch was acquired after it. */
-    return jrt_load_relaxed(&n->disturbed) != 0 || jrt_load_relaxed(&n->singles) != NULL;
 }
 
 janus_cancel_reason jrt_task_look_above(const struct jrt_task *task)
@@ -227,16 +251,13 @@ bool janus_cancelled(void)
 bool janus_nursery_is_cancelled(const janus_nursery *nursery)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    const struct jrt_nursery *n = (const struct jrt_nursery *)(const void *)nursery;
-    struct jrt_worker        *worker = jrt_worker_self();
+    struct jrt_nursery *n = (struct jrt_nursery *)(uintptr_t)nursery;
+    struct jrt_worker  *worker = jrt_worker_self();
     jrt_point();
-    while (n != NULL && !is_cancelling(n)) {
-        const struct jrt_nursery *above = n->owner != NULL ? jrt_nursery_above(n) : NULL;
-        if (above != NULL && !jrt_nursery_is_shielded(n) && jrt_task_is_singled(n->owner)) break;
-        n = above != NULL && !is_kept_from(n, above) ? above : NULL;
-    }
-    if (n != NULL && worker != NULL) note_seen(worker->current);
-    return n != NULL;
+    if (n == NULL) return false;
+    bool cancelled = jrt_nursery_cancelled_above(n);
+    if (cancelled && worker != NULL) note_seen(worker->current);
+    return cancelled;
 }
 
 /* Before the cancel is counted as done: [scope-owner]. */
@@ -461,123 +482,6 @@ janus_status janus_nursery_cancel_child(janus_nursery *nursery, janus_task_id ch
     if (foreign) jrt_outside_less(n->scheduler);
     jrt_tokens_flush();
     return JANUS_OK;
-}
-
-/*
- * [tree-path]  [tree-lazy] wants the tree joined from the top down, and a task knows only the way
- *   up. Recursion would need stack for every task around the caller. Here the way up is cut in
- *   halves until a piece fits in an array: the upper half is joined first. The pieces that wait are
- *   at most as many as the depth has bits, and each task is passed once for each of these.
- *
- *   Others may join the same tasks at the same time: each step looks again, under its lock. All
- *   tasks on the way live at least as long as the caller, whose nursery they keep open.
- */
-enum { PIECE_MAX = 8, PIECES_MAX = 32 };
-
-struct piece {
-    struct jrt_task *lowest;
-    uint64_t         length; /* tasks from there on upwards */
-};
-
-/* The task around this one; NULL: a plain thread has its nursery. */
-static struct jrt_task *above(const struct jrt_task *task) { return task->nursery->owner; }
-
-/* The place on the owner's list after which n belongs, and whatever around n is not registered
- * either: before the next one around that is registered. Under the lock. */
-static struct jrt_list_node *place_of(struct jrt_nursery *n)
-{
-    const struct jrt_nursery *at = n;
-    /* relaxed: locked. */
-    while (at != NULL && !jrt_load_relaxed(&at->registered)) at = jrt_nursery_outer_of_other(at);
-    return at != NULL ? at->link.prev : n->owner->nurseries.prev;
-}
-
-/*
- * Puts a nursery on the list of its owner, which is linked.
- *
- * [tree-order]  the list tells what lies inside of what: innermost first. So a nursery is
- *   registered together with those around it. A parallel call may have put its nursery around some
- *   that were registered before ([fork-nursery]); it belongs behind these.
- */
-static void register_one(struct jrt_nursery *n)
-{
-    if (n->owner == NULL || jrt_load_acquire(&n->registered)) return; /* acquire: as below. */
-    struct jrt_nursery *outer = n->owner->nursery;
-    jrt_nursery_lock(outer);
-    struct jrt_list_node *place = place_of(n);
-    for (; n != NULL; n = jrt_nursery_outer_of_other(n)) {
-        if (jrt_load_relaxed(&n->registered)) break; /* relaxed: locked. */
-        jrt_nursery_ready(n);                        /* it can be found from now on */
-        jrt_list_push_front(place, &n->link);
-        place = &n->link;
-        jrt_store_release(&n->registered, true); /* release: the way up is there. */
-    }
-    jrt_nursery_unlock(outer);
-}
-
-/* Puts a task on its nursery's list; the task around it is linked. */
-static void link_one(struct jrt_task *task)
-{
-    register_one(task->nursery);
-    jrt_nursery_lock(task->nursery);
-    if (!jrt_load_relaxed(&task->linked)) { /* relaxed: under the lock. */
-        jrt_list_init(&task->nurseries);
-        jrt_list_push_front(&task->nursery->children, &task->sibling);
-        jrt_store_release(&task->linked, true); /* release: the way up is there. */
-    }
-    jrt_nursery_unlock(task->nursery);
-}
-
-static void link_piece(struct piece piece)
-{
-    struct jrt_task *path[PIECE_MAX];
-    for (uint64_t i = 0; i < piece.length; i++) {
-        path[i] = piece.lowest;
-        piece.lowest = above(piece.lowest);
-    }
-    for (uint64_t i = piece.length; i-- > 0;) link_one(path[i]);
-}
-
-/* Links a task and those around it up to the first that is linked, [tree-path]. */
-__attribute__((noinline)) static void link_path(struct jrt_task *task)
-{
-    struct piece waiting[PIECES_MAX];
-    unsigned     count = 1;
-    waiting[0] = (struct piece){task, 0};
-    /* acquire: the way up is there. */
-    for (; task != NULL && !jrt_load_acquire(&task->linked); task = above(task)) {
-        waiting[0].length++;
-    }
-    while (count > 0) {
-        struct piece piece = waiting[--count];
-        if (piece.length <= PIECE_MAX) {
-            link_piece(piece);
-            continue;
-        }
-        struct piece upper = {piece.lowest, piece.length - piece.length / 2};
-        for (uint64_t i = 0; i < piece.length / 2; i++) upper.lowest = above(upper.lowest);
-        waiting[count++] = (struct piece){piece.lowest, piece.length / 2};
-        waiting[count++] = upper;
-    }
-}
-
-void jrt_nursery_register(struct jrt_nursery *n)
-{
-    if (n->owner == NULL || jrt_load_acquire(&n->registered)) return; /* acquire: as below. */
-    jrt_task_link(n->owner);
-    register_one(n);
-}
-
-void jrt_task_link(struct jrt_task *task)
-{
-    if (jrt_load_acquire(&task->linked)) return; /* acquire: the way up is there. */
-    const struct jrt_nursery *n = task->nursery;
-    /* acquire: as above. */
-    if (jrt_likely(n->owner == NULL || jrt_load_acquire(&n->registered))) {
-        link_one(task);
-    } else {
-        link_path(task);
-    }
 }
 
 void jrt_nurseries_abandon(struct jrt_task *task)

@@ -84,10 +84,13 @@ struct jrt_nursery {
         uint32_t first_four; /* see jrt_nursery_is_apart */
         uint64_t special;    /* any of them */
     };
-    _Atomic(struct jrt_nursery *) outer;  /* the owner's next one around this; [nursery-outer] */
-    const char                   *name;   /* clean, [name-clean]; NULL: none */
-    const struct jrt_thread      *thread; /* the owner, where that is a plain thread */
-    struct jrt_terms             *terms;  /* what children are started on; NULL: implicit */
+    _Atomic(struct jrt_nursery *) outer; /* the owner's next one around this; [nursery-outer] */
+    const char                   *name;  /* clean, [name-clean]; NULL: none */
+    union {
+        const struct jrt_thread *thread; /* the owner, where that is a plain thread */
+        uint64_t                 nested; /* else: of the owner's, those around it and itself */
+    };
+    struct jrt_terms *terms; /* what children are started on; NULL: implicit */
 
     /* Only once it is `ready`, [nursery-ready], up to `failures`. */
     _Alignas(16) pthread_mutex_t lock;     /* guards what follows, up to link */

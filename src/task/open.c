@@ -125,11 +125,12 @@ static inline struct jrt_terms *terms_around(const struct jrt_task *owner)
 
 /* Of a task, on terms or NULL. */
 static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
-                              struct jrt_task *owner, struct jrt_terms *terms)
+                              struct jrt_task *owner, struct jrt_terms *terms, uint64_t nested)
 {
     init(n, worker->scheduler);
     n->owner = owner;
     jrt_store_relaxed(&n->outer, owner->innermost); /* relaxed: nobody knows it yet. */
+    n->nested = nested;                             /* [nursery-nested] */
     n->terms = terms;
     /* Open, without a reason, CANCEL_ON_ERROR, not covered: zeros. */
     n->beginning = (uint64_t)worker->scheduler->birth << 32;
@@ -143,11 +144,22 @@ static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
  *   mostly lie on the stack, inner ones below outer ones. One that is not below the next around it,
  *   or has such a one around it, is `unsorted`. What lies below a sorted one is not among those
  *   around it.
+ *
+ * [nursery-nested]  calls of a task look at the nurseries that it has open, and so do cancels of
+ *   others. So a task has at most options.nesting_max of them open. Those of a parallel call, which
+ *   its stack bounds, are not counted.
  */
 static inline bool is_perhaps_open(const struct jrt_nursery *n, const struct jrt_task *owner)
 {
     const struct jrt_nursery *inner = owner->innermost;
     return inner != NULL && ((uintptr_t)n >= (uintptr_t)inner || inner->unsorted);
+}
+
+/* How many the owner has open with one more. */
+static inline uint64_t nested_with(const struct jrt_task *owner)
+{
+    const struct jrt_nursery *inner = owner->innermost;
+    return inner != NULL ? inner->nested + 1 : 1;
 }
 
 static bool is_open_already(const struct jrt_nursery *n, const struct jrt_task *owner)
@@ -165,7 +177,7 @@ void jrt_nursery_open_around(struct jrt_nursery *n, struct jrt_worker *worker,
         inner = outer;
         inner->unsorted = true; /* perhaps not below this one */
     }
-    init_owned(n, worker, owner, NULL);
+    init_owned(n, worker, owner, NULL, outer != NULL ? outer->nested : 0);
     n->unsorted = true;
     n->on_heap = n->internal = true;     /* before children inside can find it on their way up */
     jrt_store_relaxed(&n->outer, outer); /* relaxed: nobody knows it yet. */
@@ -273,7 +285,9 @@ static janus_status open_at_once(struct jrt_nursery *n, struct jrt_worker *worke
     struct jrt_task *owner = worker->current;
     bool             unsorted = is_perhaps_open(n, owner);
     if (unsorted && is_open_already(n, owner)) return JANUS_STATE;
-    init_owned(n, worker, owner, jrt_terms_here(owner));
+    uint64_t nested = nested_with(owner);
+    if (nested > worker->scheduler->nesting_max) return JANUS_FULL;
+    init_owned(n, worker, owner, jrt_terms_here(owner), nested);
     get_ready(n);
     n->unsorted = unsorted;
     janus_budget *granted;
@@ -300,14 +314,17 @@ bool jrt_nursery_open_on_terms(struct jrt_nursery *n, struct jrt_worker *worker)
     return true;
 }
 
-/* Perhaps one that is open. */
+/* Perhaps one that is open, or one too many. */
 __attribute__((noinline)) static janus_status open_unsorted(struct jrt_nursery *n)
 {
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_task   *owner = worker->current;
-    if (is_open_already(n, owner)) return JANUS_STATE;
-    init_owned(n, worker, owner, NULL);
-    n->unsorted = true;
+    bool               unsorted = is_perhaps_open(n, owner);
+    if (unsorted && is_open_already(n, owner)) return JANUS_STATE;
+    uint64_t nested = nested_with(owner);
+    if (nested > worker->scheduler->nesting_max) return JANUS_FULL;
+    init_owned(n, worker, owner, NULL, nested);
+    n->unsorted = unsorted;
     owner->innermost = n;
     return JANUS_OK;
 }
@@ -325,8 +342,14 @@ janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_opti
     if (jrt_unlikely(terms != NULL || jrt_load_relaxed(&owner->shield) > 0)) {
         return open_slowly(n, NULL);
     }
-    if (jrt_unlikely(is_perhaps_open(n, owner))) return open_unsorted(n);
-    init_owned(n, worker, owner, NULL);
+    uint64_t nested = 1;
+    if (owner->innermost != NULL) {
+        nested = nested_with(owner);
+        if (jrt_unlikely(is_perhaps_open(n, owner) || nested > worker->scheduler->nesting_max)) {
+            return open_unsorted(n);
+        }
+    }
+    init_owned(n, worker, owner, NULL, nested);
     owner->innermost = n;
     return JANUS_OK;
 }

@@ -76,6 +76,7 @@ static janus_status decode(const janus_scheduler_options *given, janus_scheduler
     if (options->blocking_extra_max == 0) options->blocking_extra_max = 256;
     if (options->threads_max == 0) options->threads_max = 256;
     if (options->max_derived_caps == 0) options->max_derived_caps = 1024;
+    if (options->nesting_max == 0) options->nesting_max = 1000;
     if (options->blocking_queue_max == 0) options->blocking_queue_max = 65536;
     bool known = (unsigned)options->victims <= JANUS_VICTIMS_LEAST_LOADED &&
                  (unsigned)options->guard <= JANUS_GUARD_CANARY;
@@ -255,6 +256,7 @@ janus_status jrt_scheduler_open(const janus_scheduler_options *given, janus_sche
     scheduler->stealing = !options.no_stealing;
     scheduler->deadlock_check = !options.no_deadlock_check;
     scheduler->grace_ns = options.grace_ns;
+    scheduler->nesting_max = options.nesting_max;
     scheduler->on_panic = options.on_panic;
     scheduler->on_panic_argument = options.on_panic_argument;
     scheduler->quiet_panics = options.quiet_panics;

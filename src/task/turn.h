@@ -67,6 +67,13 @@ static inline void jrt_turn_toll(struct jrt_worker *worker, uint32_t tolls)
     if (jrt_unlikely(worker->tolls < 0)) jrt_turn_look(worker);
 }
 
+/* One step of a walk as long as the tree is deep. The next call that looks ends the turn. */
+static inline void jrt_turn_step(void)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker != NULL) worker->tolls--;
+}
+
 /* The slice, or the budget, of the current task is used up: due timers ring, others run. */
 void jrt_turn_end(struct jrt_task *task);
 

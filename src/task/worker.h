@@ -167,7 +167,8 @@ struct janus_scheduler {
     uint32_t      birth;                   /* of a task that asks for nothing */
     size_t        room[JRT_STACK_CLASSES]; /* what a child that runs in place must find */
     bool          stealing, deadlock_check, quiet_panics;
-    uint64_t      grace_ns; /* how long defers of a cancelled task can wait; 0: any time */
+    uint32_t      nesting_max; /* [nursery-nested] */
+    uint64_t      grace_ns;    /* how long defers of a cancelled task can wait; 0: any time */
 
     /* What tasks have without being given it; constant too. */
     janus_budget         task_budget; /* each */
@@ -350,7 +351,6 @@ void jrt_worker_trim(struct jrt_worker *worker);
 
 /* Makes sure that an overflow on this worker can be survived. False: memory refused. */
 bool jrt_worker_rescue_ready(struct jrt_worker *worker);
-
 /* Makes sure that the current task can leave the CPU. False: memory refused. */
 bool jrt_worker_can_leave(struct jrt_worker *worker);
 

@@ -153,7 +153,7 @@ static void many_child_tokens(struct plugin *plugin)
 
 static void many_bindings(struct plugin *plugin) { fill(plugin, take_binding, 1000, 16 << 20); }
 
-static void many_nurseries(struct plugin *plugin) { fill(plugin, take_nursery, 1000, 16 << 20); }
+static void many_nurseries(struct plugin *plugin) { fill(plugin, take_nursery, 1000000, 16 << 20); }
 
 static void many_defers(struct plugin *plugin) { fill(plugin, take_defer, 1000000, 16 << 20); }
 

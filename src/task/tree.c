@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Joining the tree of tasks and nurseries, from the top down; the essay is in nursery.c. */
+#include "task/nursery.h"
+
+/*
+ * [tree-path]  [tree-lazy] wants the tree joined from the top down, and a task knows only the way
+ *   up. Recursion would need stack for every task around the caller. Here the way up is cut in
+ *   halves until a piece fits in an array: the upper half is joined first. The pieces that wait are
+ *   at most as many as the depth has bits, and each task is passed once for each of these.
+ *
+ *   Others may join the same tasks at the same time: each step looks again, under its lock. All
+ *   tasks on the way live at least as long as the caller, whose nursery they keep open.
+ */
+enum { PIECE_MAX = 8, PIECES_MAX = 32 };
+
+struct piece {
+    struct jrt_task *lowest;
+    uint64_t         length; /* tasks from there on upwards */
+};
+
+/* The task around this one; NULL: a plain thread has its nursery. */
+static struct jrt_task *above(const struct jrt_task *task) { return task->nursery->owner; }
+
+/* The place on the owner's list after which n belongs, and whatever around n is not registered
+ * either: before the next one around that is registered. Under the lock. */
+static struct jrt_list_node *place_of(struct jrt_nursery *n)
+{
+    const struct jrt_nursery *at = n;
+    /* relaxed: locked. */
+    while (at != NULL && !jrt_load_relaxed(&at->registered)) at = jrt_nursery_outer_of_other(at);
+    return at != NULL ? at->link.prev : n->owner->nurseries.prev;
+}
+
+/*
+ * Puts a nursery on the list of its owner, which is linked.
+ *
+ * [tree-order]  the list tells what lies inside of what: innermost first. So a nursery is
+ *   registered together with those around it. A parallel call may have put its nursery around some
+ *   that were registered before ([fork-nursery]); it belongs behind these.
+ */
+static void register_one(struct jrt_nursery *n)
+{
+    if (n->owner == NULL || jrt_load_acquire(&n->registered)) return; /* acquire: as below. */
+    struct jrt_nursery *outer = n->owner->nursery;
+    jrt_nursery_lock(outer);
+    struct jrt_list_node *place = place_of(n);
+    for (; n != NULL; n = jrt_nursery_outer_of_other(n)) {
+        if (jrt_load_relaxed(&n->registered)) break; /* relaxed: locked. */
+        jrt_nursery_ready(n);                        /* it can be found from now on */
+        jrt_list_push_front(place, &n->link);
+        place = &n->link;
+        jrt_store_release(&n->registered, true); /* release: the way up is there. */
+    }
+    jrt_nursery_unlock(outer);
+}
+
+/* Puts a task on its nursery's list; the task around it is linked. */
+static void link_one(struct jrt_task *task)
+{
+    register_one(task->nursery);
+    jrt_nursery_lock(task->nursery);
+    if (!jrt_load_relaxed(&task->linked)) { /* relaxed: under the lock. */
+        jrt_list_init(&task->nurseries);
+        jrt_list_push_front(&task->nursery->children, &task->sibling);
+        jrt_store_release(&task->linked, true); /* release: the way up is there. */
+    }
+    jrt_nursery_unlock(task->nursery);
+}
+
+static void link_piece(struct piece piece)
+{
+    struct jrt_task *path[PIECE_MAX];
+    for (uint64_t i = 0; i < piece.length; i++) {
+        path[i] = piece.lowest;
+        piece.lowest = above(piece.lowest);
+    }
+    for (uint64_t i = piece.length; i-- > 0;) link_one(path[i]);
+}
+
+/* Links a task and those around it up to the first that is linked, [tree-path]. */
+__attribute__((noinline)) static void link_path(struct jrt_task *task)
+{
+    struct piece waiting[PIECES_MAX];
+    unsigned     count = 1;
+    waiting[0] = (struct piece){task, 0};
+    /* acquire: the way up is there. */
+    for (; task != NULL && !jrt_load_acquire(&task->linked); task = above(task)) {
+        waiting[0].length++;
+    }
+    while (count > 0) {
+        struct piece piece = waiting[--count];
+        if (piece.length <= PIECE_MAX) {
+            link_piece(piece);
+            continue;
+        }
+        struct piece upper = {piece.lowest, piece.length - piece.length / 2};
+        for (uint64_t i = 0; i < piece.length / 2; i++) upper.lowest = above(upper.lowest);
+        waiting[count++] = (struct piece){piece.lowest, piece.length / 2};
+        waiting[count++] = upper;
+    }
+}
+
+void jrt_nursery_register(struct jrt_nursery *n)
+{
+    if (n->owner == NULL || jrt_load_acquire(&n->registered)) return; /* acquire: as below. */
+    jrt_task_link(n->owner);
+    register_one(n);
+}
+
+void jrt_task_link(struct jrt_task *task)
+{
+    if (jrt_load_acquire(&task->linked)) return; /* acquire: the way up is there. */
+    const struct jrt_nursery *n = task->nursery;
+    /* acquire: as above. */
+    if (jrt_likely(n->owner == NULL || jrt_load_acquire(&n->registered))) {
+        link_one(task);
+    } else {
+        link_path(task);
+    }
+}
