@@ -354,6 +354,36 @@ TEST("each denial is a line of its own, also where no capability was shown")
     CHECK_EQ(lines(denial, ""), 207);
 }
 
+static int64_t open_channels(void *argument)
+{
+    const janus_cap_limits limits = {.channel = {8, 1}};
+    janus_channel          made, more;
+    janus_nursery          n;
+    janus_cap cap = guild_mint(guild_root(), JANUS_CAP_CHANNEL, JANUS_RIGHTS_ALL, &limits);
+    (void)argument;
+    CHECK_EQ(janus_channel_open(8, 1, NULL, &more), JANUS_NO_CHANNEL_CAP);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.channel_cap = cap)), JANUS_OK);
+    CHECK_EQ(janus_channel_open(8, 9, NULL, &more), JANUS_CAP_LIMIT);
+    CHECK_EQ(janus_channel_open(8, 8, NULL, &made), JANUS_OK);
+    CHECK_EQ(janus_channel_open(8, 8, NULL, &more), JANUS_CHANNEL_LIMIT);
+    CHECK_EQ(janus_channel_destroy(made), JANUS_OK);
+    return janus_nursery_end(&n, NULL);
+}
+
+/* CAP:9.3.1/channel. */
+TEST("the audit log records each channel that a task opens, and each refusal")
+{
+    static const char *const create = "\"wanted\":\"channel.create\"";
+    janus_audit             *audit = begin_log(0, 0, false);
+    run(audit, 1, JANUS_PROFILE_SOVEREIGN, open_channels, NULL);
+    CHECK_EQ(janus_audit_destroy(audit), JANUS_OK);
+    CHECK_EQ(sum(use, create, "\"count\":"), 1);
+    CHECK_EQ(lines(denial, create), 3);
+    CHECK_EQ(lines(denial, "JANUS_NO_CHANNEL_CAP"), 1);
+    CHECK_EQ(lines(denial, "JANUS_CAP_LIMIT"), 1);
+    CHECK_EQ(lines(denial, "JANUS_CHANNEL_LIMIT"), 1);
+}
+
 static int64_t crowd_of_ten(void *argument)
 {
     struct gate   gate = {.open = 0};

@@ -2,6 +2,7 @@
 /* Schedulers: any number of workers, stealing, stacks, identities, books, and being idle. */
 #include "town.h"
 
+#include "plat/cpus.h"
 #include "task/worker.h"
 
 #include <stdlib.h>
@@ -75,6 +76,16 @@ TEST("options out of range are refused")
     CHECK(janus_scheduler_worker_count(scheduler) >= 1);
     janus_nursery n;
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_STATE);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+/* SCHED:6.2.1. */
+TEST("a scheduler opened without a worker count has one worker for each available CPU")
+{
+    TOWN_REAL("simulated schedulers have four workers by default");
+    janus_scheduler *scheduler = NULL;
+    CHECK_EQ(janus_scheduler_open(NULL, &scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_worker_count(scheduler), jrt_cpus_available());
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
