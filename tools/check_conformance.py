@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compares docs/conformance.md with the list of requirements and with the tests.
+
+usage: check_conformance.py ROOT
+
+Every id of docs/requirements.txt has exactly one row, and no row has another id. The last column
+of a row holds, separated by "; ", tests that a CMake file in tests/ runs, and what is missing:
+
+    `task/budget_test`: a thousand yields cost nothing      a sentence of tests/task/budget_test.c
+    `task/budget_test`: a thousand yields …                 the beginning of one
+    not yet: compiler                                       what is missing, by area
+
+A row with a sentence and an area is proved in part. In a C or C++ program a sentence is that of a
+TEST, or one that the program prints as its result; in a script it is any text of the file.
+"""
+import collections
+import difflib
+import os
+import re
+import sys
+
+AREAS = ("actors", "cluster", "compiler", "io", "measure", "realtime")
+PREFIX_MIN = 10
+ID = r"(?:SCHED|CAP|NSM|G|R):\S+|C\d+"
+ROW = re.compile(rf"\| ({ID}) \| (.+?) \| (.+) \|$")
+PROOF = re.compile(r"`([a-z0-9_/]+)`: (.+)$")
+TEST = re.compile(r'^TEST\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)', re.M)
+TAP = re.compile(r'"[^"]* 1 - ([^"\\]+)\\n')
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def sentences(root, name):
+    """("list", sentences) of a program, ("text", all of it) of a script, None: no such test."""
+    for ending in (".c", ".cc"):
+        path = os.path.join(root, "tests", name + ending)
+        if os.path.exists(path):
+            text = read(path)
+            found = [re.findall(r'"((?:[^"\\]|\\.)*)"', test) for test in TEST.findall(text)]
+            return "list", ["".join(parts) for parts in found] + TAP.findall(text)
+    for ending in (".sh", ".py"):
+        path = os.path.join(root, "tests", name + ending)
+        if os.path.exists(path):
+            return "text", read(path)
+    return None
+
+
+def registered(root, name):
+    """Whether a CMake file in tests/ names the test, or makes its folder's tests in a loop."""
+    for folder, _, files in os.walk(os.path.join(root, "tests")):
+        for file in files:
+            if file == "CMakeLists.txt" or file.endswith(".cmake"):
+                text = read(os.path.join(folder, file))
+                if name in text or os.path.dirname(name) + "/${" in text:
+                    return True
+    return False
+
+
+def wrong_sentence(root, name, sentence):
+    """None, or why no test of that name proves that sentence."""
+    found = sentences(root, name)
+    if found is None:
+        return f"there is no test {name} in tests/"
+    if not registered(root, name):
+        return f"no CMake file in tests/ runs {name}"
+    kind, known = found
+    if kind == "text":
+        return None if sentence in known else f"{name} does not contain: {sentence}"
+    if not sentence.endswith("…"):
+        if sentence in known:
+            return None
+        close = difflib.get_close_matches(sentence, known, 1)
+        return f"{name} has no sentence: {sentence}" + "".join(f"\n  close: {c}" for c in close)
+    start = sentence[:-1].rstrip()
+    hits = [one for one in known if one.startswith(start)]
+    if len(start) < PREFIX_MIN or len(hits) != 1:
+        return f"{name}: {len(hits)} sentences begin so, one must, by {PREFIX_MIN} letters: {start}"
+    return None
+
+
+def check_proof(root, proof):
+    """(proved, areas, complaints) of a row's last column."""
+    proved, areas, complaints = False, [], []
+    for part in re.split(r"; (?=`|not yet: )", proof):
+        match = PROOF.match(part)
+        if match:
+            wrong = wrong_sentence(root, *match.groups())
+            proved = True
+            if wrong:
+                complaints.append(wrong)
+        elif part.startswith("not yet: ") and part[9:] in AREAS:
+            areas.append(part[9:])
+        else:
+            complaints.append(f"neither `test`: sentence, nor not yet: {'|'.join(AREAS)}: {part}")
+    return proved, areas, complaints
+
+
+def summary(rows):
+    """How many are proved, by whole and in part."""
+    missing = collections.Counter(area for row in rows for area in row[1])
+    whole = sum(1 for proved, areas in rows if proved and not areas)
+    part = sum(1 for proved, areas in rows if proved and areas)
+    by_area = ", ".join(f"{area} {count}" for area, count in sorted(missing.items()))
+    return (f"{len(rows)}: {whole} proved, {part} in part, {len(rows) - whole - part} not yet"
+            + (f" (missing: {by_area})" if missing else ""))
+
+
+def check(root):
+    """(what is wrong, what there is)"""
+    lines = read(os.path.join(root, "docs", "requirements.txt")).split("\n")
+    ids = [line.split()[0] for line in lines if line and not line.startswith("#")]
+    complaints = [f"requirements.txt: {name}: twice" for name, count
+                  in collections.Counter(ids).items() if count > 1]
+    rows, seen = {}, collections.Counter()
+    table = read(os.path.join(root, "docs", "conformance.md")).split("\n")
+    for number, line in enumerate(table, 1):
+        if not line.startswith("|") or line.startswith(("| id |", "|---")):
+            continue
+        match = ROW.match(line)
+        if match is None:
+            complaints.append(f"conformance.md:{number}: not a row: id, what holds, proved by")
+            continue
+        name, _, proof = match.groups()
+        seen[name] += 1
+        proved, areas, wrong = check_proof(root, proof)
+        rows[name] = (proved, areas)
+        complaints += [f"conformance.md:{number}: {name}: {one}" for one in wrong]
+    complaints += [f"conformance.md: {name}: no row" for name in ids if not seen[name]]
+    complaints += [f"conformance.md: {name}: {seen[name]} rows" for name in seen if seen[name] > 1]
+    complaints += [f"conformance.md: {name}: not in requirements.txt" for name in seen
+                   if name not in set(ids)]
+    decisions = {name for name in rows if re.fullmatch(r"C\d+", name)}
+    return complaints, [
+        "requirements " + summary([rows[name] for name in rows if name not in decisions]),
+        "decisions " + summary([rows[name] for name in decisions])]
+
+
+def main():
+    complaints, summaries = check(sys.argv[1])
+    print("\n".join(summaries))
+    sys.exit("\n".join(complaints) or None)
+
+
+if __name__ == "__main__":
+    main()
