@@ -15,8 +15,9 @@ JANUS_BEGIN_DECLS
  * around it, what was short, how much is used of how much, and what to do about it. Ask before the
  * next call that may wait.
  *
- *     "task 0x100000001 "plugin" (host.c:41) in main > plugins: spawn refused: 100 of 100 tasks
- *      live (JANUS_TASK_LIMIT). Wait for some to end, or raise janus_scheduler_options.max_tasks."
+ *     task 0x100000001 "plugin" (host.c:41) in run > plugins: as many tasks live as the limit
+ *     allows: 100 of 100 used (JANUS_TASK_LIMIT). Wait for some to end, raise
+ *     janus_scheduler_options.max_tasks, or start them under a spawn capability that allows more.
  *
  * Context: anyone, any thread.
  * Yields:  only if the turn is over.

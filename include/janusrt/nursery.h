@@ -310,7 +310,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
  *          DEADLOCK   it waited for room, and nothing can happen any more
  *          INVALID    an argument is out of range, or `nursery` or `entry` is NULL
  *          NO_MEMORY  memory was refused
- *          TASK_LIMIT      as many tasks live as the capability allows
+ *          TASK_LIMIT      as many tasks live as the scheduler, or the capability, allows
  *          CAP_WIDENS      a capability or a pool restricts the calling task, and does not
  *                          restrict the children of this nursery
  *          SPAWN_BUDGET    the pool has no spawn_count, or no ops, for another child; or the

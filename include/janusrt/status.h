@@ -42,7 +42,7 @@
     X(CAP_WIDENS,     -51, "a derived capability can only be narrower")                            \
     X(NOT_DELEGATABLE,-52, "the capability must not be given to another holder")                   \
     X(NO_AUTHORITY,   -53, "only the root authority may do this")                                  \
-    X(TASK_LIMIT,     -54, "as many tasks live as the capability allows")                          \
+    X(TASK_LIMIT,     -54, "as many tasks live as the limit allows")                               \
     X(CHANNEL_LIMIT,  -55, "as many channels live as are allowed"          )                       \
     X(AUDIT_FULL,     -56, "the audit log has no room and must not miss this")                     \
     X(BUDGET_EXHAUSTED,-57, "the budget does not allow this, and nobody gives more")               \

@@ -160,9 +160,10 @@ static void put_choices(const struct jrt_explorer *explorer)
 {
     const struct jrt_log *log = explorer->log;
     if (explorer->minimised) {
-        fprintf(stderr, "janusrt: %zu of its %llu choices matter (%llu schedules were tried)%s\n",
+        fprintf(stderr, "janusrt: %zu of its %llu choices matter (%llu schedule%s tried)%s\n",
                 explorer->plan.made_count, (unsigned long long)explorer->choices,
-                (unsigned long long)explorer->tries, log->told_count > 0 ? ":" : "");
+                (unsigned long long)explorer->tries, explorer->tries == 1 ? " was" : "s were",
+                log->told_count > 0 ? ":" : "");
     }
     if (!explorer->minimised && explorer->plan.kind != JRT_PLAN_CHOICES) return;
     for (uint32_t i = 0; i < log->told_count; i++) put_told(&log->told[i]);

@@ -29,7 +29,9 @@ static janus_status run_in(janus_scheduler *scheduler, struct first_task *first,
 {
     janus_nursery nursery;
     janus_status  status = jrt_scheduler_start(scheduler);
-    if (status == JANUS_OK) status = janus_nursery_open_in(scheduler, &nursery, NULL);
+    if (status == JANUS_OK) {
+        status = janus_nursery_open_in(scheduler, &nursery, JANUS_NURSERY_OPTIONS(.name = "run"));
+    }
     if (status != JANUS_OK) return status;
     janus_status spawned = jrt_spawn_first(&nursery, run_first, first);
     status = janus_nursery_end(&nursery, &out->first);

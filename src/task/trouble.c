@@ -113,7 +113,7 @@ static const char *table_advice(enum jrt_table table)
 }
 
 /* What to do about it. */
-static const char *advice(janus_status status)
+static const char *advice(janus_status status, janus_component component)
 {
     switch (status) {
     case JANUS_TASK_LIMIT:
@@ -121,6 +121,10 @@ static const char *advice(janus_status status)
                "a spawn capability that allows more.";
     case JANUS_FULL: return "Wait for some to end.";
     case JANUS_SPAWN_BUDGET:
+        if (component == JANUS_COMPONENT_SPAWN_COUNT) {
+            return "Give the nursery's budget a larger spawn_count: a child costs one. "
+                   "JANUS_BUDGET(...) leaves it 0.";
+        }
         return "Give the nursery or the child a larger budget, ask for a smaller stack, or wait "
                "for children to end.";
     case JANUS_BUDGET_EXHAUSTED:
@@ -154,7 +158,7 @@ static void put_full(struct text *text, const struct jrt_trouble *last)
         janus_status_text((janus_status)last->status), table_text((enum jrt_table)last->table),
         last->whose, (unsigned long long)last->used, (unsigned long long)last->limit,
         janus_status_name((janus_status)last->status),
-        what != NULL ? what : advice((janus_status)last->status));
+        what != NULL ? what : advice((janus_status)last->status, JANUS_COMPONENT_NONE));
 }
 
 static void put_trouble(struct text *text, janus_status status, janus_component component,
@@ -166,7 +170,7 @@ static void put_trouble(struct text *text, janus_status status, janus_component 
         put(text, "%s%llu of %llu used", component != JANUS_COMPONENT_NONE ? ", " : ": ",
             (unsigned long long)used, (unsigned long long)limit);
     }
-    put(text, " (%s). %s", janus_status_name(status), advice(status));
+    put(text, " (%s). %s", janus_status_name(status), advice(status, component));
 }
 
 size_t janus_explain(char *buffer, size_t size)
