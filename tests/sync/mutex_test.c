@@ -157,11 +157,23 @@ struct guest {
 static int64_t note_turn(void *argument)
 {
     struct guest *guest = argument;
-    atomic_fetch_add(&guest->pair->asked, 1);
     CHECK_EQ(janus_mutex_lock(&guest->pair->lock), JANUS_OK);
     atomic_store(&guest->pair->order[atomic_fetch_add(&guest->pair->turn, 1)], guest->number);
     CHECK_EQ(janus_mutex_unlock(&guest->pair->lock), JANUS_OK);
     return 0;
+}
+
+/* Starts a child and gives way until it waits. A call may end the turn before it does anything, so
+ * a child that was about to lock need not wait yet. */
+static void spawn_until_blocked(janus_nursery *n, janus_entry *entry, void *argument)
+{
+    janus_task_id   id;
+    janus_task_info info = {.struct_bytes = sizeof info};
+    CHECK_EQ(janus_spawn_with(n, entry, argument, NULL, &id), JANUS_OK);
+    do {
+        CHECK_EQ(janus_yield(), JANUS_OK);
+        CHECK_EQ(janus_task_inspect(n, id, &info), JANUS_OK);
+    } while (info.state != JANUS_TASK_BLOCKED);
 }
 
 static int64_t in_order(void *argument)
@@ -175,8 +187,7 @@ static int64_t in_order(void *argument)
     {
         for (int i = 0; i < TASKS; i++) {
             guests[i] = (struct guest){&pair, i};
-            CHECK_EQ(janus_spawn(n, note_turn, &guests[i]), JANUS_OK);
-            while (atomic_load(&pair.asked) <= i) CHECK_EQ(janus_yield(), JANUS_OK);
+            spawn_until_blocked(n, note_turn, &guests[i]);
         }
         CHECK_EQ(janus_mutex_unlock(&pair.lock), JANUS_OK);
     }
@@ -192,7 +203,6 @@ TEST("of those who wait, who came first goes first") { town_run(1, in_order, NUL
 static int64_t want_once(void *argument)
 {
     struct pair *pair = argument;
-    atomic_store(&pair->asked, 1);
     CHECK_EQ(janus_mutex_lock(&pair->lock), JANUS_OK);
     atomic_store(&pair->go, 1);
     CHECK_EQ(janus_mutex_unlock(&pair->lock), JANUS_OK);
@@ -208,9 +218,7 @@ static int64_t grab_often(void *argument)
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {
-        CHECK_EQ(janus_spawn(n, want_once, &pair), JANUS_OK);
-        while (!atomic_load(&pair.asked)) CHECK_EQ(janus_yield(), JANUS_OK);
-        CHECK_EQ(janus_yield(), JANUS_OK); /* one worker: it waits by now */
+        spawn_until_blocked(n, want_once, &pair);
         while (!atomic_load(&pair.go)) {
             CHECK_EQ(janus_mutex_unlock(&pair.lock), JANUS_OK);
             CHECK_EQ(janus_mutex_lock(&pair.lock), JANUS_OK); /* at once: nobody else can */
@@ -220,7 +228,8 @@ static int64_t grab_often(void *argument)
         CHECK_EQ(janus_mutex_unlock(&pair.lock), JANUS_OK);
     }
     CHECK_EQ(ended, JANUS_OK);
-    CHECK(grabs >= 1 && grabs <= 3);
+    /* By the real clock the one that waits may owe turns, and then does not run at each yield. */
+    CHECK(grabs >= 1 && grabs <= (town_simulated() ? 3 : 200));
     return 0;
 }
 
