@@ -202,6 +202,89 @@ TEST("a task that only waits for children that run in place lets others in")
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
+/* A busy task beside two that wait for each other's messages. */
+
+struct mixed {
+    janus_channel there, back;
+    atomic_int    hops;
+    atomic_bool   over;
+    int           turns;   /* of the busy task, after each of which messages had gone on */
+    long          longest; /* checks of the busy task between two messages */
+};
+
+enum { TRIPS = 500 };
+
+static int64_t stay_busy(void *argument)
+{
+    struct mixed *mixed = argument;
+    long          checks = 0;
+    for (int seen = 0; !atomic_load(&mixed->over);) {
+        int now = atomic_load(&mixed->hops);
+        mixed->turns += now != seen;
+        checks = now != seen ? 0 : checks + 1;
+        if (checks > mixed->longest) mixed->longest = checks;
+        seen = now;
+        CHECK_EQ(janus_check(), JANUS_OK);
+    }
+    return 0;
+}
+
+static int64_t answer(void *argument)
+{
+    struct mixed *mixed = argument;
+    int64_t       value = 0;
+    for (int i = 0; i < TRIPS; i++) {
+        CHECK_EQ(janus_channel_recv(mixed->there, &value), JANUS_OK);
+        atomic_fetch_add(&mixed->hops, 1);
+        CHECK_EQ(janus_channel_send(mixed->back, &value), JANUS_OK);
+    }
+    return 0;
+}
+
+static int64_t ask(void *argument)
+{
+    struct mixed *mixed = argument;
+    int64_t       value = 7;
+    for (int i = 0; i < TRIPS; i++) {
+        CHECK_EQ(janus_channel_send(mixed->there, &value), JANUS_OK);
+        CHECK_EQ(janus_channel_recv(mixed->back, &value), JANUS_OK);
+        atomic_fetch_add(&mixed->hops, 1);
+    }
+    atomic_store(&mixed->over, true);
+    return 0;
+}
+
+static int64_t busy_beside_messages(void *argument)
+{
+    struct mixed *mixed = argument;
+    janus_nursery n;
+    CHECK_EQ(janus_channel_open(sizeof(int64_t), 0, NULL, &mixed->there), JANUS_OK);
+    CHECK_EQ(janus_channel_open(sizeof(int64_t), 0, NULL, &mixed->back), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, stay_busy, mixed), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, answer, mixed), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, ask, mixed), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_channel_destroy(mixed->there), JANUS_OK);
+    CHECK_EQ(janus_channel_destroy(mixed->back), JANUS_OK);
+    return 0;
+}
+
+/* SCHED:1.1.1c. With a seed, so that the machine's other work changes nothing. */
+TEST("a busy task and two tasks that exchange messages take turns on one worker")
+{
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        struct mixed     mixed = {.turns = 0};
+        janus_scheduler *scheduler =
+            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .deterministic_seed = seed));
+        town_do(scheduler, busy_beside_messages, &mixed);
+        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(mixed.hops, 2 * TRIPS);
+        CHECK(mixed.turns >= mixed.hops / 2);
+        CHECK(mixed.longest <= 3L * JANUS_SLICE);
+    }
+}
+
 /* Lanes. */
 
 static const janus_priority priorities[] = {JANUS_PRIORITY_LOW, JANUS_PRIORITY_DEFAULT,
