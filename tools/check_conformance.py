@@ -3,6 +3,10 @@
 """Compares docs/conformance.md with the list of requirements and with the tests.
 
 usage: check_conformance.py ROOT
+       check_conformance.py ROOT --follow REVISION
+
+With --follow it first rewrites the rows whose tests got another sentence, or another file, since
+that revision, and kept their body.
 
 Every id of docs/requirements.txt has exactly one row, and no row has another id. The last column
 of a row holds, separated by "; ", tests that a CMake file in tests/ runs, and what is missing:
@@ -18,6 +22,7 @@ import collections
 import difflib
 import os
 import re
+import subprocess
 import sys
 
 AREAS = ("actors", "cluster", "compiler", "io", "measure", "realtime")
@@ -139,7 +144,55 @@ def check(root):
         "decisions " + summary([rows[name] for name in decisions])]
 
 
+def bodies(text):
+    """The body of each TEST in a program's text, with its sentence."""
+    for test in TEST.finditer(text):
+        rest = text[test.end():]
+        end = "\n" if rest.startswith(" {") else "\n}\n"
+        yield rest[:rest.find(end)], "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', test.group(1)))
+
+
+def places(files):
+    """Where each body stands that stands at one place, of (path below tests/, text)."""
+    found = collections.defaultdict(list)
+    for path, text in files:
+        for body, sentence in bodies(text):
+            found[body].append((os.path.splitext(path)[0], sentence))
+    return {body: where[0] for body, where in found.items() if len(where) == 1}
+
+
+def follow(root, revision):
+    """Rewrites the table for tests that have other sentences or files than at that revision."""
+    def git(*words):
+        return subprocess.run(["git", "-C", root, *words], check=True, capture_output=True,
+                              encoding="utf-8").stdout
+
+    def programs(listed):
+        return [path for path in listed.split("\n") if path.endswith((".c", ".cc"))]
+    before = programs(git("ls-tree", "-r", "--name-only", revision, "tests/"))
+    then = places((path[6:], git("show", f"{revision}:{path}")) for path in before)
+    after = programs(git("ls-files", "--cached", "--others", "--exclude-standard", "tests/"))
+    now = places((path[6:], read(os.path.join(root, path))) for path in after
+                 if os.path.exists(os.path.join(root, path)))
+    moved = {where: now[body] for body, where in then.items() if now.get(body, where) != where}
+    path = os.path.join(root, "docs", "conformance.md")
+    table = read(path).split("\n")
+    for number, line in enumerate(table):
+        row = ROW.match(line)
+        for part in re.split(r"; (?=`|not yet: )", row.group(3)) if row else []:
+            proof = PROOF.match(part)
+            if proof and proof.groups() in moved:
+                name, sentence = moved[proof.groups()]
+                line = re.sub(re.escape(part) + r"(?=; `|; not yet: | \|$)",
+                              lambda _: f"`{name}`: {sentence}", line)
+        table[number] = line
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(table))
+
+
 def main():
+    if sys.argv[2:3] == ["--follow"]:
+        follow(sys.argv[1], sys.argv[3])
     complaints, summaries = check(sys.argv[1])
     print("\n".join(summaries))
     sys.exit("\n".join(complaints) or None)

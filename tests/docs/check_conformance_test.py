@@ -3,6 +3,8 @@
 """Feeds tools/check_conformance.py small trees, each with one breach, and looks for the message."""
 
 import pathlib
+import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -33,11 +35,14 @@ class Conformance(unittest.TestCase):
         self.assertIn(old, tree[path])
         tree[path] = tree[path].replace(old, new, 1)
         with tempfile.TemporaryDirectory() as folder:
-            for name, text in tree.items():
-                file = pathlib.Path(folder) / name
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text, encoding="utf-8")
+            self.write(folder, tree)
             return check_conformance.check(folder)
+
+    def write(self, folder, tree):
+        for name, text in tree.items():
+            file = pathlib.Path(folder) / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
 
     def one(self, old, new, message, path="docs/conformance.md"):
         complaints, _ = self.said(path, old, new)
@@ -82,6 +87,25 @@ class Conformance(unittest.TestCase):
     def test_an_area_must_be_known(self):
         self.one("not yet: io", "not yet: one day", "neither `test`: sentence, nor not yet")
         self.one("not yet: io", "-", "neither `test`: sentence, nor not yet")
+
+    @unittest.skipUnless(shutil.which("git"), "needs git")
+    def test_the_table_follows_a_sentence_and_a_file(self):
+        tests = ('TEST("a task runs") { run(1); }\nTEST("a task runs twice; nobody knows why")\n'
+                 '{\n    run(2);\n}\n')
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(folder, {**TREE, "tests/task/one_test.c": tests})
+            for words in (["init", "-q"], ["add", "-A"],
+                          ["-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "one"]):
+                subprocess.run(["git", "-C", folder, *words], check=True)
+            pathlib.Path(folder, "tests/task/one_test.c").unlink()
+            self.write(folder, {"tests/task/two_test.c": tests.replace("a task runs\"", "it ran\""),
+                                "tests/CMakeLists.txt": "task/two_test abi/two_test\n"})
+            self.write(folder, {"docs/conformance.md": TREE["docs/conformance.md"].replace(
+                "nobody …", "nobody knows why")})
+            check_conformance.follow(folder, "HEAD")
+            self.assertEqual(check_conformance.check(folder)[0], [])
+            self.assertIn("`task/two_test`: it ran; `task/two_test`: a task runs twice; nobody",
+                          pathlib.Path(folder, "docs/conformance.md").read_text("utf-8"))
 
 
 if __name__ == "__main__":
