@@ -111,9 +111,10 @@ JANUS_API void janus_free(void *block);
  * Owns:    takes `block` if it returns another address. The caller must see to it that somebody
  *          adopts or discards what it returns.
  * Cost:    about 50 ns, and a copy of up to 8 KiB; no copy above that.
- * Errors:  NULL: the system has no memory, or all tasks under the same terms, ended ones included,
- *          have left as much behind as the scheduler's implicit tasks may have together (64 MiB at
- *          least). The block is still the task's, at the same address.
+ * Errors:  NULL: the system has no memory, or the tasks of the pool, ended ones included, have left
+ *          as much behind as the pool has memory. Tasks outside of pools leave behind what the
+ *          scheduler's implicit tasks may have together (64 MiB at least). The block is still the
+ *          task's, at the same address.
  */
 JANUS_API void *janus_detach(void *block);
 

@@ -12,9 +12,10 @@
  *
  * [ledger-pool]  when the task ends its budget is settled as if all had been freed: otherwise a
  *   pool would be drained by results that its tasks leave behind. What they leave behind is bounded
- *   by the terms instead: all tasks under the same terms, dead ones included, hold at most what the
- *   implicit tasks of a scheduler may have together. Terms inside terms count for both, and other
- *   terms are not affected.
+ *   by the terms instead. All tasks in a pool, dead ones included, hold at most the memory that the
+ *   pool was opened with; else one task after the other would leave as much. Tasks under other
+ *   terms, or under none, hold what the implicit tasks of a scheduler may have together. Terms
+ *   inside terms count for both, and other terms are not affected.
  *
  * [ledger-over]  a callback of a task runs only while the task lives. Its end first says so and
  *   then waits for callbacks that run, which is short: they have a slice (callback.c).
@@ -27,9 +28,11 @@
 
 #include <stdlib.h>
 
+/* Not those of nurseries that the task opened itself, which do not restrict it. */
 static struct jrt_terms *terms_of(const struct jrt_task *task)
 {
-    struct jrt_terms *terms = jrt_terms_here(task);
+    struct jrt_terms *terms = task->purse != NULL ? task->purse->terms : NULL;
+    if (terms == NULL) terms = task->nursery->terms;
     return terms != NULL ? terms : task->nursery->scheduler->counter;
 }
 
@@ -64,9 +67,10 @@ static bool take(struct jrt_terms *terms, uint64_t bytes, uint64_t most)
 {
     for (struct jrt_terms *at = terms; at != NULL; at = at->outer) {
         uint64_t before = jrt_fetch_add_relaxed(&at->kept, bytes); /* relaxed: only numbers. */
-        if (before + bytes <= most && before + bytes >= before) continue;
+        uint64_t limit = at->owns_account && at->kept_max < most ? at->kept_max : most;
+        if (before + bytes <= limit && before + bytes >= before) continue;
         give(terms, at->outer, bytes);
-        (void)jrt_trouble_full(JANUS_BUDGET_EXHAUSTED, JRT_TABLE_KEPT, at, before, most);
+        (void)jrt_trouble_full(JANUS_BUDGET_EXHAUSTED, JRT_TABLE_KEPT, at, before, limit);
         return false;
     }
     return true;

@@ -234,6 +234,7 @@ static janus_status open_pool(struct jrt_terms *terms, janus_scheduler *schedule
     }
     terms->account = &terms->own;
     terms->owns_account = true;
+    terms->kept_max = amount.memory;
     return JANUS_OK;
 }
 

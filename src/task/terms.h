@@ -56,6 +56,7 @@ struct jrt_terms {
     uint64_t                  aside_live; /* bytes of its heap when the scope began */
 
     /* Of what all tasks share, what those under these terms have. */
+    uint64_t             kept_max;            /* owns_account: the most of `kept` */
     _Atomic(uint32_t)    failures;            /* kept by nurseries here and below, [failure-kept] */
     struct jrt_cap_quota derived;             /* capabilities that they derived */
     _Atomic(struct jrt_audit_writer *) audit; /* outermost terms: their ring; NULL: not yet */

@@ -67,6 +67,57 @@ TEST("sixteen open nurseries on the heap are free, the next are paid for, and th
     town_all(heap_nurseries, NULL, 5);
 }
 
+/* What tasks leave behind. */
+
+enum { POOL_BYTES = 1 << 16, LEFT_BYTES = 4000, LEAVERS = 40 };
+
+static atomic_int left_behind;
+static void      *blocks[LEAVERS];
+
+static int64_t leave_a_block(void *argument)
+{
+    void *block;
+    char  text[400];
+    (void)argument;
+    CHECK_EQ(janus_try_alloc(LEFT_BYTES, &block), JANUS_OK);
+    void *loose = janus_detach(block);
+    if (loose != NULL) {
+        blocks[atomic_fetch_add(&left_behind, 1)] = loose;
+        return 0;
+    }
+    CHECK(janus_explain(text, sizeof text) < sizeof text);
+    CHECK(strstr(text, "bytes that the library holds of nursery \"leavers\"") != NULL);
+    janus_free(block);
+    return 0;
+}
+
+static int64_t leave_behind(void *argument)
+{
+    janus_nursery      n;
+    const janus_budget pool = janus_budget_of(1 << 20, POOL_BYTES, LEAVERS, 0, 0);
+    const janus_budget share = janus_budget_of(1000, 2 * LEFT_BYTES, 0, 0, 0);
+    (void)argument;
+    atomic_store(&left_behind, 0);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool, .name = "leavers")),
+             JANUS_OK);
+    for (int i = 0; i < LEAVERS; i++) { /* one after the other: each has its share for itself */
+        janus_task_id id;
+        CHECK_EQ(
+            janus_spawn_with(&n, leave_a_block, NULL, JANUS_SPAWN_OPTIONS(.budget = &share), &id),
+            JANUS_OK);
+        CHECK_EQ(janus_join(&n, id, NULL), JANUS_OK);
+    }
+    CHECK_EQ(atomic_load(&left_behind), POOL_BYTES / LEFT_BYTES);
+    for (int i = 0; i < POOL_BYTES / LEFT_BYTES; i++) janus_discard(blocks[i]);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("tasks of a pool, one after the other, leave no more behind than the pool's memory")
+{
+    town_all(leave_behind, NULL, 5);
+}
+
 /* Kept failures. */
 
 enum { NURSERIES = 80, EACH = 64, KEPT = 4096 };
