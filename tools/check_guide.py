@@ -13,7 +13,6 @@ Every page of FOLDER is checked by itself, in an empty directory:
   - Numbers that an unrelated change of the library may move are not compared: ids of tasks, code
     addresses, and which schedule an exploration found. A command with JANUSRT_REPLAY gets the text
     that the exploration before it printed.
-  - A link to a file of the tree must lead to one.
 """
 import difflib
 import os
@@ -118,13 +117,6 @@ def check_page(page, tools):
     return programs
 
 
-def check_links(page):
-    text = BLOCK.sub("", open(page, encoding="utf-8").read())
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
-        if "://" not in target and not os.path.exists(os.path.join(os.path.dirname(page), target)):
-            sys.exit(f"{page}: there is no {target}")
-
-
 def main():
     folder, janusrt, compiler, flags = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
     pages = sorted(name for name in os.listdir(folder) if name.endswith(".md"))
@@ -134,7 +126,6 @@ def main():
         make_tools(tools, janusrt, compiler, flags)
         for number, name in enumerate(pages, 1):
             page = os.path.join(folder, name)
-            check_links(page)
             print(f"ok {number} - {name}: {check_page(page, tools)} programs")
 
 
