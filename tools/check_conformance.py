@@ -15,7 +15,8 @@ of a row holds, separated by "; ", tests that a CMake file in tests/ runs, and w
     `task/budget_test`: a thousand yields …                 the beginning of one
     not yet: compiler                                       what is missing, by area
 
-A row with a sentence and an area is proved in part. In a C or C++ program a sentence is that of a
+A row with a sentence and an area is proved in part. A list may name tests, too: "- what: `test`:
+sentence". In a C or C++ program a sentence is that of a
 TEST, or one that the program prints as its result; in a script it is any text of the file.
 """
 import collections
@@ -29,6 +30,8 @@ AREAS = ("actors", "cluster", "compiler", "io", "measure", "realtime")
 PREFIX_MIN = 10
 ID = r"(?:SCHED|CAP|NSM|G|R):\S+|C\d+"
 ROW = re.compile(rf"\| ({ID}) \| (.+?) \| (.+) \|$")
+ITEM = re.compile(r"- ([^`]+): (`[a-z0-9_/]+`: .+)$")
+SPLIT = re.compile(r"; (?=`|not yet: )")
 PROOF = re.compile(r"`([a-z0-9_/]+)`: (.+)$")
 TEST = re.compile(r'^TEST\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)', re.M)
 TAP = re.compile(r'"[^"]* 1 - ([^"\\]+)\\n')
@@ -90,7 +93,7 @@ def wrong_sentence(root, name, sentence):
 def check_proof(root, proof):
     """(proved, areas, complaints) of a row's last column."""
     proved, areas, complaints = False, [], []
-    for part in re.split(r"; (?=`|not yet: )", proof):
+    for part in SPLIT.split(proof):
         match = PROOF.match(part)
         if match:
             wrong = wrong_sentence(root, *match.groups())
@@ -123,6 +126,10 @@ def check(root):
     rows, seen = {}, collections.Counter()
     table = read(os.path.join(root, "docs", "conformance.md")).split("\n")
     for number, line in enumerate(table, 1):
+        item = ITEM.match(line)
+        if item:
+            wrong = check_proof(root, item.group(2))[2]
+            complaints += [f"conformance.md:{number}: {one}" for one in wrong]
         if not line.startswith("|") or line.startswith(("| id |", "|---")):
             continue
         match = ROW.match(line)
@@ -178,12 +185,12 @@ def follow(root, revision):
     path = os.path.join(root, "docs", "conformance.md")
     table = read(path).split("\n")
     for number, line in enumerate(table):
-        row = ROW.match(line)
-        for part in re.split(r"; (?=`|not yet: )", row.group(3)) if row else []:
+        row = ROW.match(line) or ITEM.match(line)
+        for part in SPLIT.split(row.group(row.lastindex)) if row else []:
             proof = PROOF.match(part)
             if proof and proof.groups() in moved:
                 name, sentence = moved[proof.groups()]
-                line = re.sub(re.escape(part) + r"(?=; `|; not yet: | \|$)",
+                line = re.sub(re.escape(part) + r"(?=; `|; not yet: | \|$|$)",
                               lambda _: f"`{name}`: {sentence}", line)
         table[number] = line
     with open(path, "w", encoding="utf-8") as file:

@@ -24,7 +24,8 @@ TREE = {
                            "| SCHED:1.1/a | Runs. | `task/one_test`: a task runs; "
                            "`task/one_test`: a task runs twice; nobody … |\n"
                            "| G:b | All. | `abi/two_test`: No symbol is missing. |\n"
-                           "| C1 | Later. | not yet: io |\n",
+                           "| C1 | Later. | not yet: io |\n\n"
+                           "- Tasks: `task/one_test`: a task runs twice; nobody knows why\n",
 }
 
 
@@ -74,6 +75,9 @@ class Conformance(unittest.TestCase):
     def test_a_sentence_that_no_test_has_is_told(self):
         self.one("a task runs;", "a task ran;", "task/one_test has no sentence: a task ran")
         self.one("No symbol is missing. |", "No symbol. |", "does not contain: No symbol.")
+
+    def test_a_list_names_tests_too(self):
+        self.one("knows why\n", "knows\n", "task/one_test has no sentence: a task runs twice;")
 
     def test_a_beginning_must_be_that_of_one_sentence(self):
         self.one("a task runs;", "a task runs …;", "2 sentences begin so")
