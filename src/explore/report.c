@@ -170,6 +170,16 @@ static void put_choices(const struct jrt_explorer *explorer)
     if (log->told_count == JRT_LOG_TOLD) fputs("    and so on\n", stderr);
 }
 
+/* A replay runs one schedule: its number among those that were explored is not known. */
+static void put_which(const struct jrt_explorer *explorer)
+{
+    if (explorer->options.replay != NULL) {
+        fputs("janusrt: the replayed schedule", stderr);
+    } else {
+        fprintf(stderr, "janusrt: schedule %llu", (unsigned long long)explorer->schedules);
+    }
+}
+
 void jrt_report_end(struct jrt_explorer *explorer, const char *replay)
 {
     if (explorer->options.quiet) return;
@@ -178,8 +188,8 @@ void jrt_report_end(struct jrt_explorer *explorer, const char *replay)
         put_progress(explorer, jrt_clock_now_ns());
         fputs(explorer->complete ? "; these are all\n" : "\n", stderr);
     } else {
-        fprintf(stderr, "janusrt: schedule %llu failed: %s: %s\n",
-                (unsigned long long)explorer->schedules, jrt_failing_name(explorer->failing),
+        put_which(explorer);
+        fprintf(stderr, " failed: %s: %s\n", jrt_failing_name(explorer->failing),
                 explorer->message);
         put_choices(explorer);
         if (explorer->unsteady) {
