@@ -20,11 +20,21 @@
  *     }
  *     return status;
  *
- * If opening failed, the block does not run and `status` is what janus_nursery_open returned; else
- * `status` is what janus_nursery_end returned. `break` and `continue` leave the block and end the
- * nursery as its closing brace does. So do `return`, `goto` and, in C++, an exception; as these
- * skip the assignment, a nursery with a failed child then panics the task (janus_nursery_leave).
- * An exception cancels the nursery first.
+ * To learn which child failed, and how, pass `.result`, as janus_nursery_end gives it:
+ *
+ *     janus_nursery_result result;
+ *     JANUS_NURSERY(n, status, .result = &result) { ... }
+ *     if (status == JANUS_CHILD_FAILED) report(result.task, result.error, &result.panic);
+ *
+ * If opening failed, the block does not run, `status` is what janus_nursery_open returned, and the
+ * result is untouched. Else `status` is what janus_nursery_end returned.
+ *
+ * `break` and `continue` leave the block and end the nursery as its closing brace does. So do
+ * `return`, `goto` and, in C++, an exception. These skip the assignments, so a nursery with a
+ * failed child then panics the task (janus_nursery_leave). An exception cancels the nursery first.
+ *
+ * The closing brace sets `status`: whatever the block itself put there is lost. If a spawn is
+ * refused, `return` its status, or keep it in another variable and `break`.
  *
  * A caller that never reads `status` gets -Wunused-but-set-variable, part of -Wall.
  */
@@ -50,16 +60,28 @@ static inline uint64_t janus_deadline_after_(uint64_t duration_ns)
     return now + duration_ns < now ? UINT64_MAX : now + duration_ns;
 }
 
+/* The result is the block's matter: the nursery is opened without. */
+static inline janus_status janus_block_begin_(janus_nursery               *room,
+                                              const janus_nursery_options *options)
+{
+    if (options == NULL || options->result == NULL) return janus_nursery_open(room, options);
+    janus_nursery_options others = *options;
+    others.result = NULL;
+    return janus_nursery_open(room, &others);
+}
+
 /* `open` is NULL once the nursery has ended, or if it was never open. */
 typedef struct janus_block_ {
-    janus_nursery *open;
-    janus_status   said;
+    janus_nursery        *open;
+    janus_nursery_result *result; /* NULL: not wanted */
+    janus_status          said;
 #ifdef __cplusplus
     int thrown;
-    janus_block_(janus_nursery *room, janus_status opened)
-        : open(opened >= JANUS_OK ? room : nullptr), said(opened),
-          thrown(std::uncaught_exceptions())
+    janus_block_(janus_nursery *room, const janus_nursery_options *options)
+        : open(nullptr), result(options != nullptr ? options->result : nullptr),
+          said(janus_block_begin_(room, options)), thrown(std::uncaught_exceptions())
     {
+        if (said >= JANUS_OK) open = room;
     }
     janus_block_(const janus_block_ &) = delete;
     janus_block_ &operator=(const janus_block_ &) = delete;
@@ -80,7 +102,7 @@ static inline janus_status janus_block_end_(janus_block_ *block)
 {
     janus_nursery *nursery = block->open;
     block->open = NULL;
-    return janus_nursery_end(nursery, NULL);
+    return janus_nursery_end(nursery, block->result);
 }
 
 static inline janus_status janus_timeout_end_(janus_block_ *block)
@@ -94,9 +116,12 @@ static inline janus_status janus_timeout_end_(janus_block_ *block)
 }
 
 #ifndef __cplusplus
-static inline janus_block_ janus_block_open_(janus_nursery *room, janus_status opened)
+static inline janus_block_ janus_block_open_(janus_nursery               *room,
+                                             const janus_nursery_options *options)
 {
-    janus_block_ block = {opened >= JANUS_OK ? room : NULL, opened};
+    janus_status opened = janus_block_begin_(room, options);
+    janus_block_ block = {opened >= JANUS_OK ? room : NULL,
+                          options != NULL ? options->result : NULL, opened};
     return block;
 }
 
@@ -104,10 +129,11 @@ static inline void janus_block_left_(const janus_block_ *block)
 {
     if (block->open != NULL) janus_nursery_leave(block->open);
 }
-#define JANUS_BLOCK_(block, room, opened)                                                          \
-    janus_block_ block __attribute__((cleanup(janus_block_left_))) = janus_block_open_(room, opened)
+#define JANUS_BLOCK_(block, room, options)                                                         \
+    janus_block_ block __attribute__((cleanup(janus_block_left_))) =                               \
+        janus_block_open_(room, options)
 #else
-#define JANUS_BLOCK_(block, room, opened) janus_block_ block(room, opened)
+#define JANUS_BLOCK_(block, room, options) janus_block_ block(room, options)
 #endif
 
 /* Without options the nursery is opened the fast way. */
@@ -125,8 +151,7 @@ static inline void janus_block_left_(const janus_block_ *block)
 
 #define JANUS_ANY_BLOCK_(name, status, end, options)                                               \
     for (janus_nursery janus_room_##name, *name = &janus_room_##name; name != NULL; name = NULL)   \
-        for (JANUS_BLOCK_(janus_block_##name, name, janus_nursery_open(name, options));            \
-             name != NULL; name = NULL)                                                            \
+        for (JANUS_BLOCK_(janus_block_##name, name, options); name != NULL; name = NULL)           \
             for (status = janus_block_##name.said; janus_block_##name.open != NULL;                \
                  status = end(&janus_block_##name))                                                \
                 for (int janus_in_##name = 1; janus_in_##name; janus_in_##name = 0)

@@ -169,6 +169,8 @@ typedef struct janus_nursery_options {
                              budget or a capability, see janus_nursery_cancel */
     uint32_t threads_max; /* THREADED: threads of children here and below, alive at a time; takes
                               the right executor.configure. 0: what holds around it */
+    janus_nursery_result *result; /* JANUS_NURSERY: how it ended, set with the block's status;
+                                     janus_nursery_open returns INVALID. NULL: not wanted */
 } janus_nursery_options;
 
 /*

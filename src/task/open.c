@@ -28,6 +28,7 @@ static janus_status decode(const janus_nursery_options *given, janus_nursery_opt
     if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
     memcpy(options, given, given->struct_bytes);
     if ((unsigned)options->when_full > JANUS_FULL_WAIT) return JANUS_INVALID;
+    if (options->result != NULL) return JANUS_INVALID; /* a block's: block.h */
     return (unsigned)options->policy <= JANUS_WAIT_ALL ? JANUS_OK : JANUS_INVALID;
 }
 

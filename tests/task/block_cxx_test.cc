@@ -40,6 +40,10 @@ static int64_t use_blocks(void *argument)
     JANUS_NURSERY(n, status, .policy = static_cast<janus_nursery_policy>(99))
     CHECK(n == nullptr);
     CHECK_EQ(status, JANUS_INVALID);
+    janus_nursery_result result = {};
+    JANUS_NURSERY(n, status, .result = &result)
+    CHECK_EQ(janus_spawn(n, fail_seven, nullptr), JANUS_OK);
+    CHECK_EQ(result.error, -7);
     return 0;
 }
 

@@ -71,6 +71,32 @@ static int64_t with_options(void *argument)
     return 0;
 }
 
+static int64_t with_result(void *argument)
+{
+    janus_nursery_result result = {.kind = JANUS_RESULT_PENDING};
+    janus_status         status;
+    janus_nursery        n;
+    (void)argument;
+    JANUS_NURSERY(block, status, .result = &result, .name = "told")
+    {
+        CHECK_EQ(janus_spawn(block, fail_seven, NULL), JANUS_OK);
+    }
+    CHECK_EQ(status, JANUS_CHILD_FAILED);
+    CHECK_EQ(result.kind, JANUS_RESULT_CHILD_FAILED);
+    CHECK_EQ(result.error, -7);
+    CHECK_EQ(result.errors, 1);
+    JANUS_NURSERY(block, status, .result = &result) CHECK(block != NULL);
+    CHECK_EQ(status, JANUS_OK);
+    CHECK_EQ(result.kind, JANUS_RESULT_SUCCESS);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.result = &result)), JANUS_INVALID);
+    return 0;
+}
+
+TEST("a block with a result tells which error the first child failed with")
+{
+    town_all(with_result, NULL, 20);
+}
+
 TEST("a block takes the options of a nursery") { town_all(with_options, NULL, 20); }
 
 static int64_t leave_early(void *argument)
