@@ -352,6 +352,7 @@ static bool drain_begun(janus_audit *audit)
 
 janus_status janus_audit_drain(janus_audit *audit)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     if (audit == NULL) return JANUS_INVALID;
     jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
     jrt_lock(&audit->drain_lock);
@@ -474,6 +475,7 @@ static void audit_free(janus_audit *audit)
 
 janus_status janus_audit_create(const janus_audit_options *options, janus_audit **out)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     janus_audit_options filled;
     if (out == NULL) return JANUS_INVALID;
     janus_status status = options_fill(options, &filled);
@@ -504,6 +506,7 @@ janus_status janus_audit_create(const janus_audit_options *options, janus_audit 
 
 janus_status janus_audit_stats_read(janus_audit *audit, janus_audit_stats *out)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     if (audit == NULL || out == NULL || !jrt_options_sane(out->struct_bytes, sizeof *out)) {
         return JANUS_INVALID;
     }
@@ -522,6 +525,7 @@ janus_status janus_audit_stats_read(janus_audit *audit, janus_audit_stats *out)
 
 janus_status janus_audit_destroy(janus_audit *audit)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     if (audit == NULL) return JANUS_INVALID;
     if (audit->options.interval_ns > 0) {
         jrt_store_relaxed(&audit->stopping, true); /* relaxed: poke's release orders it. */

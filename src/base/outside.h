@@ -11,6 +11,7 @@
 #include "base/atomic.h"
 
 #include <janusrt/status.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Who knows whether the caller may; the first scheduler sets it. NULL: there are no tasks yet. */
@@ -22,6 +23,28 @@ static inline janus_status jrt_outside_ask(void)
     /* acquire: pairs with its being set. */
     janus_status (*hook)(void) = jrt_load_acquire(&jrt_outside_hook);
     return hook != NULL ? hook() : JANUS_OK;
+}
+
+/* Ends the caller's turn if it is over, [turn-call]; set with the hook above. */
+extern _Atomic(void (*)(bool takes_long)) jrt_outside_turn_hook;
+
+/*
+ * How a public call of a room below tasks begins: it tolls. A call that may take longer than a
+ * microsecond says so, and looks at the clock. The task may go on on another thread afterwards:
+ * the caller holds no lock, and reads what belongs to its thread after this call.
+ */
+static inline void jrt_outside_call(void)
+{
+    /* acquire: pairs with its being set. */
+    void (*hook)(bool) = jrt_load_acquire(&jrt_outside_turn_hook);
+    if (hook != NULL) hook(false);
+}
+
+static inline void jrt_outside_call_long(void)
+{
+    /* acquire: pairs with its being set. */
+    void (*hook)(bool) = jrt_load_acquire(&jrt_outside_turn_hook);
+    if (hook != NULL) hook(true);
 }
 
 #endif

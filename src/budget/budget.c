@@ -2,6 +2,8 @@
 /* What of a budget is not arithmetic: tables and texts. */
 #include <janusrt/budget.h>
 
+#include "base/outside.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -91,6 +93,7 @@ static const char *units_text(uint64_t units, bool bytes, char text[UNITS_TEXT_B
 
 size_t janus_budget_text(const janus_budget *budget, char *buffer, size_t size)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     char ops[UNITS_TEXT_BYTES], memory[UNITS_TEXT_BYTES], spawns[UNITS_TEXT_BYTES];
     char channel[UNITS_TEXT_BYTES], syscalls[UNITS_TEXT_BYTES];
     int  length =

@@ -75,6 +75,11 @@ struct jrt_cap_actor {
     struct jrt_cap_quota    *quota;  /* what is derived counts there; NULL: for nobody */
 };
 
+/* As janus_cap_table_create and janus_cap_table_destroy, for the scheduler: they end no turn. */
+janus_status jrt_cap_table_create(const janus_cap_table_options *options,
+                                  janus_cap_table **out_table, janus_authority **out_authority);
+void         jrt_cap_table_destroy(janus_cap_table *table);
+
 /* Behind jrt_cap_check: says what was wrong and counts it. NO_KIND: any would do. */
 __attribute__((cold)) janus_status jrt_cap_refuse(janus_cap_table *table, janus_cap cap,
                                                   struct jrt_cap_view view, janus_cap_kind kind,

@@ -8,6 +8,7 @@
  *                gone and nobody can say any more whether it was ever right.
  */
 #include "base/options.h"
+#include "base/outside.h"
 #include "cap/cap.h"
 #include "fiber/ctx.h"
 
@@ -121,13 +122,15 @@ janus_status janus_cap_check(janus_cap_table *table, janus_cap cap, janus_cap_ki
     if (table == NULL) return JANUS_INVALID;
     if (table->audit == NULL) return jrt_cap_check(table, cap, kind, rights, holder);
     struct jrt_cap_actor actor = {.holder = holder};
-    jrt_ctx_probe(); /* an overflow happens before the log's lock, not inside */
+    jrt_outside_call(); /* [turn-call] */
+    jrt_ctx_probe();    /* an overflow happens before the log's lock, not inside */
     return jrt_cap_use_right(table, cap, kind, rights, &actor, NULL);
 }
 
 janus_status janus_cap_read(janus_cap_table *table, janus_cap cap, uint64_t holder,
                             janus_cap_info *out)
 {
+    jrt_outside_call(); /* [turn-call] */
     janus_cap_info info = {0};
     if (table == NULL || out == NULL || !jrt_options_sane(out->struct_bytes, sizeof *out)) {
         return JANUS_INVALID;

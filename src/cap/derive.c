@@ -12,6 +12,7 @@
  *                  the new one below it: both hold the lock.
  */
 #include "base/options.h"
+#include "base/outside.h"
 #include "cap/cap.h"
 #include "fiber/ctx.h"
 
@@ -252,6 +253,7 @@ janus_status jrt_cap_delegate(janus_cap_table *table, janus_cap cap,
 janus_status janus_cap_mint(janus_cap_table *table, const janus_authority *authority,
                             uint64_t holder, const janus_cap_grant *grant, janus_cap *out)
 {
+    jrt_outside_call(); /* [turn-call] */
     struct jrt_cap_actor actor = {.holder = holder};
     return jrt_cap_mint(table, authority, &actor, grant, out);
 }
@@ -259,6 +261,7 @@ janus_status janus_cap_mint(janus_cap_table *table, const janus_authority *autho
 janus_status janus_cap_attenuate(janus_cap_table *table, janus_cap cap, uint64_t holder,
                                  const janus_cap_grant *grant, janus_cap *out)
 {
+    jrt_outside_call(); /* [turn-call] */
     struct jrt_cap_actor actor = {.holder = holder};
     return jrt_cap_attenuate(table, cap, &actor, grant, out);
 }
@@ -266,6 +269,7 @@ janus_status janus_cap_attenuate(janus_cap_table *table, janus_cap cap, uint64_t
 janus_status janus_cap_delegate(janus_cap_table *table, janus_cap cap, uint64_t holder,
                                 uint64_t to_holder, const janus_cap_grant *grant, janus_cap *out)
 {
+    jrt_outside_call(); /* [turn-call] */
     struct jrt_cap_actor actor = {.holder = holder};
     return jrt_cap_delegate(table, cap, &actor, to_holder, grant, out);
 }

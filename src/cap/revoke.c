@@ -16,6 +16,7 @@
  *
  * Neither walk recurses: branches can be as deep as the table is large.
  */
+#include "base/outside.h"
 #include "cap/cap.h"
 #include "fiber/ctx.h"
 
@@ -183,6 +184,7 @@ janus_status jrt_cap_revoke(janus_cap_table *table, janus_cap victim, janus_cap 
 janus_status janus_authority_revoke(janus_cap_table *table, const janus_authority *authority,
                                     janus_cap victim)
 {
+    jrt_outside_call(); /* [turn-call] */
     struct jrt_cap_actor actor = {.holder = 0};
     uint64_t             holder;
     if (table == NULL) return JANUS_INVALID;
@@ -246,12 +248,14 @@ janus_status jrt_cap_release(janus_cap_table *table, janus_cap cap,
 janus_status janus_cap_revoke(janus_cap_table *table, janus_cap victim, janus_cap with,
                               uint64_t holder)
 {
+    jrt_outside_call(); /* [turn-call] */
     struct jrt_cap_actor actor = {.holder = holder};
     return jrt_cap_revoke(table, victim, with, &actor);
 }
 
 janus_status janus_cap_release(janus_cap_table *table, janus_cap cap, uint64_t holder)
 {
+    jrt_outside_call(); /* [turn-call] */
     struct jrt_cap_actor actor = {.holder = holder};
     return jrt_cap_release(table, cap, &actor);
 }

@@ -161,8 +161,8 @@ static void table_free(janus_cap_table *table)
     free(table);
 }
 
-janus_status janus_cap_table_create(const janus_cap_table_options *options,
-                                    janus_cap_table **out_table, janus_authority **out_authority)
+janus_status jrt_cap_table_create(const janus_cap_table_options *options,
+                                  janus_cap_table **out_table, janus_authority **out_authority)
 {
     janus_cap_table_options filled;
     uint64_t                nonce;
@@ -193,12 +193,25 @@ janus_status janus_cap_table_create(const janus_cap_table_options *options,
     return JANUS_OK;
 }
 
-janus_status janus_cap_table_destroy(janus_cap_table *table, janus_authority *authority)
+janus_status janus_cap_table_create(const janus_cap_table_options *options,
+                                    janus_cap_table **out_table, janus_authority **out_authority)
 {
-    if (table == NULL) return JANUS_INVALID;
-    if (authority != table->authority) return JANUS_NO_AUTHORITY;
+    jrt_outside_call_long(); /* [turn-call] */
+    return jrt_cap_table_create(options, out_table, out_authority);
+}
+
+void jrt_cap_table_destroy(janus_cap_table *table)
+{
     pthread_mutex_destroy(&table->lock);
     table_free(table);
+}
+
+janus_status janus_cap_table_destroy(janus_cap_table *table, janus_authority *authority)
+{
+    jrt_outside_call_long(); /* [turn-call] */
+    if (table == NULL) return JANUS_INVALID;
+    if (authority != table->authority) return JANUS_NO_AUTHORITY;
+    jrt_cap_table_destroy(table);
     return JANUS_OK;
 }
 
@@ -209,6 +222,7 @@ void jrt_cap_count(janus_cap_table *table, enum jrt_cap_refusal refusal)
 
 janus_status janus_cap_stats_read(janus_cap_table *table, janus_cap_stats *out)
 {
+    jrt_outside_call(); /* [turn-call] */
     if (table == NULL || out == NULL || !jrt_options_sane(out->struct_bytes, sizeof *out)) {
         return JANUS_INVALID;
     }

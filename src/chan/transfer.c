@@ -206,6 +206,13 @@ __attribute__((noinline)) static janus_status wait_at_once(struct jrt_chan   *ch
     return jrt_task_park_then(worker, task, then);
 }
 
+/* A handle that gives no right to this: nobody has paid, so a turn that is over ends. */
+__attribute__((noinline, cold)) static janus_status refuse(janus_status status)
+{
+    jrt_stack_check(); /* [turn-call] */
+    return status;
+}
+
 static inline __attribute__((always_inline)) janus_status transfer(janus_channel      channel,
                                                                    enum jrt_chan_kind kind,
                                                                    void              *value,
@@ -216,7 +223,7 @@ static inline __attribute__((always_inline)) janus_status transfer(janus_channel
     if (jrt_unlikely(worker == NULL)) return transfer_as_thread(channel, kind, value, deadline_ns);
     jrt_worker_stack_check(worker); /* [stack-reserve] */
     janus_status status = jrt_chan_decode(channel, jrt_chan_right_for(kind), &chan);
-    if (jrt_unlikely(status != JANUS_OK)) return status;
+    if (jrt_unlikely(status != JANUS_OK)) return refuse(status);
     struct jrt_task *task = worker->current;
     if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) return jrt_task_obey(task);
     status = jrt_chan_pay(&worker);
@@ -383,7 +390,7 @@ static inline __attribute__((always_inline)) janus_status try_transfer(janus_cha
     struct jrt_chan   *chan = NULL;
     if (worker != NULL) jrt_worker_stack_check(worker); /* [stack-reserve] */
     janus_status status = jrt_chan_decode(channel, jrt_chan_right_for(kind), &chan);
-    if (jrt_unlikely(status != JANUS_OK)) return status;
+    if (jrt_unlikely(status != JANUS_OK)) return refuse(status);
     if (worker == NULL) return jrt_chan_attempt(chan, channel, worker, kind, value);
     status = jrt_chan_pay(&worker);
     if (jrt_unlikely(status != JANUS_OK)) return status;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/options.h"
+#include "base/outside.h"
 #include "explore/session.h"
 
 #include <string.h>
@@ -7,6 +8,7 @@
 static janus_status run(const janus_scheduler_options *options, janus_entry *entry, void *argument,
                         struct jrt_run_end *end)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     return jrt_session_wanted() ? jrt_session_run(options, entry, argument, end)
                                 : jrt_run(options, entry, argument, end);
 }
@@ -34,11 +36,13 @@ janus_status janus_run_with(const janus_scheduler_options *options, janus_entry 
 
 janus_status janus_scheduler_open(const janus_scheduler_options *options, janus_scheduler **out)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     return jrt_session_open(options, out);
 }
 
 janus_status janus_scheduler_start(janus_scheduler *scheduler)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     janus_status status = jrt_scheduler_start(scheduler);
     if (status == JANUS_OK) jrt_session_started();
     return status;
@@ -46,6 +50,7 @@ janus_status janus_scheduler_start(janus_scheduler *scheduler)
 
 janus_status janus_scheduler_close(janus_scheduler *scheduler)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     janus_status status = jrt_scheduler_close(scheduler);
     if (status == JANUS_OK && scheduler != NULL) jrt_session_closed();
     return status;

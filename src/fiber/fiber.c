@@ -31,6 +31,7 @@
 #include "base/assert.h"
 #include "base/atomic.h"
 #include "base/options.h"
+#include "base/outside.h"
 #include "fiber/exception.h"
 #include "fiber/exit.h"
 #include "plat/name.h"
@@ -139,6 +140,7 @@ static janus_status decode(const janus_pool *pool, const janus_fiber_options *gi
 janus_status janus_fiber_create(janus_pool *pool, janus_entry *entry, void *argument,
                                 const janus_fiber_options *given, janus_fiber **out)
 {
+    jrt_outside_call(); /* [turn-call] */
     janus_fiber_options options;
     unsigned class;
     if (pool == NULL || entry == NULL || out == NULL) return JANUS_INVALID;
@@ -201,6 +203,7 @@ static void detach_stack(struct janus_fiber *fiber, struct jrt_thread *thread, b
 
 janus_status janus_fiber_destroy(janus_fiber *fiber)
 {
+    jrt_outside_call(); /* [turn-call] */
     if (fiber == NULL) return JANUS_OK;
     /* relaxed: a tripwire, see the essay. */
     if (jrt_load_relaxed(&fiber->state) == JANUS_FIBER_RUNNING) return JANUS_STATE;
@@ -317,12 +320,16 @@ static void settle(struct janus_fiber *fiber, struct jrt_thread *thread, enum jr
 
 janus_status janus_fiber_resume(janus_fiber *fiber, void *value, janus_outcome *out)
 {
+    struct jrt_thread *thread = jrt_thread_self();
+    if (jrt_unlikely(thread->worker != NULL)) {
+        jrt_outside_call(); /* [turn-call] */
+        thread = jrt_thread_self();
+    }
     if (fiber == NULL) return JANUS_INVALID;
     /* relaxed: a tripwire, see the essay. */
     janus_fiber_state state = (janus_fiber_state)jrt_load_relaxed(&fiber->state);
     if (jrt_unlikely(!(moves[state] >> JANUS_FIBER_RUNNING & 1u))) return JANUS_STATE;
     jrt_ctx_probe();
-    struct jrt_thread *thread = jrt_thread_self();
     if (jrt_unlikely(!jrt_thread_attach(thread))) return JANUS_NO_MEMORY;
     if (state == JANUS_FIBER_NEW) {
         janus_status status = attach_stack(fiber, thread);

@@ -18,6 +18,7 @@
 #include "fiber/guard.h"
 
 #include "base/atomic.h"
+#include "base/outside.h"
 
 #include <errno.h>
 
@@ -37,6 +38,7 @@ static bool marker_works(void)
 
 bool janus_guard_available(janus_guard guard)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     switch (guard) {
     case JANUS_GUARD_MARKER: return marker_works();
     case JANUS_GUARD_AUTO:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Questions about fibers, and their answers as text. */
 #include "base/atomic.h"
+#include "base/outside.h"
 #include "fiber/fiber.h"
 
 #include <inttypes.h>
@@ -30,6 +31,7 @@ const char *janus_fiber_state_name(janus_fiber_state state)
 
 janus_status janus_fiber_stack(const janus_fiber *fiber, janus_stack_info *out)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     if (fiber == NULL || out == NULL) return JANUS_INVALID;
     const struct jrt_stack_class *class = &fiber->pool->depot.classes[fiber->stack_class];
     *out = (janus_stack_info){
@@ -56,6 +58,7 @@ static void put_who(const janus_panic_info *panic, char *buffer, size_t size)
 
 size_t janus_panic_text(const janus_panic_info *panic, char *buffer, size_t size)
 {
+    jrt_outside_call(); /* [turn-call] */
     char who[32 + sizeof panic->name];
     int  length = 0;
     put_who(panic, who, sizeof who);

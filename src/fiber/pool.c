@@ -87,6 +87,7 @@ static janus_status open_rooms(janus_pool *pool, const janus_pool_options *optio
 
 janus_status janus_pool_create(const janus_pool_options *given, janus_pool **out)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     janus_pool_options options;
     janus_status       status = decode(given, &options);
     if (status != JANUS_OK || out == NULL) return JANUS_INVALID;
@@ -163,6 +164,7 @@ static void add_shards(janus_pool *pool, janus_pool_stats *sum)
 
 janus_status janus_pool_stats_read(janus_pool *pool, janus_pool_stats *out)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     if (pool == NULL || out == NULL || out->struct_bytes < sizeof out->struct_bytes) {
         return JANUS_INVALID;
     }
@@ -190,6 +192,7 @@ janus_status janus_pool_stats_read(janus_pool *pool, janus_pool_stats *out)
 
 size_t janus_pool_trim(janus_pool *pool, size_t keep_bytes)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     if (pool == NULL) return 0;
     jrt_ctx_probe();
     struct jrt_thread *thread = jrt_thread_self();
@@ -203,6 +206,7 @@ size_t janus_pool_trim(janus_pool *pool, size_t keep_bytes)
 
 janus_status janus_pool_destroy(janus_pool *pool)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     if (pool == NULL) return JANUS_OK;
     jrt_ctx_probe();
     janus_pool_stats sum = {.struct_bytes = sizeof sum};

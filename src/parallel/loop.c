@@ -207,7 +207,10 @@ int64_t janus_for_with(janus_range range, janus_body *body, void *argument,
     if (out != NULL) *out = (janus_parallel_failure){.error = 0};
     if (body == NULL) return JANUS_INVALID;
     if (worker != NULL) jrt_worker_stack_check(worker); /* [stack-reserve] */
-    if (range.begin >= range.end) return 0;
+    if (range.begin >= range.end) {
+        jrt_stack_check(); /* [turn-call] */
+        return 0;
+    }
     if (range.grain == 0 && jrt_world_now() != NULL) { /* [loop-strip] */
         loop.strip = (range.end - range.begin - 1) / WORLD_STRIPS + 1;
     }

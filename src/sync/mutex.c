@@ -338,7 +338,7 @@ void janus_mutex_init_recursive(janus_mutex *mutex, const char *name)
 
 janus_status janus_mutex_lock_until(janus_mutex *mutex, uint64_t deadline_ns)
 {
-    struct jrt_task *task = jrt_sync_task();
+    struct jrt_task *task = mutex != NULL ? jrt_sync_task() : jrt_sync_begin();
     if (mutex == NULL) return JANUS_INVALID;
     return jrt_sync_end(task, jrt_mutex_lock(mutex_in(mutex), &jrt_mutex_kind, deadline_ns));
 }

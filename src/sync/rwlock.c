@@ -503,7 +503,7 @@ static struct rwlock *lock_in(janus_rwlock *lock) { return (struct rwlock *)(voi
 
 static janus_status lock_until(janus_rwlock *lock, bool writes, uint64_t deadline_ns)
 {
-    struct jrt_task *task = jrt_sync_task();
+    struct jrt_task *task = jrt_sync_begin();
     if (lock == NULL) return JANUS_INVALID;
     if (jrt_sync_cancelled(task)) return jrt_task_obey(task);
     return jrt_sync_end(task, lock_as(task, lock_in(lock), writes, true, deadline_ns));
@@ -511,7 +511,7 @@ static janus_status lock_until(janus_rwlock *lock, bool writes, uint64_t deadlin
 
 static janus_status try_lock(janus_rwlock *lock, bool writes)
 {
-    struct jrt_task *task = jrt_sync_task();
+    struct jrt_task *task = jrt_sync_begin();
     if (lock == NULL) return JANUS_INVALID;
     return lock_as(task, lock_in(lock), writes, false, JRT_NEVER);
 }

@@ -2,6 +2,7 @@
 /* The entry points for generated code: checks, then the rich forms. */
 #include <janusrt/abi.h>
 
+#include "base/outside.h"
 #include "task/ledger.h"
 #include "task/nursery.h"
 
@@ -151,6 +152,7 @@ janus_nursery *janus_nursery_create(void)
 
 janus_nursery *janus_nursery_create_in(janus_scheduler *scheduler)
 {
+    jrt_outside_call(); /* [turn-call] */
     janus_nursery *nursery = jrt_malloc(sizeof *nursery);
     if (nursery == NULL) return NULL;
     if (janus_nursery_open_in(scheduler, nursery, NULL) != JANUS_OK) {
@@ -217,6 +219,7 @@ int janus_nursery_destroy(janus_nursery *nursery)
 
 int janus_nursery_propagate_cancel(janus_nursery *nursery)
 {
+    jrt_stack_check(); /* [turn-call] */
     if (nursery == NULL) return JANUS_INVALID;
     return jrt_nursery_cancel_called(jrt_nursery_of(nursery), JANUS_CANCEL_PARENT);
 }

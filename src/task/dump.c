@@ -306,6 +306,7 @@ static void put_roots(struct text *text, janus_scheduler *scheduler)
 
 janus_status janus_scheduler_dump(janus_scheduler *scheduler, int fd)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     struct text text;
     if (scheduler == NULL) return JANUS_INVALID;
     if (!text_open(&text)) return JANUS_NO_MEMORY;
@@ -353,6 +354,7 @@ static bool set_watch(janus_scheduler *scheduler, struct jrt_signal_watch *watch
 
 janus_status janus_scheduler_dump_on(janus_scheduler *scheduler, int signal_number)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     if (scheduler == NULL) return JANUS_INVALID;
     janus_status may = jrt_outside_ask();
     if (may != JANUS_OK) return may;

@@ -94,7 +94,7 @@ janus_status jrt_implicit_open(janus_scheduler *scheduler, const janus_scheduler
     jrt_account_open_bank(&scheduler->bank);
     scheduler->implicit_open = true;
     if (!set_terms(scheduler)) return JANUS_NO_MEMORY;
-    return janus_cap_table_create(&table, &scheduler->caps, &scheduler->authority);
+    return jrt_cap_table_create(&table, &scheduler->caps, &scheduler->authority);
 }
 
 bool jrt_implicit_open_worker(struct jrt_worker *worker)
@@ -126,9 +126,7 @@ void jrt_implicit_close(janus_scheduler *scheduler)
 {
     if (!scheduler->implicit_open) return;
     audit_bank(scheduler);
-    if (scheduler->caps != NULL) {
-        (void)janus_cap_table_destroy(scheduler->caps, scheduler->caps->authority);
-    }
+    if (scheduler->caps != NULL) jrt_cap_table_destroy(scheduler->caps);
     jrt_account_close(&scheduler->bank);
     jrt_account_fini(&scheduler->bank);
     jrt_terms_put(scheduler->terms);

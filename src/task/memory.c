@@ -100,6 +100,13 @@ static janus_component afford_now(struct jrt_task *task, size_t bytes)
 /* What a request costs; SIZE_MAX: more than there can be. */
 static size_t cost_of(size_t size) { return size > SIZE_MAX / 2 ? SIZE_MAX : jrt_heap_cost(size); }
 
+/* A request that can never be met: nobody has paid, so a turn that is over ends. */
+__attribute__((noinline, cold)) static void *refuse(void)
+{
+    jrt_stack_check(); /* [turn-call] */
+    return NULL;
+}
+
 void *janus_alloc(size_t size)
 {
     struct jrt_task *task = current();
@@ -113,7 +120,7 @@ void *janus_alloc_zeroed(size_t count, size_t size)
     struct jrt_task *task = current();
     struct jrt_heap *heap = task != NULL ? heap_of(task) : NULL;
     size_t           bytes;
-    if (__builtin_mul_overflow(count, size, &bytes)) return NULL;
+    if (__builtin_mul_overflow(count, size, &bytes)) return refuse();
     if (heap == NULL || afford(task, cost_of(bytes)) != JANUS_OK) return NULL;
     return jrt_heap_alloc_zeroed(heap, cache(), bytes);
 }
@@ -122,8 +129,8 @@ void *janus_alloc_aligned(size_t alignment, size_t size)
 {
     struct jrt_task *task = current();
     struct jrt_heap *heap = task != NULL ? heap_of(task) : NULL;
-    if (alignment == 0 || (alignment & (alignment - 1)) != 0) return NULL;
-    if (alignment > 16 && __builtin_add_overflow(size, alignment - 16, &size)) return NULL;
+    if (alignment == 0 || (alignment & (alignment - 1)) != 0) return refuse();
+    if (alignment > 16 && __builtin_add_overflow(size, alignment - 16, &size)) return refuse();
     if (heap == NULL || afford(task, cost_of(size)) != JANUS_OK) return NULL;
     return jrt_heap_alloc_aligned(heap, cache(), alignment, size);
 }
@@ -155,7 +162,7 @@ void *janus_realloc(void *block, size_t size)
 {
     struct jrt_task *task = current();
     if (block == NULL) return janus_alloc(size);
-    if (task == NULL || task->purse == NULL || task->purse->heap == NULL) return NULL;
+    if (task == NULL || task->purse == NULL || task->purse->heap == NULL) return refuse();
     struct jrt_heap *heap = task->purse->heap;
     size_t           had = jrt_heap_cost(jrt_heap_usable(heap, block)), wants = cost_of(size);
     if (afford(task, wants > had ? wants - had : 0) != JANUS_OK) return NULL;

@@ -449,10 +449,12 @@ janus_status janus_charge(janus_budget price)
     struct jrt_task *task = worker->current;
     int64_t          fuel = jrt_fuel_get();
     bool ops_only = (price.channel_ops | price.syscalls | price.memory | price.spawn_count) == 0;
-    if (jrt_likely(ops_only && fuel >= 0 && price.ops <= (uint64_t)fuel && fuel <= JANUS_SLICE)) {
+    bool at_once = fuel >= 0 && price.ops - 1 < (uint64_t)fuel && fuel <= JANUS_SLICE;
+    if (jrt_likely(ops_only && at_once)) {
         jrt_fuel_set(fuel - (int64_t)price.ops);
         return JANUS_OK;
     }
+    if (price.ops == 0) jrt_call_check(worker); /* [turn-call] */
     if (!ops_only && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_obey(task);
     return jrt_pay(task, &price);
 }

@@ -227,12 +227,22 @@ static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_o
     return JANUS_OK;
 }
 
+/* Behind jrt_outside_call. Plain threads pass no point there: they have no turn. */
+static void outside_call(bool takes_long)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker == NULL && jrt_thread_self()->callback == NULL) return;
+    if (worker != NULL && takes_long) worker->tolls = 0;
+    jrt_stack_check();
+}
+
 janus_status jrt_scheduler_open(const janus_scheduler_options *given, janus_scheduler **out)
 {
     janus_scheduler_options options;
     if (out == NULL) return JANUS_INVALID;
     janus_status status = decode(given, &options);
     jrt_store_release(&jrt_outside_hook, jrt_terms_outside); /* release: pairs with its readers. */
+    jrt_store_release(&jrt_outside_turn_hook, outside_call); /* release: as above. */
     if (status == JANUS_OK) status = jrt_outside_ask();
     if (status != JANUS_OK) return status;
     size_t bytes = sizeof(janus_scheduler) + options.worker_count * sizeof(struct jrt_worker);
@@ -336,6 +346,7 @@ static bool roots_busy(janus_scheduler *scheduler)
 
 janus_scheduler *janus_scheduler_current(void)
 {
+    jrt_stack_check(); /* [turn-call] */
     struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL || worker->current == NULL || jrt_outside_ask() != JANUS_OK) return NULL;
     return jrt_worker_self()->scheduler; /* [worker-again] */
@@ -343,6 +354,7 @@ janus_scheduler *janus_scheduler_current(void)
 
 janus_status janus_scheduler_stop(janus_scheduler *scheduler)
 {
+    jrt_outside_call(); /* [turn-call] */
     struct jrt_worker *worker = jrt_worker_self();
     if (worker != NULL && worker->scheduler == scheduler) return JANUS_STATE;
     if (jrt_thread_self()->helps == scheduler) return JANUS_STATE; /* it would wait for itself */
@@ -410,13 +422,13 @@ static void add_seats(const struct jrt_counts *seats, janus_worker_stats *sum, u
 janus_status janus_scheduler_stats(const janus_scheduler *scheduler, uint32_t worker,
                                    janus_worker_stats *out)
 {
+    jrt_stack_check(); /* [turn-call] */
     if (scheduler == NULL || out == NULL || out->struct_bytes < sizeof out->struct_bytes) {
         return JANUS_INVALID;
     }
     if (worker != UINT32_MAX && worker >= scheduler->worker_count) return JANUS_INVALID;
     janus_worker_stats sum = {0};
     uint64_t           by_loop = 0;
-    jrt_point();
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
         if (worker != UINT32_MAX && worker != i) continue;
         const struct jrt_counts *stats = &scheduler->workers[i].stats;

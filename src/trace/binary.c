@@ -9,6 +9,7 @@
  * A reader believes nothing: it takes memory as events come, not as the header promises.
  */
 #include "base/fold.h"
+#include "base/outside.h"
 #include "trace/lane.h"
 
 #include <errno.h>
@@ -148,6 +149,7 @@ static janus_status read_copy(int fd, struct jrt_trace_copy *copy)
 
 janus_status janus_trace_read(int fd, janus_trace **out)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     janus_trace *trace;
     if (out == NULL || fd < 0) return JANUS_INVALID;
     janus_status status = janus_trace_open(NULL, &trace);

@@ -5,6 +5,7 @@
  * event that is there. Then they are put in order by time; events of one lane, whose times never
  * go back, stay as they are.
  */
+#include "base/outside.h"
 #include "plat/signal.h"
 #include "trace/lane.h"
 
@@ -206,6 +207,7 @@ bool jrt_trace_take_copy(janus_trace *trace, struct jrt_trace_copy *out)
 
 janus_status janus_trace_inspect(janus_trace *trace, janus_trace_info *out)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     if (trace == NULL || out == NULL || out->struct_bytes < sizeof out->struct_bytes) {
         return JANUS_INVALID;
     }
@@ -253,6 +255,7 @@ void jrt_trace_put(struct jrt_trace_out *out, const char *format, ...)
 
 janus_status janus_trace_write(janus_trace *trace, janus_trace_format format, int fd)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     struct jrt_trace_copy copy;
     if (trace == NULL || fd < 0 || (unsigned)format > JANUS_TRACE_BINARY) return JANUS_INVALID;
     struct jrt_trace_out *out = malloc(sizeof *out); /* too large for a task's stack */

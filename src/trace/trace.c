@@ -273,6 +273,7 @@ static janus_status decode(const janus_trace_options *given, janus_trace_options
 
 janus_status janus_trace_open(const janus_trace_options *given, janus_trace **out)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     janus_trace_options options;
     if (out == NULL || decode(given, &options) != JANUS_OK) return JANUS_INVALID;
     janus_status may = jrt_outside_ask();
@@ -288,6 +289,7 @@ janus_status janus_trace_open(const janus_trace_options *given, janus_trace **ou
 
 janus_status janus_trace_close(janus_trace *trace)
 {
+    jrt_outside_call_long(); /* [turn-call] */
     if (trace == NULL) return JANUS_OK;
     pthread_mutex_lock(&trace->lock);
     bool taken = trace->taken;

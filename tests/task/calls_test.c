@@ -4,14 +4,7 @@
  * the same worker half of the CPU. The shares are of the worker's CPU time, so that what else the
  * machine does counts little.
  */
-#include "beside.h"
-
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
-static const uint64_t window_ns = 25000000; /* CPU time of one measurement */
-static const double   least = 0.45;
+#include "repeat.h"
 
 /* What the calls are made with. */
 struct things {
@@ -29,25 +22,31 @@ struct things {
     char            text[256];
 };
 
-struct call {
-    const char *name;
-    void        (*make)(struct things *things);
-};
+static int64_t answer(void *argument, void *value)
+{
+    (void)value;
+    return argument == NULL ? 0 : 1;
+}
 
-struct pair {
-    const struct call *call;
-    struct things      things;
-};
+static int64_t body(void *argument, uint64_t begin, uint64_t end)
+{
+    (void)argument;
+    return begin < end ? 0 : -1;
+}
 
-static int64_t quickly(void *argument) { return argument == NULL ? 0 : 1; }
-static void    ignore(void *argument) { (void)argument; }
+static int64_t fold(void *argument, uint64_t begin, uint64_t end, void *value)
+{
+    (void)argument;
+    *(uint64_t *)value += end - begin;
+    return 0;
+}
 
-#define CALL(name, ...)                                                                            \
-    static void name(struct things *t)                                                             \
-    {                                                                                              \
-        (void)t;                                                                                   \
-        __VA_ARGS__;                                                                               \
-    }
+static int64_t combine(void *argument, void *value, const void *right)
+{
+    (void)argument;
+    *(uint64_t *)value += *(const uint64_t *)right;
+    return 0;
+}
 
 /* Budgets and memory. */
 CALL(failing_try_charge, (void)!janus_try_charge(janus_budget_of(0, UINT64_MAX, 0, 0, 0), NULL))
@@ -70,9 +69,10 @@ CALL(token_create, janus_token *made;
      if (janus_token_create(&made) == JANUS_OK) janus_token_release(made))
 CALL(token_child, janus_token *made;
      if (janus_token_child(t->token, &made) == JANUS_OK) janus_token_release(made))
-CALL(token_hook, janus_token_handle h; if (janus_token_on_cancel(t->token, ignore, NULL, &h) ==
-                                           JANUS_OK)(void) janus_token_remove(t->token, h))
-CALL(token_late_hook, (void)!janus_token_on_cancel(t->cancelled, ignore, NULL, NULL))
+CALL(token_hook, janus_token_handle h;
+     if (janus_token_on_cancel(t->token, repeat_ignore, NULL, &h) == JANUS_OK)(void)
+         janus_token_remove(t->token, h))
+CALL(token_late_hook, (void)!janus_token_on_cancel(t->cancelled, repeat_ignore, NULL, NULL))
 CALL(token_cancel_again, (void)janus_token_cancel(t->cancelled, JANUS_CANCEL_EXPLICIT))
 CALL(token_remove_stale, (void)janus_token_remove(t->token, 77))
 CALL(nursery_token, janus_token *made;
@@ -87,8 +87,8 @@ CALL(nursery_deadline, janus_nursery n;
 CALL(nursery_pool, janus_nursery n; janus_budget pool = janus_budget_of(1, 0, 0, 0, 0);
      if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)) == JANUS_OK)(void)
          janus_nursery_end(&n, NULL))
-CALL(refused_spawn, (void)!janus_spawn(&t->full, quickly, NULL))
-CALL(invalid_spawn, (void)!janus_spawn(NULL, quickly, NULL))
+CALL(refused_spawn, (void)!janus_spawn(&t->full, repeat_quickly, NULL))
+CALL(invalid_spawn, (void)!janus_spawn(NULL, repeat_quickly, NULL))
 CALL(failing_join, (void)janus_join(&t->nursery, 12345, NULL))
 CALL(nursery_state, (void)janus_nursery_state_of(&t->nursery))
 CALL(nursery_is_cancelled, (void)janus_nursery_is_cancelled(&t->nursery))
@@ -96,7 +96,7 @@ CALL(nursery_set_deadline, (void)!janus_nursery_set_deadline(&t->nursery, UINT64
 CALL(nursery_failures, janus_failure failure;
      (void)janus_nursery_failures(&t->nursery, &failure, 1))
 CALL(exhausted_poll, janus_exhausted out; (void)janus_nursery_exhausted_poll(&t->nursery, &out))
-CALL(blocking, (void)janus_blocking(quickly, NULL, NULL))
+CALL(blocking, (void)janus_blocking(repeat_quickly, NULL, NULL))
 
 /* Looking at things. */
 CALL(inspect_self, janus_task_info info = {.struct_bytes = sizeof info};
@@ -141,8 +141,83 @@ CALL(semaphore_pair, (void)!janus_semaphore_acquire(&t->semaphore);
 CALL(semaphore_try, (void)!janus_semaphore_try_acquire(&t->empty))
 CALL(group_pair, (void)janus_group_add(&t->group, 1); (void)janus_group_done(&t->group))
 
-#define ROW(name) {#name, name}
-static const struct call calls[] = {
+/* More of budgets and memory. */
+CALL(charge, (void)!janus_charge(janus_price_call()))
+CALL(charge_nothing, (void)!janus_charge(janus_budget_zero()))
+CALL(check, (void)!janus_check())
+CALL(check_slow, (void)!janus_check_slow(0))
+CALL(check_or_end, janus_check_or_end(1))
+CALL(check_or_end_slow, janus_check_or_end_slow(0))
+CALL(alloc_zeroed, janus_free(janus_alloc_zeroed(4, 16)))
+CALL(alloc_aligned, janus_free(janus_alloc_aligned(64, 64)))
+CALL(alloc_refused, janus_free(janus_alloc_aligned(3, 64)))
+CALL(realloc_grow, janus_free(janus_realloc(janus_alloc(64), 640)))
+CALL(adopt, void *block = janus_detach(janus_alloc(64)); (void)!janus_adopt(block);
+     janus_free(block))
+CALL(recharge, (void)janus_budget_recharge(janus_budget_of(1, 0, 0, 0, 0)))
+CALL(recharge_child, (void)janus_budget_recharge_child(12345, janus_budget_of(1, 0, 0, 0, 0), NULL))
+CALL(recharge_nursery,
+     (void)!janus_nursery_recharge(&t->nursery, 12345, janus_budget_of(1, 0, 0, 0, 0)))
+CALL(exhausted_wait, janus_exhausted out; (void)!janus_nursery_exhausted_wait(&t->nursery, &out))
+CALL(poll_exhausted, (void)janus_supervisor_poll_exhausted())
+CALL(cancel_exhausted, (void)!janus_nursery_cancel_exhausted(&t->nursery, 12345))
+CALL(nursery_books, janus_pool_books books; (void)janus_nursery_books(&t->nursery, &books))
+
+/* More of nurseries and children. */
+CALL(spawn_wait, (void)!janus_spawn_wait(&t->nursery, repeat_quickly, NULL);
+     (void)!janus_nursery_await_with(&t->nursery, NULL))
+CALL(spawn_refused_wait, (void)!janus_spawn_wait(&t->full, repeat_quickly, NULL))
+CALL(spawn_await, (void)!janus_spawn(&t->nursery, repeat_quickly, NULL);
+     (void)!janus_nursery_await_with(&t->nursery, NULL))
+CALL(spawn_with, janus_task_id id;
+     if (janus_spawn_with(&t->nursery, repeat_quickly, NULL, NULL, &id) == JANUS_OK)(void)
+         janus_join(&t->nursery, id, NULL))
+CALL(spawn_plainly, (void)janus_scheduler_spawn(repeat_quickly, NULL))
+CALL(
+    nursery_heap, janus_nursery *made = janus_nursery_create(); if (made != NULL) {
+        (void)janus_nursery_spawn(made, repeat_quickly, NULL);
+        (void)janus_nursery_await(made);
+        (void)janus_nursery_destroy(made);
+    })
+CALL(nursery_block, janus_status status = JANUS_OK; JANUS_NURSERY(room, status)(void) room;
+     (void)status)
+CALL(nursery_timeout, janus_status status = JANUS_OK;
+     JANUS_TIMEOUT(status, UINT64_C(1) << 60)(void) status)
+CALL(nursery_leave, janus_nursery n;
+     if (janus_nursery_open(&n, NULL) == JANUS_OK) janus_nursery_leave(&n))
+CALL(nursery_close_again, (void)janus_nursery_close(&t->full))
+CALL(nursery_try_result, janus_nursery_result result = {.errors = 0};
+     (void)janus_nursery_try_result(&t->full, &result))
+CALL(
+    nursery_cancelled, janus_nursery n; if (janus_nursery_open(&n, NULL) == JANUS_OK) {
+        (void)janus_nursery_cancel(&n);
+        (void)janus_nursery_propagate_cancel(&n);
+        (void)janus_nursery_end(&n, NULL);
+    })
+CALL(cancel_child, (void)!janus_nursery_cancel_child(&t->nursery, 12345))
+CALL(
+    cancel_with, janus_nursery n; if (janus_nursery_open(&n, NULL) == JANUS_OK) {
+        (void)!janus_nursery_cancel_with(&n, t->token);
+        (void)janus_nursery_end(&n, NULL);
+    })
+CALL(async_call, janus_async call; if (janus_async_begin(&t->nursery, &call, answer, NULL, NULL) ==
+                                       JANUS_OK)(void) !janus_await(&call, NULL))
+CALL(async_number, janus_async call; int64_t number;
+     if (janus_async_number_begin(&t->nursery, &call, repeat_quickly, NULL) ==
+         JANUS_OK)(void) !janus_await(&call, &number))
+
+/* Data parallelism. */
+CALL(both, (void)!janus_both(repeat_quickly, NULL, repeat_quickly, NULL))
+CALL(both_with, (void)!janus_both_with(repeat_quickly, NULL, repeat_quickly, NULL, NULL))
+CALL(for_short, (void)!janus_for(janus_range_of(0, 4), body, NULL))
+CALL(for_nothing, (void)!janus_for(janus_range_of(4, 4), body, NULL))
+CALL(for_long, (void)!janus_for_with(janus_range_of(0, 100000), body, NULL, NULL))
+CALL(reduce_short, uint64_t sum = 0;
+     (void)!janus_reduce(janus_range_of(0, 4), fold, combine, NULL, &sum, sizeof sum))
+CALL(reduce_with, uint64_t sum = 0;
+     (void)!janus_reduce_with(janus_range_of(0, 1000), fold, combine, NULL, &sum, sizeof sum, NULL))
+
+static const struct repeat_call calls[] = {
     ROW(failing_try_charge),
     ROW(budget_get_current),
     ROW(failing_try_alloc),
@@ -202,6 +277,47 @@ static const struct call calls[] = {
     ROW(semaphore_pair),
     ROW(semaphore_try),
     ROW(group_pair),
+    ROW(charge),
+    ROW(charge_nothing),
+    ROW(check),
+    ROW(check_slow),
+    ROW(check_or_end),
+    ROW(check_or_end_slow),
+    ROW(alloc_zeroed),
+    ROW(alloc_aligned),
+    ROW(alloc_refused),
+    ROW(realloc_grow),
+    ROW(adopt),
+    ROW(recharge),
+    ROW(recharge_child),
+    ROW(recharge_nursery),
+    ROW(exhausted_wait),
+    ROW(poll_exhausted),
+    ROW(cancel_exhausted),
+    ROW(nursery_books),
+    ROW(spawn_wait),
+    ROW(spawn_refused_wait),
+    ROW(spawn_await),
+    ROW(spawn_with),
+    ROW(spawn_plainly),
+    ROW(nursery_heap),
+    ROW(nursery_block),
+    ROW(nursery_timeout),
+    ROW(nursery_leave),
+    ROW(nursery_close_again),
+    ROW(nursery_try_result),
+    ROW(nursery_cancelled),
+    ROW(cancel_child),
+    ROW(cancel_with),
+    ROW(async_call),
+    ROW(async_number),
+    ROW(both),
+    ROW(both_with),
+    ROW(for_short),
+    ROW(for_nothing),
+    ROW(for_long),
+    ROW(reduce_short),
+    ROW(reduce_with),
 };
 
 static void open_things(struct things *things)
@@ -216,6 +332,7 @@ static void open_things(struct things *things)
     CHECK_EQ(janus_channel_open(sizeof(uint64_t), 4, NULL, &things->closed), JANUS_OK);
     CHECK_EQ(janus_channel_close(things->closed), JANUS_OK);
     janus_mutex_init(&things->free, "free");
+    janus_mutex_init(&things->held, "held");
     janus_event_init(&things->event, JANUS_OPENED_BY_ANYBODY, "event");
     janus_condition_init(&things->condition, JANUS_OPENED_BY_ANYBODY, "condition");
     janus_broadcast_init(&things->broadcast, JANUS_OPENED_BY_ANYBODY, "broadcast");
@@ -233,40 +350,11 @@ static void close_things(struct things *things)
     CHECK_EQ(janus_nursery_end(&things->nursery, NULL), JANUS_OK);
 }
 
-/* A call that starves its neighbour ends after four windows. */
-static int64_t repeat(void *argument)
+TEST("beside a task that repeats any call of tasks, a neighbour has half of the worker")
 {
-    struct beside *beside = argument;
-    struct pair   *pair = beside->argument;
-    janus_mutex_init(&pair->things.held, "held");
-    open_things(&pair->things);
-    for (uint64_t i = 0; !beside_over(beside); i++) {
-        pair->call->make(&pair->things);
-        if (i % 256 == 255 && beside_cpu_ns() - beside->began_ns > 4 * window_ns) break;
-    }
-    close_things(&pair->things);
-    return 0;
-}
-
-static double share_beside(const struct call *call)
-{
-    struct pair      pair = {.call = call};
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
-    double           share = beside_share(scheduler, repeat, &pair, window_ns);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
-    return share;
-}
-
-TEST("beside a task that repeats any call, and never checks, a neighbour has half of the worker")
-{
-    int starved = 0;
+    static const struct repeat_kit kit = {open_things, close_things};
+    struct things                  things = {.text = ""};
     TOWN_REAL("shares of real time are compared");
     if (TOWN_SLOW) SKIP("calls take other times under sanitizers and emulation");
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        double share = share_beside(&calls[i]);
-        printf("# %.3f %s\n", share, calls[i].name);
-        fflush(stdout);
-        if (share < least) starved++;
-    }
-    CHECK_EQ(starved, 0);
+    CHECK_EQ(repeat_all(calls, sizeof calls / sizeof *calls, &kit, &things), 0);
 }
