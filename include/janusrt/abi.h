@@ -62,7 +62,7 @@ JANUS_BEGIN_DECLS
  * Makes a scheduler and starts it.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    the result is the library's until janus_scheduler_shutdown.
  * Cost:    as janus_scheduler_open and janus_scheduler_start.
  * Errors:  NULL: a field is out of range or not known, the profile is CORE, or the system refused;
@@ -77,7 +77,7 @@ JANUS_API janus_scheduler *janus_scheduler_create(janus_scheduler_config config)
  *
  * Context: any thread that is not a worker of this scheduler, when no other begins a call with the
  *          scheduler or a nursery of it any more.
- * Yields:  never; it blocks the thread until the last task has ended.
+ * Yields:  only if the turn is over; it blocks the thread until the last task has ended.
  * Owns:    takes `scheduler` when it returns 0; NULL does nothing.
  * Cost:    as long as the slowest task takes to notice.
  * Errors:  STATE  inside a task of this scheduler, or a nursery that janus_nursery_open_in opened
@@ -89,7 +89,7 @@ JANUS_API int janus_scheduler_shutdown(janus_scheduler *scheduler);
  * Starts `function(argument)` in the innermost nursery that the current task has open.
  *
  * Context: inside a task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    `argument` stays the caller's; it must live until the child has ended.
  * Cost:    as janus_spawn_at.
  * Errors:  STATE       not inside a task
@@ -115,7 +115,7 @@ JANUS_API int janus_scheduler_yield(void);
  * is destroyed, by a panic or unwinding, it is cancelled, awaited and destroyed.
  *
  * Context: inside a task, which becomes its owner.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    the result is the library's until janus_nursery_destroy.
  * Cost:    an allocation. A task that has 16 of them open pays for further ones from its memory
  *          budget.
@@ -127,7 +127,7 @@ JANUS_API janus_nursery *janus_nursery_create(void);
  * Opens a nursery from a thread that is no worker.
  *
  * Context: any thread outside tasks, which becomes its owner, while the scheduler runs.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    the result is the library's until janus_nursery_destroy or janus_scheduler_shutdown.
  * Cost:    an allocation and a lock.
  * Errors:  NULL: inside a task, the scheduler does not run, or memory was refused
@@ -139,7 +139,7 @@ JANUS_API janus_nursery *janus_nursery_create_in(janus_scheduler *scheduler);
  * result is for looking (janus_task_id_of) and cannot be joined.
  *
  * Context: the nursery's owner, or any task below it.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    `argument` stays the caller's; it must live until the child has ended. The result need
  *          not be given back.
  * Cost:    as janus_spawn_with.
@@ -176,7 +176,7 @@ JANUS_API int janus_nursery_destroy(janus_nursery *nursery);
  * Cancels a nursery with the reason PARENT, as if the task that owns it had been.
  *
  * Context: any thread or task, while the nursery has not ended.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    as janus_nursery_cancel.
  * Errors:  STATE    as janus_nursery_cancel; nothing happened

@@ -70,7 +70,7 @@ JANUS_BEGIN_DECLS
  * Makes a log.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out is the library's until janus_audit_destroy; the fd and the sink's argument stay the
  *          caller's and must live as long.
  * Cost:    a ring's memory.
@@ -86,7 +86,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_audit_create(const janus_audit_opti
  * this, or when it goes to sleep.
  *
  * Context: any thread; one at a time works, others wait. Not from within the sink.
- * Yields:  never; it blocks the thread as long as the sink does.
+ * Yields:  only if the turn is over; it blocks the thread as long as the sink does.
  * Owns:    nothing.
  * Cost:    about a microsecond for each event.
  * Errors:  UNAVAILABLE  the sink took no more; nothing is lost by that, the rest comes next time
@@ -98,7 +98,7 @@ JANUS_API janus_status janus_audit_drain(janus_audit *audit);
  * The books at one moment.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a lock.
  * Errors:  INVALID  an argument is NULL, out->struct_bytes cannot be
@@ -109,7 +109,7 @@ JANUS_API janus_status janus_audit_stats_read(janus_audit *audit, janus_audit_st
  * Drains once more and ends the log.
  *
  * Context: any thread; no table uses the log any more.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    takes the log.
  * Cost:    as janus_audit_drain.
  * Errors:  UNAVAILABLE  the sink did not take the rest, which is lost; the log is gone all the same

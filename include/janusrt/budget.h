@@ -330,7 +330,7 @@ JANUS_API uint64_t janus_budget_get(const janus_budget *budget, janus_component 
  * unlimited". Memory is told in the largest unit that is exact; UINT64_MAX is unlimited.
  *
  * Context: anyone, any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    writes at most `size` bytes to `buffer`, always terminated if `size` is not 0.
  * Cost:    an snprintf.
  * Errors:  none; returns the length the whole text has, as snprintf does.

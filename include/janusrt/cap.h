@@ -205,7 +205,7 @@ JANUS_BEGIN_DECLS
  * Makes an empty table, and the authority to fill it.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out_table and *out_authority are the library's until janus_cap_table_destroy. Who is
  *          given the authority can make any capability: keep it where it belongs.
  * Cost:    256 bytes of address space for each of caps_max, committed as they are used.
@@ -222,7 +222,7 @@ janus_cap_table_create(const janus_cap_table_options *options, janus_cap_table *
  * Ends a table with everything in it.
  *
  * Context: any thread; nobody uses the table any more.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    takes the table and its authority.
  * Cost:    some system calls.
  * Errors:  NO_AUTHORITY  `authority` is not the table's
@@ -234,7 +234,7 @@ JANUS_API janus_status janus_cap_table_destroy(janus_cap_table *table, janus_aut
  * Makes a capability from nothing but the root authority, for `holder`.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out is a name; the capability lives until it is released or revoked.
  * Cost:    a lock, some 60 ns.
  * Errors:  NO_AUTHORITY  `authority` is not the table's
@@ -256,7 +256,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_mint(janus_cap_table       *tab
  * set of backends a subset, delegation_depth less or equal.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    as janus_cap_mint; `cap` stays what it is.
  * Cost:    a lock, some 60 ns.
  * Errors:  as janus_cap_check, and
@@ -275,7 +275,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_attenuate(janus_cap_table *tabl
  * same rights and limits, not to be delegated further.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    as janus_cap_attenuate; the new one is `to_holder`'s, the old one's holder can revoke
  *          it.
  * Cost:    a lock, some 60 ns.
@@ -293,7 +293,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_delegate(janus_cap_table *table
  * (0: any). What is refused is counted, and recorded.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    2 to 3 ns, without a lock or a write to shared memory; recording takes more.
  * Errors:  NO_SPAWN_CAP … NO_EXECUTOR_CAP  `cap` names none
@@ -315,7 +315,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_check(janus_cap_table *table, j
  * What a capability is, for its holder.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    some nanoseconds.
  * Errors:  as janus_cap_check; INVALID: an argument is NULL, out->struct_bytes cannot be
@@ -329,7 +329,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_read(janus_cap_table *table, ja
  * audit log.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing; handles of what was revoked need not be released.
  * Cost:    a lock; some 20 ns for each capability revoked, and as much for each step from `victim`
  *          up to `with`.
@@ -342,7 +342,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_revoke(janus_cap_table *table, 
  * The same by the root authority, for any capability.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    as janus_cap_revoke.
  * Errors:  NO_AUTHORITY  `authority` is not the table's
@@ -357,7 +357,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_authority_revoke(janus_cap_table   
  * from.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    takes the capability; its handle is stale from now on.
  * Cost:    a lock.
  * Errors:  as janus_cap_check; what was revoked is released already: CAP_REVOKED
@@ -368,7 +368,7 @@ JANUS_API janus_status janus_cap_release(janus_cap_table *table, janus_cap cap, 
  * The books of a table at one moment.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a lock.
  * Errors:  INVALID  an argument is NULL, out->struct_bytes cannot be

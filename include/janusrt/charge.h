@@ -130,7 +130,7 @@ JANUS_API janus_status janus_budget_recharge_current(janus_budget  amount,
 /* The same for generated code: 0, 1 (CLAMPED) or a negative status.
  *
  * Context: as janus_budget_recharge_current.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a lock.
  * Errors:  as janus_budget_recharge_current
@@ -201,7 +201,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_exhausted_wait(janus_nurser
  * The id of the next exhausted child of any nursery that the current task has open; 0: none.
  *
  * Context: inside a task; 0 elsewhere.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a lock for each nursery that is open.
  * Errors:  0.

@@ -106,7 +106,7 @@ JANUS_BEGIN_DECLS
  *
  * Context: any thread or task, while the scheduler is not closed; everything goes on meanwhile, so
  *          two lines need not be of the same moment. Not in a signal handler.
- * Yields:  never; writing may block the thread, but no lock is held then.
+ * Yields:  only if the turn is over; writing may block the thread, but no lock is held then.
  * Owns:    `fd` stays the caller's.
  * Cost:    about 0.3 us for each line, in which its nursery's lock and those above are held.
  * Errors:  INVALID    `scheduler` is NULL, or `fd` cannot be written to
@@ -120,7 +120,7 @@ JANUS_API janus_status janus_scheduler_dump(janus_scheduler *scheduler, int fd);
  * Several schedulers may ask for the same signal.
  *
  * Context: any thread, once for a scheduler.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    the signal's handler, until the last scheduler that asked for it is closed.
  * Cost:    a thread for all schedulers together, which sleeps; a file descriptor for ever.
  * Errors:  INVALID      no such signal, or one that cannot be caught, or a fault

@@ -164,7 +164,7 @@ JANUS_BEGIN_DECLS
  *
  * Context: anyone, any thread. Pools are independent of one another; a stack never moves from
  *          one to another, so a pool is a trust domain.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out is the library's until janus_pool_destroy; `options` is only read.
  * Cost:    about 12 KiB, and the SIGSEGV handler when it is the first pool.
  * Errors:  INVALID      a size, enum or struct_bytes is out of range; `out` is NULL
@@ -180,7 +180,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_pool_create(const janus_pool_option
  * Gives everything back. Fibers must be destroyed first: a pool does not kill.
  *
  * Context: any thread, when no other uses the pool any more.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    takes `pool` when it returns OK. NULL is allowed and does nothing.
  * Cost:    one unmap for each slab.
  * Errors:  STATE  fibers are still alive (janus_pool_stats counts them); nothing happened
@@ -193,7 +193,7 @@ JANUS_API janus_status janus_pool_destroy(janus_pool *pool);
  * pool does the same by itself past options.idle_stack_bytes.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a system call for each run of idle stacks; takes the pool's lock meanwhile.
  * Errors:  none; returns how many bytes it gave back, at most. 0: nothing was idle, or `pool` is
@@ -205,7 +205,7 @@ JANUS_API size_t janus_pool_trim(janus_pool *pool, size_t keep_bytes);
  * Reads the pool's books.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out stays the caller's; set out->struct_bytes before.
  * Cost:    takes each of the pool's locks once, about 1 us.
  * Errors:  INVALID  `out` is NULL or out->struct_bytes is smaller than the first field
@@ -217,7 +217,7 @@ JANUS_API janus_status janus_pool_stats_read(janus_pool *pool, janus_pool_stats 
  * until then it costs less than 256 bytes.
  *
  * Context: any thread, inside or outside a fiber.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out is the library's until janus_fiber_destroy. `argument` and options->name stay
  *          the caller's and must live as long as the fiber.
  * Cost:    about 20 ns.
@@ -277,7 +277,7 @@ JANUS_NORETURN JANUS_API void janus_panic(const char *message);
  * unwinding, so what it held on it is not released. A NEW one never runs.
  *
  * Context: any thread; not the fiber itself, nor one it resumed.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    takes `fiber` when it returns OK. NULL is allowed and does nothing.
  * Cost:    about 20 ns.
  * Errors:  STATE  the fiber is RUNNING; nothing happened
@@ -346,7 +346,7 @@ JANUS_API const char *janus_fiber_state_name(janus_fiber_state state);
  * may be too small.
  *
  * Context: any thread, while the fiber is not running elsewhere.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out stays the caller's.
  * Cost:    one system call for each 512 KiB of stack and a scan of one page; not for hot paths.
  * Errors:  INVALID  an argument is NULL
@@ -358,7 +358,7 @@ JANUS_API janus_status janus_fiber_stack(const janus_fiber *fiber, janus_stack_i
  * to do.
  *
  * Context: anyone, any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    writes at most `size` bytes to `buffer`, always terminated if `size` is not 0.
  * Cost:    an snprintf.
  * Errors:  none; returns the length the whole sentence has, as snprintf does.

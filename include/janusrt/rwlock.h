@@ -100,7 +100,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_rwlock_read_lock_until(janus_rwlock
  * Locks for reading if the caller need not wait. The call ignores a cancel.
  *
  * Context: any thread or task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    as janus_rwlock_read_lock.
  * Cost:    four atomic operations.
  * Errors:  WOULD_WAIT  a writer holds the lock or waits for it
@@ -143,7 +143,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_rwlock_write_lock_until(janus_rwloc
  * Locks for writing if nobody holds the lock. The call ignores a cancel.
  *
  * Context: any thread or task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    as janus_rwlock_write_lock.
  * Cost:    four atomic operations.
  * Errors:  WOULD_WAIT  another holds the lock
@@ -156,7 +156,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_rwlock_try_write_lock(janus_rwlock 
  * the next phase begins: the caller wakes those whose turn it is.
  *
  * Context: any thread or task.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    gives the share back.
  * Cost:    three atomic operations; a wake-up for each waiter whose turn it is.
  * Errors:  STATE    the caller does not hold the lock; nothing happened
@@ -180,7 +180,7 @@ JANUS_API bool janus_rwlock_is_abandoned(const janus_rwlock *lock);
  * Says that what the lock guards is whole again: the lock is abandoned no more.
  *
  * Context: the task or thread that holds the lock for writing.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a store.
  * Errors:  STATE    the caller does not hold the lock for writing; nothing happened

@@ -199,7 +199,7 @@ JANUS_BEGIN_DECLS
  * Makes a scheduler; it does not run yet.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out is the library's until janus_scheduler_close; `options` is only read.
  * Cost:    some 20 KiB for each worker.
  * Errors:  INVALID      a field is out of range
@@ -221,7 +221,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_scheduler_open(const janus_schedule
  * Starts the workers' threads.
  *
  * Context: any thread, once.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a thread for each worker; the call waits until all of them run.
  * Errors:  STATE      it was started or stopped before, or is deterministic and another thread's
@@ -235,7 +235,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_scheduler_start(janus_scheduler *sc
  * nothing.
  *
  * Context: any thread that is not a worker of this scheduler, outside of its blocking calls.
- * Yields:  never; it blocks the thread until the last task has ended.
+ * Yields:  only if the turn is over; it blocks the thread until the last task has ended.
  * Owns:    nothing.
  * Cost:    as long as the slowest task takes to notice.
  * Errors:  STATE  called inside a task of this scheduler or a blocking call of one, or it is
@@ -248,7 +248,7 @@ JANUS_API janus_status janus_scheduler_stop(janus_scheduler *scheduler);
  *
  * Context: any thread that is not a worker of this scheduler, when no other uses it any more and
  *          no nursery of it is open.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    takes `scheduler` when it returns OK; NULL does nothing.
  * Cost:    as janus_scheduler_stop.
  * Errors:  STATE  called inside a task of this scheduler, or a nursery is still open
@@ -260,7 +260,7 @@ JANUS_API janus_status janus_scheduler_close(janus_scheduler *scheduler);
  * gives everything back.
  *
  * Context: any thread that is no worker.
- * Yields:  never; it blocks the thread until the task has ended.
+ * Yields:  only if the turn is over; it blocks the thread until the task has ended.
  * Owns:    `argument` stays the caller's. *out_result (NULL: not wanted) is what entry returned.
  * Cost:    making a scheduler.
  * Errors:  as janus_scheduler_open and janus_scheduler_start; CHILD_FAILED when the task returned
@@ -284,7 +284,7 @@ JANUS_API janus_status janus_run(const janus_scheduler_options *options, janus_e
  * nurseries is shown where it began.
  *
  * Context: any thread that is no worker.
- * Yields:  never; it blocks the thread until the task has ended.
+ * Yields:  only if the turn is over; it blocks the thread until the task has ended.
  * Owns:    `argument` and *out stay the caller's; set out->struct_bytes before.
  * Cost:    as janus_run, and 5 KiB of copies.
  * Errors:  as janus_run, and in out->status too; INVALID when `out` is NULL or out->struct_bytes
@@ -301,7 +301,7 @@ JANUS_API janus_status janus_run_with(const janus_scheduler_options *options, ja
  * tasks no scheduler can be stopped or closed, and no nursery of a thread can be opened: STATE.
  *
  * Context: inside a task; NULL elsewhere.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    the scheduler stays its owner's. The pointer is good until the task ends; it is of no
  *          use to threads that may outlive the scheduler.
  * Cost:    a thread-local load and a look at what restricts the task.
@@ -324,7 +324,7 @@ JANUS_API uint32_t janus_scheduler_worker_count(const janus_scheduler *scheduler
  * Reads one worker's counters, or with `worker` = UINT32_MAX the sum of all.
  *
  * Context: any thread; the counters move while they are read.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out stays the caller's; set out->struct_bytes before.
  * Cost:    a few loads for each worker.
  * Errors:  INVALID  no such worker, or `out` is NULL or too short
@@ -336,7 +336,7 @@ JANUS_API janus_status janus_scheduler_stats(const janus_scheduler *scheduler, u
  * Reads how many stacks the scheduler has, and how much memory the idle ones may hold.
  *
  * Context: any thread; the numbers move while they are read.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out stays the caller's; set out->struct_bytes before.
  * Cost:    takes the lock of the scheduler's stacks once, about 50 ns.
  * Errors:  INVALID  `scheduler` is NULL, or `out` is NULL or too short
@@ -349,7 +349,7 @@ JANUS_API janus_status janus_scheduler_stacks(janus_scheduler *scheduler, janus_
  * to the same limit, when it next has nothing to do.
  *
  * Context: any thread; a task too. One that is deterministic: the thread that opened it.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a system call for each run of idle stacks, under the lock of the scheduler's stacks;
  *          it wakes the workers that sleep.

@@ -83,7 +83,7 @@ JANUS_API const char *janus_guard_name(janus_guard guard);
  * own, not by a version number.
  *
  * Context: anyone, any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a few system calls, about 10 us.
  * Errors:  false also for a number that is no rung.

@@ -217,7 +217,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_cancel_with(janus_nursery *
  * CHILD_CANCELLED. A second cancel of the same child changes nothing.
  *
  * Context: the owner, task or thread; `child` as janus_spawn_with or janus_task_current_id told it.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    three locks, a barrier on all workers, and a visit to each task below the child that
  *          ever waited. From then on each wait of a child of this nursery costs some ns more.

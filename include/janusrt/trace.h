@@ -97,7 +97,7 @@ JANUS_BEGIN_DECLS
  * it is empty again when the next one is opened.
  *
  * Context: any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out is the library's until janus_trace_close; `options` is only read.
  * Cost:    nothing until a scheduler is opened with it; then its rings. An event costs some 30 ns,
  *          most of it a look at the clock.
@@ -113,7 +113,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_trace_open(const janus_trace_option
  * Gives it back.
  *
  * Context: any thread, when no other uses it any more.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    takes `trace` when it returns OK; NULL does nothing.
  * Cost:    giving memory back.
  * Errors:  STATE  a scheduler that has it is not closed
@@ -124,7 +124,7 @@ JANUS_API janus_status janus_trace_close(janus_trace *trace);
  * Writes it to a file descriptor: what there is at this moment.
  *
  * Context: any thread or task, while it is recorded or later.
- * Yields:  never; writing may block the thread, but no lock is held then.
+ * Yields:  only if the turn is over; writing may block the thread, but no lock is held then.
  * Owns:    `fd` stays the caller's. If it can be a broken pipe, the program ignores SIGPIPE.
  * Cost:    a copy of all events, and about 0.2 us for each line.
  * Errors:  INVALID    `trace` is NULL, no such format, or `fd` cannot be written to
@@ -136,7 +136,7 @@ JANUS_API janus_status janus_trace_write(janus_trace *trace, janus_trace_format 
  * Reads what was written as BINARY, to be written in another format.
  *
  * Context: any thread.
- * Yields:  never; reading may block the thread.
+ * Yields:  only if the turn is over; reading may block the thread.
  * Owns:    *out is the library's until janus_trace_close; no scheduler can have it. `fd` stays the
  *          caller's; it is read up to the end of the trace.
  * Cost:    32 bytes for each event.
@@ -150,7 +150,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_trace_read(int fd, janus_trace **ou
  * How much there is, and its hash.
  *
  * Context: any thread or task; it moves on while it is recorded.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    *out stays the caller's; set out->struct_bytes before.
  * Cost:    a few loads for each worker.
  * Errors:  INVALID  an argument is NULL, or out->struct_bytes is too small

@@ -23,8 +23,9 @@
  * [turn-call]  Calls that neither take an op nor wait begin with jrt_call_check, mostly through
  *   jrt_stack_check. It takes four tolls. When the tolls are used up, the call reads the clock; if
  *   the turn is over, other tasks run before the call does anything. The call holds no lock there,
- *   and asks for its worker afterwards. Library code that holds locks, or walks lists of its
- *   thread, does not call such a public function. These calls do not return CANCELLED. So a
+ *   and asks for its worker afterwards. Public calls of the rooms below begin with
+ *   jrt_outside_call. Library code that holds locks, or walks lists of its thread, does not call
+ *   such a public function. These calls do not return CANCELLED. So a
  *   cancelled task pays an op for each of them, and the library unwinds it when it has used up what
  *   it has for its clean-up ([cancel-patience]).
  *

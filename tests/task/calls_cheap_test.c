@@ -64,6 +64,7 @@ CALL(self, t->sink = janus_in_task(); t->sink = (size_t)janus_task_current();
      t->sink = janus_yield_interval(); t->sink = (size_t)janus_fiber_current())
 CALL(now, t->sink = janus_now_ns())
 CALL(point, janus_point())
+CALL(batch_begin, janus_batch batch = janus_batch_begin(); t->sink = batch.interval)
 CALL(scheduler_reads, t->sink = janus_scheduler_worker_count(t->scheduler))
 CALL(trace_hash, t->sink = janus_scheduler_trace_hash(t->scheduler))
 CALL(nursery_deadline, t->sink = janus_nursery_deadline(&t->nursery))
@@ -96,16 +97,27 @@ CALL(cases, janus_select_case made = janus_case_event(&t->event); t->sink = made
 CALL(free_nothing, janus_free(NULL))
 
 static const struct repeat_call calls[] = {
-    ROW(texts),       ROW(names),
-    ROW(profiles),    ROW(budgets),
-    ROW(self),        ROW(now),
-    ROW(point),       ROW(scheduler_reads),
-    ROW(trace_hash),  ROW(nursery_deadline),
-    ROW(token_reads), ROW(token_retain),
-    ROW(fiber_reads), ROW(fiber_suspend_outside),
-    ROW(cap_check),   ROW(async_task),
-    ROW(sync_reads),  ROW(sync_inits),
-    ROW(cases),       ROW(free_nothing),
+    ROW(texts),
+    ROW(names),
+    ROW(profiles),
+    ROW(budgets),
+    ROW(self),
+    ROW(now),
+    ROW(point),
+    ROW(batch_begin),
+    ROW(scheduler_reads),
+    ROW(trace_hash),
+    ROW(nursery_deadline),
+    ROW(token_reads),
+    ROW(token_retain),
+    ROW(fiber_reads),
+    ROW(fiber_suspend_outside),
+    ROW(cap_check),
+    ROW(async_task),
+    ROW(sync_reads),
+    ROW(sync_inits),
+    ROW(cases),
+    ROW(free_nothing),
 };
 
 static void open_things(struct things *things)

@@ -19,6 +19,7 @@ struct things {
     janus_group     group;
     janus_task_id   neighbour;
     janus_cap       forged;
+    janus_batch     batch;
     char            text[256];
 };
 
@@ -145,6 +146,9 @@ CALL(group_pair, (void)janus_group_add(&t->group, 1); (void)janus_group_done(&t-
 CALL(charge, (void)!janus_charge(janus_price_call()))
 CALL(charge_nothing, (void)!janus_charge(janus_budget_zero()))
 CALL(check, (void)!janus_check())
+CALL(check_many, (void)!janus_check_n(3))
+CALL(batch, (void)!janus_batch_next(&t->batch))
+CALL(batch_end, t->batch.due = 1; (void)!janus_batch_end(&t->batch))
 CALL(check_slow, (void)!janus_check_slow(0))
 CALL(check_or_end, janus_check_or_end(1))
 CALL(check_or_end_slow, janus_check_or_end_slow(0))
@@ -280,6 +284,9 @@ static const struct repeat_call calls[] = {
     ROW(charge),
     ROW(charge_nothing),
     ROW(check),
+    ROW(check_many),
+    ROW(batch),
+    ROW(batch_end),
     ROW(check_slow),
     ROW(check_or_end),
     ROW(check_or_end_slow),
@@ -339,6 +346,7 @@ static void open_things(struct things *things)
     janus_semaphore_init(&things->semaphore, 1, JANUS_OPENED_BY_ANYBODY, "semaphore");
     janus_semaphore_init(&things->empty, 0, JANUS_OPENED_BY_ANYBODY, "empty");
     janus_group_init(&things->group, JANUS_OPENED_BY_ANYBODY, "group");
+    things->batch = janus_batch_begin();
     memset(&things->forged, 7, sizeof things->forged);
 }
 
