@@ -400,6 +400,7 @@ janus_status janus_nursery_close(janus_nursery *nursery)
 
 janus_status jrt_nursery_cancel_called(struct jrt_nursery *n, janus_cancel_reason reason)
 {
+    jrt_turn_toll(jrt_worker_self(), JRT_TOLL_CANCEL);
     if (!jrt_nursery_may_cancel(n) || !jrt_nursery_cancel(n, reason)) return JANUS_STATE;
     if (jrt_nursery_is_mine(n)) fold(n); /* it may be empty */
     return JANUS_OK;
