@@ -14,14 +14,7 @@ void jrt_aside_ended(struct jrt_worker *worker, uint64_t now, uint64_t turn);
 /* Whether a pick takes new ones last. `yields`: the current task has called janus_yield. */
 bool jrt_aside_fresh_last(struct jrt_worker *worker, bool yields, uint64_t now);
 
-/* Puts a task that was picked aside; false: it owes nothing, or a worker idles. `stays`: the
- * current task can go on, so it is one of the others. */
-bool jrt_aside_put(struct jrt_worker *worker, struct jrt_task *task, bool stays, uint64_t now);
-
-/* Some of those who owe nothing any more go back to the queues. */
-void jrt_aside_release(struct jrt_worker *worker, bool stays, uint64_t now);
-
-/* The first of them, because there is nothing else to run; NULL: there are none. */
-struct jrt_task *jrt_aside_take(struct jrt_worker *worker);
+/* Whether a task that was picked has to let the others go once more, [aside-owe]. */
+bool jrt_aside_owes(const struct jrt_worker *worker, const struct jrt_task *task, uint64_t now);
 
 #endif

@@ -37,10 +37,10 @@ struct jrt_purse {
     uint64_t                 held;      /* of the memory that is not left, for that */
     uint32_t                 slice;     /* ops of its next slice, [turn-pace]; 0: the first */
     int64_t                  handed;    /* ops: the fuel word began its slice with so many */
-    uint64_t                 aside_ns;  /* when it left after a long turn, and how long that was, */
-    uint64_t                 long_ns;   /* [aside-owe]; 0: it owes nobody anything */
-    struct jrt_seat         *seat;      /* THREADED: where it runs, or NULL; borrowed */
-    struct jrt_runner       *runner;    /* BLOCKING: who waits for its end, or NULL; borrowed */
+    uint32_t                 owed_rounds;   /* it lets the others go first so often, */
+    uint64_t                 owed_until_ns; /* until then; [aside-owe] */
+    struct jrt_seat         *seat;          /* THREADED: where it runs, or NULL; borrowed */
+    struct jrt_runner       *runner;        /* BLOCKING: who waits for its end, or NULL; borrowed */
     uint64_t                 stack;     /* memory that it pays for a larger stack, [spawn-stack] */
     uint32_t                 defers;    /* it has asked for, from the second on */
     bool                     has_wards; /* or had some */

@@ -15,6 +15,7 @@ enum {
     CROWD = 256,      /* on a shelf: more than caches hold */
     FETCH_RECORD = 8, /* turns ahead */
     FETCH_STRAND = 4,
+    ROUND_MAX = 64,     /* tasks that owe rounds, for each pick */
     FETCH_FRAMES = 384, /* bytes, of who waits in a call of ours */
 };
 
@@ -310,15 +311,18 @@ static struct jrt_task *pick_from(struct jrt_worker *worker, bool others_first, 
     return task != NULL ? task : take_injected(worker);
 }
 
-/* Who owes the others time is put aside; [aside-owe], [aside-fresh]. */
+/* Tasks that owe rounds go back behind the others; [aside-owe], [aside-fresh]. */
 static struct jrt_task *pick_fairly(struct jrt_worker *worker, bool stays, uint64_t now)
 {
-    bool             fresh_last = jrt_aside_fresh_last(worker, stays && !worker->gave_way, now);
-    struct jrt_task *task;
-    jrt_aside_release(worker, stays, now);
-    do task = pick_from(worker, worker->tick & 1u, fresh_last);
-    while (task != NULL && jrt_aside_put(worker, task, stays, now));
-    return task != NULL || stays ? task : jrt_aside_take(worker);
+    bool fresh_last = jrt_aside_fresh_last(worker, stays && !worker->gave_way, now);
+    for (int i = 0; i < ROUND_MAX; i++) {
+        struct jrt_task *task = pick_from(worker, worker->tick & 1u, fresh_last);
+        if (task == NULL || !jrt_aside_owes(worker, task, now)) return task;
+        uint64_t before = jrt_count_again(worker, JRT_LANE_NORMAL);
+        jrt_submit_again(worker, task);
+        if (before == 0) break; /* it is the only one */
+    }
+    return stays ? NULL : pick_from(worker, false, fresh_last);
 }
 
 struct jrt_task *jrt_pick(struct jrt_worker *worker, bool stays)
@@ -335,7 +339,6 @@ struct jrt_task *jrt_pick(struct jrt_worker *worker, bool stays)
 
 bool jrt_turn_wanted(struct jrt_worker *worker)
 {
-    if (worker->turns.asides > 0) return true;
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
         if (jrt_count_again(worker, lane) > 0) return true;
         /* New ones of other lanes: who runs children in place looks at NORMAL ones only. */
@@ -368,7 +371,9 @@ bool jrt_look_for_others(struct jrt_worker *worker)
     }
     if (only_lone(worker) || !jrt_turn_wanted(worker)) return false;
     /* Sixty tasks may be a microsecond: a turn has a shortest length too. */
-    return jrt_turn_lasted(worker, now) >= JRT_TURN_NS;
+    uint64_t turn = jrt_turn_lasted(worker, now);
+    if (turn >= JRT_TOO_LONG_NS) worker->until_others = 1; /* the next pick measures it */
+    return turn >= JRT_TURN_NS;
 }
 
 /* Stealing: a bounded number of victims, from each the most urgent lane, oldest first. */

@@ -44,7 +44,6 @@
 
 #include "fiber/fiber.h"
 #include "plat/signal.h"
-#include "task/aside.h"
 #include "task/seat.h"
 #include "task/state.h"
 
@@ -218,8 +217,6 @@ static void lose(struct jrt_worker *worker)
         }
     }
     move_shelf(scheduler, &worker->again_shelf);
-    struct jrt_task *aside;
-    while ((aside = jrt_aside_take(worker)) != NULL) jrt_submit_outside(scheduler, aside);
     move_shelf(scheduler, &worker->fresh_shelf);
     worker->lanes = 0;
     jrt_lock(&scheduler->threads_lock);

@@ -311,8 +311,8 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     purse->seat = aside->seat;
     purse->cleaning = aside->cleaning;
     purse->slice = aside->slice;
-    purse->aside_ns = aside->aside_ns;
-    purse->long_ns = aside->long_ns;
+    purse->owed_rounds = aside->owed_rounds;
+    purse->owed_until_ns = aside->owed_until_ns;
     mark_beyond(n, true);
     jrt_fuel_set(jrt_purse_first_fuel(jrt_worker_self(), task));
     return JANUS_OK;
@@ -331,8 +331,8 @@ static void leave_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     its->memory = janus_units_add(its->memory - (less < its->memory ? less : its->memory), more);
     mark_beyond(n, false);
     terms->aside->slice = purse->slice;
-    terms->aside->aside_ns = purse->aside_ns;
-    terms->aside->long_ns = purse->long_ns;
+    terms->aside->owed_rounds = purse->owed_rounds;
+    terms->aside->owed_until_ns = purse->owed_until_ns;
     terms->aside->heap = purse->heap;
     purse->heap = NULL;
     terms->aside->ledger = purse->ledger;

@@ -43,9 +43,9 @@
  *
  * [turn-kernel]  A thread that the kernel preempted looks like a long turn. Where a turn seems
  *   long, the worker asks the kernel how long its thread ran. If the kernel preempted the thread
- *   since the worker last asked, and the thread did not wait by itself, the worker subtracts that
- *   time. If it also waited by itself, as idle workers do, nobody can tell the two apart, and the
- *   turn counts as just too long.
+ *   since the worker last asked, the worker subtracts the time in which it did not run. If the
+ *   thread also waited by itself, as idle workers do, and the worker asked long ago, nobody can
+ *   tell the two apart, and the turn counts as not too long.
  *
  * [turn-fresh]  A task that starts a crowd of children should go on: the children run on top of it
  *   when it awaits them. So a turn may last ten times as long while only tasks wait that never ran.
@@ -111,6 +111,8 @@ void jrt_turn_look(struct jrt_worker *worker)
     trim(worker->current, 0);
 }
 
+static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
 /* How much of the last `ns` the kernel took, [turn-kernel]; at least some of it remains. */
 static uint64_t taken_by_kernel(struct jrt_worker *worker, uint64_t now, uint64_t ns)
 {
@@ -119,9 +121,10 @@ static uint64_t taken_by_kernel(struct jrt_worker *worker, uint64_t now, uint64_
     worker->turns.times = is;
     worker->turns.times_ns = now;
     if (is.preemptions == was.preemptions) return 0;
-    uint64_t most = ns - JRT_TOO_LONG_NS;
-    if (is.waits != was.waits || ran > passed) return most;
-    return passed - ran < most ? passed - ran : ns - 1;
+    if (is.waits == was.waits) return ran < passed ? min_u64(passed - ran, ns - 1) : 0;
+    /* The worker slept, or the task did. Of a short time the thread's own is the most it can be. */
+    if (passed < 4 * ns) return ran < ns ? ns - ran : 0;
+    return ns - JRT_TOO_LONG_NS + 1;
 }
 
 /* How long the current turn has lasted, or 0: nobody knows when it began. */

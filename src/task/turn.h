@@ -53,7 +53,7 @@ uint64_t jrt_turn_lasted(struct jrt_worker *worker, uint64_t now);
 static inline bool jrt_turn_measures(const struct jrt_worker *worker, uint64_t now)
 {
     const struct jrt_turns *turns = &worker->turns;
-    return turns->measured > 0 || turns->asides > 0 || now - turns->taken_ns < turns->aside_ns;
+    return turns->measured > 0 || now - turns->taken_ns < turns->aside_ns;
 }
 
 /* Looks at the clock: if the turn is over, the fuel word is emptied, and the next call that asks

@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct jrt_task;
-
 struct jrt_turns {
     uint64_t epoch;     /* of the turn, */
     uint64_t began_ns;  /* first looked at then; [turn-epoch] */
@@ -24,11 +22,9 @@ struct jrt_turns {
     uint64_t                times_ns;
     uint64_t                taken_ns; /* by the kernel, so far */
 
-    uint32_t         asides; /* tasks that stand aside, and the list of them, [aside-list] */
-    struct jrt_task *aside_first, *aside_last;
-    uint64_t         aside_ns;      /* until then every pick looks, [aside-owe] */
-    uint64_t         fresh_ns;      /* until then new tasks come last, [aside-fresh] */
-    uint64_t         fresh_used_ns; /* by new tasks since then */
+    uint64_t aside_ns;      /* until then every pick looks, [aside-owe] */
+    uint64_t fresh_ns;      /* until then new tasks come last, [aside-fresh] */
+    uint64_t fresh_used_ns; /* by new tasks since then */
 };
 
 #endif

@@ -29,7 +29,6 @@
 #include "task/worker.h"
 
 #include "fiber/exception.h"
-#include "task/aside.h"
 #include "task/nursery.h"
 #include "task/replace.h"
 #include "task/seat.h"
@@ -256,7 +255,6 @@ static struct jrt_task *take_begun(struct jrt_worker *worker)
     for (unsigned lane = 0; lane < JRT_LANES && task == NULL; lane++) {
         task = jrt_deque_pop(&worker->again[lane]);
     }
-    if (task == NULL) task = jrt_aside_take(worker);
     if (task == NULL || jrt_task_began(task)) return task;
     jrt_submit_fresh(worker, task);
     return NULL;

@@ -313,7 +313,8 @@ static int64_t two_yielders(void *argument)
     }
     CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(turns.count[0] + turns.count[1], 2000);
-    CHECK(turns.apart <= 2);
+    /* Real time may make a turn too long, and then its task lets the other go more than once. */
+    CHECK(turns.apart <= (town_simulated() ? 2 : TOWN_SLOW ? 500 : 50));
     return 0;
 }
 

@@ -60,7 +60,10 @@ TEST("two tasks that yield take turns, one by one")
     log.count = 0;
     town_run(1, take_turns, &log, 1);
     CHECK_EQ(log.count, 1000);
-    for (int i = 1; i < 1000; i++) CHECK(log.letters[i] != log.letters[i - 1]);
+    int repeats = 0;
+    for (int i = 1; i < 1000; i++) repeats += log.letters[i] == log.letters[i - 1];
+    /* Real time may make a turn too long, and then its task lets the other go more than once. */
+    CHECK(repeats <= (town_simulated() ? 0 : TOWN_SLOW ? 500 : 50));
 }
 
 /* Fairness. */
