@@ -340,7 +340,7 @@ class Costs:
         """The test row that repeats the call, or why none does."""
         rows = dict(self.rows.get(call, {}))
         for macro in self.expands.get(call, ()):
-            rows.update(self.rows.get(macro, {}))
+            rows = {**self.rows.get(macro, {}), **rows}
         cheap = rows.get("calls_cheap_test")
         beside = next((f"{file}: {row}" for file, row in rows.items()
                        if file != "calls_cheap_test"), None)
