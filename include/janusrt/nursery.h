@@ -291,7 +291,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
 
 /*
  * Starts `entry(argument)` as a child of `nursery`. *out (NULL: not wanted) is its id; a child
- * whose id was asked for keeps its result until it is joined or the nursery ends.
+ * whose id was asked for keeps its result until it is joined or the nursery ends. A child that is
+ * cancelled before a worker took it never calls its entry; options.drop learns of that.
  *
  * With options.when_full WAIT it waits for room, tasks and the owning thread in the order they
  * came; any other thread is refused. Children that all wait to start siblings wait for themselves:

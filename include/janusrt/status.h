@@ -4,6 +4,9 @@
  * errno is never the answer. Zero is success; negative: refused or failed. The one positive status
  * is CLAMPED, from requests for a number: less was granted. No call that acquires something (opens,
  * locks, takes) returns a positive status: `if (status != JANUS_OK) return status;` never leaks.
+ *
+ * -1 to -99 are the library's. A program uses -100 and below for errors of its own, so that a task
+ * can return either.
  */
 #ifndef JANUSRT_STATUS_H
 #define JANUSRT_STATUS_H

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <janusrt/status.h>
 
+#define X(name, value, text)                                                                       \
+    _Static_assert((value) > -100, "numbers from -100 down are for programs: " #name);
+JANUS_STATUS_MAP(X)
+#undef X
+
 const char *janus_status_text(janus_status status)
 {
     switch (status) { /* no default: the compiler names a missing case */
