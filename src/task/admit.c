@@ -7,6 +7,25 @@
 #include "task/terms.h"
 #include "task/trouble.h"
 
+/* Somebody may have been refused meanwhile what has been given back here, and wait for it. */
+static void tell_room(janus_scheduler *scheduler, struct jrt_terms *terms)
+{
+    jrt_fence_light_seq_cst(); /* seq_cst: [limit-wish]. */
+    /* relaxed: after the fence. */
+    if (jrt_unlikely(jrt_load_relaxed(&scheduler->wishes) != 0)) jrt_wish_freed(scheduler, terms);
+}
+
+/* In the terms and around, up to `end`. */
+static void give_room(janus_scheduler *scheduler, struct jrt_terms *terms,
+                      const struct jrt_terms *end)
+{
+    for (; terms != end; terms = terms->outer) {
+        if ((terms->bound & 1u << JANUS_CAP_SPAWN) == 0) continue;
+        jrt_cap_give_task(&terms->use);
+        tell_room(scheduler, terms);
+    }
+}
+
 /* Takes room in all terms that count it, [terms-count]; on any error in none, and *full are those
  * that had none. */
 static janus_status take_room(struct jrt_terms *terms, janus_scheduler *scheduler,
@@ -14,36 +33,22 @@ static janus_status take_room(struct jrt_terms *terms, janus_scheduler *schedule
 {
     struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
     janus_cap_limits     limits;
-    const uint32_t       bit = 1u << JANUS_CAP_SPAWN;
     struct jrt_terms    *at = terms;
     for (; at != NULL; at = at->outer) {
-        if ((at->bound & bit) == 0) continue;
+        if ((at->bound & 1u << JANUS_CAP_SPAWN) == 0) continue;
         actor.holder = at->held[JANUS_CAP_SPAWN].holder;
         janus_status status = jrt_cap_gate_spawn(scheduler->caps, at->held[JANUS_CAP_SPAWN].cap,
                                                  &actor, &at->use, &limits);
         if (status == JANUS_OK) continue;
         *full = at;
-        for (struct jrt_terms *taken = terms; taken != at; taken = taken->outer) {
-            if ((taken->bound & bit) != 0) jrt_cap_give_task(&taken->use);
-        }
+        jrt_point(); /* [sim-point]: others are refused meanwhile */
+        give_room(scheduler, terms, at);
+        if (status != JANUS_TASK_LIMIT) tell_room(scheduler, at); /* the gate may have given back */
         /* relaxed: for the message. */
         uint64_t used = jrt_load_relaxed(&at->use.tasks);
         return jrt_trouble(status, JANUS_COMPONENT_NONE, used, used);
     }
     return JANUS_OK;
-}
-
-static void give_room(janus_scheduler *scheduler, struct jrt_terms *terms)
-{
-    for (; terms != NULL; terms = terms->outer) {
-        if ((terms->bound & 1u << JANUS_CAP_SPAWN) == 0) continue;
-        jrt_cap_give_task(&terms->use);
-        jrt_fence_light_seq_cst(); /* seq_cst: [limit-wish]. */
-        /* relaxed: after the fence. */
-        if (jrt_unlikely(jrt_load_relaxed(&scheduler->wishes) != 0)) {
-            jrt_wish_freed(scheduler, terms);
-        }
-    }
 }
 
 static bool is_implicit(const struct jrt_terms *terms, const janus_scheduler *scheduler)
@@ -62,7 +67,7 @@ static janus_status take_implicit(janus_scheduler *scheduler, struct jrt_worker 
 void jrt_terms_leave(struct jrt_nursery *n, struct jrt_worker *worker)
 {
     if (!is_implicit(n->terms, n->scheduler)) {
-        give_room(n->scheduler, n->terms);
+        give_room(n->scheduler, n->terms, NULL);
     } else if (worker != NULL && worker->scheduler == n->scheduler && worker->seat == NULL) {
         jrt_quota_give(&worker->quota);
     } else {

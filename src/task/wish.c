@@ -10,10 +10,12 @@
  *   pokes the next: it may have been poked itself, and have used up what it was poked for.
  *
  *   Room under a capability is given back by one atomic step; behind a light fence its giver looks
- *   at the count, and pokes. Room of the scheduler's limit is a plain store of the worker where a
- *   child ends. That worker looks at the count when it looks after timers: at the end of a turn,
- *   every few dozen tasks, and before it sleeps. A worker that computes without a call does not:
- *   while somebody waits, one sleeper wakes up every millisecond and looks in its place.
+ *   at the count, and pokes. So does a spawn that took room under one capability and was refused
+ *   under the next: others may have found none meanwhile. Room of the scheduler's limit is a plain
+ *   store of the worker where a child ends. That worker looks at the count when it looks after
+ *   timers: at the end of a turn, every few dozen tasks, and before it sleeps. A worker that
+ *   computes without a call does not: while somebody waits, one sleeper wakes up every millisecond
+ *   and looks in its place.
  *   A wish is counted, heavy fence, and then the first try is made. So either that try sees the
  *   room, or the worker sees the count. models/wish.pml tries all orders.
  *

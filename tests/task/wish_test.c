@@ -327,3 +327,92 @@ TEST("room that a child leaves on a worker that computes for ever is found by ot
         CHECK_EQ(run_limited(2, 3, wait_beside_busy, NULL), JANUS_OK);
     }
 }
+
+/* Two limits, one inside the other: a spawn that takes room under the inner one, and finds none
+ * under the outer one, gives it back. */
+
+struct pair {
+    janus_authority *root;
+    janus_nursery   *inner;
+    janus_event      started;
+    atomic_int       leave, leaves, tried;
+};
+
+static int64_t leave_when_told(void *argument)
+{
+    struct pair *pair = argument;
+    while (!atomic_load(&pair->leave)) (void)janus_yield();
+    atomic_store(&pair->leaves, 1);
+    return 0;
+}
+
+static int64_t set_started(void *argument)
+{
+    (void)janus_event_set(&((struct pair *)argument)->started);
+    return 0;
+}
+
+static int64_t end_at_once(void *argument)
+{
+    (void)argument;
+    return 0;
+}
+
+/* The inner limit has room, the outer one not yet; then it stays until somebody else got the room.
+ */
+static int64_t try_in_between(void *argument)
+{
+    struct pair *pair = argument;
+    while (wishes() == 0) (void)janus_yield();
+    atomic_store(&pair->leave, 1);
+    while (!atomic_load(&pair->leaves)) (void)janus_yield();
+    janus_status status = janus_spawn(pair->inner, end_at_once, NULL);
+    JANUS_EXPECT(status == JANUS_OK || status == JANUS_TASK_LIMIT || status == JANUS_CLOSED);
+    atomic_store(&pair->tried, 1);
+    return janus_event_wait(&pair->started);
+}
+
+static int64_t fill_until_tried(void *argument)
+{
+    struct pair *pair = argument;
+    while (!atomic_load(&pair->tried)) (void)janus_yield();
+    return 0;
+}
+
+static int64_t wait_under_two(void *argument)
+{
+    struct pair  *pair = argument;
+    janus_nursery inner;
+    pair->inner = &inner;
+    guild_open(&inner, guild_spawn(pair->root, 2));
+    JANUS_EXPECT(janus_spawn(&inner, leave_when_told, pair) == JANUS_OK);
+    JANUS_EXPECT(janus_spawn(&inner, try_in_between, pair) == JANUS_OK);
+    JANUS_EXPECT(janus_spawn_wait(&inner, set_started, pair) == JANUS_OK);
+    return janus_nursery_end(&inner, NULL);
+}
+
+static int64_t limit_twice(void *argument)
+{
+    struct pair   pair = {.root = guild_root()};
+    janus_nursery outer;
+    (void)argument;
+    janus_event_init(&pair.started, JANUS_OPENED_BY_TASKS, NULL);
+    guild_open(&outer, guild_spawn(pair.root, 3));
+    JANUS_EXPECT(janus_spawn(&outer, wait_under_two, &pair) == JANUS_OK);
+    while (!atomic_load(&pair.leave)) (void)janus_yield();
+    JANUS_EXPECT(janus_spawn_wait(&outer, fill_until_tried, &pair) == JANUS_OK);
+    return janus_nursery_end(&outer, NULL);
+}
+
+TEST("room that a refused spawn gives back is found by the spawn that waits for it")
+{
+    TOWN_REAL("it explores by itself");
+    const janus_scheduler_options *sovereign =
+        JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN, .yield_interval = 512);
+    janus_explore_result result = {.struct_bytes = sizeof result};
+    CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.schedules = 5000, .worker_count = 3,
+                                                 .scheduler = sovereign),
+                           limit_twice, NULL, &result),
+             JANUS_OK);
+    CHECK_EQ(result.failing, JANUS_FAILING_NOT);
+}
