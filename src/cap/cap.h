@@ -66,6 +66,7 @@ struct jrt_cap_quota {
     uint32_t              max;
     _Atomic(uint32_t)     live;  /* here and in quotas inside */
     uint32_t              first; /* place of the last that was derived here; 0: none */
+    bool                  used;  /* something was derived, here or inside; [quota-gone] */
 };
 
 /* Who asks, and where that is written down. */

@@ -7,6 +7,10 @@
  *                not for the holder: nobody can use up another's quota by delegating.
  * [quota-end]    when the party ends, everything that it derived is revoked. Otherwise parties that
  *                come and go would fill the table with capabilities of which nobody knows any more.
+ * [quota-gone]   others may revoke what the party derived while the party ends. They write to its
+ *                quota under the lock. So whoever ends a quota takes the lock after them. Only a
+ *                quota that was never used ends without: `used` is written by the party's tasks
+ *                alone, and `live` may be 0 while somebody still writes.
  *
  * All of it is under the table's lock, but for `live`, which is read without.
  */
@@ -38,6 +42,7 @@ void jrt_cap_quota_enter(janus_cap_table *table, struct jrt_cap_quota *quota, ui
     if (quota->first != 0) jrt_cap_at(table, quota->first)->quota_prev = place;
     quota->first = place;
     count(quota, 1);
+    for (; quota != NULL && !quota->used; quota = quota->outer) quota->used = true;
 }
 
 void jrt_cap_quota_leave(janus_cap_table *table, uint32_t place)
@@ -60,9 +65,8 @@ void jrt_cap_quota_end(janus_cap_table *table, struct jrt_cap_quota *quota,
                        const struct jrt_cap_actor *actor)
 {
     uint64_t revoked = 0;
-    /* relaxed: the party's tasks have ended, so it does not grow; others may release some. */
-    if (jrt_load_relaxed(&quota->live) == 0) return;
-    jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
+    if (!quota->used) return; /* the party's tasks have ended: [quota-gone] */
+    jrt_ctx_probe();          /* an overflow happens before the lock, not inside */
     jrt_lock(&table->lock);
     while (quota->first != 0) revoked += jrt_cap_revoke_branch(table, quota->first);
     struct jrt_audit_writer *writer = revoked > 0 ? jrt_cap_writer(table, actor) : NULL;

@@ -164,8 +164,7 @@ struct jrt_audit_writer *jrt_terms_writer(const struct jrt_task   *task,
 void jrt_terms_over(janus_scheduler *scheduler, struct jrt_terms *terms)
 {
     struct jrt_cap_actor actor = {.holder = 0};
-    /* relaxed: only to see whether there is anything to do; nobody derives any more. */
-    if (jrt_unlikely(jrt_load_relaxed(&terms->derived.live) != 0)) {
+    if (jrt_unlikely(terms->derived.used)) { /* nobody derives any more, [quota-gone] */
         if (scheduler->audit != NULL) actor.writer = writer_of(scheduler, terms);
         jrt_cap_quota_end(scheduler->caps, &terms->derived, &actor);
     }

@@ -213,3 +213,64 @@ TEST(
                        child_alone, NULL, NULL),
              JANUS_OK);
 }
+
+/* Somebody else ends what a nursery derived, while the nursery ends. */
+
+struct race {
+    janus_task_id to;
+    atomic_int    given, ended; /* rounds */
+    janus_cap     cap;
+};
+
+enum { ROUNDS = 200 };
+
+static int64_t give_away(void *argument)
+{
+    struct race     *race = argument;
+    janus_cap        own = {0};
+    janus_cap_limits limits = {.spawn = {.max_tasks = 1}};
+    CHECK_EQ(janus_own_mint(root, 0,
+                            JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL,
+                                            .limits = &limits, .delegation_depth = 5),
+                            &own),
+             JANUS_OK);
+    CHECK_EQ(janus_own_delegate(own, race->to, NULL, &race->cap), JANUS_OK);
+    CHECK_EQ(janus_own_release(own), JANUS_OK);
+    atomic_fetch_add(&race->given, 1);
+    return 0;
+}
+
+static int64_t give_up(void *argument)
+{
+    struct race *race = argument;
+    for (int i = 1; i <= ROUNDS; i++) {
+        while (atomic_load(&race->given) < i) CHECK_EQ(janus_yield(), JANUS_OK);
+        janus_status status = janus_own_release(race->cap);
+        CHECK(status == JANUS_OK || status == JANUS_CAP_REVOKED);
+        atomic_store(&race->ended, i);
+    }
+    return 0;
+}
+
+static int64_t end_beside(void *argument)
+{
+    struct race   race = {0};
+    janus_nursery n, pool;
+    (void)argument;
+    root = guild_root();
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn_with(&n, give_up, &race, NULL, &race.to), JANUS_OK);
+    for (int i = 1; i <= ROUNDS; i++) {
+        open_named(&pool, "pool");
+        CHECK_EQ(janus_spawn(&pool, give_away, &race), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&pool, NULL), JANUS_OK);
+        while (atomic_load(&race.ended) < i) CHECK_EQ(janus_yield(), JANUS_OK);
+    }
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("what a nursery derived may be given up by others while the nursery ends") /* under tsan */
+{
+    with_limit(end_beside);
+}
