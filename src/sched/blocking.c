@@ -218,7 +218,8 @@ static unsigned soon(const struct jrt_blocking *blocking, const struct jrt_block
 static bool may_begin(const struct jrt_blocking *blocking, const struct jrt_blocking_party *party)
 {
     uint64_t had = 0;
-    if (party == NULL) return true;
+    /* No share: any thread will do. One above threads_max may be idle and have no right to it. */
+    if (party == NULL) return blocking->arriving < free_threads(blocking);
     for (; party != NULL; party = party->outer) had += party->running + soon(blocking, party);
     return had < free_threads(blocking);
 }

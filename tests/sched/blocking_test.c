@@ -354,3 +354,37 @@ TEST("of many submitters' jobs each is run once or withdrawn")
     jrt_blocking_fini(&crowd_pool);
     for (int i = 0; i < SUBMITTERS; i++) free(submitters[i].tasks);
 }
+
+static bool somebody_is_idle(struct jrt_blocking *pool)
+{
+    jrt_lock(&pool->lock);
+    bool idle = pool->idle != NULL;
+    jrt_unlock(&pool->lock);
+    return idle;
+}
+
+TEST("a queue is full also while a thread above the usual number has nothing it may begin")
+{
+    struct jrt_blocking       pool;
+    struct jrt_blocking_party parties[2] = {{.queued = 0}};
+    struct gate               gate = {0}, other = {0};
+    struct task               jobs[5];
+    begun = active = active_high = 0;
+    CHECK_EQ(jrt_blocking_init(&pool, 1, 2, 1), JANUS_OK);
+    for (int i = 0; i < 5; i++) jobs[i] = task_new(i == 1 ? &other : &gate);
+    for (int i = 0; i < 2; i++) jobs[i].job.party = &parties[i];
+    for (int i = 0; i < 3; i++) { /* the usual one, and two who run nothing yet */
+        CHECK_EQ(jrt_blocking_submit(&pool, &jobs[i].job), JANUS_OK);
+        wait_for_running(&pool, (unsigned)i + 1);
+    }
+    gate_open(&other);
+    task_wait(&jobs[1]);
+    while (!somebody_is_idle(&pool)) jrt_thread_yield();
+    CHECK_EQ(jrt_blocking_submit(&pool, &jobs[3].job), JANUS_OK); /* it waits */
+    while (!somebody_is_idle(&pool)) jrt_thread_yield();
+    CHECK_EQ(jrt_blocking_submit(&pool, &jobs[4].job), JANUS_FULL);
+    gate_open(&gate);
+    for (int i = 0; i < 4; i++) task_wait(&jobs[i]);
+    wait_for_running(&pool, 0);
+    jrt_blocking_fini(&pool);
+}
