@@ -222,7 +222,9 @@ typedef struct janus_spawn_options {
                                          beyond the scheduler's stack_bytes from its memory, and
                                          has it back when the child ends; else SPAWN_BUDGET.
                                          0: the nursery's */
-    janus_priority      priority;     /* 0: NORMAL */
+    janus_priority      priority;     /* 0: NORMAL. HIGH: not from a task of lower priority that a
+                                         capability, a pool or a scope restricts, unless it holds
+                                         the right executor.configure */
     janus_cancel_mode   cancel;       /* 0: RETURN */
     const char         *name;         /* NULL: "task"; copied, see JANUS_NAME_BYTES */
     const janus_site   *site;         /* NULL: unknown; borrowed */
@@ -318,6 +320,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
  *                          restrict the children of this nursery
  *          SPAWN_BUDGET    the pool has no spawn_count, or no ops, for another child; or the
  *                          child's share has no memory for a stack larger than the scheduler's
+ *          NO_EXECUTOR_CAP  options.priority is HIGH, and may not be chosen
  *          NO_SPAWN_CAP, CAP_…  as janus_cap_check
  *          On any error nothing was started.
  */

@@ -227,6 +227,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_scheduler_open(const janus_schedule
  * Errors:  STATE      it was started or stopped before, or is deterministic and another thread's
  *          NO_MEMORY  a thread, or the alternate signal stack of one, was refused; none is left
  *                     behind
+ *          INVALID    `scheduler` is NULL
  */
 JANUS_NODISCARD JANUS_API janus_status janus_scheduler_start(janus_scheduler *scheduler);
 
@@ -240,6 +241,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_scheduler_start(janus_scheduler *sc
  * Cost:    as long as the slowest task takes to notice.
  * Errors:  STATE  called inside a task of this scheduler or a blocking call of one, or it is
  *                 deterministic and another thread's
+ *          INVALID  `scheduler` is NULL
  */
 JANUS_API janus_status janus_scheduler_stop(janus_scheduler *scheduler);
 
@@ -316,7 +318,7 @@ JANUS_API janus_scheduler *janus_scheduler_current(void);
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    a load.
- * Errors:  none.
+ * Errors:  none; 0 where `scheduler` is NULL, as janus_scheduler_current is for a restricted task.
  */
 JANUS_API uint32_t janus_scheduler_worker_count(const janus_scheduler *scheduler);
 

@@ -165,7 +165,7 @@ JANUS_API janus_status janus_trace_inspect(janus_trace *trace, janus_trace_info 
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    a load for each worker.
- * Errors:  none; 0 where nothing is recorded.
+ * Errors:  none; 0 where nothing is recorded, or `scheduler` is NULL.
  */
 JANUS_API uint64_t janus_scheduler_trace_hash(const struct janus_scheduler *scheduler);
 

@@ -111,7 +111,8 @@ static janus_status transfer_as_thread(janus_channel channel, enum jrt_chan_kind
                                        uint64_t deadline_ns)
 {
     struct jrt_chan *chan = NULL;
-    janus_status     status = jrt_chan_decode(channel, jrt_chan_right_for(kind), &chan);
+    jrt_callback_check();
+    janus_status status = jrt_chan_decode(channel, jrt_chan_right_for(kind), &chan);
     return status == JANUS_OK ? wait(chan, channel, kind, value, deadline_ns) : status;
 }
 
@@ -391,7 +392,10 @@ static inline __attribute__((always_inline)) janus_status try_transfer(janus_cha
     if (worker != NULL) jrt_worker_stack_check(worker); /* [stack-reserve] */
     janus_status status = jrt_chan_decode(channel, jrt_chan_right_for(kind), &chan);
     if (jrt_unlikely(status != JANUS_OK)) return refuse(status);
-    if (worker == NULL) return jrt_chan_attempt(chan, channel, worker, kind, value);
+    if (worker == NULL) {
+        jrt_callback_check();
+        return jrt_chan_attempt(chan, channel, worker, kind, value);
+    }
     status = jrt_chan_pay(&worker);
     if (jrt_unlikely(status != JANUS_OK)) return status;
     status = jrt_chan_attempt(chan, channel, worker, kind, value);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Exploring in this process. */
 #include "base/options.h"
+#include "base/outside.h"
 #include "explore/explorer.h"
 #include "explore/trial.h"
 #include "fiber/fiber.h"
@@ -98,7 +99,9 @@ janus_status janus_explore(const janus_explore_options *options, janus_entry *en
     if (entry == NULL) return JANUS_INVALID;
     if (out != NULL && !jrt_options_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
     if (jrt_world_now() != NULL || jrt_thread_self()->worker != NULL) return JANUS_STATE;
-    janus_status status = jrt_explore_decode(options, &local.explorer.options);
+    janus_status status = jrt_outside_ask(); /* before anything is told */
+    if (status != JANUS_OK) return status;
+    status = jrt_explore_decode(options, &local.explorer.options);
     if (status != JANUS_OK) return status;
     if (!read_scheduler(local.explorer.options.scheduler, &local.scheduler)) return JANUS_INVALID;
     if (!jrt_fault_open()) return JANUS_UNAVAILABLE; /* once for all of them */

@@ -43,6 +43,7 @@ janus_status janus_scheduler_open(const janus_scheduler_options *options, janus_
 janus_status janus_scheduler_start(janus_scheduler *scheduler)
 {
     jrt_outside_call_long(); /* [turn-call] */
+    if (scheduler == NULL) return JANUS_INVALID;
     janus_status status = jrt_scheduler_start(scheduler);
     if (status == JANUS_OK) jrt_session_started();
     return status;

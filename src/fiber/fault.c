@@ -70,7 +70,7 @@ bool janus_fault_claim(int signal_number, void *siginfo, void *context)
     ucontext_t             *interrupted = context;
     struct jrt_thread      *thread = jrt_thread_self();
     const struct jrt_stack *stack = thread->watch.stack;
-    if (signal_number != SIGSEGV) return false;
+    if (signal_number != SIGSEGV || info == NULL || interrupted == NULL) return false;
     if (jrt_peek_recover(interrupted)) return true; /* [peek-fault] */
     if (stack == NULL) return false;
     if (!is_overflow(stack, info, interrupted)) return false;

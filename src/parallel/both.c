@@ -74,7 +74,10 @@ static inline __attribute__((always_inline)) int64_t divisible(struct jrt_worker
 __attribute__((noinline)) static int64_t both_slowly(janus_entry *f, void *a, janus_entry *g,
                                                      void *b, janus_parallel_failure *out)
 {
-    if (f == NULL || g == NULL) return JANUS_INVALID;
+    if (f == NULL || g == NULL) {
+        jrt_stack_check(); /* [turn-call] */
+        return JANUS_INVALID;
+    }
     struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL || worker->current == NULL) return one_after_other(f, a, g, b, out);
     jrt_worker_stack_check(worker); /* [stack-reserve]; in a world, others may go on */

@@ -127,8 +127,8 @@ int64_t janus_reduce_with(janus_range range, janus_fold *fold, janus_combine *co
                           void *argument, void *value, size_t bytes, janus_parallel_failure *out)
 {
     if (out != NULL) *out = (janus_parallel_failure){.error = 0};
-    if (fold == NULL || combine == NULL || value == NULL || bytes == 0) return JANUS_INVALID;
     jrt_stack_check(); /* [stack-reserve] */
+    if (fold == NULL || combine == NULL || value == NULL || bytes == 0) return JANUS_INVALID;
     if (range.begin >= range.end) return 0;
     uint64_t         count = range.end - range.begin;
     uint64_t         grain = range.grain != 0 ? range.grain : (count - 1) / LEAVES + 1;

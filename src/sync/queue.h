@@ -119,7 +119,10 @@ static inline struct jrt_task *jrt_sync_task(void)
 static inline struct jrt_task *jrt_sync_begin(void)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    if (worker == NULL) return NULL;
+    if (jrt_unlikely(worker == NULL)) {
+        jrt_callback_check();
+        return NULL;
+    }
     struct jrt_task *task = worker->current;
     jrt_call_check(worker); /* [stack-reserve] */
     return task;

@@ -182,6 +182,7 @@ static janus_status may_configure(const struct jrt_task *task, const struct jrt_
 
 janus_status jrt_terms_outside(void)
 {
+    jrt_stack_check(); /* [turn-call]; a refusal is paid for, too */
     const struct jrt_task     *task = spawner_of(jrt_worker_self());
     const struct jrt_callback *callback = jrt_thread_self()->callback;
     const struct jrt_terms    *here = NULL, *at;

@@ -13,12 +13,17 @@
  *   of this library. If it panics, overflows the stack or uses up its slice, it ends alone, and the
  *   canceller goes on with the next one.
  *
+ * [callback-hold]  a callback that a task registered holds locks in its own name, and what it still
+ *   holds at its end is abandoned. If it held them in the thread's name, which goes on, they would
+ *   stay locked, and it could unlock what the thread holds.
+ *
  * A callback that a plain thread registered is the host's: it has no slice.
  */
 #include "task/callback.h"
 
 #include "fiber/exit.h"
 #include "fiber/fuel.h"
+#include "task/holder.h"
 #include "task/purse.h"
 #include "task/tell.h"
 #include "task/terms.h"
@@ -95,8 +100,14 @@ static void call_plainly(const struct jrt_callback *callback)
     thread->on_panic = NULL;
     thread->calls_back = true;
     thread->callback = callback->ledger != NULL ? callback : NULL;
+    void *holder = thread->holder;
+    if (callback->ledger != NULL) thread->holder = NULL; /* [callback-hold] */
     const struct jrt_stack *stack = worker != NULL ? thread->watch.stack : NULL;
     enum jrt_guarded_end    end = call_counted(callback, stack);
+    if (callback->ledger != NULL) {
+        jrt_holder_thread_over();
+        thread->holder = holder;
+    }
     thread->on_panic = on_panic;
     thread->worker = worker;
     thread->helps = helps;
@@ -140,4 +151,9 @@ void jrt_plain_check(int64_t cost)
     int64_t left = jrt_fuel_get() - cost;
     jrt_fuel_set(left);
     if (left < 0) janus_panic("a callback used up its slice of operations");
+}
+
+void jrt_callback_check(void)
+{
+    if (jrt_unlikely(jrt_thread_self()->callback != NULL)) jrt_plain_check(1);
 }

@@ -23,7 +23,10 @@ __attribute__((noinline)) static janus_cap_table *enter_later(struct jrt_cap_act
 static janus_cap_table *enter(struct jrt_cap_actor *actor)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    if (worker == NULL || worker->current == NULL) return NULL;
+    if (worker == NULL || worker->current == NULL) {
+        jrt_callback_check();
+        return NULL;
+    }
     jrt_worker_stack_check(worker); /* [stack-reserve] */
     if (jrt_unlikely(--worker->tolls < 0)) return enter_later(actor);
     *actor = jrt_actor(worker);

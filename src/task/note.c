@@ -79,5 +79,5 @@ uint64_t jrt_trace_hash_of(const janus_scheduler *scheduler)
 
 uint64_t janus_scheduler_trace_hash(const janus_scheduler *scheduler)
 {
-    return jrt_trace_hash_of(scheduler);
+    return scheduler != NULL ? jrt_trace_hash_of(scheduler) : 0;
 }

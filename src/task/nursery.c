@@ -445,9 +445,11 @@ static void free_finished(struct jrt_nursery *n)
 __attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n,
                                                          janus_nursery_result *out)
 {
-    if (n == NULL) return JANUS_INVALID;
-    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
-    if (n->owner != NULL && n->owner->innermost != n) return JANUS_STATE;
+    bool mine = n != NULL && jrt_nursery_is_mine(n);
+    if (!mine || (n->owner != NULL && n->owner->innermost != n)) {
+        jrt_stack_check(); /* [turn-call] */
+        return n == NULL ? JANUS_INVALID : JANUS_STATE;
+    }
     janus_status status = janus_nursery_await_with((janus_nursery *)(void *)n, out);
     if (status == JANUS_STATE) return status;
     jrt_nursery_disarm(n);

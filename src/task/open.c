@@ -302,9 +302,9 @@ static janus_status open_at_once(struct jrt_nursery *n, struct jrt_worker *worke
 __attribute__((noinline)) static janus_status open_slowly(struct jrt_nursery          *n,
                                                           const janus_nursery_options *options)
 {
-    struct jrt_worker *worker = jrt_worker_self();
-    if (worker == NULL) return JANUS_STATE;
-    jrt_call_check(worker);                             /* [stack-reserve] */
+    jrt_stack_check(); /* [stack-reserve] */
+    if (n == NULL) return JANUS_INVALID;
+    if (jrt_worker_self() == NULL) return JANUS_STATE;
     return open_at_once(n, jrt_worker_self(), options); /* [worker-again] */
 }
 
@@ -335,8 +335,9 @@ janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_opti
 {
     struct jrt_worker  *worker = jrt_worker_self();
     struct jrt_nursery *n = jrt_nursery_of(nursery);
-    if (jrt_unlikely(nursery == NULL)) return JANUS_INVALID;
-    if (jrt_unlikely(options != NULL || worker == NULL)) return open_slowly(n, options);
+    if (jrt_unlikely(options != NULL || worker == NULL || nursery == NULL)) {
+        return open_slowly(n, options);
+    }
     struct jrt_task  *owner = worker->current;
     struct jrt_terms *terms = terms_around(owner);
     /* relaxed: its own. */
@@ -369,6 +370,7 @@ static bool is_open_root(const struct jrt_nursery *n, janus_scheduler *scheduler
 janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nursery,
                                    const janus_nursery_options *options)
 {
+    jrt_stack_check(); /* [turn-call] */
     if (scheduler == NULL || nursery == NULL) return JANUS_INVALID;
     if (jrt_worker_self() != NULL || jrt_scheduler_is_elsewhere(scheduler)) return JANUS_STATE;
     janus_status may = jrt_outside_ask(); /* a blocking call, or a callback, of a task */

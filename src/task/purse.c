@@ -444,7 +444,10 @@ uint32_t janus_yield_interval(void)
 janus_status janus_charge(janus_budget price)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    if (worker == NULL) return JANUS_OK;
+    if (jrt_unlikely(worker == NULL)) {
+        jrt_callback_check();
+        return JANUS_OK;
+    }
     jrt_worker_stack_check(worker); /* [stack-reserve] */
     struct jrt_task *task = worker->current;
     int64_t          fuel = jrt_fuel_get();
@@ -467,6 +470,8 @@ janus_status janus_try_charge(janus_budget price, janus_component *missing)
         struct jrt_task *task = worker->current;
         jrt_call_check(worker); /* [stack-reserve] */
         lacks = jrt_pay_now(task, &price);
+    } else {
+        jrt_callback_check();
     }
     bool books = lacks != JRT_NO_BOOKS; /* NOLINT(clang-analyzer-optin.core.EnumCastOutOfRange) */
     if (missing != NULL) *missing = books ? lacks : JANUS_COMPONENT_NONE;

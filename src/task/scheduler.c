@@ -356,6 +356,7 @@ janus_status janus_scheduler_stop(janus_scheduler *scheduler)
 {
     jrt_outside_call(); /* [turn-call] */
     struct jrt_worker *worker = jrt_worker_self();
+    if (scheduler == NULL) return JANUS_INVALID;
     if (worker != NULL && worker->scheduler == scheduler) return JANUS_STATE;
     if (jrt_thread_self()->helps == scheduler) return JANUS_STATE; /* it would wait for itself */
     if (jrt_thread_self()->calls_back) return JANUS_STATE;         /* [callback-plain] */
@@ -400,7 +401,7 @@ janus_status jrt_scheduler_close(janus_scheduler *scheduler)
 
 uint32_t janus_scheduler_worker_count(const janus_scheduler *scheduler)
 {
-    return scheduler->worker_count;
+    return scheduler != NULL ? scheduler->worker_count : 0;
 }
 
 /* What was counted by threads of single tasks that have ended. */

@@ -272,23 +272,16 @@ static void look_at_stack(void)
     worker == NULL ? jrt_plain_check(1) : jrt_worker_stack_check(worker);
 }
 
-/* A spawn that nobody paid for: a turn that is over ends, [turn-call]. */
-static janus_status unpaid(janus_status status)
-{
-    jrt_stack_check();
-    return status;
-}
-
 static janus_status spawn(struct jrt_nursery *n, janus_entry *entry, void *argument,
                           const janus_spawn_options *options, janus_task_id *out)
 {
     look_at_stack();
-    if (entry == NULL) return unpaid(JANUS_INVALID);
-    if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) return unpaid(JANUS_CLOSED);
+    if (entry == NULL) return jrt_unpaid(JANUS_INVALID);
+    if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) return jrt_unpaid(JANUS_CLOSED);
     struct birth birth;
     janus_status status = pay(n, jrt_worker_self());
     if (status == JANUS_OK) status = take(n, options, &birth);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_unpaid(status);
     return start_child(n, entry, argument, options, &birth, out);
 }
 
@@ -410,7 +403,7 @@ __attribute__((noinline)) static janus_status spawn_otherwise(struct jrt_nursery
                                                               const janus_site *site)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    if (n == NULL) return unpaid(JANUS_INVALID);
+    if (n == NULL) return jrt_unpaid(JANUS_INVALID);
     if (worker == NULL) return spawn_slowly(n, entry, argument, site);
     if (worker->plain != JRT_NOT_PLAIN) {
         return spawn_as(n, worker, entry, argument, site, true, false);
@@ -476,12 +469,30 @@ janus_status jrt_spawn_first(janus_nursery *nursery, janus_entry *entry, void *a
     return start_child(n, entry, argument, &options, &birth, NULL);
 }
 
+/*
+ * [spawn-high]  tasks of HIGH priority come before all others, so one that is restricted must not
+ *   start them: its neighbours would get what they leave. It may if it was started as one itself,
+ *   or holds the right executor.configure.
+ */
+static janus_status may_hurry(const janus_spawn_options *options)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    if (options->priority != JANUS_PRIORITY_HIGH) return JANUS_OK;
+    if (worker != NULL && worker->current != NULL) {
+        unsigned lane = worker->current->lane & ~(unsigned)JRT_LANE_SEATED;
+        if (lane == JANUS_PRIORITY_HIGH - 1) return JANUS_OK;
+    }
+    return jrt_terms_outside();
+}
+
 janus_status janus_spawn_with(janus_nursery *nursery, janus_entry *entry, void *argument,
                               const janus_spawn_options *given, janus_task_id *out)
 {
     look_at_stack();
     janus_spawn_options options;
-    if (nursery == NULL || decode(given, &options) != JANUS_OK) return unpaid(JANUS_INVALID);
+    if (nursery == NULL || decode(given, &options) != JANUS_OK) return jrt_unpaid(JANUS_INVALID);
+    janus_status may = may_hurry(&options); /* [spawn-high] */
+    if (jrt_unlikely(may != JANUS_OK)) return may;
     return spawn(jrt_nursery_of(nursery), entry, argument, &options, out);
 }
 
@@ -490,6 +501,6 @@ janus_status janus_spawn_wait_at(janus_nursery *nursery, janus_entry *entry, voi
 {
     look_at_stack();
     const janus_spawn_options options = {.site = site, .when_full = JANUS_FULL_WAIT};
-    if (nursery == NULL) return unpaid(JANUS_INVALID);
+    if (nursery == NULL) return jrt_unpaid(JANUS_INVALID);
     return spawn(jrt_nursery_of(nursery), entry, argument, &options, NULL);
 }

@@ -270,3 +270,9 @@ void jrt_turn_call(struct jrt_worker *worker)
     end_call_turn(worker);
     *jrt_worker_self()->error_at = error; /* [worker-again] */
 }
+
+janus_status jrt_unpaid(janus_status status)
+{
+    jrt_stack_check();
+    return status;
+}

@@ -309,6 +309,8 @@ static inline void jrt_stack_check(void)
     struct jrt_worker *worker = jrt_worker_self();
     worker == NULL ? jrt_plain_check(1) : jrt_call_check(worker);
 }
+janus_status jrt_unpaid(janus_status status); /* refused before anybody paid, [turn-call] */
+void         jrt_callback_check(void);        /* no worker: in a task's callback an op */
 
 #define JRT_SLEEPER ((uint64_t)1 << 32)
 static inline uint32_t jrt_sleeping(uint64_t idlers) { return (uint32_t)(idlers >> 32); }

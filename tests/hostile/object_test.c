@@ -96,6 +96,76 @@ TEST("a token's callback that sleeps does not take the worker with it")
     contain((struct attack){.entry = blocking_callback});
 }
 
+static void lock_in_callback(void *argument)
+{
+    struct plugin *plugin = argument;
+    (void)!janus_mutex_try_lock(plugin->mutex);
+}
+
+static void locking_callback(struct plugin *plugin) { callback_that(lock_in_callback, plugin); }
+
+/* With several workers it may begin before the cancel; then there is nothing to drop. */
+static int64_t hardly_begins(void *argument) { return argument == NULL; }
+
+static void locking_drop(struct plugin *plugin)
+{
+    janus_nursery n;
+    if (janus_nursery_open(&n, NULL) != JANUS_OK) return;
+    (void)!janus_spawn_with(&n, hardly_begins, plugin,
+                            JANUS_SPAWN_OPTIONS(.drop = lock_in_callback), NULL);
+    (void)janus_nursery_cancel(&n);
+    (void)janus_nursery_end(&n, NULL);
+}
+
+TEST("what a token's callback or a drop has locked is free after it")
+{
+    contain((struct attack){.entry = locking_callback, .ends = true});
+    contain((struct attack){
+        .entry = locking_drop, .tasks = 2, .no_share = "it ends at once", .ends = true});
+}
+
+static void tries_in_callback(void *argument)
+{
+    struct plugin *plugin = argument;
+    for (;;) (void)!janus_mutex_try_lock(plugin->mutex);
+}
+
+static void sends_in_callback(void *argument)
+{
+    struct plugin *plugin = argument;
+    int            value = 1;
+    for (;;) (void)!janus_channel_try_send(plugin->send_only, &value);
+}
+
+static void charges_in_callback(void *argument)
+{
+    (void)argument;
+    for (;;) (void)janus_charge(janus_budget_of(0, 0, 0, 1, 0));
+}
+
+static void shows_in_callback(void *argument)
+{
+    janus_cap forged = {.nonce = 7};
+    (void)argument;
+    for (;;) (void)!janus_own_check(forged, JANUS_CAP_SPAWN, 1);
+}
+
+static void trying_callback(struct plugin *plugin) { callback_that(tries_in_callback, plugin); }
+
+static void sending_callback(struct plugin *plugin) { callback_that(sends_in_callback, plugin); }
+
+static void charging_callback(struct plugin *plugin) { callback_that(charges_in_callback, plugin); }
+
+static void showing_callback(struct plugin *plugin) { callback_that(shows_in_callback, plugin); }
+
+TEST("a token's callback pays for locks, sends, charges and checks of capabilities")
+{
+    contain((struct attack){.entry = trying_callback, .ends = true});
+    contain((struct attack){.entry = sending_callback, .ends = true});
+    contain((struct attack){.entry = charging_callback, .ends = true});
+    contain((struct attack){.entry = showing_callback, .ends = true});
+}
+
 /* Locks and signals. */
 
 static void locks(struct plugin *plugin)

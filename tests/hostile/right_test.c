@@ -238,3 +238,63 @@ TEST("a plugin cannot raise the number of threads")
 {
     contain((struct attack){.entry = own_threads, .ends = true});
 }
+
+/* Priority. */
+
+static int64_t spin(void *argument)
+{
+    for (;;) (void)janus_check();
+    return argument == NULL;
+}
+
+static void hurries(struct plugin *plugin)
+{
+    for (int i = 0; i < 2; i++) {
+        if (janus_spawn_with(plugin->around, spin, NULL,
+                             JANUS_SPAWN_OPTIONS(.priority = JANUS_PRIORITY_HIGH),
+                             NULL) == JANUS_OK) {
+            ESCAPED(plugin);
+        }
+    }
+    (void)spin(NULL);
+}
+
+TEST("a plugin cannot start children that come before all others")
+{
+    contain((struct attack){.entry = hurries, .tasks = 3});
+}
+
+/* The scheduler. */
+
+static void asks_for_scheduler(struct plugin *plugin)
+{
+    for (;;) {
+        if (janus_scheduler_current() != NULL) ESCAPED(plugin);
+    }
+}
+
+static void uses_no_scheduler(struct plugin *plugin)
+{
+    janus_scheduler *scheduler = janus_scheduler_current();
+    if (scheduler != NULL) ESCAPED(plugin);
+    if (janus_scheduler_worker_count(scheduler) != 0) ESCAPED(plugin);
+    if (janus_scheduler_trace_hash(scheduler) != 0) ESCAPED(plugin);
+    if (janus_scheduler_start(scheduler) != JANUS_INVALID) ESCAPED(plugin);
+    if (janus_scheduler_stop(scheduler) != JANUS_INVALID) ESCAPED(plugin);
+    if (janus_fault_claim(11, NULL, NULL)) ESCAPED(plugin);
+}
+
+static void opens_schedulers(struct plugin *plugin)
+{
+    janus_scheduler *scheduler;
+    for (;;) {
+        if (janus_scheduler_open(NULL, &scheduler) == JANUS_OK) ESCAPED(plugin);
+    }
+}
+
+TEST("a plugin that asks for its scheduler without end is contained, and gets none")
+{
+    contain((struct attack){.entry = asks_for_scheduler});
+    contain((struct attack){.entry = uses_no_scheduler, .ends = true});
+    contain((struct attack){.entry = opens_schedulers});
+}
