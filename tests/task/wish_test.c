@@ -410,8 +410,8 @@ TEST("room that a refused spawn gives back is found by the spawn that waits for 
     const janus_scheduler_options *sovereign =
         JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN, .yield_interval = 512);
     janus_explore_result result = {.struct_bytes = sizeof result};
-    CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.schedules = 5000, .worker_count = 3,
-                                                 .scheduler = sovereign),
+    CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.schedules = TOWN_SLOW ? 50 : 2000,
+                                                 .worker_count = 3, .scheduler = sovereign),
                            limit_twice, NULL, &result),
              JANUS_OK);
     CHECK_EQ(result.failing, JANUS_FAILING_NOT);
