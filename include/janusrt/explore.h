@@ -129,7 +129,7 @@ JANUS_BEGIN_DECLS
  * it is about to do, seed first, how far it is, and what it found.
  *
  * Context: a thread that is no worker and uses no deterministic scheduler.
- * Yields:  never; all runs on the calling thread.
+ * Yields:  only if the turn is over; all runs on the calling thread.
  * Owns:    `argument` stays the caller's. out->replay is the caller's; `out` may be NULL.
  * Cost:    some 50 us for a small test, of which 1,000 schedules thus take no longer than a test.
  *          A schedule that fails is given up where it stands, with all that it holds;

@@ -96,6 +96,7 @@ janus_status janus_explore(const janus_explore_options *options, janus_entry *en
                            janus_explore_result *out)
 {
     struct local local = {.entry = entry, .argument = argument};
+    jrt_outside_call(); /* [turn-call] */
     if (entry == NULL) return JANUS_INVALID;
     if (out != NULL && !jrt_options_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
     if (jrt_world_now() != NULL || jrt_thread_self()->worker != NULL) return JANUS_STATE;

@@ -27,7 +27,10 @@ janus_status janus_run_with(const janus_scheduler_options *options, janus_entry 
 {
     janus_run_result   told = {.struct_bytes = 0};
     struct jrt_run_end end = {.told = &told};
-    if (out == NULL || !jrt_options_sane(out->struct_bytes, sizeof told)) return JANUS_INVALID;
+    if (out == NULL || !jrt_options_sane(out->struct_bytes, sizeof told)) {
+        jrt_outside_call(); /* [turn-call] */
+        return JANUS_INVALID;
+    }
     told.status = run(options, entry, argument, &end);
     told.struct_bytes = out->struct_bytes;
     memcpy(out, &told, out->struct_bytes);

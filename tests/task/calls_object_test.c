@@ -136,6 +136,7 @@ CALL(scheduler_shutdown,
 CALL(run_refused, (void)!janus_run(NULL, NULL, NULL, NULL))
 CALL(run_with_refused, janus_run_result result = {.struct_bytes = sizeof result};
      (void)!janus_run_with(NULL, NULL, NULL, &result))
+CALL(explore_refused, (void)!janus_explore(NULL, repeat_quickly, NULL, NULL))
 CALL(nursery_create_in, (void)janus_nursery_create_in(t->scheduler))
 
 static const struct repeat_call calls[] = {
@@ -184,6 +185,7 @@ static const struct repeat_call calls[] = {
     ROW(scheduler_shutdown),
     ROW(run_refused),
     ROW(run_with_refused),
+    ROW(explore_refused),
     ROW(nursery_create_in),
 };
 
