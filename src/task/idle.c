@@ -52,8 +52,9 @@ enum {
     POOR_MAX = JRT_POOR_FEW + 5,
 };
 
-static const uint64_t worth_ns = 250; /* a task, of what stealing it costs the two who do */
-static const uint64_t doze_ns = 2000; /* after JRT_POOR_FEW; doubled for each more, to 64 us */
+static const uint64_t near_ns = 200000000; /* a deadline: picks look for it at once */
+static const uint64_t worth_ns = 250;      /* a task, of what stealing it costs the two who do */
+static const uint64_t doze_ns = 2000;      /* after JRT_POOR_FEW; doubled for each more, to 64 us */
 static const uint64_t glance_ns = 4000;
 static const uint64_t wishes_ns = 1000000;
 
@@ -329,7 +330,7 @@ static void sleep_now(struct jrt_worker *worker)
     while (jrt_load_acquire(&worker->signal) == 0) { /* acquire: pairs with wake_one. */
         if (!jrt_futex_wait_until(&worker->signal, 0, until)) break;
     }
-    worker->picked_ns = UINT64_MAX; /* the sleep is no turn, [queue-pace] */
+    worker->picked_ns = jrt_clock_now_ns(); /* the sleep is no turn, [queue-pace] */
 }
 
 static bool must_end(struct jrt_worker *worker)
@@ -393,6 +394,9 @@ bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, ui
     jrt_unlock(&scheduler->timer_lock);
     if (first) jrt_idle_wake_keeper(scheduler);
     struct jrt_worker *worker = jrt_worker_self();
+    if (worker != NULL && deadline_ns - worker->picked_ns < near_ns) {
+        worker->until_others = worker->others_every = 1; /* picks learn the pace, [queue-pace] */
+    }
     if (worker != NULL && worker->seat != NULL && deadline_ns < worker->seat->wake_ns) {
         worker->seat->wake_ns = deadline_ns; /* it wakes up for its own timers */
     }

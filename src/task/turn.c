@@ -81,6 +81,13 @@ static void begin(struct jrt_worker *worker, uint64_t now)
     worker->turns.ops = 0;
 }
 
+void jrt_turn_begin(struct jrt_worker *worker)
+{
+    worker->tolls = JRT_TOLLS;
+    worker->turns.looked_ns = jrt_clock_now_ns();
+    begin(worker, worker->turns.looked_ns);
+}
+
 uint64_t jrt_turn_lasted(struct jrt_worker *worker, uint64_t now)
 {
     if (worker->turns.epoch == jrt_turn_epoch(worker)) return now - worker->turns.began_ns;
@@ -195,10 +202,6 @@ static void give_turn(struct jrt_worker *worker, struct jrt_task *task, uint64_t
         worker->turns.epoch = 0; /* it is not measured once more */
     }
     jrt_task_give_way(worker, task);
-    worker = jrt_worker_self(); /* [worker-again] */
-    worker->tolls = JRT_TOLLS;
-    worker->turns.looked_ns = jrt_clock_now_ns();
-    begin(worker, worker->turns.looked_ns);
 }
 
 static void end_turn(struct jrt_task *task)

@@ -47,6 +47,9 @@ void jrt_turn_sample(struct jrt_worker *worker, uint64_t lasted_ns);
 void jrt_turn_leave(struct jrt_worker *worker, uint64_t now);
 void jrt_turn_begin_next(struct jrt_worker *worker, const struct jrt_task *next, uint64_t now);
 
+/* The current task has given way and goes on. */
+void jrt_turn_begin(struct jrt_worker *worker);
+
 /* How long this turn has lasted since the first look, [turn-epoch]; 0: this is the first. */
 uint64_t jrt_turn_lasted(struct jrt_worker *worker, uint64_t now);
 

@@ -33,6 +33,7 @@
 #include "task/replace.h"
 #include "task/seat.h"
 #include "task/state.h"
+#include "task/turn.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -419,7 +420,9 @@ void jrt_task_give_way(struct jrt_worker *worker, struct jrt_task *task)
 {
     worker->gave_way = true;
     (void)give_way(worker, task);
-    jrt_worker_self()->gave_way = false; /* [worker-again]; where there was nobody to go to */
+    worker = jrt_worker_self(); /* [worker-again] */
+    worker->gave_way = false;   /* where there was nobody to go to */
+    jrt_turn_begin(worker);
 }
 
 /* In a cancelled scope of its own a task may have to give way to its children. */
