@@ -81,7 +81,8 @@ bool jrt_aside_owes(const struct jrt_worker *worker, const struct jrt_task *task
     struct jrt_purse *purse = task->touched ? task->purse : NULL;
     if (purse == NULL || purse->owed_rounds == 0 || worker->seat != NULL) return false;
     /* relaxed: a hint; the next pick looks again. */
-    bool idle = !worker->alone && jrt_load_relaxed(&worker->scheduler->idlers) != 0;
+    bool idle = !worker->alone && worker->scheduler->stealing &&
+                jrt_load_relaxed(&worker->scheduler->idlers) != 0;
     if (idle) return false;
     purse->owed_rounds--;
     if (own_time(worker, now) >= purse->owed_until_ns) purse->owed_rounds = 0;
