@@ -44,8 +44,8 @@
  * [turn-kernel]  A thread that the kernel preempted looks like a long turn. Where a turn seems
  *   long, the worker asks the kernel how long its thread ran. If the kernel preempted the thread
  *   since the worker last asked, the worker subtracts the time in which it did not run. If the
- *   thread also waited by itself, as idle workers do, and the worker asked long ago, nobody can
- *   tell the two apart, and the turn counts as not too long.
+ *   thread also waited by itself, as idle workers do, nobody can tell the two apart. The turn then
+ *   counts as what the thread ran in it at least.
  *
  * [turn-fresh]  A task that starts a crowd of children should go on: the children run on top of it
  *   when it awaits them. So a turn may last ten times as long while only tasks wait that never ran.
@@ -129,9 +129,11 @@ static uint64_t taken_by_kernel(struct jrt_worker *worker, uint64_t now, uint64_
     worker->turns.times_ns = now;
     if (is.preemptions == was.preemptions) return 0;
     if (is.waits == was.waits) return ran < passed ? min_u64(passed - ran, ns - 1) : 0;
-    /* The worker slept, or the task did. Of a short time the thread's own is the most it can be. */
-    if (passed < 4 * ns) return ran < ns ? ns - ran : 0;
-    return ns - JRT_TOO_LONG_NS + 1;
+    /* The worker slept, or the task did. The thread ran in this turn at least for what it ran since
+     * the last question, less all time before the turn. */
+    uint64_t before = passed > ns ? passed - ns : 0, least = ran > before ? ran - before : 0;
+    if (least < JRT_TOO_LONG_NS) least = JRT_TOO_LONG_NS - 1;
+    return ns > least ? ns - least : 0;
 }
 
 /* How long the current turn has lasted, or 0: nobody knows when it began. */

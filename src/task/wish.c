@@ -24,6 +24,7 @@
 #include "task/nursery.h"
 #include "task/purse.h"
 #include "task/terms.h"
+#include "task/turn.h"
 
 struct wish {
     struct jrt_list_node link;
@@ -98,6 +99,7 @@ static struct jrt_list_node *join(janus_scheduler *scheduler, struct jrt_terms *
     jrt_list_push_front(list->prev, &wish->link);  /* behind the last */
     jrt_fetch_add_relaxed(&scheduler->wishes, 1u); /* relaxed: the fence follows. */
     jrt_unlock(&scheduler->limit.lock);
+    jrt_turn_toll(jrt_worker_self(), JRT_TOLL_FENCE);
     jrt_fence_heavy_seq_cst();       /* seq_cst: [limit-wish]. */
     jrt_idle_wake_keeper(scheduler); /* it looks every now and then */
     return list;
