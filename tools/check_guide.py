@@ -46,7 +46,10 @@ def comparable(lines):
              if number == len(lines) or not PROGRESS.match(line)]
     for pattern, put in MOVING:
         lines = [pattern.sub(put, line) for line in lines]
-    return [line.rstrip() for line in lines]
+    lines = [line.rstrip() for line in lines]
+    # How many choices matter depends on the schedule that was found: one line stands for all.
+    return [line for number, line in enumerate(lines)
+            if line.strip() != "step" or number == 0 or lines[number - 1].strip() != "step"]
 
 
 def make_tools(folder, janusrt, compiler, flags):

@@ -74,7 +74,7 @@ struct jrt_audit_use {
 enum { JRT_AUDIT_USES = 64 };
 
 /* One producer: a worker; or, where `shared`, any thread, under the lock. */
-struct jrt_audit_writer {
+struct jrt_audit_writer { /* NOLINT(clang-analyzer-optin.performance.Padding): lines apart */
     /* Written by the producer; the consumer reads head and lost. */
     _Alignas(64) _Atomic(uint64_t) head; /* events ever put in */
     _Atomic(uint64_t)       lost;        /* events there was no room for */

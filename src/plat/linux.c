@@ -45,7 +45,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -162,19 +161,12 @@ void jrt_thread_yield(void)
     }
 }
 
-struct jrt_thread_times jrt_thread_times(void)
+uint64_t jrt_thread_cpu_ns(void)
 {
-    struct jrt_thread_times none = {0};
-    struct timespec         ran;
-    struct rusage           usage;
-    if (jrt_unlikely(jrt_world_now() != NULL)) return none;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran) != 0) return none;
-    if (getrusage(RUSAGE_THREAD, &usage) != 0) return none; /* its own times lag by a tick */
-    return (struct jrt_thread_times){
-        .cpu_ns = (uint64_t)ran.tv_sec * 1000000000u + (uint64_t)ran.tv_nsec,
-        .waits = (uint64_t)usage.ru_nvcsw,
-        .preemptions = (uint64_t)usage.ru_nivcsw,
-    };
+    struct timespec ran;
+    if (jrt_unlikely(jrt_world_now() != NULL)) return 0;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran) != 0) return 0;
+    return (uint64_t)ran.tv_sec * 1000000000u + (uint64_t)ran.tv_nsec;
 }
 
 static void *thread_main(void *argument)

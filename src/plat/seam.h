@@ -63,14 +63,8 @@ void jrt_cpu_relax(void);
 /* Lets another thread have this core, if one wants it. */
 void jrt_thread_yield(void);
 
-/* What the system says of this thread: how long it ran, how often it waited, and how often the
- * system took it off its core though it had not asked for that. Two system calls. */
-struct jrt_thread_times {
-    uint64_t cpu_ns, waits, preemptions;
-};
-
-/* All zero where the system does not say, and in a world. */
-struct jrt_thread_times jrt_thread_times(void);
+/* How long this thread ran. A system call. 0 where the system does not say, and in a world. */
+uint64_t jrt_thread_cpu_ns(void);
 
 /* A thread of the system. The record is the caller's and stays put until joined. */
 struct jrt_os_thread {

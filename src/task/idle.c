@@ -48,6 +48,7 @@ enum {
     FIRST_PAUSE = 8, /* relaxes; doubled every round */
     LOOK_EVERY = 16, /* relaxes in a pause */
     FIRST_RAID = 3,  /* round; before it we wait to be fed, which is cheaper */
+    RAID_EVERY = 64, /* searches; that one raids at once */
     SOON = 4,        /* rounds; what is found before was waiting for us */
     POOR_MAX = JRT_POOR_FEW + 5,
 };
@@ -220,8 +221,11 @@ static struct jrt_task *search(struct jrt_worker *worker)
 {
     bool simulated = worker->scheduler->world != NULL; /* there others go on while we pause */
     int  last = simulated ? FIRST_RAID + 2 : SEARCH_ROUNDS;
+    /* A worker that finds something to do in each first round would never raid, and a task on the
+     * shelf of a worker that computes without a call would wait for it. */
+    bool raids = ++worker->searches % RAID_EVERY == 0;
     for (int round = simulated ? FIRST_RAID : 0; round < last; round++) {
-        struct jrt_task *task = look(worker, round >= FIRST_RAID);
+        struct jrt_task *task = look(worker, raids || round >= FIRST_RAID);
         if (task != NULL) {
             begin_loot(worker, round);
             return task;

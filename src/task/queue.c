@@ -15,6 +15,7 @@ enum {
     CROWD = 256,      /* on a shelf: more than caches hold */
     FETCH_RECORD = 8, /* turns ahead */
     FETCH_STRAND = 4,
+    RESCUE_EVERY = 64,  /* looks, [queue-rescue] */
     ROUND_MAX = 64,     /* tasks that owe rounds, for each pick */
     FETCH_FRAMES = 384, /* bytes, of who waits in a call of ours */
 };
@@ -282,7 +283,10 @@ static bool move_oldest(struct jrt_worker *worker, uint64_t now)
  */
 static uint64_t look_at_timers(struct jrt_worker *worker)
 {
+    struct jrt_task *current = worker->current;
+    if (jrt_unlikely(worker->trace != NULL)) worker->current = NULL; /* no task wakes by a timer */
     uint64_t now = jrt_sched_timers_fire(worker->scheduler);
+    worker->current = current;
     if (now == 0) now = jrt_clock_now_ns();
     uint64_t lasted = now > worker->picked_ns ? now - worker->picked_ns : 0;
     uint64_t every = worker->others_every;
@@ -311,6 +315,8 @@ static struct jrt_task *pick_from(struct jrt_worker *worker, bool others_first, 
     return task != NULL ? task : take_injected(worker);
 }
 
+static void rescue(struct jrt_worker *worker);
+
 /* Tasks that owe rounds go back behind the others; [aside-owe], [aside-fresh]. */
 static struct jrt_task *pick_fairly(struct jrt_worker *worker, bool stays, uint64_t now)
 {
@@ -330,6 +336,7 @@ struct jrt_task *jrt_pick(struct jrt_worker *worker, bool stays)
     worker->tick++;
     if (jrt_likely(--worker->until_others != 0)) return pick_from(worker, false, false);
     uint64_t now = look_at_timers(worker);
+    if (jrt_unlikely(++worker->looks % RESCUE_EVERY == 0)) rescue(worker);
     jrt_turn_leave(worker, now);
     struct jrt_task *task =
         worker->turns.each ? pick_fairly(worker, stays, now) : pick_from(worker, true, true);
@@ -503,6 +510,29 @@ static void pull(struct jrt_worker *worker, struct jrt_worker *from, size_t want
     if (count > 0) worker->lanes |= JRT_IN_NORMAL;
     /* Somebody may have looked while they were nowhere. */
     if (count > 0) jrt_idle_notify(worker->scheduler);
+}
+
+/*
+ * [queue-rescue]  a worker that computes without a call keeps the tasks on its shelf. Idle workers
+ *   raid it, but a worker that always has some short task never idles. So after every RESCUE_EVERY
+ *   looks a worker looks at the shelf of another, in turn. If the oldest task there is the one that
+ *   it saw the last time, it takes half of them.
+ */
+static void rescue(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    if (worker->alone || !scheduler->stealing || worker->seat != NULL) return;
+    struct jrt_worker *other = &scheduler->workers[worker->watched % scheduler->worker_count];
+    uint64_t           size = jrt_shelf_size(&other->again_shelf);
+    uint64_t           oldest = jrt_load_relaxed(&other->again_shelf.oldest); /* relaxed: a hint. */
+    if (size > 0 && other != worker && oldest + 1 == worker->watched_oldest) {
+        pull(worker, other, (size_t)(size + 1) / 2);
+        size = 0;
+    }
+    worker->watched_oldest = oldest + 1;
+    if (size > 0 && other != worker) return;
+    worker->watched++;
+    worker->watched_oldest = 0;
 }
 
 void jrt_balance(struct jrt_worker *worker)

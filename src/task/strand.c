@@ -97,11 +97,13 @@ void jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand)
 {
     if (jrt_unlikely(strand->last)) { /* [strand-last]: it is always the same worker's */
         jrt_sanitizer_renew(&strand->context.sanitizer);
+        jrt_sanitizer_unwind(jrt_stack_low(strand->stack), strand); /* frames it was left in */
         worker->last = strand;
         return;
     }
     if (worker->spare == NULL && strand->class == worker->scheduler->stack_class) {
         jrt_sanitizer_renew(&strand->context.sanitizer);
+        jrt_sanitizer_unwind(jrt_stack_low(strand->stack), strand); /* frames it was left in */
         worker->spare = strand;
         return;
     }

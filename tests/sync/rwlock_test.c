@@ -88,7 +88,8 @@ static int64_t share_page(void *argument)
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, write_often, &page), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(page.first, 2L * page.rounds);
-    if (page.yields) CHECK(page.most > 1);
+    /* Where each turn is too long, a yield may go on: the others owe it rounds. */
+    if (page.yields && !TOWN_SLOW) CHECK(page.most > 1);
     CHECK_EQ(janus_rwlock_try_write_lock(&page.lock), JANUS_OK);
     CHECK_EQ(janus_rwlock_unlock(&page.lock), JANUS_OK);
     return 0;

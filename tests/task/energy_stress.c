@@ -87,6 +87,7 @@ static void spawn_kid(struct node *node, janus_nursery *n, struct pool *pool)
     bool known = status == JANUS_SPAWN_BUDGET || status == JANUS_CLOSED ||
                  status == JANUS_CANCELLED || status == JANUS_TASK_LIMIT;
     MUST(known, "%s", janus_status_name(status));
+    if (status == JANUS_CANCELLED) trouble(node->pool); /* it costs an op, [cancel-patience] */
     atomic_fetch_add(&refusals, 1);
 }
 
