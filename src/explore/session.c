@@ -108,6 +108,7 @@ static bool has_threads(void)
     unsigned count = 0;
     DIR     *tasks = JRT_TSAN ? NULL : opendir("/proc/self/task");
     if (tasks == NULL) return false;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours alone */
     for (const struct dirent *entry; (entry = readdir(tasks)) != NULL;) {
         count += entry->d_name[0] != '.';
     }

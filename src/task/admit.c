@@ -159,7 +159,7 @@ static bool breaks_out(const struct jrt_nursery *n, const struct jrt_worker *wor
     if (callback != NULL) here = callback->terms; /* [callback-account] */
     if (here == n->terms) return false;
     const struct jrt_terms *both = common(here, n->terms);
-    for (; here != both; here = here->outer) {
+    for (; here != both && here != NULL; here = here->outer) {
         if (restricts(here, task)) return true;
     }
     return false;

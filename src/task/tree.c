@@ -26,8 +26,8 @@ static struct jrt_task *above(const struct jrt_task *task) { return task->nurser
 static struct jrt_list_node *place_of(struct jrt_nursery *n)
 {
     const struct jrt_nursery *at = n;
-    /* relaxed: locked. */
-    while (at != NULL && !jrt_load_relaxed(&at->registered)) at = jrt_nursery_outer_of_other(at);
+    do at = jrt_nursery_outer_of_other(at); /* n itself is not registered */
+    while (at != NULL && !jrt_load_relaxed(&at->registered)); /* relaxed: locked. */
     return at != NULL ? at->link.prev : n->owner->nurseries.prev;
 }
 

@@ -42,9 +42,9 @@
  *   owes time to the others ([aside-owe]).
  *
  * [turn-kernel]  A thread that the kernel took off its core looks like a long turn. Where a turn
- *   seems long, the worker asks the kernel how long its thread ran. The turn counts as what the
- *   thread ran in it at least: what it ran since the worker last asked, less all time before the
- *   turn. A task that sleeps in a system call is not found by this.
+ *   seems long, the worker asks the kernel how long its thread ran, and subtracts the time since it
+ *   last asked in which the thread did not run. A task that sleeps in a system call is not found by
+ *   this.
  *
  * [turn-fresh]  A task that starts a crowd of children should go on: the children run on top of it
  *   when it awaits them. So a turn may last ten times as long while only tasks wait that never ran.
@@ -126,8 +126,8 @@ static uint64_t taken_by_kernel(struct jrt_worker *worker, uint64_t now, uint64_
     turns->asked_ns = now;
     if (turns->ran_ns == 0) return 0;
     uint64_t ran = turns->ran_ns - ran_before, passed = now - asked_ns;
-    uint64_t before = passed > ns ? passed - ns : 0, least = ran > before ? ran - before : 0;
-    return ns > least ? ns - least : 0;
+    uint64_t stood = passed > ran ? passed - ran : 0; /* since the worker last asked */
+    return stood < ns ? stood : ns;
 }
 
 /* How long the current turn has lasted, or 0: nobody knows when it began. */
