@@ -289,6 +289,8 @@ static bool join_list(struct jrt_nursery *n, struct jrt_purse *purse)
         purse->listed = true;
         purse->reported = false;
         jrt_list_push_front(n->exhausted.prev, &purse->exhausted); /* behind the last */
+        /* relaxed: under the lock. Whoever inspects the task before finds it running. */
+        jrt_store_relaxed(&purse->task->wait, (uint8_t)JRT_WAIT_BUDGET);
         if (n->supervised && n->waiter != NULL) (void)jrt_task_wake(n->waiter, JANUS_OK);
     }
     jrt_nursery_unlock(n);
@@ -311,7 +313,7 @@ static janus_status wait_for_more(struct jrt_task *task)
     struct jrt_purse   *purse = task->purse;
     if (!jrt_worker_can_leave(worker)) return JANUS_BUDGET_EXHAUSTED;
     jrt_task_link(task); /* [exhaust-list] */
-    jrt_task_park_begin(task, JRT_WAIT_BUDGET);
+    jrt_task_park_begin(task, JRT_WAIT_NONE);
     if (!join_list(n, purse)) {
         (void)jrt_task_park_cancel(task);
         return JANUS_BUDGET_EXHAUSTED;
