@@ -461,8 +461,16 @@ static int64_t spawn_until_full(void *argument)
         atomic_store(&sink_is_shut, true);
         while ((status = janus_spawn(&n, nothing, NULL)) == JANUS_OK) closed->started++;
         CHECK_EQ(status, JANUS_AUDIT_FULL);
-        for (int i = 0; i < 20; i++) CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_AUDIT_FULL);
-        closed->refused += 21;
+        closed->refused++;
+        for (int i = 0; i < 20; i++) {
+            status = janus_spawn(&n, nothing, NULL);
+            if (status == JANUS_OK) { /* its turn ended, and the next worker's ring had room */
+                closed->started++;
+            } else {
+                CHECK_EQ(status, JANUS_AUDIT_FULL);
+                closed->refused++;
+            }
+        }
         CHECK_EQ(janus_audit_drain(closed->audit), JANUS_UNAVAILABLE);
         atomic_store(&sink_is_shut, false);
         CHECK_EQ(janus_audit_drain(closed->audit), JANUS_OK);
