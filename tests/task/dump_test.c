@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Dumps: what they show, that they disturb nobody, and that a signal asks for one. */
+#include "dumped.h"
 #include "town.h"
 
 #include "plat/seam.h"
@@ -17,20 +18,6 @@ enum { DUMPS = 50, CROWD = 2000 };
 #else
 enum { DUMPS = 1000, CROWD = 20000 };
 #endif
-
-/* A dump as text; free it. */
-static char *dump(janus_scheduler *scheduler)
-{
-    int fd = memfd_create("dump", 0);
-    CHECK(fd >= 0);
-    CHECK_EQ(janus_scheduler_dump(scheduler, fd), JANUS_OK);
-    off_t length = lseek(fd, 0, SEEK_CUR);
-    char *text = calloc(1, (size_t)length + 1);
-    CHECK(text != NULL);
-    CHECK_EQ(pread(fd, text, (size_t)length, 0), length);
-    (void)close(fd);
-    return text;
-}
 
 static janus_scheduler *start(uint32_t workers)
 {
@@ -86,7 +73,7 @@ TEST("a dump shows nurseries, tasks, what they wait for and where they were star
     char *text = NULL;
     do { /* until the last of them sleeps */
         free(text);
-        text = dump(scheduler);
+        text = dumped(scheduler);
         jrt_thread_yield();
     } while (occurrences(text, "blocked, waits for the clock") < 3 ||
              occurrences(text, "waits for its children") < 1);
@@ -107,7 +94,7 @@ TEST("a dump shows nurseries, tasks, what they wait for and where they were star
     free(text);
     CHECK_EQ(janus_nursery_cancel(&root), JANUS_OK);
     (void)janus_nursery_end(&root, NULL);
-    text = dump(scheduler);
+    text = dumped(scheduler);
     CHECK(strstr(text, "nursery") == NULL);
     free(text);
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
@@ -121,7 +108,7 @@ TEST("tasks that run or are queued are counted, and the running one is named")
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
     for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(&root, spin, &word), JANUS_OK);
     while (atomic_load(&word) == 0) jrt_thread_yield();
-    char *text = dump(scheduler);
+    char *text = dumped(scheduler);
     CHECK(strstr(text, "worker 0: task 0x") != NULL);
     CHECK(strstr(text, "nursery \"nursery\" of a thread: open, 4 children\n") != NULL);
     CHECK(strstr(text, "  and 4 more that are queued, run, or never had to wait\n") != NULL);
@@ -171,7 +158,7 @@ TEST("dumps may be taken by threads and tasks while everything runs")
         CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
         for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&root, churn_on, &all), JANUS_OK);
         for (int i = 0; i < DUMPS; i++) {
-            char *text = dump(scheduler);
+            char *text = dumped(scheduler);
             CHECK(strstr(text, "janusrt: end of dump\n") != NULL);
             free(text);
         }
@@ -197,7 +184,7 @@ TEST("a dump of a crowd is cut and says so")
             JANUS_OK);
     }
     while (atomic_load(&ready) < CROWD) jrt_thread_yield();
-    char *text = dump(scheduler);
+    char *text = dumped(scheduler);
     CHECK(strlen(text) <= JANUS_DUMP_BYTES_MAX);
     if (CROWD >= 20000) {
         CHECK(strlen(text) > JANUS_DUMP_BYTES_MAX - 400);
@@ -236,7 +223,7 @@ TEST("a dump of nurseries in nurseries ends at a depth")
     char *text = NULL;
     do {
         free(text);
-        text = dump(scheduler);
+        text = dumped(scheduler);
         jrt_thread_yield();
     } while (strstr(text, "and more below, not shown\n") == NULL);
     CHECK_EQ(occurrences(text, "nursery \""), JANUS_DUMP_DEPTH_MAX);

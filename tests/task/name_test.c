@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names are copied, cut and escaped: nobody reads what their giver has freed. */
+#include "dumped.h"
 #include "town.h"
 
 #include "plat/name.h"
@@ -38,25 +39,12 @@ static char *name_of(const char *text)
 
 static void forget(char *name, const char *text) { CHECK_EQ(munmap(name, strlen(text) + 1), 0); }
 
-/* A dump as text, of less than 64 KiB. */
-static char *dump(janus_scheduler *scheduler)
-{
-    enum { ROOM = 1 << 16 };
-    int fd = memfd_create("dump", 0);
-    CHECK(fd >= 0);
-    CHECK_EQ(janus_scheduler_dump(scheduler, fd), JANUS_OK);
-    char *text = calloc(1, ROOM);
-    CHECK(text != NULL && pread(fd, text, ROOM - 1, 0) > 0);
-    (void)close(fd);
-    return text;
-}
-
 /* Dumps until the words are there. */
 static void check_dump_says(janus_scheduler *scheduler, const char *words)
 {
     uint64_t limit = janus_now_ns() + 20000 * town_ms;
     for (;;) {
-        char *text = dump(scheduler);
+        char *text = dumped(scheduler);
         bool  there = strstr(text, words) != NULL;
         check_clean(text);
         if (!there && janus_now_ns() > limit) CHECK_STR(text, words);
