@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Budgets: a pool that children share, one that uses up its part, one that is recharged. */
+/*
+ * Budgets: two tasks use up the pool of their nursery and are ended, each by itself. A third task
+ * is recharged by its owner each time it has used up its share.
+ */
 #include <janusrt/janus.h>
 #include <stdio.h>
 
-/* Never ends by itself; every round costs an op. */
+/* Never ends by itself. Each round costs one op. */
 static int64_t spin(void *argument)
 {
     (void)argument;
@@ -18,7 +21,7 @@ static int64_t hoard(void *argument)
     return -1;
 }
 
-/* Works in 25,000 steps, of which it has 10,000. */
+/* Needs 25,000 ops. Its first share has 10,000. */
 static int64_t work(void *argument)
 {
     int *steps = argument;
@@ -28,7 +31,7 @@ static int64_t work(void *argument)
     return 0;
 }
 
-/* A pool of their own: when it is empty, it is. */
+/* Runs `child` in a nursery with a pool of its own. Nobody fills the pool again. */
 static void contain(janus_entry *child, const char *name)
 {
     const janus_budget   pool = JANUS_BUDGET(.ops = 20000, .memory = 65536, .spawn_count = 1);
@@ -45,7 +48,7 @@ static void contain(janus_entry *child, const char *name)
     (void)janus_nursery_end(&n, NULL);
 }
 
-/* The owner decides, each time a child has used up what it has. */
+/* The owner decides each time the child has used up its share. */
 static void supervise(void)
 {
     const janus_budget pool = JANUS_BUDGET(.ops = 100000, .spawn_count = 1);

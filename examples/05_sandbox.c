@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Capabilities: in :sovereign nothing is started without one, and what is handed on is narrower. */
+/*
+ * Capabilities: under the profile :sovereign a spawn without a capability is refused. The host
+ * mints one for five tasks, and a plugin that starts as many tasks as it can gets no more.
+ */
 #include <janusrt/janus.h>
 #include <stdio.h>
 
@@ -9,14 +12,13 @@ static int64_t nothing(void *argument)
     return 0;
 }
 
-/* Waits until it is cancelled. */
 static int64_t wait_for_ever(void *argument)
 {
     (void)argument;
-    return janus_sleep(UINT64_MAX);
+    return janus_sleep(UINT64_MAX); /* returns when the task is cancelled */
 }
 
-/* Code of somebody else's: starts as many as it can, and reads a file. */
+/* Foreign code: starts as many tasks as it can, then asks for a system call. */
 static int64_t plugin(void *argument)
 {
     int         *started = argument;
@@ -45,7 +47,7 @@ static int64_t program(void *argument)
     printf("without: %s\n", janus_status_name(janus_spawn(&n, nothing, NULL)));
     (void)janus_nursery_end(&n, NULL);
 
-    /* The first task takes the authority, once, and makes a capability for itself. */
+    /* The first task takes the authority once and mints a capability for itself. */
     const janus_cap_limits limits = {.spawn = {.max_tasks = 5, .task_budget = {.ops = 50000}}};
     if (janus_authority_take(NULL, &root) != JANUS_OK) return -1;
     if (janus_own_mint(
@@ -58,7 +60,7 @@ static int64_t program(void *argument)
     janus_status spawned = janus_spawn(&n, plugin, &started);
     janus_status status = janus_nursery_end(&n, NULL);
     if (spawned != JANUS_OK) return spawned;
-    printf("%s: the plugin and %d tasks of its\n", janus_status_name(status), started);
+    printf("%s: the plugin and its %d tasks\n", janus_status_name(status), started);
     return 0;
 }
 
@@ -74,5 +76,5 @@ int main(void)
 /* Prints:
  * without: JANUS_NO_SPAWN_CAP
  * plugin: no syscalls
- * JANUS_OK: the plugin and 4 tasks of its
+ * JANUS_OK: the plugin and its 4 tasks
  */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `make run` shows: bad neighbours. A clock that ticks and a crew with work to do run beside a
- * fork bomb, an allocation bomb, a flood of sends, an endless loop and one who shows a capability
- * that is not his. Each is stopped by its budget, or for want of a right; a sentence says who it
- * was, where it was started and by which limit; then it is let loose again.
+ * The demo of `make run`: bad neighbours. A clock and a crew keep their pace beside five attackers:
+ * a fork bomb, an allocation bomb, a flood of sends, an endless loop and a stolen capability. The
+ * library stops each attacker. A sentence names the task, the line that started it and the limit
+ * that it met. After a pause the attacker starts again.
  *
- *     demo [SECONDS]      10 unless said. Without a terminal, or with NO_COLOR or TERM=dumb, it
- *                         prints plain lines. Ends with 0 if everybody bad was stopped and
- *                         everybody good got something done.
+ *     demo [SECONDS]      Runs for 10 seconds by default. Without a terminal, or with NO_COLOR or
+ *                         TERM=dumb, it prints plain lines. It exits with 0 if the library stopped
+ *                         every attacker and every other task did its work.
  */
 #include <janusrt/janus.h>
 #include <pthread.h>
@@ -26,14 +26,14 @@ enum {
 
 static const uint64_t second = 1000000000;
 static const uint64_t tick_ns = 100000000;  /* the clock's */
-static const uint64_t job_ns = 10000000;    /* one job of each of the crew in so long */
-static const uint64_t pause_ns = 250000000; /* before an attacker comes again */
-static const uint64_t frame_ns = 125000000; /* between two pictures */
+static const uint64_t job_ns = 10000000;    /* each member of the crew does one job in this time */
+static const uint64_t pause_ns = 250000000; /* before an attacker starts again */
+static const uint64_t frame_ns = 125000000; /* between two frames */
 
 static uint64_t    began_ns, end_ns;
 static atomic_bool over;
 
-/* The good ones. */
+/* The good neighbours. */
 
 static struct {
     atomic_uint_fast64_t ticks, worst_late_ns, last_late_ns;
@@ -69,24 +69,24 @@ static int64_t crew_task(void *argument)
     return 0;
 }
 
-/* The bad ones. */
+/* The attackers. */
 
 struct attack {
     const char  *name;
-    const char  *limit; /* what is to stop it, for people */
+    const char  *limit; /* the limit that stops it, as text */
     janus_status (*start)(janus_nursery *nursery, struct attack *attack);
     janus_budget pool;
 
-    /* Under the lock, which is never held across a call that waits. */
+    /* The lock guards these fields. No task holds it across a call that waits. */
     pthread_mutex_t lock;
     unsigned        stopped;
-    bool            told;           /* this time */
-    char            text[TEXT_MAX]; /* of the last time; empty: not yet */
+    bool            told;           /* this round has its sentence */
+    char            text[TEXT_MAX]; /* the latest sentence; empty: none yet */
 };
 
-static janus_cap not_yours; /* the first task's */
+static janus_cap not_yours; /* the first task holds it */
 
-/* Starts one as a child of `nursery`; the sentences show this place. */
+/* Starts `entry` as a child of `nursery`. The sentences show the line of this macro's use. */
 #define START(nursery, attack, entry)                                                              \
     __extension__({                                                                                \
         static const janus_site here = {__FILE__, __LINE__};                                       \
@@ -100,7 +100,7 @@ static janus_cap not_yours; /* the first task's */
         return START(nursery, attack, entry);                                                      \
     }
 
-/* Keeps a sentence, if it is the first of this time; `ended`: that was the end of it. */
+/* Keeps the first sentence of a round. `ended`: the library has stopped the attacker. */
 static void keep(struct attack *attack, const char *text, bool ended)
 {
     pthread_mutex_lock(&attack->lock);
@@ -110,7 +110,7 @@ static void keep(struct attack *attack, const char *text, bool ended)
     pthread_mutex_unlock(&attack->lock);
 }
 
-/* Children like itself, as many as it gets; then it keeps trying for as long as it can pay. */
+/* Starts as many children like itself as it can, then tries on until its ops are used up. */
 static int64_t fork_bomb(void *argument)
 {
     struct attack *attack = argument;
@@ -150,7 +150,7 @@ static void destroy_flooded(void *argument)
     (void)janus_channel_destroy(flooded);
 }
 
-/* Sends as much as it may; nobody receives, so the oldest go. */
+/* Sends as often as it may. Nobody receives, so the channel drops the oldest values. */
 static int64_t channel_flood(void *argument)
 {
     const janus_channel_options *options =
@@ -177,14 +177,14 @@ static int64_t endless_loop(void *argument)
 
 STARTER(endless_loop)
 
-/* Has found a handle and shows it; but it is another's. */
+/* Presents a handle that it copied. The capability belongs to another task. */
 static int64_t trespasser(void *argument)
 {
     struct attack *attack = argument;
     char           text[TEXT_MAX];
     janus_nursery  n;
     janus_status   status = janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = not_yours));
-    if (status >= 0) return janus_nursery_end(&n, NULL); /* it should not have come this far */
+    if (status >= 0) return janus_nursery_end(&n, NULL); /* the library should have refused */
     (void)janus_explain(text, sizeof text);
     keep(attack, text, false);
     return status;
@@ -217,7 +217,7 @@ static struct attack attacks[] = {
 
 enum { ATTACKS = sizeof attacks / sizeof attacks[0] };
 
-/* Lets an attacker loose once, in a nursery with a pool of its own, and waits for its end. */
+/* Runs an attacker once, in a nursery with its own pool, and waits for its end. */
 static janus_status attack_once(struct attack *attack)
 {
     janus_nursery n;
@@ -226,7 +226,7 @@ static janus_status attack_once(struct attack *attack)
     janus_status  status =
         janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.name = "cell", .budget = &attack->pool,
                                                      .policy = JANUS_WAIT_ALL));
-    if (status != JANUS_OK) return status; /* CLAMPED too: the demo allows enough */
+    if (status != JANUS_OK) return status; /* CLAMPED is a fault too: main allows enough */
     pthread_mutex_lock(&attack->lock);
     attack->told = false;
     pthread_mutex_unlock(&attack->lock);
@@ -234,7 +234,7 @@ static janus_status attack_once(struct attack *attack)
     (void)janus_nursery_await_with(&n, NULL);
     if (status == JANUS_OK && janus_nursery_failures(&n, &failure, 1) > 0) {
         (void)janus_failure_text(&n, &failure, text, sizeof text);
-        keep(attack, text, true); /* unless it has told by itself */
+        keep(attack, text, true); /* unless the attacker kept one itself */
     }
     (void)janus_nursery_end(&n, NULL);
     return status;
@@ -250,14 +250,14 @@ static int64_t warden(void *argument)
     return 0;
 }
 
-/* What is shown. */
+/* The screen. */
 
-static bool     live; /* a terminal that can be drawn on */
+static bool     live; /* stdout is a terminal */
 static unsigned columns = 100;
 
 static double since_began(void) { return (double)(janus_now_ns() - began_ns) / 1e9; }
 
-/* What the crew should have done by now. */
+/* The number of jobs that the crew should have done by now. */
 static uint64_t jobs_due(void)
 {
     uint64_t now = janus_now_ns();
@@ -273,13 +273,13 @@ static unsigned read_attack(struct attack *attack, char *text)
     return stopped;
 }
 
-/* At most the width of the terminal, so that every line is one. */
+/* Cuts the text at the width of the terminal, so that it stays on one line. */
 static void put_line(const char *colour, const char *text)
 {
     printf("%s%.*s%s\033[K\n", colour, (int)columns - 1, text, colour[0] != 0 ? "\033[0m" : "");
 }
 
-/* A sentence, on three lines, broken between words. */
+/* Prints a sentence on three lines, broken between words. */
 static void put_rows(const char *text)
 {
     char line[TEXT_MAX + 8];
@@ -326,7 +326,7 @@ static void draw(double seconds)
     fflush(stdout);
 }
 
-/* Without a terminal: a line a second. */
+/* Without a terminal: prints one line each second. */
 static void tell(void)
 {
     char text[TEXT_MAX];
@@ -341,7 +341,7 @@ static void tell(void)
     fflush(stdout);
 }
 
-/* The last word. Whether all is as it should be. */
+/* Prints the result. Returns whether every attacker was stopped and the others worked. */
 static bool summary(double seconds)
 {
     char     text[TEXT_MAX];
@@ -359,8 +359,7 @@ static bool summary(double seconds)
         printf("  %s: stopped %u times\n      %s\n", attacks[i].name, stopped, text);
         good = good && stopped > 0;
     }
-    printf("%s\n",
-           good ? "Everybody bad was stopped, everybody good went on." : "That did not go well.");
+    printf("%s\n", good ? "Every attacker was stopped. Every neighbour did its work." : "FAILED.");
     return good;
 }
 
@@ -378,7 +377,7 @@ static void show(double seconds)
     if (live) printf("\033[?25h");
 }
 
-/* A capability of the first task's own; whoever copies the handle has nothing. */
+/* Mints a capability for the first task. A copy of the handle gives another task no right. */
 static janus_status mint(void)
 {
     janus_authority       *root;

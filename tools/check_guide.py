@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs the tutorial: compiles its programs, runs its commands, compares what they print.
+"""Runs pages of documentation: compiles their programs, runs their commands, compares the output.
 
-usage: check_guide.py FOLDER JANUSRT COMPILER FLAG...
+usage: check_guide.py PAGES JANUSRT COMPILER FLAG...
 
-Every page of FOLDER is checked by itself, in an empty directory:
+PAGES is one Markdown file, or a folder of them. Each page is checked in an empty directory:
   - A C block begins with its file name in a comment. It is written to that file. It has at most 40
     lines, so that a page stays a page.
   - A console block is a sequence of commands, each after "$ ", and what they print. Commands run in
@@ -121,15 +121,20 @@ def check_page(page, tools):
 
 
 def main():
-    folder, janusrt, compiler, flags = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
+    place, janusrt, compiler, flags = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
+    folder = place if os.path.isdir(place) else os.path.dirname(place)
     pages = sorted(name for name in os.listdir(folder) if name.endswith(".md"))
+    if not os.path.isdir(place):
+        pages = [os.path.basename(place)]
     if not pages:
         sys.exit(f"{folder}: no page")
     with tempfile.TemporaryDirectory() as tools:
         make_tools(tools, janusrt, compiler, flags)
         for number, name in enumerate(pages, 1):
-            page = os.path.join(folder, name)
-            print(f"ok {number} - {name}: {check_page(page, tools)} programs")
+            programs = check_page(os.path.join(folder, name), tools)
+            if not programs and (name != "README.md" or len(pages) == 1):
+                sys.exit(f"{name}: no program")
+            print(f"ok {number} - {name}: {programs} programs")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The demo, for two seconds and without a terminal: it ends by itself with 0, draws nothing, and
-# says of every attacker who it was, where it was started and which limit stopped it.
+# Runs the demo for two seconds without a terminal. It must exit with 0 and draw nothing. For every
+# attacker it must name the task, the line that started it and the limit that stopped it.
 #   demo_test.sh COMMAND...
 set -u
 LC_ALL=C
@@ -16,7 +16,7 @@ complain() {
     failed=yes
 }
 
-# Who, and what his sentence must say.
+# expect ATTACKER PART...: the attacker was stopped, and its sentence contains every part.
 expect() {
     line=$(echo "$out" | grep -A1 "^  $1: stopped [1-9][0-9]* times\$" | tail -1)
     [[ -n $line ]] || complain "$1 was not stopped"
@@ -36,7 +36,7 @@ expect 'allocation bomb' memory JANUS_BUDGET_EXHAUSTED
 expect 'channel flood' channel_ops '20000 of 20000 used' JANUS_BUDGET_EXHAUSTED
 expect 'endless loop' ops '3000000 of 3000000 used' JANUS_BUDGET_EXHAUSTED
 expect 'trespasser' JANUS_CAP_FOREIGN
-echo "$out" | grep -q '^Everybody bad was stopped, everybody good went on\.$' ||
+echo "$out" | grep -q '^Every attacker was stopped. Every neighbour did its work\.$' ||
     complain "no good end"
 
 [[ $failed == no ]] && echo "ok" && exit 0

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A crowd of fibers, each parked on a stack of its own; one digs too deep, the others live on. */
+/*
+ * 5,000 raw fibers are suspended at the same time, each on its own stack with a guard below. One of
+ * them overflows its stack, and all others finish.
+ */
 #include <janusrt/janus.h>
 #include <stdio.h>
 
@@ -9,7 +12,7 @@ static janus_fiber *crowd[CROWD];
 
 static int64_t dig(int64_t depth)
 {
-    volatile char room[1000] = {1}; /* every level needs its room */
+    volatile char room[1000] = {1}; /* each level takes a kilobyte of stack */
     int64_t       below = depth < 0 ? 0 : dig(depth + 1);
     return below + room[0];
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Data parallelism: sort halves side by side, fill an array by a loop, add it up. */
+/*
+ * Data parallelism: the program fills an array, sorts it and adds it up, with janus_for, janus_both
+ * and janus_reduce. Idle workers take parts of the work; one worker alone runs it as plain calls.
+ */
 #include <janusrt/janus.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +11,7 @@ enum { COUNT = 200000, SMALL = 500 };
 
 static uint32_t numbers[COUNT], spare[COUNT];
 
-/* A range of an array, given to the compiler as a loop: it may vectorise it. */
+/* Fills one range of the array. It is a plain loop, so the compiler may vectorise it. */
 static int64_t fill(void *argument, uint64_t begin, uint64_t end)
 {
     uint32_t *to = argument;
@@ -36,7 +39,7 @@ static void merge(const struct part *left, const struct part *right, uint32_t *t
     }
 }
 
-/* The same code sorts on one worker and on many: janus_both decides who runs what. */
+/* Sorts on one worker and on many: janus_both decides which worker runs which half. */
 static int64_t sort(void *argument)
 {
     struct part *part = argument;
@@ -63,8 +66,10 @@ static int64_t is_sorted(void *argument, uint64_t begin, uint64_t end)
     return 0;
 }
 
-/* A sum of numbers that no order of additions gives exactly: it is the same each time all the same,
- * because the order depends on the range alone. */
+/*
+ * Rounding makes this sum depend on the order of additions. janus_reduce derives that order from
+ * the range alone, so every run gets the same sum.
+ */
 static int64_t add(void *argument, uint64_t begin, uint64_t end, void *value)
 {
     const uint32_t *at = argument;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Channels: workers take jobs from one, results come back by another, a select hears of the end. */
+/*
+ * Channels: three workers receive jobs from one channel and send results to another. The program
+ * waits for results and for the end with one select.
+ */
 #include <janusrt/janus.h>
 #include <stdio.h>
 
@@ -30,7 +33,7 @@ static int64_t boss(void *argument)
         for (int i = 1; i <= 10 && status == JANUS_OK; i++) {
             status = janus_channel_send(shop->jobs, &i);
         }
-        janus_channel_close(shop->jobs); /* the workers do what is left, and end */
+        janus_channel_close(shop->jobs); /* the workers finish the jobs that are left, then end */
     }
     janus_status told = janus_channel_close(shop->done);
     return ended != JANUS_OK ? ended : told;

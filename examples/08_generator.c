@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A fiber as a generator: it hands out one number at a time and keeps its place in between. */
+/*
+ * A raw fiber as a generator: it hands out one number and keeps its place until it is resumed. Raw
+ * fibers are the lowest layer; most programs use tasks and never see a fiber.
+ */
 #include <janusrt/janus.h>
 #include <stdio.h>
 

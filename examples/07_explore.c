@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Exploring: a bug that shows under few schedules, found, and run again as often as one likes. */
+/*
+ * Exploring: janus_explore runs a function under many schedules until one of them breaks it. The
+ * program then replays that schedule and gets the same failure again.
+ */
 #include <janusrt/janus.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 static int left, right;
 
-/* Looks, and then acts on what it saw: if another comes between, ten are lost. */
+/* Reads, then writes what it read. If another task runs between the two, ten are lost. */
 static int64_t move_ten(void *argument)
 {
     (void)argument;
@@ -50,6 +53,6 @@ int main(void)
 }
 
 /* Prints:
- * JANUS_CHILD_FAILED: left + right == 100 (examples/08_explore.c:32)
+ * JANUS_CHILD_FAILED: left + right == 100 (examples/07_explore.c:35)
  * again, and the same
  */

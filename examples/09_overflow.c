@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Code that may recurse without end, run where it can hurt only itself. */
+/*
+ * A parser that may recurse without end runs in a raw fiber with a stack of 64 KiB. Input that
+ * needs more stack ends that fiber alone, and the next input is parsed.
+ */
 #include <janusrt/janus.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Depth of brackets, by recursion: the input decides how deep. */
+/* Returns the depth of brackets. It recurses as deep as the input demands. */
 static int depth(const char **text)
 {
     int deepest = 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Structured concurrency: children end before their scope does, and one failure stops the rest. */
+/*
+ * Structured concurrency: a nursery ends only when all its children have ended. If one child fails,
+ * the nursery cancels the other children and reports the error.
+ */
 #include <janusrt/janus.h>
 #include <stdio.h>
 
@@ -19,7 +22,7 @@ static int64_t fail(void *argument)
 static int64_t wait_for_ever(void *argument)
 {
     (void)argument;
-    return janus_sleep(UINT64_MAX); /* until it is cancelled */
+    return janus_sleep(UINT64_MAX); /* returns when the task is cancelled */
 }
 
 static int64_t program(void *argument)
@@ -30,10 +33,10 @@ static int64_t program(void *argument)
     JANUS_NURSERY(n, status)
     {
         for (int i = 0; i < 4; i++) {
-            if (janus_spawn(n, square, &numbers[i]) != JANUS_OK) return -1; /* awaits the others */
+            if (janus_spawn(n, square, &numbers[i]) != JANUS_OK) return -1; /* after the others */
         }
     }
-    if (status != JANUS_OK) return status; /* a child failed, or there was no nursery */
+    if (status != JANUS_OK) return status; /* a child failed, or no nursery was opened */
     printf("%d %d %d %d\n", numbers[0], numbers[1], numbers[2], numbers[3]);
 
     janus_nursery        nursery;
