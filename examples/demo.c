@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The demo of `make run`: bad neighbours. A clock and a crew keep their pace beside five attackers:
- * a fork bomb, an allocation bomb, a flood of sends, an endless loop and a stolen capability. The
- * library stops each attacker. A sentence names the task, the line that started it and the limit
- * that it met. After a pause the attacker starts again.
+ * The demo of `make run`: bad neighbours. A clock and a crew keep their pace beside a fork bomb, an
+ * allocation bomb, a channel flood, an endless loop and a trespasser. The library stops each
+ * attacker. A sentence names the task, the line that started it and the limit that it met. After a
+ * pause the attacker starts again.
  *
  *     demo [SECONDS]      Runs for 10 seconds by default. Without a terminal, or with NO_COLOR or
  *                         TERM=dumb, it prints plain lines. It exits with 0 if the library stopped
@@ -81,7 +81,7 @@ struct attack {
     pthread_mutex_t lock;
     unsigned        stopped;
     bool            told;           /* this round has its sentence */
-    char            text[TEXT_MAX]; /* the latest sentence; empty: none yet */
+    char            text[TEXT_MAX]; /* the latest sentence; empty at first */
 };
 
 static janus_cap not_yours; /* the first task holds it */

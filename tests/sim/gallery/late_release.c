@@ -39,4 +39,4 @@ static int64_t late_release(void *mended)
 }
 
 const struct gallery_bug gallery_late_release = {
-    "late_release", "a permit is given back by one who waited for it in vain", late_release};
+    "late_release", "a task that got no permit gives one back", late_release};
