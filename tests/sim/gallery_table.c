@@ -121,7 +121,7 @@ static const char head[] =
     "version of each. The table shows how many schedules `janus_explore` needs to find a bug,\n"
     "over %d starting seeds, with 4 workers. The last columns show how many of %d ordinary runs\n"
     "have the bug. `tests/sim/gallery_test.c` checks that each bug is found within a promised\n"
-    "number of schedules and can be replayed. It also checks that the mended versions never fail.\n\n"
+    "number of schedules and can be replayed. It also checks that mended versions never fail.\n\n"
     "Written by `gallery_table`.\n\n"
     "| bug | what is wrong | found as | random: median | worst | PCT: median | worst "
     "| ordinary: 2 workers | 4 workers |\n"
