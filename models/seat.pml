@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A seat: the thread of one task, whoever hands it the task, and its end (src/task/seat.c).
+ * A seat: the thread of one task, whoever hands it the task, and its end (src/work/seat.c).
  *
  *   hander    count outside; signal EMPTY -> HANDED, the last touch; finding GONE: queue for all
  *   thread    count off; wait for HANDED; EMPTY; run the task; again. The task is over: vacate

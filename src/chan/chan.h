@@ -8,8 +8,8 @@
 #include "base/list.h"
 #include "chan/lock.h"
 #include "chan/toll.h"
+#include "look/places.h"
 #include "task/nursery.h"
-#include "task/places.h"
 
 #include <janusrt/channel.h>
 #include <string.h>

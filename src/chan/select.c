@@ -28,7 +28,7 @@
  */
 #include "base/rng.h"
 #include "chan/step.h"
-#include "task/source.h"
+#include "rt/source.h"
 
 #define CASES_MAX ((size_t)INT32_MAX)
 

@@ -9,8 +9,8 @@
 #ifndef JRT_CHAN_TOLL_H
 #define JRT_CHAN_TOLL_H
 
+#include "means/terms.h"
 #include "task/purse.h"
-#include "task/terms.h"
 #include "task/trouble.h"
 #include "task/ward.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which tasks wait at channels that have names: for dumps, [place-list]. */
 #include "chan/chan.h"
-#include "task/places.h"
+#include "look/places.h"
 
 /* A first look without the lock: most channels have nobody waiting, and taking the lock of a
  * channel that a worker owns costs microseconds, [chan-bias]. */

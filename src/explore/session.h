@@ -3,7 +3,7 @@
 #ifndef JRT_EXPLORE_SESSION_H
 #define JRT_EXPLORE_SESSION_H
 
-#include "task/run.h"
+#include "rt/run.h"
 
 /*
  * Whether the environment asks for it, for a run that begins on this thread. Where it asks to

@@ -4,7 +4,7 @@
 #define JRT_EXPLORE_TRIAL_H
 
 #include "explore/decider.h"
-#include "task/run.h"
+#include "rt/run.h"
 
 struct jrt_trial {
     struct jrt_decider            *decider; /* its log is filled in */

@@ -20,7 +20,7 @@ struct jrt_record {
         struct jrt_record_chunk *chunk; /* where it belongs, always */
         struct jrt_record
             *batch; /* of tasks: the next batch, while it is free, see task/roster.c */
-        _Atomic(struct jrt_holder *) holder; /* of tasks that live: see task/holder.c, or NULL */
+        _Atomic(struct jrt_holder *) holder; /* of tasks that live: see means/holder.c, or NULL */
     };
     uint32_t          index;      /* among all records, always */
     _Atomic(uint32_t) generation; /* for owners that hand out names of records */

@@ -22,7 +22,7 @@ struct jrt_watch {
                                       * NULL: the thread's rescue, whichever thread that is */
 };
 
-/* What was refused here last; task/trouble.c. */
+/* What was refused here last; look/trouble.c. */
 struct jrt_trouble {
     int32_t  status, component;
     uint64_t used, limit;
@@ -44,8 +44,8 @@ struct jrt_thread {
     void               *worker; /* the scheduler's, for threads that are workers */
     const void *helps;      /* the scheduler whose blocking call, or token's callback, runs here */
     void       *behalf;     /* the task whose blocking call runs here, NULL: none */
-    void       *holder;     /* under which it holds locks, NULL: none; see task/holder.c */
-    void       *cancelled;  /* tokens that this thread is to cancel, see task/token.c */
+    void       *holder;     /* under which it holds locks, NULL: none; see means/holder.c */
+    void       *cancelled;  /* tokens that this thread is to cancel, see cancel/token.c */
     unsigned    holding;    /* locks of ours that this thread holds */
     unsigned    number;     /* tells threads apart; 0: none yet, see jrt_thread_number */
     bool        attached;   /* can run fibers */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Two calls. The second may be split off meanwhile, by the worker's own hand: task/fork.c. */
+/* Two calls. The second may be split off meanwhile, by the worker's own hand: nursery/fork.c. */
+#include "nursery/fork.h"
 #include "parallel/failure.h"
-#include "task/fork.h"
 #include "task/purse.h"
 
 /* `first` is what f returned; *fork is off the list, and something was split off or f failed. */

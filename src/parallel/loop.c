@@ -15,8 +15,8 @@
  * [loop-piece]  pieces lie in the block of their nursery, and their number is bounded: each takes
  *   about half of what is left. A piece of less than a quarter of a strip is not split off.
  */
+#include "nursery/fork.h"
 #include "parallel/failure.h"
-#include "task/fork.h"
 
 #include <string.h>
 

@@ -4,9 +4,9 @@
 #ifndef JRT_SYNC_QUEUE_H
 #define JRT_SYNC_QUEUE_H
 
-#include "task/holder.h"
+#include "means/holder.h"
+#include "rt/source.h"
 #include "task/nursery.h"
-#include "task/source.h"
 
 /* The word; see [sync-word]. */
 #define JRT_SYNC_BUSY UINT64_C(1)    /* somebody has the object to himself */

@@ -367,4 +367,7 @@ __attribute__((noreturn)) void jrt_task_break_off(struct jrt_task *task, enum jr
 /* Cancels and awaits what the task has open, innermost first; from cancel.c. */
 void jrt_nurseries_abandon(struct jrt_task *task);
 
+/* Cancels what was noted. The thread holds no lock. */
+void jrt_tokens_flush(void);
+
 #endif

@@ -45,7 +45,7 @@ static struct jrt_thread *own_record(void);
 #define give holder_give
 #define begin holder_begin
 #define end holder_end
-#include "task/holder.c"
+#include "means/holder.c"
 #undef take
 #undef give
 #undef begin

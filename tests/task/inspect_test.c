@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Looking at one task, one nursery, one worker; and who may. */
+#include "look/peek.h"
 #include "task/nursery.h"
-#include "task/peek.h"
 #include "town.h"
 
 #include <string.h>

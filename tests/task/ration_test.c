@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Budget, channel and executor capabilities, as tasks meet them. */
 #include "guild.h"
+#include "means/terms.h"
 #include "task/nursery.h"
-#include "task/terms.h"
 
 /* Budgets. */
 

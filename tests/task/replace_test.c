@@ -6,7 +6,7 @@
 #include "town.h"
 
 #include "task/nursery.h"
-#include "task/replace.h"
+#include "work/replace.h"
 
 #include <string.h>
 

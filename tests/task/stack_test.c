@@ -2,9 +2,9 @@
 /* The stacks of tasks: as large as promised, watched without a guard, bounded when idle, paid for
  * when large; and what happens when there are none. */
 #include "plat/altstack.h"
-#include "task/replace.h"
 #include "task/worker.h"
 #include "town.h"
+#include "work/replace.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
 #include "town.h"
 
 #include "plat/seam.h"
-#include "task/replace.h"
+#include "work/replace.h"
 
 #include <string.h>
 

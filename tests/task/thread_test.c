@@ -6,8 +6,8 @@
 #include "court.h"
 
 #include "plat/seam.h"
-#include "task/replace.h"
-#include "task/seat.h"
+#include "work/replace.h"
+#include "work/seat.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Cancel tokens: alone, in trees, from many threads, and bound to nurseries. */
 #include "town.h"
 
-#include "task/token.h"
+#include "cancel/token.h"
 
 #include "plat/seam.h"
 

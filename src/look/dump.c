@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Dumps.
+ *
+ * The text is collected in memory of a fixed size while locks are held, and written when none is:
+ * a reader of the other end who does not read stops only the thread that dumps.
+ *
+ * [dump-walk]  from the roots down, without recursion: a dump may be called on a small stack. The
+ *   locks of the nurseries on the way down are held, as in cancel_below. A nursery that was left
+ *   still exists until the lock of the one it hangs from is let go, because it takes itself off
+ *   under that lock before it ends.
+ *
+ * Locks: roots_lock, then nurseries' from the top down.
+ */
+#include "look/dump.h"
+
+#include "base/outside.h"
+#include "look/cycle.h"
+#include "look/peek.h"
+#include "look/places.h"
+#include "plat/signal.h"
+#include "task/purse.h"
+#include "work/seat.h"
+
+#include <janusrt/dump.h>
+#include <janusrt/explain.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    INDENT_MAX = 60,    /* columns */
+    TRAILER_BYTES = 96, /* kept free for what ends a dump */
+};
+
+const char *janus_task_state_name(janus_task_state state)
+{
+    static const char *const names[] = {"ready",     "running",  "blocked", "budget exhausted",
+                                        "completed", "cancelled"};
+    return (unsigned)state <= JANUS_TASK_CANCELLED ? names[state] : "?";
+}
+
+const char *janus_nursery_state_name(janus_nursery_state state)
+{
+    static const char *const names[] = {"open", "closing", "cancelling", "closed", "cancelled"};
+    return (unsigned)state <= JANUS_NURSERY_CANCELLED ? names[state] : "?";
+}
+
+const char *janus_cancel_reason_text(janus_cancel_reason reason)
+{
+    static const char *const texts[] = {
+        [JANUS_CANCEL_NONE] = "not cancelled",
+        [JANUS_CANCEL_EXPLICIT] = "somebody called cancel",
+        [JANUS_CANCEL_PARENT] = "the task that owns the nursery was cancelled",
+        [JANUS_CANCEL_SIBLING_ERROR] = "another child of the nursery failed",
+        [JANUS_CANCEL_DEADLINE] = "its deadline passed",
+        [JANUS_CANCEL_SHUTDOWN] = "the scheduler is being stopped",
+    };
+    return (unsigned)reason <= JANUS_CANCEL_SHUTDOWN ? texts[reason] : "?";
+}
+
+const char *janus_result_kind_text(janus_result_kind kind)
+{
+    static const char *const texts[] = {
+        [JANUS_RESULT_SUCCESS] = "success",
+        [JANUS_RESULT_CHILD_FAILED] = "a child failed",
+        [JANUS_RESULT_CANCELLED] = "cancelled",
+        [JANUS_RESULT_PENDING] = "children are still running",
+    };
+    return (unsigned)kind <= JANUS_RESULT_PENDING ? texts[kind] : "?";
+}
+
+/* Text of a bounded size. */
+
+struct text {
+    char  *bytes;
+    size_t used, room;
+    bool   full;
+
+    struct jrt_places places; /* where tasks wait for channels */
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct text *text, const char *format, ...)
+{
+    if (text->full) return;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text->bytes + text->used, text->room - text->used, format, arguments);
+    va_end(arguments);
+    if (length < 0 || (size_t)length >= text->room - text->used) {
+        text->full = true; /* the line is left out as a whole */
+    } else {
+        text->used += (size_t)length;
+    }
+}
+
+static bool text_open(struct text *text)
+{
+    *text = (struct text){.bytes = malloc(JANUS_DUMP_BYTES_MAX)};
+    text->room = JANUS_DUMP_BYTES_MAX - TRAILER_BYTES;
+    if (text->bytes != NULL) jrt_places_collect(&text->places);
+    return text->bytes != NULL;
+}
+
+static bool text_close(struct text *text, int fd)
+{
+    if (text->full) {
+        text->full = false;
+        text->room += TRAILER_BYTES;
+        put(text, "janusrt: the dump is cut after %zu bytes\n", text->used);
+    } else {
+        text->room += TRAILER_BYTES;
+        put(text, "janusrt: end of dump\n");
+    }
+    bool written = jrt_write_all(fd, text->bytes, text->used);
+    free(text->bytes);
+    jrt_places_free(&text->places);
+    return written;
+}
+
+/* Lines. */
+
+static void put_worker(struct text *text, const janus_scheduler *scheduler, uint32_t index)
+{
+    janus_worker_stats stats = {.struct_bytes = sizeof stats};
+    janus_task_id      id = jrt_peek_current(&scheduler->workers[index]);
+    (void)janus_scheduler_stats(scheduler, index, &stats);
+    if (id != 0) {
+        put(text, "worker %u: task %#llx", index, (unsigned long long)id);
+    } else {
+        put(text, "worker %u: idle", index);
+    }
+    put(text, ", executed %llu (%llu in place), skipped %llu, stolen %llu, failed steals %llu",
+        (unsigned long long)stats.tasks_executed, (unsigned long long)stats.tasks_in_place,
+        (unsigned long long)stats.tasks_cancelled, (unsigned long long)stats.tasks_stolen,
+        (unsigned long long)stats.steals_failed);
+    put(text, ", switches %llu, parks %llu, yields %llu", (unsigned long long)stats.switches,
+        (unsigned long long)stats.parks, (unsigned long long)stats.yields);
+    if (stats.restarts > 0) put(text, ", restarts %llu", (unsigned long long)stats.restarts);
+    put(text, "\n");
+}
+
+static void put_seat(void *argument, uint32_t number, janus_task_id id)
+{
+    if (id != 0) {
+        put(argument, "thread %u: task %#llx\n", number, (unsigned long long)id);
+    } else {
+        put(argument, "thread %u: its task waits\n", number);
+    }
+}
+
+static int indent(unsigned depth) { return depth * 2 < INDENT_MAX ? (int)depth * 2 : INDENT_MAX; }
+
+static void put_nursery(struct text *text, const struct jrt_nursery *n, unsigned depth)
+{
+    long long           children = jrt_peek_children(n);
+    janus_nursery_state state = jrt_nursery_seen((struct jrt_nursery *)(uintptr_t)n);
+    put(text, "%*snursery \"%s\"%s: %s, %lld %s\n", indent(depth), "", jrt_nursery_name(n),
+        n->owner == NULL ? " of a thread" : "", janus_nursery_state_name(state), children,
+        children == 1 ? "child" : "children");
+}
+
+/* How long, and where; see [peek-time]. */
+static void put_time(struct text *text, const struct jrt_sight *sight)
+{
+    unsigned long long ms = sight->state_ns / 1000000;
+    if (sight->state_ns != 0) {
+        put(text, ", for %s", sight->at_most ? "at most " : "");
+        if (ms < 1000) put(text, "%llu ms", ms);
+        if (ms >= 1000) put(text, "%llu.%llu s", ms / 1000, ms / 100 % 10);
+    }
+    if (sight->worker == UINT32_MAX) return;
+    bool runs = sight->state == JANUS_TASK_RUNNING;
+    put(text, ", %sworker %u", runs ? "on " : "last on ", sight->worker);
+}
+
+/* A channel: channel "orders" to receive from. */
+static void put_channel(struct text *text, enum jrt_wait kind, const char *name)
+{
+    if (kind == JRT_WAIT_SELECT) {
+        put(text, "one of several channels, \"%s\" among them", name);
+    } else {
+        put(text, "channel \"%s\" to %s", name, kind == JRT_WAIT_SEND ? "send to" : "receive from");
+    }
+}
+
+/* What a task waits for: mutex "accounts" held by task "teller" 0x200000001 (bank.c:40). */
+static void put_wait(struct text *text, const struct jrt_task *task, const struct jrt_sight *sight)
+{
+    struct jrt_want want;
+    struct jrt_seen seen;
+    char            name[JANUS_NAME_BYTES];
+    put(text, ", waits for ");
+    const char *channel = jrt_places_find(&text->places, task);
+    bool        at_channel = sight->kind >= JRT_WAIT_SEND && sight->kind <= JRT_WAIT_SELECT;
+    if (channel != NULL && at_channel) {
+        put_channel(text, sight->kind, channel);
+        return;
+    }
+    bool object = sight->kind >= JRT_WAIT_MUTEX && sight->kind <= JRT_WAIT_RWLOCK;
+    if (!object || !jrt_holder_look(task, &want, name, sizeof name, &seen)) {
+        put(text, "%s", sight->wait);
+        return;
+    }
+    if (want.name == NULL) put(text, "%s", sight->wait);
+    if (want.name != NULL) put(text, "%s \"%s\"", want.what, name);
+    if (!seen.held) return;
+    if (seen.task == 0) {
+        put(text, " held by a %s", seen.thread ? "thread" : "task of another scheduler");
+        return;
+    }
+    put(text, " held by task \"%s\" %#llx", seen.name, (unsigned long long)seen.task);
+    if (seen.line != 0) put(text, " (%s:%d)", seen.file, seen.line);
+    if (seen.count > 1) put(text, " and %u more", seen.count - 1);
+}
+
+static void put_task(struct text *text, const struct jrt_task *task, unsigned depth)
+{
+    struct jrt_sight sight;
+    jrt_peek_task(task, &sight);
+    put(text, "%*stask \"%s\" %#llx: %s", indent(depth), "", jrt_task_name(task),
+        (unsigned long long)jrt_task_id(task), janus_task_state_name(sight.state));
+    bool exhausted = sight.state == JANUS_TASK_BUDGET_EXHAUSTED;
+    if (sight.state == JANUS_TASK_BLOCKED || exhausted) put_wait(text, task, &sight);
+    janus_component lacks;
+    janus_budget    left;
+    if (exhausted && jrt_exhausted_read(task, &left, &lacks)) {
+        put(text, " (%s)", janus_component_name(lacks));
+    }
+    put_time(text, &sight);
+    if (task->site != NULL) put(text, ", %.200s:%d", task->site->file, task->site->line);
+    put(text, "\n");
+}
+
+/* After a nursery's listed children: those that are in no list. */
+static void put_rest(struct text *text, struct jrt_nursery *n, unsigned depth)
+{
+    if (text->full) return;
+    long long             rest = jrt_peek_children(n);
+    struct jrt_list_node *node = n->children.next; /* all of them were put: not so many */
+    for (; node != &n->children; node = node->next) rest--;
+    if (rest <= 0) return;
+    put(text, "%*sand %lld more that are queued, run, or never had to wait\n", indent(depth), "",
+        rest);
+}
+
+/* The first nursery below a task that is to be shown; NULL: none. */
+static struct jrt_nursery *descend(struct text *text, struct jrt_task *task, unsigned depth)
+{
+    if (jrt_list_empty(&task->nurseries)) return NULL;
+    if (depth >= JANUS_DUMP_DEPTH_MAX) {
+        put(text, "%*sand more below, not shown\n", indent(depth), "");
+        return NULL;
+    }
+    return jrt_list_entry(task->nurseries.next, struct jrt_nursery, link);
+}
+
+/* One root; see [dump-walk]. */
+static void put_tree(struct text *text, struct jrt_nursery *root)
+{
+    struct jrt_nursery   *n = root;
+    unsigned              depth = 0; /* of n */
+    struct jrt_list_node *node = NULL;
+    for (;;) {
+        if (node == NULL) { /* arriving in n */
+            jrt_nursery_lock(n);
+            put_nursery(text, n, depth * 2);
+            node = n->children.next;
+        }
+        if (node != &n->children && !text->full) {
+            struct jrt_task *task = jrt_list_entry(node, struct jrt_task, sibling);
+            put_task(text, task, depth * 2 + 1);
+            struct jrt_nursery *below = descend(text, task, depth + 1);
+            node = below != NULL ? NULL : node->next;
+            depth += below != NULL;
+            if (below != NULL) n = below;
+            continue;
+        }
+        put_rest(text, n, depth * 2 + 1);
+        jrt_nursery_unlock(n);
+        if (n == root) return;
+        struct jrt_task      *owner = n->owner;
+        struct jrt_list_node *next = n->link.next;
+        if (next != &owner->nurseries && !text->full) { /* the owner's next one */
+            n = jrt_list_entry(next, struct jrt_nursery, link);
+            node = NULL;
+        } else { /* the owner is done */
+            n = owner->nursery;
+            node = owner->sibling.next;
+            depth--;
+        }
+    }
+}
+
+static void put_roots(struct text *text, janus_scheduler *scheduler)
+{
+    jrt_lock(&scheduler->roots_lock);
+    struct jrt_list_node *node = scheduler->roots.next;
+    for (; node != &scheduler->roots && !text->full; node = node->next) {
+        put_tree(text, jrt_list_entry(node, struct jrt_nursery, link));
+    }
+    jrt_unlock(&scheduler->roots_lock);
+}
+
+janus_status janus_scheduler_dump(janus_scheduler *scheduler, int fd)
+{
+    jrt_outside_call_long(); /* [turn-call] */
+    struct text text;
+    if (scheduler == NULL) return JANUS_INVALID;
+    if (!text_open(&text)) return JANUS_NO_MEMORY;
+    jrt_point();
+    put(&text, "janusrt: scheduler %p: %u workers\n", (void *)scheduler, scheduler->worker_count);
+    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
+        put_worker(&text, scheduler, i);
+    }
+    jrt_seats_show(scheduler, put_seat, &text);
+    put_roots(&text, scheduler);
+    return text_close(&text, fd) ? JANUS_OK : JANUS_INVALID;
+}
+
+static void put_line(void *text, const char *line) { put(text, "%s", line); }
+
+char *jrt_dump_deadlock(janus_scheduler *scheduler, const char *heading)
+{
+    struct text text;
+    char       *copy = NULL;
+    if (!text_open(&text)) { /* the heading at least */
+        (void)jrt_write_all(STDERR_FILENO, heading, strlen(heading));
+        return NULL;
+    }
+    put(&text, "%s", heading);
+    (void)jrt_cycles_tell(scheduler, put_line, &text);
+    put_roots(&text, scheduler);
+    if (scheduler->books != NULL) copy = strndup(text.bytes, JANUS_RUN_DEADLOCK_BYTES);
+    (void)text_close(&text, STDERR_FILENO);
+    return copy;
+}
+
+/* On a signal. */
+
+static void dump_now(void *subject) { (void)janus_scheduler_dump(subject, STDERR_FILENO); }
+
+/* Remembers the watch, or with NULL forgets it; false: there is one. */
+static bool set_watch(janus_scheduler *scheduler, struct jrt_signal_watch *watch)
+{
+    jrt_lock(&scheduler->roots_lock);
+    bool set = watch == NULL || scheduler->dump_watch == NULL;
+    if (set) scheduler->dump_watch = watch;
+    jrt_unlock(&scheduler->roots_lock);
+    return set;
+}
+
+janus_status janus_scheduler_dump_on(janus_scheduler *scheduler, int signal_number)
+{
+    jrt_outside_call_long(); /* [turn-call] */
+    if (scheduler == NULL) return JANUS_INVALID;
+    janus_status may = jrt_outside_ask();
+    if (may != JANUS_OK) return may;
+    struct jrt_signal_watch *watch = jrt_malloc(sizeof *watch);
+    if (watch == NULL) return JANUS_NO_MEMORY;
+    *watch = (struct jrt_signal_watch){NULL, signal_number, dump_now, scheduler};
+    if (!set_watch(scheduler, watch)) {
+        free(watch);
+        return JANUS_STATE;
+    }
+    janus_status status = jrt_signal_watch_add(watch); /* not under the lock: dumps take it */
+    if (status != JANUS_OK) {
+        (void)set_watch(scheduler, NULL);
+        free(watch);
+    }
+    return status;
+}
+
+void jrt_dump_off(janus_scheduler *scheduler)
+{
+    if (scheduler->dump_watch == NULL) return;
+    jrt_signal_watch_remove(scheduler->dump_watch);
+    free(scheduler->dump_watch);
+    scheduler->dump_watch = NULL;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* The task tree as text, for dumps and deadlocks. The essay is in dump.c. */
+#ifndef JRT_LOOK_DUMP_H
+#define JRT_LOOK_DUMP_H
+
+#include "task/nursery.h"
+
+/* Writes a heading and the tree below the scheduler's roots to stderr. No lock of ours is held.
+ * Returns a copy of its beginning if the scheduler has books, which the caller frees, or NULL. */
+char *jrt_dump_deadlock(janus_scheduler *scheduler, const char *heading);
+
+/* Ends what janus_scheduler_dump_on began. */
+void jrt_dump_off(janus_scheduler *scheduler);
+
+#endif

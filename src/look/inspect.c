@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* One task, one nursery, one worker, for programs; dump.c shows them all, to people. */
+#include "look/peek.h"
+#include "means/terms.h"
+#include "task/purse.h"
+#include "work/seat.h"
+
+#include <janusrt/dump.h>
+#include <string.h>
+
+/* Copies as much as the caller has room for. */
+static void give(void *out, size_t room, void *info, size_t bytes)
+{
+    size_t shorter = room < bytes ? room : bytes;
+    memcpy(info, &shorter, sizeof shorter); /* struct_bytes, the first field of all of them */
+    memcpy(out, info, shorter);
+}
+
+static janus_nursery *handle_of(struct jrt_nursery *n) { return (janus_nursery *)(void *)n; }
+
+/* Tasks. */
+
+/* Why the calls of a task would say CANCELLED, were it not shielded; the way up is there. */
+static janus_cancel_reason cancel_of(const struct jrt_task *task)
+{
+    if (jrt_task_is_singled(task)) return JANUS_CANCEL_EXPLICIT;
+    return jrt_nursery_reason_above(task->nursery);
+}
+
+/* A child that can be found; under the nursery's lock. */
+static struct jrt_task *find_child(struct jrt_nursery *n, janus_task_id id)
+{
+    uint32_t         index = (uint32_t)(id >> 32);
+    struct jrt_task *task = NULL;
+    if (index != 0) task = jrt_roster_find(&n->scheduler->roster, index - 1);
+    if (task == NULL) return NULL;
+    if (jrt_task_peek_joinable(task, n, id)) {
+        return task; /* only its owner lets it go, and that is us */
+    }
+    struct jrt_list_node *node = n->children.next;
+    for (; node != &n->children; node = node->next) {
+        task = jrt_list_entry(node, struct jrt_task, sibling);
+        if (jrt_task_id(task) == id) return task;
+    }
+    return NULL;
+}
+
+/* What never changes, or only the caller changes. */
+static void describe(const struct jrt_task *task, janus_task_info *info)
+{
+    struct jrt_nursery *n = task->nursery;
+    info->id = jrt_task_id(task);
+    jrt_name_again(info->name, sizeof info->name, jrt_task_name(task));
+    if (task->site != NULL) info->site = *task->site;
+    info->priority = (janus_priority)((task->lane & ~JRT_LANE_SEATED) + 1);
+    info->stack_bytes = n->scheduler->depot->classes[task->stack_class].promised_bytes;
+    info->nursery = handle_of(n);
+    jrt_name_again(info->nursery_name, sizeof info->nursery_name, jrt_nursery_name(n));
+    info->parent = n->owner != NULL ? jrt_task_id(n->owner) : 0;
+    info->cancel = cancel_of(task);
+}
+
+/* What moves; under the nursery's lock. */
+static void look_at(struct jrt_task *task, janus_task_info *info)
+{
+    struct jrt_sight sight;
+    jrt_peek_task(task, &sight);
+    bool ended = sight.state == JANUS_TASK_COMPLETED || sight.state == JANUS_TASK_CANCELLED;
+    info->has_result = ended && task->kept;
+    if (ended && !info->has_result) sight.state = JANUS_TASK_RUNNING; /* it is just about to end */
+    info->state = sight.state;
+    memcpy(info->wait, sight.wait, sizeof info->wait);
+    info->worker = sight.worker;
+    info->state_ns = sight.state_ns;
+    info->at_most = sight.at_most;
+    if (sight.state == JANUS_TASK_BUDGET_EXHAUSTED) {
+        info->budget_known = jrt_exhausted_read(task, &info->budget, &info->lacks);
+    }
+    if (info->has_result) {
+        info->result = task->landing.result;
+        info->panic = (janus_panic_kind)task->panic;
+    }
+    if (!jrt_load_relaxed(&task->linked)) return; /* relaxed: under the lock. */
+    if (jrt_list_empty(&task->nurseries)) return;
+    struct jrt_list_node *node = task->nurseries.next;
+    info->owned = handle_of(jrt_list_entry(node, struct jrt_nursery, link));
+    for (; node != &task->nurseries; node = node->next) info->nurseries++;
+}
+
+janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id id, janus_task_info *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (nursery == NULL || out == NULL) return JANUS_INVALID;
+    if (out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
+    janus_task_info info = {0};
+    jrt_point();
+    jrt_nursery_lock(n);
+    struct jrt_task *task = find_child(n, id);
+    if (task != NULL) {
+        describe(task, &info);
+        look_at(task, &info);
+    }
+    jrt_nursery_unlock(n);
+    if (task == NULL) return JANUS_STALE;
+    give(out, out->struct_bytes, &info, sizeof info);
+    return JANUS_OK;
+}
+
+janus_status janus_task_inspect_current(janus_task_info *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_worker *worker = jrt_worker_self();
+    if (out == NULL || out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
+    if (worker == NULL) return JANUS_STATE;
+    struct jrt_task *task = worker->current;
+    janus_task_info  info = {.state = JANUS_TASK_RUNNING, .wait = "nothing"};
+    describe(task, &info);
+    info.worker = worker->index;
+    info.at_most = true;
+    info.budget_known = true;
+    info.budget = jrt_purse_read(task);
+    if (task->innermost != NULL) info.owned = handle_of(task->innermost);
+    for (struct jrt_nursery *n = task->innermost; n != NULL; n = jrt_nursery_outer(n))
+        info.nurseries++;
+    give(out, out->struct_bytes, &info, sizeof info);
+    return JANUS_OK;
+}
+
+/* Nurseries. */
+
+/* [nursery-parent]  the nursery that was the current one when this was opened. */
+static struct jrt_nursery *parent_of(const struct jrt_nursery *n)
+{
+    if (jrt_nursery_outer(n) != NULL) return jrt_nursery_outer(n);
+    return n->owner != NULL ? n->owner->nursery : NULL;
+}
+
+janus_status janus_nursery_inspect(janus_nursery *nursery, janus_nursery_info *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (nursery == NULL || out == NULL) return JANUS_INVALID;
+    if (out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
+    janus_nursery_info info = {
+        .state = janus_nursery_state_of(nursery),
+        .reason = (janus_cancel_reason)jrt_load_relaxed(&n->reason), /* relaxed: after the state. */
+        .policy = (janus_nursery_policy)n->policy,
+        .max_children = n->limited ? n->max_children : 0, /* [nursery-ready] */
+        .stack_bytes = n->scheduler->depot->classes[jrt_birth_class(n->birth)].promised_bytes,
+        .owner = n->owner != NULL ? jrt_task_id(n->owner) : 0,
+        .parent = handle_of(parent_of(n)), /* [nursery-parent] */
+    };
+    jrt_name_again(info.name, sizeof info.name, jrt_nursery_name(n));
+    jrt_nursery_lock(n);
+    info.children = (uint64_t)jrt_peek_children(n);
+    info.errors = n->errors;
+    if (n->errors != 0) info.error = n->error;
+    if (n->errors != 0) info.error_task = n->error_task;
+    jrt_nursery_unlock(n);
+    give(out, out->struct_bytes, &info, sizeof info);
+    return JANUS_OK;
+}
+
+/* Workers. */
+
+janus_status janus_worker_inspect(const janus_scheduler *scheduler, uint32_t index,
+                                  janus_worker_info *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (scheduler == NULL || out == NULL) return JANUS_INVALID;
+    if (out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
+    if (index >= scheduler->worker_count) return JANUS_INVALID;
+    const struct jrt_worker *worker = &scheduler->workers[index];
+    jrt_point();
+    janus_worker_info info = {.index = index,
+                              .stealing = scheduler->stealing && !worker->alone,
+                              .task = jrt_peek_current(worker),
+                              .queued = jrt_peek_queued(worker)};
+    give(out, out->struct_bytes, &info, sizeof info);
+    return JANUS_OK;
+}
+
+size_t janus_nursery_failures(janus_nursery *nursery, janus_failure *out, size_t room)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (nursery == NULL || !jrt_nursery_is_mine(n) || (out == NULL && room > 0)) return 0;
+    jrt_nursery_lock(n);
+    size_t kept = n->failures != NULL ? n->failures->count : 0;
+    size_t count = kept < room ? kept : room;
+    if (count > 0) memcpy(out, n->failures->list, count * sizeof *out);
+    jrt_nursery_unlock(n);
+    return kept;
+}
+
+janus_status janus_nursery_books(janus_nursery *nursery, janus_pool_books *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (nursery == NULL || out == NULL) return JANUS_INVALID;
+    const struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (n->terms == NULL || n->terms->account == NULL) return JANUS_STATE;
+    struct jrt_account_books books;
+    jrt_account_read(n->terms->account, &books);
+    *out = (janus_pool_books){books.granted, books.left,  books.shares,
+                              books.nested,  books.spent, books.refunded};
+    return JANUS_OK;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * [place-list]  a waiting task does not write down which channel it waits at: sending and receiving
+ *   must stay cheap. So a dump asks the channels. It collects the tasks in their queues before it
+ *   takes the locks of nurseries, one channel after the other. A task may have gone on since, and a
+ *   dump shows a channel only for a task that waits for one. In a deadlock no task moves, and the
+ *   list is exact. It has PLACES_MAX entries; tasks beyond are shown without the channel's name.
+ *
+ * Locks: a channel's, alone.
+ */
+#include "look/places.h"
+
+#include <stdlib.h>
+
+enum { PLACES_MAX = 4096 };
+
+_Atomic(jrt_places_teller *) jrt_places_here;
+
+static bool take_down(void *subject, const struct jrt_task *task, const char *name)
+{
+    struct jrt_places *places = subject;
+    if (places->count == PLACES_MAX) return false;
+    struct jrt_place *place = &places->list[places->count];
+    place->task = task;
+    place->order = (unsigned)places->count++;
+    jrt_name_again(place->name, sizeof place->name, name);
+    return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct jrt_place *one = a, *two = b;
+    if (one->task != two->task) return (uintptr_t)one->task < (uintptr_t)two->task ? -1 : 1;
+    return one->order < two->order ? -1 : one->order > two->order;
+}
+
+void jrt_places_collect(struct jrt_places *places)
+{
+    jrt_places_teller *teller = jrt_load_acquire(&jrt_places_here); /* acquire: its table. */
+    *places = (struct jrt_places){.count = 0};
+    if (teller != NULL) places->list = malloc(PLACES_MAX * sizeof *places->list);
+    if (places->list == NULL) return;
+    teller(take_down, places);
+    qsort(places->list, places->count, sizeof *places->list, compare);
+}
+
+void jrt_places_free(struct jrt_places *places) { free(places->list); }
+
+const char *jrt_places_find(const struct jrt_places *places, const struct jrt_task *task)
+{
+    size_t low = 0, high = places->count;
+    while (low < high) { /* the first that is not below */
+        size_t middle = (low + high) / 2;
+        if ((uintptr_t)places->list[middle].task < (uintptr_t)task) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    bool found = low < places->count && places->list[low].task == task;
+    return found ? places->list[low].name : NULL;
+}

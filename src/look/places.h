@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The names of the channels at which tasks wait, for dumps. The essay is in places.c. */
+#ifndef JRT_LOOK_PLACES_H
+#define JRT_LOOK_PLACES_H
+
+#include "task/task.h"
+
+struct jrt_place {
+    const struct jrt_task *task;  /* to compare only */
+    unsigned               order; /* in which it was told */
+    char                   name[JANUS_NAME_BYTES];
+};
+
+struct jrt_places {
+    struct jrt_place *list; /* owned; NULL: none */
+    size_t            count;
+};
+
+/* Takes one place down. False: there is no room for more. */
+typedef bool jrt_place_told(void *subject, const struct jrt_task *task, const char *name);
+
+/* Calls `told` for each task that waits at a channel with a name. */
+typedef void jrt_places_teller(jrt_place_told *told, void *subject);
+
+/* The teller, from the room of channels; NULL: there are no channels yet. */
+extern _Atomic(jrt_places_teller *) jrt_places_here;
+
+/* Collects them. The caller holds no lock. Without memory there are none. */
+void jrt_places_collect(struct jrt_places *places);
+void jrt_places_free(struct jrt_places *places);
+
+/* The channel at which a task waits; the first of several. NULL: none with a name. */
+const char *jrt_places_find(const struct jrt_places *places, const struct jrt_task *task);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* Sentences about what was refused: who, where, what is short, what to do. */
+#include "task/trouble.h"
+
+#include "means/terms.h"
+#include "plat/name.h"
+#include "task/nursery.h"
+#include "task/purse.h"
+
+#include <janusrt/explain.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void jrt_trouble_note(janus_status status, janus_component component, uint64_t used, uint64_t limit)
+{
+    struct jrt_thread  *thread = jrt_thread_self();
+    struct jrt_trouble *last = &thread->trouble;
+    struct jrt_worker  *worker = thread->worker;
+    uint64_t            task = 0;
+    if (worker != NULL && worker->current != NULL) task = jrt_task_id(worker->current);
+    if (limit == 0 && last->status == status && last->task == task) return;
+    *last = (struct jrt_trouble){
+        .status = status, .component = (int32_t)component, used, limit, .task = task};
+}
+
+janus_status jrt_trouble_full(janus_status status, enum jrt_table table,
+                              const struct jrt_terms *terms, uint64_t used, uint64_t limit)
+{
+    struct jrt_trouble      *last = &jrt_thread_self()->trouble;
+    const struct jrt_worker *worker = jrt_worker_self();
+    const janus_scheduler   *scheduler = worker != NULL ? worker->scheduler : NULL;
+    bool all = scheduler != NULL && (terms == scheduler->counter || terms == scheduler->terms);
+    jrt_trouble_note(status, JANUS_COMPONENT_NONE, used, limit);
+    last->table = (uint8_t)table;
+    if (terms == NULL || all) {
+        (void)strcpy(last->whose, "all tasks outside of pools");
+    } else if (terms->of == NULL) {
+        (void)strcpy(last->whose, "this task");
+    } else {
+        (void)snprintf(last->whose, sizeof last->whose, "nursery \"%.31s\"",
+                       jrt_nursery_name(terms->of));
+    }
+    return status;
+}
+
+/* A text that grows; `length` counts also what does not fit. */
+struct text {
+    char  *buffer;
+    size_t size, length;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct text *text, const char *format, ...)
+{
+    va_list arguments;
+    bool    room = text->length < text->size;
+    va_start(arguments, format);
+    int wrote = vsnprintf(room ? text->buffer + text->length : NULL,
+                          room ? text->size - text->length : 0, format, arguments);
+    va_end(arguments);
+    if (wrote > 0) text->length += (size_t)wrote;
+}
+
+/* "main > plugins"; the path down to a nursery. Deep ones are cut in the middle. */
+static void put_path(struct text *text, const struct jrt_nursery *n)
+{
+    enum { SHOWN = 6 };
+    const struct jrt_nursery *path[SHOWN];
+    unsigned                  depth = 0;
+    for (; n != NULL; n = n->owner != NULL ? n->owner->nursery : NULL) {
+        path[depth % SHOWN] = n;
+        depth++;
+    }
+    unsigned shown = depth < SHOWN ? depth : SHOWN;
+    if (depth > shown) put(text, "... > ");
+    /* The last ones written are the outermost; walk from there inwards. */
+    for (unsigned i = 0; i < shown; i++) {
+        const struct jrt_nursery *at = path[(depth - 1 - i) % SHOWN];
+        put(text, "%s%s", i > 0 ? " > " : "", jrt_nursery_name(at));
+    }
+}
+
+static void put_who(struct text *text, const char *name, const janus_site *site, uint64_t id)
+{
+    put(text, "task %#llx \"%s\"", (unsigned long long)id, name);
+    if (site != NULL && site->file != NULL) put(text, " (%s:%d)", site->file, site->line);
+}
+
+static const char *table_text(enum jrt_table table)
+{
+    static const char *const texts[JRT_TABLES] = {
+        [JRT_TABLE_BLOCKING] = "blocking calls that wait",
+        [JRT_TABLE_THREADS] = "children with a thread of their own",
+        [JRT_TABLE_CHANNELS] = "channels",
+        [JRT_TABLE_CAPS] = "derived capabilities",
+        [JRT_TABLE_KEPT] = "bytes that the library holds",
+    };
+    return texts[table];
+}
+
+static const char *table_advice(enum jrt_table table)
+{
+    static const char *const texts[JRT_TABLES] = {
+        [JRT_TABLE_BLOCKING] = "Wait for some to end, or raise "
+                               "janus_scheduler_options.blocking_queue_max.",
+        [JRT_TABLE_THREADS] = "Wait for some to end, or raise threads_max, the nursery's or the "
+                              "scheduler's.",
+        [JRT_TABLE_CAPS] = "Release capabilities that are not used any more, or raise "
+                           "janus_scheduler_options.max_derived_caps.",
+        [JRT_TABLE_KEPT] = "Free tokens, detached blocks and nurseries that are not used any more.",
+    };
+    return texts[table];
+}
+
+/* What to do about it. */
+static const char *advice(janus_status status, janus_component component)
+{
+    switch (status) {
+    case JANUS_TASK_LIMIT:
+        return "Wait for some to end, raise janus_scheduler_options.max_tasks, or start them under "
+               "a spawn capability that allows more.";
+    case JANUS_FULL: return "Wait for some to end.";
+    case JANUS_SPAWN_BUDGET:
+        if (component == JANUS_COMPONENT_SPAWN_COUNT) {
+            return "Give the nursery's budget a larger spawn_count: a child costs one. "
+                   "JANUS_BUDGET(...) leaves it 0.";
+        }
+        return "Give the nursery or the child a larger budget, ask for a smaller stack, or wait "
+               "for children to end.";
+    case JANUS_BUDGET_EXHAUSTED:
+        return "Give it a larger budget, recharge it (janus_nursery_recharge), or let it do less.";
+    case JANUS_NO_MEMORY:
+        return "The system refused memory, also for the books of a budget: free some, or run fewer "
+               "tasks. A larger budget does not help.";
+    case JANUS_NO_SPAWN_CAP: return "Bind a spawn capability: janus_nursery_options.spawn_cap.";
+    case JANUS_NO_BUDGET_CAP: return "Bind a budget capability: janus_nursery_options.budget_cap.";
+    case JANUS_NO_CHANNEL_CAP:
+        return "Bind a channel capability: janus_nursery_options.channel_cap.";
+    case JANUS_NO_EXECUTOR_CAP:
+        return "Bind an executor capability: janus_nursery_options.executor_cap.";
+    case JANUS_CAP_FOREIGN: return "Have it delegated: copying a handle moves no right.";
+    case JANUS_CAP_WIDENS: return "Ask for no more than is held around it.";
+    case JANUS_CHANNEL_LIMIT:
+        return "Destroy channels that are not used any more (closing frees none), raise "
+               "janus_scheduler_options.max_channels, or bind a channel capability that allows "
+               "more.";
+    case JANUS_CAP_LIMIT:
+        return "Ask for less, or for a capability that allows it; for channels with more values, "
+               "also janus_scheduler_options.max_channel_values.";
+    default: return "See janus_cap_check.";
+    }
+}
+
+static void put_full(struct text *text, const struct jrt_trouble *last)
+{
+    const char *what = table_advice((enum jrt_table)last->table);
+    put(text, ": %s: %s of %s: %llu of %llu used (%s). %s",
+        janus_status_text((janus_status)last->status), table_text((enum jrt_table)last->table),
+        last->whose, (unsigned long long)last->used, (unsigned long long)last->limit,
+        janus_status_name((janus_status)last->status),
+        what != NULL ? what : advice((janus_status)last->status, JANUS_COMPONENT_NONE));
+}
+
+static void put_trouble(struct text *text, janus_status status, janus_component component,
+                        uint64_t used, uint64_t limit)
+{
+    put(text, ": %s", janus_status_text(status));
+    if (component != JANUS_COMPONENT_NONE) put(text, ": %s", janus_component_name(component));
+    if (limit != 0) {
+        put(text, "%s%llu of %llu used", component != JANUS_COMPONENT_NONE ? ", " : ": ",
+            (unsigned long long)used, (unsigned long long)limit);
+    }
+    put(text, " (%s). %s", janus_status_name(status), advice(status, component));
+}
+
+size_t janus_explain(char *buffer, size_t size)
+{
+    struct text               text = {buffer, size, 0};
+    const struct jrt_thread  *thread = jrt_thread_self();
+    const struct jrt_worker  *worker = thread->worker;
+    const struct jrt_trouble *last = &thread->trouble;
+    const struct jrt_task    *task = worker != NULL ? worker->current : NULL;
+    uint64_t                  id = task != NULL ? jrt_task_id(task) : 0;
+    if (size > 0) buffer[0] = 0;
+    if (last->status >= 0 || last->task != id) {
+        jrt_stack_check(); /* [turn-call] */
+        return 0;
+    }
+    if (task != NULL) {
+        put_who(&text, jrt_task_name(task), task->site, id);
+        put(&text, " in ");
+        put_path(&text, task->innermost != NULL ? task->innermost : task->nursery);
+    } else {
+        put(&text, "a thread outside of tasks");
+    }
+    if (last->table != JRT_TABLE_NONE) {
+        put_full(&text, last);
+    } else {
+        put_trouble(&text, (janus_status)last->status, (janus_component)last->component, last->used,
+                    last->limit);
+    }
+    jrt_stack_check(); /* [turn-call]; last: another task's trouble would hide this one's */
+    return text.length;
+}
+
+/* `why`: of a panic. */
+static void put_failure(struct text *text, const struct jrt_nursery *n,
+                        const janus_failure *failure, const char *why)
+{
+    put_who(text, failure->name, &failure->site, failure->task);
+    put(text, " in ");
+    put_path(text, n);
+    if (failure->panic != JANUS_PANIC_NONE) {
+        put(text, ": panic: %s", why);
+    } else if (failure->error == JANUS_BUDGET_EXHAUSTED) {
+        put_trouble(text, JANUS_BUDGET_EXHAUSTED, failure->lacks, failure->used, failure->limit);
+    } else if (failure->error == JANUS_NO_MEMORY) {
+        put_trouble(text, JANUS_NO_MEMORY, JANUS_COMPONENT_NONE, 0, 0);
+    } else if (failure->error >= INT32_MIN &&
+               strcmp(janus_status_name((janus_status)failure->error), "JANUS_?") != 0) {
+        put(text, ": returned %lld: %s", (long long)failure->error,
+            janus_status_text((janus_status)failure->error));
+    } else {
+        put(text, ": returned %lld", (long long)failure->error);
+    }
+}
+
+void jrt_failure_sentence(struct jrt_nursery *n, const janus_failure *failure, const char *why,
+                          char *buffer, size_t size)
+{
+    struct text text = {buffer, size, 0};
+    put_failure(&text, n, failure, why);
+}
+
+size_t janus_failure_text(janus_nursery *nursery, const janus_failure *failure, char *buffer,
+                          size_t size)
+{
+    struct text text = {buffer, size, 0};
+    if (size > 0) buffer[0] = 0;
+    if (nursery == NULL || failure == NULL) return 0;
+    bool overflow = failure->panic == JANUS_PANIC_STACK_OVERFLOW;
+    put_failure(&text, jrt_nursery_of(nursery), failure,
+                overflow ? "its stack overflowed" : "janus_panic was called");
+    jrt_stack_check(); /* [turn-call] */
+    return text.length;
+}

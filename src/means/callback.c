@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Callbacks of tokens.
+ *
+ * [callback-plain]  callbacks run in the middle of whatever the thread was doing: in a task, in a
+ *   worker's loop with no task at all, while a task is being parked. So the thread is made a plain
+ *   one for the time: nothing in a callback can leave the CPU or touch the task that was there.
+ *   Calls that would wait return STATE.
+ *
+ * [callback-account]  a callback that a task registered runs for that task. The task pays for its
+ *   memory (ledger.c). What the task may not spawn, the callback may not either. The callback makes
+ *   nothing: no channels, no tokens. It has a slice of CALLBACK_OPS, counted by checks and by calls
+ *   of this library. If it panics, overflows the stack or uses up its slice, it ends alone, and the
+ *   canceller goes on with the next one.
+ *
+ * [callback-hold]  a callback that a task registered holds locks in its own name, and what it still
+ *   holds at its end is abandoned. If it held them in the thread's name, which goes on, they would
+ *   stay locked, and it could unlock what the thread holds.
+ *
+ * A callback that a plain thread registered is the host's: it has no slice.
+ */
+#include "means/callback.h"
+
+#include "fiber/exit.h"
+#include "fiber/fuel.h"
+#include "means/holder.h"
+#include "means/terms.h"
+#include "task/purse.h"
+#include "task/tell.h"
+
+#include <errno.h>
+
+enum { CALLBACK_OPS = 1000 };
+
+janus_status jrt_callback_make(struct jrt_callback *out, void (*function)(void *), void *argument,
+                               uint64_t bytes)
+{
+    const struct jrt_thread *thread = jrt_thread_self();
+    const struct jrt_worker *worker = thread->worker;
+    const struct jrt_task   *task = worker != NULL ? worker->current : thread->behalf;
+    *out = (struct jrt_callback){.function = function, .argument = argument};
+    janus_status status = jrt_ledger_charge(bytes, &out->ledger);
+    if (status != JANUS_OK || out->ledger == NULL) return status;
+    out->terms = jrt_terms_here(task);
+    if (out->terms != NULL) jrt_fetch_add_relaxed(&out->terms->refs, 1u); /* relaxed: alive. */
+    return JANUS_OK;
+}
+
+void jrt_callback_drop(struct jrt_callback *callback, uint64_t bytes)
+{
+    jrt_terms_put(callback->terms);
+    jrt_ledger_refund(callback->ledger, bytes);
+    callback->function = NULL;
+    callback->terms = NULL;
+    callback->ledger = NULL;
+}
+
+/* Running. */
+
+static int64_t call(void *argument)
+{
+    const struct jrt_callback *callback = argument;
+    callback->function(callback->argument);
+    return 0;
+}
+
+/* We are in the middle of a walk: what broke is told, and the walk goes on. */
+static void tell_broken(const struct jrt_thread *thread, const char *kind, enum jrt_guarded_end end)
+{
+    const char *why = thread->panic_message;
+    if (end == JRT_GUARDED_EXITED) why = "it ended its thread (pthread_exit or pthread_cancel)";
+    if (end == JRT_GUARDED_OVERFLOWED) why = "it used up the stack";
+    jrt_tell_callback(kind != NULL ? kind : "a token's callback", why);
+}
+
+static enum jrt_guarded_end call_counted(const struct jrt_callback *callback,
+                                         const struct jrt_stack    *stack)
+{
+    int64_t result, fuel = jrt_fuel_get();
+    if (callback->ledger != NULL) jrt_fuel_set(CALLBACK_OPS);
+    enum jrt_guarded_end end = jrt_call_guarded(call, (void *)(uintptr_t)callback, stack, &result);
+    if (callback->ledger != NULL) jrt_fuel_set(fuel);
+    return end;
+}
+
+/* As [callback-plain] wants it. */
+static void call_plainly(const struct jrt_callback *callback)
+{
+    struct jrt_thread *thread = jrt_thread_self();
+    struct jrt_worker *worker = thread->worker;
+    const void        *helps = thread->helps;
+    const char        *kind = callback->kind;
+    void              *behalf = thread->behalf;
+    const void        *outer = thread->callback;
+    bool               calls_back = thread->calls_back;
+    void               (*on_panic)(const char *) = thread->on_panic;
+    if (worker != NULL) thread->helps = worker->scheduler; /* which must not be stopped from here */
+    thread->worker = NULL;
+    thread->behalf = NULL;
+    thread->on_panic = NULL;
+    thread->calls_back = true;
+    thread->callback = callback->ledger != NULL ? callback : NULL;
+    void *holder = thread->holder;
+    if (callback->ledger != NULL) thread->holder = NULL; /* [callback-hold] */
+    const struct jrt_stack *stack = worker != NULL ? thread->watch.stack : NULL;
+    enum jrt_guarded_end    end = call_counted(callback, stack);
+    if (callback->ledger != NULL) {
+        jrt_holder_thread_over();
+        thread->holder = holder;
+    }
+    thread->on_panic = on_panic;
+    thread->worker = worker;
+    thread->helps = helps;
+    thread->behalf = behalf;
+    thread->calls_back = calls_back;
+    thread->callback = outer;
+    if (jrt_likely(end == JRT_GUARDED_RETURNED)) return;
+    if (end == JRT_GUARDED_EXITED) {
+        /* A thread that others own cannot go on, nor end here. A worker ends it in its loop. */
+        jrt_demand(worker != NULL, "a token's callback ended its thread (pthread_exit)");
+        (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+        jrt_store_relaxed(&worker->doomed, true); /* relaxed: our own, [replace-doom]. */
+    }
+    tell_broken(thread, kind, end);
+}
+
+void jrt_callback_run_for(struct jrt_task *task, void (*function)(void *), void *argument,
+                          const char *kind)
+{
+    struct jrt_terms   *terms = jrt_terms_here(task); /* alive: the task is */
+    struct jrt_ledger   ledger = {.scheduler = task->nursery->scheduler, .task = task};
+    struct jrt_callback callback = {function, argument, &ledger, terms, kind};
+    call_plainly(&callback);
+}
+
+void jrt_callback_run(const struct jrt_callback *callback)
+{
+    struct jrt_ledger *ledger = callback->ledger;
+    if (ledger != NULL && !jrt_ledger_enter(ledger)) return;
+    int error = errno; /* of whoever is called back in; a callback stays on its thread */
+    call_plainly(callback);
+    errno = error;
+    if (ledger != NULL) jrt_ledger_leave(ledger);
+}
+
+/* From jrt_stack_check and janus_check, on a thread that is no worker. */
+void jrt_plain_check(int64_t cost)
+{
+    jrt_point(); /* [sim-point] */
+    if (jrt_likely(jrt_thread_self()->callback == NULL)) return;
+    int64_t left = jrt_fuel_get() - cost;
+    jrt_fuel_set(left);
+    if (left < 0) janus_panic("a callback used up its slice of operations");
+}
+
+void jrt_callback_check(void)
+{
+    if (jrt_unlikely(jrt_thread_self()->callback != NULL)) jrt_plain_check(1);
+}

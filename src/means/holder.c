@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Holders: the name under which a task or thread holds a lock.
+ *
+ * A task gets one when it first locks something or waits for something of this kind, and gives it
+ * back when it ends; a thread likewise. Records of holders are never unmapped: an address that was
+ * kept too long, in a lock whose holder has ended, leads to a holder that says so, also when the
+ * scheduler of the task is closed.
+ *
+ * [holder-end]  a holder that ends while it holds something is dead, and is not used again until
+ *   all of that has new holders. What others wait for is on its list: its end passes each on to
+ *   the first who waits. What nobody waits for stays as it is, with the dead holder's name in it;
+ *   the next who wants it finds, under the holder's lock, that it is dead, and takes it. Both mark
+ *   it as abandoned. The last to take something gives the holder back; its end counts itself among
+ *   those, lest the holder goes while it still looks at the list. What was freed or forgotten
+ *   while it was held is never touched; it costs the holder's 64 bytes.
+ *
+ * [holder-share]  what many hold at a time is not found by one name in a word. Each holder has a
+ *   list of its shares, and only the holder itself touches the list. Its end gives every share
+ *   back, before the holder is dead. So a dead holder has no shares, and nobody has to look for
+ *   them. Records for shares to come go back the same way.
+ *
+ * [holder-gaze]  a waiter writes what it waits for, which lies in its frame, under `gaze`, and
+ *   takes it back under `gaze` before it returns. So whoever has `gaze` may look at it, and at the
+ *   thing itself, which must be there for as long as somebody waits for it. A task is asked under
+ *   the lock of its nursery, from which it takes itself after its holder has ended.
+ *
+ * Locks: a nursery's, then a holder's gaze, the lock of the thing, a holder's lock, the pool's.
+ */
+#include "means/holder.h"
+
+#include "task/nursery.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_HOLDERS = 64 };
+
+static struct {
+    pthread_mutex_t    lock;
+    struct jrt_holder *free;
+    struct jrt_holder *blocks; /* owned, for ever; the first of each is the link */
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t  key;
+static bool           key_works;
+
+/* One more block on the free list, under the pool's lock. */
+static void add_block(void)
+{
+    struct jrt_holder *block = aligned_alloc(64, BLOCK_HOLDERS * sizeof *block);
+    if (block == NULL) return;
+    memset(block, 0, BLOCK_HOLDERS * sizeof *block);
+    block[0].next = pool.blocks;
+    pool.blocks = block;
+    for (int i = 1; i < BLOCK_HOLDERS; i++) {
+        block[i].next = pool.free;
+        pool.free = &block[i];
+    }
+}
+
+static struct jrt_holder *take(void)
+{
+    /* Not where memory is needed: in a simulated system what others have left has no say. */
+    if (jrt_fails(JRT_FAULT_MEMORY)) return NULL;
+    jrt_lock(&pool.lock);
+    if (pool.free == NULL) add_block();
+    struct jrt_holder *holder = pool.free;
+    if (holder != NULL) pool.free = holder->next;
+    jrt_unlock(&pool.lock);
+    return holder;
+}
+
+static void give(struct jrt_holder *holder)
+{
+    jrt_lock(&pool.lock);
+    holder->next = pool.free;
+    pool.free = holder;
+    jrt_unlock(&pool.lock);
+}
+
+/* Holds nothing, waits for nothing; others may still take its locks for a look. */
+static void begin(struct jrt_holder *holder, struct jrt_task *task)
+{
+    jrt_spin_lock(&holder->gaze);
+    jrt_spin_lock(&holder->lock);
+    jrt_invariant("holder-end", holder->contests == NULL && holder->want == NULL);
+    jrt_invariant("holder-share", holder->shares == NULL && holder->spares == NULL);
+    holder->task = task;
+    holder->held = 0;
+    holder->dead = false;
+    jrt_spin_unlock(&holder->lock);
+    jrt_spin_unlock(&holder->gaze);
+}
+
+static void end_shares(struct jrt_share **list)
+{
+    while (*list != NULL) {
+        struct jrt_share *share = *list;
+        *list = share->next;
+        share->over(share);
+    }
+}
+
+/* Ends it. True: it can be used again, now. */
+static bool end(struct jrt_holder *holder)
+{
+    end_shares(&holder->shares); /* [holder-share] */
+    end_shares(&holder->spares);
+    jrt_spin_lock(&holder->lock);
+    holder->dead = true;
+    holder->held++; /* ourselves, [holder-end] */
+    unsigned rounds = 0;
+    while (holder->contests != NULL) {
+        holder->contests->inherit(holder, holder->contests);
+        jrt_spin_pause(&rounds);
+        jrt_spin_lock(&holder->lock);
+    }
+    bool last = --holder->held == 0;
+    jrt_spin_unlock(&holder->lock);
+    return last;
+}
+
+void jrt_holder_heir(struct jrt_holder *dead)
+{
+    jrt_invariant("holder-end", dead->dead && dead->held > 0);
+    bool last = --dead->held == 0;
+    jrt_spin_unlock(&dead->lock);
+    if (last) give(dead);
+}
+
+/* Threads. */
+
+struct jrt_holder *jrt_holder_of_thread(void) { return jrt_thread_self()->holder; }
+
+void jrt_holder_thread_over(void)
+{
+    struct jrt_thread *thread = jrt_thread_self();
+    struct jrt_holder *holder = thread->holder;
+    if (holder == NULL) return;
+    thread->holder = NULL;
+    if (end(holder)) give(holder);
+}
+
+static void thread_ends(void *thread)
+{
+    (void)thread;
+    jrt_holder_thread_over();
+}
+
+static void make_key(void) { key_works = pthread_key_create(&key, thread_ends) == 0; }
+
+/* Whether the calling thread's end will be noticed. */
+static bool end_is_watched(struct jrt_thread *thread)
+{
+    (void)pthread_once(&key_once, make_key);
+    return key_works && pthread_setspecific(key, thread) == 0;
+}
+
+/* Both. */
+
+struct jrt_holder *jrt_holder_make(struct jrt_worker *worker)
+{
+    struct jrt_holder *holder = jrt_holder_self(worker);
+    if (holder != NULL) return holder;
+    if (worker != NULL && worker->holder != NULL) {
+        holder = worker->holder;
+        worker->holder = NULL;
+    } else {
+        holder = take();
+    }
+    if (holder == NULL) return NULL;
+    begin(holder, worker != NULL ? worker->current : NULL);
+    if (worker != NULL) {
+        worker->current->touched = true;
+        jrt_store_release(&worker->current->record.holder, holder); /* release: what begin wrote. */
+        return holder;
+    }
+    struct jrt_thread *thread = jrt_thread_self();
+    if (!end_is_watched(thread)) {
+        give(holder);
+        return NULL;
+    }
+    thread->holder = holder;
+    return holder;
+}
+
+void jrt_holder_end(struct jrt_worker *worker, struct jrt_task *task)
+{
+    struct jrt_holder *holder = jrt_load_relaxed(&task->record.holder); /* relaxed: its own. */
+    jrt_store_relaxed(&task->record.holder, NULL); /* relaxed: who looks finds nothing or an end. */
+    if (!end(holder)) return;
+    if (worker->holder == NULL) {
+        worker->holder = holder;
+    } else {
+        give(holder);
+    }
+}
+
+void jrt_holder_forget(struct jrt_worker *worker)
+{
+    if (worker->holder != NULL) give(worker->holder);
+    worker->holder = NULL;
+}
+
+/* Looking. */
+
+void jrt_holder_wants(struct jrt_holder *holder, const struct jrt_want *want)
+{
+    jrt_spin_lock(&holder->gaze);
+    holder->want = want;
+    jrt_spin_unlock(&holder->gaze);
+}
+
+bool jrt_holder_look(const struct jrt_task *task, struct jrt_want *out, char *name,
+                     size_t name_bytes, struct jrt_seen *out_seen)
+{
+    struct jrt_holder *holder =
+        jrt_load_acquire(&task->record.holder); /* acquire: what begin wrote. */
+    *out_seen = (struct jrt_seen){.held = false};
+    if (holder == NULL) return false;
+    jrt_spin_lock(&holder->gaze);
+    const struct jrt_want *want = holder->task == task ? holder->want : NULL;
+    if (want != NULL) {
+        *out = *want;
+        /* The object's user owns the name and may have freed it, [name-clean]. */
+        if (want->name != NULL) (void)jrt_name_copy(name, name_bytes, want->name);
+        out->name = want->name != NULL ? name : NULL;
+        if (want->look != NULL) want->look(want, task->nursery->scheduler, out_seen);
+    }
+    jrt_spin_unlock(&holder->gaze);
+    return want != NULL;
+}
+
+void jrt_holder_describe(struct jrt_holder *holder, const janus_scheduler *scheduler,
+                         struct jrt_seen *out)
+{
+    jrt_spin_lock(&holder->lock);
+    const struct jrt_task *task = holder->task;
+    out->held = !holder->dead;
+    out->thread = out->held && task == NULL;
+    if (out->held && task != NULL && task->nursery->scheduler == scheduler) {
+        out->task = jrt_task_id(task);
+        out->record = task;
+        jrt_name_again(out->name, sizeof out->name, jrt_task_name(task));
+        if (task->site != NULL) {
+            (void)snprintf(out->file, sizeof out->file, "%s", task->site->file);
+            out->line = task->site->line;
+        }
+    }
+    jrt_spin_unlock(&holder->lock);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ledgers.
+ *
+ * A task makes the library hold more than its blocks: tokens, callbacks, bindings, terms of
+ * nurseries, blocks that it detached. Such things are freed by anybody, often after the task has
+ * ended. Each remembers the ledger of the task that made it.
+ *
+ * The bytes come out of the task's memory budget when the thing is made. Whoever
+ *   frees it only lowers `held`; the task finds the difference when it is short of memory, or asks.
+ *   So the purse stays the task's own, without a lock.
+ *
+ * [ledger-pool]  when the task ends its budget is settled as if all had been freed: otherwise a
+ *   pool would be drained by results that its tasks leave behind. What they leave behind is bounded
+ *   by the terms instead. All tasks in a pool, dead ones included, hold at most the memory that the
+ *   pool was opened with; else one task after the other would leave as much. Tasks under other
+ *   terms, or under none, hold what the implicit tasks of a scheduler may have together. Terms
+ *   inside terms count for both, and other terms are not affected.
+ *
+ * [ledger-over]  a callback of a task runs only while the task lives. Its end first says so and
+ *   then waits for callbacks that run, which is short: they have a slice (callback.c).
+ */
+#include "means/ledger.h"
+
+#include "means/terms.h"
+#include "task/purse.h"
+#include "task/trouble.h"
+
+#include <stdlib.h>
+
+/* Not those of nurseries that the task opened itself, which do not restrict it. */
+static struct jrt_terms *terms_of(const struct jrt_task *task)
+{
+    struct jrt_terms *terms = task->purse != NULL ? task->purse->terms : NULL;
+    if (terms == NULL) terms = task->nursery->terms;
+    return terms != NULL ? terms : task->nursery->scheduler->counter;
+}
+
+static struct jrt_ledger *make(struct jrt_task *task)
+{
+    struct jrt_ledger *ledger = jrt_calloc(1, sizeof *ledger);
+    if (ledger == NULL) return NULL;
+    jrt_store_relaxed(&ledger->refs, 1u); /* relaxed: nobody knows it yet. */
+    ledger->scheduler = task->nursery->scheduler;
+    ledger->terms = terms_of(task);
+    ledger->task = task;
+    jrt_fetch_add_relaxed(&ledger->terms->refs, 1u); /* relaxed: it is alive. */
+    return ledger;
+}
+
+static void put(struct jrt_ledger *ledger)
+{
+    /* acq_rel: what others did with it comes before its end. */
+    if (jrt_fetch_sub_acq_rel(&ledger->refs, 1u) != 1) return;
+    jrt_terms_put(ledger->terms);
+    free(ledger);
+}
+
+/* In these terms and all around them, up to `end`. relaxed: only the numbers count. */
+static void give(struct jrt_terms *terms, const struct jrt_terms *end, uint64_t bytes)
+{
+    /* relaxed: as above. */
+    for (; terms != end; terms = terms->outer) jrt_fetch_sub_relaxed(&terms->kept, bytes);
+}
+
+static bool take(struct jrt_terms *terms, uint64_t bytes, uint64_t most)
+{
+    for (struct jrt_terms *at = terms; at != NULL; at = at->outer) {
+        uint64_t before = jrt_fetch_add_relaxed(&at->kept, bytes); /* relaxed: only numbers. */
+        uint64_t limit = at->owns_account && at->kept_max < most ? at->kept_max : most;
+        if (before + bytes <= limit && before + bytes >= before) continue;
+        give(terms, at->outer, bytes);
+        (void)jrt_trouble_full(JANUS_BUDGET_EXHAUSTED, JRT_TABLE_KEPT, at, before, limit);
+        return false;
+    }
+    return true;
+}
+
+void jrt_ledger_settle(struct jrt_purse *purse)
+{
+    if (purse->ledger == NULL) return;
+    uint64_t held = jrt_load_relaxed(&purse->ledger->held); /* relaxed: only the number. */
+    purse->left.memory = janus_units_add(purse->left.memory, purse->held - held);
+    purse->held = held;
+}
+
+/* The current task, or the one for which this thread runs a blocking call: that one waits. */
+static struct jrt_task *payer(void)
+{
+    const struct jrt_thread *thread = jrt_thread_self();
+    const struct jrt_worker *worker = thread->worker;
+    return worker != NULL ? worker->current : thread->behalf;
+}
+
+static janus_status enter_books(struct jrt_purse *purse, struct jrt_task *task, uint64_t bytes,
+                                struct jrt_ledger **out)
+{
+    if (purse->ledger == NULL) purse->ledger = make(task);
+    struct jrt_ledger *ledger = purse->ledger;
+    if (ledger == NULL) return JANUS_NO_MEMORY;
+    if (!take(ledger->terms, bytes, ledger->scheduler->adrift_max)) return JANUS_BUDGET_EXHAUSTED;
+    jrt_fetch_add_relaxed(&ledger->refs, 1u);    /* relaxed: it is alive. */
+    jrt_fetch_add_relaxed(&ledger->held, bytes); /* relaxed: only the number. */
+    purse->held += bytes;
+    *out = ledger;
+    return JANUS_OK;
+}
+
+janus_status jrt_ledger_take_over(struct jrt_task *task, uint64_t bytes, struct jrt_ledger **out)
+{
+    return enter_books(task->purse, task, bytes, out);
+}
+
+janus_status jrt_ledger_charge(uint64_t bytes, struct jrt_ledger **out)
+{
+    struct jrt_task *task = payer();
+    *out = NULL;
+    if (jrt_thread_self()->calls_back) return JANUS_STATE;
+    if (task == NULL) return JANUS_OK;
+    struct jrt_purse *purse = jrt_purse_need(task);
+    if (purse == NULL) return JANUS_NO_MEMORY;
+    jrt_ledger_settle(purse);
+    if (purse->left.memory < bytes) jrt_wards_collect(purse);
+    uint64_t left = purse->left.memory;
+    if (left < bytes) {
+        uint64_t limit = purse->granted.memory;
+        return jrt_trouble(JANUS_BUDGET_EXHAUSTED, JANUS_COMPONENT_MEMORY,
+                           limit > left ? limit - left : 0, limit);
+    }
+    janus_status status = enter_books(purse, task, bytes, out);
+    if (status == JANUS_OK && left != JANUS_UNLIMITED) purse->left.memory -= bytes;
+    return status;
+}
+
+void jrt_ledger_refund(struct jrt_ledger *ledger, uint64_t bytes)
+{
+    if (ledger == NULL) return;
+    give(ledger->terms, NULL, bytes);
+    jrt_fetch_sub_relaxed(&ledger->held, bytes); /* relaxed: only the number. */
+    put(ledger);
+}
+
+void jrt_ledger_forgo(struct jrt_task *task, struct jrt_ledger *ledger, uint64_t bytes)
+{
+    task->purse->held -= bytes;
+    jrt_ledger_refund(ledger, bytes);
+}
+
+bool jrt_ledger_enter(struct jrt_ledger *ledger)
+{
+    uint32_t now = jrt_load_relaxed(&ledger->callbacks); /* relaxed: the exchange looks again. */
+    do {
+        if ((now & JRT_LEDGER_OVER) != 0) return false;
+        /* acquire: what the task did before it said that it is over, which it has not. */
+    } while (!jrt_cas_acquire(&ledger->callbacks, &now, now + 1));
+    return true;
+}
+
+void jrt_ledger_leave(struct jrt_ledger *ledger)
+{
+    /* release: what the callback did comes before the task's end. */
+    uint32_t before = jrt_fetch_sub_release(&ledger->callbacks, 1u);
+    if (before == (JRT_LEDGER_OVER | 1u)) jrt_futex_wake(&ledger->callbacks, 1);
+}
+
+void jrt_ledger_end(struct jrt_purse *purse)
+{
+    struct jrt_ledger *ledger = purse->ledger;
+    /* acq_rel: [ledger-over]. */
+    uint32_t now = jrt_fetch_or_acq_rel(&ledger->callbacks, JRT_LEDGER_OVER) | JRT_LEDGER_OVER;
+    while (now != JRT_LEDGER_OVER) {
+        jrt_futex_wait(&ledger->callbacks, now);
+        now = jrt_load_acquire(&ledger->callbacks); /* acquire: what the callbacks did. */
+    }
+    purse->left.memory = janus_units_add(purse->left.memory, purse->held); /* [ledger-pool] */
+    purse->ledger = NULL;
+    purse->held = 0;
+    put(ledger);
+}

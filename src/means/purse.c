@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Purses: where a task's budget is.
+ *
+ * [purse-fuel]  a task's ops are in two places: the fuel word of the thread it runs on (or, while
+ *   it is off the CPU, its strand; or, while a child runs on top of it, the frame below that), and
+ *   `left.ops`. Their sum is what it has. The word holds at most JANUS_SLICE, so that a task with a
+ *   large budget gives way now and then; when it is empty it is filled from the rest. It may hold
+ *   less ([turn-pace]), and be emptied into the rest when a turn is over ([turn-toll]). `handed` is
+ *   what it held when it was last filled, so that `handed` minus the word was used since.
+ *
+ * [purse-allowance]  a task that is cancelled, or that ran out, cleans up with JANUS_SLICE ops,
+ *   once in its life. Its own ops come first; the rest is made from nothing. With an explicit
+ *   budget it gets no more than it was granted before (and at least JRT_CLEANUP_MIN), or a pool
+ *   that is divided among many small children would multiply. The word gets the allowance in
+ *   slices, as it gets all ops. What was made and is not used is gone: did it go back to the pool,
+ *   then cancelling children would be a way to fill one.
+ *   So is what it recharged itself with under a capability: else children that recharge themselves
+ *   and end would fill the pool beyond any limit.
+ *
+ * A task that was given nothing explicitly has no purse until it needs one: its whole budget is the
+ * scheduler's task_budget, of which a first slice is in the fuel word.
+ *
+ * [purse-spare]  a worker puts purses of tasks that ended there aside, for those it starts: asked
+ *   for and given back by the thousand, malloc would return them to the system every time.
+ *
+ * Everything here is done by the task itself, or by whoever ends it; only what is marked in the
+ * header is shared, under the nursery's lock, while the task is exhausted.
+ */
+#include "task/purse.h"
+
+#include "heap/poison.h"
+#include "means/ledger.h"
+#include "means/terms.h"
+#include "task/nursery.h"
+#include "task/trouble.h"
+#include "task/turn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PURSES_MAX = 1024 }; /* of a worker, [purse-spare]; some 350 KiB */
+
+static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* Of those that lie aside only the link is touched, and AddressSanitizer knows. */
+static struct jrt_purse *take(struct jrt_worker *worker)
+{
+    if (worker == NULL || worker->purses == NULL) return jrt_calloc(1, sizeof(struct jrt_purse));
+    struct jrt_purse *purse = worker->purses;
+    worker->purses = purse->next;
+    worker->purses_count--;
+    jrt_unpoison(purse, sizeof *purse);
+    memset(purse, 0, sizeof *purse);
+    return purse;
+}
+
+static void put_aside(struct jrt_worker *worker, struct jrt_purse *purse)
+{
+    if (worker == NULL || worker->purses_count == PURSES_MAX) {
+        free(purse);
+        return;
+    }
+    purse->next = worker->purses;
+    worker->purses = purse;
+    worker->purses_count++;
+    jrt_poison(&purse->left, sizeof *purse - offsetof(struct jrt_purse, left));
+}
+
+void jrt_purses_drop(struct jrt_worker *worker)
+{
+    while (worker->purses != NULL) {
+        struct jrt_purse *purse = worker->purses;
+        worker->purses = purse->next;
+        jrt_unpoison(purse, sizeof *purse);
+        free(purse);
+    }
+    worker->purses_count = 0;
+}
+
+static struct jrt_purse *make(struct jrt_task *task)
+{
+    struct jrt_purse *purse = take(jrt_worker_self());
+    if (purse == NULL) return NULL;
+    purse->task = task;
+    task->purse = purse;
+    task->touched = true;
+    return purse;
+}
+
+struct jrt_purse *jrt_purse_need(struct jrt_task *task)
+{
+    if (task->purse != NULL) return task->purse;
+    struct jrt_purse *purse = make(task);
+    if (purse == NULL) return NULL;
+    const janus_budget *given = &task->nursery->scheduler->task_budget;
+    purse->left = purse->granted = *given;
+    purse->handed = (int64_t)min_u64(given->ops, JRT_FIRST_SLICE); /* [purse-fuel] */
+    purse->left.ops -= (uint64_t)purse->handed;
+    purse->started = true;
+    return purse;
+}
+
+struct jrt_purse *jrt_purse_make(struct jrt_task *task, const struct jrt_entry *entry)
+{
+    struct jrt_purse *purse = make(task);
+    if (purse == NULL) return NULL;
+    purse->left = entry->share;
+    purse->granted = entry->account != NULL ? entry->booked : entry->share;
+    purse->account = entry->account;
+    purse->hard = entry->account != NULL;
+    return purse;
+}
+
+/* Fills the word from the rest, up to a slice. */
+static void fill(struct jrt_purse *purse, int64_t fuel)
+{
+    int64_t  full = jrt_purse_slice(purse);
+    uint64_t more = min_u64((uint64_t)(fuel < full ? full - fuel : 0), purse->left.ops);
+    purse->left.ops -= more;
+    purse->handed = fuel + (int64_t)more;
+    jrt_fuel_set(purse->handed);
+}
+
+int64_t jrt_purse_first_fuel(struct jrt_worker *worker, struct jrt_task *task)
+{
+    struct jrt_purse *purse = task->purse;
+    if (purse == NULL) return worker->slice;
+    uint64_t first = min_u64(purse->left.ops, (uint64_t)jrt_purse_slice(purse));
+    purse->left.ops -= first;
+    purse->handed = (int64_t)first;
+    purse->started = true;
+    return (int64_t)first;
+}
+
+/* What a task that has ended leaves in the word, [purse-word]. */
+static uint64_t settled(int64_t fuel)
+{
+    return fuel > 0 && fuel <= JANUS_SLICE ? (uint64_t)fuel : 0;
+}
+
+void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task)
+{
+    struct jrt_purse *purse = task->purse;
+    if (jrt_unlikely(purse->has_wards)) jrt_wards_end(purse);
+    if (purse->started) purse->left.ops = janus_units_add(purse->left.ops, settled(jrt_fuel_get()));
+    purse->left.ops = janus_units_add(purse->left.ops, purse->allowance);
+    purse->left.memory = janus_units_add(purse->left.memory, purse->stack); /* [spawn-stack] */
+    if (purse->heap != NULL) {
+        jrt_heap_close(purse->heap, worker != NULL ? &worker->heaps : NULL);
+    }
+    if (purse->ledger != NULL) jrt_ledger_end(purse);
+    if (purse->account != NULL) {
+        purse->left.ops -= min_u64(purse->left.ops, purse->allowed); /* [purse-allowance] */
+#define X(name, field) purse->left.field -= min_u64(purse->left.field, purse->minted.field);
+        JANUS_COMPONENT_MAP(X)
+#undef X
+        jrt_account_settle(purse->account, &purse->granted, &purse->left);
+    }
+    if (jrt_unlikely(purse->terms != NULL)) {
+        jrt_terms_over(task->nursery->scheduler, purse->terms);
+        jrt_terms_put(purse->terms);
+    }
+    put_aside(worker, purse);
+    task->purse = NULL;
+}
+
+janus_budget jrt_purse_read(const struct jrt_task *task)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    janus_budget             left = task->nursery->scheduler->task_budget;
+    bool                     started = true;
+    if (task->purse != NULL) {
+        left = task->purse->left;
+        started = task->purse->started;
+    } else {
+        left.ops -= min_u64(left.ops, JRT_FIRST_SLICE);
+    }
+    int64_t fuel = 0;
+    if (worker != NULL && worker->current == task) {
+        fuel = jrt_fuel_get();
+    } else if (started && jrt_task_began(task)) {
+        fuel = task->strand->fuel;
+    } else if (task->purse == NULL) {
+        fuel = (int64_t)min_u64(task->nursery->scheduler->task_budget.ops, JRT_FIRST_SLICE);
+    }
+    left.ops = janus_units_add(left.ops, (uint64_t)(fuel > 0 ? fuel : 0));
+    return left;
+}
+
+/*
+ * [purse-word]  anybody can write to the word: it is public. It never holds more than JANUS_SLICE,
+ *   and a task whose word holds more has made ops from nothing: it panics where that is found. A
+ *   word below zero counts as an empty one.
+ */
+static int64_t word_of(const struct jrt_task *task)
+{
+    int64_t fuel = jrt_fuel_get();
+    if (jrt_unlikely(fuel > JANUS_SLICE) && JRT_CHECKED) {
+        jrt_fuel_set(0);
+        if (!task->ending) janus_panic("the fuel word holds more than the library put there");
+        fuel = 0;
+    }
+    return fuel > 0 ? fuel : 0;
+}
+
+janus_component jrt_pay_now(struct jrt_task *task, const janus_budget *price)
+{
+    int64_t fuel = word_of(task); /* [purse-word] */
+    bool    ops_only =
+        (price->memory | price->spawn_count | price->channel_ops | price->syscalls) == 0;
+    if (ops_only && price->ops <= (uint64_t)fuel) {
+        jrt_fuel_set(fuel - (int64_t)price->ops);
+        return JANUS_COMPONENT_NONE;
+    }
+    struct jrt_purse *purse = jrt_purse_need(task);
+    if (purse == NULL)
+        return JRT_NO_BOOKS; /* NOLINT(clang-analyzer-optin.core.EnumCastOutOfRange) */
+    if (jrt_unlikely(price->memory > purse->left.memory)) jrt_ledger_settle(purse);
+    janus_budget left = purse->left;
+    left.ops = janus_units_add(left.ops, (uint64_t)fuel);
+    janus_component lacks = janus_budget_charge(&left, *price);
+    if (lacks != JANUS_COMPONENT_NONE) return lacks;
+    uint64_t from_word = min_u64(price->ops, (uint64_t)fuel); /* which is not negative */
+    purse->left = left;
+    purse->left.ops -= (uint64_t)fuel - from_word;
+    jrt_fuel_set(fuel - (int64_t)from_word);
+    return JANUS_COMPONENT_NONE;
+}
+
+/* A slice of what there is to clean up with. False: that is used up. */
+static bool refuel(struct jrt_purse *purse)
+{
+    int64_t  fuel = jrt_fuel_get();
+    uint64_t more = min_u64((uint64_t)jrt_purse_slice(purse), purse->allowance);
+    purse->allowance -= more;
+    purse->handed = fuel + (int64_t)more;
+    jrt_fuel_set(purse->handed);
+    return more > 0;
+}
+
+/* What the books do not have comes from nowhere, and they say so: see [purse-allowance]. */
+static void allow_cleanup(struct jrt_purse *purse)
+{
+    int64_t  fuel = jrt_fuel_get();
+    uint64_t most = JANUS_SLICE, has = (uint64_t)(fuel > 0 ? fuel : 0);
+    if (purse->cleaning) return;
+    purse->cleaning = true;
+    if (purse->hard && purse->granted.ops < most) most = purse->granted.ops;
+    if (most < JRT_CLEANUP_MIN) most = JRT_CLEANUP_MIN;
+    if (has >= most) return;
+    uint64_t own = min_u64(purse->left.ops, most - has);
+    purse->left.ops -= own;
+    janus_budget more = janus_price_loop(most - has - own);
+    if (purse->account != NULL) {
+        more = janus_budget_min(more, jrt_purse_room(purse));
+        jrt_account_mint_share(purse->account, &more, &more);
+    }
+    purse->granted = janus_budget_add(purse->granted, more);
+    purse->allowed = more.ops;
+    purse->allowance = own + more.ops;
+    (void)refuel(purse);
+}
+
+/* It has nothing left to clean up with: it ends here. */
+__attribute__((noreturn)) static void end_for_good(struct jrt_task *task)
+{
+    (void)jrt_task_told(task);
+    if (task->ending && task->purse == NULL) jrt_task_break_off(task, JRT_ENDED_NO_MEMORY);
+    jrt_task_break_off(task, task->ending ? JRT_ENDED_EXHAUSTED : JRT_ENDED_UNWOUND);
+}
+
+janus_status jrt_purse_stop(struct jrt_task *task)
+{
+    struct jrt_purse *purse = jrt_purse_need(task);
+    if (purse == NULL || purse->cleaning) end_for_good(task);
+    allow_cleanup(purse);
+    return jrt_task_obey(task);
+}
+
+bool jrt_purse_clean_up(struct jrt_task *task)
+{
+    struct jrt_purse *purse = jrt_purse_need(task);
+    if (purse == NULL) return false;
+    if (purse->cleaning) return refuel(purse);
+    allow_cleanup(purse);
+    return true;
+}
+
+/* In a world the operations since the word was filled take a nanosecond each, [sim-time]. */
+static void spend(const struct jrt_task *task)
+{
+    int64_t handed = task->purse != NULL ? task->purse->handed : JRT_FIRST_SLICE;
+    int64_t used = handed - jrt_fuel_get();
+    if (used > 0) jrt_spend((uint64_t)used);
+}
+
+void jrt_purse_bear(struct jrt_task *task)
+{
+    jrt_turn_toll(jrt_worker_self(), JRT_TOLL_TOLD);
+    (void)word_of(task); /* [purse-word] */
+    if (jrt_likely(jrt_fuel_one())) return;
+    if (jrt_task_only_in_scope(task)) { /* it lives on: its budget pays */
+        (void)jrt_pay_ops(task, 1);
+        return;
+    }
+    struct jrt_purse *purse = jrt_purse_need(task);
+    if (purse == NULL) end_for_good(task);
+    if (purse->asking) (void)jrt_exhaust(task, JANUS_COMPONENT_OPS, 1);
+    spend(task);
+    jrt_turn_end(task);
+    if (!purse->cleaning) {
+        allow_cleanup(purse);
+    } else if (!refuel(purse)) {
+        end_for_good(task);
+    }
+    (void)jrt_fuel_one();
+}
+
+/*
+ * A cancelled task has too little in the word. True: it got something to clean up with, and tries
+ * again. It is told by the first call that finds the word empty. A task that knows, and does not
+ * ask (`tell`), goes on without: it empties a channel, say.
+ */
+static bool can_clean_up(struct jrt_task *task, bool tell)
+{
+    struct jrt_purse *purse = jrt_purse_need(task);
+    if (purse == NULL || (!purse->cleaning && (tell || !task->saw_cancel))) return false;
+    if (purse->cleaning && purse->allowance == 0) return false;
+    jrt_turn_end(task);
+    return jrt_purse_clean_up(task);
+}
+
+/*
+ * [purse-none]  the system refuses memory for a task's books. Only a task on an implicit budget has
+ *   none yet. If it pays ops, and its policy is AUTO, it goes on with one more slice: AUTO would
+ *   give it more than that, and the next slice asks for the books again. Any other call returns
+ *   NO_MEMORY, or ends the task with NO_MEMORY where it has no status. It is never told as
+ *   exhaustion: no recharge would help.
+ */
+static bool goes_on_without(const struct jrt_task *task, const janus_budget *price)
+{
+    const struct jrt_nursery *n = task->nursery;
+    uint8_t                   exhaustion =
+        n->terms != NULL ? n->terms->exhaustion : (uint8_t)n->scheduler->exhaustion;
+    bool ops_only =
+        (price->memory | price->spawn_count | price->channel_ops | price->syscalls) == 0;
+    if (!ops_only || price->ops > JRT_FIRST_SLICE || task->ending) return false;
+    if (exhaustion != JANUS_EXHAUSTION_AUTO) return false;
+    jrt_fuel_set(JRT_FIRST_SLICE);
+    return true;
+}
+
+/* With an empty word, or a price that it does not cover: the turn ends, once. */
+static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price, bool tell)
+{
+    bool went = false; /* who was exhausted has let others go */
+    spend(task);
+    if (task->purse != NULL && task->purse->asking) {
+        (void)jrt_exhaust(task, JANUS_COMPONENT_OPS, price->ops);
+    }
+    for (;;) {
+        int64_t fuel = jrt_fuel_get();
+        bool ops = price->ops > (uint64_t)(fuel > 0 ? fuel : 0); /* which bound a cancelled one */
+        if (ops && jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE) {
+            if (!can_clean_up(task, tell)) return jrt_purse_stop(task);
+            went = true;
+            continue;
+        }
+        janus_component lacks = jrt_pay_now(task, price);
+        if (lacks == JANUS_COMPONENT_NONE) break;
+        /* NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange) */
+        if (jrt_unlikely(lacks == JRT_NO_BOOKS)) {
+            if (goes_on_without(task, price)) continue;
+            return jrt_trouble(JANUS_NO_MEMORY, JANUS_COMPONENT_NONE, 0, 0);
+        }
+        janus_status status = jrt_exhaust(task, lacks, janus_budget_get(price, lacks));
+        if (status != JANUS_OK) return status;
+        went = true;
+    }
+    if (!went) jrt_turn_end(task);
+    if (task->purse != NULL && !task->purse->cleaning) fill(task->purse, jrt_fuel_get());
+    return JANUS_OK;
+}
+
+janus_status jrt_pay(struct jrt_task *task, const janus_budget *price)
+{
+    int64_t fuel = jrt_fuel_get();
+    if (jrt_likely(price->ops <= (uint64_t)(fuel > 0 ? fuel : 0)) &&
+        jrt_likely(jrt_pay_now(task, price) == JANUS_COMPONENT_NONE)) {
+        return JANUS_OK;
+    }
+    return pay_slowly(task, price, false);
+}
+
+janus_status jrt_pay_ops(struct jrt_task *task, uint64_t ops)
+{
+    const janus_budget price = janus_price_loop(ops);
+    return pay_slowly(task, &price, true);
+}
+
+/* Public. */
+
+/* Beyond any budget that can be paid at once, and far from where sums end. */
+static const uint64_t most_cost = UINT64_C(1) << 62;
+
+/* The word as it was before `cost` was taken. A word that is not negative was not found empty: then
+ * somebody calls without having taken anything, and nothing is given back. */
+static void give_back(uint64_t cost)
+{
+    int64_t fuel = jrt_fuel_get();
+    if (fuel >= 0) return;
+    int64_t before = cost < most_cost ? fuel + (int64_t)cost : 0;
+    jrt_fuel_set(before > 0 ? before : 0);
+}
+
+static janus_status check(uint64_t cost, bool must_end)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    give_back(cost);
+    if (worker == NULL || worker->current == NULL) {
+        if (jrt_thread_self()->callback == NULL) jrt_fuel_set(INT64_MAX / 2);
+        jrt_plain_check((int64_t)cost);
+        return JANUS_OK;
+    }
+    jrt_worker_stack_check(worker); /* [stack-reserve] */
+    struct jrt_task *task = worker->current;
+    janus_status     status = jrt_pay_ops(task, cost);
+    if (jrt_unlikely(status == JANUS_NO_MEMORY)) jrt_task_break_off(task, JRT_ENDED_NO_MEMORY);
+    if (status == JANUS_OK || !must_end || task->ending) return status;
+    jrt_task_break_off(task, JRT_ENDED_UNWOUND);
+}
+
+janus_status janus_check_slow(uint64_t cost) { return check(cost, false); }
+
+void janus_check_or_end_slow(uint64_t cost) { (void)check(cost, true); }
+
+uint32_t janus_yield_interval(void)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    return worker != NULL ? worker->scheduler->yield_interval : JANUS_YIELD_INTERVAL_SERVICE;
+}
+
+janus_status janus_charge(janus_budget price)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (jrt_unlikely(worker == NULL)) {
+        jrt_callback_check();
+        return JANUS_OK;
+    }
+    jrt_worker_stack_check(worker); /* [stack-reserve] */
+    struct jrt_task *task = worker->current;
+    int64_t          fuel = jrt_fuel_get();
+    bool ops_only = (price.channel_ops | price.syscalls | price.memory | price.spawn_count) == 0;
+    bool at_once = fuel >= 0 && price.ops - 1 < (uint64_t)fuel && fuel <= JANUS_SLICE;
+    if (jrt_likely(ops_only && at_once)) {
+        jrt_fuel_set(fuel - (int64_t)price.ops);
+        return JANUS_OK;
+    }
+    if (price.ops == 0) jrt_call_check(worker); /* [turn-call] */
+    if (!ops_only && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_obey(task);
+    return jrt_pay(task, &price);
+}
+
+janus_status janus_try_charge(janus_budget price, janus_component *missing)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    janus_component    lacks = JANUS_COMPONENT_NONE;
+    if (worker != NULL) {
+        struct jrt_task *task = worker->current;
+        jrt_call_check(worker); /* [stack-reserve] */
+        lacks = jrt_pay_now(task, &price);
+    } else {
+        jrt_callback_check();
+    }
+    bool books = lacks != JRT_NO_BOOKS; /* NOLINT(clang-analyzer-optin.core.EnumCastOutOfRange) */
+    if (missing != NULL) *missing = books ? lacks : JANUS_COMPONENT_NONE;
+    if (!books) return jrt_trouble(JANUS_NO_MEMORY, JANUS_COMPONENT_NONE, 0, 0);
+    return lacks == JANUS_COMPONENT_NONE ? JANUS_OK : JANUS_BUDGET_EXHAUSTED;
+}
+
+janus_budget janus_budget_get_current(void)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    const struct jrt_worker *worker = jrt_worker_self();
+    if (worker == NULL) return janus_budget_zero();
+    if (worker->current->purse != NULL) jrt_ledger_settle(worker->current->purse);
+    return jrt_purse_read(worker->current);
+}
+
+janus_budget jrt_purse_room(const struct jrt_purse *purse)
+{
+    const janus_budget *has = &purse->granted;
+    return janus_budget_of(UINT64_MAX - has->ops, UINT64_MAX - has->memory,
+                           UINT64_MAX - has->spawn_count, UINT64_MAX - has->channel_ops,
+                           UINT64_MAX - has->syscalls);
+}
+
+void jrt_purse_put_in(struct jrt_purse *purse, const janus_budget *amount)
+{
+    jrt_note_recharge(purse->task, amount);
+    purse->left = janus_budget_add(purse->left, *amount);
+    purse->granted = janus_budget_add(purse->granted, *amount);
+}

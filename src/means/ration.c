@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Channels under terms: as terms.c says of tasks, a channel counts for the terms whose channel
+ * capability it was made under and for all around those that hold one themselves; where none is
+ * held, against the scheduler's limit. It may outlive the nursery, so it keeps the terms.
+ *
+ * [ration-pool]  where no capability is held, a pool counts its channels alone: a channel counts
+ *   for every terms around it that have a pool of their own, and each of those allows as many as
+ *   the scheduler does. Only channels outside of all pools count against the scheduler's own
+ *   limit. So what one pool has used up refuses nobody in another, and a pool inside a pool
+ *   cannot have more than the one around it.
+ */
+#include "means/terms.h"
+#include "task/purse.h"
+#include "task/trouble.h"
+
+static const uint32_t bit = 1u << JANUS_CAP_CHANNEL;
+
+/* Below `end`; NULL: in all. */
+static void give_up_to(struct jrt_terms *terms, const struct jrt_terms *end)
+{
+    for (; terms != end; terms = terms->outer) {
+        if ((terms->bound & bit) != 0) jrt_cap_give_channel(&terms->use);
+    }
+}
+
+/* In all terms that count it; on any error in none. */
+static janus_status take(janus_scheduler *scheduler, struct jrt_terms *terms, uint64_t buffer)
+{
+    struct jrt_cap_actor actor = jrt_actor(jrt_worker_self());
+    for (struct jrt_terms *at = terms; at != NULL; at = at->outer) {
+        if ((at->bound & bit) == 0) continue;
+        const struct jrt_held *held = &at->held[JANUS_CAP_CHANNEL];
+        actor.holder = held->holder;
+        janus_status status =
+            jrt_cap_gate_channel(scheduler->caps, held->cap, &actor, &at->use, buffer);
+        if (status == JANUS_OK) continue;
+        give_up_to(terms, at);
+        return status;
+    }
+    return JANUS_OK;
+}
+
+/* By [ration-pool], whether terms count channels that no capability was shown for. */
+static bool counts(const struct jrt_terms *terms) { return terms->owns_account; }
+
+static bool any_counts(const struct jrt_terms *terms)
+{
+    while (terms != NULL && !counts(terms)) terms = terms->outer;
+    return terms != NULL;
+}
+
+/* Below `end`; NULL: in all. */
+static void give_pools_up_to(struct jrt_terms *terms, const struct jrt_terms *end)
+{
+    for (; terms != end; terms = terms->outer) {
+        if (counts(terms)) jrt_cap_give_channel(&terms->use);
+    }
+}
+
+/* In every pool around; on any error in none. */
+static janus_status take_pools(struct jrt_terms *terms, uint64_t max, struct jrt_terms **out_full)
+{
+    for (struct jrt_terms *at = terms; at != NULL; at = at->outer) {
+        if (!counts(at) || jrt_cap_take_channel(&at->use, max) == JANUS_OK) continue;
+        give_pools_up_to(terms, at);
+        *out_full = at;
+        return JANUS_CHANNEL_LIMIT;
+    }
+    return JANUS_OK;
+}
+
+static janus_status take_implicit(janus_scheduler *scheduler, struct jrt_terms *terms, bool held,
+                                  uint64_t buffer)
+{
+    struct jrt_cap_actor        actor = jrt_actor(jrt_worker_self());
+    const janus_channel_limits *limits = &scheduler->channel_limits;
+    janus_status                status = JANUS_NO_CHANNEL_CAP;
+    struct jrt_terms           *full = terms;
+    uint64_t                    used = 0, limit = 0;
+    if (held && buffer > limits->max_buffer_size) {
+        status = JANUS_CAP_LIMIT;
+        used = buffer;
+        limit = limits->max_buffer_size;
+    } else if (held) {
+        status = terms != scheduler->counter
+                     ? take_pools(terms, limits->max_channels, &full)
+                     : jrt_cap_take_channel(&terms->use, limits->max_channels);
+        if (status != JANUS_OK) used = limit = limits->max_channels;
+    }
+    if (status == JANUS_OK) return JANUS_OK;
+    (void)jrt_terms_deny(scheduler, &actor, JANUS_CAP_CHANNEL, JANUS_RIGHT_CHANNEL_CREATE, status);
+    if (status == JANUS_CHANNEL_LIMIT) {
+        return jrt_trouble_full(status, JRT_TABLE_CHANNELS, full, used, limit);
+    }
+    return jrt_trouble(status, JANUS_COMPONENT_NONE, used, limit);
+}
+
+janus_status jrt_terms_channel(const struct jrt_task *task, uint64_t buffer, struct jrt_terms **out)
+{
+    janus_scheduler  *scheduler = task->nursery->scheduler;
+    struct jrt_terms *terms = jrt_terms_here(task);
+    janus_status      status;
+    if (terms != NULL && terms->held[JANUS_CAP_CHANNEL].holder != 0) {
+        status = take(scheduler, terms, buffer);
+    } else {
+        uint32_t implicit = terms != NULL ? terms->implicit : scheduler->implicit;
+        if (!any_counts(terms)) terms = scheduler->counter;
+        status = take_implicit(scheduler, terms, (implicit & bit) != 0, buffer);
+    }
+    if (status != JANUS_OK) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    jrt_fetch_add_relaxed(&terms->refs, 1u); /* relaxed: it is alive. */
+    *out = terms;
+    return JANUS_OK;
+}
+
+void jrt_terms_channel_gone(struct jrt_terms *terms)
+{
+    if (terms->held[JANUS_CAP_CHANNEL].holder != 0) {
+        give_up_to(terms, NULL);
+    } else if (any_counts(terms)) {
+        give_pools_up_to(terms, NULL);
+    } else {
+        jrt_cap_give_channel(&terms->use); /* the scheduler's counter */
+    }
+    jrt_terms_put(terms);
+}
+
+struct jrt_terms *jrt_terms_around(const struct jrt_task *task)
+{
+    struct jrt_terms         *terms = task->nursery->terms;
+    const struct jrt_nursery *n = task->innermost;
+    /* The terms of the task's own nurseries do not restrict it, except in a scope. */
+    while (n != NULL && (n->terms == NULL || !n->terms->scope)) n = jrt_nursery_outer(n);
+    if (n != NULL) {
+        terms = n->terms;
+    } else if (task->purse != NULL && task->purse->terms != NULL) {
+        terms = task->purse->terms;
+    }
+    return terms != task->nursery->scheduler->terms ? terms : NULL;
+}
+
+static struct jrt_audit_writer *writer_of(const janus_scheduler *scheduler, struct jrt_terms *terms)
+{
+    while (terms->outer != NULL && terms->outer != scheduler->terms) terms = terms->outer;
+    /* acquire: what its maker wrote. */
+    struct jrt_audit_writer *writer = jrt_load_acquire(&terms->audit), *made;
+    if (jrt_likely(writer != NULL)) return writer;
+    made = jrt_audit_party_open(scheduler->audit,
+                                terms->of != NULL ? jrt_nursery_name(terms->of) : "");
+    /* acq_rel: as above, for others and for us. */
+    if (jrt_cas_acq_rel(&terms->audit, &writer, made)) return made;
+    jrt_audit_party_close(made);
+    return writer;
+}
+
+struct jrt_audit_writer *jrt_terms_writer(const struct jrt_task   *task,
+                                          struct jrt_audit_writer *otherwise)
+{
+    struct jrt_terms *terms = jrt_terms_around(task);
+    return terms != NULL ? writer_of(task->nursery->scheduler, terms) : otherwise;
+}
+
+void jrt_terms_over(janus_scheduler *scheduler, struct jrt_terms *terms)
+{
+    struct jrt_cap_actor actor = {.holder = 0};
+    if (jrt_unlikely(terms->derived.used)) { /* nobody derives any more, [quota-gone] */
+        if (scheduler->audit != NULL) actor.writer = writer_of(scheduler, terms);
+        jrt_cap_quota_end(scheduler->caps, &terms->derived, &actor);
+    }
+    struct jrt_audit_writer *writer = jrt_load_acquire(&terms->audit); /* acquire: as above. */
+    if (jrt_likely(writer == NULL)) return;
+    jrt_store_relaxed(&terms->audit, NULL); /* relaxed: nobody else looks. */
+    jrt_audit_party_close(writer);
+}
+
+struct jrt_blocking_party *jrt_terms_blocking(const struct jrt_task *task)
+{
+    enum { PARTIES_MAX = 16 }; /* terms within terms that have a share each; searches recurse */
+    struct jrt_terms *terms = jrt_terms_around(task);
+    while (terms != NULL && terms->depth >= PARTIES_MAX) terms = terms->outer;
+    if (terms == NULL || terms == task->nursery->scheduler->terms) return NULL;
+    return &terms->blocking;
+}

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Terms.
+ *
+ * [terms-narrow]  terms lie within terms: those of a nursery within those of the nursery, or the
+ *   task, around it. What is not said is inherited; what is said can only be narrower, unless
+ *   nothing is held around it: then the capability that is shown is all the authority there is.
+ *
+ * [terms-count]  a task counts for the terms whose spawn capability it was started under, and for
+ *   all around those that hold one themselves: a sandbox of ten inside a limit of fifty takes ten
+ *   of the fifty. Tasks that no capability was shown for count against the scheduler's limit
+ *   (limit.c). So do channels, with channel capabilities (ration.c). A nursery's terms outlive its
+ *   children; channels may outlive the nursery, so they keep the terms, and terms keep those around
+ *   them.
+ *
+ * [terms-inside]  a task spawns only where all its own restrictions hold: those of its spawn, of
+ *   the nurseries around it, and of a scope it is in. A capability of any kind restricts; so does a
+ *   pool. A blocking call is restricted like its task. While a task is in a scope, its nurseries
+ *   around the scope are marked (`beyond`), so that its spawns there take the slow way and ask.
+ *
+ * [terms-energy]  where shares come from. A pool of its own is carved from the pool around it, or
+ *   where there is none, made new in the scheduler's bank, as far as the budget capability allows.
+ *   Without a pool, a child that was started under a capability gets that capability's task_budget,
+ *   units of the bank's. Both are explicit: finite, and in books that balance; only an unlimited
+ *   component is in none. Without either, a
+ *   child has the scheduler's implicit budget, which replenishes and is in no books.
+ *
+ * Terms change only while they are made; the counters in them are atomic, the account has a lock.
+ */
+#include "means/terms.h"
+
+#include "means/ledger.h"
+#include "task/purse.h"
+#include "task/trouble.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_null(janus_cap cap) { return (cap.slot | cap.generation | cap.nonce) == 0; }
+
+static bool none_given(const struct jrt_caps *caps)
+{
+    for (unsigned kind = 1; kind < JRT_KINDS; kind++) {
+        if (!is_null(caps->of[kind])) return false;
+    }
+    return true;
+}
+
+static struct jrt_caps caps_of(const janus_nursery_options *options)
+{
+    return (struct jrt_caps){{[JANUS_CAP_SPAWN] = options->spawn_cap,
+                              [JANUS_CAP_BUDGET] = options->budget_cap,
+                              [JANUS_CAP_CHANNEL] = options->channel_cap,
+                              [JANUS_CAP_EXECUTOR] = options->executor_cap}};
+}
+
+bool jrt_terms_wanted(const janus_nursery_options *options)
+{
+    struct jrt_caps caps = caps_of(options);
+    return options->budget != NULL || options->exhaustion != 0 || options->on_exhausted != NULL ||
+           options->scope || options->backend != 0 || options->threads_max != 0 ||
+           !none_given(&caps);
+}
+
+struct jrt_terms *jrt_terms_here(const struct jrt_task *task)
+{
+    if (task->innermost != NULL) return task->innermost->terms;
+    if (task->purse != NULL && task->purse->terms != NULL) return task->purse->terms;
+    return task->nursery->terms;
+}
+
+/* What holds where nothing was said, as terms. */
+static void begin(struct jrt_terms *terms, janus_scheduler *scheduler, struct jrt_terms *outer)
+{
+    memset(terms, 0, sizeof *terms);
+    jrt_store_relaxed(&terms->refs, 1u); /* relaxed: nobody knows it yet. */
+    terms->outer = outer;
+    terms->derived.max = scheduler->derived_max;
+    if (outer != NULL) jrt_fetch_add_relaxed(&outer->refs, 1u); /* relaxed: it is alive. */
+    if (outer == NULL) {
+        terms->implicit = scheduler->implicit;
+        terms->task_budget = scheduler->task_budget;
+        terms->exhaustion = scheduler->exhaustion;
+        terms->backend = JANUS_BACKEND_COOPERATIVE;
+        return;
+    }
+    terms->depth = outer->depth + 1;
+    if (outer != scheduler->terms) {
+        terms->blocking.outer = &outer->blocking;
+        terms->derived.outer = &outer->derived;
+    }
+    memcpy(terms->held, outer->held, sizeof terms->held);
+    terms->implicit = outer->implicit;
+    terms->task_budget = outer->task_budget;
+    terms->account = outer->account;
+    terms->exhaustion = outer->exhaustion;
+    terms->backend = outer->backend;
+    terms->on_exhausted = outer->on_exhausted;
+    terms->argument = outer->argument;
+}
+
+/* Whether what is held around allows all these rights and limits. */
+static bool is_within(const janus_cap_table *table, const struct jrt_held *held,
+                      janus_cap_kind kind, uint32_t rights, const janus_cap_limits *limits)
+{
+    janus_cap_limits    around;
+    struct jrt_cap_view view = jrt_cap_look(table, held->cap, &around);
+    return jrt_cap_view_allows(&view, held->cap, kind, rights, held->holder) &&
+           jrt_cap_limits_within(kind, limits, &around);
+}
+
+/* Binds one capability of the caller's; [terms-narrow]. */
+static janus_status bind(struct jrt_terms *terms, janus_scheduler *scheduler, janus_cap_kind kind,
+                         janus_cap cap, const struct jrt_cap_actor *actor)
+{
+    janus_cap_table    *table = scheduler->caps;
+    janus_cap_limits    limits;
+    struct jrt_cap_view view = jrt_cap_look(table, cap, &limits);
+    janus_status        status = JANUS_OK;
+    if (!jrt_cap_view_allows(&view, cap, kind, 0, actor->holder)) {
+        status = jrt_cap_refuse(table, cap, view, kind, 0, actor->holder);
+    } else if (terms->held[kind].holder != 0 &&
+               !is_within(table, &terms->held[kind], kind, (uint32_t)view.scope, &limits)) {
+        jrt_cap_count(table, JRT_CAP_REFUSED_WIDENS);
+        status = JANUS_CAP_WIDENS;
+    }
+    if (status != JANUS_OK) return jrt_cap_deny(table, actor, cap, kind, 0, status);
+    status = jrt_cap_used(table, cap, kind, 0, actor);
+    if (status != JANUS_OK) return status;
+    terms->held[kind] = (struct jrt_held){cap, actor->holder};
+    terms->implicit &= ~(1u << kind);
+    terms->bound |= 1u << kind;
+    if (kind == JANUS_CAP_SPAWN) terms->task_budget = limits.spawn.task_budget;
+    return JANUS_OK;
+}
+
+static janus_status bind_all(struct jrt_terms *terms, janus_scheduler *scheduler,
+                             const struct jrt_caps *caps)
+{
+    struct jrt_cap_actor actor = jrt_actor_in(scheduler, jrt_worker_self());
+    for (unsigned kind = 1; kind < JRT_KINDS; kind++) {
+        if (is_null(caps->of[kind])) continue;
+        janus_status status = bind(terms, scheduler, (janus_cap_kind)kind, caps->of[kind], &actor);
+        if (status != JANUS_OK) return status;
+    }
+    return JANUS_OK;
+}
+
+/* Budgets. */
+
+janus_status jrt_terms_request(janus_scheduler *scheduler, const struct jrt_terms *terms,
+                               uint32_t right, const janus_budget *amount, janus_budget *out)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    const uint32_t           bit = 1u << JANUS_CAP_BUDGET;
+    if (terms != NULL && terms->held[JANUS_CAP_BUDGET].holder != 0) {
+        const struct jrt_held *held = &terms->held[JANUS_CAP_BUDGET];
+        struct jrt_cap_actor   actor = jrt_actor_in(scheduler, worker);
+        actor.holder = held->holder;
+        return jrt_cap_gate_budget(scheduler->caps, held->cap, &actor, right, amount, out);
+    }
+    if (((terms != NULL ? terms->implicit : scheduler->implicit) & bit) == 0) {
+        struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
+        return jrt_terms_deny(scheduler, &actor, JANUS_CAP_BUDGET, right, JANUS_NO_BUDGET_CAP);
+    }
+    *out = *amount;
+    return janus_budget_clamp(out, scheduler->budget_max) ? JANUS_CLAMPED : JANUS_OK;
+}
+
+janus_status jrt_terms_budget(const struct jrt_task *task, uint32_t right,
+                              const janus_budget *amount, janus_budget *out)
+{
+    return jrt_terms_request(task->nursery->scheduler, jrt_terms_here(task), right, amount, out);
+}
+
+janus_status jrt_terms_transfer(const struct jrt_nursery *n, const janus_budget *amount,
+                                janus_budget *out)
+{
+    return jrt_terms_request(n->scheduler, n->terms, JANUS_RIGHT_BUDGET_TRANSFER, amount, out);
+}
+
+janus_status jrt_terms_supervise(const struct jrt_task *task, const janus_cap *cap,
+                                 const janus_budget *amount)
+{
+    janus_scheduler     *scheduler = task->nursery->scheduler;
+    struct jrt_cap_actor actor = jrt_actor_in(scheduler, jrt_worker_self());
+    janus_budget         granted;
+    janus_status         status;
+    if (cap != NULL && !is_null(*cap)) {
+        status = jrt_cap_gate_budget(scheduler->caps, *cap, &actor, JANUS_RIGHT_BUDGET_TRANSFER,
+                                     amount, &granted);
+    } else if (jrt_terms_holds(task, JANUS_CAP_BUDGET) || scheduler->supervisors) {
+        status = jrt_terms_budget(task, JANUS_RIGHT_BUDGET_TRANSFER, amount, &granted);
+    } else {
+        status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_BUDGET, JANUS_RIGHT_BUDGET_TRANSFER,
+                                JANUS_NO_BUDGET_CAP);
+    }
+    return status == JANUS_CLAMPED ? JANUS_CAP_LIMIT : status;
+}
+
+bool jrt_terms_holds(const struct jrt_task *task, janus_cap_kind kind)
+{
+    const struct jrt_terms *terms = jrt_terms_here(task);
+    return terms != NULL && terms->held[kind].holder != 0;
+}
+
+janus_budget jrt_share_booked(const janus_budget *share)
+{
+    janus_budget b = *share;
+    uint64_t    *parts[] = {&b.ops, &b.memory, &b.spawn_count, &b.channel_ops, &b.syscalls};
+    for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (*parts[i] == JANUS_UNLIMITED) *parts[i] = 0;
+    }
+    return b;
+}
+
+/* A pool of its own, [terms-energy]. */
+static janus_status open_pool(struct jrt_terms *terms, janus_scheduler *scheduler,
+                              const janus_budget *asked)
+{
+    janus_budget amount;
+    janus_status status =
+        jrt_terms_request(scheduler, terms, JANUS_RIGHT_BUDGET_REQUEST, asked, &amount);
+    if (status < 0) return status;
+    struct jrt_pool_account *parent = terms->account != NULL ? terms->account : &scheduler->bank;
+    janus_component          lacks = jrt_account_open(&terms->own, parent, &amount);
+    if (lacks != JANUS_COMPONENT_NONE) {
+        struct jrt_account_books books;
+        jrt_account_read(parent, &books);
+        return jrt_trouble(JANUS_BUDGET_EXHAUSTED, lacks,
+                           janus_budget_get(&books.granted, lacks) -
+                               janus_budget_get(&books.left, lacks),
+                           janus_budget_get(&books.granted, lacks));
+    }
+    terms->account = &terms->own;
+    terms->owns_account = true;
+    terms->kept_max = amount.memory;
+    return JANUS_OK;
+}
+
+/* A share of exactly so much; out of nothing where there is no pool. */
+static janus_component take_share(struct jrt_terms *terms, janus_scheduler *scheduler,
+                                  const janus_budget *amount, struct jrt_entry *out)
+{
+    bool root = terms->account == NULL;
+    *out = (struct jrt_entry){
+        .share = *amount, .booked = jrt_share_booked(amount), .account = terms->account};
+    if (!root) { /* without a limit of its own it has the pool's */
+        struct jrt_account_books books;
+        jrt_account_read(out->account, &books);
+#define X(name, field)                                                                             \
+    if (amount->field == JANUS_UNLIMITED) out->booked.field = books.left.field;
+        JANUS_COMPONENT_MAP(X)
+#undef X
+        out->share = out->booked;
+        return jrt_account_take(out->account, &out->booked);
+    }
+    out->account = &scheduler->bank;
+    return jrt_account_take(out->account, &out->booked);
+}
+
+/* Marks the owner's nurseries around n, [terms-inside]. Those around another scope stay marked. */
+static void mark_beyond(struct jrt_nursery *n, bool beyond)
+{
+    for (struct jrt_nursery *at = jrt_nursery_outer(n); at != NULL; at = jrt_nursery_outer(at)) {
+        at->beyond = beyond;
+        if (at->on_terms && at->terms->of == at && at->terms->scope) return;
+    }
+}
+
+static uint64_t live_bytes(struct jrt_purse *purse)
+{
+    jrt_ledger_settle(purse);
+    struct jrt_heap_stats stats = {0};
+    if (purse->heap != NULL) jrt_heap_read(purse->heap, &stats);
+    return stats.live_bytes + purse->held;
+}
+
+/* The scope's owner has what the capability gives a task, until the end; of memory no more than it
+ * has itself, because what it allocates stays. Not for one that is cancelled or ending: every scope
+ * would be a new life. */
+static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
+{
+    struct jrt_task *task = n->owner;
+    struct jrt_entry entry;
+    if (task == NULL || (terms->bound & 1u << JANUS_CAP_SPAWN) == 0) return JANUS_INVALID;
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_remind(task);
+    if (task->ending) return JANUS_CANCELLED;
+    struct jrt_purse *aside = jrt_purse_need(task);
+    if (aside == NULL) return JANUS_NO_MEMORY;
+    janus_budget amount = terms->task_budget;
+    if (amount.memory > aside->left.memory) amount.memory = aside->left.memory;
+    if (take_share(terms, n->scheduler, &amount, &entry) != JANUS_COMPONENT_NONE) {
+        return JANUS_BUDGET_EXHAUSTED;
+    }
+    struct jrt_purse *purse = jrt_purse_make(task, &entry);
+    if (purse == NULL) {
+        jrt_entry_return(&entry);
+        return JANUS_NO_MEMORY;
+    }
+    terms->scope = true;
+    terms->aside = aside;
+    terms->aside_fuel = jrt_fuel_get();
+    terms->aside_live = live_bytes(aside);
+    purse->heap = aside->heap; /* what it allocates stays when the scope ends */
+    purse->ledger = aside->ledger;
+    purse->held = aside->held;
+    aside->ledger = NULL;
+    aside->held = 0;
+    purse->recharged = aside->recharged;
+    purse->seat = aside->seat;
+    purse->cleaning = aside->cleaning;
+    purse->slice = aside->slice;
+    purse->owed_rounds = aside->owed_rounds;
+    purse->owed_until_ns = aside->owed_until_ns;
+    mark_beyond(n, true);
+    jrt_fuel_set(jrt_purse_first_fuel(jrt_worker_self(), task));
+    return JANUS_OK;
+}
+
+static void leave_scope(struct jrt_terms *terms, struct jrt_nursery *n)
+{
+    struct jrt_task  *task = n->owner;
+    struct jrt_purse *purse = task->purse;
+    uint64_t          live = live_bytes(purse), was = terms->aside_live;
+    /* What it keeps of the scope's memory is charged to it, what it freed of its own comes back. */
+    uint64_t      more = live > was ? live - was : 0, less = live > was ? 0 : was - live;
+    janus_budget *mine = &terms->aside->left, *its = &purse->left;
+    mine->memory =
+        janus_units_add(mine->memory - (more < mine->memory ? more : mine->memory), less);
+    its->memory = janus_units_add(its->memory - (less < its->memory ? less : its->memory), more);
+    mark_beyond(n, false);
+    terms->aside->slice = purse->slice;
+    terms->aside->owed_rounds = purse->owed_rounds;
+    terms->aside->owed_until_ns = purse->owed_until_ns;
+    terms->aside->heap = purse->heap;
+    purse->heap = NULL;
+    terms->aside->ledger = purse->ledger;
+    terms->aside->held = purse->held;
+    purse->ledger = NULL;
+    purse->held = 0;
+    terms->aside->cleaning |= purse->cleaning;
+    terms->aside->dismissed |= purse->dismissed;
+    terms->aside->recharged = purse->recharged;
+    if (purse->lacks != JANUS_COMPONENT_NONE) { /* for who asks why it ended */
+        terms->aside->lacks = purse->lacks;
+        terms->aside->needs = purse->needs;
+        terms->aside->limit = purse->limit;
+        terms->aside->had = purse->had;
+    }
+    jrt_purse_close(jrt_worker_self(), task);
+    task->purse = terms->aside;
+    jrt_fuel_set(terms->aside_fuel);
+}
+
+/* Opening and closing. */
+
+/* Whether the holder may choose, or configure, a backend. */
+static janus_status may_use(const struct jrt_terms *terms, janus_scheduler *scheduler,
+                            janus_backend backend, uint32_t right)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    const struct jrt_held   *held = &terms->held[JANUS_CAP_EXECUTOR];
+    struct jrt_cap_actor     actor = jrt_actor_in(scheduler, worker);
+    janus_status             status = JANUS_OK;
+    if (held->holder != 0) {
+        actor.holder = held->holder;
+        return jrt_cap_gate_backend(scheduler->caps, held->cap, &actor, right, backend);
+    }
+    if ((terms->implicit & 1u << JANUS_CAP_EXECUTOR) == 0)
+        status = JANUS_NO_EXECUTOR_CAP;
+    else if ((scheduler->backends & JANUS_BACKEND_SET(backend)) == 0)
+        status = JANUS_CAP_LIMIT;
+    if (status == JANUS_OK) return JANUS_OK;
+    return jrt_terms_deny(scheduler, &actor, JANUS_CAP_EXECUTOR, right, status);
+}
+
+static janus_status choose_backend(struct jrt_terms *terms, janus_scheduler *scheduler,
+                                   uint64_t set)
+{
+    if ((set & (set - 1)) != 0 || set >= JANUS_BACKEND_SET(JANUS_BACKENDS)) return JANUS_INVALID;
+    janus_backend backend = (janus_backend)__builtin_ctzll(set);
+    janus_status  status = may_use(terms, scheduler, backend, JANUS_RIGHT_EXECUTOR_SELECT);
+    if (status != JANUS_OK) return status;
+    if (backend == JANUS_BACKEND_EVENTED) return JANUS_UNAVAILABLE;
+    terms->backend = (uint8_t)backend;
+    return JANUS_OK;
+}
+
+/* A limit of its own for threads; those around it hold as well. */
+static janus_status set_threads(struct jrt_terms *terms, janus_scheduler *scheduler, uint32_t max)
+{
+    const janus_backend backend = JANUS_BACKEND_THREADED;
+    if (terms->backend != backend) return JANUS_INVALID;
+    janus_status status = may_use(terms, scheduler, backend, JANUS_RIGHT_EXECUTOR_CONFIGURE);
+    if (status == JANUS_OK) terms->threads_max = max;
+    return status;
+}
+
+static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
+                            const janus_nursery_options *options)
+{
+    struct jrt_caps caps = caps_of(options);
+    janus_status    status = bind_all(terms, n->scheduler, &caps);
+    if (status != JANUS_OK) return status;
+    bool shares_pool = terms->account != NULL && options->budget == NULL;
+    if (options->exhaustion != 0 && options->exhaustion < terms->exhaustion && shares_pool) {
+        return JANUS_CAP_WIDENS; /* whoever watches over the pool would not be asked */
+    }
+    if (options->exhaustion != 0) {
+        terms->exhaustion = (uint8_t)options->exhaustion;
+        terms->on_exhausted = NULL;
+    }
+    if (options->on_exhausted != NULL) {
+        terms->on_exhausted = options->on_exhausted;
+        terms->argument = options->on_exhausted_argument;
+    }
+    if (options->backend != 0) status = choose_backend(terms, n->scheduler, options->backend);
+    if (status == JANUS_OK && options->threads_max != 0) {
+        status = set_threads(terms, n->scheduler, options->threads_max);
+    }
+    if (status == JANUS_OK && options->budget != NULL) {
+        bool hard = n->owner != NULL && n->owner->purse != NULL && n->owner->purse->hard;
+        bool held = terms->account != NULL || terms->held[JANUS_CAP_BUDGET].holder != 0;
+        if (hard && !held) { /* the profile's capability makes nobody's explicit budget larger */
+            struct jrt_cap_actor actor = jrt_actor_in(n->scheduler, jrt_worker_self());
+            return jrt_terms_deny(n->scheduler, &actor, JANUS_CAP_BUDGET,
+                                  JANUS_RIGHT_BUDGET_REQUEST, JANUS_NO_BUDGET_CAP);
+        }
+        status = open_pool(terms, n->scheduler, options->budget);
+    }
+    if (status == JANUS_OK && options->scope) status = enter_scope(terms, n);
+    return status;
+}
+
+/* The right to open a nursery, where a capability is shown for it. */
+static janus_status may_open(const struct jrt_terms *terms, janus_scheduler *scheduler)
+{
+    const struct jrt_held *held = &terms->held[JANUS_CAP_SPAWN];
+    struct jrt_cap_actor   actor = jrt_actor_in(scheduler, jrt_worker_self());
+    if (held->holder == 0) return JANUS_OK; /* nothing can be started in it, or implicitly */
+    actor.holder = held->holder;
+    return jrt_cap_use_right(scheduler->caps, held->cap, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_NURSERY,
+                             &actor, NULL);
+}
+
+janus_status jrt_terms_inherit(struct jrt_nursery *n)
+{
+    return jrt_trouble(may_open(n->terms, n->scheduler), JANUS_COMPONENT_NONE, 0, 0);
+}
+
+void jrt_terms_put(struct jrt_terms *terms)
+{
+    /* acq_rel: what others did with it comes before its end. */
+    while (terms != NULL && jrt_fetch_sub_acq_rel(&terms->refs, 1u) == 1) {
+        struct jrt_terms *outer = terms->outer;
+        free(terms);
+        terms = outer;
+    }
+}
+
+/* The first few nurseries with terms that a task has open cost it nothing: a task without memory
+ * can have them, too. */
+enum { TERMS_UNPAID = 16 };
+
+static janus_status charge_terms(struct jrt_task *owner, struct jrt_ledger **payer, bool *unpaid)
+{
+    struct jrt_purse *purse = owner != NULL ? jrt_purse_need(owner) : NULL;
+    *payer = NULL;
+    *unpaid = purse != NULL && purse->unpaid < TERMS_UNPAID;
+    if (owner == NULL) return JANUS_OK;
+    if (purse == NULL) return JANUS_NO_MEMORY;
+    if (!*unpaid) return jrt_ledger_charge(sizeof(struct jrt_terms), payer);
+    purse->unpaid++;
+    return JANUS_OK;
+}
+
+static void drop(struct jrt_terms *terms, struct jrt_task *owner)
+{
+    struct jrt_ledger *payer = terms->payer;
+    if (terms->unpaid) owner->purse->unpaid--;
+    if (terms->owns_account) {
+        jrt_account_close(&terms->own);
+        jrt_account_fini(&terms->own);
+    }
+    jrt_terms_put(terms);
+    jrt_ledger_refund(payer, sizeof *terms);
+}
+
+janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *options)
+{
+    if ((unsigned)options->exhaustion > JANUS_EXHAUSTION_MANUAL) return JANUS_INVALID;
+    struct jrt_terms *terms = jrt_malloc(sizeof *terms);
+    if (terms == NULL) return JANUS_NO_MEMORY;
+    struct jrt_ledger *payer;
+    bool               unpaid;
+    janus_status       status = charge_terms(n->owner, &payer, &unpaid);
+    if (status != JANUS_OK) {
+        free(terms);
+        return status;
+    }
+    jrt_turn_toll(jrt_worker_self(), JRT_TOLL_TERMS);
+    begin(terms, n->scheduler, n->terms);
+    terms->payer = payer;
+    terms->unpaid = unpaid;
+    status = fill_in(terms, n, options);
+    if (status == JANUS_OK) {
+        janus_status may = may_open(terms, n->scheduler);
+        if (may != JANUS_OK && terms->scope) leave_scope(terms, n);
+        if (may != JANUS_OK) status = may;
+    }
+    if (status != JANUS_OK) {
+        drop(terms, n->owner);
+        return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    }
+    terms->of = n;
+    n->terms = terms;
+    return JANUS_OK;
+}
+
+void jrt_terms_close(struct jrt_nursery *n)
+{
+    struct jrt_terms *terms = n->terms;
+    if (terms->of != n) return; /* somebody else's */
+    if (terms->scope) leave_scope(terms, n);
+    jrt_wards_end_terms(terms);
+    jrt_terms_over(n->scheduler, terms);
+    drop(terms, n->owner);
+}
+
+janus_status jrt_terms_narrow(struct jrt_nursery *n, const struct jrt_caps *caps,
+                              struct jrt_terms **out)
+{
+    *out = NULL;
+    if (none_given(caps)) return JANUS_OK;
+    struct jrt_terms *terms = jrt_malloc(sizeof *terms);
+    if (terms == NULL) return JANUS_NO_MEMORY;
+    begin(terms, n->scheduler, n->terms);
+    janus_status status = bind_all(terms, n->scheduler, caps);
+    if (status != JANUS_OK) {
+        jrt_terms_put(terms);
+        return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    }
+    *out = terms;
+    return JANUS_OK;
+}
+
+/* What was refused without asking a capability. */
+
+janus_status jrt_terms_deny(janus_scheduler *scheduler, const struct jrt_cap_actor *actor,
+                            janus_cap_kind kind, uint32_t right, janus_status status)
+{
+    bool limit =
+        status == JANUS_TASK_LIMIT || status == JANUS_CHANNEL_LIMIT || status == JANUS_CAP_LIMIT;
+    jrt_cap_count(scheduler->caps, limit ? JRT_CAP_REFUSED_LIMIT : JRT_CAP_REFUSED_NONE);
+    return jrt_cap_deny(scheduler->caps, actor, (janus_cap){0}, kind, right, status);
+}
+
+janus_status jrt_terms_full(janus_scheduler *scheduler, const struct jrt_worker *worker)
+{
+    struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
+    uint64_t             max = (uint64_t)scheduler->limit.max;
+    (void)jrt_terms_deny(scheduler, &actor, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK,
+                         JANUS_TASK_LIMIT);
+    return jrt_trouble(JANUS_TASK_LIMIT, JANUS_COMPONENT_NONE, max, max);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Wards.
+ *
+ * [ward-life]  a ward belongs to the purse that was charged for it and ends when the purse is
+ *   closed: at the end of the task, or of the scope whose purse it is. A ward that was asked to be
+ *   kept goes on. If it was made under terms of a nursery, it then belongs to those terms and
+ *   ends with the nursery; else it is unowned and lasts until somebody ends it. So what is made
+ *   under terms never outlasts them.
+ *
+ * [ward-lock]  anybody may end a ward, on any thread, at the same moment as its owner. One lock for
+ *   the process guards all lists. An owner takes a ward off its list, copies the name, lets go of
+ *   the lock, and ends what has that name, if it still exists. Whoever ends a thing takes the
+ *   ward off the list before it frees the thing. So nobody touches a ward, or a purse, that is
+ *   gone.
+ *
+ * [ward-bytes]  only the task itself changes what is left in its purse. Others leave the bytes in
+ *   `returned`; the task collects them when it is short of memory. A kept ward's bytes are spent
+ *   once the task has ended: they are not returned to its pool.
+ *
+ * Rejected: counting handles, which are copied freely; a lock in each purse, which a thread that
+ * ends a ward would have to find alive first.
+ */
+#include "task/ward.h"
+
+#include "means/terms.h"
+#include "task/nursery.h"
+#include "task/purse.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* [ward-lock] */
+
+static void push(struct jrt_wards *wards, struct jrt_ward *ward)
+{
+    ward->link = wards->first;
+    ward->at = &wards->first;
+    if (ward->link != NULL) ward->link->at = &ward->link;
+    wards->first = ward;
+}
+
+static void take_off(struct jrt_ward *ward)
+{
+    *ward->at = ward->link;
+    if (ward->link != NULL) ward->link->at = ward->at;
+    ward->at = NULL;
+    ward->purse = NULL;
+}
+
+void jrt_ward_join(struct jrt_ward *ward, struct jrt_purse *purse)
+{
+    jrt_lock(&lock);
+    ward->purse = purse;
+    purse->has_wards = true;
+    push(&purse->wards, ward);
+    jrt_unlock(&lock);
+}
+
+void jrt_ward_leave(struct jrt_ward *ward)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_purse        *mine =
+        worker != NULL && worker->current != NULL ? worker->current->purse : NULL;
+    jrt_lock(&lock);
+    struct jrt_purse *purse = ward->purse;
+    if (ward->at != NULL) take_off(ward);
+    if (purse != NULL) purse->wards.returned += ward->bytes; /* see [ward-bytes] */
+    jrt_unlock(&lock);
+    if (purse != NULL && purse == mine) jrt_wards_collect(mine);
+}
+
+void jrt_wards_collect(struct jrt_purse *purse)
+{
+    jrt_lock(&lock);
+    uint64_t bytes = purse->wards.returned;
+    purse->wards.returned = 0;
+    jrt_unlock(&lock);
+    purse->left.memory = janus_units_add(purse->left.memory, bytes);
+}
+
+/* Takes one ward off; false: none is left. *out has what must be ended, or no `end`. */
+static bool next(struct jrt_wards *wards, struct jrt_ward *out)
+{
+    jrt_lock(&lock);
+    struct jrt_ward *ward = wards->first;
+    bool             some = ward != NULL;
+    if (some) {
+        struct jrt_purse *purse = ward->purse;
+        bool              goes_on = purse != NULL && ward->kept;
+        take_off(ward);
+        *out = *ward;
+        if (goes_on && ward->terms != NULL && !ward->terms->wards.over) {
+            push(&ward->terms->wards, ward);
+            out->end = NULL;
+        } else if (goes_on && ward->terms == NULL) {
+            out->end = NULL;
+        } else if (purse != NULL) {
+            purse->wards.returned += ward->bytes;
+        }
+    }
+    jrt_unlock(&lock);
+    return some;
+}
+
+void jrt_wards_end(struct jrt_purse *purse)
+{
+    struct jrt_ward ward;
+    while (next(&purse->wards, &ward)) {
+        if (ward.end != NULL) ward.end(ward.name);
+    }
+    jrt_wards_collect(purse);
+}
+
+void jrt_wards_end_terms(struct jrt_terms *terms)
+{
+    struct jrt_ward ward;
+    jrt_lock(&lock);
+    terms->wards.over = true;
+    jrt_unlock(&lock);
+    while (next(&terms->wards, &ward)) ward.end(ward.name);
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a task's call ends: it returns, panics, is unwound, or runs out of stack; then its nurseries
+ * are ended, its defers run, and its nursery counts it off.
+ *
+ * Overflow: the signal handler goes on in the worker's rescue strand, not on the stack that is
+ * used up, because the nurseries the task has open lie there. The rescuer ends them, then the
+ * call is broken off where it began.
+ *
+ * [rescue-late]  the rescuer may wait, and other tasks run meanwhile. So the worker makes a second
+ *   rescue strand first. If memory for it is refused the worker goes on without. It tries again
+ *   when the rescuer has done its work, and whenever it needs a stack. A second overflow before
+ *   that ends the process, with a sentence.
+ *
+ * [ending-open]  a task that returns with a nursery open has left the frame that the nursery lies
+ *   in, and its children still use it. So nothing may be written there before they have ended:
+ *   whoever called the task's entry goes straight to the rescue strand, by a switch whose frame
+ *   lies where that of jrt_ctx_call lay, above the entry's. The rescuer ends the nurseries, and
+ *   the task has panicked. The same for a defer. A function that the task called earlier and that
+ *   left a nursery behind is found then, too, unless its frame was overwritten meanwhile: that is
+ *   the end of the process, because the books of its children are gone. ThreadSanitizer's own calls
+ *   write there.
+ */
+#include "fiber/exception.h"
+#include "means/callback.h"
+#include "means/holder.h"
+#include "nursery/fork.h"
+#include "task/nursery.h"
+#include "task/purse.h"
+#include "task/state.h"
+#include "task/tell.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* On the strand that overflowed, with its task still the one that runs. */
+static void arrive_from_rescue(void)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *task = worker->current;
+    worker->current = NULL; /* it does not begin to run */
+    jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
+    (void)jrt_worker_arrive(worker);
+    (void)jrt_worker_rescue_ready(worker); /* [rescue-late] */
+    worker->current = task;
+}
+
+static bool was_rescued(int how) { return how == JRT_ENDED_OVERFLOWED || how == JRT_ENDED_RESCUED; }
+
+static int64_t call_defer(void *argument)
+{
+    struct jrt_defer defer = *(struct jrt_defer *)argument;
+    free(argument);
+    defer.function(defer.argument);
+    return 0;
+}
+
+/* The first one counts. */
+static void note_panic(struct jrt_task *task, enum jrt_ending how)
+{
+    if (task->panic != JANUS_PANIC_NONE) return;
+    if (how == JRT_ENDED_PANICKED || how == JRT_ENDED_RESCUED) task->panic = JANUS_PANIC_EXPLICIT;
+    if (how == JRT_ENDED_OVERFLOWED) task->panic = JANUS_PANIC_STACK_OVERFLOW;
+}
+
+/* Notes the task's first panic, and reports it. */
+static void begin_panic(struct jrt_task *task, janus_panic_kind kind, const char *message,
+                        const void *const *frames, unsigned frame_count)
+{
+    jrt_panicked(message);
+    task->touched = true;
+    if (task->panic != JANUS_PANIC_NONE) return; /* the first counts, not one of a defer */
+    task->panic = (uint8_t)kind;
+    /* NULL where memory is short. */
+    if (kind == JANUS_PANIC_EXPLICIT) task->fault_data = strdup(message);
+    jrt_tell_panic(task, kind, message, frames, frame_count);
+}
+
+/* A defer that panics ends there, and the task has failed; the others still run. The same for one
+ * that uses up what there is to clean up with, or whose books get no memory: then that is returned,
+ * as a status. */
+static janus_status run_defers(struct jrt_task *task)
+{
+    struct jrt_shield grace;
+    janus_status      broken = JANUS_OK;
+    jrt_shield_for_cleanup(task, &grace);
+    while (task->defers != NULL) {
+        struct jrt_defer *defer = task->defers;
+        task->defers = defer->next;
+        int how = jrt_ctx_call(&task->landing, call_defer, defer);
+        JRT_TASK_LEFT_OPEN(task, how);
+        if (was_rescued(how)) arrive_from_rescue();
+        if (how != 0) note_panic(task, (enum jrt_ending)how);
+        if (how == JRT_ENDED_EXHAUSTED) broken = JANUS_BUDGET_EXHAUSTED;
+        if (how == JRT_ENDED_NO_MEMORY) broken = JANUS_NO_MEMORY;
+        jrt_shield_only(task, &grace); /* it may have left some of its own */
+    }
+    return broken;
+}
+
+/* The task's call has ended; it is still the current task and may wait. */
+static void clean_up(struct jrt_task *task, enum jrt_ending how)
+{
+    task->ending = task->touched = true;
+    note_panic(task, how);
+    int64_t result = task->landing.result; /* defers have results of their own */
+    if (how == JRT_ENDED_UNWOUND) result = JANUS_CANCELLED;
+    if (how == JRT_ENDED_EXHAUSTED) result = JANUS_BUDGET_EXHAUSTED;
+    if (how == JRT_ENDED_NO_MEMORY) result = JANUS_NO_MEMORY;
+    if (jrt_unlikely(task->defers != NULL)) {
+        janus_status broken = run_defers(task);
+        if (result >= 0 && broken != JANUS_OK) result = broken;
+    }
+    task->landing.result = task->panic != JANUS_PANIC_NONE ? INT64_MIN : result;
+}
+
+/* A child does not see what its parent is handling, and leaves nothing behind when it is broken
+ * off inside a handler. */
+int jrt_task_call_aside(struct jrt_task *task)
+{
+    struct jrt_exceptions handled = jrt_exceptions_take();
+    int                   how = jrt_ctx_call(&task->landing, task->entry, task->argument);
+    JRT_TASK_LEFT_OPEN(task, how);
+    if (how != 0) jrt_exceptions_drop();
+    jrt_exceptions_put(handled);
+    return how;
+}
+
+struct jrt_worker *jrt_task_run_traced(struct jrt_worker *worker, struct jrt_task *task,
+                                       struct jrt_nursery *n, struct jrt_task *owner)
+{
+    return jrt_task_run_as(worker, task, n, owner, true);
+}
+
+int jrt_task_look_below(struct jrt_task *task, const struct jrt_strand *strand, int how)
+{
+    /* An overflow that was found before is mended; one of a task that panics changes nothing. */
+    if (how == JRT_ENDED_OVERFLOWED || jrt_stack_intact_all(strand->stack)) return how;
+    jrt_stack_mend(strand->stack);
+    if (how == JRT_ENDED_PANICKED || task->panic != JANUS_PANIC_NONE) return how;
+    task->fault_data = task->fault_code = NULL; /* nobody saw the place */
+    begin_panic(task, JANUS_PANIC_STACK_OVERFLOW, "its stack was used up", NULL, 0);
+    return how == 0 ? JRT_ENDED_PANICKED : how;
+}
+
+/*
+ * [ending-drop]  a child whose entry is never called has its argument dropped, if the spawn said
+ *   how. The record holds the function until the child starts. It runs before the child's end is
+ *   counted, so the owner finds the argument dropped after janus_nursery_end. It runs as a callback
+ *   of the child ([callback-plain]), on the stack of whoever found the child cancelled.
+ */
+void jrt_task_drop_argument(struct jrt_task *task)
+{
+    void (*drop)(void *) = task->touched ? task->drop : NULL;
+    if (drop != NULL) jrt_callback_run_for(task, drop, task->argument, "the drop of a spawn");
+}
+
+/* Cancelled before it started. */
+struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *task,
+                                 struct jrt_task *below)
+{
+    jrt_count(&worker->stats.tasks_cancelled);
+    jrt_task_drop_argument(task); /* before the result, which lies where the argument does */
+    task->landing.result = JANUS_CANCELLED;
+    task->saw_cancel = task->touched = true;
+    jrt_nursery_follow(task->nursery);
+    jrt_nursery_child_done(worker, task, below);
+    return worker;
+}
+
+/* A call has ended in any way but the plainest. */
+static struct jrt_worker *end_call(struct jrt_task *task, int how, struct jrt_task *below)
+{
+    if (jrt_unlikely(was_rescued(how))) arrive_from_rescue();
+    if (jrt_unlikely(how != 0)) { /* it may have ended in a fiber of its own */
+        struct jrt_worker *worker = jrt_worker_self();
+        worker->thread->current = NULL;
+        worker->thread->watch = (struct jrt_watch){worker->strand->stack, NULL};
+    }
+    if (how != 0 || task->defers != NULL) {
+        clean_up(task, (enum jrt_ending)how);
+    }
+    struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
+    /* relaxed: its own. */
+    if (jrt_unlikely(task->touched) && jrt_load_relaxed(&task->record.holder) != NULL) {
+        jrt_holder_end(worker, task);
+    }
+    worker->current = below;
+    jrt_nursery_child_done(worker, task, below);
+    return worker;
+}
+
+struct jrt_worker *jrt_task_ran_otherwise(struct jrt_task *task, int how, struct jrt_task *owner,
+                                          int64_t below)
+{
+    struct jrt_worker *worker = end_call(task, how, owner);
+    jrt_fuel_set(below);
+    if (owner != NULL) jrt_turn_toll(worker, JRT_TOLL_ENDING);
+    return worker;
+}
+
+void jrt_task_break_off(struct jrt_task *task, enum jrt_ending how)
+{
+    jrt_forks_drop(jrt_worker_self()->strand, task);
+    jrt_nurseries_abandon(task);
+    struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
+    void              *nowhere;
+    jrt_sanitizer_unwind(jrt_stack_low(worker->strand->stack), task->landing.sp);
+    (void)jrt_ctx_switch(&nowhere, task->landing.sp, (int)how);
+    jrt_die("invariant [worker-again] broken", "a broken call went on", __FILE__, __LINE__);
+}
+
+janus_status jrt_task_told(struct jrt_task *task)
+{
+    if (jrt_task_only_in_scope(task)) {
+        struct jrt_nursery *scope = jrt_task_cancelled_scope(task);
+        jrt_scopes_tell(task, scope);
+        jrt_nursery_fold(scope); /* others see at once whether its children have ended */
+        return JANUS_CANCELLED;
+    }
+    task->saw_cancel = task->touched = true;
+    jrt_nursery_follow(task->nursery); /* found further up: the nurseries between say so, too */
+    jrt_scopes_tell(task, NULL);
+    return JANUS_CANCELLED;
+}
+
+janus_status jrt_task_remind(struct jrt_task *task)
+{
+    (void)jrt_task_told(task);
+    jrt_purse_bear(task); /* [cancel-patience] */
+    return JANUS_CANCELLED;
+}
+
+janus_status jrt_task_obey(struct jrt_task *task)
+{
+    bool unwind = task->cancel_mode == JANUS_CANCEL_UNWIND && !task->ending;
+    if (unwind && !jrt_task_only_in_scope(task)) {
+        (void)jrt_task_told(task);
+        jrt_task_break_off(task, JRT_ENDED_UNWOUND);
+    }
+    return jrt_task_remind(task);
+}
+
+/* What cannot go on on the task's own stack: [ending-open], overflow, a panic close to its end. */
+
+/* Whether the nurseries that the task has open are still what they were. */
+static void check_open(const struct jrt_task *task)
+{
+    for (const struct jrt_nursery *n = task->innermost; n != NULL; n = jrt_nursery_outer(n)) {
+        if (n->owner == task && n->scheduler == task->nursery->scheduler) continue;
+        jrt_die("memory overwritten",
+                "a function returned with a nursery open, and its frame was "
+                "used again while children ran",
+                __FILE__, __LINE__);
+    }
+}
+
+static void panic_open(struct jrt_task *task)
+{
+    char message[JRT_MESSAGE_BYTES];
+    check_open(task);
+    if (jrt_die_hook != NULL) { /* an explorer tells a broken contract as such */
+        jrt_die("contract broken", "a task returned with a nursery open", __FILE__, __LINE__);
+    }
+    (void)snprintf(message, sizeof message, "it returned with its nursery \"%s\" open",
+                   jrt_nursery_name(task->innermost));
+    begin_panic(task, JANUS_PANIC_EXPLICIT, message, NULL, 0);
+}
+
+static void panic_overflow(struct jrt_task *task, struct jrt_thread *thread)
+{
+    if (task->panic == JANUS_PANIC_NONE) {
+        task->fault_data = thread->fault_address;
+        task->fault_code = thread->fault_code;
+    }
+    begin_panic(task, JANUS_PANIC_STACK_OVERFLOW, "its stack was used up", thread->fault_frames,
+                thread->fault_frame_count);
+}
+
+void jrt_worker_overflowed(struct jrt_worker *worker)
+{
+    struct jrt_thread *thread = worker->thread;
+    void **landing = thread->watch.landing != NULL ? thread->watch.landing : thread->rescue;
+    void  *nowhere;
+    thread->fault_address = NULL;
+    thread->fault_code = NULL;
+    (void)jrt_ctx_switch(&nowhere, *landing, JRT_ARRIVED_OVERFLOWED);
+    jrt_die("invariant [strand-canary] broken", "an overflowed stack was entered", __FILE__,
+            __LINE__);
+}
+
+static void rescue_main(void *argument, int message)
+{
+    struct jrt_strand *rescue = argument;
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *task = worker->current;
+    struct jrt_strand *dead = worker->strand;
+    jrt_sanitizer_leave(&dead->context.sanitizer, &rescue->context.sanitizer, false);
+    jrt_sanitizer_arrive(&rescue->context.sanitizer, &dead->context.sanitizer);
+    if (task == NULL) jrt_die("stack overflow", "in a worker's loop", __FILE__, __LINE__);
+    worker->strand = rescue;
+    worker->rescue = NULL;
+    (void)jrt_worker_rescue_ready(worker); /* refused: [rescue-late] */
+    worker->thread->watch = (struct jrt_watch){rescue->stack, NULL};
+    if (dead->watched) jrt_stack_mend(dead->stack);
+    jrt_forks_drop(dead, task);
+    if (message == JRT_ENDED_OVERFLOWED) panic_overflow(task, worker->thread);
+    if (message == JRT_ENDED_RESCUED) panic_open(task);
+    if (message == JRT_ENDED_PANICKED) {
+        begin_panic(task, JANUS_PANIC_EXPLICIT, worker->thread->panic_message, NULL, 0);
+    }
+    jrt_nurseries_abandon(task);
+
+    worker = jrt_worker_self(); /* [worker-again] */
+    worker->strand = dead;
+    worker->left = JRT_LEFT_STRAND;
+    worker->left_context = &rescue->context;
+    worker->entered_context = &dead->context;
+    int how = message == JRT_ENDED_OVERFLOWED ? JRT_ENDED_OVERFLOWED : JRT_ENDED_RESCUED;
+    jrt_sanitizer_unwind(jrt_stack_low(dead->stack), task->landing.sp);
+    jrt_sanitizer_leave(&rescue->context.sanitizer, &dead->context.sanitizer, true);
+    (void)jrt_ctx_switch(&rescue->context.sp, task->landing.sp, how);
+    jrt_die("invariant [worker-again] broken", "a rescuer was entered twice", __FILE__, __LINE__);
+}
+
+bool jrt_worker_rescue_ready(struct jrt_worker *worker)
+{
+    if (worker->rescue != NULL) return true;
+    bool spare = worker->spare != NULL && !worker->spare->last;
+    worker->rescue = spare ? jrt_strand_take(worker)
+                           : jrt_strand_of_class(worker, worker->scheduler->stack_class);
+    if (worker->thread != NULL) worker->thread->rescue = NULL;
+    if (worker->rescue == NULL) return false;
+    worker->rescue->context.sp = jrt_ctx_make(worker->rescue, rescue_main, worker->rescue);
+    if (worker->thread != NULL) worker->thread->rescue = &worker->rescue->context.sp;
+    return true;
+}
+
+/* From janus_panic. */
+void jrt_task_on_panic(const char *message)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *task = worker->current;
+    const char        *here = __builtin_frame_address(0);
+    const void        *frames[JRT_FRAMES_MAX];
+    bool               room = here - jrt_stack_low(worker->strand->stack) >= JRT_FRAMES_STACK;
+    if (!room && worker->rescue != NULL) { /* NULL: [rescue-late], and it has to do */
+        void *nowhere; /* to tell about it takes more stack than there is left */
+        jrt_thread_keep_message(worker->thread, message);
+        (void)jrt_ctx_switch(&nowhere, worker->rescue->context.sp, JRT_ENDED_PANICKED);
+        jrt_die("invariant [worker-again] broken", "a broken call went on", __FILE__, __LINE__);
+    }
+    begin_panic(task, JANUS_PANIC_EXPLICIT, message, frames,
+                jrt_frames_of_panic(frames, JRT_FRAMES_MAX));
+    jrt_task_break_off(task, JRT_ENDED_PANICKED);
+}

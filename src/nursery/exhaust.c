@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exhaustion: a task that cannot pay gets more, waits for it, or ends.
+ *
+ * [exhaust-list]  a task that waits for budget is on its nursery's list, under the nursery's lock;
+ *   its purse may be changed there, under that lock, and by nobody else until it is awake. Whoever
+ *   takes it off the list wakes it, under the same lock. A task whose wait ended otherwise (a
+ *   cancel, a deadlock) takes itself off. The task is in the tree ([tree-lazy]) before it is on the
+ *   list, because the owner may inspect a task as soon as it is reported.
+ *
+ * [exhaust-await]  an owner that waits for the nursery's end cannot give anything any more. It says
+ *   so (`awaited`) and then, under the lock, sends all on the list away; who joins the list looks
+ *   at `awaited` under the lock. So nobody stays behind on the list, and no wait lasts for ever.
+ *   The fast way of janus_nursery_end says it without the lock, light fence, looks at `starving`,
+ *   and if that is set takes the lock at once: a child that it runs in place may wait for one on
+ *   the list. Who joins says `starving`, heavy fence, looks at `awaited`.
+ *   A cancel does the same with the nursery's state instead of `awaited`, lest a task in a shield,
+ *   whose waits no cancel ends, is waited for in vain.
+ *
+ * Policies: see <janusrt/charge.h>.
+ */
+#include "means/terms.h"
+#include "task/nursery.h"
+#include "task/purse.h"
+#include "task/state.h"
+#include "task/trouble.h"
+#include "task/turn.h"
+
+static struct jrt_task *current(void)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    return worker != NULL ? worker->current : NULL;
+}
+
+void jrt_task_requeue(struct jrt_task *task)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    jrt_count(&worker->stats.recharges);
+    jrt_task_move(task, JANUS_TASK_BUDGET_EXHAUSTED);
+    jrt_task_move(task, JANUS_TASK_READY);
+    jrt_task_move(task, JANUS_TASK_RUNNING);
+    jrt_turn_end(task);
+}
+
+static janus_budget only(janus_component component, uint64_t amount)
+{
+    switch (component) {
+    case JANUS_COMPONENT_OPS: return janus_budget_of(amount, 0, 0, 0, 0);
+    case JANUS_COMPONENT_MEMORY: return janus_budget_of(0, amount, 0, 0, 0);
+    case JANUS_COMPONENT_SPAWN_COUNT: return janus_budget_of(0, 0, amount, 0, 0);
+    case JANUS_COMPONENT_CHANNEL_OPS: return janus_budget_of(0, 0, 0, amount, 0);
+    case JANUS_COMPONENT_SYSCALLS: return janus_budget_of(0, 0, 0, 0, amount);
+    case JANUS_COMPONENT_NONE: break;
+    }
+    return janus_budget_zero();
+}
+
+/* Where events about the task go, written by whoever acts; NULL: nowhere. */
+static struct jrt_audit_writer *writer_for(const struct jrt_task *task)
+{
+    const janus_scheduler   *scheduler = task->nursery->scheduler;
+    const struct jrt_worker *worker = jrt_worker_self();
+    if (scheduler->audit == NULL) return NULL;
+    bool mine = worker != NULL && worker->scheduler == scheduler;
+    return jrt_terms_writer(task, mine ? worker->audit : scheduler->audit->shared);
+}
+
+static void tell_exhausted(const struct jrt_task *task, const struct jrt_purse *purse)
+{
+    struct jrt_audit_writer *writer = writer_for(task);
+    uint64_t                 rest = janus_budget_get(&purse->had, purse->lacks);
+    if (writer == NULL || purse->lacks == JANUS_COMPONENT_NONE) return;
+    (void)jrt_audit_budget(writer, JRT_AUDIT_EXHAUSTION, jrt_task_id(task),
+                           (enum jrt_audit_component)(purse->lacks - JANUS_COMPONENT_OPS), rest,
+                           rest, task->name);
+}
+
+/* What a task is going to get. AUDIT_FULL: it must not. */
+static janus_status tell_recharge(const struct jrt_task *task, const janus_budget *has,
+                                  const janus_budget *more)
+{
+    struct jrt_audit_writer *writer = writer_for(task);
+    if (writer == NULL) return JANUS_OK;
+    return jrt_audit_recharge(writer, jrt_task_id(task), has, more, task->name);
+}
+
+/* AUTO. */
+
+/* An implicit budget: one portion more of what is short. False: it is a hard limit. */
+static bool replenish(struct jrt_task *task, janus_component lacks, uint64_t needs)
+{
+    janus_scheduler *scheduler = task->nursery->scheduler;
+    if (lacks == JANUS_COMPONENT_MEMORY || lacks == JANUS_COMPONENT_SPAWN_COUNT) return false;
+    uint64_t portion = janus_budget_get(&scheduler->task_budget, lacks);
+    uint64_t most = janus_budget_get(&scheduler->budget_max, lacks);
+    if (portion > most) portion = most;
+    if (portion == 0 || needs > most) return false;
+    if (portion < needs) portion = needs; /* at once: who asks for 2^60 in portions never ends */
+    janus_budget more = only(lacks, portion);
+    if (task->purse == NULL && portion <= JRT_FIRST_SLICE) { /* ops, and it has no others */
+        jrt_fuel_set(jrt_fuel_get() + (int64_t)portion);
+        jrt_note_recharge(task, &more);
+        return true;
+    }
+    struct jrt_purse *purse = jrt_purse_need(task);
+    if (purse == NULL) return false;
+    jrt_purse_put_in(purse, &more);
+    return true;
+}
+
+/* As much as a child is given at once. */
+static uint64_t portion_of(const struct jrt_task *task, janus_component lacks)
+{
+    const struct jrt_nursery *n = task->nursery;
+    bool                      own = n->terms != NULL;
+    return janus_budget_get(own ? &n->terms->task_budget : &n->scheduler->task_budget, lacks);
+}
+
+/* An explicit one: from the pool a portion, or what is left, or more if it needs more. A pool that
+ * has too little for what it needs keeps it for others. */
+static bool draw(struct jrt_task *task, janus_component lacks, uint64_t needs)
+{
+    struct jrt_purse *purse = task->purse;
+    janus_budget      has = jrt_purse_read(task);
+    uint64_t          portion = portion_of(task, lacks);
+    uint64_t          have = janus_budget_get(&has, lacks), wants = needs - have;
+    if (purse->account == &task->nursery->scheduler->bank) return false; /* it is no pool */
+    if (wants < portion) wants = portion;
+    for (;;) {
+        struct jrt_account_books books;
+        janus_budget             want = only(lacks, wants);
+        if (jrt_account_take(purse->account, &want) == JANUS_COMPONENT_NONE) {
+            jrt_purse_put_in(purse, &want);
+            return true;
+        }
+        jrt_account_read(purse->account, &books);
+        uint64_t left = janus_budget_get(&books.left, lacks);
+        if (left < needs - have) return false;
+        if (left < wants) wants = left;
+    }
+}
+
+/* By the budget capability of its context; *granted is what it got. */
+static janus_status recharge_self(struct jrt_task *task, const janus_budget *amount,
+                                  janus_budget *granted)
+{
+    const janus_budget all =
+        janus_budget_of(UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+    struct jrt_purse *purse = jrt_purse_need(task);
+    janus_budget      limit;
+    *granted = janus_budget_zero();
+    if (purse == NULL) return JANUS_NO_MEMORY;
+    /* What the profile gives everybody does not make an explicit budget less finite. */
+    if (purse->hard && !jrt_terms_holds(task, JANUS_CAP_BUDGET)) return JANUS_NO_BUDGET_CAP;
+    janus_status status = jrt_terms_budget(task, JANUS_RIGHT_BUDGET_RECHARGE, &all, &limit);
+    if (status < 0) return status;
+    janus_budget rest = janus_budget_zero();
+    for (unsigned c = JANUS_COMPONENT_OPS; c <= JANUS_COMPONENT_SYSCALLS; c++) {
+        uint64_t     most = janus_budget_get(&limit, (janus_component)c);
+        uint64_t     had = janus_budget_get(&purse->recharged, (janus_component)c);
+        janus_budget part = only((janus_component)c, most > had ? most - had : 0);
+        rest = janus_budget_add(rest, part);
+    }
+    if (purse->account != NULL) rest = janus_budget_min(rest, jrt_purse_room(purse));
+    *granted = janus_budget_min(*amount, rest);
+    const janus_budget has = jrt_purse_read(task);
+    status = tell_recharge(task, &has, granted);
+    if (status != JANUS_OK) {
+        *granted = janus_budget_zero();
+        return status;
+    }
+    if (purse->account != NULL) {
+        jrt_account_mint_share(purse->account, granted, granted);
+        purse->minted = janus_budget_add(purse->minted, *granted);
+    }
+    jrt_purse_put_in(purse, granted);
+    purse->recharged = janus_budget_add(purse->recharged, *granted);
+    return janus_budget_equal(*granted, *amount) ? JANUS_OK : JANUS_CLAMPED;
+}
+
+static bool help_itself(struct jrt_task *task, janus_component lacks, uint64_t needs)
+{
+    uint64_t     portion = portion_of(task, lacks);
+    janus_budget want = only(lacks, needs > portion ? needs : portion), got;
+    if (!jrt_terms_holds(task, JANUS_CAP_BUDGET)) return false;
+    (void)recharge_self(task, &want, &got);
+    return janus_budget_get(&got, lacks) > 0;
+}
+
+/* SUPERVISE: who looks is in supervise.c. */
+
+/* From the pool; or where there is none, new units. */
+static janus_status give(struct jrt_purse *purse, const janus_budget *amount)
+{
+    janus_component lacks = JANUS_COMPONENT_NONE;
+    if (purse->account != NULL) {
+        janus_budget room = jrt_purse_room(purse);
+        lacks = janus_budget_lacks(room, *amount);
+        if (lacks == JANUS_COMPONENT_NONE) lacks = jrt_account_take(purse->account, amount);
+    }
+    if (lacks != JANUS_COMPONENT_NONE) return JANUS_BUDGET_EXHAUSTED;
+    janus_status status = tell_recharge(purse->task, &purse->had, amount);
+    if (status != JANUS_OK) {
+        if (purse->account != NULL) jrt_account_settle(purse->account, amount, amount);
+        return status;
+    }
+    jrt_purse_put_in(purse, amount);
+    return JANUS_OK;
+}
+
+/* Whether n's owner may give `amount` to somebody, out of nothing. */
+static janus_status may_give(const struct jrt_nursery *n, const janus_budget *amount)
+{
+    janus_budget granted;
+    if (n->terms != NULL && n->terms->account != NULL) return JANUS_OK; /* from the pool */
+    janus_status status = jrt_terms_transfer(n, amount, &granted);
+    return status == JANUS_CLAMPED ? JANUS_CAP_LIMIT : status;
+}
+
+/* What the callback used is the child's, of what it is given. A grant that does not cover it, or
+ * has nothing of what is short, is none: else the two would go on for ever. */
+static bool is_grant(const struct jrt_purse *purse, const janus_budget *grant, uint64_t used)
+{
+    uint64_t more = janus_budget_get(grant, purse->lacks);
+    return more > (purse->lacks == JANUS_COMPONENT_OPS ? used : 0);
+}
+
+/* Asks who decides. */
+static janus_verdict ask(struct jrt_task *task, struct jrt_terms *terms)
+{
+    struct jrt_purse *purse = task->purse;
+    janus_budget      grant = janus_budget_zero();
+    janus_exhausted   child;
+    jrt_exhausted_describe(purse, &child);
+    int64_t fuel = jrt_fuel_get();
+    purse->asking = true; /* who uses up the slice ends, and the child with it */
+    jrt_fuel_set(JANUS_SLICE);
+    janus_verdict verdict = terms->on_exhausted(terms->argument, &child, &grant);
+    int64_t       rest = jrt_fuel_get();
+    uint64_t      used = rest < JANUS_SLICE ? (uint64_t)(JANUS_SLICE - rest) : 0;
+    jrt_fuel_set(fuel);
+    purse->asking = false;
+    if (verdict != JANUS_VERDICT_RECHARGE) return verdict;
+    bool can = is_grant(purse, &grant, used) && may_give(task->nursery, &grant) == JANUS_OK &&
+               give(purse, &grant) == JANUS_OK;
+    if (can) purse->left.ops -= used < purse->left.ops ? used : purse->left.ops;
+    return can ? verdict : JANUS_VERDICT_IGNORE;
+}
+
+/* Waiting. */
+
+/* Ends here, for good. */
+__attribute__((noreturn)) static void run_out(struct jrt_task *task)
+{
+    (void)jrt_trouble(JANUS_BUDGET_EXHAUSTED,
+                      task->purse != NULL ? task->purse->lacks : JANUS_COMPONENT_NONE, 0, 0);
+    jrt_task_break_off(task, JRT_ENDED_EXHAUSTED);
+}
+
+__attribute__((noreturn)) static void be_dismissed(struct jrt_task *task)
+{
+    task->saw_cancel = task->touched = true;
+    task->purse->dismissed = true;
+    (void)jrt_purse_clean_up(task);
+    jrt_task_break_off(task, JRT_ENDED_UNWOUND);
+}
+
+/* Whether nobody will give anything; under the lock. */
+static bool is_forsaken(struct jrt_nursery *n, const struct jrt_purse *purse)
+{
+    return jrt_load_relaxed(&n->awaited) || /* relaxed: under the lock, [exhaust-await]. */
+           n->joining == jrt_task_id(purse->task) || jrt_nursery_cancelled_above(n) ||
+           jrt_task_is_singled(purse->task) ||
+           (n->terms != NULL && n->terms->backend == JANUS_BACKEND_BLOCKING);
+}
+
+/* False: the owner waits, there is no point. */
+static bool join_list(struct jrt_nursery *n, struct jrt_purse *purse)
+{
+    jrt_nursery_lock(n);
+    bool forsaken = is_forsaken(n, purse);
+    if (!forsaken) {
+        jrt_store_relaxed(&n->starving, true); /* relaxed: the fence follows. */
+        jrt_fence_heavy_seq_cst();             /* seq_cst: [exhaust-await]. */
+        forsaken = is_forsaken(n, purse);
+    }
+    if (!forsaken) {
+        if (n->exhausted.next == NULL) jrt_list_init(&n->exhausted);
+        purse->listed = true;
+        purse->reported = false;
+        jrt_list_push_front(n->exhausted.prev, &purse->exhausted); /* behind the last */
+        /* relaxed: under the lock. Whoever inspects the task before finds it running. */
+        jrt_store_relaxed(&purse->task->wait, (uint8_t)JRT_WAIT_BUDGET);
+        if (n->supervised && n->waiter != NULL) (void)jrt_task_wake(n->waiter, JANUS_OK);
+    }
+    jrt_nursery_unlock(n);
+    return !forsaken;
+}
+
+static void leave_list(struct jrt_nursery *n, struct jrt_purse *purse)
+{
+    jrt_nursery_lock(n);
+    if (purse->listed) jrt_list_remove(&purse->exhausted);
+    purse->listed = false;
+    jrt_nursery_unlock(n);
+}
+
+/* OK: it was recharged. CANCELLED. BUDGET_EXHAUSTED: it will never be. STATE: dismissed. */
+static janus_status wait_for_more(struct jrt_task *task)
+{
+    struct jrt_worker  *worker = jrt_worker_self();
+    struct jrt_nursery *n = task->nursery;
+    struct jrt_purse   *purse = task->purse;
+    if (!jrt_worker_can_leave(worker)) return JANUS_BUDGET_EXHAUSTED;
+    jrt_task_link(task); /* [exhaust-list] */
+    jrt_task_park_begin(task, JRT_WAIT_NONE);
+    if (!join_list(n, purse)) {
+        (void)jrt_task_park_cancel(task);
+        return JANUS_BUDGET_EXHAUSTED;
+    }
+    jrt_point(); /* the owner may act on the report before the task has left */
+    janus_status status = jrt_task_park_cancellable(task);
+    leave_list(n, purse);
+    bool known = status == JANUS_OK || status == JANUS_CANCELLED || status == JANUS_STATE;
+    return known ? status : JANUS_BUDGET_EXHAUSTED;
+}
+
+static bool get_more(struct jrt_task *task, janus_exhaustion policy, janus_component lacks,
+                     uint64_t needs)
+{
+    bool hard = task->purse != NULL && task->purse->hard;
+    if (policy != JANUS_EXHAUSTION_AUTO) return false;
+    if (hard ? draw(task, lacks, needs) : replenish(task, lacks, needs)) return true;
+    return help_itself(task, lacks, needs);
+}
+
+janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t needs)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_terms  *terms = task->nursery->terms;
+    janus_exhaustion   policy = (janus_exhaustion)task->nursery->scheduler->exhaustion;
+    if (terms != NULL) policy = (janus_exhaustion)terms->exhaustion;
+    jrt_count(&worker->stats.exhaustions);
+    jrt_note(worker, JRT_TRACE_EXHAUST, task, lacks, 0);
+    if (task->purse != NULL && task->purse->asking && !task->ending) run_out(task);
+    if (task->ending) {
+        if (lacks == JANUS_COMPONENT_OPS && jrt_purse_clean_up(task)) return JANUS_OK;
+        /* The ops bound a cleanup; the rest it gets as ever, if there is any. */
+        if (lacks != JANUS_COMPONENT_OPS && get_more(task, policy, lacks, needs)) return JANUS_OK;
+        jrt_task_break_off(task, JRT_ENDED_EXHAUSTED);
+    }
+    if (jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE) {
+        /* Ops bound how long it cleans up; what else replenishes does so for that, too. */
+        if (lacks != JANUS_COMPONENT_OPS && get_more(task, policy, lacks, needs)) return JANUS_OK;
+        return jrt_purse_stop(task);
+    }
+    if (get_more(task, policy, lacks, needs)) {
+        jrt_task_requeue(task);
+        return JANUS_OK;
+    }
+    struct jrt_purse *purse = jrt_purse_need(task);
+    if (purse == NULL) jrt_task_break_off(task, JRT_ENDED_NO_MEMORY);
+    purse->lacks = lacks;
+    purse->needs = needs;
+    purse->limit = janus_budget_get(&purse->granted, lacks);
+    purse->had = jrt_purse_read(task);
+    tell_exhausted(task, purse);
+    if (policy == JANUS_EXHAUSTION_SUPERVISE && terms != NULL && terms->on_exhausted != NULL) {
+        janus_verdict verdict = ask(task, terms);
+        if (verdict == JANUS_VERDICT_CANCEL) be_dismissed(task);
+        if (verdict == JANUS_VERDICT_RECHARGE) {
+            jrt_task_requeue(task);
+            return JANUS_OK;
+        }
+    }
+    janus_status status = wait_for_more(task);
+    /* An owner that cancels and then waits sends it away twice: the cancel counts. */
+    bool cancelled =
+        status == JANUS_CANCELLED ||
+        (status == JANUS_BUDGET_EXHAUSTED && jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE);
+    if (cancelled) return jrt_purse_stop(task);
+    if (status == JANUS_STATE) be_dismissed(task);
+    if (status != JANUS_OK) run_out(task);
+    jrt_count(&jrt_worker_self()->stats.recharges);
+    return JANUS_OK;
+}
+
+/* Those who recharge. */
+
+/* Takes it off the list and wakes it; under the lock. */
+static void release(struct jrt_purse *purse, janus_status status)
+{
+    jrt_list_remove(&purse->exhausted);
+    purse->listed = false;
+    (void)jrt_task_wake(purse->task, status);
+}
+
+void jrt_exhausted_abandon_locked(struct jrt_nursery *n)
+{
+    jrt_store_relaxed(&n->awaited, true); /* relaxed: under the lock, [exhaust-await]. */
+    jrt_exhausted_cancel_locked(n);
+}
+
+void jrt_exhausted_cancel_locked(struct jrt_nursery *n)
+{
+    while (n->exhausted.next != NULL && !jrt_list_empty(&n->exhausted)) {
+        release(jrt_list_entry(n->exhausted.next, struct jrt_purse, exhausted),
+                JANUS_BUDGET_EXHAUSTED);
+    }
+}
+
+/* The entry of a child on the list; under the lock. NULL: it is not there. */
+static struct jrt_purse *find(struct jrt_nursery *n, janus_task_id child)
+{
+    if (n->exhausted.next == NULL) return NULL;
+    for (struct jrt_list_node *at = n->exhausted.next; at != &n->exhausted; at = at->next) {
+        struct jrt_purse *purse = jrt_list_entry(at, struct jrt_purse, exhausted);
+        if (jrt_task_id(purse->task) == child) return purse;
+    }
+    return NULL;
+}
+
+bool jrt_exhausted_read(const struct jrt_task *task, janus_budget *out, janus_component *lacks)
+{
+    const struct jrt_purse *purse = find(task->nursery, jrt_task_id(task));
+    if (purse == NULL) return false;
+    *out = purse->had;
+    *lacks = purse->lacks;
+    return true;
+}
+
+void jrt_exhausted_abandon_one_locked(struct jrt_nursery *n, janus_task_id child)
+{
+    struct jrt_purse *purse = find(n, child);
+    if (purse != NULL) release(purse, JANUS_BUDGET_EXHAUSTED);
+}
+
+/* Not exhausted: alive, or no more? */
+static janus_status why_not(struct jrt_nursery *n, janus_task_id child)
+{
+    const struct jrt_task *task =
+        jrt_roster_find(&n->scheduler->roster, (uint32_t)(child >> 32) - 1);
+    if (task == NULL) return JANUS_STALE;
+    /* relaxed: it may change in the next moment. */
+    bool lives = jrt_load_relaxed(&task->record.generation) == (uint32_t)child;
+    return lives ? JANUS_STATE : JANUS_STALE;
+}
+
+static janus_status recharge_locked(struct jrt_nursery *n, janus_task_id child,
+                                    const janus_budget *amount)
+{
+    struct jrt_purse *purse = find(n, child);
+    if (purse == NULL) return why_not(n, child);
+    janus_status status = give(purse, amount);
+    if (status != JANUS_OK) return status;
+    release(purse, JANUS_OK);
+    return JANUS_OK;
+}
+
+janus_status janus_nursery_recharge(janus_nursery *nursery, janus_task_id child,
+                                    janus_budget amount)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (nursery == NULL) return JANUS_INVALID;
+    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
+    janus_status status = may_give(n, &amount);
+    if (status != JANUS_OK) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    jrt_nursery_lock(n);
+    status = recharge_locked(n, child, &amount);
+    jrt_nursery_unlock(n);
+    if (status == JANUS_BUDGET_EXHAUSTED) {
+        (void)jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    }
+    return status;
+}
+
+int janus_budget_recharge_child(janus_task_id child, janus_budget amount, const janus_cap *cap)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_task *task = current();
+    if (task == NULL) return JANUS_STATE;
+    janus_status status = jrt_terms_supervise(task, cap, &amount);
+    if (status != JANUS_OK) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    status = JANUS_STALE;
+    struct jrt_nursery *n = task->innermost;
+    for (; n != NULL && (status == JANUS_STALE || status == JANUS_STATE);
+         n = jrt_nursery_outer(n)) {
+        jrt_nursery_lock(n);
+        status = recharge_locked(n, child, &amount);
+        jrt_nursery_unlock(n);
+    }
+    return status;
+}
+
+int janus_budget_recharge(janus_budget amount)
+{
+    return janus_budget_recharge_current(amount, NULL);
+}
+
+janus_status janus_budget_recharge_current(janus_budget amount, janus_budget *out_granted)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_task *task = current();
+    janus_budget     granted;
+    if (task == NULL) return JANUS_STATE;
+    janus_status status = recharge_self(task, &amount, &granted);
+    if (status < 0) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    if (out_granted != NULL) *out_granted = granted;
+    return status;
+}
+
+janus_status janus_nursery_cancel_exhausted(janus_nursery *nursery, janus_task_id child)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (nursery == NULL) return JANUS_INVALID;
+    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
+    jrt_nursery_lock(n);
+    struct jrt_purse *purse = find(n, child);
+    if (purse != NULL) release(purse, JANUS_STATE);
+    jrt_nursery_unlock(n);
+    return purse != NULL ? JANUS_OK : JANUS_STALE;
+}

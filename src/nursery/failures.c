@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a nursery keeps of children that failed: the first JANUS_FAILURES_KEPT.
+ *
+ * [failure-kept]  the list grows with the failures, 4, 16, 64, because a task can have hundreds of
+ *   nurseries open. Nobody's budget pays: the child has ended, and the owner may run elsewhere. So
+ *   all nurseries under one terms together keep at most KEPT_MAX, about half a MiB; beyond that
+ *   failures are only counted, here and nowhere else.
+ */
+#include "means/terms.h"
+#include "nursery/books.h"
+#include "task/nursery.h"
+
+#include <stdlib.h>
+
+enum { KEPT_FIRST = 4, KEPT_MAX = 4096 };
+
+/* In the terms and around, up to `end`. */
+static void give(struct jrt_terms *terms, const struct jrt_terms *end, uint32_t count)
+{
+    /* relaxed: only the number. */
+    for (; terms != end; terms = terms->outer) jrt_fetch_sub_relaxed(&terms->failures, count);
+}
+
+static bool take(struct jrt_nursery *n, uint32_t count)
+{
+    const struct jrt_terms *end = n->scheduler->terms; /* which restrict nobody */
+    for (struct jrt_terms *at = n->terms; at != end && at != NULL; at = at->outer) {
+        /* relaxed: only the number. */
+        if (jrt_fetch_add_relaxed(&at->failures, count) + count <= KEPT_MAX) continue;
+        give(n->terms, at->outer, count);
+        return false;
+    }
+    return true;
+}
+
+/* Room for more; false: there is none. The nursery's lock. */
+static bool grow(struct jrt_nursery *n)
+{
+    struct jrt_failures *old = n->failures;
+    uint32_t             room = old != NULL ? old->room : 0;
+    uint32_t             more = room != 0 ? 4 * room : KEPT_FIRST;
+    if (!take(n, more - room)) return false;
+    struct jrt_failures *larger = jrt_realloc(old, sizeof *larger + more * sizeof larger->list[0]);
+    if (larger == NULL) {
+        struct jrt_terms *terms = n->terms != n->scheduler->terms ? n->terms : NULL;
+        give(terms, terms != NULL ? n->scheduler->terms : NULL, more - room);
+        return false;
+    }
+    if (old == NULL) larger->count = 0;
+    larger->room = more;
+    n->failures = larger;
+    return true;
+}
+
+void jrt_failures_keep(struct jrt_nursery *n, const struct jrt_task *task)
+{
+    uint32_t count = n->failures != NULL ? n->failures->count : 0;
+    if (n->errors > JANUS_FAILURES_KEPT || count != n->errors - 1) return; /* one was left out */
+    if ((n->failures == NULL || count == n->failures->room) && !grow(n)) return;
+    jrt_failure_describe(&n->failures->list[count], task);
+    n->failures->count++;
+}
+
+void jrt_failures_free(struct jrt_nursery *n)
+{
+    if (n->failures == NULL) return;
+    struct jrt_terms *terms = n->terms != n->scheduler->terms ? n->terms : NULL;
+    give(terms, terms != NULL ? n->scheduler->terms : NULL, n->failures->room);
+    free(n->failures);
+}

@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Nurseries: counting children, ending, failing.
+ *
+ * [nursery-moves]  Open -> Closing -> Closed; Open or Closing -> Cancelling -> Cancelled. Nothing
+ *   else, and never back. The step to a final state is made by whoever sees the last child end.
+ *
+ * [nursery-count]  how many children have not ended. Those that the owner started and ran in
+ *   place are counted by the owner alone, in `local`, without atomics. All others are counted in
+ *   `pending`, which begins with a large bias, so that it cannot reach zero while the owner has
+ *   not added what it knows. Closing folds: local is added, the bias is taken away. From then on
+ *   zero means that all have ended, and exactly one operation brings it there.
+ *
+ * [nursery-closing]  an owner that waits closes the nursery first. Where nobody else has a hand in
+ *   it, that is a mark of its own and not the step from Open to Closing, which costs a locked
+ *   instruction: to all who ask, Open with the mark is Closing. The step is made when it comes to
+ *   more than running children in place.
+ *
+ * [tree-lazy]  a task is on its nursery's list of children only once it had to wait, and a
+ *   nursery on its owner's list only once such a child exists. Tasks that never wait are found by
+ *   nobody and cost no lock: they look upwards themselves (jrt_task_cancel_reason). A list is
+ *   joined from the top down, so that a task that is linked can be reached from the root.
+ *
+ * Locks: a nursery's, then those of nurseries below it. A task's own list of nurseries is guarded
+ * by the lock of the nursery it is a child of.
+ */
+#include "task/nursery.h"
+
+#include "cancel/token.h"
+#include "means/terms.h"
+#include "nursery/books.h"
+#include "nursery/executor.h"
+#include "task/purse.h"
+#include "task/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const int64_t bias = JRT_NURSERY_BIAS;
+
+static bool is_final(janus_nursery_state state) { return state >= JANUS_NURSERY_CLOSED; }
+
+/* One step of [nursery-moves]; false: the state was another. */
+static bool move(struct jrt_nursery *n, janus_nursery_state from, janus_nursery_state to)
+{
+    uint8_t expected = (uint8_t)from;
+    /* seq_cst: a cancel is ordered before the look at who waits, as parking is before the look at
+     * the state ([cancel-park] in cancel.c). */
+    return jrt_cas_seq_cst(&n->state, &expected, (uint8_t)to);
+}
+
+/* Ending. */
+
+/* All children have ended, and nobody else will say so. */
+static void finish(struct jrt_nursery *n)
+{
+    janus_scheduler *scheduler = n->scheduler;
+    bool             root = n->owner == NULL;
+    jrt_nursery_lock(n);
+    if (jrt_unlikely(jrt_load_acquire(&n->state) == JANUS_NURSERY_OPEN)) { /* acquire: it stays. */
+        jrt_nursery_emptied_locked(n);
+        jrt_nursery_unlock(n);
+        return;
+    }
+    bool moved = move(n, JANUS_NURSERY_CLOSING, JANUS_NURSERY_CLOSED) ||
+                 move(n, JANUS_NURSERY_CANCELLING, JANUS_NURSERY_CANCELLED);
+    jrt_invariant("nursery-moves", moved);
+    struct jrt_task *waiter = n->waiter;
+    n->waiter = NULL;
+    if (n->supervised && waiter != NULL) { /* it may be cancelled, and gone: under the lock */
+        (void)jrt_task_wake(waiter, JANUS_OK);
+        waiter = NULL;
+    }
+    jrt_store_release(&n->done, 1u); /* release: the waiting thread sees what children wrote. */
+    jrt_nursery_unlock(n);
+    /* From here on the nursery may be gone; the futex looks at the address only. Tasks wait
+     * otherwise. */
+    if (root) jrt_futex_wake(&n->done, JRT_WAKE_ALL);
+    if (waiter != NULL) (void)jrt_task_wake(waiter, JANUS_OK);
+    if (root) jrt_root_done(scheduler);
+}
+
+/* The owner's part of [nursery-count]. */
+static void fold(struct jrt_nursery *n)
+{
+    if (n->folded) return;
+    n->folded = true;
+    int64_t change = n->local - bias;
+    /* acq_rel: what ended children wrote comes before the final state. */
+    if (jrt_fetch_add_acq_rel(&n->pending, change) + change == 0) finish(n);
+}
+
+void jrt_nursery_fold(struct jrt_nursery *n) { fold(n); }
+
+/*
+ * [nursery-obey]  a child that returns CANCELLED has obeyed, and has not failed, if it was told so,
+ *   by a call or by a token, or if it or its scope is cancelled: it may have learned of that from
+ *   a closed channel, or from a spawn that said CLOSED. From then on saw_cancel says it.
+ */
+static bool has_obeyed(struct jrt_task *task)
+{
+    if (task->panic != JANUS_PANIC_NONE || task->landing.result != JANUS_CANCELLED) return false;
+    bool scope = task->saw_cancel || jrt_nursery_cancelled_above(task->nursery);
+    if (!scope && !jrt_task_is_singled(task)) return false;
+    task->saw_cancel = task->touched = true;
+    return true;
+}
+
+static bool is_failure(const struct jrt_task *task, bool obeyed)
+{
+    if (task->panic != JANUS_PANIC_NONE) return true;
+    return task->landing.result < 0 && !obeyed;
+}
+
+static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
+{
+    if (n->scheduler->books != NULL) jrt_books_failure(n, task);
+    jrt_nursery_lock(n);
+    n->failed = true;
+    if (n->errors++ == 0) {
+        n->error = task->landing.result;
+        n->error_task = jrt_task_id(task);
+        /* Where memory is short, the kind is all that is told; see result_of. */
+        n->panic_kind = (janus_panic_kind)task->panic;
+        if (task->panic != JANUS_PANIC_NONE) n->panic = jrt_calloc(1, sizeof *n->panic);
+        if (n->panic != NULL) jrt_panic_describe(n->panic, task);
+    }
+    jrt_failures_keep(n, task);
+    jrt_nursery_unlock(n);
+    if (n->policy == JANUS_CANCEL_ON_ERROR) {
+        (void)jrt_nursery_cancel(n, JANUS_CANCEL_SIBLING_ERROR);
+    }
+}
+
+/* Off the list of children; a joinable one stays, with its result. True: the record is free. */
+static bool take_off(struct jrt_nursery *n, struct jrt_task *task)
+{
+    jrt_nursery_lock(n);
+    if (jrt_load_relaxed(&task->linked)) { /* relaxed, both: locked. */
+        jrt_list_remove(&task->sibling);
+        task->touched = true;                    /* the third line still is not clean */
+        jrt_store_relaxed(&task->linked, false); /* relaxed: nobody visits it, [cancel-single]. */
+    }
+    if (task->joinable) {
+        if (!n->kept) jrt_list_init(&n->finished);
+        n->kept = task->kept = true;
+        jrt_list_push_front(&n->finished, &task->sibling);
+        if (n->joining == jrt_task_id(task)) jrt_join_ended(n);
+    }
+    bool joinable = task->joinable; /* once the lock is free, its owner may retire it */
+    jrt_nursery_unlock(n);
+    return !joinable;
+}
+
+void jrt_nursery_count_off(struct jrt_nursery *n)
+{
+    janus_scheduler *scheduler = n->scheduler;
+    bool             root = n->owner == NULL;
+    /* acq_rel: our writes before the count; all others' before the final state. */
+    int64_t left = jrt_fetch_sub_acq_rel(&n->pending, (int64_t)1) - 1;
+    if (left == 0) {
+        finish(n);
+    } else if (left == bias && root) {
+        jrt_root_done(scheduler); /* somebody may wait for an open root to be empty */
+    }
+}
+
+/* Zeros in what is not clean, [task-clean]. Nobody else knows the task any more. */
+static void wipe(struct jrt_task *task)
+{
+    if (task->panic == JANUS_PANIC_EXPLICIT) free((void *)(uintptr_t)task->fault_data);
+    if (task->owns_name) free((void *)(uintptr_t)task->name);
+    size_t from = offsetof(struct jrt_task, special);
+    memset((char *)task + from, 0, sizeof *task - from);
+}
+
+/* A record goes back: of a child that was joined, or that nobody can join. */
+void jrt_task_retire(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task)
+{
+    if (task->special != 0) wipe(task);
+    jrt_task_free(scheduler, worker, task);
+}
+
+void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
+                            const struct jrt_task *below)
+{
+    struct jrt_nursery *n = task->nursery;
+    bool                in_place = below != NULL && below == n->owner && !n->folded;
+    bool                cancelled = has_obeyed(task);
+    if (jrt_unlikely(is_failure(task, cancelled))) note_failure(n, task);
+    /* It obeyed somebody further up: the nurseries between shall say so too. A child that obeyed a
+     * token, or its supervisor, ends alone. */
+    if (jrt_unlikely(cancelled)) jrt_nursery_follow(n);
+    struct jrt_runner *runner = NULL;
+    if (jrt_unlikely(task->touched && task->purse != NULL)) {
+        runner = jrt_launch_ended(task);
+        jrt_purse_close(worker, task);
+    }
+    if (jrt_unlikely(worker->trace != NULL)) jrt_note_complete(worker, task);
+    jrt_task_move(task, cancelled ? JANUS_TASK_CANCELLED : JANUS_TASK_COMPLETED);
+    bool free_record = true;
+    if (jrt_unlikely(n->on_terms)) { /* before its end is told: who joined it has its room */
+        jrt_terms_leave(n, worker);
+    } else {
+        jrt_quota_give(&worker->quota);
+    }
+    /* relaxed: only set while the task waits, which it does no more. */
+    if (jrt_unlikely(jrt_load_relaxed(&task->linked) || task->joinable)) {
+        free_record = take_off(n, task);
+    }
+    if (jrt_likely(free_record)) jrt_task_retire(n->scheduler, worker, task);
+    if (jrt_unlikely(n->limited)) jrt_room_give(n);
+    if (jrt_unlikely(runner != NULL)) jrt_runner_tell(runner);
+    if (jrt_likely(in_place)) {
+        n->local--;
+        return;
+    }
+    jrt_nursery_count_off(n);
+}
+
+/* Awaiting. */
+
+/* The newest child of the owner's that nobody has taken and that can run here; NULL: none. */
+static struct jrt_task *take_child(struct jrt_nursery *n, struct jrt_worker *worker)
+{
+    if (jrt_unlikely(worker->lanes & JRT_IN_HIGH))
+        return NULL; /* HIGH ones first: the loop sees to it */
+    struct jrt_task *child = jrt_take_newest(worker, JRT_LANE_NORMAL);
+    if (child == NULL) return NULL;
+    if (child->nursery == n && jrt_worker_has_room(worker, child)) return child;
+    jrt_submit_fresh(worker, child); /* not ours, or no room: the loop runs it */
+    return NULL;
+}
+
+/* Runs the owner's own children that nobody has taken, newest first, right here. */
+__attribute__((noinline)) static void run_children(struct jrt_nursery *n, struct jrt_worker *worker,
+                                                   struct jrt_task *owner)
+{
+    if (n->folded || worker->thread->current != NULL) return; /* or in a fiber of its own */
+    int error = *worker->error_at;                            /* [task-errno] */
+    while (n->local > 0) {
+        struct jrt_task *child = take_child(n, worker);
+        if (child == NULL) break;
+        worker = jrt_task_run(worker, child, n, owner);
+        if (jrt_unlikely(jrt_others_wait(worker))) {
+            jrt_task_give_way(worker, owner);
+            worker = jrt_worker_self();
+        }
+    }
+    *worker->error_at = error;
+}
+
+/* Whether a child that was taken can simply be called, with this frame below it: of this nursery,
+ * with nothing special, on a stack with room, and not cancelled. */
+static inline bool is_ordinary(const struct jrt_nursery *n, const struct jrt_worker *worker,
+                               const struct jrt_task *child)
+{
+    const janus_scheduler *scheduler = worker->scheduler;
+    uintptr_t              here = (uintptr_t)__builtin_frame_address(0);
+    uint64_t epoch = jrt_load_acquire(&scheduler->cancels); /* acquire: [cancel-epoch]. */
+    return child->nursery == n && child->beginning == scheduler->birth &&
+           here >= worker->strand->ample &&
+           jrt_load_relaxed(&n->clean) == epoch; /* relaxed: [cancel-epoch]. */
+}
+
+/*
+ * The same where the worker is plain, [worker-plain], and so is the child, without what cannot be.
+ * False: there is none, or one that is not so plain, which is left; run_children sees to it.
+ */
+static inline __attribute__((always_inline)) bool run_plainly(struct jrt_nursery *n,
+                                                              struct jrt_worker  *worker,
+                                                              struct jrt_task *owner, bool full)
+{
+    if (jrt_unlikely(worker->lanes & JRT_IN_HIGH)) return false;
+    struct jrt_task *task = jrt_shelf_pop_newest_easily(&worker->fresh_shelf, full);
+    if (jrt_unlikely(task == NULL)) return false;
+    if (jrt_unlikely(!is_ordinary(n, worker, task))) {
+        jrt_submit_fresh(worker, task);
+        return false;
+    }
+    int64_t below = jrt_fuel_get(); /* the owner's, [purse-fuel] */
+    worker->current = task;
+    jrt_count(&worker->stats.tasks_executed);
+    jrt_task_move(task, JANUS_TASK_RUNNING);
+    jrt_fuel_set(worker->slice);
+    int how = jrt_ctx_call(&task->landing, task->entry, task->argument);
+    JRT_TASK_LEFT_OPEN(task, how);
+    worker = jrt_task_ran(task, n, owner, how, below, false);
+    if (jrt_unlikely(jrt_others_wait(worker))) jrt_task_give_way(worker, owner);
+    return true;
+}
+
+/* Whether all children have ended in place, or at least without anything that has to be told or
+ * taken apart. */
+static inline bool is_plainly_over(struct jrt_nursery *n)
+{
+    if (n->local != 0) return false;
+    /* acquire: children that were counted there and ended. */
+    if (jrt_load_acquire(&n->pending) != bias || n->special != 0) return false;
+    return jrt_load_relaxed(&n->plain) == 0; /* relaxed: nothing follows. */
+}
+
+static void wait_as_task(struct jrt_nursery *n, struct jrt_task *task)
+{
+    while (!is_final(jrt_nursery_state(n))) {
+        struct jrt_worker *worker = jrt_worker_self();
+        jrt_worker_must_leave(worker);
+        jrt_task_park_begin(task, JRT_WAIT_NURSERY);
+        jrt_nursery_lock(n);
+        bool pending = !is_final(jrt_nursery_state(n));
+        if (pending) n->waiter = task;
+        jrt_nursery_unlock(n);
+        if (!pending && jrt_task_park_cancel(task)) break;
+        jrt_nursery_register(n);
+        (void)jrt_task_park(worker, task);
+    }
+}
+
+void jrt_nursery_thread_waits(struct jrt_nursery *n)
+{
+    jrt_outside_less(n->scheduler); /* a deadlock may be seen only now */
+}
+
+void jrt_nursery_thread_goes_on(struct jrt_nursery *n)
+{
+    jrt_fetch_add_relaxed(&n->scheduler->outside, 1u); /* relaxed: as above. */
+}
+
+static void wait_as_thread(struct jrt_nursery *n)
+{
+    jrt_nursery_thread_waits(n);
+    while (jrt_load_acquire(&n->done) == 0) { /* acquire: pairs with finish. */
+        jrt_futex_wait(&n->done, 0);
+    }
+    jrt_nursery_thread_goes_on(n);
+}
+
+/* Open -> Closing; false: it was not Open. */
+static bool begin_closing(struct jrt_nursery *n)
+{
+    if (!move(n, JANUS_NURSERY_OPEN, JANUS_NURSERY_CLOSING)) return false;
+    if (jrt_unlikely(n->limited)) {
+        jrt_nursery_lock(n);
+        jrt_room_close_locked(n);
+        jrt_nursery_unlock(n);
+    }
+    return true;
+}
+
+/* From here on the owner gives nothing to exhausted children, [exhaust-await]. */
+static void begin_waiting(struct jrt_nursery *n)
+{
+    jrt_nursery_lock(n);
+    jrt_exhausted_abandon_locked(n);
+    jrt_nursery_unlock(n);
+}
+
+janus_status janus_nursery_await_with(janus_nursery *nursery, janus_nursery_result *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    struct jrt_worker  *worker = jrt_worker_self();
+    struct jrt_task    *task = worker != NULL ? worker->current : NULL;
+    if (jrt_unlikely(nursery == NULL)) return JANUS_INVALID;
+    if (jrt_unlikely(!jrt_nursery_is_mine(n))) return JANUS_STATE;
+    (void)begin_closing(n);
+    begin_waiting(n);
+    if (task != NULL) run_children(n, worker, task);
+    if (!is_final(jrt_nursery_state(n))) {
+        fold(n);
+        if (task != NULL) {
+            if (!jrt_task_is_clean(task) && jrt_nursery_cancelled_above(n)) {
+                (void)jrt_nursery_cancel(n, jrt_task_reason_below(task));
+            }
+            wait_as_task(n, task);
+        } else {
+            wait_as_thread(n);
+        }
+    }
+    janus_nursery_result result;
+    jrt_nursery_result_of(n, &result);
+    if (out != NULL) *out = result;
+    if (result.kind == JANUS_RESULT_CHILD_FAILED) return JANUS_CHILD_FAILED;
+    if (result.kind != JANUS_RESULT_CANCELLED) return JANUS_OK;
+    /* A cancelled owner that passes this on has obeyed; one that is to be unwound ends here. */
+    bool told = task != NULL && jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE;
+    return told ? jrt_task_obey(task) : JANUS_CANCELLED;
+}
+
+janus_status janus_nursery_close(janus_nursery *nursery)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (nursery == NULL) return JANUS_INVALID;
+    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
+    if (!begin_closing(n)) return JANUS_STATE;
+    fold(n);
+    return JANUS_OK;
+}
+
+janus_status jrt_nursery_cancel_called(struct jrt_nursery *n, janus_cancel_reason reason)
+{
+    jrt_turn_toll(jrt_worker_self(), JRT_TOLL_CANCEL);
+    if (!jrt_nursery_may_cancel(n) || !jrt_nursery_cancel(n, reason)) return JANUS_STATE;
+    if (jrt_nursery_is_mine(n)) fold(n); /* it may be empty */
+    return JANUS_OK;
+}
+
+janus_status janus_nursery_cancel(janus_nursery *nursery)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (nursery == NULL) return JANUS_INVALID;
+    return jrt_nursery_cancel_called(n, JANUS_CANCEL_EXPLICIT);
+}
+
+static void unregister(struct jrt_nursery *n)
+{
+    if (n->owner == NULL) {
+        jrt_lock(&n->scheduler->roots_lock);
+        jrt_list_remove(&n->link);
+        if (jrt_list_empty(&n->scheduler->roots)) {
+            jrt_fetch_sub_relaxed(&n->scheduler->outside, 1u); /* relaxed: nobody can wait. */
+        } else {
+            jrt_outside_less(n->scheduler);
+        }
+        jrt_unlock(&n->scheduler->roots_lock);
+    } else {
+        jrt_nursery_lock(n->owner->nursery);
+        jrt_list_remove(&n->link);
+        jrt_nursery_unlock(n->owner->nursery);
+    }
+}
+
+static void free_finished(struct jrt_nursery *n)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    while (!jrt_list_empty(&n->finished)) {
+        struct jrt_task *task = jrt_list_entry(n->finished.next, struct jrt_task, sibling);
+        jrt_list_remove(&task->sibling);
+        jrt_task_retire(n->scheduler, worker, task);
+    }
+}
+
+__attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n,
+                                                         janus_nursery_result *out)
+{
+    bool mine = n != NULL && jrt_nursery_is_mine(n);
+    if (!mine || (n->owner != NULL && n->owner->innermost != n)) {
+        jrt_stack_check(); /* [turn-call] */
+        return n == NULL ? JANUS_INVALID : JANUS_STATE;
+    }
+    janus_status status = janus_nursery_await_with((janus_nursery *)(void *)n, out);
+    if (status == JANUS_STATE) return status;
+    jrt_nursery_disarm(n);
+    jrt_shield_uncover(n);
+    /* acquire: pairs with jrt_nursery_register; all children are gone. */
+    if (jrt_load_acquire(&n->registered)) {
+        unregister(n);
+        jrt_nursery_await_visitors(n); /* [cancel-visit] */
+    }
+    if (n->kept) free_finished(n);
+    if (n->bound) jrt_nursery_tokens_end(n);
+    jrt_failures_free(n); /* before its terms, which count them */
+    jrt_nursery_drop_terms(n);
+    free(n->panic);
+    jrt_sanitizer_lock_gone(&n->lock);
+    jrt_scope_end(n);
+    if (n->owner != NULL) n->owner->innermost = jrt_nursery_outer(n);
+    return status;
+}
+
+/* Runs children in place as long as there are any that can be. */
+static inline __attribute__((always_inline)) void run_all(struct jrt_nursery *n,
+                                                          struct jrt_worker  *worker,
+                                                          struct jrt_task *owner, bool plain,
+                                                          bool full)
+{
+    int error = *worker->error_at; /* [task-errno] */
+    do {
+        if (plain && jrt_likely(run_plainly(n, jrt_worker_self(), owner, full))) continue;
+        int64_t left = n->local;
+        run_children(n, jrt_worker_self(), owner);
+        if (left == n->local || !plain) break;
+    } while (n->local > 0);
+    *jrt_worker_self()->error_at = error; /* [worker-again] */
+}
+
+/*
+ * Mostly nobody but the owner has ever seen the nursery: its children ran in place, and there is
+ * nothing to move to a final state, because nobody is left who could look. The caller has looked at
+ * the stack: a child that was taken and finds no room is put back, which needs [stack-reserve].
+ */
+static inline __attribute__((always_inline)) janus_status end_as(struct jrt_nursery *n,
+                                                                 struct jrt_worker  *worker,
+                                                                 bool plain, bool full)
+{
+    struct jrt_task *owner = worker->current;
+    /* What is innermost is its own. */
+    if (jrt_unlikely(owner->innermost != n || n->folded)) return end_slowly(n, NULL);
+    /* relaxed: [nursery-closing]; the fence follows, [exhaust-await]. */
+    jrt_store_relaxed(&n->ending, JRT_ENDING);
+    jrt_fence_light_as_seq_cst(full); /* seq_cst: [exhaust-await]. */
+    /* relaxed: as above. A child that runs in place may wait for one that is exhausted. */
+    if (jrt_unlikely(jrt_load_relaxed(&n->starving))) begin_waiting(n);
+    if (n->local > 0) {
+        run_all(n, worker, owner, plain, full);
+    } else if (jrt_unlikely((worker->tolls -= 2) < 0)) {
+        jrt_turn_call(worker); /* [turn-call]: spawns have paid for children, this for none */
+    }
+    if (jrt_unlikely(!is_plainly_over(n))) return end_slowly(n, NULL);
+    /* relaxed: nobody else is left. */
+    if (JRT_TSAN && jrt_load_relaxed(&n->ready) == JRT_READY) jrt_sanitizer_lock_gone(&n->lock);
+    owner->innermost = jrt_nursery_outer(n);
+    return JANUS_OK;
+}
+
+__attribute__((noinline)) static janus_status end_otherwise(struct jrt_nursery   *n,
+                                                            janus_nursery_result *out)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker == NULL || out != NULL || n == NULL) return end_slowly(n, out);
+    bool in_fiber = worker->thread->current != NULL;
+    jrt_worker_stack_check(worker); /* [stack-reserve]; in a world, others may go on */
+    if (worker->plain != JRT_NOT_PLAIN && !in_fiber) return end_as(n, worker, true, true);
+    return end_as(n, worker, false, true);
+}
+
+janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out)
+{
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    struct jrt_worker  *worker = jrt_worker_self();
+    if (jrt_unlikely(worker == NULL || out != NULL || worker->plain != JRT_PLAIN ||
+                     nursery == NULL || !jrt_worker_stack_is_fine(worker))) {
+        return end_otherwise(n, out);
+    }
+    return end_as(n, worker, true, false);
+}
+
+void janus_nursery_leave(janus_nursery *nursery)
+{
+    janus_status status = janus_nursery_end(nursery, NULL);
+    if (status == JANUS_CHILD_FAILED) {
+        janus_panic("a nursery was left by return or goto, and a child had failed: leave its block "
+                    "by break, then look at the block's status");
+    }
+    if (status == JANUS_STATE) janus_panic("a nursery was left by somebody who may not end it");
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening nurseries: a few words written, and options, where there are any. */
+#include "base/options.h"
+#include "base/outside.h"
+#include "means/terms.h"
+#include "task/nursery.h"
+#include "task/purse.h"
+
+#include <string.h>
+
+/* What is cleared for good, in words of 16 bytes. */
+enum {
+    COLD_PAIRS = (offsetof(struct jrt_nursery, local) - offsetof(struct jrt_nursery, lock)) / 16
+};
+_Static_assert(offsetof(struct jrt_nursery, lock) % 16 == 0 &&
+                   offsetof(struct jrt_nursery, local) % 16 == 0,
+               "in pairs");
+_Static_assert(offsetof(struct jrt_nursery, error) == offsetof(struct jrt_nursery, local) + 16,
+               "a pair");
+_Static_assert(offsetof(struct jrt_nursery, pending) ==
+                   offsetof(struct jrt_nursery, max_children) + 16,
+               "a pair");
+
+static janus_status decode(const janus_nursery_options *given, janus_nursery_options *options)
+{
+    memset(options, 0, sizeof *options);
+    if (given == NULL) return JANUS_OK;
+    if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
+    memcpy(options, given, given->struct_bytes);
+    if ((unsigned)options->when_full > JANUS_FULL_WAIT) return JANUS_INVALID;
+    if (options->result != NULL) return JANUS_INVALID; /* a block's: block.h */
+    return (unsigned)options->policy <= JANUS_WAIT_ALL ? JANUS_OK : JANUS_INVALID;
+}
+
+static void ring_deadline(struct jrt_alarm *alarm)
+{
+    (void)jrt_nursery_cancel_locked(alarm->subject, JANUS_CANCEL_DEADLINE); /* the timers' */
+}
+
+bool jrt_nursery_arm(struct jrt_nursery *n, uint64_t deadline_ns)
+{
+    struct jrt_alarm alarm = {.ring = ring_deadline, .subject = n};
+    if (deadline_ns == JRT_NEVER) deadline_ns = JRT_NEVER - 1;
+    n->deadline = alarm;
+    n->deadline_ns = deadline_ns;
+    n->timed = jrt_sched_timer_arm(n->scheduler, &n->deadline.timer, deadline_ns);
+    return n->timed;
+}
+
+uint64_t janus_nursery_deadline(const janus_nursery *nursery)
+{
+    const struct jrt_nursery *n = jrt_nursery_of((janus_nursery *)(uintptr_t)nursery);
+    return nursery != NULL && jrt_nursery_is_mine(n) && n->timed ? n->deadline_ns : 0;
+}
+
+janus_status janus_nursery_set_deadline(janus_nursery *nursery, uint64_t deadline_ns)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (nursery == NULL) return JANUS_INVALID;
+    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
+    uint64_t before = n->timed ? n->deadline_ns : 0;
+    jrt_nursery_ready(n);
+    jrt_nursery_disarm(n); /* it rings no more */
+    janus_nursery_state state = jrt_nursery_state(n);
+    bool                open = state == JANUS_NURSERY_OPEN || state == JANUS_NURSERY_CLOSING;
+    n->timed = false;
+    if (!open) return JANUS_STATE;
+    if (deadline_ns == 0 || jrt_nursery_arm(n, deadline_ns)) return JANUS_OK;
+    if (before != 0) (void)jrt_nursery_arm(n, before); /* the place that was just given back */
+    return JANUS_NO_MEMORY;
+}
+
+/* gcc would clear a loop's or the whole's worth with `rep stos`, which costs more than all the
+ * rest. */
+typedef long long pair __attribute__((vector_size(16), aligned(8), may_alias));
+
+static inline __attribute__((always_inline)) void clear(void *at, unsigned pairs)
+{
+    pair *to = at;
+#pragma GCC unroll 16
+    for (unsigned i = 0; i < pairs; i++) to[i] = (pair){0, 0};
+}
+
+/* The stores of [nursery-ready]; nobody else looks yet. */
+static void get_ready(struct jrt_nursery *n)
+{
+    clear(&n->lock, COLD_PAIRS);
+    jrt_list_init(&n->children);
+    clear(&n->max_children, 1);
+    n->when_full = 0;
+    n->owner_apart = n->owners_alone = false;
+    n->level = 0;
+    jrt_store_release(&n->ready, (uint8_t)JRT_READY); /* release: all of it. */
+}
+
+void jrt_nursery_make_ready(struct jrt_nursery *n)
+{
+    uint8_t none = JRT_NOT_READY;
+    /* acq_rel: once; and what has been written, where somebody was faster. */
+    if (jrt_cas_acq_rel(&n->ready, &none, (uint8_t)JRT_GETTING_READY)) {
+        get_ready(n);
+    } else {
+        /* acquire: as above. */
+        while (jrt_load_acquire(&n->ready) != JRT_READY) jrt_thread_yield();
+    }
+}
+
+static inline void init(struct jrt_nursery *n, janus_scheduler *scheduler)
+{
+    n->scheduler = scheduler;
+    n->special = 0;
+    n->name = NULL;
+    clear(&n->local, 1);                              /* and what follows it: not ready */
+    jrt_store_relaxed(&n->pending, JRT_NURSERY_BIAS); /* relaxed: nobody knows it yet. */
+}
+
+/* As jrt_terms_here; a task that was given any is not clean. */
+static inline struct jrt_terms *terms_around(const struct jrt_task *owner)
+{
+    if (owner->innermost != NULL) return owner->innermost->terms;
+    struct jrt_purse *purse = owner->touched ? owner->purse : NULL;
+    if (purse != NULL && purse->terms != NULL) return purse->terms;
+    return owner->nursery->terms;
+}
+
+/* Of a task, on terms or NULL. */
+static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
+                              struct jrt_task *owner, struct jrt_terms *terms, uint64_t nested)
+{
+    init(n, worker->scheduler);
+    n->owner = owner;
+    jrt_store_relaxed(&n->outer, owner->innermost); /* relaxed: nobody knows it yet. */
+    n->nested = nested;                             /* [nursery-nested] */
+    n->terms = terms;
+    /* Open, without a reason, CANCEL_ON_ERROR, not covered: zeros. */
+    n->beginning = (uint64_t)worker->scheduler->birth << 32;
+    /* relaxed: what is clean for the owner is clean here, [cancel-epoch]. */
+    jrt_store_relaxed(&n->clean, jrt_load_relaxed(&owner->nursery->clean));
+}
+
+/*
+ * [nursery-twice]  a task that opens a nursery which it has open already would tie its nurseries
+ *   into a ring, so that is refused. The walk over all that it has open is rarely needed: nurseries
+ *   mostly lie on the stack, inner ones below outer ones. One that is not below the next around it,
+ *   or has such a one around it, is `unsorted`. What lies below a sorted one is not among those
+ *   around it.
+ *
+ * [nursery-nested]  calls of a task look at the nurseries that it has open, and so do cancels of
+ *   others. So a task has at most options.nesting_max of them open. Those of a parallel call, which
+ *   its stack bounds, are not counted.
+ */
+static inline bool is_perhaps_open(const struct jrt_nursery *n, const struct jrt_task *owner)
+{
+    const struct jrt_nursery *inner = owner->innermost;
+    return inner != NULL && ((uintptr_t)n >= (uintptr_t)inner || inner->unsorted);
+}
+
+/* How many the owner has open with one more. */
+static inline uint64_t nested_with(const struct jrt_task *owner)
+{
+    const struct jrt_nursery *inner = owner->innermost;
+    return inner != NULL ? inner->nested + 1 : 1;
+}
+
+static bool is_open_already(const struct jrt_nursery *n, const struct jrt_task *owner)
+{
+    const struct jrt_nursery *at = owner->innermost;
+    while (at != NULL && at != n) at = jrt_nursery_outer(at);
+    return at != NULL;
+}
+
+void jrt_nursery_open_around(struct jrt_nursery *n, struct jrt_worker *worker,
+                             struct jrt_task *owner, const struct jrt_nursery *around)
+{
+    struct jrt_nursery *inner = NULL, *outer = owner->innermost;
+    for (; outer != around; outer = jrt_nursery_outer(outer)) {
+        inner = outer;
+        inner->unsorted = true; /* perhaps not below this one */
+    }
+    init_owned(n, worker, owner, NULL, outer != NULL ? outer->nested : 0);
+    n->unsorted = true;
+    n->on_heap = n->internal = true;     /* before children inside can find it on their way up */
+    jrt_store_relaxed(&n->outer, outer); /* relaxed: nobody knows it yet. */
+    if (inner != NULL) {
+        jrt_store_release(&inner->outer, n); /* release: [nursery-outer]. */
+    } else {
+        owner->innermost = n;
+    }
+}
+
+struct jrt_nursery *jrt_nursery_innermost(const struct jrt_task *task)
+{
+    struct jrt_nursery *n = task->innermost;
+    while (n != NULL && n->internal) n = jrt_nursery_outer(n);
+    return n;
+}
+
+/* Of a plain thread. */
+static void init_root(struct jrt_nursery *n, janus_scheduler *scheduler)
+{
+    init(n, scheduler);
+    get_ready(n);
+    n->owner = NULL;
+    n->outer = NULL;
+    n->terms = scheduler->terms;
+    n->beginning = (uint64_t)scheduler->birth << 32;
+    jrt_store_relaxed(&n->clean, (uint64_t)0); /* relaxed, both: nobody knows it yet. */
+    jrt_store_relaxed(&n->joined, 0u);         /* relaxed: as above. */
+    n->thread = jrt_thread_self();
+    jrt_store_relaxed(&n->called, false); /* relaxed: as above. */
+}
+
+_Static_assert(offsetof(struct jrt_nursery, birth) == offsetof(struct jrt_nursery, beginning) + 4 &&
+                   __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "the beginning");
+
+static janus_status set_options(struct jrt_nursery *n, const janus_nursery_options *options)
+{
+    if (options->stack_bytes != 0) {
+        unsigned class = jrt_pool_stack_class(options->stack_bytes);
+        if (class >= JRT_STACK_CLASSES) return JANUS_INVALID;
+        n->birth = jrt_birth(class);
+    }
+    n->policy = (uint8_t)options->policy;
+    n->max_children = options->max_children;
+    n->limited = options->max_children != 0;
+    n->when_full = (uint8_t)options->when_full;
+    n->owner_apart = options->owner_apart;
+    n->owners_alone = options->cancel_by_owner;
+    jrt_list_init(&n->spawners);
+    if (options->name != NULL) {
+        (void)jrt_name_copy(n->given, sizeof n->given, options->name);
+        n->name = n->given;
+    }
+    if (options->deadline_ns == 0) return JANUS_OK;
+    return jrt_nursery_arm(n, options->deadline_ns) ? JANUS_OK : JANUS_NO_MEMORY;
+}
+
+/* Its own terms, or those around it. */
+static janus_status set_terms(struct jrt_nursery *n, const janus_nursery_options *options)
+{
+    janus_status status = JANUS_OK;
+    if (jrt_terms_wanted(options)) {
+        status = jrt_terms_open(n, options);
+    } else if (n->terms != NULL) {
+        status = jrt_terms_inherit(n);
+    }
+    /* Children with larger stacks pay for them, [spawn-stack]. */
+    n->on_terms = n->terms != NULL || jrt_birth_class(n->birth) > n->scheduler->stack_class;
+    return status;
+}
+
+/* With options, in a shield, on terms. On an error nothing is left of it. */
+static janus_status open_with(struct jrt_nursery *n, struct jrt_task *owner,
+                              const janus_nursery_options *given, janus_budget **out_granted)
+{
+    janus_nursery_options options;
+    if (decode(given, &options) != JANUS_OK) return JANUS_INVALID;
+    *out_granted = options.granted;
+    janus_status status = set_options(n, &options);
+    if (status == JANUS_OK && owner != NULL) status = jrt_shield_cover(n, owner);
+    if (status == JANUS_OK) {
+        status = set_terms(n, &options);
+        if (status != JANUS_OK) jrt_shield_uncover(n);
+    }
+    if (status != JANUS_OK) jrt_nursery_disarm(n);
+    return status;
+}
+
+/* The pool that an open nursery got, [terms-energy]; it may be less than was asked for. */
+static void tell_granted(const struct jrt_nursery *n, janus_budget *granted)
+{
+    struct jrt_account_books books;
+    if (granted == NULL) return;
+    *granted = janus_budget_zero();
+    if (n->terms == NULL || !n->terms->owns_account) return;
+    jrt_account_read(&n->terms->own, &books);
+    *granted = books.granted;
+}
+
+/* With all that there can be about it; for the current task, which stays on the CPU. */
+static janus_status open_at_once(struct jrt_nursery *n, struct jrt_worker *worker,
+                                 const janus_nursery_options *options)
+{
+    struct jrt_task *owner = worker->current;
+    bool             unsorted = is_perhaps_open(n, owner);
+    if (unsorted && is_open_already(n, owner)) return JANUS_STATE;
+    uint64_t nested = nested_with(owner);
+    if (nested > worker->scheduler->nesting_max) return JANUS_FULL;
+    init_owned(n, worker, owner, jrt_terms_here(owner), nested);
+    get_ready(n);
+    n->unsorted = unsorted;
+    janus_budget *granted;
+    janus_status  status = open_with(n, owner, options, &granted);
+    if (status != JANUS_OK) return status;
+    owner->innermost = n;
+    tell_granted(n, granted);
+    return JANUS_OK;
+}
+
+__attribute__((noinline)) static janus_status open_slowly(struct jrt_nursery          *n,
+                                                          const janus_nursery_options *options)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (n == NULL) return JANUS_INVALID;
+    if (jrt_worker_self() == NULL) return JANUS_STATE;
+    return open_at_once(n, jrt_worker_self(), options); /* [worker-again] */
+}
+
+bool jrt_nursery_open_on_terms(struct jrt_nursery *n, struct jrt_worker *worker)
+{
+    if (open_at_once(n, worker, NULL) != JANUS_OK) return false;
+    n->on_heap = n->internal = true; /* it is the innermost: nobody knows it yet */
+    return true;
+}
+
+/* Perhaps one that is open, or one too many. */
+__attribute__((noinline)) static janus_status open_unsorted(struct jrt_nursery *n)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *owner = worker->current;
+    bool               unsorted = is_perhaps_open(n, owner);
+    if (unsorted && is_open_already(n, owner)) return JANUS_STATE;
+    uint64_t nested = nested_with(owner);
+    if (nested > worker->scheduler->nesting_max) return JANUS_FULL;
+    init_owned(n, worker, owner, NULL, nested);
+    n->unsorted = unsorted;
+    owner->innermost = n;
+    return JANUS_OK;
+}
+
+/* Mostly a few words are written: without a call, and so without a frame. */
+janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_options *options)
+{
+    struct jrt_worker  *worker = jrt_worker_self();
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (jrt_unlikely(options != NULL || worker == NULL || nursery == NULL)) {
+        return open_slowly(n, options);
+    }
+    struct jrt_task  *owner = worker->current;
+    struct jrt_terms *terms = terms_around(owner);
+    /* relaxed: its own. */
+    if (jrt_unlikely(terms != NULL || jrt_load_relaxed(&owner->shield) > 0)) {
+        return open_slowly(n, NULL);
+    }
+    uint64_t nested = 1;
+    if (owner->innermost != NULL) {
+        nested = nested_with(owner);
+        if (jrt_unlikely(is_perhaps_open(n, owner) || nested > worker->scheduler->nesting_max)) {
+            return open_unsorted(n);
+        }
+    }
+    init_owned(n, worker, owner, NULL, nested);
+    owner->innermost = n;
+    return JANUS_OK;
+}
+
+/* Whether some thread has this one open. */
+static bool is_open_root(const struct jrt_nursery *n, janus_scheduler *scheduler)
+{
+    jrt_lock(&scheduler->roots_lock);
+    const struct jrt_list_node *node = scheduler->roots.next;
+    while (node != &scheduler->roots && node != &n->link) node = node->next;
+    bool found = node == &n->link;
+    jrt_unlock(&scheduler->roots_lock);
+    return found;
+}
+
+janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nursery,
+                                   const janus_nursery_options *options)
+{
+    jrt_stack_check(); /* [turn-call] */
+    if (scheduler == NULL || nursery == NULL) return JANUS_INVALID;
+    if (jrt_worker_self() != NULL || jrt_scheduler_is_elsewhere(scheduler)) return JANUS_STATE;
+    janus_status may = jrt_outside_ask(); /* a blocking call, or a callback, of a task */
+    if (may != JANUS_OK) return may;
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (is_open_root(n, scheduler)) return JANUS_STATE;
+    init_root(n, scheduler);
+    janus_budget *granted;
+    janus_status  status = open_with(n, NULL, options, &granted);
+    if (status != JANUS_OK) return status;
+    jrt_lock(&scheduler->roots_lock);
+    bool runs = scheduler->started && !scheduler->stopped;
+    if (runs) {
+        jrt_list_push_front(&scheduler->roots, &n->link);
+        jrt_store_relaxed(&n->registered, true);        /* relaxed: under the lock. */
+        jrt_fetch_add_relaxed(&scheduler->outside, 1u); /* relaxed: a count, read under locks. */
+    }
+    jrt_unlock(&scheduler->roots_lock);
+    if (runs) {
+        tell_granted(n, granted);
+        return JANUS_OK;
+    }
+    jrt_nursery_disarm(n);
+    jrt_nursery_drop_terms(n);
+    return JANUS_STATE;
+}

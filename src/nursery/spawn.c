@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Spawning: a record, a count, a queue; in this order, so that a refusal leaves nothing behind.
+ *
+ * [spawn-stack]  a stack of the scheduler's size is part of what a task is: max_tasks, or the
+ *   spawn capability, bounds how many there are. A larger one, asked for by the spawn or by the
+ *   nursery's options, is memory of the child. Its share pays for what lies beyond the scheduler's
+ *   size, before the child exists, and has it back when the child ends. A share without it is
+ *   refused with SPAWN_BUDGET. The size is the promised one, rounded up to a power of two; in
+ *   builds with sanitizers stacks are larger, and the price is the same.
+ */
+#include "base/options.h"
+#include "means/terms.h"
+#include "nursery/executor.h"
+#include "task/nursery.h"
+#include "task/purse.h"
+#include "task/trouble.h"
+#include "task/turn.h"
+
+#include <string.h>
+
+static const char first_name[] = "main";
+
+/* Counts one more live child where that is limited. */
+static inline janus_status count_in(struct jrt_nursery *n)
+{
+    return jrt_likely(!n->limited) ? JANUS_OK : jrt_room_take(n);
+}
+
+/* The few words that make a clean record a task, [task-clean]. */
+static inline void fill(struct jrt_task *task, struct jrt_nursery *n, janus_entry *entry,
+                        void *argument, const janus_site *site)
+{
+    /* relaxed: nobody knows the task yet. */
+    if (JRT_DEBUG) jrt_invariant("task-clean", jrt_load_relaxed(&task->record.holder) == NULL);
+    task->entry = entry;
+    task->argument = argument;
+    task->nursery = n;
+    task->site = site;
+    task->beginning = n->birth; /* and nothing special, as it was */
+}
+
+/* Counts a child of a task's nursery, [nursery-count]. */
+static void count_one(struct jrt_nursery *n, const struct jrt_worker *worker)
+{
+    if (worker != NULL && worker->current == n->owner && !n->folded) {
+        n->local++;
+    } else {
+        /* relaxed: a living child starts it, so it cannot be the last to end. */
+        jrt_fetch_add_relaxed(&n->pending, (int64_t)1);
+    }
+}
+
+static void leave(struct jrt_nursery *n, struct jrt_worker *worker);
+
+/* Counts a child that is about to start. False: the nursery has been closed. */
+static bool enter(struct jrt_nursery *n, struct jrt_worker *worker)
+{
+    if (jrt_likely(n->owner != NULL)) {
+        count_one(n, worker);
+        jrt_fence_light_seq_cst(); /* seq_cst: [nursery-seen]. */
+        /* relaxed: after the fence. */
+        if (jrt_likely(jrt_load_relaxed(&n->state) == JANUS_NURSERY_OPEN)) return true;
+        leave(n, worker);
+        return false;
+    }
+    /* A root: [sched-stop] changes the state and then looks at the count, we do the mirror
+     * image. seq_cst: one of the two sees the other. */
+    jrt_fetch_add_seq_cst(&n->pending, (int64_t)1);
+    uint8_t state = jrt_load_seq_cst(&n->state); /* seq_cst: as above. */
+    if (jrt_likely(state == JANUS_NURSERY_OPEN)) return true;
+    jrt_nursery_count_off(n);
+    return false;
+}
+
+/* Takes that back, on the same worker and before anything else. */
+static void leave(struct jrt_nursery *n, struct jrt_worker *worker)
+{
+    if (n->owner != NULL && worker != NULL && worker->current == n->owner && !n->folded) {
+        n->local--;
+    } else {
+        jrt_nursery_count_off(n);
+    }
+}
+
+/* What a spawn has taken before the child is there. */
+struct birth {
+    struct jrt_entry  entry;
+    struct jrt_terms *terms; /* with_cap; NULL: none */
+    bool              all;   /* the first task, without limits */
+    uint64_t          stack; /* bytes that its share pays for a larger stack, [spawn-stack] */
+};
+
+/* What a child with these options pays for its stack. */
+static uint64_t stack_price(const struct jrt_nursery *n, const janus_spawn_options *options)
+{
+    const struct jrt_stack_class *classes = n->scheduler->depot->classes;
+    unsigned                      usual = n->scheduler->stack_class;
+    unsigned class = options->stack_bytes != 0 ? jrt_pool_stack_class(options->stack_bytes)
+                                               : jrt_birth_class(n->birth);
+    if (jrt_likely(class <= usual)) return 0;
+    return (classes[class].promised_bytes - classes[usual].promised_bytes) / JRT_STACK_FACTOR;
+}
+
+/* Whether the share that was taken pays for the stack; if not, the share goes back. */
+static janus_status afford_stack(struct jrt_nursery *n, const janus_spawn_options *options,
+                                 struct birth *birth)
+{
+    const struct jrt_entry *entry = &birth->entry;
+    birth->stack = stack_price(n, options);
+    uint64_t memory =
+        entry->account != NULL ? entry->share.memory : n->scheduler->task_budget.memory;
+    if (jrt_likely(birth->stack <= memory)) return JANUS_OK;
+    jrt_entry_return(entry);
+    jrt_terms_leave(n, jrt_worker_self());
+    return jrt_trouble(JANUS_SPAWN_BUDGET, JANUS_COMPONENT_MEMORY, birth->stack, memory);
+}
+
+/* Counts one more live child where that is limited, asks for what it needs. */
+static janus_status take(struct jrt_nursery *n, const janus_spawn_options *options,
+                         struct birth *birth)
+{
+    const struct jrt_caps caps = {{[JANUS_CAP_SPAWN] = options->spawn_cap,
+                                   [JANUS_CAP_BUDGET] = options->budget_cap,
+                                   [JANUS_CAP_CHANNEL] = options->channel_cap,
+                                   [JANUS_CAP_EXECUTOR] = options->executor_cap}};
+    *birth = (struct birth){.terms = NULL};
+    janus_status status = jrt_terms_narrow(n, &caps, &birth->terms);
+    if (status != JANUS_OK) return status;
+    status = count_in(n);
+    if (status == JANUS_OK) {
+        /* Having waited for room, we may be on another worker. */
+        bool waits = options->when_full == JANUS_FULL_WAIT;
+        status = JANUS_TASK_LIMIT;
+        birth->entry.full = NULL;
+        if (!waits || !jrt_wish_is_behind(n)) {
+            status = jrt_terms_admit(n, jrt_worker_self(), options->budget, &birth->entry);
+        }
+        if (status == JANUS_TASK_LIMIT && waits) {
+            status = jrt_wish_wait(n, options->budget, &birth->entry);
+        }
+        if (status == JANUS_OK) status = afford_stack(n, options, birth);
+        if (status != JANUS_OK) {
+            jrt_turn_toll(jrt_worker_self(), JRT_TOLL_REFUSED);
+        } else if (birth->entry.account != NULL) {
+            jrt_turn_toll(jrt_worker_self(), JRT_TOLL_SHARE);
+        }
+        if (status != JANUS_OK && n->limited) jrt_room_give(n);
+    }
+    if (status != JANUS_OK) jrt_terms_put(birth->terms);
+    return status;
+}
+
+/* Takes back what a refused spawn has taken. */
+static void refuse(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_task *task,
+                   const struct birth *birth)
+{
+    if (task != NULL && task->purse != NULL) {
+        task->purse->account = NULL; /* the share goes back as it came */
+        jrt_purse_close(worker, task);
+    } else {
+        jrt_terms_put(birth->terms);
+    }
+    jrt_entry_return(&birth->entry);
+    if (task != NULL) jrt_task_retire(n->scheduler, worker, task);
+    jrt_terms_leave(n, worker);
+    if (n->limited) jrt_room_give(n);
+}
+
+/* The child's share, and its terms, where it has any. */
+static bool endow(struct jrt_task *task, const struct birth *birth)
+{
+    struct jrt_entry entry = birth->entry;
+    bool             plain = birth->terms == NULL && !birth->all && birth->stack == 0;
+    if (entry.account == NULL && plain) return true;
+    if (entry.account == NULL) entry.share = task->nursery->scheduler->task_budget;
+    if (birth->all) {
+        entry.share = janus_budget_of(JANUS_UNLIMITED, JANUS_UNLIMITED, JANUS_UNLIMITED,
+                                      JANUS_UNLIMITED, JANUS_UNLIMITED);
+    }
+    struct jrt_purse *purse = jrt_purse_make(task, &entry);
+    if (purse == NULL) return false;
+    purse->terms = birth->terms;
+    purse->left.memory -= birth->stack;
+    purse->stack = birth->stack;
+    return true;
+}
+
+/* One op, from whoever spawns; a pool pays for it itself, but if the turn is over it ends here all
+ * the same. OK, CANCELLED. */
+static janus_status pay(const struct jrt_nursery *n, struct jrt_worker *worker)
+{
+    bool pool_pays = n->terms != NULL && n->terms->account != NULL;
+    if (worker == NULL || worker->current == NULL) return JANUS_OK;
+    if (pool_pays ? !jrt_turn_is_over(worker) : jrt_fuel_one()) return JANUS_OK;
+    return jrt_pay_ops(worker->current, pool_pays ? 0 : 1);
+}
+
+/* What the options say of the record. */
+static void equip(struct jrt_task *task, const janus_spawn_options *options)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    if (options->drop != NULL) {
+        task->touched = true;
+        task->drop = options->drop;
+    }
+    if (options->inherit_local && worker != NULL && worker->current != NULL) {
+        task->touched = true;
+        task->local = worker->current->local;
+    }
+    if (options->stack_bytes != 0) {
+        task->stack_class = (uint8_t)jrt_pool_stack_class(options->stack_bytes);
+    }
+    if (options->priority != JANUS_PRIORITY_DEFAULT) task->lane = (uint8_t)(options->priority - 1);
+    if (options->cancel != JANUS_CANCEL_RETURN) task->cancel_mode = (uint8_t)options->cancel;
+}
+
+/*
+ * The child's name, [name-clean]. Each task has at most one, of JANUS_NAME_BYTES, so the limit of
+ * tasks also bounds the memory of names. False: memory was refused.
+ */
+static bool christen(struct jrt_task *task, const char *given)
+{
+    char name[JANUS_NAME_BYTES];
+    if (jrt_likely(given == NULL)) return true;
+    task->touched = true;
+    task->name = given;
+    if (given == first_name) return true;
+    size_t length = jrt_name_copy(name, sizeof name, given);
+    task->name = jrt_malloc(length + 1);
+    if (task->name == NULL) return false;
+    task->owns_name = true;
+    memcpy((char *)(uintptr_t)task->name, name, length + 1);
+    return true;
+}
+
+/* With all that it needs. On any error that is taken back. */
+static janus_status start_child(struct jrt_nursery *n, janus_entry *entry, void *argument,
+                                const janus_spawn_options *options, const struct birth *birth,
+                                janus_task_id *out)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *task = jrt_task_alloc(n->scheduler, worker);
+    janus_status       status = JANUS_OK;
+    struct jrt_launch  launch;
+    if (task != NULL) fill(task, n, entry, argument, options->site);
+    if (task == NULL || !endow(task, birth) || !christen(task, options->name))
+        status = JANUS_NO_MEMORY;
+    if (status == JANUS_OK && !enter(n, worker)) status = JANUS_CLOSED;
+    if (status == JANUS_OK) {
+        equip(task, options);
+        status = jrt_launch_prepare(&launch, n, worker, task);
+        if (status != JANUS_OK) leave(n, worker);
+    }
+    if (status != JANUS_OK) {
+        refuse(n, worker, task, birth);
+        return status;
+    }
+    if (out != NULL) {
+        task->joinable = !options->unjoinable;
+        *out = jrt_task_id(task);
+    }
+    jrt_note_by_caller(n->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
+    jrt_launch(&launch, n, worker, task);
+    return JANUS_OK;
+}
+
+/* As jrt_stack_check, without a toll: a spawn pays. */
+static void look_at_stack(void)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    worker == NULL ? jrt_plain_check(1) : jrt_worker_stack_check(worker);
+}
+
+static janus_status spawn(struct jrt_nursery *n, janus_entry *entry, void *argument,
+                          const janus_spawn_options *options, janus_task_id *out)
+{
+    look_at_stack();
+    if (entry == NULL) return jrt_unpaid(JANUS_INVALID);
+    if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) return jrt_unpaid(JANUS_CLOSED);
+    struct birth birth;
+    janus_status status = pay(n, jrt_worker_self());
+    if (status == JANUS_OK) status = take(n, options, &birth);
+    if (status != JANUS_OK) return jrt_unpaid(status);
+    return start_child(n, entry, argument, options, &birth, out);
+}
+
+/* From elsewhere than the owner's hand, into a nursery that counts apart, or with no record at
+ * hand. */
+__attribute__((noinline)) static janus_status spawn_slowly(struct jrt_nursery *n,
+                                                           janus_entry *entry, void *argument,
+                                                           const janus_site *site)
+{
+    const janus_spawn_options options = {.site = site};
+    return spawn(n, entry, argument, &options, NULL);
+}
+
+__attribute__((cold, noinline)) static janus_status over_limit(struct jrt_worker *worker)
+{
+    jrt_count(&worker->stats.refusals);
+    jrt_turn_toll(worker, JRT_TOLL_REFUSED);
+    return jrt_terms_full(worker->scheduler, worker);
+}
+
+/*
+ * The plainest way, which is also the most frequent. It keeps nothing across a call: what is rare
+ * is the last thing it does, so that it needs no frame, and no room on the stack either; where the
+ * compiler inlines, and no sanitizer has calls of its own.
+ */
+#if JRT_DEBUG || JRT_ASAN || JRT_TSAN
+enum { LEAF = false };
+#else
+enum { LEAF = true };
+#endif
+
+static inline void make(struct jrt_worker *worker, struct jrt_nursery *n, janus_entry *entry,
+                        void *argument, const janus_site *site)
+{
+    struct jrt_task *task = worker->free;
+    worker->free = jrt_task_next(task);
+    worker->free_count--;
+    fill(task, n, entry, argument, site);
+}
+
+/* All is done but that the worker's own quota had no room. */
+__attribute__((noinline)) static janus_status spawn_beyond(struct jrt_nursery *n,
+                                                           janus_entry *entry, void *argument,
+                                                           const janus_site *site)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *task = worker->free;
+    jrt_worker_stack_check(worker); /* [stack-reserve] */
+    if (jrt_unlikely(!jrt_limit_take_slow(worker))) return over_limit(worker);
+    if (!enter(n, worker)) {
+        jrt_quota_give(&worker->quota);
+        return JANUS_CLOSED;
+    }
+    make(worker, n, entry, argument, site);
+    if (jrt_unlikely(worker->trace != NULL)) {
+        jrt_note_by_caller(worker->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
+    }
+    jrt_submit_fresh(worker, task);
+    return JANUS_OK;
+}
+
+__attribute__((noinline)) static janus_status feed(struct jrt_worker *worker)
+{
+    jrt_worker_stack_check(worker); /* [stack-reserve] */
+    jrt_idle_feed(worker);
+    return JANUS_OK;
+}
+
+/* Whether it is the owner who starts a child, into a nursery that only counts. The mark of an
+ * owner that waits, [nursery-closing], is not asked for: an owner that set it is in its end. */
+static inline bool is_owners(const struct jrt_nursery *n, const struct jrt_worker *worker)
+{
+    return worker->current == n->owner && !jrt_nursery_is_apart(n);
+}
+
+/* The quota had room, or the count in the nursery came too late, [nursery-seen]. */
+__attribute__((noinline)) static janus_status take_back(struct jrt_nursery *n, bool room,
+                                                        janus_entry *entry, void *argument,
+                                                        const janus_site *site)
+{
+    n->local--;
+    if (!room) return spawn_beyond(n, entry, argument, site);
+    jrt_quota_give(&jrt_worker_self()->quota);
+    return spawn_slowly(n, entry, argument, site); /* which says why */
+}
+
+/* `full` and `traced` are constants, [worker-plain]. */
+static inline __attribute__((always_inline)) janus_status
+spawn_as(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry, void *argument,
+         const janus_site *site, bool full, bool traced)
+{
+    if (!LEAF && !traced) jrt_worker_stack_check(worker); /* [stack-reserve]; else it was done */
+    struct jrt_task  *task = worker->free;
+    struct jrt_shelf *shelf = &worker->fresh_shelf; /* nobody asked for another lane */
+    if (jrt_unlikely(!is_owners(n, worker) || task == NULL || entry == NULL ||
+                     !jrt_shelf_has_room(shelf) || !jrt_fuel_one())) {
+        return spawn_slowly(n, entry, argument, site);
+    }
+    n->local++;
+    if (!JRT_CHECKED) jrt_fence_light_as_seq_cst(full);      /* seq_cst: [nursery-seen]. */
+    bool room = jrt_quota_take_easily(&worker->quota, full); /* which has that fence */
+    /* acquire: what led to it. */
+    if (jrt_unlikely(!room || jrt_load_acquire(&n->state) != JANUS_NURSERY_OPEN)) {
+        return take_back(n, room, entry, argument, site);
+    }
+    make(worker, n, entry, argument, site);
+    if (traced && worker->trace != NULL) {
+        jrt_note_by_caller(worker->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
+    }
+    jrt_shelf_put(shelf, task);
+    /* Asking first: stores are what a fork and join is made of. */
+    if (!(worker->lanes & JRT_IN_NORMAL)) worker->lanes |= JRT_IN_NORMAL;
+    if (jrt_unlikely(jrt_idle_somebody(worker, full))) return feed(worker);
+    return JANUS_OK;
+}
+
+__attribute__((noinline)) static janus_status spawn_otherwise(struct jrt_nursery *n,
+                                                              janus_entry *entry, void *argument,
+                                                              const janus_site *site)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (n == NULL) return jrt_unpaid(JANUS_INVALID);
+    if (worker == NULL) return spawn_slowly(n, entry, argument, site);
+    if (worker->plain != JRT_NOT_PLAIN) {
+        return spawn_as(n, worker, entry, argument, site, true, false);
+    }
+    jrt_worker_stack_check(worker); /* [stack-reserve]; in a world, others may go on */
+    return spawn_as(n, worker, entry, argument, site, true, true);
+}
+
+janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *argument,
+                            const janus_site *site)
+{
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    struct jrt_worker  *worker = jrt_worker_self();
+    if (jrt_unlikely(worker == NULL || worker->plain != JRT_PLAIN || nursery == NULL)) {
+        return spawn_otherwise(n, entry, argument, site);
+    }
+    return spawn_as(n, worker, entry, argument, site, false, false);
+}
+
+bool jrt_spawn_piece(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry,
+                     void *argument, const char *name)
+{
+    struct jrt_task *task = jrt_task_alloc(n->scheduler, worker);
+    if (task == NULL) return false;
+    if (!jrt_quota_take(&worker->quota, worker)) {
+        jrt_task_free_here(worker, task);
+        return false;
+    }
+    fill(task, n, entry, argument, NULL);
+    task->touched = true;
+    task->name = name;
+    count_one(n, worker);
+    if (jrt_unlikely(worker->trace != NULL)) {
+        jrt_note_by_caller(worker->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
+    }
+    jrt_submit_fresh(worker, task);
+    return true;
+}
+
+static janus_status decode(const janus_spawn_options *given, janus_spawn_options *options)
+{
+    memset(options, 0, sizeof *options);
+    if (given == NULL) return JANUS_OK;
+    if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
+    memcpy(options, given, given->struct_bytes);
+    if ((unsigned)options->priority > JANUS_PRIORITY_LOW) return JANUS_INVALID;
+    if ((unsigned)options->cancel > JANUS_CANCEL_UNWIND) return JANUS_INVALID;
+    if ((unsigned)options->when_full > JANUS_FULL_WAIT) return JANUS_INVALID;
+    bool stack_known =
+        options->stack_bytes == 0 || jrt_pool_stack_class(options->stack_bytes) < JRT_STACK_CLASSES;
+    return stack_known ? JANUS_OK : JANUS_INVALID;
+}
+
+/* The runtime itself starts it: no capability is asked for. Where nothing is implicit, it has all
+ * that there is to give, and nothing is given to others but by it. */
+janus_status jrt_spawn_first(janus_nursery *nursery, janus_entry *entry, void *argument)
+{
+    struct jrt_nursery       *n = jrt_nursery_of(nursery);
+    const janus_spawn_options options = {.name = first_name};
+    struct birth              birth = {.terms = NULL};
+    if (n->terms == NULL) return spawn(n, entry, argument, &options, NULL);
+    birth.all = true;
+    return start_child(n, entry, argument, &options, &birth, NULL);
+}
+
+/*
+ * [spawn-high]  tasks of HIGH priority come before all others, so one that is restricted must not
+ *   start them: its neighbours would get what they leave. It may if it was started as one itself,
+ *   or holds the right executor.configure.
+ */
+static janus_status may_hurry(const janus_spawn_options *options)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    if (options->priority != JANUS_PRIORITY_HIGH) return JANUS_OK;
+    if (worker != NULL && worker->current != NULL) {
+        unsigned lane = worker->current->lane & ~(unsigned)JRT_LANE_SEATED;
+        if (lane == JANUS_PRIORITY_HIGH - 1) return JANUS_OK;
+    }
+    return jrt_terms_outside();
+}
+
+janus_status janus_spawn_with(janus_nursery *nursery, janus_entry *entry, void *argument,
+                              const janus_spawn_options *given, janus_task_id *out)
+{
+    look_at_stack();
+    janus_spawn_options options;
+    if (nursery == NULL || decode(given, &options) != JANUS_OK) return jrt_unpaid(JANUS_INVALID);
+    janus_status may = may_hurry(&options); /* [spawn-high] */
+    if (jrt_unlikely(may != JANUS_OK)) return may;
+    return spawn(jrt_nursery_of(nursery), entry, argument, &options, out);
+}
+
+janus_status janus_spawn_wait_at(janus_nursery *nursery, janus_entry *entry, void *argument,
+                                 const janus_site *site)
+{
+    look_at_stack();
+    const janus_spawn_options options = {.site = site, .when_full = JANUS_FULL_WAIT};
+    if (nursery == NULL) return jrt_unpaid(JANUS_INVALID);
+    return spawn(jrt_nursery_of(nursery), entry, argument, &options, NULL);
+}

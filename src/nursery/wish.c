@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * [limit-wish]  spawns that wait for room under TASK_LIMIT: that of the scheduler, or that of a
+ *   capability. Programs that do not wait pay nothing: a child's end is not told to anybody.
+ *
+ *   Whoever waits has a wish on the list of its limit, under the lock of the scheduler's limit,
+ *   from when it begins to wait until it has room or gives up. The scheduler counts all wishes. A
+ *   wish is *poked* when there may be room; only the first of a list tries, and it says that it was
+ *   not poked before it does. So room that comes during a try pokes it again. Whoever leaves a list
+ *   pokes the next: it may have been poked itself, and have used up what it was poked for.
+ *
+ *   Room under a capability is given back by one atomic step; behind a light fence its giver looks
+ *   at the count, and pokes. So does a spawn that took room under one capability and was refused
+ *   under the next: others may have found none meanwhile. Room of the scheduler's limit is a plain
+ *   store of the worker where a child ends. That worker looks at the count when it looks after
+ *   timers: at the end of a turn, every few dozen tasks, and before it sleeps. A worker that
+ *   computes without a call does not: while somebody waits, one sleeper wakes up every millisecond
+ *   and looks in its place.
+ *   A wish is counted, heavy fence, and then the first try is made. So either that try sees the
+ *   room, or the worker sees the count. models/wish.pml tries all orders.
+ *
+ *   Room is not handed over: until the first wish tries, a spawn that does not wait may take it.
+ */
+#include "means/terms.h"
+#include "task/nursery.h"
+#include "task/purse.h"
+#include "task/turn.h"
+
+struct wish {
+    struct jrt_list_node link;
+    struct jrt_task     *task;   /* NULL: a plain thread */
+    bool                 poked;  /* there may be room since it last tried */
+    bool                 parked; /* it waits to be poked */
+    _Atomic(uint32_t)    woken;  /* futex of a thread */
+};
+
+/* All under the lock. */
+
+static void poke(struct wish *wish)
+{
+    wish->poked = true;
+    if (!wish->parked) return;
+    wish->parked = false;
+    if (wish->task != NULL) {
+        (void)jrt_task_wake(wish->task, JANUS_OK);
+    } else {
+        jrt_store_relaxed(&wish->woken, 1u); /* relaxed: the lock, which the waiter takes. */
+        jrt_futex_wake(&wish->woken, 1);
+    }
+}
+
+static void poke_first(struct jrt_list_node *list)
+{
+    if (list->next == NULL || jrt_list_empty(list)) return;
+    poke(jrt_list_entry(list->next, struct wish, link));
+}
+
+void jrt_wish_serve_locked(janus_scheduler *scheduler)
+{
+    if (jrt_limit_has_room(scheduler)) poke_first(&scheduler->limit.wishes);
+}
+
+/* Those who change or look at a list from outside. */
+
+void jrt_wish_serve(janus_scheduler *scheduler)
+{
+    jrt_lock(&scheduler->limit.lock);
+    jrt_wish_serve_locked(scheduler);
+    jrt_unlock(&scheduler->limit.lock);
+}
+
+void jrt_wish_freed(janus_scheduler *scheduler, struct jrt_terms *terms)
+{
+    jrt_lock(&scheduler->limit.lock);
+    poke_first(&terms->wishes);
+    jrt_unlock(&scheduler->limit.lock);
+}
+
+bool jrt_wish_is_behind(const struct jrt_nursery *n)
+{
+    janus_scheduler *scheduler = n->scheduler;
+    uint32_t         implicit = n->terms != NULL ? n->terms->implicit : scheduler->implicit;
+    if ((implicit & 1u << JANUS_CAP_SPAWN) == 0) return false;   /* which limit is not known yet */
+    if (jrt_load_relaxed(&scheduler->wishes) == 0) return false; /* relaxed: a hint. */
+    jrt_lock(&scheduler->limit.lock);
+    const struct jrt_list_node *list = &scheduler->limit.wishes;
+    bool                        behind = list->next != NULL && !jrt_list_empty(list);
+    jrt_unlock(&scheduler->limit.lock);
+    return behind;
+}
+
+/* Joins the queue of a limit; NULL: the scheduler's. */
+static struct jrt_list_node *join(janus_scheduler *scheduler, struct jrt_terms *terms,
+                                  struct wish *wish)
+{
+    struct jrt_list_node *list = terms != NULL ? &terms->wishes : &scheduler->limit.wishes;
+    jrt_lock(&scheduler->limit.lock);
+    if (list->next == NULL) jrt_list_init(list);
+    jrt_list_push_front(list->prev, &wish->link);  /* behind the last */
+    jrt_fetch_add_relaxed(&scheduler->wishes, 1u); /* relaxed: the fence follows. */
+    jrt_unlock(&scheduler->limit.lock);
+    jrt_turn_toll(jrt_worker_self(), JRT_TOLL_FENCE);
+    jrt_fence_heavy_seq_cst();       /* seq_cst: [limit-wish]. */
+    jrt_idle_wake_keeper(scheduler); /* it looks every now and then */
+    return list;
+}
+
+static void leave(janus_scheduler *scheduler, struct jrt_list_node *list, struct wish *wish)
+{
+    jrt_lock(&scheduler->limit.lock);
+    jrt_list_remove(&wish->link);
+    jrt_fetch_sub_relaxed(&scheduler->wishes, 1u); /* relaxed: too many do no harm. */
+    poke_first(list);
+    jrt_unlock(&scheduler->limit.lock);
+}
+
+/* Whether it is its turn to try. */
+static bool may_try(janus_scheduler *scheduler, const struct jrt_list_node *list, struct wish *wish)
+{
+    jrt_lock(&scheduler->limit.lock);
+    wish->poked = false;
+    bool first = list->next == &wish->link;
+    jrt_unlock(&scheduler->limit.lock);
+    return first;
+}
+
+/* Says that it waits. False: it was poked meanwhile. */
+static bool begin_wait(janus_scheduler *scheduler, struct wish *wish)
+{
+    jrt_lock(&scheduler->limit.lock);
+    wish->parked = !wish->poked;
+    bool parked = wish->parked;
+    jrt_store_relaxed(&wish->woken, 0u); /* relaxed: under the lock. */
+    jrt_unlock(&scheduler->limit.lock);
+    return parked;
+}
+
+/* From here on nobody wakes it. */
+static void end_wait(janus_scheduler *scheduler, struct wish *wish)
+{
+    jrt_lock(&scheduler->limit.lock);
+    wish->parked = false;
+    jrt_unlock(&scheduler->limit.lock);
+}
+
+static janus_status wait_as_task(janus_scheduler *scheduler, struct wish *wish)
+{
+    struct jrt_task *task = wish->task;
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return JANUS_CANCELLED;
+    if (!jrt_worker_can_leave(jrt_worker_self())) return JANUS_NO_MEMORY;
+    jrt_task_park_begin(task, JRT_WAIT_LIMIT);
+    if (!begin_wait(scheduler, wish)) {
+        (void)jrt_task_park_cancel(task);
+        return JANUS_OK;
+    }
+    janus_status status = jrt_task_park_cancellable(task);
+    end_wait(scheduler, wish);
+    return status;
+}
+
+static janus_status wait_as_thread(struct jrt_nursery *n, struct wish *wish)
+{
+    if (!begin_wait(n->scheduler, wish)) return JANUS_OK;
+    jrt_nursery_thread_waits(n);
+    /* relaxed: the lock follows. */
+    while (jrt_load_relaxed(&wish->woken) == 0) jrt_futex_wait(&wish->woken, 0);
+    jrt_nursery_thread_goes_on(n);
+    end_wait(n->scheduler, wish);
+    return JANUS_OK;
+}
+
+static janus_status wait_poked(struct jrt_nursery *n, struct wish *wish)
+{
+    return wish->task != NULL ? wait_as_task(n->scheduler, wish) : wait_as_thread(n, wish);
+}
+
+/* Of plain threads only the owner waits: others, a callback for one, must not. */
+static bool can_wait(const struct jrt_nursery *n, const struct jrt_worker *worker)
+{
+    return worker != NULL ? worker->scheduler == n->scheduler : jrt_nursery_is_mine(n);
+}
+
+janus_status jrt_wish_wait(struct jrt_nursery *n, const janus_budget *want, struct jrt_entry *out)
+{
+    janus_scheduler         *scheduler = n->scheduler;
+    const struct jrt_worker *worker = jrt_worker_self();
+    if (!can_wait(n, worker)) return JANUS_TASK_LIMIT;
+    struct wish           wish = {.task = worker != NULL ? worker->current : NULL};
+    struct jrt_terms     *limit = out->full;
+    struct jrt_list_node *list = join(scheduler, limit, &wish);
+    janus_status          status = JANUS_OK;
+    while (status == JANUS_OK) {
+        if (may_try(scheduler, list, &wish)) {
+            status = jrt_terms_admit(n, jrt_worker_self(), want, out);
+            if (status != JANUS_TASK_LIMIT) break;
+            status = JANUS_OK;
+            if (out->full != limit) { /* another limit is in the way */
+                leave(scheduler, list, &wish);
+                limit = out->full;
+                list = join(scheduler, limit, &wish);
+                continue;
+            }
+        }
+        status = wait_poked(n, &wish);
+        if (status == JANUS_OK && jrt_nursery_state(n) != JANUS_NURSERY_OPEN) status = JANUS_CLOSED;
+    }
+    leave(scheduler, list, &wish);
+    return status == JANUS_CANCELLED ? jrt_task_obey(wish.task) : status;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "rt/run.h"
+
+#include "nursery/books.h"
+#include "task/nursery.h"
+
+#include <stdlib.h>
+
+struct first_task {
+    janus_entry        *entry;
+    void               *argument;
+    struct jrt_run_end *end;
+};
+
+static int64_t run_first(void *argument)
+{
+    struct first_task *first = argument;
+    struct jrt_worker *worker = jrt_worker_self();
+    worker->scheduler->first = worker->current;
+    first->end->began = true;
+    first->end->result = first->entry(first->argument);
+    first->end->returned = true;
+    return first->end->result;
+}
+
+/* The scheduler is open. */
+static janus_status run_in(janus_scheduler *scheduler, struct first_task *first,
+                           struct jrt_run_end *out)
+{
+    janus_nursery nursery;
+    janus_status  status = jrt_scheduler_start(scheduler);
+    if (status == JANUS_OK) {
+        status = janus_nursery_open_in(scheduler, &nursery, JANUS_NURSERY_OPTIONS(.name = "run"));
+    }
+    if (status != JANUS_OK) return status;
+    janus_status spawned = jrt_spawn_first(&nursery, run_first, first);
+    status = janus_nursery_end(&nursery, &out->first);
+    if (spawned != JANUS_OK) status = spawned;
+    /* relaxed: its tasks have ended. However they took it, that run was no success. */
+    if (jrt_load_relaxed(&scheduler->deadlocked)) status = JANUS_DEADLOCK;
+    return status;
+}
+
+static void tell(const struct jrt_run_end *end, const struct jrt_run_books *books,
+                 janus_status status)
+{
+    janus_run_result *told = end->told;
+    told->deadlock = status == JANUS_DEADLOCK;
+    told->returned = end->returned;
+    told->result = end->result;
+    jrt_books_read(books, told);
+}
+
+janus_status jrt_run(const janus_scheduler_options *options, janus_entry *entry, void *argument,
+                     struct jrt_run_end *out)
+{
+    janus_scheduler      *scheduler;
+    struct jrt_run_books *books = NULL;
+    struct first_task     first = {entry, argument, out};
+    *out = (struct jrt_run_end){.told = out->told, .closed = JANUS_OK};
+    if (entry == NULL) return JANUS_INVALID;
+    if (jrt_worker_self() != NULL) return JANUS_STATE;
+    if (out->told != NULL) {
+        books = calloc(1, sizeof *books);
+        if (books == NULL) return JANUS_NO_MEMORY;
+    }
+    janus_status status = jrt_scheduler_open(options, &scheduler);
+    if (status == JANUS_OK) {
+        scheduler->books = books; /* before its threads are started */
+        status = run_in(scheduler, &first, out);
+        out->closed = jrt_scheduler_close(scheduler);
+        if (books != NULL) tell(out, books, status);
+    }
+    /* A scheduler that cannot be closed is left behind, and its tasks may still fail. */
+    if (out->closed == JANUS_OK) jrt_books_free(books);
+    return status;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* What the current task can do: sleep, call what blocks, defer. */
+#include "fiber/exit.h"
+#include "means/holder.h"
+#include "means/terms.h"
+#include "task/nursery.h"
+#include "task/purse.h"
+#include "task/trouble.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFERS_MAX = 4096 }; /* of a task */
+
+static struct jrt_task *current(void)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    return worker != NULL ? worker->current : NULL;
+}
+
+janus_status jrt_task_park_cancellable(struct jrt_task *task)
+{
+    jrt_task_link(task);
+    if (jrt_unlikely(jrt_load_relaxed(&task->shield) > 0)) { /* relaxed: its own. */
+        return jrt_shield_park(task);
+    }
+    jrt_fence_light_seq_cst(); /* seq_cst: [cancel-park]. */
+    bool cancelled = jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
+    if (cancelled && jrt_task_park_cancel(task)) return JANUS_CANCELLED;
+    return jrt_task_park(jrt_worker_self(), task);
+}
+
+uint64_t janus_now_ns(void)
+{
+    jrt_point(); /* who waits for the clock lets others go on, [sim-time] */
+    return jrt_clock_now_ns();
+}
+
+static void ring_sleeper(struct jrt_alarm *alarm) { (void)jrt_task_wake(alarm->subject, JANUS_OK); }
+
+static janus_status sleep_thread(uint64_t deadline_ns)
+{
+    _Atomic(uint32_t) word = 0;
+    if (jrt_thread_self()->calls_back) return JANUS_DEADLINE; /* [callback-plain] */
+    while (jrt_futex_wait_until(&word, 0, deadline_ns)) continue;
+    return JANUS_OK;
+}
+
+janus_status janus_sleep_until(uint64_t deadline_ns)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_worker *worker = jrt_worker_self();
+    if (deadline_ns == JRT_NEVER) deadline_ns = JRT_NEVER - 1; /* a timer all the same */
+    if (worker == NULL) return sleep_thread(deadline_ns);
+    struct jrt_task *task = worker->current;
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_obey(task);
+    if (jrt_clock_now_ns() >= deadline_ns) return janus_yield();
+    if (!jrt_worker_can_leave(worker)) return JANUS_NO_MEMORY;
+    struct jrt_alarm alarm = {.ring = ring_sleeper, .subject = task};
+    jrt_task_park_begin(task, JRT_WAIT_SLEEP);
+    if (!jrt_sched_timer_arm(worker->scheduler, &alarm.timer, deadline_ns)) {
+        (void)jrt_task_park_cancel(task);
+        return JANUS_NO_MEMORY;
+    }
+    janus_scheduler *scheduler = worker->scheduler;
+    janus_status     status = jrt_task_park_cancellable(task);
+    jrt_sched_timer_disarm(scheduler, &alarm.timer);
+    return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
+}
+
+janus_status janus_sleep(uint64_t duration_ns)
+{
+    uint64_t now = jrt_clock_now_ns();
+    return janus_sleep_until(now + duration_ns < now ? JRT_NEVER - 1 : now + duration_ns);
+}
+
+/* Blocking calls. */
+
+struct call {
+    struct jrt_blocking_job job; /* first */
+    struct jrt_task        *task;
+    janus_scheduler        *scheduler;
+    janus_entry            *function;
+    void                   *argument;
+    int64_t                 result;
+    enum jrt_guarded_end    end;
+    int                     error; /* errno, before and after */
+    _Atomic(bool)           done;
+    char                    panic[JRT_MESSAGE_BYTES]; /* PANICKED: why */
+};
+
+static void run_call(struct jrt_blocking_job *job)
+{
+    struct call       *call = (struct call *)job;
+    struct jrt_thread *thread = jrt_thread_self();
+    thread->helps = call->scheduler; /* one call after the other, so it was NULL */
+    thread->behalf = call->task;     /* which waits: what it may not do is not done here either */
+    errno = call->error;
+    call->end = jrt_call_guarded(call->function, call->argument, NULL, &call->result);
+    call->error = errno; /* a helper stays on its thread */
+    job->spoilt = call->end == JRT_GUARDED_EXITED;
+    if (call->end == JRT_GUARDED_PANICKED) {
+        memcpy(call->panic, thread->panic_message, sizeof call->panic);
+    }
+    thread->helps = NULL;
+    thread->behalf = NULL;
+    jrt_holder_thread_over(); /* the thread goes on with another's call */
+}
+
+static void call_done(struct jrt_blocking_job *job)
+{
+    struct call     *call = (struct call *)job;
+    struct jrt_task *task = call->task;
+    janus_scheduler *scheduler = call->scheduler;
+    jrt_store_release(&call->done, true);                  /* release: the result. */
+    (void)jrt_task_wake(task, JANUS_OK);                   /* the call's memory may be gone */
+    jrt_fetch_sub_relaxed(&scheduler->blocking_calls, 1u); /* relaxed: a count. */
+}
+
+/* The call did not take place: the system call comes back, the op was for the attempt. */
+static janus_status refund_call(const struct jrt_task *task, janus_status status)
+{
+    struct jrt_purse *purse = task->purse;
+    if (purse != NULL) purse->left.syscalls = janus_units_add(purse->left.syscalls, 1);
+    return status;
+}
+
+static janus_status refuse_call(janus_scheduler *scheduler, const struct jrt_blocking_job *job,
+                                janus_status status)
+{
+    const struct jrt_blocking_party *party = job->full;
+    if (party == NULL) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    return jrt_trouble_full(status, JRT_TABLE_BLOCKING,
+                            party == &scheduler->blocking.all
+                                ? NULL
+                                : jrt_list_entry(party, struct jrt_terms, blocking),
+                            job->waiting, scheduler->blocking.queue_max);
+}
+
+janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_result)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_worker *worker = jrt_worker_self();
+    if (function == NULL) return JANUS_INVALID;
+    if (worker == NULL) {
+        int64_t result = function(argument);
+        if (out_result != NULL) *out_result = result;
+        return JANUS_OK;
+    }
+    struct jrt_task   *task = worker->current;
+    const janus_budget price = janus_price_file_io();
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_obey(task);
+    janus_status paid = jrt_pay(task, &price);
+    if (paid != JANUS_OK) return paid;
+    worker = jrt_worker_self(); /* [worker-again] */
+    if (!jrt_worker_can_leave(worker)) return refund_call(task, JANUS_NO_MEMORY);
+    struct call call = {
+        .job = {.run = run_call, .done = call_done, .party = jrt_terms_blocking(task)},
+        .task = task,
+        .scheduler = worker->scheduler,
+        .function = function,
+        .argument = argument,
+        .error = *worker->error_at};
+    jrt_task_park_begin(task, JRT_WAIT_BLOCKING);
+    jrt_fetch_add_relaxed(&worker->scheduler->blocking_calls, 1u); /* relaxed: a count. */
+    janus_status status = jrt_blocking_submit(&worker->scheduler->blocking, &call.job);
+    if (status != JANUS_OK) {
+        jrt_fetch_sub_relaxed(&worker->scheduler->blocking_calls, 1u); /* relaxed: as above. */
+        (void)jrt_task_park_cancel(task);
+        return refuse_call(worker->scheduler, &call.job, refund_call(task, status));
+    }
+    jrt_task_link(task);
+    (void)jrt_task_park(worker, task);
+    jrt_invariant("task-park", jrt_load_acquire(&call.done)); /* acquire: the result. */
+    if (jrt_unlikely(call.end != JRT_GUARDED_RETURNED)) {
+        bool exited = call.end == JRT_GUARDED_EXITED;
+        janus_panic(exited ? "a blocking call ended its thread (pthread_exit or pthread_cancel)"
+                           : call.panic);
+    }
+    if (out_result != NULL) *out_result = call.result;
+    *jrt_worker_self()->error_at = call.error; /* [worker-again] */
+    return JANUS_OK;
+}
+
+/* Defers, what belongs to the task. */
+
+janus_status janus_defer(void (*function)(void *), void *argument)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_task *task = current();
+    if (function == NULL) return JANUS_INVALID;
+    if (task == NULL) return JANUS_STATE;
+    bool counted = task->defers != NULL || task->ending; /* what is not charged is counted */
+    if (counted) {
+        struct jrt_purse *purse = jrt_purse_need(task);
+        if (purse == NULL) return JANUS_NO_MEMORY;
+        if (purse->defers >= DEFERS_MAX) return JANUS_FULL;
+    }
+    struct jrt_defer *defer = jrt_malloc(sizeof *defer);
+    if (defer == NULL) return JANUS_NO_MEMORY;
+    if (counted) task->purse->defers++;
+    *defer = (struct jrt_defer){task->defers, function, argument};
+    task->defers = defer;
+    task->touched = true;
+    return JANUS_OK;
+}
+
+janus_task_id janus_task_current_id(void)
+{
+    struct jrt_task *task = current();
+    return task != NULL ? jrt_task_id(task) : 0;
+}
+
+void **janus_task_local(void)
+{
+    struct jrt_task *task = current();
+    if (task == NULL) return NULL;
+    task->touched = true; /* the caller may write there */
+    return &task->local;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Standing aside.
+ *
+ * A task that neither checks nor yields for long keeps its worker for long, and no rule makes its
+ * turn shorter. So it pays afterwards: the others get as many turns as it took.
+ *
+ * [aside-owe]  A task that leaves the CPU after a turn that was too long owes one round for each
+ *   JRT_TURN_NS of it. A pick that finds the task in its queue puts it back behind the others, and
+ *   one round is paid. So others that compute get as much time as the task took, and others that
+ *   only yield let it go soon. Time that the task waited or slept counts, too: when the time that
+ *   it took has passed for each ready task, it owes nothing any more. Every pick of the worker
+ *   looks for such tasks meanwhile ([turn-measure]). No time is withheld: a pick takes a task that
+ *   owes rounds if there is no other, or if any worker has nothing to do.
+ *
+ * [aside-fresh]  A task that ended owes as well, but cannot pay. New tasks come first; so a chain
+ *   of tasks, each of which starts the next, would leave the others one short turn now and then. So
+ *   new tasks owe together: when they have used a turn, tasks that ran before come first for as
+ *   long. A task that calls janus_yield ends that time: it may have started the new tasks.
+ */
+#include "work/aside.h"
+
+#include "task/purse.h"
+#include "task/turn.h"
+#include "work/seat.h"
+
+enum { OTHERS = 1024 }; /* counted at most */
+
+static const uint64_t longest_ns = 1000000000; /* a turn counts as that long at most */
+
+/* Tasks that ran before and are ready on this worker. */
+static uint64_t others(const struct jrt_worker *worker)
+{
+    uint64_t count = 0;
+    for (unsigned lane = 0; lane < JRT_LANES; lane++) count += jrt_count_again(worker, lane);
+    /* relaxed: a hint. */
+    if (jrt_load_relaxed(&worker->scheduler->injected) != 0) count++;
+    return count < OTHERS ? count : OTHERS;
+}
+
+/* The worker's own time: without what the kernel took, [turn-kernel]. */
+static uint64_t own_time(const struct jrt_worker *worker, uint64_t now)
+{
+    return now - worker->turns.taken_ns;
+}
+
+void jrt_aside_owe(struct jrt_worker *worker, struct jrt_task *task, uint64_t now, uint64_t turn)
+{
+    uint64_t count = others(worker);
+    if (count == 0 || worker->seat != NULL || jrt_task_is_seated(task)) return;
+    struct jrt_purse *purse = jrt_purse_need(task);
+    if (purse == NULL) return; /* no memory: it owes nothing */
+    if (turn > longest_ns) turn = longest_ns;
+    purse->owed_rounds = (uint32_t)(turn / JRT_TURN_NS);
+    purse->owed_until_ns = own_time(worker, now) + turn * (count + 1);
+    if (worker->turns.aside_ns < purse->owed_until_ns)
+        worker->turns.aside_ns = purse->owed_until_ns;
+    worker->others_every = worker->until_others = 1;
+}
+
+void jrt_aside_ended(struct jrt_worker *worker, uint64_t now, uint64_t turn)
+{
+    struct jrt_turns *turns = &worker->turns;
+    turns->fresh_used_ns += turn < longest_ns ? turn : longest_ns;
+    if (turns->fresh_used_ns < JRT_TURN_NS) return;
+    turns->fresh_ns = own_time(worker, now) + turns->fresh_used_ns;
+    turns->fresh_used_ns = 0;
+    if (turn < JRT_TOO_LONG_NS) return;
+    if (turns->aside_ns < turns->fresh_ns) turns->aside_ns = turns->fresh_ns;
+    worker->others_every = worker->until_others = 1;
+}
+
+bool jrt_aside_fresh_last(struct jrt_worker *worker, bool yields, uint64_t now)
+{
+    if (yields) worker->turns.fresh_ns = 0;
+    return own_time(worker, now) < worker->turns.fresh_ns;
+}
+
+bool jrt_aside_owes(const struct jrt_worker *worker, const struct jrt_task *task, uint64_t now)
+{
+    struct jrt_purse *purse = task->touched ? task->purse : NULL;
+    if (purse == NULL || purse->owed_rounds == 0 || worker->seat != NULL) return false;
+    /* relaxed: a hint; the next pick looks again. */
+    bool idle = !worker->alone && worker->scheduler->stealing &&
+                jrt_load_relaxed(&worker->scheduler->idlers) != 0;
+    if (idle) return false;
+    purse->owed_rounds--;
+    if (own_time(worker, now) >= purse->owed_until_ns) purse->owed_rounds = 0;
+    return purse->owed_rounds > 0;
+}

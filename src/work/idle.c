@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Idle workers: who searches, who sleeps, who is woken.
+ *
+ * A worker without work first searches: a few rounds of stealing with growing pauses, some 100 us
+ * in all. Then it sleeps on a word of its own, without a timeout, so an idle scheduler makes no
+ * system call at all. Whoever queues a task wakes one sleeper, unless somebody searches: a
+ * searcher will find the task, and the last one to stop searching because it found something
+ * wakes the next.
+ *
+ * [idle-submit]  a task is put on a queue; light fence; then `idlers` is read.
+ * [idle-sleep]   a worker counts itself as sleeping and no longer as searching; heavy fence; then
+ *   it looks at every queue once more.
+ *   Mirror images: whichever comes second sees the other. The fences are the asymmetric pair, so
+ *   that queueing, the frequent side, pays nothing. models/park_wake.pml tries all orders,
+ *   models/shelf_feed.pml those of tasks that are nowhere while they are moved.
+ *
+ * [idle-doze]  a task that is stolen costs the two who do it some 200 ns: its record's lines move
+ *   there and back, its end is counted by a locked instruction, and both come out of step. Where
+ *   tasks are shorter, a second worker makes all slower. So thieves learn. What was stolen is timed
+ *   until it has run. After some loots in a row that were found at once and were not worth it, the
+ *   thief dozes before it searches again: 2 us, doubled up to 64, until a loot is worth it or there
+ *   is none at once. It then raids, for a few tasks only. Who dozes is counted neither as searching
+ *   nor as asleep, so that those who spawn feed nobody and wake nobody; to all others it is a
+ *   worker that runs a task for as long, and no part of the above. What was injected ends the doze
+ *   at once; tasks that ran before and tasks of other lanes when they have been there for some 4 us
+ *   and none like them has left a queue meanwhile; and timers are looked after as often. So what is
+ *   late is late by 64 us, as long as the thief has a CPU; mostly it is a new task of the NORMAL
+ *   lane, behind short ones, on a worker that then runs something long. What divides itself is not
+ *   short: a stolen task's children are part of its time. In a world, where no time passes while
+ *   tasks run, nobody dozes.
+ *
+ * One sleeper, the keeper, sleeps only until the next timer. Arming an earlier timer wakes it.
+ *
+ * When the last worker goes to sleep, no timer is armed, no helper thread runs a blocking call and
+ * no plain thread can act on a nursery of ours, nothing can ever happen again: deadlock.c.
+ *
+ * Locks: idle_lock, inside of which only deques, counters and the timers' own are looked at.
+ */
+#include "task/note.h"
+#include "task/worker.h"
+#include "work/replace.h"
+#include "work/seat.h"
+
+enum {
+    SEARCH_ROUNDS = 8,
+    FIRST_PAUSE = 8, /* relaxes; doubled every round */
+    LOOK_EVERY = 16, /* relaxes in a pause */
+    FIRST_RAID = 3,  /* round; before it we wait to be fed, which is cheaper */
+    RAID_EVERY = 64, /* searches; that one raids at once */
+    SOON = 4,        /* rounds; what is found before was waiting for us */
+    POOR_MAX = JRT_POOR_FEW + 5,
+};
+
+static const uint64_t near_ns = 200000000; /* a deadline: picks look for it at once */
+static const uint64_t worth_ns = 250;      /* a task, of what stealing it costs the two who do */
+static const uint64_t doze_ns = 2000;      /* after JRT_POOR_FEW; doubled for each more, to 64 us */
+static const uint64_t glance_ns = 4000;
+static const uint64_t wishes_ns = 1000000;
+
+/* Under idle_lock; NULL: nobody sleeps. */
+static struct jrt_worker *take_sleeper(janus_scheduler *scheduler)
+{
+    struct jrt_worker *worker = scheduler->sleepers;
+    if (worker == NULL) return NULL;
+    scheduler->sleepers = worker->next_sleeper;
+    scheduler->epoch += 2;
+    /* relaxed: under the lock; [idle-submit] only takes it for a hint. */
+    jrt_fetch_sub_relaxed(&scheduler->idlers, JRT_SLEEPER);
+    if (scheduler->keeper == worker) scheduler->keeper = NULL;
+    /* release: the sleeper sees what was queued for it. */
+    jrt_store_release(&worker->signal, 1u);
+    return worker;
+}
+
+static void wake_one(janus_scheduler *scheduler)
+{
+    jrt_lock(&scheduler->idle_lock);
+    struct jrt_worker *worker = take_sleeper(scheduler);
+    jrt_unlock(&scheduler->idle_lock);
+    if (worker != NULL) jrt_futex_wake(&worker->signal, 1);
+}
+
+void jrt_idle_notify(janus_scheduler *scheduler)
+{
+    jrt_fence_light_seq_cst();                              /* seq_cst: [idle-submit]. */
+    uint64_t idlers = jrt_load_relaxed(&scheduler->idlers); /* relaxed: after the fence. */
+    if (jrt_sleeping(idlers) != 0 && jrt_searching(idlers) == 0) wake_one(scheduler);
+}
+
+void jrt_idle_feed(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    if (!scheduler->stealing) return; /* what is ours is for nobody else */
+    if (jrt_publish(worker)) {
+        jrt_fetch_add_relaxed(&scheduler->fed, 1u); /* relaxed: a hint, see pause_a_while. */
+    }
+    /* For those who sleep, and for a searcher that looked for the last time while the tasks were
+     * neither on the shelf nor on the deque. */
+    jrt_idle_notify(scheduler);
+}
+
+void jrt_outside_less(janus_scheduler *scheduler)
+{
+    /* relaxed: the fence in notify follows. */
+    if (jrt_fetch_sub_relaxed(&scheduler->outside, 1u) != 1) return;
+    if (scheduler->deadlock_check) jrt_idle_notify(scheduler);
+}
+
+void jrt_idle_wake_all(janus_scheduler *scheduler)
+{
+    jrt_lock(&scheduler->idle_lock);
+    struct jrt_worker *worker;
+    /* All of them under one lock: who is woken may lie down again before the next is. */
+    while ((worker = take_sleeper(scheduler)) != NULL) jrt_futex_wake(&worker->signal, 1);
+    jrt_unlock(&scheduler->idle_lock);
+}
+
+void jrt_idle_wake_keeper(janus_scheduler *scheduler)
+{
+    jrt_lock(&scheduler->idle_lock);
+    struct jrt_worker *keeper = scheduler->keeper;
+    if (keeper != NULL) jrt_store_release(&keeper->signal, 2u); /* release: the new timer. */
+    jrt_unlock(&scheduler->idle_lock);
+    if (keeper != NULL) jrt_futex_wake(&keeper->signal, 1);
+}
+
+static struct jrt_task *steal(struct jrt_worker *worker, bool raid)
+{
+    struct jrt_task *task = jrt_steal(worker, raid);
+    if (task != NULL && !jrt_task_began(task)) {
+        worker->loot = 1 + (uint32_t)jrt_shelf_size(&worker->fresh_shelf);
+    }
+    return task;
+}
+
+static struct jrt_task *look(struct jrt_worker *worker, bool raid)
+{
+    jrt_sched_timers_fire(worker->scheduler);
+    struct jrt_task *task = jrt_pick(worker, false);
+    return task != NULL ? task : steal(worker, raid);
+}
+
+/* Unless somebody brings something. */
+static void pause_a_while(janus_scheduler *scheduler, int relaxes)
+{
+    uint32_t fed = jrt_load_relaxed(&scheduler->fed); /* relaxed, all: hints. */
+    for (int i = 0; i < relaxes; i++) {
+        jrt_cpu_relax();
+        if (i % LOOK_EVERY != 0) continue;
+        if (jrt_load_relaxed(&scheduler->fed) != fed) return;    /* relaxed: as above. */
+        if (jrt_load_relaxed(&scheduler->injected) != 0) return; /* relaxed: as above. */
+    }
+}
+
+/* Found in this round of the search. The clock is not looked at where it would make a lone task
+ * wait. */
+static void begin_loot(struct jrt_worker *worker, int round)
+{
+    if (round >= SOON || worker->scheduler->world != NULL) worker->loot = worker->poor = 0;
+    if (worker->loot != 0) worker->loot_ns = jrt_clock_now_ns();
+}
+
+void jrt_idle_judge(struct jrt_worker *worker)
+{
+    if (jrt_clock_now_ns() - worker->loot_ns >= worker->loot * worth_ns) {
+        worker->poor = 0;
+    } else if (worker->poor < POOR_MAX) {
+        worker->poor++;
+    }
+    worker->loot = 0;
+}
+
+/* Whether something waits that its worker does not run soon: none of those that ran before has left
+ * a queue since the last look. Between two looks a task that gave way goes on. */
+static bool somebody_waits(const janus_scheduler *scheduler, uint64_t *left_before)
+{
+    bool     some = false;
+    uint64_t left = 0;
+    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
+        const struct jrt_worker *worker = &scheduler->workers[i];
+        left += jrt_load_relaxed(&worker->again_shelf.oldest); /* relaxed, both: hints. */
+        for (unsigned lane = 0; lane < JRT_LANES; lane++) {
+            left += jrt_load_relaxed(&worker->again[lane].top); /* relaxed: as above. */
+            some |= jrt_count_again(worker, lane) > 0;
+            some |= lane != JRT_LANE_NORMAL && jrt_count_fresh(worker, lane) > 0;
+        }
+    }
+    bool same = left == *left_before;
+    *left_before = left;
+    return some && same;
+}
+
+/* Afterwards it raids, without being fed before: that would have a worker give away the task that
+ * spawns, if that has just given way. NULL: nothing was found, or there is no time to doze. */
+static struct jrt_task *doze(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    if (worker->loot != 0) jrt_idle_judge(worker);
+    if (jrt_likely(worker->poor < JRT_POOR_FEW)) return NULL;
+    uint64_t now = jrt_clock_now_ns();
+    uint64_t until = now + (doze_ns << (worker->poor - JRT_POOR_FEW));
+    uint64_t glance = now + glance_ns;
+    uint64_t left = 0; /* none: nothing has waited yet */
+    for (; now < until; now = jrt_clock_now_ns()) {
+        for (int i = 0; i < LOOK_EVERY; i++) jrt_cpu_relax();
+        if (jrt_load_relaxed(&scheduler->injected) != 0) return NULL; /* relaxed: a hint. */
+        if (now < glance) continue;
+        glance = now + glance_ns;
+        jrt_sched_timers_fire(scheduler);
+        if (somebody_waits(scheduler, &left)) return NULL;
+        jrt_thread_yield(); /* to a worker that has no CPU of its own */
+    }
+    struct jrt_task *task = steal(worker, true);
+    if (task != NULL) begin_loot(worker, 0);
+    return task;
+}
+
+static struct jrt_task *search(struct jrt_worker *worker)
+{
+    bool simulated = worker->scheduler->world != NULL; /* there others go on while we pause */
+    int  last = simulated ? FIRST_RAID + 2 : SEARCH_ROUNDS;
+    /* A worker that finds something to do in each first round would never raid, and a task on the
+     * shelf of a worker that computes without a call would wait for it. */
+    bool raids = ++worker->searches % RAID_EVERY == 0;
+    for (int round = simulated ? FIRST_RAID : 0; round < last; round++) {
+        struct jrt_task *task = look(worker, raids || round >= FIRST_RAID);
+        if (task != NULL) {
+            begin_loot(worker, round);
+            return task;
+        }
+        if (simulated) {
+            jrt_thread_yield();
+        } else {
+            pause_a_while(worker->scheduler, FIRST_PAUSE << round);
+        }
+    }
+    worker->poor = 0;
+    return NULL;
+}
+
+/* Counts ourselves among the sleepers. */
+static void lie_down(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    jrt_store_relaxed(&worker->signal, 0u); /* relaxed: nobody wakes us before we are listed. */
+    jrt_lock(&scheduler->idle_lock);
+    worker->next_sleeper = scheduler->sleepers;
+    scheduler->sleepers = worker;
+    jrt_fetch_add_relaxed(&scheduler->idlers, JRT_SLEEPER); /* relaxed: the heavy fence follows. */
+    jrt_unlock(&scheduler->idle_lock);
+}
+
+/* Up again; false: somebody has woken us meanwhile, which comes to the same. */
+static bool get_up(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    bool             listed = false;
+    jrt_lock(&scheduler->idle_lock);
+    for (struct jrt_worker **at = &scheduler->sleepers; *at != NULL; at = &(*at)->next_sleeper) {
+        if (*at != worker) continue;
+        *at = worker->next_sleeper;
+        scheduler->epoch += 2;
+        jrt_fetch_sub_relaxed(&scheduler->idlers, JRT_SLEEPER); /* relaxed: as in wake_one. */
+        listed = true;
+        break;
+    }
+    /* Listed or not: who was woken just before it fell asleep may have become the keeper since. */
+    if (scheduler->keeper == worker) scheduler->keeper = NULL;
+    jrt_unlock(&scheduler->idle_lock);
+    return listed;
+}
+
+uint32_t jrt_idle_stuck(janus_scheduler *scheduler)
+{
+    if (!scheduler->deadlock_check) return 0;
+    jrt_lock(&scheduler->idle_lock);
+    /* relaxed, all: under the lock or after the heavy fence; a false alarm is checked again by
+     * whoever breaks the deadlock. */
+    uint32_t lost = jrt_load_acquire(&scheduler->lost); /* acquire: their tasks are elsewhere. */
+    bool     stuck =
+        jrt_sleeping(jrt_load_relaxed(&scheduler->idlers)) + lost == scheduler->worker_count &&
+        jrt_load_relaxed(&scheduler->timer_next) == JRT_NEVER &&
+        jrt_load_relaxed(&scheduler->outside) == 0 &&      /* relaxed: as above. */
+        jrt_load_relaxed(&scheduler->blocking_calls) == 0; /* relaxed: as above. */
+    if (stuck) jrt_fence_heavy_seq_cst();                  /* seq_cst: [idle-sleep]. */
+    for (uint32_t i = 0; i < scheduler->worker_count && stuck; i++) {
+        stuck = !jrt_work_for(&scheduler->workers[i]);
+    }
+    uint32_t epoch = scheduler->epoch;
+    jrt_unlock(&scheduler->idle_lock);
+    return stuck ? epoch | 1u : 0;
+}
+
+/* Of all who find the same deadlock, the first. */
+static bool may_tell(janus_scheduler *scheduler, uint32_t epoch)
+{
+    bool stuck = jrt_idle_stuck(scheduler) == epoch;
+    jrt_lock(&scheduler->idle_lock);
+    bool first = stuck && scheduler->told != epoch;
+    if (first) scheduler->told = epoch;
+    jrt_unlock(&scheduler->idle_lock);
+    return first;
+}
+
+/* A worker that computes without a call does not tell of children that ended there before, and a
+ * spawn may wait for their room, [limit-wish]. So one sleeper looks, now and then. */
+static uint64_t look_again_by(const janus_scheduler *scheduler, uint64_t until)
+{
+    /* relaxed, both: who begins to wait wakes the keeper. */
+    if (jrt_likely(jrt_load_relaxed(&scheduler->wishes) == 0)) return until;
+    uint64_t idlers = jrt_load_relaxed(&scheduler->idlers); /* relaxed: as above. */
+    if (scheduler->world != NULL || jrt_sleeping(idlers) == scheduler->worker_count) return until;
+    uint64_t by = jrt_clock_now_ns() + wishes_ns;
+    return by < until ? by : until;
+}
+
+/* Sleeps until somebody wakes us or, as the keeper, until the next timer. */
+static void sleep_now(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    uint64_t         until = JRT_NEVER;
+    if (worker->audit != NULL) (void)jrt_audit_flush(worker->audit); /* without room: later */
+    jrt_worker_trim(worker); /* listed as a sleeper: whoever asks from now on wakes us */
+    jrt_lock(&scheduler->idle_lock);
+    if (scheduler->keeper == NULL) {
+        scheduler->keeper = worker;
+        /* relaxed: who arms an earlier timer takes the lock after us and finds us here. */
+        until = look_again_by(scheduler, jrt_load_relaxed(&scheduler->timer_next));
+    }
+    jrt_unlock(&scheduler->idle_lock);
+    jrt_count(&worker->stats.parks);
+    while (jrt_load_acquire(&worker->signal) == 0) { /* acquire: pairs with wake_one. */
+        if (!jrt_futex_wait_until(&worker->signal, 0, until)) break;
+    }
+    worker->picked_ns = jrt_clock_now_ns(); /* the sleep is no turn, [queue-pace] */
+}
+
+static bool must_end(struct jrt_worker *worker)
+{
+    /* acquire: pairs with the store in jrt_workers_end. */
+    return jrt_load_acquire(&worker->scheduler->stopping) || jrt_worker_doomed(worker);
+}
+
+struct jrt_task *jrt_idle(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    if (jrt_unlikely(worker->seat != NULL)) return jrt_seat_idle(worker);
+    struct jrt_task *raided = doze(worker);
+    if (raided != NULL) return raided;
+    for (;;) {
+        /* relaxed: a hint to submitters. */
+        jrt_fetch_add_relaxed(&scheduler->idlers, (uint64_t)1);
+        struct jrt_task *task = search(worker);
+        if (task == NULL) lie_down(worker);
+        /* seq_cst: not to be seen before lying down; [idle-sleep]. */
+        uint32_t searchers = jrt_searching(jrt_fetch_sub_seq_cst(&scheduler->idlers, (uint64_t)1));
+        if (task != NULL) {
+            if (searchers == 1) jrt_idle_notify(scheduler); /* there may be more where it was */
+            return task;
+        }
+        jrt_fence_heavy_seq_cst(); /* seq_cst: [idle-sleep]. */
+        if (jrt_work_for(worker)) {
+            (void)get_up(worker);
+            continue;
+        }
+        if (must_end(worker)) {
+            (void)get_up(worker);
+            return NULL;
+        }
+        uint32_t epoch = jrt_idle_stuck(scheduler);
+        if (epoch != 0 && jrt_anybody_waits(scheduler) && may_tell(scheduler, epoch) &&
+            jrt_deadlock_break(scheduler)) {
+            (void)get_up(worker);
+            continue;
+        }
+        sleep_now(worker);
+        (void)get_up(worker);
+        if (must_end(worker)) return NULL;
+    }
+}
+
+/* Timers: one heap for the scheduler. */
+
+static void note_next(janus_scheduler *scheduler)
+{
+    /* relaxed: a hint; the keeper rereads it under idle_lock. */
+    jrt_store_relaxed(&scheduler->timer_next, jrt_timers_next(&scheduler->timers));
+}
+
+bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, uint64_t deadline_ns)
+{
+    jrt_lock(&scheduler->timer_lock);
+    bool armed = jrt_timer_arm(&scheduler->timers, timer, deadline_ns);
+    bool first = armed && jrt_timers_next(&scheduler->timers) == deadline_ns;
+    note_next(scheduler);
+    jrt_unlock(&scheduler->timer_lock);
+    if (first) jrt_idle_wake_keeper(scheduler);
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker != NULL && deadline_ns - worker->picked_ns < near_ns) {
+        worker->until_others = worker->others_every = 1; /* picks learn the pace, [queue-pace] */
+    }
+    if (worker != NULL && worker->seat != NULL && deadline_ns < worker->seat->wake_ns) {
+        worker->seat->wake_ns = deadline_ns; /* it wakes up for its own timers */
+    }
+    return armed;
+}
+
+void jrt_sched_timer_disarm(janus_scheduler *scheduler, struct jrt_timer *timer)
+{
+    jrt_lock(&scheduler->timer_lock);
+    jrt_timer_disarm(&scheduler->timers, timer);
+    note_next(scheduler);
+    jrt_unlock(&scheduler->timer_lock);
+}
+
+/* What no call waits for: threads that are missing, spawns that wait for room. */
+__attribute__((noinline)) static void look_after(janus_scheduler *scheduler)
+{
+    /* relaxed, both: hints. */
+    if (jrt_load_relaxed(&scheduler->lost) != 0) jrt_workers_revive(scheduler);
+    if (jrt_load_relaxed(&scheduler->wishes) != 0) jrt_wish_serve(scheduler); /* relaxed: a hint. */
+}
+
+uint64_t jrt_sched_timers_fire(janus_scheduler *scheduler)
+{
+    uint64_t next = jrt_load_relaxed(&scheduler->timer_next); /* relaxed: a hint. */
+                                                              /* relaxed: a hint. */
+    if (jrt_unlikely(jrt_load_relaxed(&scheduler->cares) != 0)) look_after(scheduler);
+    if (next == JRT_NEVER) return 0;
+    uint64_t now = jrt_clock_now_ns();
+    if (now < next) return now;
+    jrt_lock(&scheduler->timer_lock);
+    struct jrt_timer *timer;
+    /* Under the lock: whoever disarms a timer knows afterwards that nobody touches it. */
+    while ((timer = jrt_timers_pop_due(&scheduler->timers, now)) != NULL) {
+        struct jrt_alarm *alarm = (struct jrt_alarm *)timer;
+        jrt_note_by_caller(scheduler, JRT_TRACE_TIMER, 0, now - timer->deadline_ns);
+        alarm->ring(alarm);
+    }
+    note_next(scheduler);
+    jrt_unlock(&scheduler->timer_lock);
+    jrt_tokens_flush(); /* of nurseries whose deadline passed */
+    return now;
+}

@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where tasks wait for a worker, and in what order a worker looks (the essay is in worker.c).
+ */
+#include "task/nursery.h"
+#include "task/turn.h"
+#include "work/aside.h"
+#include "work/seat.h"
+
+enum {
+    FIFO_EVERY = 61,
+    NORMAL_EVERY = 8,
+    LOW_EVERY = 32,
+    PUBLISH_MAX = 32,
+    CROWD = 256,      /* on a shelf: more than caches hold */
+    FETCH_RECORD = 8, /* turns ahead */
+    FETCH_STRAND = 4,
+    RESCUE_EVERY = 64,  /* looks, [queue-rescue] */
+    ROUND_MAX = 64,     /* tasks that owe rounds, for each pick */
+    FETCH_FRAMES = 384, /* bytes, of who waits in a call of ours */
+};
+
+static const uint64_t look_ns = 50000; /* [queue-pace] */
+
+static const uint64_t patience_ns = 20000000; /* see move_oldest */
+
+static struct jrt_task *as_task(struct jrt_record *record) { return (struct jrt_task *)record; }
+
+/* Records: when there are a batch and some at hand, those that were used last stay and the batch is
+ * put aside; when there are none, one is taken. So a worker whose number of tasks goes up and down
+ * by less than that does neither. */
+
+struct jrt_task *jrt_task_alloc(janus_scheduler *scheduler, struct jrt_worker *worker)
+{
+    if (worker == NULL || worker->scheduler != scheduler) {
+        return jrt_roster_take(&scheduler->roster);
+    }
+    if (jrt_unlikely(worker->free == NULL)) {
+        worker->free = worker->free_batch;
+        worker->free_batch = NULL;
+        if (worker->free == NULL) worker->free = jrt_roster_take_batch(&scheduler->roster);
+        if (worker->free == NULL) return NULL;
+        worker->free_count = JRT_ROSTER_BATCH;
+    }
+    struct jrt_task *task = worker->free;
+    worker->free = jrt_task_next(task);
+    worker->free_count--;
+    return task;
+}
+
+void jrt_worker_free_full(struct jrt_worker *worker)
+{
+    if (worker->free_batch != NULL) {
+        jrt_roster_give_batch(&worker->scheduler->roster, worker->free_batch);
+    }
+    struct jrt_task *last = worker->free; /* that stays */
+    for (uint32_t i = 1; i < JRT_FREE_KEPT; i++) last = jrt_task_next(last);
+    worker->free_batch = jrt_task_next(last);
+    last->record.next = NULL;
+    worker->free_count = JRT_FREE_KEPT;
+}
+
+void jrt_task_free(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task)
+{
+    if (worker != NULL && worker->scheduler == scheduler) {
+        jrt_task_free_here(worker, task);
+        return;
+    }
+    /* relaxed: as in jrt_task_free_here. */
+    uint32_t generation = jrt_load_relaxed(&task->record.generation) + 1;
+    jrt_store_relaxed(&task->record.generation, generation); /* relaxed: as above. */
+    if (jrt_unlikely(generation == 0)) {
+        jrt_roster_drop(&scheduler->roster, task);
+        return;
+    }
+    task->record.next = NULL;
+    jrt_roster_give(&scheduler->roster, task);
+}
+
+/* The queue for everybody. */
+
+static void inject(janus_scheduler *scheduler, struct jrt_task *task)
+{
+    unsigned lane = task->lane & ~(unsigned)JRT_LANE_SEATED;
+    task->record.next = NULL;
+    jrt_lock(&scheduler->inject_lock);
+    if (scheduler->inject_last[lane] == NULL) {
+        scheduler->inject_first[lane] = task;
+    } else {
+        scheduler->inject_last[lane]->record.next = &task->record;
+    }
+    scheduler->inject_last[lane] = task;
+    /* relaxed: a hint for a look without the lock; [idle-submit] orders it for sleepers. */
+    jrt_fetch_add_relaxed(&scheduler->injected, 1u);
+    jrt_unlock(&scheduler->inject_lock);
+}
+
+/* Which lane a pick looks at first. */
+static unsigned first_lane(uint32_t tick)
+{
+    if (tick % LOW_EVERY == 0) return 2;
+    return tick % NORMAL_EVERY == 0 ? 1 : 0;
+}
+
+static struct jrt_task *take_injected(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    struct jrt_task *task = NULL;
+    if (jrt_load_relaxed(&scheduler->injected) == 0) return NULL; /* relaxed: a hint. */
+    if (worker->seat != NULL) return NULL;                        /* it is for others */
+    jrt_lock(&scheduler->inject_lock);
+    uint32_t tick = ++scheduler->inject_tick;
+    unsigned first = first_lane(tick);
+    for (unsigned i = 0; i < JRT_LANES && task == NULL; i++) {
+        unsigned lane = (first + i) % JRT_LANES;
+        task = scheduler->inject_first[lane];
+        if (task == NULL) continue;
+        scheduler->inject_first[lane] = as_task(task->record.next);
+        if (task->record.next == NULL) scheduler->inject_last[lane] = NULL;
+        jrt_fetch_sub_relaxed(&scheduler->injected, 1u); /* relaxed: as in inject. */
+    }
+    jrt_unlock(&scheduler->inject_lock);
+    return task;
+}
+
+/*
+ * Submitting.
+ *
+ * [queue-shelf]  what a worker starts or goes on with itself lies on its shelves first, for nobody
+ *   else to see. While somebody searches, the oldest go to the deques; who finds nothing there
+ *   raids. Of each kind, what is on the deque is older than what is on the shelf.
+ *
+ * [queue-served]  two tasks that take turns, one waiting for what the other sends, are best on one
+ *   worker. So a task that was woken by another's send or receive, and finds the shelf empty, is
+ *   not given to those who search. They see it there, and say so; who sees the same lone task at
+ *   a second look, by whomever, knows that its worker is busy otherwise, and raids. Nobody falls
+ *   asleep while it is there, and if all sleep one is woken, as for every other task. The same is
+ *   done with a task that has to give way at the end of its turn to the only one that waits: else
+ *   half of such a pair would be given away each time, every hundred channel operations. If it is
+ *   not one, the other goes on for longer than it takes to look twice. Who calls janus_yield wants
+ *   others to run, wherever that is.
+ */
+
+/* On a deque, or where there is no memory for it to grow, on the list, which needs none. */
+void jrt_submit_openly(struct jrt_worker *worker, struct jrt_deque *deques, struct jrt_task *task)
+{
+    if (jrt_unlikely(jrt_task_is_seated(task) || worker->seat != NULL)) { /* [seat-lane] */
+        jrt_submit_outside(worker->scheduler, task);
+        return;
+    }
+    unsigned lane = task->lane; /* once pushed it may be stolen, ended and used again */
+    worker->lanes |= 1u << lane;
+    if (lane == JRT_LANE_NORMAL) worker->lanes |= JRT_IN_PUBLIC;
+    if (!jrt_deque_push(&deques[lane], task)) inject(worker->scheduler, task);
+    if (!worker->alone) jrt_idle_notify(worker->scheduler);
+}
+
+void jrt_submit_to_all(janus_scheduler *scheduler, struct jrt_task *task)
+{
+    inject(scheduler, task);
+    jrt_idle_notify(scheduler);
+}
+
+void jrt_submit_outside(janus_scheduler *scheduler, struct jrt_task *task)
+{
+    if (jrt_unlikely(jrt_task_is_seated(task))) {
+        jrt_seat_hand(task);
+    } else {
+        jrt_submit_to_all(scheduler, task);
+    }
+}
+
+void jrt_submit_woken(struct jrt_task *task)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    janus_scheduler   *scheduler = task->nursery->scheduler;
+    if (jrt_unlikely(worker == NULL || worker->scheduler != scheduler)) {
+        jrt_submit_outside(scheduler, task);
+    } else {
+        jrt_submit_again(worker, task);
+    }
+}
+
+static bool publish_from(struct jrt_shelf *shelf, struct jrt_deque *deque,
+                         janus_scheduler *scheduler)
+{
+    void *tasks[PUBLISH_MAX];
+    if (!jrt_deque_seems_empty(deque)) return false; /* there is something for them already */
+    size_t count = jrt_shelf_pop_half(shelf, tasks, PUBLISH_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (!jrt_deque_push(deque, tasks[i])) inject(scheduler, tasks[i]);
+    }
+    return count > 0;
+}
+
+bool jrt_publish(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    bool old = publish_from(&worker->again_shelf, &worker->again[JRT_LANE_NORMAL], scheduler);
+    bool fresh = publish_from(&worker->fresh_shelf, &worker->fresh[JRT_LANE_NORMAL], scheduler);
+    if (old || fresh) worker->lanes |= JRT_IN_PUBLIC;
+    return old || fresh;
+}
+
+/* Picking. */
+
+/* In a crowd whoever comes next has left the caches long ago. Its record is asked for some turns
+ * ahead, then, when that tells where it lies, its strand and the frames below. */
+static void fetch_ahead(struct jrt_shelf *shelf)
+{
+    jrt_shelf_enter(shelf);
+    const char            *later = jrt_shelf_see(shelf, FETCH_RECORD);
+    const struct jrt_task *soon = jrt_shelf_see(shelf, FETCH_STRAND);
+    if (later != NULL) { /* it was a crowd before we were inside */
+        for (size_t i = 0; i < sizeof *soon; i += 64) __builtin_prefetch(later + i, 1);
+    }
+    if (soon != NULL && soon->strand != NULL) {
+        const char *strand = (const char *)soon->strand;
+        for (size_t i = 0; i <= FETCH_FRAMES; i += 64) __builtin_prefetch(strand - i, 1);
+    }
+    jrt_shelf_leave(shelf);
+}
+
+/* Of those that ran before; the ones on the deque are older. */
+static struct jrt_task *take_oldest(struct jrt_worker *worker, unsigned lane)
+{
+    struct jrt_deque *deque = &worker->again[lane];
+    if (!jrt_deque_seems_empty(deque)) { /* the owner's look is exact but for thieves */
+        bool  lost = false;
+        void *task;
+        do task = jrt_deque_steal(deque, &lost);
+        while (task == NULL && lost);
+        if (task != NULL) return task;
+    }
+    if (lane != JRT_LANE_NORMAL) return NULL;
+    struct jrt_shelf *shelf = &worker->again_shelf;
+    if (jrt_unlikely(jrt_shelf_size(shelf) > CROWD)) fetch_ahead(shelf);
+    return jrt_shelf_pop_oldest(shelf);
+}
+
+static inline struct jrt_task *pick_lane(struct jrt_worker *worker, unsigned lane,
+                                         bool oldest_first)
+{
+    struct jrt_task *task = NULL;
+    /* Where more and more come to wait, the two kinds take turns, or the queue would only grow. */
+    if ((worker->tick & 1u) && jrt_count_again(worker, lane) > FIFO_EVERY) oldest_first = true;
+    if (oldest_first) task = take_oldest(worker, lane);
+    if (task == NULL) task = jrt_take_newest(worker, lane);
+    if (task == NULL && !oldest_first) {
+        if (jrt_unlikely(worker->loot != 0) && lane == JRT_LANE_NORMAL) jrt_idle_judge(worker);
+        task = take_oldest(worker, lane);
+    }
+    if (task == NULL) {
+        worker->lanes &= ~(1u << lane);
+        if (lane == JRT_LANE_NORMAL) worker->lanes &= ~(uint32_t)JRT_IN_PUBLIC;
+    }
+    return task;
+}
+
+/* Newest first means that an old one waits for as long as new ones come. One that has been the
+ * oldest for some milliseconds goes to those that take turns. Not sooner: who divides work wants
+ * the old ones last. */
+static bool move_oldest(struct jrt_worker *worker, uint64_t now)
+{
+    uint64_t oldest = jrt_load_relaxed(&worker->fresh_shelf.oldest); /* relaxed: a hint. */
+    if (oldest != worker->oldest_seen || jrt_shelf_size(&worker->fresh_shelf) == 0) {
+        worker->oldest_seen = oldest;
+        worker->oldest_since_ns = now;
+        return false;
+    }
+    if (now < worker->oldest_since_ns + patience_ns) return false;
+    struct jrt_task *task = jrt_shelf_pop_oldest(&worker->fresh_shelf);
+    if (task == NULL) return false;
+    jrt_submit_again(worker, task);
+    return true;
+}
+
+/*
+ * [queue-pace]  a worker looks at timers and at injected tasks once in `others_every` picks. How
+ *   long so many picks last depends on what the tasks do between two yields. If it was much longer
+ *   than LOOK_NS, the next look comes after fewer picks, in proportion; if it was shorter, after
+ *   twice as many, up to FIFO_EVERY. Turns that are measured ([turn-measure]) end with a look each.
+ */
+static uint64_t look_at_timers(struct jrt_worker *worker)
+{
+    struct jrt_task *current = worker->current;
+    if (jrt_unlikely(worker->trace != NULL)) worker->current = NULL; /* no task wakes by a timer */
+    uint64_t now = jrt_sched_timers_fire(worker->scheduler);
+    worker->current = current;
+    if (now == 0) now = jrt_clock_now_ns();
+    uint64_t lasted = now > worker->picked_ns ? now - worker->picked_ns : 0;
+    uint64_t every = worker->others_every;
+    worker->picked_ns = now;
+    if (jrt_unlikely(lasted >= JRT_SAMPLE_NS || worker->turns.measured > 0)) {
+        jrt_turn_sample(worker, lasted);
+    }
+    if (jrt_shelf_size(&worker->fresh_shelf) != 0) (void)move_oldest(worker, now);
+    every = lasted > look_ns ? every * look_ns / lasted : every * 2;
+    worker->turns.each = jrt_turn_measures(worker, now);
+    if (worker->turns.each) every = 1;
+    worker->others_every = every > FIFO_EVERY ? FIFO_EVERY : every > 0 ? (uint32_t)every : 1;
+    worker->until_others = worker->others_every;
+    return now;
+}
+
+static struct jrt_task *pick_from(struct jrt_worker *worker, bool others_first, bool oldest_first)
+{
+    struct jrt_task *task = NULL;
+    unsigned         first = first_lane(worker->tick);
+    if (jrt_unlikely(others_first)) task = take_injected(worker);
+    for (unsigned i = 0; i < JRT_LANES && worker->lanes != 0 && task == NULL; i++) {
+        unsigned lane = (first + i) % JRT_LANES;
+        if (worker->lanes >> lane & 1u) task = pick_lane(worker, lane, oldest_first);
+    }
+    return task != NULL ? task : take_injected(worker);
+}
+
+static void rescue(struct jrt_worker *worker);
+
+/* Tasks that owe rounds go back behind the others; [aside-owe], [aside-fresh]. */
+static struct jrt_task *pick_fairly(struct jrt_worker *worker, bool stays, uint64_t now)
+{
+    bool fresh_last = jrt_aside_fresh_last(worker, stays && !worker->gave_way, now);
+    for (int i = 0; i < ROUND_MAX; i++) {
+        struct jrt_task *task = pick_from(worker, worker->tick & 1u, fresh_last);
+        if (task == NULL || !jrt_aside_owes(worker, task, now)) return task;
+        uint64_t before = jrt_count_again(worker, JRT_LANE_NORMAL);
+        jrt_submit_again(worker, task);
+        if (before == 0) break; /* it is the only one */
+    }
+    return stays ? NULL : pick_from(worker, false, fresh_last);
+}
+
+struct jrt_task *jrt_pick(struct jrt_worker *worker, bool stays)
+{
+    worker->tick++;
+    if (jrt_likely(--worker->until_others != 0)) return pick_from(worker, false, false);
+    uint64_t now = look_at_timers(worker);
+    if (jrt_unlikely(++worker->looks % RESCUE_EVERY == 0)) rescue(worker);
+    jrt_turn_leave(worker, now);
+    struct jrt_task *task =
+        worker->turns.each ? pick_fairly(worker, stays, now) : pick_from(worker, true, true);
+    jrt_turn_begin_next(worker, task, now);
+    return task;
+}
+
+bool jrt_turn_wanted(struct jrt_worker *worker)
+{
+    for (unsigned lane = 0; lane < JRT_LANES; lane++) {
+        if (jrt_count_again(worker, lane) > 0) return true;
+        /* New ones of other lanes: who runs children in place looks at NORMAL ones only. */
+        if (lane != JRT_LANE_NORMAL && jrt_count_fresh(worker, lane) > 0) return true;
+    }
+    if (jrt_load_relaxed(&worker->scheduler->injected) != 0) return true; /* relaxed: a hint. */
+    return move_oldest(worker, worker->turns.looked_ns);
+}
+
+/* Whether all that waits is one that is alone on the shelf and came there since we last looked. Who
+ * put it there is about to wait, or it is still there the next time: a pair that takes turns would
+ * only be torn apart by another turn in between, [queue-served]. */
+static bool only_lone(struct jrt_worker *worker)
+{
+    if (worker->lanes != JRT_IN_NORMAL || jrt_shelf_size(&worker->again_shelf) != 1) return false;
+    if (jrt_shelf_size(&worker->fresh_shelf) != 0) return false;
+    if (jrt_load_relaxed(&worker->scheduler->injected) != 0) return false; /* relaxed: a hint. */
+    uint64_t oldest = jrt_load_relaxed(&worker->again_shelf.oldest) + 1;   /* relaxed: a hint. */
+    bool     came = worker->lone_before != oldest;
+    worker->lone_before = oldest;
+    return came;
+}
+
+bool jrt_look_for_others(struct jrt_worker *worker)
+{
+    uint64_t now = look_at_timers(worker);
+    /* Who searches may want some of what we go through; a lone one waits for us, [queue-served]. */
+    if (jrt_shelf_size(&worker->again_shelf) != 1 || jrt_shelf_size(&worker->fresh_shelf) != 0) {
+        jrt_idle_notify_shelf(worker);
+    }
+    if (only_lone(worker) || !jrt_turn_wanted(worker)) return false;
+    /* Sixty tasks may be a microsecond: a turn has a shortest length too. */
+    uint64_t turn = jrt_turn_lasted(worker, now);
+    if (turn >= JRT_TOO_LONG_NS) worker->until_others = 1; /* the next pick measures it */
+    return turn >= JRT_TURN_NS;
+}
+
+/* Stealing: a bounded number of victims, from each the most urgent lane, oldest first. */
+
+/* Whether there is a lone task that nobody saw there before, [queue-served]. */
+static bool is_passing(struct jrt_worker *victim)
+{
+    if (jrt_shelf_size(&victim->again_shelf) != 1) return false;
+    uint64_t oldest = jrt_load_relaxed(&victim->again_shelf.oldest) + 1; /* relaxed, all: hints. */
+    if (jrt_load_relaxed(&victim->lone_seen) == oldest) return false;    /* relaxed: as above. */
+    jrt_store_relaxed(&victim->lone_seen, oldest);                       /* relaxed: as above. */
+    return true;
+}
+
+static void stole(struct jrt_worker *thief, const struct jrt_worker *victim,
+                  const struct jrt_task *task)
+{
+    jrt_count(&thief->stats.tasks_stolen);
+    jrt_note(thief, JRT_TRACE_STEAL, task, victim->index, 0);
+}
+
+/* How many at once. Where tasks are short, enough to see whether they still are. */
+static uint32_t loot_max(const struct jrt_worker *thief)
+{
+    return thief->poor < JRT_POOR_FEW ? JRT_RAID_MAX : JRT_POOR_LOOT;
+}
+
+/* Up to half of a shelf of the victim's: the oldest to run, the rest for our own. */
+static struct jrt_task *raid(struct jrt_worker *thief, const struct jrt_worker *victim,
+                             struct jrt_shelf *shelf, struct jrt_shelf *own)
+{
+    void *tasks[JRT_RAID_MAX];
+    if (jrt_shelf_size(shelf) == 0) return NULL;
+    size_t count = jrt_shelf_raid(shelf, tasks, loot_max(thief));
+    if (count == 0) return NULL;
+    for (size_t i = 1; i < count; i++) {
+        stole(thief, victim, tasks[i]);
+        if (!jrt_shelf_push(own, tasks[i])) inject(thief->scheduler, tasks[i]);
+    }
+    if (count > 1) thief->lanes |= JRT_IN_NORMAL;
+    return tasks[0];
+}
+
+/* Of a deque of the victim's the oldest, and a part of the others for our own: who comes seldom
+ * disturbs it seldom. What is there was put there for those who search: each takes his share. Who
+ * does not, having yielded, takes half. */
+static struct jrt_task *steal_some(struct jrt_worker *thief, const struct jrt_worker *victim,
+                                   struct jrt_deque *deque, struct jrt_shelf *own)
+{
+    bool     lost;
+    uint64_t idlers = jrt_load_relaxed(&thief->scheduler->idlers); /* relaxed: a hint. */
+    uint32_t searching = jrt_searching(idlers);
+    uint32_t more = jrt_deque_size(deque) / (searching != 0 ? searching : 2);
+    if (more >= loot_max(thief)) more = loot_max(thief) - 1;
+    struct jrt_task *first = jrt_deque_steal(deque, &lost);
+    struct jrt_task *task = first;
+    for (uint32_t i = 0; own != NULL && task != NULL && i < more; i++) {
+        task = jrt_deque_steal(deque, &lost);
+        if (task == NULL) break;
+        stole(thief, victim, task);
+        if (!jrt_shelf_push(own, task)) inject(thief->scheduler, task);
+        thief->lanes |= JRT_IN_NORMAL;
+    }
+    return first;
+}
+
+static struct jrt_task *steal_from(struct jrt_worker *thief, struct jrt_worker *victim, bool raids)
+{
+    struct jrt_task *task = NULL;
+    for (unsigned lane = 0; lane < JRT_LANES && task == NULL; lane++) {
+        bool normal = lane == JRT_LANE_NORMAL; /* the only one with shelves */
+        if (!jrt_deque_seems_empty(&victim->again[lane])) {
+            task = steal_some(thief, victim, &victim->again[lane],
+                              normal ? &thief->again_shelf : NULL);
+        }
+        if (task == NULL && !jrt_deque_seems_empty(&victim->fresh[lane])) {
+            task = steal_some(thief, victim, &victim->fresh[lane],
+                              normal ? &thief->fresh_shelf : NULL);
+        }
+    }
+    if (task == NULL && raids && !is_passing(victim)) {
+        task = raid(thief, victim, &victim->again_shelf, &thief->again_shelf);
+    }
+    if (task == NULL && raids)
+        task = raid(thief, victim, &victim->fresh_shelf, &thief->fresh_shelf);
+    if (task != NULL) {
+        stole(thief, victim, task);
+    } else {
+        jrt_count(&thief->stats.steals_failed);
+    }
+    /* Somebody may have looked while they were nowhere. */
+    if (thief->lanes != 0) jrt_idle_notify(thief->scheduler);
+    return task;
+}
+
+struct jrt_task *jrt_steal(struct jrt_worker *thief, bool raids)
+{
+    janus_scheduler *scheduler = thief->scheduler;
+    uint32_t         count = scheduler->worker_count;
+    if (count < 2 || !scheduler->stealing) return NULL;
+    uint32_t attempts = count - 1 < JRT_STEAL_ATTEMPTS ? count - 1 : JRT_STEAL_ATTEMPTS;
+    for (uint32_t i = 0; i < attempts; i++) {
+        unsigned         victim = jrt_victim_choose(thief, i);
+        struct jrt_task *task = steal_from(thief, &scheduler->workers[victim], raids);
+        if (task != NULL) return task;
+    }
+    return NULL;
+}
+
+/* Moves up to `want` of the NORMAL tasks of another worker that ran before to our own. */
+static void pull(struct jrt_worker *worker, struct jrt_worker *from, size_t want)
+{
+    void  *tasks[JRT_RAID_MAX];
+    size_t count = 0;
+    bool   lost;
+    if (want > JRT_RAID_MAX) want = JRT_RAID_MAX;
+    while (count < want && !jrt_deque_seems_empty(&from->again[JRT_LANE_NORMAL])) {
+        struct jrt_task *task = jrt_deque_steal(&from->again[JRT_LANE_NORMAL], &lost);
+        if (task == NULL) break;
+        tasks[count++] = task;
+    }
+    if (count == 0) count = jrt_shelf_raid(&from->again_shelf, tasks, want);
+    for (size_t i = 0; i < count; i++) {
+        stole(worker, from, tasks[i]);
+        if (!jrt_shelf_push(&worker->again_shelf, tasks[i])) inject(worker->scheduler, tasks[i]);
+    }
+    if (count > 0) worker->lanes |= JRT_IN_NORMAL;
+    /* Somebody may have looked while they were nowhere. */
+    if (count > 0) jrt_idle_notify(worker->scheduler);
+}
+
+/*
+ * [queue-rescue]  a worker that computes without a call keeps the tasks on its shelf. Idle workers
+ *   raid it, but a worker that always has some short task never idles. So after every RESCUE_EVERY
+ *   looks a worker looks at the shelf of another, in turn. If the oldest task there is the one that
+ *   it saw the last time, it takes half of them.
+ */
+static void rescue(struct jrt_worker *worker)
+{
+    janus_scheduler *scheduler = worker->scheduler;
+    if (worker->alone || !scheduler->stealing || worker->seat != NULL) return;
+    struct jrt_worker *other = &scheduler->workers[worker->watched % scheduler->worker_count];
+    uint64_t           size = jrt_shelf_size(&other->again_shelf);
+    uint64_t           oldest = jrt_load_relaxed(&other->again_shelf.oldest); /* relaxed: a hint. */
+    if (size > 0 && other != worker && oldest + 1 == worker->watched_oldest) {
+        pull(worker, other, (size_t)(size + 1) / 2);
+        size = 0;
+    }
+    worker->watched_oldest = oldest + 1;
+    if (size > 0 && other != worker) return;
+    worker->watched++;
+    worker->watched_oldest = 0;
+}
+
+void jrt_balance(struct jrt_worker *worker)
+{
+    enum { MARGIN = 3, PART = 16 };
+    janus_scheduler *scheduler = worker->scheduler;
+    if (scheduler->worker_count < 2 || !scheduler->stealing || worker->seat != NULL) return;
+    struct jrt_worker *other = &scheduler->workers[jrt_victim_choose(worker, 0)];
+    uint64_t           ours = jrt_count_again(worker, JRT_LANE_NORMAL);
+    uint64_t           theirs = jrt_count_again(other, JRT_LANE_NORMAL);
+    if (theirs < ours + MARGIN + ours / PART) return;
+    pull(worker, other, (size_t)(theirs - ours) / 2);
+}
+
+unsigned jrt_victim_choose(struct jrt_worker *thief, uint32_t attempt)
+{
+    janus_scheduler *scheduler = thief->scheduler;
+    uint32_t         count = scheduler->worker_count;
+    if (thief->loads != NULL) { /* LEAST_LOADED */
+        for (uint32_t i = 0; i < count; i++) {
+            uint64_t load = 0;
+            for (unsigned lane = 0; lane < JRT_LANES; lane++) {
+                load += jrt_count_fresh(&scheduler->workers[i], lane);
+                load += jrt_count_again(&scheduler->workers[i], lane);
+            }
+            thief->loads[i] = load < UINT32_MAX ? (uint32_t)load : UINT32_MAX;
+        }
+    }
+    return jrt_victim_next(&thief->victims, thief->index, count, attempt, thief->loads);
+}
+
+/* Whether there is anything this worker could run. For those about to sleep. */
+bool jrt_work_for(const struct jrt_worker *worker)
+{
+    const janus_scheduler *scheduler = worker->scheduler;
+    if (jrt_load_relaxed(&scheduler->injected) != 0) return true; /* relaxed: after a fence. */
+    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
+        if (!scheduler->stealing && i != worker->index) continue;
+        for (unsigned lane = 0; lane < JRT_LANES; lane++) {
+            if (jrt_count_fresh(&scheduler->workers[i], lane) > 0) return true;
+            if (jrt_count_again(&scheduler->workers[i], lane) > 0) return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Turns.
+ *
+ * Budgets count operations; neighbours feel time. Ten thousand checks take three microseconds, ten
+ * thousand refused spawns or new pages take milliseconds. If turns counted operations only, a task
+ * that makes expensive calls would get a hundred times more CPU than its neighbour. So a turn is at
+ * most JANUS_SLICE operations, and about JRT_TURN_NS wherever somebody reads the clock. Budgets
+ * stay exact: ops only move between the fuel word and the purse ([purse-fuel]).
+ *
+ * [turn-epoch]  A switch does not read the clock: that would be its most expensive part. A worker
+ *   counts its switches and the tasks its loop starts. The sum, the epoch, changes whenever another
+ *   turn begins. A reader of the clock that finds the epoch it knows also knows when the turn
+ *   began; otherwise it is the first reader in this turn. A child that runs in place is part of its
+ *   owner's turn.
+ *
+ * [turn-toll]  Calls that take long beside their price add tolls. After JRT_TOLLS of them, a few
+ *   microseconds, the call reads the clock. If the turn is over, it moves the rest of the fuel word
+ *   into the purse, so that the task's next operation ends the turn. The call itself does not wait.
+ *   A spawn that a pool pays for takes no op from the task; it asks whether the turn is over. Tolls
+ *   are no budget: nobody pays them.
+ *
+ * [turn-call]  Calls that neither take an op nor wait begin with jrt_call_check, mostly through
+ *   jrt_stack_check. It takes four tolls. When the tolls are used up, the call reads the clock; if
+ *   the turn is over, other tasks run before the call does anything. The call holds no lock there,
+ *   and asks for its worker afterwards. Public calls of the rooms below begin with
+ *   jrt_outside_call. Library code that holds locks, or walks lists of its thread, does not call
+ *   such a public function. These calls do not return CANCELLED. So a
+ *   cancelled task pays an op for each of them, and the library unwinds it when it has used up what
+ *   it has for its clean-up ([cancel-patience]).
+ *
+ * [turn-pace]  What a task does between two checks may take long by itself. Nobody knows the pace
+ *   of a new task, so its first slice is JRT_FIRST_SLICE operations, and the next one at most
+ *   MEASURED if the time of the first is not known. After a slice that lasted much longer than a
+ *   turn, the task's next slices get less fuel, in proportion. After a short one they get more, up
+ *   to JANUS_SLICE. The end of a slice is not the end of a turn.
+ *
+ * [turn-measure]  Yields and waits end a turn without reading the clock. So turns are sampled: the
+ *   pick that looks at the timers ([queue-pace]) knows how long all turns since its last look took
+ *   together. If that was long, the worker measures each turn for a while, for as many turns as
+ *   keep the measuring cheap beside the time that was lost. It also measures each turn while a task
+ *   owes time to the others ([aside-owe]).
+ *
+ * [turn-kernel]  A thread that the kernel took off its core looks like a long turn. Where a turn
+ *   seems long, the worker asks the kernel how long its thread ran, and subtracts the time since it
+ *   last asked in which the thread did not run. A task that sleeps in a system call is not found by
+ *   this.
+ *
+ * [turn-fresh]  A task that starts a crowd of children should go on: the children run on top of it
+ *   when it awaits them. So a turn may last ten times as long while only tasks wait that never ran.
+ *
+ * [turn-balance]  Only idle workers steal. If all workers are busy, one with two tasks would stay
+ *   beside one with six, and a task's share would depend on where it was spawned. So at the end of
+ *   every BALANCE_EVERYth slice a worker compares its number of ready tasks with that of another
+ *   worker, and takes half of the difference if it has clearly fewer.
+ *
+ * Why 20 us: the shortest slice that does something, ten thousand times ten instructions and a
+ * check, takes as long. Two reads of the clock and a switch, some 80 ns, are little beside it.
+ */
+#include "task/turn.h"
+
+#include "task/nursery.h"
+#include "task/purse.h"
+#include "work/aside.h"
+
+enum {
+    BALANCE_EVERY = 32,
+    MEASURED = 4,          /* operations, [turn-pace] */
+    SAMPLE_NS = 2000,      /* of a sample, for each turn that is measured, [turn-measure] */
+    MEASURED_MAX = 100000, /* turns */
+};
+
+static const uint64_t fresh_ns = 10 * (uint64_t)JRT_TURN_NS; /* [turn-fresh] */
+static const int64_t  free_of_cost = INT64_MAX / 4; /* above: a callback, which costs nothing */
+
+static void begin(struct jrt_worker *worker, uint64_t now)
+{
+    worker->turns.epoch = jrt_turn_epoch(worker);
+    worker->turns.began_ns = worker->turns.slice_ns = now;
+    worker->turns.ops = 0;
+}
+
+void jrt_turn_begin(struct jrt_worker *worker)
+{
+    worker->tolls = JRT_TOLLS;
+    worker->turns.looked_ns = jrt_clock_now_ns();
+    begin(worker, worker->turns.looked_ns);
+}
+
+uint64_t jrt_turn_lasted(struct jrt_worker *worker, uint64_t now)
+{
+    if (worker->turns.epoch == jrt_turn_epoch(worker)) return now - worker->turns.began_ns;
+    begin(worker, now);
+    return 0;
+}
+
+/* Leaves at most `most` in the fuel word of the current task. */
+static void trim(struct jrt_task *task, int64_t most)
+{
+    int64_t fuel = jrt_fuel_get();
+    if (fuel <= most || fuel > free_of_cost) return;
+    struct jrt_purse *purse = jrt_purse_need(task);
+    if (purse == NULL || purse->asking) return;
+    uint64_t *rest = purse->cleaning ? &purse->allowance : &purse->left.ops;
+    *rest = janus_units_add(*rest, (uint64_t)(fuel - most));
+    purse->handed -= fuel - most;
+    jrt_fuel_set(most);
+}
+
+void jrt_turn_look(struct jrt_worker *worker)
+{
+    worker->tolls = JRT_TOLLS;
+    if (worker->current == NULL) return;
+    if (jrt_turn_lasted(worker, jrt_clock_now_ns()) < JRT_TURN_NS) return;
+    worker->tolls = 0;
+    worker->turns.over = worker->turns.epoch;
+    trim(worker->current, 0);
+}
+
+/* For how much of the last `ns` the thread did not run, at most, [turn-kernel]. */
+static uint64_t taken_by_kernel(struct jrt_worker *worker, uint64_t now, uint64_t ns)
+{
+    struct jrt_turns *turns = &worker->turns;
+    uint64_t          ran_before = turns->ran_ns, asked_ns = turns->asked_ns;
+    turns->ran_ns = jrt_thread_cpu_ns();
+    turns->asked_ns = now;
+    if (turns->ran_ns == 0) return 0;
+    uint64_t ran = turns->ran_ns - ran_before, passed = now - asked_ns;
+    uint64_t stood = passed > ran ? passed - ran : 0; /* since the worker last asked */
+    return stood < ns ? stood : ns;
+}
+
+/* How long the current turn has lasted, or 0: nobody knows when it began. */
+static uint64_t measure(struct jrt_worker *worker, uint64_t now)
+{
+    if (worker->turns.epoch != jrt_turn_epoch(worker)) return 0;
+    uint64_t ns = now - worker->turns.began_ns;
+    if (jrt_likely(ns < JRT_TOO_LONG_NS)) return ns;
+    uint64_t taken = taken_by_kernel(worker, now, ns);
+    worker->turns.taken_ns += taken;
+    worker->turns.began_ns += taken;
+    worker->turns.slice_ns += taken;
+    if (worker->turns.slice_ns > now) worker->turns.slice_ns = now;
+    return ns - taken;
+}
+
+void jrt_turn_sample(struct jrt_worker *worker, uint64_t lasted_ns)
+{
+    if (worker->turns.measured > 0) worker->turns.measured--;
+    if (lasted_ns < JRT_SAMPLE_NS) return;
+    uint64_t turns = lasted_ns / SAMPLE_NS;
+    if (turns > MEASURED_MAX) turns = MEASURED_MAX;
+    if (worker->turns.measured < turns) worker->turns.measured = (uint32_t)turns;
+}
+
+void jrt_turn_leave(struct jrt_worker *worker, uint64_t now)
+{
+    uint64_t turn = measure(worker, now);
+    worker->turns.looked_ns = now;
+    bool over = worker->current == NULL || turn >= JRT_TOO_LONG_NS;
+    if (over) worker->turns.epoch = 0; /* not measured once more; that number is before all turns */
+    if (worker->current == NULL) {
+        jrt_aside_ended(worker, now, turn);
+    } else if (over) {
+        jrt_aside_owe(worker, worker->current, now, turn);
+    }
+}
+
+void jrt_turn_begin_next(struct jrt_worker *worker, const struct jrt_task *next, uint64_t now)
+{
+    if (next == NULL) return;
+    bool strand_first = worker->current != NULL && !jrt_task_began(next); /* a loop's, then it */
+    worker->turns.epoch = jrt_turn_epoch(worker) + (strand_first ? 2 : 1);
+    worker->turns.began_ns = worker->turns.slice_ns = now;
+    worker->turns.ops = 0;
+}
+
+/* Less fuel from now on, or more, after `used` operations that took `ns`: see [turn-pace]. */
+static void set_pace(struct jrt_purse *purse, uint64_t used, uint64_t ns, bool known)
+{
+    uint64_t slice = (uint64_t)jrt_purse_slice(purse);
+    if (!known) {
+        if (purse->slice == 0) slice = used * JRT_TURN_NS / ns < MEASURED ? 1 : MEASURED;
+    } else if (ns >= JRT_TOO_LONG_NS) {
+        slice = used * JRT_TURN_NS / ns;
+    } else if (ns < JRT_TURN_NS / 2) {
+        slice *= ns < JRT_TURN_NS / 16 ? 16 : 2;
+    }
+    if (slice == 0) slice = 1;
+    purse->slice = (uint32_t)(slice < JANUS_SLICE ? slice : JANUS_SLICE);
+}
+
+/* A turn of `turn` ns is over: others go first. */
+static void give_turn(struct jrt_worker *worker, struct jrt_task *task, uint64_t now, uint64_t turn)
+{
+    if (turn >= JRT_TOO_LONG_NS) {
+        jrt_aside_owe(worker, task, now, turn);
+        worker->turns.epoch = 0; /* it is not measured once more */
+    }
+    jrt_task_give_way(worker, task);
+}
+
+static void end_turn(struct jrt_task *task)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_purse  *purse = task->purse;
+    uint64_t           now = jrt_clock_now_ns(), slice = now - worker->turns.looked_ns;
+    bool               known = worker->turns.epoch == jrt_turn_epoch(worker);
+    uint64_t           turn = measure(worker, now);
+    if (known) {
+        slice = now - worker->turns.slice_ns;
+    } else {
+        begin(worker, now);
+        /* When this turn began is not known, but it was after anybody last looked. */
+        known = slice < JRT_TURN_NS;
+        turn = slice;
+    }
+    worker->turns.slice_ns = worker->turns.looked_ns = now;
+    worker->turns.over = 0; /* that number is before all turns */
+    worker->tolls = JRT_TOLLS;
+    if (purse != NULL) {
+        int64_t  fuel = jrt_fuel_get();
+        uint64_t used = (uint64_t)(purse->handed > fuel ? purse->handed - fuel : 1);
+        purse->handed = fuel;
+        set_pace(purse, used, slice, known);
+        worker->turns.ops += used;
+    }
+    jrt_sched_timers_fire(worker->scheduler);
+    if (jrt_unlikely(++worker->slices % BALANCE_EVERY == 0)) jrt_balance(worker);
+    if (known && turn < JRT_TURN_NS && worker->turns.ops < JANUS_SLICE) return;
+    if (known && turn < fresh_ns && !jrt_turn_wanted(worker)) return; /* [turn-fresh] */
+    if (!known) jrt_turn_sample(worker, turn);                        /* who was it? */
+    give_turn(worker, task, now, known ? turn : 0);
+}
+
+void jrt_turn_end(struct jrt_task *task)
+{
+    int error = *jrt_worker_self()->error_at; /* [task-errno]; system calls may change it */
+    end_turn(task);
+    *jrt_worker_self()->error_at = error; /* [worker-again] */
+}
+
+static void end_call_turn(struct jrt_worker *worker)
+{
+    struct jrt_task *task = worker->current;
+    worker->tolls = JRT_TOLLS;
+    if (task == NULL) return;
+    if (jrt_unlikely(jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE)) {
+        int64_t fuel = jrt_fuel_get(), calls = JRT_TOLLS / 4; /* since it was last here, or fewer */
+        if (fuel > 0 && fuel < free_of_cost) jrt_fuel_set(fuel > calls ? fuel - calls : 0);
+        jrt_purse_bear(task);       /* [cancel-patience] */
+        worker = jrt_worker_self(); /* [worker-again] */
+    }
+    uint64_t now = jrt_clock_now_ns(), turn = jrt_turn_lasted(worker, now);
+    if (turn < JRT_TURN_NS) return;
+    if (task->purse != NULL && task->purse->asking) return; /* a callback, with ops of its own */
+    turn = measure(worker, now);
+    worker->turns.over = 0;
+    worker->turns.looked_ns = now;
+    jrt_sched_timers_fire(worker->scheduler);
+    if (turn < JRT_TURN_NS) return;
+    if (turn < fresh_ns && !jrt_turn_wanted(worker)) return; /* [turn-fresh] */
+    give_turn(worker, task, now, turn);
+}
+
+void jrt_turn_call(struct jrt_worker *worker)
+{
+    int error = *worker->error_at; /* [task-errno] */
+    end_call_turn(worker);
+    *jrt_worker_self()->error_at = error; /* [worker-again] */
+}
+
+janus_status jrt_unpaid(janus_status status)
+{
+    jrt_stack_check();
+    return status;
+}
