@@ -35,6 +35,7 @@ PHRASES = [
     (re.compile(r"^(The same(?=[,.;:]| for\b| of\b)|As above|Likewise|So does|Nor does)", re.I),
      "a comment stands alone: do not point to the one before"),
 ]
+VALUE = re.compile(r"\b(\d+|[A-Z_0-9]{2,}|[Tt]rue|[Ff]alse|[Ee]mpty):(?= )")  # "0: the default"
 ANSWERS = re.compile(r"\b(Context|Yields|Owns|Cost|Errors):")
 
 
@@ -106,12 +107,14 @@ def units_of_comments(text):
         if "SPDX" in comment.group() or comment.group(1).startswith(" Prints:"):
             continue
         number = text.count("\n", 0, comment.start()) + 1
-        parts, start = [], number
+        parts, start, answers = [], number, False
         for offset, line in enumerate(comment.group(1).split("\n")):
             line = re.sub(r"^\s*\*? ?", "", line, count=1) if offset else line.strip()
-            code = line.startswith("   ") or re.search(r"\S {3,}\S", line)
-            item = re.match(r"\s*- ", line)
-            if parts and (code or item or not line.strip() or ANSWERS.match(line.strip())):
+            answers = bool(line.strip()) and (answers or bool(ANSWERS.match(line)))
+            code = not answers and (line.startswith("   ") or re.search(r"\S {3,}\S", line))
+            item = re.match(r"\s*- ", line) or re.match(r"(\w+:)? +[A-Z_]+ {2,}\S", line)
+            item = item or line.startswith("          and ") or ANSWERS.match(line)
+            if parts and (code or item or not line.strip()):
                 found.append((start, " ".join(parts)))
                 parts = []
             if code or not line.strip():
@@ -140,7 +143,8 @@ def faults_of(sentence):
     count = sum(1 for word in sentence.split() if re.search(r"\w", word))
     if count > WORDS_MAX:
         yield f"{count} words"
-    if len(re.findall(r"[;:](?=\s)", sentence)) > 1:
+    packed = VALUE.sub("", sentence)
+    if len(re.findall(r"[;:](?=\s)", packed)) > 1:
         yield "more than one of ; and :"
     question = sentence.rstrip('")').endswith("?")
     for pattern, advice in PHRASES:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Entry points for generated code (SPEC-021 12.1 and the module README): few and small arguments,
- * plain numbers as results, no macros. They are thin; scheduler.h, nursery.h and task.h have the
- * rich forms of the same things, and both kinds may be mixed.
+ * plain numbers as results, no macros. They are thin wrappers. scheduler.h, nursery.h and task.h
+ * have the rich forms. A program may mix both.
  *
  *     declare ptr  @janus_scheduler_create(ptr byval(%config))   ; aarch64: ptr to a copy
  *     declare i32  @janus_scheduler_shutdown(ptr)
@@ -35,7 +35,7 @@ typedef struct janus_scheduler_config {
     uint64_t stack_bytes;        /* 0: the profile's */
     uint32_t victims;            /* janus_victims; 0: RANDOM */
     uint32_t flags;              /* JANUS_CONFIG_*; 0: none */
-    uint64_t max_tasks;          /* live at a time; 0: the profile's; all ones: any number */
+    uint64_t max_tasks;          /* live at a time; 0: the profile's; UINT64_MAX: any number */
     uint32_t yield_interval;     /* iterations between checks; 0: the profile's */
     uint32_t exhaustion;         /* janus_exhaustion; 0: the profile's */
     uint64_t reserved[2];        /* must be 0 */
@@ -46,20 +46,20 @@ enum {
     JANUS_CONFIG_NO_DEADLOCK_CHECK = 2,
 };
 
-/* Two registers. What janus_nursery_result says, in short. */
+/* A janus_nursery_result in two registers. Fields that do not apply are 0. */
 typedef struct janus_await_result {
     int32_t kind; /* a janus_result_kind; or, when the call was refused, a negative janus_status */
-    int32_t detail; /* CHILD_FAILED: how many did; CANCELLED: the janus_cancel_reason; else 0 */
-    int64_t value;  /* CHILD_FAILED: what the first to fail returned; INT64_MIN: a panic; else 0 */
+    int32_t detail; /* CHILD_FAILED: how many children did; CANCELLED: the reason */
+    int64_t value;  /* CHILD_FAILED: result of the first; INT64_MIN: it panicked */
 } janus_await_result;
 
-/* Stands for a task. Never points to anything: it is the task's id, so a stale one does no harm. */
+/* Stands for a task. It is the task's id and points to nothing, so a stale one does no harm. */
 typedef struct janus_task janus_task;
 
 JANUS_BEGIN_DECLS
 
 /*
- * Makes a scheduler and starts it.
+ * Creates a scheduler and starts it.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
@@ -71,17 +71,17 @@ JANUS_BEGIN_DECLS
 JANUS_API janus_scheduler *janus_scheduler_create(janus_scheduler_config config);
 
 /*
- * Cancels every task, waits until all have ended and gives everything back, also nurseries that
- * janus_nursery_create_in made and nobody destroyed, whichever thread made them. A thread that is
- * inside janus_nursery_await or janus_nursery_destroy finishes that call first.
+ * Cancels every task, waits until all have ended and frees everything. It also frees nurseries of
+ * janus_nursery_create_in that nobody destroyed, whichever thread made them. A thread inside
+ * janus_nursery_await or janus_nursery_destroy finishes that call first.
  *
- * Context: any thread that is not a worker of this scheduler, when no other begins a call with the
- *          scheduler or a nursery of it any more.
+ * Context: any thread that is not a worker of this scheduler. No other thread may begin a call with
+ *          the scheduler or its nurseries any more.
  * Yields:  only if the turn is over; it blocks the thread until the last task has ended.
  * Owns:    takes `scheduler` when it returns 0; NULL does nothing.
  * Cost:    as long as the slowest task takes to notice.
- * Errors:  STATE  inside a task of this scheduler, or a nursery that janus_nursery_open_in opened
- *                 is still open; then all tasks have ended, and it can be called again
+ * Errors:  STATE  inside a task of this scheduler, or a nursery of janus_nursery_open_in is still
+ *                 open. In the second case all tasks have ended; call again
  */
 JANUS_API int janus_scheduler_shutdown(janus_scheduler *scheduler);
 
@@ -111,8 +111,8 @@ JANUS_API int janus_scheduler_spawn(janus_entry *function, void *argument);
 JANUS_API int janus_scheduler_yield(void);
 
 /*
- * Opens a nursery inside the current task, the innermost from now on. If the task ends before it
- * is destroyed, by a panic or unwinding, it is cancelled, awaited and destroyed.
+ * Opens a nursery inside the current task, which becomes its innermost. If a panic or unwinding
+ * ends the task first, the library cancels, awaits and destroys the nursery.
  *
  * Context: inside a task, which becomes its owner.
  * Yields:  only if the turn is over.
@@ -124,7 +124,7 @@ JANUS_API int janus_scheduler_yield(void);
 JANUS_API janus_nursery *janus_nursery_create(void);
 
 /*
- * Opens a nursery from a thread that is no worker.
+ * Opens a nursery from a plain thread.
  *
  * Context: any thread outside tasks, which becomes its owner, while the scheduler runs.
  * Yields:  only if the turn is over.
@@ -135,8 +135,8 @@ JANUS_API janus_nursery *janus_nursery_create(void);
 JANUS_API janus_nursery *janus_nursery_create_in(janus_scheduler *scheduler);
 
 /*
- * Starts `function(argument)` as a child. The task's memory is given back when it ends, so the
- * result is for looking (janus_task_id_of) and cannot be joined.
+ * Starts `function(argument)` as a child. The library frees the task when it ends. So the result
+ * serves janus_task_id_of only; nobody can join it.
  *
  * Context: the nursery's owner, or any task below it.
  * Yields:  only if the turn is over.
@@ -173,7 +173,7 @@ JANUS_API janus_await_result janus_nursery_await(janus_nursery *nursery);
 JANUS_API int janus_nursery_destroy(janus_nursery *nursery);
 
 /*
- * Cancels a nursery with the reason PARENT, as if the task that owns it had been.
+ * Cancels a nursery with the reason PARENT, as if its owner had been cancelled.
  *
  * Context: any thread or task, while the nursery has not ended.
  * Yields:  only if the turn is over.
@@ -218,7 +218,7 @@ JANUS_API janus_task *janus_task_current(void);
 JANUS_API janus_task_id janus_task_id_of(const janus_task *task);
 
 /*
- * Whether a state is one that a task does not leave: COMPLETED or CANCELLED.
+ * Whether a task in this state has ended: COMPLETED or CANCELLED.
  *
  * Context: anyone, any thread.
  * Yields:  never.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that run beside the caller and give a value: start one, go on, await it.
+ * Calls that run beside the caller and return a value: begin one, go on, await it.
  *
  *     struct page page;
  *     janus_async call;
@@ -9,10 +9,10 @@
  *         if (janus_await(&call, NULL) == JANUS_OK) render(&page);
  *     }
  *
- * What such a function returns is a status, as with every task: negative is a failure, and cancels
- * its siblings as the nursery's policy wants. The value is separate: the function writes it where
- * its second argument points, and any value is one, also a negative number. For functions whose
- * value is a number there is a short form:
+ * The function returns a status, as every task does. A negative status is a failure, and the
+ * nursery's policy decides about the siblings. The value is separate: the function writes it where
+ * its second argument points. A function whose value is a number has a short form. Its number may
+ * be negative:
  *
  *     janus_async_number_begin(nursery, &call, balance_of, account);   // may be -5
  *     status = janus_await(&call, &balance);
@@ -26,10 +26,10 @@
 #include <janusrt/task.h>
 #include <stdint.h>
 
-/* What is called: returns a status, writes its value to *value. */
+/* The function of a call. It returns a status and writes its value to *value. */
 typedef int64_t janus_async_entry(void *argument, void *value);
 
-/* A call under way. Lives where the caller puts it. Nothing in it is for users. */
+/* A call under way, in the caller's memory. Its fields are private. */
 typedef struct janus_async {
     uint64_t opaque[8];
 } janus_async;
@@ -37,10 +37,10 @@ typedef struct janus_async {
 JANUS_BEGIN_DECLS
 
 /*
- * Starts `entry(argument, value)` as a child of `nursery`; NULL: of the innermost nursery that the
- * current task has open. `options` as for janus_spawn_with.
+ * Starts `entry(argument, value)` as a child of `nursery`. NULL means the innermost nursery that
+ * the current task has open. `options` as for janus_spawn_with.
  *
- * Context: the nursery's owner, who alone can await it.
+ * Context: the nursery's owner. Only the owner can await the call.
  * Yields:  as janus_spawn_with.
  * Owns:    *call, `argument` and *value stay the caller's; they must stay where they are until the
  *          call was awaited or the nursery has ended.
@@ -56,9 +56,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_async_begin_with(janus_nursery     
                                                               const janus_spawn_options *options);
 
 /*
- * The same for a function whose value is the number that it returns, whatever that is: the child
- * succeeds unless it panics or is skipped because it was cancelled. A function that obeys a
- * cancellation says so in its number, if at all.
+ * Begins a call whose value is the number that the function returns. Every number is a success. The
+ * child fails only if it panics, or if a cancel came before it began.
  *
  * Context: as janus_async_begin_with.
  * Yields:  as janus_async_begin_with.
@@ -70,7 +69,7 @@ JANUS_NODISCARD JANUS_API janus_status
 janus_async_number_begin_with(janus_nursery *nursery, janus_async *call, janus_entry *function,
                               void *argument, const janus_spawn_options *options);
 
-/* The short forms, with the place in the source that dumps show. */
+/* The short forms pass the file and line of the call, which dumps show. */
 #define JANUS_SPAWN_OPTIONS_HERE                                                                   \
     __extension__({                                                                                \
         static const janus_site          janus_site_here = {__FILE__, __LINE__};                   \
@@ -86,17 +85,18 @@ janus_async_number_begin_with(janus_nursery *nursery, janus_async *call, janus_e
     janus_async_number_begin_with(nursery, call, function, argument, JANUS_SPAWN_OPTIONS_HERE)
 
 /*
- * Waits until a call has ended. *out_number (NULL: not wanted) is what the function returned: the
- * value of the short form, else the status. What it wrote to its value can be read.
+ * Waits until a call has ended. *out_number (NULL: not wanted) is what the function returned: its
+ * number in the short form, else its status. Then the caller may read the value.
  *
  * Context: the nursery's owner, before the nursery ends.
  * Yields:  if it has not ended.
- * Owns:    gives *call back; a second await says STALE.
+ * Owns:    gives *call back; a second await returns STALE.
  * Cost:    as janus_join.
- * Errors:  CHILD_FAILED  it panicked, or returned a negative status, which is in *out_number; the
- *                        value is not to be relied on
- *          CHILD_CANCELLED  it was cancelled and returned CANCELLED, or never ran; as above
- *          CANCELLED     this task was cancelled while waiting; it can still be awaited
+ * Errors:  CHILD_FAILED  the call panicked, or returned a negative status, which is in *out_number.
+ *                        Do not use the value
+ *          CHILD_CANCELLED  it was cancelled and returned CANCELLED, or never ran. Do not use the
+ *                           value
+ *          CANCELLED     the waiting task was cancelled; the call can be awaited again
  *          STALE         it was awaited before
  *          and those of janus_join
  */

@@ -6,21 +6,23 @@
  *      "wanted":"spawn.task","status":"JANUS_CAP_FOREIGN","name":"plugin"}
  *
  * Events: creation, attenuation, delegation, revocation, release, denial, exhaustion, recharge, and
- * use. Uses of one capability are counted and written together, with the first and the last time;
- * a denial is always an event of its own, also where nobody held a capability: a spawn over the
- * scheduler's max_tasks. A recharge is a line for each component. What nobody asks for is no event:
- * an implicit budget that replenishes, a child's part of its nursery's pool.
- * Events of one writer have consecutive numbers; a hole is told by a line "gap" with "lost". Each
- * worker is a writer, and so are all foreign threads together. The tasks of an outermost nursery
- * with terms are a writer, with a ring of their own: what they do too often is lost, or refused, to
- * them alone, and their gap has "pool", the nursery's name. 1024 such rings can be in use or
- * unread; the tasks of further nurseries then write where foreign threads do.
- * A capability is named by slot and generation. The nonce of its handle is never written.
+ * use. The log counts uses of one capability and writes them together, with the first and the last
+ * time. Each denial is an event, even if no capability was held: a spawn over the scheduler's
+ * max_tasks. A recharge is a line for each component. Replenishing an implicit budget is no event,
+ * and neither is a child's share of its pool.
  *
- * Writers put events into bounded rings; janus_audit_drain, or a thread if one is asked for, turns
- * them into lines. A sink that takes no more stops that; then rings fill. When a ring is full,
- * events are counted as lost; or, if the log fails closed, the operation is refused with
- * AUDIT_FULL. What takes rights away (revoking, releasing, a denial) is never refused.
+ * Each worker is a writer, and all foreign threads together are one. The tasks of an outermost
+ * nursery with terms are a writer with its own ring. If that ring is full, only their events are
+ * lost or refused. Events of one writer have consecutive numbers. A line "gap" reports a hole:
+ * "lost" counts the events, "pool" names the nursery. 1024 rings of nurseries can be in use or
+ * unread. The tasks of further nurseries write where foreign threads do.
+ *
+ * The log names a capability by slot and generation. It never writes the nonce of a handle.
+ *
+ * Writers put events into bounded rings. janus_audit_drain, or a thread if the options ask for one,
+ * turns them into lines. If the sink refuses a line, the rings fill. When a ring is full, the log
+ * counts lost events. A log that fails closed refuses the operation with AUDIT_FULL instead. It
+ * never refuses an operation that takes rights away: revoking, releasing, a denial.
  */
 #ifndef JANUSRT_AUDIT_H
 #define JANUSRT_AUDIT_H
@@ -34,8 +36,10 @@
 
 typedef struct janus_audit janus_audit;
 
-/* Takes one line, which ends in a newline and a zero; `bytes` counts the newline. False: it cannot
- * now; the same line comes again. */
+/*
+ * Takes one line, which ends in a newline and a zero; `bytes` counts the newline. If it returns
+ * false, the log passes the same line again later.
+ */
 typedef bool (*janus_audit_sink)(void *argument, const char *line, size_t bytes);
 
 typedef struct janus_audit_options {
@@ -67,7 +71,7 @@ typedef struct janus_audit_stats {
 JANUS_BEGIN_DECLS
 
 /*
- * Makes a log.
+ * Creates a log.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
@@ -82,20 +86,20 @@ JANUS_NODISCARD JANUS_API janus_status janus_audit_create(const janus_audit_opti
                                                           janus_audit              **out);
 
 /*
- * Writes what the rings hold. Uses that a worker is still counting come with its next use after
- * this, or when it goes to sleep.
+ * Writes what the rings hold. Uses that a worker is still counting follow with its next use, or
+ * when it goes to sleep.
  *
- * Context: any thread; one at a time works, others wait. Not from within the sink.
+ * Context: any thread. One thread drains at a time, the others wait. Not from within the sink.
  * Yields:  only if the turn is over; it blocks the thread as long as the sink does.
  * Owns:    nothing.
  * Cost:    about a microsecond for each event.
- * Errors:  UNAVAILABLE  the sink took no more; nothing is lost by that, the rest comes next time
+ * Errors:  UNAVAILABLE  the sink refused a line; the rest comes next time
  *          INVALID      `audit` is NULL
  */
 JANUS_API janus_status janus_audit_drain(janus_audit *audit);
 
 /*
- * The books at one moment.
+ * Reads the counters at one moment.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
@@ -112,7 +116,7 @@ JANUS_API janus_status janus_audit_stats_read(janus_audit *audit, janus_audit_st
  * Yields:  only if the turn is over.
  * Owns:    takes the log.
  * Cost:    as janus_audit_drain.
- * Errors:  UNAVAILABLE  the sink did not take the rest, which is lost; the log is gone all the same
+ * Errors:  UNAVAILABLE  the sink refused the rest, which is lost; the log has ended
  *          INVALID      `audit` is NULL
  */
 JANUS_API janus_status janus_audit_destroy(janus_audit *audit);

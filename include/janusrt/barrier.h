@@ -9,10 +9,9 @@
  *     if (status != JANUS_OK) return status;
  *     if (leads) swap_the_buffers();                     // one of the four, the last that came
  *
- * A barrier is ready for the next meeting at once. A wait that is cancelled, or too late, takes its
- * arrival back: the others go on waiting, for somebody else to come. What holds for all objects
- * that tasks wait for stands in sync.h: cancelling, plain threads, memory, names, the deadlock
- * check.
+ * A barrier is ready for the next meeting at once. If a cancel or a deadline ends a wait, the
+ * barrier takes that arrival back, and the others wait for another party. sync.h describes what
+ * holds for all such objects: cancelling, plain threads, memory, names, the deadlock check.
  */
 #ifndef JANUSRT_BARRIER_H
 #define JANUSRT_BARRIER_H
@@ -23,16 +22,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Nothing in it is for users. */
+/* Its fields are private. */
 typedef struct janus_barrier {
     const char *name;
     uint64_t    opaque[3];
 } janus_barrier;
 
-/* A barrier never has more parties. */
+/* The largest number of parties. */
 #define JANUS_PARTIES_MAX UINT32_C(0x7fffffff)
 
-/* For static objects, and others; the same as janus_barrier_init. */
+/* Initialises a static object as janus_barrier_init does. */
 /* clang-format off */
 #define JANUS_BARRIER_INIT(parties, opener, name)                                                  \
     {(name), {(opener) == JANUS_OPENED_BY_TASKS ? 4 : 0, 0, (uint32_t)(parties)}}
@@ -41,9 +40,9 @@ typedef struct janus_barrier {
 JANUS_BEGIN_DECLS
 
 /*
- * Makes a barrier for so many parties.
+ * Makes a barrier for `parties` tasks or threads.
  *
- * Context: anyone, any thread; nobody else knows it yet, or any more.
+ * Context: anyone, any thread. No other task or thread uses the barrier at that time.
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
@@ -54,23 +53,22 @@ JANUS_NODISCARD JANUS_API janus_status janus_barrier_init(janus_barrier *barrier
                                                           janus_opener opener, const char *name);
 
 /*
- * Arrives, and waits until all parties have. *out_leads (NULL: not wanted) is true for one of
- * them: the last to arrive.
+ * Arrives, and waits until all parties have arrived. *out_leads (NULL: not wanted) is true for the
+ * last to arrive.
  *
  * Context: any thread or task.
  * Yields:  unless it is the last to arrive.
  * Owns:    nothing. What each party wrote before it arrived can be read by all.
- * Cost:    two atomic operations; a switch each way, or a wake-up for each who waits.
+ * Cost:    two atomic operations; a switch each way, or a wake-up for each waiting party.
  * Errors:  CANCELLED  the task is cancelled; it has not arrived
- *          DEADLOCK   nothing can happen any more, and only tasks could end the wait; it has not
- *                     arrived
+ *          DEADLOCK   every task waits, and only tasks could end this wait; it has not arrived
  *          NO_MEMORY  memory was refused; it has not arrived
  *          INVALID    `barrier` is NULL, or was never made
  */
 JANUS_NODISCARD JANUS_API janus_status janus_barrier_wait(janus_barrier *barrier, bool *out_leads);
 
 /*
- * Arrives, and waits until all parties have, at the latest until the clock (janus_now_ns) reaches
+ * Arrives, and waits until all parties have arrived or the clock (janus_now_ns) reaches
  * `deadline_ns`.
  *
  * Context: as janus_barrier_wait.

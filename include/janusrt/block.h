@@ -10,8 +10,8 @@
 #endif
 
 /*
- * A block with a nursery: opens it before the block, ends it after, and puts into `status`, a
- * variable of the caller's, what came of it. Fields of janus_nursery_options may follow.
+ * A block with a nursery. The nursery opens before the block and ends after it. `status` is a
+ * variable of the caller, which the closing brace sets. Fields of janus_nursery_options may follow.
  *
  *     janus_status status;
  *     JANUS_NURSERY(n, status, .max_children = 4, .name = "fetchers")
@@ -20,21 +20,21 @@
  *     }
  *     return status;
  *
- * To learn which child failed, and how, pass `.result`, as janus_nursery_end gives it:
+ * To learn which child failed, and how, pass `.result`. It is what janus_nursery_end would give:
  *
  *     janus_nursery_result result;
  *     JANUS_NURSERY(n, status, .result = &result) { ... }
  *     if (status == JANUS_CHILD_FAILED) report(result.task, result.error, &result.panic);
  *
- * If opening failed, the block does not run, `status` is what janus_nursery_open returned, and the
- * result is untouched. Else `status` is what janus_nursery_end returned.
+ * If the nursery cannot be opened, the block does not run, and `status` is what janus_nursery_open
+ * returned. The result is untouched. Otherwise `status` is what janus_nursery_end returned.
  *
  * `break` and `continue` leave the block and end the nursery as its closing brace does. So do
- * `return`, `goto` and, in C++, an exception. These skip the assignments, so a nursery with a
- * failed child then panics the task (janus_nursery_leave). An exception cancels the nursery first.
+ * `return`, `goto` and, in C++, an exception. These skip the assignment of `status`. So if a child
+ * has failed, the task panics (janus_nursery_leave). An exception cancels the nursery first.
  *
- * The closing brace sets `status`: whatever the block itself put there is lost. If a spawn is
- * refused, `return` its status, or keep it in another variable and `break`.
+ * The closing brace sets `status` and overwrites what the block put there. If a spawn is refused,
+ * `return` its status, or keep it in another variable and `break`.
  *
  * A caller that never reads `status` gets -Wunused-but-set-variable, part of -Wall.
  */
@@ -42,17 +42,17 @@
     JANUS_PASTE_(JANUS_NURSERY_, JANUS_ONE_OR_MANY_(__VA_ARGS__))(name, __VA_ARGS__)
 
 /*
- * This block at most so long: a block that is cancelled when `duration_ns` have passed, so that the
- * waits in it return CANCELLED. `status` is then DEADLINE, however the block was left; else OK, or
- * CANCELLED where the task was cancelled, or a scope around the block, before the time was up. Code
- * that does not wait goes on until it waits or asks janus_cancelled.
+ * A block with a time limit. When `duration_ns` have passed, the waits in it return CANCELLED, and
+ * `status` becomes DEADLINE. If the task or a scope around the block was cancelled first, `status`
+ * is CANCELLED. Otherwise it is OK. Code that does not wait goes on until it waits or asks
+ * janus_cancelled.
  *
  *     JANUS_TIMEOUT(status, 50 * 1000000) received = janus_channel_recv(channel, &value);
  */
 #define JANUS_TIMEOUT(status, duration_ns)                                                         \
     JANUS_TIMEOUT_(JANUS_PASTE_(janus_timeout_, __LINE__), status, duration_ns)
 
-/* The rest is how the blocks work and not for direct use. */
+/* The rest implements the blocks. Programs do not use it directly. */
 
 static inline uint64_t janus_deadline_after_(uint64_t duration_ns)
 {
@@ -60,7 +60,7 @@ static inline uint64_t janus_deadline_after_(uint64_t duration_ns)
     return now + duration_ns < now ? UINT64_MAX : now + duration_ns;
 }
 
-/* The result is the block's matter: the nursery is opened without. */
+/* The block fills the result itself, so the nursery is opened without it. */
 static inline janus_status janus_block_begin_(janus_nursery               *room,
                                               const janus_nursery_options *options)
 {

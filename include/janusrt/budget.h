@@ -3,19 +3,19 @@
  * Budgets: how much a task may still do, as five plain numbers passed by value.
  *
  *     ops           abstract instructions; every operation costs at least one
- *     memory        bytes, live ones: what is freed counts again
+ *     memory        live bytes; freeing gives them back
  *     spawn_count   children, over a lifetime
  *     channel_ops   sends and receives
  *     syscalls      file and network operations
  *
- * A number at zero stops only what needs that number: a task without syscalls computes on, and is
- * exhausted by its first read. Adding stops at the largest number instead of wrapping; subtracting
- * is all or nothing and names the first component that is missing.
+ * A component at zero stops only what needs it: a task without syscalls computes on, and its first
+ * read exhausts it. Addition stops at the largest number instead of wrapping. Subtraction takes all
+ * or nothing and names the first component that is missing.
  *
  *     janus_budget left = janus_budget_default();
  *     if (janus_budget_charge(&left, janus_price_alloc(4096)) == JANUS_COMPONENT_MEMORY) ...
  *
- * What is inline here is arithmetic on the caller's own values: it takes no lock, cannot wait and
+ * The inline functions are arithmetic on the caller's own values. They take no lock, never wait and
  * may be called from anywhere.
  */
 #ifndef JANUSRT_BUDGET_H
@@ -35,7 +35,7 @@ typedef struct janus_budget {
     uint64_t syscalls;
 } janus_budget;
 
-/* The components, in the order in which shortages are looked for. */
+/* The components, in the order in which a charge checks them. */
 #define JANUS_COMPONENT_MAP(X)                                                                     \
     X(OPS, ops)                                                                                    \
     X(MEMORY, memory)                                                                              \
@@ -50,14 +50,14 @@ typedef enum janus_component {
 #undef JANUS_COMPONENT_ENUM
 } janus_component;
 
-/* What a task gets where nobody said anything: Budget.default(), Budget.childDefault(). */
+/* The budget of a task that was given none: Budget.default(), Budget.childDefault(). */
 #define JANUS_DEFAULT_OPS UINT64_C(10000)
 #define JANUS_DEFAULT_MEMORY (UINT64_C(1) << 20)
 #define JANUS_DEFAULT_SPAWN_COUNT UINT64_C(0)
 #define JANUS_DEFAULT_CHANNEL_OPS UINT64_C(100)
 #define JANUS_DEFAULT_SYSCALLS UINT64_C(10)
 
-/* Loop iterations between two yield checks, by profile; :sovereign has none but what is set. */
+/* Loop iterations between two yield checks, by profile. :sovereign has no default. */
 #define JANUS_YIELD_INTERVAL_SERVICE 1024
 #define JANUS_YIELD_INTERVAL_CLUSTER 512
 
@@ -78,7 +78,7 @@ static inline janus_budget janus_budget_default(void)
                            JANUS_DEFAULT_CHANNEL_OPS, JANUS_DEFAULT_SYSCALLS);
 }
 
-/* One child's slice of a pool; the same numbers. */
+/* One child's share of a pool. It equals janus_budget_default. */
 static inline janus_budget janus_budget_child_default(void) { return janus_budget_default(); }
 
 /* 100,000 ops, 10 MiB, no spawns, 1000 channel operations, 100 system calls. */
@@ -100,8 +100,8 @@ static inline janus_budget janus_budget_cluster_default(void)
 }
 
 /*
- * A budget with the fields that are named, and the default's numbers in the others:
- * JANUS_BUDGET(.ops = 500, .syscalls = 0).
+ * A budget with the named fields, and the default's numbers in the others: JANUS_BUDGET(.ops = 500,
+ * .syscalls = 0).
  */
 #ifndef __cplusplus
 #define JANUS_BUDGET(...)                                                                          \
@@ -127,7 +127,7 @@ template <class F> inline janus_budget janus_budget_with_(F fill)
         [&](janus_budget &janus_budget_set_) { JANUS_SET_ALL_(janus_budget_set_, __VA_ARGS__) })
 #endif
 
-/* Behind add and scale: stop at the largest number. */
+/* Arithmetic of add and scale, which stops at the largest number. */
 static inline uint64_t janus_units_add(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
@@ -151,7 +151,7 @@ static inline bool janus_budget_is_zero(janus_budget a)
     return (a.ops | a.memory | a.spawn_count | a.channel_ops | a.syscalls) == 0;
 }
 
-/* The first component of which `have` has less than `need`; NONE: it covers all of it. */
+/* The first component that `have` lacks to cover `need`. NONE: it covers all of them. */
 static inline janus_component janus_budget_lacks(janus_budget have, janus_budget need)
 {
     if (have.ops < need.ops) return JANUS_COMPONENT_OPS;
@@ -162,7 +162,7 @@ static inline janus_component janus_budget_lacks(janus_budget have, janus_budget
     return JANUS_COMPONENT_NONE;
 }
 
-/* The sum; a component that would not fit stays at UINT64_MAX. */
+/* The sum. A component that would overflow becomes UINT64_MAX. */
 static inline janus_budget janus_budget_add(janus_budget a, janus_budget b)
 {
     return janus_budget_of(janus_units_add(a.ops, b.ops), janus_units_add(a.memory, b.memory),
@@ -171,7 +171,7 @@ static inline janus_budget janus_budget_add(janus_budget a, janus_budget b)
                            janus_units_add(a.syscalls, b.syscalls));
 }
 
-/* `count` times the budget, as by adding. */
+/* `count` times the budget. A component that would overflow becomes UINT64_MAX. */
 static inline janus_budget janus_budget_scale(janus_budget a, uint64_t count)
 {
     return janus_budget_of(janus_units_times(a.ops, count), janus_units_times(a.memory, count),
@@ -180,8 +180,10 @@ static inline janus_budget janus_budget_scale(janus_budget a, uint64_t count)
                            janus_units_times(a.syscalls, count));
 }
 
-/* Takes `amount` out of *from, all of it or nothing. Returns what was missing, or NONE. With a
- * price that the compiler can see only the components that cost something are looked at. */
+/*
+ * Takes `amount` out of *from, all of it or nothing. Returns the first missing component, or NONE.
+ * If the price is a constant, the compiler drops the comparisons with zero.
+ */
 static inline janus_component janus_budget_charge(janus_budget *from, janus_budget amount)
 {
     janus_component missing = janus_budget_lacks(*from, amount);
@@ -203,7 +205,7 @@ static inline janus_budget janus_budget_min(janus_budget a, janus_budget b)
                            janus_units_min(a.syscalls, b.syscalls));
 }
 
-/* Lowers *amount to the limit where it is above. Whether it was anywhere. */
+/* Lowers *amount to the limit where it is above. Returns whether it changed anything. */
 static inline bool janus_budget_clamp(janus_budget *amount, janus_budget limit)
 {
     janus_budget clamped = janus_budget_min(*amount, limit);
@@ -213,7 +215,7 @@ static inline bool janus_budget_clamp(janus_budget *amount, janus_budget limit)
 }
 
 /*
- * The price list. Each is a budget to be charged. A loop is charged for many iterations at once.
+ * The price list. Each price is a budget to charge. A loop pays for many iterations at once.
  */
 static inline janus_budget janus_price_loop(uint64_t iterations)
 {
@@ -238,10 +240,10 @@ static inline janus_budget janus_price_file_io(void) { return janus_budget_of(1,
 static inline janus_budget janus_price_network_io(void) { return janus_budget_of(1, 0, 0, 0, 1); }
 
 /*
- * A new child's share of an explicit pool: the pool pays for the spawn, then gives the child what
- * it wants or, of what there is too little, the rest. NONE: *pool is reduced by the share and the
- * price, and *out is the share. Otherwise nothing changed and the component is what the pool lacks:
- * SPAWN_COUNT, or OPS, also when only the price was left and the child could not do anything.
+ * Takes a new child's share from an explicit pool. The pool pays the price of the spawn. Then it
+ * gives the child what it wants, or what is left. On NONE, *pool is reduced by share and price, and
+ * *out is the share. Otherwise nothing changed, and the result is what the pool lacks: SPAWN_COUNT
+ * or OPS. OPS also means that the child would get no op.
  */
 static inline janus_component janus_budget_split(janus_budget *pool, janus_budget want,
                                                  janus_budget *out)
@@ -256,12 +258,14 @@ static inline janus_component janus_budget_split(janus_budget *pool, janus_budge
     return JANUS_COMPONENT_NONE;
 }
 
-/* What a profile gives to a program that asks for nothing. All 0: it must be given explicitly
- * (:sovereign), or there is none (:core). The struct may grow at its end. */
+/*
+ * What a profile gives to a program that asks for nothing. In :sovereign and :core all fields are
+ * 0: nothing is implicit. The struct may grow at its end.
+ */
 typedef struct janus_limits {
     uint64_t     max_tasks;          /* live children of an implicit nursery */
     janus_budget task_budget;        /* of each of them */
-    janus_budget budget;             /* of the implicit budget capability: most a request gets */
+    janus_budget budget;             /* the most that a request gets without a budget capability */
     uint64_t     channel_buffer_max; /* elements */
     uint64_t     channels_max;       /* at a time */
     uint32_t     yield_interval;     /* loop iterations between checks */
@@ -271,7 +275,7 @@ typedef struct janus_limits {
 JANUS_BEGIN_DECLS
 
 /*
- * The limits a profile implies.
+ * The limits that a profile implies.
  *
  * Context: anyone, any thread.
  * Yields:  never.
@@ -282,13 +286,13 @@ JANUS_BEGIN_DECLS
 JANUS_API const janus_limits *janus_profile_limits(janus_profile profile);
 
 /*
- * The pool of a nursery nobody gave a budget to: task_budget for each of max_tasks children.
+ * The pool of a nursery without a budget: task_budget for each of max_tasks children.
  *
  * Context: anyone, any thread.
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    a table look-up.
- * Errors:  nothing at all for a number that is no profile, and for profiles without limits.
+ * Errors:  a zero budget for a number that is no profile, and for profiles without limits.
  */
 JANUS_API janus_budget janus_profile_pool(janus_profile profile);
 
@@ -299,7 +303,7 @@ JANUS_API janus_budget janus_profile_pool(janus_profile profile);
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    a table look-up.
- * Errors:  0 where there is none: :core, :sovereign unless asked for, a number that is no profile.
+ * Errors:  0 for :core, for :sovereign unless `asked`, and for a number that is no profile.
  */
 JANUS_API uint32_t janus_profile_yield_interval(janus_profile profile, uint32_t asked);
 
@@ -321,19 +325,19 @@ JANUS_API const char *janus_component_name(janus_component component);
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    a branch or two.
- * Errors:  0 for what is no component.
+ * Errors:  0 for a number that is no component.
  */
 JANUS_API uint64_t janus_budget_get(const janus_budget *budget, janus_component component);
 
 /*
- * Writes a budget for people: "ops 9990, memory 1 MiB, spawn_count 0, channel_ops 100, syscalls
- * unlimited". Memory is told in the largest unit that is exact; UINT64_MAX is unlimited.
+ * Writes a budget as text: "ops 9990, memory 1 MiB, spawn_count 0, channel_ops 100, syscalls
+ * unlimited". Memory has the largest exact unit. UINT64_MAX is "unlimited".
  *
  * Context: anyone, any thread.
  * Yields:  only if the turn is over.
  * Owns:    writes at most `size` bytes to `buffer`, always terminated if `size` is not 0.
  * Cost:    an snprintf.
- * Errors:  none; returns the length the whole text has, as snprintf does.
+ * Errors:  none. Returns the length of the whole text, as snprintf does.
  */
 JANUS_API size_t janus_budget_text(const janus_budget *budget, char *buffer, size_t size);
 
