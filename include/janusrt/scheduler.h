@@ -141,6 +141,10 @@ typedef struct janus_scheduler_options {
     janus_on_panic *on_panic; /* gets it instead. NULL: stderr */
     void           *on_panic_argument;
     bool            quiet_panics; /* nobody gets it, where on_panic is NULL */
+
+    uint64_t turn_ns; /* how long a task keeps its worker while others are ready, if it checks or
+                         calls the library: 1 us to one hour. A long turn costs fewer switches
+                         and lets neighbours wait longer. 0: JANUS_TURN_NS */
 } janus_scheduler_options;
 
 #define JANUS_SCHEDULER_OPTIONS(...) JANUS_OPTIONS_(janus_scheduler_options, __VA_ARGS__)

@@ -41,6 +41,9 @@
 /* Operations between two looks. */
 #define JANUS_SLICE 10000
 
+/* How long a turn lasts, in nanoseconds, where the scheduler's options do not say otherwise. */
+#define JANUS_TURN_NS UINT64_C(20000)
+
 JANUS_BEGIN_DECLS
 
 /*
@@ -126,7 +129,7 @@ static inline __attribute__((always_inline)) int64_t janus_fuel_take(uint32_t co
  * within JANUS_SLICE operations.
  *
  * Context: anyone, any thread; outside of tasks it does nothing.
- * Yields:  every JANUS_SLICE operations, or when its turn has lasted some 20 us, if others are
+ * Yields:  every JANUS_SLICE operations, or when its turn has lasted `turn_ns`, if others are
  *          ready; may come back on another thread.
  * Owns:    nothing.
  * Cost:    a subtraction and a branch, some 0.3 ns; one op of the task's budget.

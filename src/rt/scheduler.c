@@ -32,6 +32,8 @@ enum {
     SIMULATED_WORKERS = 4, /* where none are asked for: the same on every machine */
 };
 
+static const uint64_t turn_least_ns = 1000, turn_most_ns = 3600 * JANUS_SECONDS;
+
 /* A seed for programs that name none: JANUSRT_SEED in the environment. */
 static bool seed_from_outside(uint64_t *out)
 {
@@ -78,6 +80,8 @@ static janus_status decode(const janus_scheduler_options *given, janus_scheduler
     if (options->max_derived_caps == 0) options->max_derived_caps = 1024;
     if (options->nesting_max == 0) options->nesting_max = 1000;
     if (options->blocking_queue_max == 0) options->blocking_queue_max = 65536;
+    if (options->turn_ns == 0) options->turn_ns = JANUS_TURN_NS;
+    if (options->turn_ns < turn_least_ns || options->turn_ns > turn_most_ns) return JANUS_INVALID;
     bool known = (unsigned)options->victims <= JANUS_VICTIMS_LEAST_LOADED &&
                  (unsigned)options->guard <= JANUS_GUARD_CANARY;
     return known && jrt_implicit_sane(options) ? JANUS_OK : JANUS_INVALID;
@@ -124,6 +128,7 @@ bool jrt_worker_open(struct jrt_worker *worker)
 {
     worker->until_others = worker->others_every = 8;
     worker->until_timers = 64;
+    worker->turns.limit_ns = worker->scheduler->turn_ns;
     worker->until_split = worker->split_every = 1;
     worker->forks = forking(worker);
     worker->trace = jrt_trace_lane(&worker->scheduler->tracer,
@@ -265,6 +270,7 @@ janus_status jrt_scheduler_open(const janus_scheduler_options *given, janus_sche
     scheduler->birth = jrt_birth(scheduler->stack_class);
     scheduler->stealing = !options.no_stealing;
     scheduler->deadlock_check = !options.no_deadlock_check;
+    scheduler->turn_ns = options.turn_ns;
     scheduler->grace_ns = options.grace_ns;
     scheduler->nesting_max = options.nesting_max;
     scheduler->on_panic = options.on_panic;

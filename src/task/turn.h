@@ -6,8 +6,6 @@
 #include "task/worker.h"
 
 enum {
-    JRT_TURN_NS = 20000, /* a turn; see turn.c for why so long */
-    JRT_TOO_LONG_NS = 2 * JRT_TURN_NS,
     JRT_SAMPLE_NS = 100000, /* picks that took less together are all short, [turn-measure] */
     JRT_TOLLS = 256,        /* of them, and somebody looks at the clock; one is about 16 ns */
 };
@@ -23,6 +21,12 @@ enum {
     JRT_TOLL_FENCE = 64,  /* a fence that interrupts all workers */
     JRT_TOLL_CANCEL = 32, /* a nursery that is cancelled */
 };
+
+/* What a turn lasts when it counts as too long: its task owes the rest to others. */
+static inline uint64_t jrt_turn_too_long(const struct jrt_worker *worker)
+{
+    return 2 * worker->turns.limit_ns;
+}
 
 /* The number of the turn that this worker is in, [turn-epoch]. */
 static inline uint64_t jrt_turn_epoch(const struct jrt_worker *worker)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct jrt_turns {
+    uint64_t limit_ns;  /* how long a turn lasts, the scheduler's option turn_ns */
     uint64_t epoch;     /* of the turn, */
     uint64_t began_ns;  /* first looked at then; [turn-epoch] */
     uint64_t over;      /* the epoch of a turn that lasts too long; 0: none */

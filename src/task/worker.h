@@ -171,8 +171,8 @@ struct janus_scheduler {
     uint32_t      birth;                   /* of a task that asks for nothing */
     size_t        room[JRT_STACK_CLASSES]; /* what a child that runs in place must find */
     bool          stealing, deadlock_check, quiet_panics;
-    uint32_t      nesting_max; /* [nursery-nested] */
-    uint64_t      grace_ns;    /* how long defers of a cancelled task can wait; 0: any time */
+    uint32_t      nesting_max;       /* [nursery-nested] */
+    uint64_t      turn_ns, grace_ns; /* options; grace_ns: defers of cancelled tasks, 0: any time */
 
     /* What tasks have without being given it; constant too. */
     janus_budget         task_budget; /* each */

@@ -6,7 +6,7 @@
  * turn shorter. So it pays afterwards: the others get as many turns as it took.
  *
  * [aside-owe]  A task that leaves the CPU after a turn that was too long owes one round for each
- *   JRT_TURN_NS of it. A pick that finds the task in its queue puts it back behind the others, and
+ *   `turn_ns` of it. A pick that finds the task in its queue puts it back behind the others, and
  *   one round is paid. So others that compute get as much time as the task took, and others that
  *   only yield let it go soon. Time that the task waited or slept counts, too: when the time that
  *   it took has passed for each ready task, it owes nothing any more. Every pick of the worker
@@ -51,7 +51,7 @@ void jrt_aside_owe(struct jrt_worker *worker, struct jrt_task *task, uint64_t no
     struct jrt_purse *purse = jrt_purse_need(task);
     if (purse == NULL) return; /* no memory: it owes nothing */
     if (turn > longest_ns) turn = longest_ns;
-    purse->owed_rounds = (uint32_t)(turn / JRT_TURN_NS);
+    purse->owed_rounds = (uint32_t)(turn / worker->turns.limit_ns);
     purse->owed_until_ns = own_time(worker, now) + turn * (count + 1);
     if (worker->turns.aside_ns < purse->owed_until_ns)
         worker->turns.aside_ns = purse->owed_until_ns;
@@ -62,10 +62,10 @@ void jrt_aside_ended(struct jrt_worker *worker, uint64_t now, uint64_t turn)
 {
     struct jrt_turns *turns = &worker->turns;
     turns->fresh_used_ns += turn < longest_ns ? turn : longest_ns;
-    if (turns->fresh_used_ns < JRT_TURN_NS) return;
+    if (turns->fresh_used_ns < worker->turns.limit_ns) return;
     turns->fresh_ns = own_time(worker, now) + turns->fresh_used_ns;
     turns->fresh_used_ns = 0;
-    if (turn < JRT_TOO_LONG_NS) return;
+    if (turn < jrt_turn_too_long(worker)) return;
     if (turns->aside_ns < turns->fresh_ns) turns->aside_ns = turns->fresh_ns;
     worker->others_every = worker->until_others = 1;
 }

@@ -379,8 +379,8 @@ bool jrt_look_for_others(struct jrt_worker *worker)
     if (only_lone(worker) || !jrt_turn_wanted(worker)) return false;
     /* Sixty tasks may be a microsecond: a turn has a shortest length too. */
     uint64_t turn = jrt_turn_lasted(worker, now);
-    if (turn >= JRT_TOO_LONG_NS) worker->until_others = 1; /* the next pick measures it */
-    return turn >= JRT_TURN_NS;
+    if (turn >= jrt_turn_too_long(worker)) worker->until_others = 1; /* the next pick measures it */
+    return turn >= worker->turns.limit_ns;
 }
 
 /* Stealing: a bounded number of victims, from each the most urgent lane, oldest first. */

@@ -5,7 +5,8 @@
  * Budgets count operations; neighbours feel time. Ten thousand checks take three microseconds, ten
  * thousand refused spawns or new pages take milliseconds. If turns counted operations only, a task
  * that makes expensive calls would get a hundred times more CPU than its neighbour. So a turn is at
- * most JANUS_SLICE operations, and about JRT_TURN_NS wherever somebody reads the clock. Budgets
+ * most JANUS_SLICE operations, and about `turn_ns` (an option of the
+ * scheduler, 20 us) wherever somebody reads the clock. Budgets
  * stay exact: ops only move between the fuel word and the purse ([purse-fuel]).
  *
  * [turn-epoch]  A switch does not read the clock: that would be its most expensive part. A worker
@@ -68,10 +69,10 @@ enum {
     MEASURED = 4,          /* operations, [turn-pace] */
     SAMPLE_NS = 2000,      /* of a sample, for each turn that is measured, [turn-measure] */
     MEASURED_MAX = 100000, /* turns */
+    FRESH_TURNS = 10,      /* [turn-fresh] */
 };
 
-static const uint64_t fresh_ns = 10 * (uint64_t)JRT_TURN_NS; /* [turn-fresh] */
-static const int64_t  free_of_cost = INT64_MAX / 4; /* above: a callback, which costs nothing */
+static const int64_t free_of_cost = INT64_MAX / 4; /* above: a callback, which costs nothing */
 
 static void begin(struct jrt_worker *worker, uint64_t now)
 {
@@ -111,7 +112,7 @@ void jrt_turn_look(struct jrt_worker *worker)
 {
     worker->tolls = JRT_TOLLS;
     if (worker->current == NULL) return;
-    if (jrt_turn_lasted(worker, jrt_clock_now_ns()) < JRT_TURN_NS) return;
+    if (jrt_turn_lasted(worker, jrt_clock_now_ns()) < worker->turns.limit_ns) return;
     worker->tolls = 0;
     worker->turns.over = worker->turns.epoch;
     trim(worker->current, 0);
@@ -135,7 +136,7 @@ static uint64_t measure(struct jrt_worker *worker, uint64_t now)
 {
     if (worker->turns.epoch != jrt_turn_epoch(worker)) return 0;
     uint64_t ns = now - worker->turns.began_ns;
-    if (jrt_likely(ns < JRT_TOO_LONG_NS)) return ns;
+    if (jrt_likely(ns < jrt_turn_too_long(worker))) return ns;
     uint64_t taken = taken_by_kernel(worker, now, ns);
     worker->turns.taken_ns += taken;
     worker->turns.began_ns += taken;
@@ -157,7 +158,7 @@ void jrt_turn_leave(struct jrt_worker *worker, uint64_t now)
 {
     uint64_t turn = measure(worker, now);
     worker->turns.looked_ns = now;
-    bool over = worker->current == NULL || turn >= JRT_TOO_LONG_NS;
+    bool over = worker->current == NULL || turn >= jrt_turn_too_long(worker);
     if (over) worker->turns.epoch = 0; /* not measured once more; that number is before all turns */
     if (worker->current == NULL) {
         jrt_aside_ended(worker, now, turn);
@@ -176,15 +177,17 @@ void jrt_turn_begin_next(struct jrt_worker *worker, const struct jrt_task *next,
 }
 
 /* Less fuel from now on, or more, after `used` operations that took `ns`: see [turn-pace]. */
-static void set_pace(struct jrt_purse *purse, uint64_t used, uint64_t ns, bool known)
+static void set_pace(const struct jrt_worker *worker, struct jrt_purse *purse, uint64_t used,
+                     uint64_t ns, bool known)
 {
+    uint64_t limit_ns = worker->turns.limit_ns;
     uint64_t slice = (uint64_t)jrt_purse_slice(purse);
     if (!known) {
-        if (purse->slice == 0) slice = used * JRT_TURN_NS / ns < MEASURED ? 1 : MEASURED;
-    } else if (ns >= JRT_TOO_LONG_NS) {
-        slice = used * JRT_TURN_NS / ns;
-    } else if (ns < JRT_TURN_NS / 2) {
-        slice *= ns < JRT_TURN_NS / 16 ? 16 : 2;
+        if (purse->slice == 0) slice = used * limit_ns / ns < MEASURED ? 1 : MEASURED;
+    } else if (ns >= jrt_turn_too_long(worker)) {
+        slice = used * limit_ns / ns;
+    } else if (ns < limit_ns / 2) {
+        slice *= ns < limit_ns / 16 ? 16 : 2;
     }
     if (slice == 0) slice = 1;
     purse->slice = (uint32_t)(slice < JANUS_SLICE ? slice : JANUS_SLICE);
@@ -193,7 +196,7 @@ static void set_pace(struct jrt_purse *purse, uint64_t used, uint64_t ns, bool k
 /* A turn of `turn` ns is over: others go first. */
 static void give_turn(struct jrt_worker *worker, struct jrt_task *task, uint64_t now, uint64_t turn)
 {
-    if (turn >= JRT_TOO_LONG_NS) {
+    if (turn >= jrt_turn_too_long(worker)) {
         jrt_aside_owe(worker, task, now, turn);
         worker->turns.epoch = 0; /* it is not measured once more */
     }
@@ -212,7 +215,7 @@ static void end_turn(struct jrt_task *task)
     } else {
         begin(worker, now);
         /* When this turn began is not known, but it was after anybody last looked. */
-        known = slice < JRT_TURN_NS;
+        known = slice < worker->turns.limit_ns;
         turn = slice;
     }
     worker->turns.slice_ns = worker->turns.looked_ns = now;
@@ -222,14 +225,15 @@ static void end_turn(struct jrt_task *task)
         int64_t  fuel = jrt_fuel_get();
         uint64_t used = (uint64_t)(purse->handed > fuel ? purse->handed - fuel : 1);
         purse->handed = fuel;
-        set_pace(purse, used, slice, known);
+        set_pace(worker, purse, used, slice, known);
         worker->turns.ops += used;
     }
     jrt_sched_timers_fire(worker->scheduler);
     if (jrt_unlikely(++worker->slices % BALANCE_EVERY == 0)) jrt_balance(worker);
-    if (known && turn < JRT_TURN_NS && worker->turns.ops < JANUS_SLICE) return;
-    if (known && turn < fresh_ns && !jrt_turn_wanted(worker)) return; /* [turn-fresh] */
-    if (!known) jrt_turn_sample(worker, turn);                        /* who was it? */
+    if (known && turn < worker->turns.limit_ns && worker->turns.ops < JANUS_SLICE) return;
+    if (known && turn < FRESH_TURNS * worker->turns.limit_ns && !jrt_turn_wanted(worker))
+        return;                                /* [turn-fresh] */
+    if (!known) jrt_turn_sample(worker, turn); /* who was it? */
     give_turn(worker, task, now, known ? turn : 0);
 }
 
@@ -252,14 +256,15 @@ static void end_call_turn(struct jrt_worker *worker)
         worker = jrt_worker_self(); /* [worker-again] */
     }
     uint64_t now = jrt_clock_now_ns(), turn = jrt_turn_lasted(worker, now);
-    if (turn < JRT_TURN_NS) return;
+    if (turn < worker->turns.limit_ns) return;
     if (task->purse != NULL && task->purse->asking) return; /* a callback, with ops of its own */
     turn = measure(worker, now);
     worker->turns.over = 0;
     worker->turns.looked_ns = now;
     jrt_sched_timers_fire(worker->scheduler);
-    if (turn < JRT_TURN_NS) return;
-    if (turn < fresh_ns && !jrt_turn_wanted(worker)) return; /* [turn-fresh] */
+    if (turn < worker->turns.limit_ns) return;
+    if (turn < FRESH_TURNS * worker->turns.limit_ns && !jrt_turn_wanted(worker))
+        return; /* [turn-fresh] */
     give_turn(worker, task, now, turn);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Who runs when tasks serve each other. */
+#define TOWN_TURN_NS JANUS_TURN_NS
 #include "quay.h"
 
 #include <stdio.h>

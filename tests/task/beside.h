@@ -9,6 +9,7 @@
 #ifndef JANUSRT_TESTS_TASK_BESIDE_H
 #define JANUSRT_TESTS_TASK_BESIDE_H
 
+#define TOWN_TURN_NS JANUS_TURN_NS
 #include "town.h"
 
 #include <time.h>

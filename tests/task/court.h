@@ -44,7 +44,8 @@ static inline janus_scheduler *court_open(uint32_t workers)
     janus_scheduler *scheduler;
     CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers,
                                                           .profile = JANUS_PROFILE_SOVEREIGN,
-                                                          .yield_interval = 100),
+                                                          .yield_interval = 100,
+                                                          .turn_ns = town_turn_ns),
                                   &scheduler),
              JANUS_OK);
     CHECK_EQ(janus_authority_take(scheduler, &court.authority), JANUS_OK);
@@ -109,7 +110,7 @@ static inline void court_run(uint32_t workers, janus_entry *entry, void *argumen
     (void)court_settle();
     janus_status status = janus_run(
         JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .profile = JANUS_PROFILE_SOVEREIGN,
-                                .yield_interval = 100, .threads_max = 40),
+                                .yield_interval = 100, .threads_max = 40, .turn_ns = town_turn_ns),
         court_first, &first, NULL);
     CHECK(status == JANUS_OK || status == JANUS_DEADLOCK); /* some entries want one */
 }

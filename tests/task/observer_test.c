@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What others see of a nursery that somebody else cancelled: it is Cancelled when its last child
  * has ended, whatever its owner does meanwhile. */
+#define TOWN_TURN_NS JANUS_TURN_NS
 #include "town.h"
 
 /* A nursery, its owner and somebody who looks at it. */

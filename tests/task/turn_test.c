@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Turns: who does what is dear keeps its worker no longer than others, and pays what it owes. */
+#define TOWN_TURN_NS JANUS_TURN_NS
 #include "town.h"
 
 #include "task/turn.h"
@@ -160,7 +161,59 @@ TEST("after a slice that lasted long the next ones are shorter")
 {
     /* Of forty milliseconds the first slice has ten, and nobody knows when it began; the second
      * has ten and is measured; then turns are at most twice as long as they should be. */
-    CHECK(beside(long_units, 0) >= 20000000 / JRT_TURN_NS / 4);
+    CHECK(beside(long_units, 0) >= 20000000 / (int)JANUS_TURN_NS / 4);
+}
+
+/* How long a turn lasts: an option. */
+
+static int64_t calls_only(void *argument)
+{
+    uint64_t        end = janus_now_ns() + 20 * town_ms;
+    const int       before = atomic_load(&((struct watcher *)argument)->turns);
+    janus_task_info info = {.struct_bytes = sizeof info};
+    while (janus_now_ns() < end) CHECK_EQ(janus_task_inspect_current(&info), JANUS_OK);
+    return atomic_load(&((struct watcher *)argument)->turns) == before ? 0 : 1;
+}
+
+static int64_t nobody_ran(void *argument)
+{
+    CHECK_EQ(calls_only(argument), 0);
+    return 0;
+}
+
+static int64_t somebody_ran(void *argument)
+{
+    while (calls_only(argument) == 0) {
+    } /* a library that forgets turns lets the test time out */
+    return 0;
+}
+
+static void beside_turns(janus_entry *entry, uint64_t turn_ns)
+{
+    struct beside    run = {.entry = entry};
+    janus_scheduler *scheduler =
+        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .turn_ns = turn_ns));
+    town_do(scheduler, run_beside, &run);
+    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+}
+
+TEST("a task that only calls the library gives way after turn_ns, not before")
+{
+    TOWN_REAL("the time of a turn is measured");
+    beside_turns(nobody_ran, 3600 * JANUS_SECONDS);
+    beside_turns(somebody_ran, 1000);
+    beside_turns(somebody_ran, 0);
+}
+
+TEST("a turn of less than a microsecond, or of more than an hour, is refused")
+{
+    static const uint64_t wrong[] = {1, 999, 3600 * JANUS_SECONDS + 1, UINT64_MAX};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        janus_scheduler *scheduler = NULL;
+        CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.turn_ns = wrong[i]), &scheduler),
+                 JANUS_INVALID);
+        CHECK(scheduler == NULL);
+    }
 }
 
 /* Exactness. */
