@@ -35,7 +35,7 @@ PHRASES = [
     (re.compile(r"^(The same(?=[,.;:]| for\b| of\b)|As above|Likewise|So does|Nor does)", re.I),
      "a comment stands alone: do not point to the one before"),
 ]
-VALUE = re.compile(r"\b(\d+|[A-Z_0-9]{2,}|[Tt]rue|[Ff]alse|[Ee]mpty):(?= )")  # "0: the default"
+VALUE = re.compile(r'(?:\b(?:\d+|[A-Z_0-9]{2,}|true|false|in|out)|""):(?= )')  # "0: the default"
 ANSWERS = re.compile(r"\b(Context|Yields|Owns|Cost|Errors):")
 
 
@@ -113,7 +113,7 @@ def units_of_comments(text):
             answers = bool(line.strip()) and (answers or bool(ANSWERS.match(line)))
             code = not answers and (line.startswith("   ") or re.search(r"\S {3,}\S", line))
             item = re.match(r"\s*- ", line) or re.match(r"(\w+:)? +[A-Z_]+ {2,}\S", line)
-            item = item or line.startswith("          and ") or ANSWERS.match(line)
+            item = item or re.match(r" {9}(and|On) ", line) or ANSWERS.match(line)
             if parts and (code or item or not line.strip()):
                 found.append((start, " ".join(parts)))
                 parts = []

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Capabilities: a right that is held, not looked up. To start a task, to ask for budget, to make a
- * channel or to choose an executor, a holder shows a handle; a table in the library says whether it
- * is one, whose it is, and what it allows.
+ * Capabilities: rights that a task holds. To start a task, ask for budget, open a channel or choose
+ * an executor, the holder presents a handle. A table in the library knows the holder of each handle
+ * and what it allows.
  *
  *     janus_cap_table *table;
  *     janus_authority *root;
@@ -16,21 +16,21 @@
  *                         .limits = &limits), &half);
  *     janus_cap_check(table, half, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_NURSERY, 1) == CAP_RIGHT
  *
- * A capability comes from the root authority (mint) or from another capability, and then it is
- * narrower or equal in rights, in every limit and in how far it may be delegated. Revoking one
- * revokes everything that was derived from it, at once.
+ * A capability comes from the root authority (mint) or from another capability (derive). A derived
+ * capability is never wider, in rights, in limits or in delegation. Revoking a capability also
+ * revokes everything derived from it, at once.
  *
- * A handle is copied freely, but copying moves no right: it is refused for everybody but its
- * holder. A right moves to another holder only by janus_cap_delegate, which must have been allowed
- * when the capability was made, and which is recorded.
+ * A program may copy a handle, but a copy moves no right: the table refuses every holder but its
+ * own. A right moves only by janus_cap_delegate. The grant must have allowed that, and the audit
+ * log records it.
  *
- * Who asks is said by the caller, as `holder`, any number but 0. Whoever has the table's address
- * thus speaks for every holder, and whoever has the authority can make rights. Code that should
- * have neither is given neither: it calls the runtime, which fills in who it is.
+ * The caller names the holder, as any number but 0. So code with the table's address speaks for
+ * every holder, and code with the authority can make rights. Give neither to code that should have
+ * neither. Tasks call grant.h, which fills in the holder.
  *
- * What this is worth: a handle that is stale, altered, guessed or copied from another holder is
- * refused. This protects correct and merely buggy programs. It does not protect against native
- * code that deliberately corrupts memory; SECURITY.md says what does.
+ * The table refuses a handle that is stale, altered, guessed or copied from another holder. This
+ * protects correct and merely buggy programs. It does not protect against native code that corrupts
+ * memory on purpose; SECURITY.md says what does.
  */
 #ifndef JANUSRT_CAP_H
 #define JANUSRT_CAP_H
@@ -45,17 +45,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Names a capability; all zero names none. The nonce is what makes it hard to guess: it is never
- * printed and stands in no log. */
+/*
+ * Names a capability; all zero names none. The nonce makes it hard to guess. The library never
+ * prints or logs it.
+ */
 typedef struct janus_cap {
     uint32_t slot, generation;
     uint64_t nonce;
 } janus_cap;
 
-/* Where capabilities live. */
+/* The place where capabilities live. */
 typedef struct janus_cap_table janus_cap_table;
 
-/* The right to make rights, given to whoever creates a table. */
+/* The right to make rights. The creator of a table gets it. */
 typedef struct janus_authority janus_authority;
 
 #define JANUS_CAP_KIND_MAP(X)                                                                      \
@@ -99,7 +101,7 @@ typedef enum janus_backend {
     JANUS_BACKEND_BLOCKING = 0, /* synchronously, on one thread */
     JANUS_BACKEND_THREADED,     /* a thread of the system for each task */
     JANUS_BACKEND_COOPERATIVE,  /* fibers on a scheduler */
-    JANUS_BACKEND_EVENTED,      /* the same, with an event loop */
+    JANUS_BACKEND_EVENTED,      /* fibers on a scheduler with an event loop */
     JANUS_BACKENDS
 } janus_backend;
 
@@ -137,12 +139,12 @@ typedef union janus_cap_limits {
     uint64_t              words[6];
 } janus_cap_limits;
 
-/* In delegation_depth: as often as one likes. */
+/* In delegation_depth: without limit. */
 #define JANUS_DELEGATION_UNLIMITED UINT32_MAX
 
 /*
- * What a new capability shall be. Rights and limits have no silent default: a computed set of
- * rights that came out empty must not turn into all of them.
+ * What a new capability allows. Rights and limits have no silent default: a computed set of rights
+ * that came out empty must not become all of them.
  */
 typedef struct janus_cap_grant {
     size_t                  struct_bytes;     /* sizeof this struct; JANUS_CAP_GRANT sets it */
@@ -151,7 +153,7 @@ typedef struct janus_cap_grant {
     const janus_cap_limits *limits;           /* derived ones: NULL: the original's */
     uint32_t                delegation_depth; /* 0: it cannot be delegated. n: it can, and what is
                                                  delegated from it can be n - 1 times more */
-    const char             *name; /* for the audit log; copied, cut after 39 bytes; NULL: none */
+    const char             *name; /* for the audit log, copied, at most 39 bytes; NULL: none */
 } janus_cap_grant;
 
 typedef struct janus_cap_table_options {
@@ -174,7 +176,7 @@ typedef struct janus_cap_info {
     janus_cap_limits limits;
 } janus_cap_info;
 
-/* A table's books. */
+/* The counters of a table. */
 typedef struct janus_cap_stats {
     size_t   struct_bytes; /* in: sizeof this struct */
     uint64_t live;         /* capabilities that are neither revoked nor released */
@@ -187,8 +189,10 @@ typedef struct janus_cap_stats {
     uint64_t refused_authority, refused_audit;
 } janus_cap_stats;
 
-/* What a task of a profile holds without asking. A kind that is missing in `kinds` is not held,
- * and its limits are zero. */
+/*
+ * The capabilities that a profile gives to every task. A kind that is not in `kinds` has zero
+ * limits.
+ */
 typedef struct janus_cap_defaults {
     uint32_t              kinds; /* bits 1 << kind */
     bool                  supervisor_recharge;
@@ -196,18 +200,18 @@ typedef struct janus_cap_defaults {
     janus_budget_limits   budget;
     janus_channel_limits  channel;
     janus_executor_limits executor;
-    janus_backend         backend; /* the one in use, where there is a choice */
+    janus_backend         backend; /* the backend in use */
 } janus_cap_defaults;
 
 JANUS_BEGIN_DECLS
 
 /*
- * Makes an empty table, and the authority to fill it.
+ * Creates an empty table, and the authority to fill it.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
- * Owns:    *out_table and *out_authority are the library's until janus_cap_table_destroy. Who is
- *          given the authority can make any capability: keep it where it belongs.
+ * Owns:    *out_table and *out_authority are the library's until janus_cap_table_destroy. Code that
+ *          has the authority can make any capability: keep it safe.
  * Cost:    256 bytes of address space for each of caps_max, committed as they are used.
  * Errors:  INVALID      a field is out of range, an argument is NULL
  *          NO_MEMORY    memory was refused
@@ -221,7 +225,7 @@ janus_cap_table_create(const janus_cap_table_options *options, janus_cap_table *
 /*
  * Ends a table with everything in it.
  *
- * Context: any thread; nobody uses the table any more.
+ * Context: any thread. No other thread uses the table any more.
  * Yields:  only if the turn is over.
  * Owns:    takes the table and its authority.
  * Cost:    some system calls.
@@ -231,18 +235,18 @@ janus_cap_table_create(const janus_cap_table_options *options, janus_cap_table *
 JANUS_API janus_status janus_cap_table_destroy(janus_cap_table *table, janus_authority *authority);
 
 /*
- * Makes a capability from nothing but the root authority, for `holder`.
+ * Mints a capability for `holder` with the root authority.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
  * Owns:    *out is a name; the capability lives until it is released or revoked.
  * Cost:    a lock, some 60 ns.
  * Errors:  NO_AUTHORITY  `authority` is not the table's
- *          INVALID       no such kind; rights that are not the kind's, or none; a backend that does
- *                        not exist; no limits; `holder` is 0; an argument is NULL
- *          PROFILE       the profile forbids it: in CORE everything but an executor; an executor
- *                        with backends that the profile does not have
- *          FULL          caps_max are there
+ *          INVALID       a kind, right or backend does not exist, there are no rights or no limits,
+ *                        `holder` is 0, or an argument is NULL
+ *          PROFILE       the profile forbids it. CORE allows an executor alone, and an executor may
+ *                        have only the profile's backends
+ *          FULL          the table holds caps_max
  *          UNAVAILABLE   the system gives no random numbers
  *          AUDIT_FULL    the audit log fails closed and is full
  */
@@ -252,8 +256,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_mint(janus_cap_table       *tab
                                                       janus_cap *out);
 
 /*
- * Derives a capability for the same holder. Rights must be a subset, each limit less or equal, a
- * set of backends a subset, delegation_depth less or equal.
+ * Derives a capability for the same holder. Rights and backends must be a subset. Each limit and
+ * delegation_depth must be less or equal.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
@@ -262,7 +266,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_mint(janus_cap_table       *tab
  * Errors:  as janus_cap_check, and
  *          CAP_WIDENS    it would allow what `cap` does not
  *          INVALID       another kind, no rights, an argument is NULL
- *          FULL          three quarters of caps_max are there: the rest is the authority's
+ *          FULL          the table is three quarters full; the rest is for the authority
  *          UNAVAILABLE, AUDIT_FULL  as janus_cap_mint
  */
 JANUS_NODISCARD JANUS_API janus_status janus_cap_attenuate(janus_cap_table *table, janus_cap cap,
@@ -271,13 +275,12 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_attenuate(janus_cap_table *tabl
                                                            janus_cap             *out);
 
 /*
- * Derives a capability for another holder. `grant` narrows as in janus_cap_attenuate; NULL: the
- * same rights and limits, not to be delegated further.
+ * Derives a capability for another holder. `grant` narrows as in janus_cap_attenuate. NULL keeps
+ * rights and limits, and forbids further delegation.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
- * Owns:    as janus_cap_attenuate; the new one is `to_holder`'s, the old one's holder can revoke
- *          it.
+ * Owns:    as janus_cap_attenuate. `to_holder` holds the new capability; `holder` can revoke it.
  * Cost:    a lock, some 60 ns.
  * Errors:  as janus_cap_attenuate, and
  *          NOT_DELEGATABLE  `cap` must not be given to another holder
@@ -289,19 +292,19 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_delegate(janus_cap_table *table
                                                           janus_cap             *out);
 
 /*
- * Whether `holder` may: `cap` is a living capability of its, of this kind, with all these rights
- * (0: any). What is refused is counted, and recorded.
+ * Checks that `cap` is a live capability of `holder`, of this kind, with all these rights (0: any).
+ * The table counts and records a refusal.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    2 to 3 ns, without a lock or a write to shared memory; recording takes more.
  * Errors:  NO_SPAWN_CAP … NO_EXECUTOR_CAP  `cap` names none
- *          CAP_FORGED   no such handle was ever given out
+ *          CAP_FORGED   the library never gave out this handle
  *          CAP_STALE    it was released, or its place is used again
  *          CAP_FOREIGN  it is another holder's
- *          CAP_REVOKED  it was revoked. From the moment janus_cap_revoke has returned no check
- *                       succeeds; what was checked before may still be under way
+ *          CAP_REVOKED  it was revoked. After janus_cap_revoke has returned, no check succeeds.
+ *                       What was checked before may still be under way
  *          CAP_KIND     it is of another kind
  *          CAP_RIGHT    it lacks one of the rights
  *          AUDIT_FULL   the audit log fails closed and is full
@@ -312,34 +315,33 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_check(janus_cap_table *table, j
                                                        uint64_t holder);
 
 /*
- * What a capability is, for its holder.
+ * Reads kind, rights and limits of a capability, for its holder.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    some nanoseconds.
- * Errors:  as janus_cap_check; INVALID: an argument is NULL, out->struct_bytes cannot be
+ * Errors:  as janus_cap_check. INVALID also if an argument is NULL or out->struct_bytes is wrong
  */
 JANUS_NODISCARD JANUS_API janus_status janus_cap_read(janus_cap_table *table, janus_cap cap,
                                                       uint64_t holder, janus_cap_info *out);
 
 /*
- * Revokes `victim` and everything derived from it. `with` is a capability of `holder`; `victim` is
- * it, or was derived from it, by whomever and for whomever. Never refused for want of room in the
- * audit log.
+ * Revokes `victim` and everything derived from it. `with` is a capability of `holder`. `victim` is
+ * `with`, or was derived from it by any holder. A full audit log does not prevent it.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
  * Owns:    nothing; handles of what was revoked need not be released.
  * Cost:    a lock; some 20 ns for each capability revoked, and as much for each step from `victim`
  *          up to `with`.
- * Errors:  as janus_cap_check, of either; CAP_FOREIGN: `victim` does not come from `with`
+ * Errors:  as janus_cap_check, for both. CAP_FOREIGN also if `victim` does not come from `with`
  */
 JANUS_NODISCARD JANUS_API janus_status janus_cap_revoke(janus_cap_table *table, janus_cap victim,
                                                         janus_cap with, uint64_t holder);
 
 /*
- * The same by the root authority, for any capability.
+ * Revokes any capability, and everything derived from it, with the root authority.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
@@ -353,19 +355,19 @@ JANUS_NODISCARD JANUS_API janus_status janus_authority_revoke(janus_cap_table   
                                                               janus_cap              victim);
 
 /*
- * Gives a capability back. What was derived from it stays, and stays revocable by what it came
- * from.
+ * Gives a capability back. Derived capabilities stay. The capability that this one came from can
+ * still revoke them.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
  * Owns:    takes the capability; its handle is stale from now on.
  * Cost:    a lock.
- * Errors:  as janus_cap_check; what was revoked is released already: CAP_REVOKED
+ * Errors:  as janus_cap_check. A revoked capability is already released: CAP_REVOKED
  */
 JANUS_API janus_status janus_cap_release(janus_cap_table *table, janus_cap cap, uint64_t holder);
 
 /*
- * The books of a table at one moment.
+ * Reads the counters of a table at one moment.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
@@ -376,7 +378,7 @@ JANUS_API janus_status janus_cap_release(janus_cap_table *table, janus_cap cap, 
 JANUS_API janus_status janus_cap_stats_read(janus_cap_table *table, janus_cap_stats *out);
 
 /*
- * What the profile's tasks hold without asking.
+ * The capabilities that a profile gives to every task.
  *
  * Context: anyone, any thread.
  * Yields:  never.
@@ -398,13 +400,13 @@ JANUS_API const janus_cap_defaults *janus_profile_cap_defaults(janus_profile pro
 JANUS_API janus_budget janus_budget_limits_to_budget(const janus_budget_limits *limits);
 
 /*
- * The smaller of what is asked for and what is allowed, in each amount.
+ * Computes the smaller of `requested` and `limits`, in each component.
  *
  * Context: anyone, any thread.
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    five comparisons.
- * Errors:  CLAMPED  an amount was cut; *out is what is granted
+ * Errors:  CLAMPED  a component was cut; *out is the grant
  *          INVALID  an argument is NULL
  */
 JANUS_API janus_status janus_budget_limits_clamp(const janus_budget        *requested,
@@ -440,7 +442,7 @@ JANUS_API uint32_t janus_cap_kind_rights(janus_cap_kind kind);
  * Yields:  never.
  * Owns:    the text is the library's, constant for ever.
  * Cost:    a table look-up.
- * Errors:  "?" for what is not exactly one right.
+ * Errors:  "?" unless `right` is exactly one right.
  */
 JANUS_API const char *janus_right_name(uint32_t right);
 

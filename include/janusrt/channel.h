@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Channels: values of one size from those who send to those who receive, in order.
+ * Channels: queues of values of one size, from senders to receivers, in order.
  *
  *     janus_channel jobs;
  *     if (janus_channel_open(sizeof(struct job), 64, NULL, &jobs) != JANUS_OK) return -1;
@@ -12,44 +12,45 @@
  *         for (int i = 0; i < count; i++) {
  *             if (janus_channel_send(jobs, &job[i]) != JANUS_OK) break;
  *         }
- *         janus_channel_close(jobs);         // who receives gets what is left, then CLOSED
+ *         janus_channel_close(jobs);         // receivers get what is left, then CLOSED
  *     }
  *     janus_channel_destroy(jobs);
  *     return status;
  *
- * With capacity 0 a send waits for its receiver. Otherwise up to `capacity` values lie in between;
- * what happens at one more is the channel's `overflow`. Values are copied; a value is received once
- * or, where a send said anything but OK, still the sender's.
+ * With capacity 0 a send waits for a receiver. Otherwise the channel holds up to `capacity` values,
+ * and `overflow` decides about one more. The channel copies values. Each value is received at most
+ * once. If a send does not return OK, the sender still owns the value.
  *
- * Handles. A janus_channel is a small value, copied freely, also into other tasks and threads. It
- * says what its holder may do: send, receive, close. A narrower one is made by
- * janus_channel_attenuate and none can be widened: a changed handle is STALE. Whoever has a handle
- * needs nothing else. Handles cannot be computed from each other: their keys are results of a
- * keyed function, and a forged handle is refused, whatever it is.
+ * Handles. A janus_channel is a small value. A program may copy it, also to other tasks and
+ * threads. Each handle has rights: send, receive, close. Its holder needs no capability.
+ * janus_channel_attenuate makes a handle with fewer rights. Nobody can widen a handle or compute
+ * one from another: the channel refuses a changed or forged handle as STALE.
  *
- * Life. A channel lives until janus_channel_destroy, and at most as long as the task that opened it
- * (inside a nursery with `scope`: as long as that nursery). A channel that a task forgets thus ends
- * with it: tasks that wait there are told CLOSED, later calls STALE. Closing alone frees nothing,
- * since receivers still take what is left. With the option `kept` a channel outlives its task; it
- * then ends with the nursery on whose terms it was opened (one with a pool, a capability or a
- * backend of its own, around the task), and without such a nursery only by janus_channel_destroy.
- * Channels of plain threads are kept.
+ * Life. A channel lives until janus_channel_destroy, and at most as long as the task that opened
+ * it. Inside a nursery with `scope` it lives at most as long as that nursery. When a channel ends,
+ * its waiting tasks get CLOSED, and later calls return STALE. Closing frees nothing, because
+ * receivers still take what is left.
  *
- * Limits. Each channel that a task opens counts until it has ended, and its memory is charged to
- * the task: 512 bytes and the room for its values, returned when the channel ends. At most
+ * With the option `kept` a channel outlives its task. It then ends with the nursery around the task
+ * that has a pool, a capability or a backend. Without such a nursery only janus_channel_destroy
+ * ends it. Channels of plain threads are always kept.
+ *
+ * Limits. Each channel counts until it has ended. The task that opened it pays 512 bytes and the
+ * room for its values, until the channel ends. The limits are
  *
  *     1,000 channels live at once      janus_scheduler_options.max_channels         CHANNEL_LIMIT
  *     10,000 values lie in one         janus_scheduler_options.max_channel_values   CAP_LIMIT
  *
- * (:cluster: 10,000 and 100,000; :sovereign: none without a capability). Tasks under a channel
- * capability have its limits instead. Tasks under a nursery with a pool of its own have as many
- * channels for that pool alone: what one pool has used up refuses nobody outside of it. Plain
- * threads have no limit but that of the process, 2^20 channels.
+ * The profile :cluster has 10,000 and 100,000. In :sovereign a task needs a capability. Tasks under
+ * a channel capability have its limits instead. Each nursery with a pool counts its own channels,
+ * so one pool cannot use up those of another. Plain threads have only the limit of the process,
+ * 2^20 channels.
  *
- * Plain threads can do all that tasks can; they block. Deadlocks: where every task of a scheduler
- * waits and nothing can happen any more, waits at channels end with DEADLOCK. Channels that others
- * use too, plain threads or tasks of another scheduler, say so when they are opened (`outside`);
- * waiting there is never a deadlock.
+ * Plain threads can do all that tasks can; they block.
+ *
+ * Deadlocks. If every task of a scheduler waits and no event can come, waits at channels return
+ * DEADLOCK. If plain threads or another scheduler use a channel too, open it with `outside`. A wait
+ * there is never a deadlock.
  */
 #ifndef JANUSRT_CHANNEL_H
 #define JANUSRT_CHANNEL_H
@@ -61,12 +62,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Nothing in it is for users. All zero: no channel, which a select never chooses. */
+/* Its fields are private. All zero means no channel; a select never chooses it. */
 typedef struct janus_channel {
     uint64_t opaque[2];
 } janus_channel;
 
-/* What the holder of a handle may do; or them together. */
+/* The rights of a handle. They can be combined. */
 enum {
     JANUS_CHANNEL_MAY_SEND = 1,
     JANUS_CHANNEL_MAY_RECV = 2,
@@ -74,22 +75,22 @@ enum {
     JANUS_CHANNEL_MAY_ALL = 7,
 };
 
-/* What a send does where there is no room. */
+/* What a send does if the channel is full. */
 typedef enum janus_overflow {
     JANUS_OVERFLOW_BLOCK = 0,   /* it waits */
     JANUS_OVERFLOW_FAIL,        /* it returns FULL; in a select it waits */
-    JANUS_OVERFLOW_DROP_OLDEST, /* the oldest makes room and is counted; not with capacity 0 */
+    JANUS_OVERFLOW_DROP_OLDEST, /* it drops and counts the oldest value; not with capacity 0 */
 } janus_overflow;
 
-enum { JANUS_CHANNEL_NAME_BYTES = 32 }; /* of a name, with the zero at its end */
+enum { JANUS_CHANNEL_NAME_BYTES = 32 }; /* a name with its zero */
 
-/* How a channel is made. Zero in any field asks for the default named beside it. */
+/* Options of a channel. Zero in any field selects the default named beside it. */
 typedef struct janus_channel_options {
     size_t         struct_bytes; /* sizeof this struct; JANUS_CHANNEL_OPTIONS sets it */
     janus_overflow overflow;     /* 0: BLOCK */
     bool           outside;      /* plain threads or other schedulers use it too */
     bool           kept;         /* it outlives the task that opens it, see above */
-    const char    *name;         /* for dumps; copied as names of tasks are, 31 bytes. NULL: none */
+    const char    *name;         /* for dumps; copied, at most 31 bytes. NULL: none */
 } janus_channel_options;
 
 #define JANUS_CHANNEL_OPTIONS(...) JANUS_OPTIONS_(janus_channel_options, __VA_ARGS__)
@@ -98,11 +99,11 @@ typedef struct janus_channel_options {
 typedef struct janus_channel_info {
     size_t         struct_bytes; /* in: sizeof this struct; out: how much of it was filled */
     size_t         item_bytes;
-    uint64_t       capacity;   /* values; of an unbounded one, how many its byte cap allows */
+    uint64_t       capacity;   /* values; if unbounded, as many as bytes_max allows */
     uint64_t       length;     /* values that lie in it */
     uint64_t       high_water; /* the largest length so far */
     uint64_t       dropped;    /* values that DROP_OLDEST has thrown away */
-    uint64_t       senders;    /* that wait, selects included */
+    uint64_t       senders;    /* waiting senders, selects included */
     uint64_t       receivers;
     uint32_t       rights; /* of the handle */
     janus_overflow overflow;
@@ -111,26 +112,26 @@ typedef struct janus_channel_info {
     char           name[JANUS_CHANNEL_NAME_BYTES]; /* as kept; "": none */
 } janus_channel_info;
 
-/* What a case of a select does, and when it can be done. */
+/* The kinds of cases in a select. */
 typedef enum janus_select_kind {
     JANUS_SELECT_RECV = 0,
     JANUS_SELECT_SEND,
-    JANUS_SELECT_TIMER, /* nothing, once the clock (janus_now_ns) has reached deadline_ns */
-    JANUS_SELECT_EVENT, /* nothing, once an event is set or a group is done: janus_case_event and
-                           janus_case_group make such a case */
+    JANUS_SELECT_TIMER, /* chosen once the clock (janus_now_ns) has reached deadline_ns */
+    JANUS_SELECT_EVENT, /* chosen once an event is set or a group is done; made by
+                           janus_case_event and janus_case_group */
 } janus_select_kind;
 
 struct janus_event;
 struct janus_group;
 struct janus_select_source;
 
-/* One case. Zero in each field that its kind does not use. */
+/* One case of a select. Fields that its kind does not use are zero. */
 typedef struct janus_select_case {
-    janus_channel     channel; /* RECV, SEND; all zero: a case that is never chosen */
+    janus_channel     channel; /* RECV, SEND; if all zero, never chosen */
     janus_select_kind kind;
     void             *value;       /* what to send, or where to receive; EVENT: the object */
     uint64_t          deadline_ns; /* TIMER */
-    const struct janus_select_source *source; /* EVENT: what kind of object it is */
+    const struct janus_select_source *source; /* EVENT: the kind of object */
     uint64_t opaque[26];                      /* used while the select waits; 256 bytes in all */
 } janus_select_case;
 
@@ -178,7 +179,7 @@ static inline janus_select_case janus_case_at(uint64_t deadline_ns)
 }
 
 /*
- * A case that can be done while the event is set, and does nothing. Events are in sync.h.
+ * Makes a case that is ready while the event is set. Events are in sync.h.
  *
  * Context: any thread or task.
  * Yields:  never.
@@ -189,8 +190,7 @@ static inline janus_select_case janus_case_at(uint64_t deadline_ns)
 JANUS_API janus_select_case janus_case_event(struct janus_event *event);
 
 /*
- * A case that can be done while nothing of the group is left, and does nothing. Groups are in
- * sync.h.
+ * Makes a case that is ready while the group is done. Groups are in sync.h.
  *
  * Context: any thread or task.
  * Yields:  never.
@@ -201,21 +201,21 @@ JANUS_API janus_select_case janus_case_event(struct janus_event *event);
 JANUS_API janus_select_case janus_case_group(struct janus_group *group);
 
 /*
- * Makes a channel for values of `item_bytes` bytes (0: only signals), of which `capacity` can lie
- * in it; 0: none, senders and receivers meet. The handle has all rights.
+ * Opens a channel for values of `item_bytes` bytes (0: only signals) with room for `capacity`
+ * values (0: sender and receiver meet). The handle has all rights.
  *
  * Context: any task or thread.
  * Yields:  only if the turn is over.
  * Owns:    *out is a value; the channel is the library's until it ends, see "Life".
  * Cost:    512 bytes and the room for `capacity` values, charged to the task as memory.
- * Errors:  INVALID    `out` is NULL, an option is out of range, DROP_OLDEST with capacity 0, or
- *                     more than half of the address space
+ * Errors:  INVALID    `out` is NULL, an option is out of range, DROP_OLDEST has capacity 0, or the
+ *                     values need more than half of the address space
  *          NO_MEMORY  memory was refused
  *          UNAVAILABLE  the system has no random numbers for the keys of handles yet
  *          NO_CHANNEL_CAP, CAP_…  as janus_cap_check, in a task
- *          CHANNEL_LIMIT     as many channels live as are allowed, see above
+ *          CHANNEL_LIMIT     the limit of channels is reached, see above
  *          CAP_LIMIT         the capacity is larger than allowed, see above
- *          BUDGET_EXHAUSTED  the task has not so much memory left
+ *          BUDGET_EXHAUSTED  the task's memory budget has too little left
  *          On any error *out is untouched and nothing was made.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_channel_open(size_t item_bytes, uint64_t capacity,
@@ -223,74 +223,73 @@ JANUS_NODISCARD JANUS_API janus_status janus_channel_open(size_t item_bytes, uin
                                                           janus_channel               *out);
 
 /*
- * Makes one without a capacity of its own: it grows with what lies in it, up to `bytes_max` bytes
- * of values; there, `overflow` decides. A signal counts as one byte.
+ * Opens a channel that grows with its values, up to `bytes_max` bytes. Then `overflow` decides. A
+ * signal counts as one byte.
  *
  * Context: any task or thread.
  * Yields:  only if the turn is over.
  * Owns:    as janus_channel_open.
- * Cost:    512 bytes; from the first value on room for 16, later up to twice what lay in it at
- *          most, moved when it doubles. Empty again, it keeps at most 64 KiB. The task is charged
- *          for `bytes_max` at once.
+ * Cost:    512 bytes, then room for 16 values, which doubles as needed. An empty channel keeps at
+ *          most 64 KiB. The task pays for `bytes_max` at once.
  * Errors:  as janus_channel_open; INVALID also if `bytes_max` is less than one value. The limit of
- *          values is that of `bytes_max` divided by `item_bytes`.
+ *          values applies to `bytes_max` divided by `item_bytes`.
  */
 JANUS_NODISCARD JANUS_API janus_status
 janus_channel_open_unbounded(size_t item_bytes, uint64_t bytes_max,
                              const janus_channel_options *options, janus_channel *out);
 
 /*
- * Closes it for good, and ends it: whoever waits there is told CLOSED, values that lie in it are
- * gone, and all handles are STALE.
+ * Ends a channel. Waiting tasks get CLOSED, values in the channel are lost, and all handles become
+ * STALE.
  *
  * Context: any task or thread; the handle that janus_channel_open gave, or one with all rights.
  * Yields:  only if the turn is over.
- * Owns:    takes the channel: it no longer counts, and its memory is returned to the task that
- *          opened it, if that lives. All zero does nothing.
- * Cost:    a wake-up for each who waits.
- * Errors:  CAP_RIGHT  the handle has not all rights
- *          STALE      it has ended before
+ * Owns:    takes the channel. It no longer counts, and the task that opened it gets its memory
+ *          back. All zero does nothing.
+ * Cost:    a wake-up for each waiting task.
+ * Errors:  CAP_RIGHT  the handle does not have all rights
+ *          STALE      it has ended already
  */
 JANUS_API janus_status janus_channel_destroy(janus_channel channel);
 
 /*
- * A handle for the same channel that may do less.
+ * Makes a handle for the same channel with fewer rights.
  *
  * Context: any task or thread.
  * Yields:  only if the turn is over.
  * Owns:    *out is a value.
  * Cost:    a lock.
  * Errors:  INVALID     `rights` is 0 or has unknown bits, `channel` is all zero, or `out` is NULL
- *          CAP_WIDENS  `rights` has one that `channel` has not
- *          STALE       the channel was destroyed, or the handle is none
+ *          CAP_WIDENS  `rights` has more than `channel` has
+ *          STALE       the channel was destroyed, or the handle is forged
  *          On any error *out is untouched.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_channel_attenuate(janus_channel channel,
                                                                uint32_t rights, janus_channel *out);
 
 /*
- * Sends a copy of *value: straight to a receiver that waits, or into the channel. Where neither is
- * possible it does what the channel's `overflow` says.
+ * Sends a copy of *value, to a waiting receiver or into the channel. If neither is possible, it
+ * does what the channel's `overflow` says.
  *
- * Context: a task, or a plain thread, which is blocked while it waits and cannot be cancelled.
- * Yields:  while it waits; and now and then where it has not waited for long, to let others run.
+ * Context: a task, or a plain thread, which blocks and cannot be cancelled.
+ * Yields:  while it waits. A task that never has to wait yields now and then, to let others run.
  * Owns:    `value` is only read, until the call returns.
  * Cost:    1 op, 1 channel_op. A lock, a copy; if a receiver waits, its wake-up.
- * Errors:  CLOSED     it is, or was closed meanwhile
- *          FULL       no room, and `overflow` is FAIL
+ * Errors:  CLOSED     the channel is closed, or was closed meanwhile
+ *          FULL       the channel is full, and `overflow` is FAIL
  *          CANCELLED  the task was cancelled
- *          DEADLOCK   nothing can happen any more
+ *          DEADLOCK   every task waits, and no event can come
  *          CAP_RIGHT  the handle may not send
- *          STALE      the channel was destroyed, or the handle is none
+ *          STALE      the channel was destroyed, or the handle is forged
  *          INVALID    `channel` is all zero, or `value` is NULL and values are not empty
- *          NO_MEMORY  no memory for a stack to go on with, or for an unbounded channel to grow
- *          On any error nothing was sent and the value is the caller's.
+ *          NO_MEMORY  memory for a stack, or for an unbounded channel, was refused
+ *          On any error nothing was sent, and the caller owns the value.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_channel_send(janus_channel channel, const void *value);
 
 /*
- * The same, at the latest until the clock (janus_now_ns) reaches `deadline_ns`. What can be done at
- * once is done also when the deadline has passed.
+ * Sends as janus_channel_send, but waits at most until the clock (janus_now_ns) reaches
+ * `deadline_ns`. If the channel has room, it sends also after the deadline.
  *
  * Context: as janus_channel_send.
  * Yields:  as janus_channel_send.
@@ -304,39 +303,39 @@ JANUS_NODISCARD JANUS_API janus_status janus_channel_send_until(janus_channel ch
                                                                 uint64_t      deadline_ns);
 
 /*
- * The same without waiting; a task that is cancelled can do it too, as long as it has ops.
+ * Sends as janus_channel_send, but never waits. A cancelled task may call it while it has ops.
  *
  * Context: any task or thread.
  * Yields:  only if the task's turn, or its budget, is used up.
  * Owns:    as janus_channel_send.
  * Cost:    1 op, 1 channel_op. A lock, a copy; if a receiver waits, its wake-up.
- * Errors:  WOULD_WAIT  no room, or with capacity 0 no receiver that waits
+ * Errors:  WOULD_WAIT  the channel is full, or with capacity 0 no receiver waits
  *          and those of janus_channel_send but DEADLOCK
  */
 JANUS_NODISCARD JANUS_API janus_status janus_channel_try_send(janus_channel channel,
                                                               const void   *value);
 
 /*
- * Receives the oldest value that lies in it, or that of the sender who has waited longest.
+ * Receives the oldest value in the channel, or that of the longest waiting sender.
  *
- * Context: a task, or a plain thread, which is blocked while it waits and cannot be cancelled.
+ * Context: a task, or a plain thread, which blocks and cannot be cancelled.
  * Yields:  as janus_channel_send.
  * Owns:    *out_value is written when OK is returned, and otherwise never.
  * Cost:    1 op, 1 channel_op. A lock, a copy; if a sender waits, its wake-up.
- * Errors:  CLOSED     it is closed and nothing is left in it
+ * Errors:  CLOSED     the channel is closed and empty
  *          CANCELLED  the task was cancelled
- *          DEADLOCK   nothing can happen any more
+ *          DEADLOCK   every task waits, and no event can come
  *          CAP_RIGHT  the handle may not receive
- *          STALE      the channel was destroyed, or the handle is none
+ *          STALE      the channel was destroyed, or the handle is forged
  *          INVALID    `channel` is all zero, or `out_value` is NULL and values are not empty
- *          NO_MEMORY  no memory for a stack to go on with
+ *          NO_MEMORY  memory for a stack was refused
  *          On any error nothing was received.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_channel_recv(janus_channel channel, void *out_value);
 
 /*
- * The same, at the latest until the clock (janus_now_ns) reaches `deadline_ns`. What can be done at
- * once is done also when the deadline has passed.
+ * Receives as janus_channel_recv, but waits at most until the clock (janus_now_ns) reaches
+ * `deadline_ns`. If a value is there, it receives also after the deadline.
  *
  * Context: as janus_channel_recv.
  * Yields:  as janus_channel_recv.
@@ -350,73 +349,73 @@ JANUS_NODISCARD JANUS_API janus_status janus_channel_recv_until(janus_channel ch
                                                                 uint64_t      deadline_ns);
 
 /*
- * The same without waiting; a task that is cancelled can do it too, as long as it has ops.
+ * Receives as janus_channel_recv, but never waits. A cancelled task may call it while it has ops.
  *
  * Context: any task or thread.
  * Yields:  only if the task's turn, or its budget, is used up.
  * Owns:    as janus_channel_recv.
  * Cost:    1 op, 1 channel_op. A lock, a copy; if a sender waits, its wake-up.
- * Errors:  WOULD_WAIT  nothing lies in it and no sender waits
+ * Errors:  WOULD_WAIT  the channel is empty and no sender waits
  *          and those of janus_channel_recv but DEADLOCK
  */
 JANUS_NODISCARD JANUS_API janus_status janus_channel_try_recv(janus_channel channel,
                                                               void         *out_value);
 
 /*
- * Closes it: no more values are taken. Senders that wait are told CLOSED and keep theirs; receivers
- * get what is left, then CLOSED. Closing a closed one does nothing.
+ * Closes a channel: it takes no more values. Waiting senders get CLOSED and keep their values.
+ * Receivers get what is left, then CLOSED. Closing a closed channel does nothing.
  *
  * Context: any task or thread.
  * Yields:  only if the turn is over.
  * Owns:    nothing; the channel is there until janus_channel_destroy.
- * Cost:    a wake-up for each who waits.
+ * Cost:    a wake-up for each waiting task.
  * Errors:  CAP_RIGHT  the handle may not close
- *          STALE      the channel was destroyed, or the handle is none
+ *          STALE      the channel was destroyed, or the handle is forged
  *          INVALID    `channel` is all zero
  */
 JANUS_API janus_status janus_channel_close(janus_channel channel);
 
 /*
- * Reads what there is to know about it.
+ * Reads the state of a channel.
  *
- * Context: any task or thread; any handle. Out of date as soon as it is told.
+ * Context: any task or thread, with any handle. The answer may be out of date at once.
  * Yields:  only if the turn is over.
  * Owns:    *out stays the caller's; set out->struct_bytes before.
  * Cost:    a lock.
  * Errors:  INVALID  `channel` is all zero, or `out` is NULL or has no room
- *          STALE    the channel was destroyed, or the handle is none
+ *          STALE    the channel was destroyed, or the handle is forged
  */
 JANUS_API janus_status janus_channel_inspect(janus_channel channel, janus_channel_info *out);
 
 /*
- * Does exactly one of `count` cases, as soon as one can be done. If several can, each is as likely
- * as every other; the choice comes from the scheduler's seed. A case on a closed channel can be
- * done: it says CLOSED. Timers and events are looked at one after the other, channels all at one
- * moment.
+ * Waits until a case of `count` cases is ready, and does exactly that case. If several are ready,
+ * each is equally likely; the scheduler's seed decides. A case of a closed channel is ready and
+ * returns CLOSED. The call looks at all channels at one moment, and at timers and events one after
+ * the other.
  *
- * Context: a task, or a plain thread, which is blocked while it waits and cannot be cancelled.
+ * Context: a task, or a plain thread, which blocks and cannot be cancelled.
  * Yields:  as janus_channel_send.
  * Owns:    `cases` stays the caller's; the library writes in their `opaque` until the call returns.
- *          *out_chosen (NULL: not wanted) is set when OK or CLOSED is returned, and where a case is
- *          at fault (CAP_RIGHT, STALE, INVALID but for `cases`): its index; otherwise never. Values
- *          as in send and receive.
- * Cost:    an op for each case, 1 channel_op. A lock for each case up to the one that is done; if
- *          it waits, all locks at once, in order (n log n), and each once more.
- * Errors:  CLOSED     the case that was chosen is of a closed channel
+ *          *out_chosen (NULL: not wanted) is the index of the case, on OK and CLOSED. On CAP_RIGHT,
+ *          STALE and INVALID it is the index of the case at fault. Otherwise it is untouched.
+ *          Values as in send and receive.
+ * Cost:    an op for each case, 1 channel_op. A lock for each case up to the chosen one. A wait
+ *          takes all locks at once, in order (n log n), and each once more.
+ * Errors:  CLOSED     the chosen case has a closed channel
  *          CANCELLED  the task was cancelled
- *          DEADLOCK   nothing can happen any more
+ *          DEADLOCK   every task waits, and no event can come
  *          CAP_RIGHT  a handle lacks the right
- *          STALE      a channel was destroyed, or a handle is none
- *          INVALID    a value is NULL, a kind is none, an EVENT has no source, `cases` is NULL, or
- *                     2^31 cases and more
- *          NO_MEMORY  no memory for a stack to go on with, or for an unbounded channel to grow
+ *          STALE      a channel was destroyed, or a handle is forged
+ *          INVALID    a value is NULL, a kind does not exist, an EVENT has no source, `cases` is
+ *                     NULL, or there are 2^31 cases or more
+ *          NO_MEMORY  memory for a stack, or for an unbounded channel, was refused
  *          On any error but CLOSED nothing was sent or received.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_select(janus_select_case *cases, size_t count,
                                                     size_t *out_chosen);
 
 /*
- * The same, at the latest until the clock (janus_now_ns) reaches `deadline_ns`.
+ * Selects as janus_select, but waits at most until the clock (janus_now_ns) reaches `deadline_ns`.
  *
  * Context: as janus_select.
  * Yields:  as janus_select.
@@ -429,14 +428,14 @@ JANUS_NODISCARD JANUS_API janus_status janus_select_until(janus_select_case *cas
                                                           size_t *out_chosen, uint64_t deadline_ns);
 
 /*
- * The same without waiting: the default case. WOULD_WAIT means that there was a moment at which no
- * case could be done.
+ * Selects as janus_select, but never waits: the default case of other languages. WOULD_WAIT means
+ * that at one moment no case was ready.
  *
  * Context: any task or thread; a task that is cancelled too, as long as it has ops.
  * Yields:  only if the task's turn, or its budget, is used up.
  * Owns:    as janus_select.
  * Cost:    as janus_select.
- * Errors:  WOULD_WAIT  no case can be done
+ * Errors:  WOULD_WAIT  no case is ready
  *          and those of janus_select but DEADLOCK
  */
 JANUS_NODISCARD JANUS_API janus_status janus_try_select(janus_select_case *cases, size_t count,
