@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a task may still do, and what happens when it may not: paying, exhaustion, recharging.
+ * Paying from a budget, what happens when it runs out, and recharging.
  *
- * Every task has a budget (budget.h). Operations take from it: a check one op, a spawn one op, an
- * allocation one op and its bytes, a send one op and one channel operation. When one cannot be paid
- * nothing of it is taken, the task leaves the CPU in the state BUDGET_EXHAUSTED, and the policy of
- * its nursery decides:
+ * Every task has a budget (budget.h). Each operation costs one op. An allocation also costs its
+ * bytes, a send one channel operation. If the task cannot pay, the library takes nothing. The task
+ * leaves the CPU in the state BUDGET_EXHAUSTED, and the policy of its nursery decides:
  *
- *     AUTO       an implicit budget (the profile's, nobody gave it) gets another portion and the
- *                task goes to the back of the queue: a busy task costs others nothing but its turn.
- *                Only memory is a hard limit. An explicit budget is filled from the nursery's pool,
- *                then from the task's budget capability, until both are empty.
- *     SUPERVISE  whoever owns the nursery is told, by a callback or by janus_nursery_exhausted_wait
- *                and _poll, and recharges, cancels, or does nothing.
- *     MANUAL     nobody is told; the owner looks, and recharges.
+ *     AUTO       An implicit budget (from the profile) gets another portion, and the task goes to
+ *                the back of the queue. Only memory is a hard limit. An explicit budget is filled
+ *                from the nursery's pool, then from the task's budget capability, while they last.
+ *     SUPERVISE  The nursery's owner learns of it by a callback, janus_nursery_exhausted_wait or
+ *                _poll. It recharges the task, cancels it, or does nothing.
+ *     MANUAL     Nobody is notified. The owner looks for exhausted children and recharges them.
  *
- * If the owner waits for the nursery's end, it can give nothing any more: then the task ends, as if
- * it had returned JANUS_BUDGET_EXHAUSTED; its defers run, its memory is freed. The same when the
- * owner joins it. So no policy makes the wait for a child, or for its nursery, last for ever. (An
- * owner that waits for something else, which waits for the exhausted child, has made a knot of its
- * own; where nothing else can happen it is told as a deadlock.)
+ * An owner that waits for the nursery's end, or joins the exhausted child, cannot recharge it. Then
+ * the child ends as if it had returned JANUS_BUDGET_EXHAUSTED: its defers run, its memory is freed.
+ * So no policy makes these waits last for ever. An owner that waits for something else may wait for
+ * the exhausted child indirectly; if nothing else can happen, the library reports a deadlock.
  *
  *     static int64_t plugin(void *argument) { for (;;) janus_check_or_end(1); }
  *
@@ -28,24 +25,24 @@
  *     if (status == JANUS_OK) status = janus_spawn(&n, plugin, NULL);
  *     janus_nursery_end(&n, &result)  // CHILD_FAILED, result.error JANUS_BUDGET_EXHAUSTED
  *
- * A pool binds a nursery's children and everything below them. A budget that is given to one child
- * (janus_spawn_options.budget) binds that child alone: what it starts has what its nursery gives.
- * Limits of budget capabilities hold for each request and each transfer; what a task recharges
- * itself with is counted over its life.
+ * A pool binds a nursery's children and everything below them. A budget of one child
+ * (janus_spawn_options.budget) binds that child alone; its own children get what their nursery
+ * gives. Limits of budget capabilities hold for each request and each transfer. What a task
+ * recharges itself with counts over its life.
  *
- * A call that is refused takes nothing but the ops of the attempt: one op, of a select one for each
- * case. So a loop of refusals pays for its time. Memory, spawns, channel operations and syscalls
- * come back, whatever the reason: NO_MEMORY, FULL, CLOSED, WOULD_WAIT, DEADLINE, CANCELLED. A spawn
- * that a pool has paid for costs the pool that op, and gives the share back.
+ * A refused call costs the ops of the attempt: one op, or one for each case of a select. So a loop
+ * of refusals pays for its time. The task gets everything else back, whatever the reason:
+ * NO_MEMORY, FULL, CLOSED, WOULD_WAIT, DEADLINE, CANCELLED. If a pool paid for the spawn, it loses
+ * that op and gets the share back.
  *
  * A task on an implicit budget gets its books when it first needs them. If the system refuses
  * memory for the books, the call returns NO_MEMORY. A check has no such status: under AUTO the task
- * goes on for another slice, else the task ends as if it had returned JANUS_NO_MEMORY. That is no
- * exhaustion: nobody is asked to recharge it.
+ * goes on for another slice, else the task ends as if it had returned JANUS_NO_MEMORY. This is not
+ * exhaustion: nobody can recharge the task.
  *
- * Explicit budgets are conserved: what a nursery's pool was given is what its children have spent,
- * what they hold, and what is left; a nested pool is carved from the one around it; what a child
- * does not use goes back when it ends.
+ * Explicit budgets are conserved. The sum of what the children spent, what they hold and what is
+ * left is always the grant of the pool. A nested pool takes its budget from the pool around it.
+ * When a child ends, what it did not use goes back.
  */
 #ifndef JANUSRT_CHARGE_H
 #define JANUSRT_CHARGE_H
@@ -58,34 +55,33 @@
 #include <janusrt/task.h>
 #include <janusrt/yield.h>
 
-/* Where units are. granted == left + shares + nested + spent + refunded, in each component. */
+/* The books of a pool. granted == left + shares + nested + spent + refunded, in each component. */
 typedef struct janus_pool_books {
-    janus_budget granted;  /* all it ever got */
-    janus_budget left;     /* here */
+    janus_budget granted;  /* all that the pool ever got */
+    janus_budget left;     /* in the pool */
     janus_budget shares;   /* with children that have not ended */
     janus_budget nested;   /* with pools carved from this one */
-    janus_budget spent;    /* gone */
-    janus_budget refunded; /* returned to where it came from */
+    janus_budget spent;    /* used up */
+    janus_budget refunded; /* given back to the pool around it */
 } janus_pool_books;
 
 JANUS_BEGIN_DECLS
 
 /*
- * Pays, all or nothing. A task that cannot is exhausted until it can, see above.
+ * Pays, all or nothing. A task that cannot pay is exhausted until somebody recharges it, see above.
+ * A price above janus_scheduler_options.budget_max ends the task, because nobody could recharge it.
  *
  * Context: inside a task; elsewhere it costs nothing.
  * Yields:  when the budget, or the turn, is used up.
  * Owns:    nothing.
  * Cost:    some ns.
  * Errors:  CANCELLED  the task was cancelled; nothing was taken
- *          A price above what the scheduler gives anybody (options.budget_max) ends the task, as if
- *          nobody would recharge it.
  *          NO_MEMORY  memory for the task's books was refused; nothing was taken
  */
 JANUS_API janus_status janus_charge(janus_budget price);
 
 /*
- * Pays if the budget as it is allows it, and never waits.
+ * Pays if the budget suffices, and never waits.
  *
  * Context: inside a task; elsewhere it costs nothing.
  * Yields:  only if the turn is over.
@@ -98,7 +94,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_try_charge(janus_budget     price,
                                                         janus_component *missing);
 
 /*
- * What the current task may still do.
+ * Reads the budget that the current task has left.
  *
  * Context: anyone; zeros outside of tasks.
  * Yields:  only if the turn is over.
@@ -109,17 +105,17 @@ JANUS_NODISCARD JANUS_API janus_status janus_try_charge(janus_budget     price,
 JANUS_API janus_budget janus_budget_get_current(void);
 
 /*
- * Recharges the current task itself, by the budget capability of its context, the right
- * budget.recharge. All that a task ever gets this way is at most the capability's limit. Whoever
- * has an explicit budget needs a capability that was given to it: the profile's is not enough.
- * *out_granted (NULL: not wanted) is what it got.
+ * Recharges the current task, if the budget capability of its context has the right
+ * budget.recharge. The capability's limit bounds all that a task ever gets this way. For a task
+ * with an explicit budget the profile's capability does not suffice. *out_granted (NULL: not
+ * wanted) is what it got.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a lock.
  * Errors:  CLAMPED        it got less than it asked for, maybe nothing
- *          NO_BUDGET_CAP  the context has no such capability; or it was revoked, ...: see
+ *          NO_BUDGET_CAP  the context has no such capability, or it was revoked; see
  *                         janus_cap_check
  *          AUDIT_FULL     the audit log fails closed and is full; nothing was given
  *          STATE          not inside a task
@@ -127,7 +123,8 @@ JANUS_API janus_budget janus_budget_get_current(void);
 JANUS_API janus_status janus_budget_recharge_current(janus_budget  amount,
                                                      janus_budget *out_granted);
 
-/* The same for generated code: 0, 1 (CLAMPED) or a negative status.
+/*
+ * janus_budget_recharge_current for generated code. Returns 0, 1 (CLAMPED) or a negative status.
  *
  * Context: as janus_budget_recharge_current.
  * Yields:  only if the turn is over.
@@ -138,9 +135,9 @@ JANUS_API janus_status janus_budget_recharge_current(janus_budget  amount,
 JANUS_API int janus_budget_recharge(janus_budget amount);
 
 /*
- * Gives an exhausted child more, out of the nursery's pool if there is one, and lets it go on. In
- * a nursery without a pool the units are new, and the owner's context must have a budget
- * capability with budget.transfer that allows so many.
+ * Gives an exhausted child more budget, and the child goes on. The budget comes from the nursery's
+ * pool. In a nursery without a pool it is new, and the owner's context must have a budget
+ * capability with budget.transfer that allows it.
  *
  * Context: the nursery's owner, task or thread.
  * Yields:  only if the turn is over.
@@ -157,8 +154,8 @@ JANUS_API janus_status janus_nursery_recharge(janus_nursery *nursery, janus_task
                                               janus_budget amount);
 
 /*
- * The same for any nursery that the current task has open, with a capability of its own (all zero:
- * that of its context, in :cluster, where supervisors have it).
+ * Recharges an exhausted child of any nursery that the current task has open, with `cap`. If `cap`
+ * is all zero, it uses the capability of the task's context, which supervisors have in :cluster.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
@@ -170,29 +167,29 @@ JANUS_API int janus_budget_recharge_child(janus_task_id child, janus_budget amou
                                           const janus_cap *cap);
 
 /*
- * The next child that is exhausted and was not reported yet; oldest first, each once for each time
- * it is exhausted.
+ * Reports the next exhausted child, oldest first. It reports a child once for each time that it is
+ * exhausted.
  *
  * Context: the nursery's owner, task or thread.
  * Yields:  only if the turn is over.
  * Owns:    *out is the caller's.
  * Cost:    a lock.
- * Errors:  false: there is none, or the caller is not the owner.
+ * Errors:  false if no such child exists, or the caller is not the owner.
  */
 JANUS_API bool janus_nursery_exhausted_poll(janus_nursery *nursery, janus_exhausted *out);
 
 /*
- * The same, and waits until there is one. The nursery stays open: more children can be started
- * afterwards.
+ * Waits until a child is exhausted and reports it, as janus_nursery_exhausted_poll. The nursery
+ * stays open, so the owner can start more children afterwards.
  *
  * Context: the nursery's owner, inside a task.
  * Yields:  until a child is exhausted.
  * Owns:    *out is the caller's.
  * Cost:    a lock.
- * Errors:  CLOSED     no child is left that could be exhausted
+ * Errors:  CLOSED     all children have ended
  *          CANCELLED  the task was cancelled
  *          STATE      not the owner, or not inside a task
- *          DEADLOCK   nothing can happen any more
+ *          DEADLOCK   every task waits, and no event can come
  */
 JANUS_NODISCARD JANUS_API janus_status janus_nursery_exhausted_wait(janus_nursery   *nursery,
                                                                     janus_exhausted *out);
@@ -209,26 +206,27 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_exhausted_wait(janus_nurser
 JANUS_API janus_task_id janus_supervisor_poll_exhausted(void);
 
 /*
- * Cancels one child: its waits end with CANCELLED, and so does its exhaustion; it gets a little to
- * clean up with.
+ * Cancels an exhausted child. Its waits and its exhausted call return CANCELLED. It gets one slice
+ * of ops to clean up.
  *
  * Context: the nursery's owner, task or thread.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a lock.
- * Errors:  STATE  not the owner; STALE  no such child, or it is not exhausted
+ * Errors:  STATE  not the owner
+ *          STALE  no such child, or it is not exhausted
  */
 JANUS_API janus_status janus_nursery_cancel_exhausted(janus_nursery *nursery, janus_task_id child);
 
 /*
- * The books of the pool that a nursery's children get their budgets from: its own, or the one it
- * shares with those around it.
+ * Reads the books of the pool from which a nursery's children take: its own, or that of a nursery
+ * around it.
  *
  * Context: the nursery's owner, or any task below it.
  * Yields:  only if the turn is over.
  * Owns:    *out is the caller's.
  * Cost:    a lock.
- * Errors:  STATE    there is none: budgets are implicit
+ * Errors:  STATE    the nursery has no pool: budgets are implicit
  *          INVALID  an argument is NULL
  */
 JANUS_API janus_status janus_nursery_books(janus_nursery *nursery, janus_pool_books *out);

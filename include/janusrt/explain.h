@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why something was refused, or failed, in a sentence for people. */
+/* Why a call was refused, or why a task failed, in a sentence. */
 #ifndef JANUSRT_EXPLAIN_H
 #define JANUSRT_EXPLAIN_H
 
@@ -10,10 +10,9 @@
 JANUS_BEGIN_DECLS
 
 /*
- * What went wrong with the calling task's, or thread's, last call into the library that was refused
- * for want of a capability, a limit or a budget: which task, where it was started, the nurseries
- * around it, what was short, how much is used of how much, and what to do about it. Ask before the
- * next call that may wait.
+ * Explains the caller's last call that a capability, a limit or a budget refused. The sentence
+ * names the task, where it was started, and the nurseries around it. It says what was short, how
+ * much was used, and what to do. Ask before the next call that may wait.
  *
  *     task 0x100000001 "plugin" (host.c:41) in run > plugins: as many tasks live as the limit
  *     allows: 100 of 100 used (JANUS_TASK_LIMIT). Wait for some to end, raise
@@ -23,18 +22,18 @@ JANUS_BEGIN_DECLS
  * Yields:  only if the turn is over.
  * Owns:    writes at most `size` bytes to `buffer`, always terminated if `size` is not 0.
  * Cost:    some snprintf.
- * Errors:  none; returns the length the whole text has, 0 if nothing was refused.
+ * Errors:  none. Returns the length of the whole text, 0 if nothing was refused.
  */
 JANUS_API size_t janus_explain(char *buffer, size_t size);
 
 /*
- * The same for a child that failed: a budget that ran out, a panic, a status.
+ * Explains why a child failed: its budget ran out, it panicked, or it returned an error.
  *
  * Context: the nursery's owner, before janus_nursery_end.
  * Yields:  only if the turn is over.
  * Owns:    as janus_explain.
  * Cost:    as janus_explain.
- * Errors:  none; returns the length the whole text has.
+ * Errors:  none. Returns the length of the whole text.
  */
 JANUS_API size_t janus_failure_text(janus_nursery *nursery, const janus_failure *failure,
                                     char *buffer, size_t size);
