@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exploring: running concurrent code under many schedules, and again under the one that broke it.
+ * Exploring: running concurrent code under many schedules, and replaying the schedule that broke
+ * it.
  *
- *     static int64_t transfer(void *argument)        // makes all it needs, runs, looks
+ *     static int64_t transfer(void *argument)        // creates all it needs, runs, checks
  *     {
  *         struct bank  bank = {.left = 100};
  *         janus_status status;
@@ -17,22 +18,21 @@
  *     int main(void) { return janus_explore(NULL, transfer, NULL, NULL) == JANUS_OK ? 0 : 1; }
  *
  * Each schedule is a run of the deterministic engine (scheduler.h, `deterministic_seed`): several
- * workers, one thread, a clock that only moves when it must. Another task may go on wherever a call
- * of this library begins, janus_point among them, and at the janus_check that ends a slice; what a
- * task does in between is one step. What decides who goes on is the strategy.
+ * workers, one thread, a clock that only moves when it must. Another task may go on where a call of
+ * this library begins, and at the janus_check that ends a slice. Between two such points a task
+ * makes one step. The strategy decides which task goes on.
  *
- * A schedule has failed when the entry returns a negative number, or any task panics; an
- * expectation, a contract or an invariant of the library is broken; all tasks wait; it takes too
- * many steps or too much simulated time; something is left behind; or a handle is used after its
- * end. It is then made small, as far as that goes, and told with a text from which that schedule,
- * and no other, is run again: as `replay` below, or in the environment of the same program.
+ * janus_failing lists how a schedule can fail: by its result, a panic, a broken expectation or
+ * contract, a deadlock, a leak and more. The explorer then removes the choices that do not matter,
+ * and prints the schedule as a text. The text replays exactly that schedule, as `replay` below or
+ * in the environment of the same program.
  *
  *     JANUSRT_REPLAY='…' ./program
  *
- * The command janusrt explores whole programs, which need not know of this header.
+ * The command janusrt explores whole programs, which need not include this header.
  *
- * What makes schedules differ is what goes through this library. Threads made otherwise, the real
- * clock, random numbers and addresses must not decide what the entry does.
+ * Only calls of this library make schedules differ. Other threads, the real clock, random numbers
+ * and addresses must not decide what the entry does.
  */
 #ifndef JANUSRT_EXPLORE_H
 #define JANUSRT_EXPLORE_H
@@ -46,20 +46,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Who decides. */
+/* How the next task is chosen. */
 typedef enum janus_strategy {
     JANUS_STRATEGY_DEFAULT = 0, /* RANDOM */
-    JANUS_STRATEGY_RANDOM,      /* each that can go on is as likely as every other */
-    JANUS_STRATEGY_PCT,        /* by priorities that change at `depth` - 1 random steps: finds a bug
-                                   that needs `depth` steps in one order with a known probability */
-    JANUS_STRATEGY_EXHAUSTIVE, /* all schedules with at most `depth` preemptions, one by one; with
+    JANUS_STRATEGY_RANDOM,      /* each ready task is equally likely */
+    JANUS_STRATEGY_PCT,         /* priorities change at `depth` - 1 random steps: finds a bug of
+                                   `depth` ordered steps with a known probability */
+    JANUS_STRATEGY_EXHAUSTIVE,  /* all schedules with at most `depth` preemptions, one by one; with
                                   more than two workers these are millions */
 } janus_strategy;
 
-/* What else may go wrong in a schedule, from the first step of the entry on; or them together. */
+/* Faults that the explorer injects, from the first step of the entry on. They can be combined. */
 enum {
-    JANUS_FAULT_MEMORY = 1,   /* the library is refused memory */
-    JANUS_FAULT_MAPPING = 2,  /* or address space, as for stacks */
+    JANUS_FAULT_MEMORY = 1,   /* the system refuses memory to the library, */
+    JANUS_FAULT_MAPPING = 2,  /* address space, as for stacks, */
     JANUS_FAULT_THREAD = 4,   /* or a thread */
     JANUS_FAULT_BLOCKING = 8, /* a blocking call is refused, or takes long */
     JANUS_FAULT_WAKE = 16,    /* a thread wakes up for no reason */
@@ -73,70 +73,70 @@ typedef enum janus_failing {
     JANUS_FAILING_RESULT,      /* the entry returned a negative number */
     JANUS_FAILING_PANIC,       /* a task panicked, or its stack was used up */
     JANUS_FAILING_DEADLOCK,    /* every task waits for another */
-    JANUS_FAILING_STEPS,       /* it goes on and on */
-    JANUS_FAILING_TIME,        /* and so does the clock */
-    JANUS_FAILING_CONTRACT,    /* what a header asks of its caller, or the library of itself */
+    JANUS_FAILING_STEPS,       /* it took more than steps_max steps */
+    JANUS_FAILING_TIME,        /* it took more than time_max_ns of simulated time */
+    JANUS_FAILING_CONTRACT,    /* a broken contract of a caller, or invariant of the library */
     JANUS_FAILING_LEAK,        /* tasks, channels or budgets are left over */
-    JANUS_FAILING_STALE,       /* a channel, a capability, a task to join was used after its end */
-    JANUS_FAILING_EXIT,        /* of a program: it ended with another status than 0, */
-    JANUS_FAILING_SIGNAL,      /* or by a signal */
+    JANUS_FAILING_STALE,  /* a handle of a channel, capability or task was used after its end */
+    JANUS_FAILING_EXIT,   /* a program exited with a status other than 0, */
+    JANUS_FAILING_SIGNAL, /* or was ended by a signal */
 } janus_failing;
 
-/* How to explore. Zero in any field asks for the default named beside it. */
+/* Options of an exploration. Zero in any field selects the default named beside it. */
 typedef struct janus_explore_options {
     size_t         struct_bytes;   /* sizeof this struct; JANUS_EXPLORE_OPTIONS sets it */
     janus_strategy strategy;       /* 0: RANDOM */
-    uint64_t       seed;           /* of the first schedule; the next has the next. 0: 1 */
-    uint64_t       schedules;      /* most. 0: 1,000; EXHAUSTIVE: until all are done */
+    uint64_t       seed;           /* of the first schedule; each further one adds 1. 0: 1 */
+    uint64_t       schedules;      /* at most this many. 0: 1,000; EXHAUSTIVE: all */
     uint32_t       worker_count;   /* 0: 4; EXHAUSTIVE: 2 */
     uint32_t       depth;          /* 0: 3; EXHAUSTIVE: 2 */
-    uint64_t       steps_max;      /* of a schedule. 0: 100,000 */
-    uint64_t       time_max_ns;    /* of a schedule, simulated. 0: an hour */
-    uint64_t       wall_ns;        /* of all, in real time. 0: any */
+    uint64_t       steps_max;      /* in one schedule. 0: 100,000 */
+    uint64_t       time_max_ns;    /* in one schedule, simulated. 0: an hour */
+    uint64_t       wall_ns;        /* for all schedules, in real time. 0: no limit */
     uint32_t       faults;         /* JANUS_FAULT_*; 0: none */
-    uint32_t       faults_every;   /* so many chances there are for each. 0: 100 */
-    bool           stale_allowed;  /* calls that return STALE are part of the test */
-    bool           panics_allowed; /* so are tasks that panic */
-    bool           no_minimising;  /* tell the schedule as it was found */
+    uint32_t       faults_every;   /* inject a fault at one in this many opportunities. 0: 100 */
+    bool           stale_allowed;  /* calls that return STALE do not fail a schedule */
+    bool           panics_allowed; /* tasks that panic do not fail a schedule */
+    bool           no_minimising;  /* report the schedule as it was found */
     bool           quiet;          /* print nothing */
-    const char    *replay;         /* only this schedule. NULL: what JANUSRT_REPLAY says */
-    const janus_scheduler_options *scheduler; /* what else each has. NULL: the defaults */
+    const char    *replay;         /* run only this schedule. NULL: that of JANUSRT_REPLAY */
+    const janus_scheduler_options *scheduler; /* other options. NULL: the defaults */
 } janus_explore_options;
 
 #define JANUS_EXPLORE_OPTIONS(...) JANUS_OPTIONS_(janus_explore_options, __VA_ARGS__)
 
-/* What was found. */
+/* The result of an exploration. */
 typedef struct janus_explore_result {
     size_t        struct_bytes; /* in: sizeof this struct */
-    uint64_t      schedules;    /* that were run, without those that minimising took */
-    uint64_t      steps;        /* of all of them */
-    bool          complete;     /* EXHAUSTIVE: there are no others */
-    bool          unsteady;     /* the same schedule was not the same twice: other things than it
-                                   decide what the entry does */
-    janus_failing failing;      /* how the last of them failed */
-    uint64_t      seed;         /* which one that was */
-    uint64_t      hash;         /* of the trace of what `replay` runs; trace.h */
-    uint64_t      choices;      /* how many it made, */
-    uint64_t      choices_kept; /* and how many of these matter, after minimising */
+    uint64_t      schedules;    /* how many ran, without those of minimising */
+    uint64_t      steps;        /* in all schedules */
+    bool          complete;     /* EXHAUSTIVE: all schedules were run */
+    bool          unsteady;     /* a replay differed: something outside of the schedule decides
+                                   what the entry does */
+    janus_failing failing;      /* how the last schedule failed */
+    uint64_t      seed;         /* of the last schedule */
+    uint64_t      hash;         /* of the trace of `replay`; see trace.h */
+    uint64_t      choices;      /* of the last schedule */
+    uint64_t      choices_kept; /* of these, the ones that matter, after minimising */
     char          message[256]; /* one line: what and where */
-    char         *replay;       /* owned by the caller: free(). NULL: it did not fail */
+    char         *replay;       /* the caller frees it. NULL: no schedule failed */
 } janus_explore_result;
 
 JANUS_BEGIN_DECLS
 
 /*
- * Runs `entry(argument)` under one schedule after the other until one fails. Prints to stderr what
- * it is about to do, seed first, how far it is, and what it found.
+ * Runs `entry(argument)` under one schedule after the other until one fails. It prints the seed
+ * first, then its progress and its result, to standard error.
  *
- * Context: a thread that is no worker and uses no deterministic scheduler.
+ * Context: a plain thread that uses no deterministic scheduler.
  * Yields:  only if the turn is over; all runs on the calling thread.
  * Owns:    `argument` stays the caller's. out->replay is the caller's; `out` may be NULL.
- * Cost:    some 50 us for a small test, of which 1,000 schedules thus take no longer than a test.
- *          A schedule that fails is given up where it stands, with all that it holds;
- *          LeakSanitizer is told not to look at what is allocated in schedules.
+ * Cost:    about 50 us a schedule: 1,000 schedules of a small test take 50 ms. A schedule that
+ *          fails is abandoned with all that it holds. LeakSanitizer ignores allocations in
+ *          schedules.
  * Errors:  OK            no schedule failed
- *          CHILD_FAILED  one did: *out, and stderr, say how
- *          INVALID       an option, or the text to replay, is none
+ *          CHILD_FAILED  a schedule failed; *out and standard error say how
+ *          INVALID       an option is out of range, or the text to replay is no schedule
  *          NO_MEMORY     memory was refused to the explorer itself
  *          STATE         called in a task, or while a deterministic scheduler is open here
  *          and those of janus_scheduler_open, for options->scheduler
@@ -145,9 +145,8 @@ JANUS_API janus_status janus_explore(const janus_explore_options *options, janus
                                      void *argument, janus_explore_result *out);
 
 /*
- * Another task may go on here, in a run of the deterministic engine; elsewhere nothing. For code
- * that shares memory by other means than this library's: between a load and the store that it
- * decides.
+ * Lets another task go on here, in the deterministic engine. Elsewhere it does nothing. Code that
+ * shares memory without this library calls it between a load and the store that depends on it.
  *
  * Context: anywhere.
  * Yields:  in the sense above.
@@ -158,8 +157,8 @@ JANUS_API janus_status janus_explore(const janus_explore_options *options, janus
 JANUS_API void janus_point(void);
 
 /*
- * What JANUS_EXPECT calls: under an explorer it ends the schedule, which has failed; else the task
- * panics, or on a plain thread the process ends, with the same text.
+ * Reports a false JANUS_EXPECT. Under an explorer the schedule has failed and ends. Otherwise the
+ * task panics with the text, or on a plain thread the process ends.
  *
  * Context: anywhere.
  * Yields:  it does not return.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fibers: functions with a stack of their own that can be left in the middle and entered again.
+ * Fibers: functions on their own stacks, which can be left in the middle and entered again.
  *
- * This is the lowest public layer, for language runtimes, generators and tests. It has no
- * scheduler: somebody resumes a fiber, it runs on that thread until it suspends, ends or
- * panics, and the resumer is told which.
+ * This is the lowest public layer, for language runtimes, generators and tests. Most programs use
+ * tasks instead (task.h). A fiber has no scheduler: it runs on the thread that resumes it until it
+ * suspends, ends or panics. The resumer learns which.
  *
  *     static int64_t ticks(void *argument)
  *     {
@@ -24,12 +24,12 @@
  *     janus_fiber_destroy(fiber);
  *     janus_pool_destroy(pool);
  *
- * A suspended fiber may be resumed by any thread, by one at a time. While it moves, it must not
- * keep the address of a thread-local (errno among them) across a suspend: the compiler may have
+ * Any thread may resume a suspended fiber, one thread at a time. A fiber that changes threads must
+ * not keep the address of a thread-local, as errno, across a suspend. The compiler may have
  * computed it for the old thread. A fiber may suspend inside a C++ catch block.
  *
- * A thread that resumes a fiber gets an alternate signal stack, unless it has one that is large
- * enough, and SIGSEGV is unblocked there. It must keep both while fibers run on it.
+ * A thread that resumes a fiber gets an alternate signal stack, unless it has a large enough one,
+ * and SIGSEGV is unblocked. It must keep both while fibers run on it.
  */
 #ifndef JANUSRT_FIBER_H
 #define JANUSRT_FIBER_H
@@ -43,18 +43,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct janus_pool  janus_pool;  /* stacks and records; what fibers are made from */
-typedef struct janus_fiber janus_fiber; /* one of them */
+typedef struct janus_pool  janus_pool;  /* a source of stacks and records for fibers */
+typedef struct janus_fiber janus_fiber; /* one fiber of a pool */
 
-/* What a fiber runs. The number it returns is handed to the resumer as outcome.result. */
+/* The function of a fiber or task. The resumer gets its result as outcome.result. */
 typedef int64_t janus_entry(void *argument);
 
 typedef enum janus_fiber_state {
-    JANUS_FIBER_NEW = 0,   /* made, never resumed; has no stack */
+    JANUS_FIBER_NEW = 0,   /* never resumed; it has no stack */
     JANUS_FIBER_RUNNING,   /* on a thread, or waiting for a fiber it resumed itself */
     JANUS_FIBER_SUSPENDED, /* off the thread; its stack is kept */
     JANUS_FIBER_COMPLETED, /* its entry returned; the stack went back to the pool */
-    JANUS_FIBER_PANICKED,  /* it was ended by a panic; the stack went back to the pool */
+    JANUS_FIBER_PANICKED,  /* a panic ended it; the stack went back to the pool */
 } janus_fiber_state;
 
 typedef enum janus_panic_kind {
@@ -64,29 +64,28 @@ typedef enum janus_panic_kind {
 } janus_panic_kind;
 
 /*
- * A name as the library keeps it, with the zero at its end. Names of tasks, nurseries and channels
- * are copied when they are given; the giver may free its own at once. A copy can stand in a line
- * of text between double quotes. Control characters, quotes, backslashes, characters that turn the
- * direction of text and bytes that are no UTF-8 become escapes: \n, \", \x1b. A name that is too
- * long is cut between two characters.
+ * The room for a name, with its zero. The library copies names of tasks, nurseries and channels, so
+ * the caller may free its own at once. A copy is safe in a line of text between double quotes.
+ * Control characters, quotes, backslashes, characters that turn the direction of text and invalid
+ * UTF-8 become escapes: \n, \", \x1b. A name that is too long is cut between two characters.
  */
 enum { JANUS_NAME_BYTES = 48 };
 
-/* Why a task or a fiber panicked. A plain value; it stays true after both are gone. */
+/* Why a task or a fiber panicked. It is a plain value and stays valid after both have ended. */
 typedef struct janus_panic_info {
     janus_panic_kind kind;
-    bool             task; /* a task did, and fiber_id is its id; else a fiber */
+    bool             task; /* true: a task panicked, and fiber_id is its id */
     uint64_t         fiber_id;
-    size_t           stack_bytes;   /* what it had reserved */
+    size_t           stack_bytes;   /* the size of its stack */
     const void      *fault_address; /* STACK_OVERFLOW: the address that was touched, NULL when
                                        a canary found out afterwards */
     const void      *code_address;  /* STACK_OVERFLOW: the instruction, NULL likewise */
     janus_guard      guard;         /* STACK_OVERFLOW: the rung that noticed */
     char             name[JANUS_NAME_BYTES]; /* of the task or fiber */
-    char             message[160];           /* EXPLICIT: what janus_panic was told, cut to fit */
+    char             message[160];           /* EXPLICIT: the text of janus_panic, cut to fit */
 } janus_panic_info;
 
-/* What resuming a fiber led to. */
+/* The outcome of resuming a fiber. */
 typedef struct janus_outcome {
     janus_fiber_state state;  /* SUSPENDED, COMPLETED or PANICKED */
     int64_t           result; /* COMPLETED: what the entry returned */
@@ -94,15 +93,14 @@ typedef struct janus_outcome {
     janus_panic_info  panic;  /* PANICKED: why */
 } janus_outcome;
 
-/* Who turns a SIGSEGV in a guard into a panic. */
+/* Which handler turns a SIGSEGV in a guard into a panic. */
 typedef enum janus_fault_mode {
-    JANUS_FAULT_HANDLER = 0, /* the library: it installs a SIGSEGV handler with the first pool,
-                                passes on everything that is not a fiber's overflow, and puts the
-                                old one back with the last pool */
+    JANUS_FAULT_HANDLER = 0, /* the library's: the first pool installs it, the last removes it.
+                                It passes on all faults that are not an overflow of a fiber */
     JANUS_FAULT_MANUAL,      /* the program's own handler, which calls janus_fault_claim */
 } janus_fault_mode;
 
-/* How a pool is made. Zero in any field asks for the default named beside it. */
+/* Options of a pool. Zero in any field selects the default named beside it. */
 typedef struct janus_pool_options {
     size_t           struct_bytes;       /* sizeof this struct; JANUS_POOL_OPTIONS sets it */
     janus_profile    profile;            /* 0: SERVICE; decides stack_bytes and scrub */
@@ -115,10 +113,9 @@ typedef struct janus_pool_options {
  vm.max_map_count, which is also the limit for all pools together */
     size_t           fibers_max;         /* live fibers; more are FULL. 0: no limit but memory */
     size_t           idle_stack_bytes;   /* memory of unused stacks that the pool keeps. Past
-                                             half of it a stack of more than 1 MiB keeps its upper
-                                             16 KiB; past all of it slabs go back to the system,
-                                             but for up to four that were used last.
-                                             0: JANUS_IDLE_STACK_BYTES */
+                                             half of it, a stack of more than 1 MiB keeps its upper
+                                             16 KiB. Past all of it, all but the last four slabs go
+                                             back to the system. 0: JANUS_IDLE_STACK_BYTES */
     janus_fault_mode fault_mode;         /* 0: HANDLER */
     bool             scrub;              /* zero what a fiber wrote before another gets the
                                              stack. false: only in :sovereign */
@@ -128,7 +125,7 @@ typedef struct janus_pool_options {
 
 #define JANUS_GUARD_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
-/* How one fiber is made. Zero in any field asks for the default named beside it. */
+/* Options of one fiber. Zero in any field selects the default named beside it. */
 typedef struct janus_fiber_options {
     size_t      struct_bytes; /* sizeof this struct; JANUS_FIBER_OPTIONS sets it */
     size_t      stack_bytes;  /* 0: the pool's; JANUS_STACK_BYTES_MIN..MAX, rounded up */
@@ -138,13 +135,13 @@ typedef struct janus_fiber_options {
 #define JANUS_POOL_OPTIONS(...) JANUS_OPTIONS_(janus_pool_options, __VA_ARGS__)
 #define JANUS_FIBER_OPTIONS(...) JANUS_OPTIONS_(janus_fiber_options, __VA_ARGS__)
 
-/* A pool's books at one moment; other threads may be moving them. */
+/* The counters of a pool at one moment. Other threads may change them meanwhile. */
 typedef struct janus_pool_stats {
     size_t      struct_bytes;    /* in: sizeof this struct; the call fills no more than that */
     size_t      fibers_live;     /* made and not yet destroyed */
     size_t      stacks_attached; /* with a fiber that was started and has not ended */
-    size_t      stacks_idle;     /* kept for the next one */
-    size_t      idle_bytes;      /* memory of these, at most; they may have touched less */
+    size_t      stacks_idle;     /* kept for later fibers */
+    size_t      idle_bytes;      /* memory of idle stacks, at most; they may have touched less */
     size_t      stacks_marker;   /* stacks carved so far and still mapped, by their guard rung */
     size_t      stacks_mprotect;
     size_t      stacks_canary;
@@ -160,10 +157,10 @@ typedef struct janus_pool_stats {
 JANUS_BEGIN_DECLS
 
 /*
- * Makes a pool. It maps nothing yet but its own bookkeeping.
+ * Creates a pool. It maps only its own bookkeeping.
  *
- * Context: anyone, any thread. Pools are independent of one another; a stack never moves from
- *          one to another, so a pool is a trust domain.
+ * Context: anyone, any thread. A stack never moves from one pool to another, so a pool is a trust
+ *          domain.
  * Yields:  only if the turn is over.
  * Owns:    *out is the library's until janus_pool_destroy; `options` is only read.
  * Cost:    about 12 KiB, and the SIGSEGV handler when it is the first pool.
@@ -177,9 +174,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_pool_create(const janus_pool_option
                                                          janus_pool              **out);
 
 /*
- * Gives everything back. Fibers must be destroyed first: a pool does not kill.
+ * Destroys a pool and frees its memory. The program must destroy all its fibers first.
  *
- * Context: any thread, when no other uses the pool any more.
+ * Context: any thread, when no other thread uses the pool any more.
  * Yields:  only if the turn is over.
  * Owns:    takes `pool` when it returns OK. NULL is allowed and does nothing.
  * Cost:    one unmap for each slab.
@@ -188,21 +185,21 @@ JANUS_NODISCARD JANUS_API janus_status janus_pool_create(const janus_pool_option
 JANUS_API janus_status janus_pool_destroy(janus_pool *pool);
 
 /*
- * Gives unused memory back to the system now, until idle stacks hold at most `keep_bytes`. The
- * call unmaps whole slabs; in slabs that are partly in use it drops the pages of idle stacks. The
- * pool does the same by itself past options.idle_stack_bytes.
+ * Gives unused memory back to the system now, until idle stacks hold at most `keep_bytes`. The call
+ * unmaps whole slabs; in slabs that are partly in use it drops the pages of idle stacks. The pool
+ * does so by itself past options.idle_stack_bytes.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a system call for each run of idle stacks; takes the pool's lock meanwhile.
- * Errors:  none; returns how many bytes it gave back, at most. 0: nothing was idle, or `pool` is
+ * Errors:  none. Returns how many bytes it gave back, at most. 0: nothing was idle, or `pool` is
  *          NULL.
  */
 JANUS_API size_t janus_pool_trim(janus_pool *pool, size_t keep_bytes);
 
 /*
- * Reads the pool's books.
+ * Reads the pool's counters.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
@@ -213,8 +210,8 @@ JANUS_API size_t janus_pool_trim(janus_pool *pool, size_t keep_bytes);
 JANUS_API janus_status janus_pool_stats_read(janus_pool *pool, janus_pool_stats *out);
 
 /*
- * Makes a fiber that will run `entry(argument)`. It gets no stack before it is first resumed:
- * until then it costs less than 256 bytes.
+ * Creates a fiber that will run `entry(argument)`. It gets its stack when it is first resumed.
+ * Until then it costs less than 256 bytes.
  *
  * Context: any thread, inside or outside a fiber.
  * Yields:  only if the turn is over.
@@ -232,39 +229,39 @@ JANUS_NODISCARD JANUS_API janus_status janus_fiber_create(janus_pool *pool, janu
                                                           janus_fiber              **out);
 
 /*
- * Runs a fiber on this thread until it suspends, ends or panics. `value` is what a suspended
- * fiber's janus_fiber_suspend gives it; a new fiber does not see it.
+ * Runs a fiber on this thread until it suspends, ends or panics. A suspended fiber gets `value`
+ * from its janus_fiber_suspend; a new fiber does not see it. A panic is an outcome and no error of
+ * this call.
  *
- * Context: any thread, inside a fiber too (then the caller waits as RUNNING). One thread at a
- *          time for one fiber; handing a fiber from thread to thread is the caller's to order.
- * Yields:  no, it nests: the resumed fiber comes back here.
+ * Context: any thread, inside a fiber too (then the caller waits as RUNNING). Only one thread at a
+ *          time may resume a fiber; the caller orders hand-overs between threads.
+ * Yields:  no. It nests: the resumed fiber returns here.
  * Owns:    *out stays the caller's; NULL when the outcome does not matter.
  * Cost:    two switches, about 15 ns; the first time a stack from the pool.
  * Errors:  INVALID    `fiber` is NULL
  *          STATE      the fiber is RUNNING, COMPLETED or PANICKED; nothing happened
- *          NO_MEMORY  no stack could be had; the fiber is still NEW and can be tried again
- *          FULL       the same, because the mapping budget of a forced MPROTECT rung is spent
- *          A fiber that panics is no error of this call: OK, and the outcome says so.
+ *          NO_MEMORY  memory for a stack was refused; the fiber is still NEW, try again later
+ *          FULL       the mapping budget of a forced MPROTECT rung is spent; the fiber is still NEW
  */
 JANUS_API janus_status janus_fiber_resume(janus_fiber *fiber, void *value, janus_outcome *out);
 
 /*
- * Leaves the current fiber. Its resumer gets `value`; when it is resumed again, *out_value (NULL:
- * not wanted) is what that resumer gave.
+ * Suspends the current fiber. Its resumer gets `value`. When a thread resumes it again, *out_value
+ * (NULL: not wanted) is the value of that resume.
  *
  * Context: inside a fiber.
  * Yields:  always, when it returns OK. It may come back on another thread.
- * Owns:    values are passed through, never looked at.
+ * Owns:    nothing; the library does not look at the values.
  * Cost:    one switch.
  * Errors:  STATE  the caller is not in a fiber; nothing happened
  */
 JANUS_NODISCARD JANUS_API janus_status janus_fiber_suspend(void *value, void **out_value);
 
 /*
- * Ends the current fiber for good; its resumer gets the outcome PANICKED with this message.
- * Nothing on the fiber's stack is unwound.
+ * Ends the current fiber or task. A fiber's resumer gets the outcome PANICKED with this message; a
+ * task's nursery gets a failed child. The library does not unwind the stack.
  *
- * Context: inside a fiber. Elsewhere there is no one to tell: it prints and aborts.
+ * Context: inside a fiber or task. Elsewhere it prints the message and aborts.
  * Yields:  it does not return.
  * Owns:    `message` is copied, up to 95 bytes; NULL stands for "".
  * Cost:    one switch.
@@ -273,10 +270,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_fiber_suspend(void *value, void **o
 JANUS_NORETURN JANUS_API void janus_panic(const char *message);
 
 /*
- * Ends a fiber's record. A SUSPENDED fiber is abandoned: its stack is taken back without
- * unwinding, so what it held on it is not released. A NEW one never runs.
+ * Destroys a fiber. The pool takes back the stack of a SUSPENDED fiber without unwinding it, so the
+ * fiber releases nothing that it holds. A NEW fiber never runs.
  *
- * Context: any thread; not the fiber itself, nor one it resumed.
+ * Context: any thread, but neither the fiber itself nor a fiber that it resumed.
  * Yields:  only if the turn is over.
  * Owns:    takes `fiber` when it returns OK. NULL is allowed and does nothing.
  * Cost:    about 20 ns.
@@ -285,7 +282,7 @@ JANUS_NORETURN JANUS_API void janus_panic(const char *message);
 JANUS_API janus_status janus_fiber_destroy(janus_fiber *fiber);
 
 /*
- * The fiber the caller runs in, NULL on a plain thread.
+ * The fiber that the caller runs in, NULL on a plain thread.
  *
  * Context: anyone, any thread. The answer is right also after the fiber changed threads.
  * Yields:  never.
@@ -311,7 +308,7 @@ JANUS_API uint64_t janus_fiber_id(const janus_fiber *fiber);
  *
  * Context: any thread, while the fiber is not destroyed.
  * Yields:  never.
- * Owns:    borrowed from whoever gave it.
+ * Owns:    borrowed from the creator of the fiber.
  * Cost:    a load.
  * Errors:  none.
  */
@@ -340,10 +337,9 @@ JANUS_API janus_fiber_state janus_fiber_state_of(const janus_fiber *fiber);
 JANUS_API const char *janus_fiber_state_name(janus_fiber_state state);
 
 /*
- * What is known about a fiber's stack, with its high-water mark: the deepest byte ever written,
- * found by asking which pages are resident and looking for the lowest that is not zero. Without
- * options.measure a reused stack also shows the depth of its earlier fibers. Under swap the mark
- * may be too small.
+ * Reads a fiber's stack and its high-water mark, the deepest byte ever written. The call finds the
+ * lowest resident page with a byte that is not zero. Without options.measure a reused stack also
+ * shows the depth of earlier fibers. If the system swaps, the mark may be too small.
  *
  * Context: any thread, while the fiber is not running elsewhere.
  * Yields:  only if the turn is over.
@@ -354,14 +350,13 @@ JANUS_API const char *janus_fiber_state_name(janus_fiber_state state);
 JANUS_API janus_status janus_fiber_stack(const janus_fiber *fiber, janus_stack_info *out);
 
 /*
- * Writes a panic as a sentence for people: which task or fiber, what happened, which limit, what
- * to do.
+ * Writes a panic as a sentence: which task or fiber, what happened, which limit, what to do.
  *
  * Context: anyone, any thread.
  * Yields:  only if the turn is over.
  * Owns:    writes at most `size` bytes to `buffer`, always terminated if `size` is not 0.
  * Cost:    an snprintf.
- * Errors:  none; returns the length the whole sentence has, as snprintf does.
+ * Errors:  none. Returns the length of the whole sentence, as snprintf does.
  */
 JANUS_API size_t janus_panic_text(const janus_panic_info *panic, char *buffer, size_t size);
 
