@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Capabilities inside a scheduler. Its table is filled only with the root authority, which whoever
- * makes the scheduler takes once, before anything runs; or, with janus_run, the first task. Tasks
- * hold what was minted for them or delegated to them; they start children under what they bind to a
- * nursery (janus_nursery_options.spawn_cap ...) or to one child (janus_spawn_options, with_cap);
- * everything below inherits it.
+ * Capabilities inside a scheduler. Only the root authority can fill its table. The creator of the
+ * scheduler takes the authority once, before anything runs; with janus_run, the first task does. A
+ * task holds what was minted for it or delegated to it. It binds a capability to a nursery
+ * (janus_nursery_options.spawn_cap) or to one child (janus_spawn_options), and everything below
+ * inherits it.
  *
  *     static int64_t sandbox(void *argument)              // :sovereign, the first task
  *     {
@@ -17,8 +17,8 @@
  *         janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn));
  *         ...
  *
- * The calls are those of cap.h for the scheduler's table; who asks is filled in: the current task,
- * or JANUS_HOLDER_OUTSIDE for threads that are no workers, which name the scheduler.
+ * The calls are those of cap.h, for the scheduler's table. The library fills in the holder: the
+ * current task, or JANUS_HOLDER_OUTSIDE for plain threads, which name the scheduler.
  */
 #ifndef JANUSRT_GRANT_H
 #define JANUSRT_GRANT_H
@@ -29,17 +29,17 @@
 #include <janusrt/status.h>
 #include <janusrt/task.h>
 
-/* All threads that are no workers, together. */
+/* The holder that stands for all plain threads together. */
 #define JANUS_HOLDER_OUTSIDE UINT64_C(1)
 
-/* What a task, or a nursery's children, may do; of each kind. */
+/* What a task, or the children of a nursery, may do. */
 typedef struct janus_context_info {
     size_t           struct_bytes; /* in: sizeof this struct */
-    uint32_t         kinds;        /* bits 1 << janus_cap_kind: what is held, implicitly or not */
-    uint32_t         implicit;     /* of these, what the profile gives without a capability */
-    uint64_t         cap_ids[5];   /* by kind: generation << 32 | slot of what is held; else 0 */
-    uint64_t         tasks_alive;  /* started under the spawn capability, here */
-    janus_budget     task_budget;  /* a child's, where it asks for nothing */
+    uint32_t         kinds;        /* bits 1 << janus_cap_kind, implicit ones included */
+    uint32_t         implicit;     /* of these, the kinds that the profile gives */
+    uint64_t         cap_ids[5];   /* by kind, generation << 32 | slot; 0: not held */
+    uint64_t         tasks_alive;  /* started under the spawn capability in this context */
+    janus_budget     task_budget;  /* of a child that asks for no budget */
     janus_exhaustion exhaustion;
     janus_backend    backend;
 } janus_context_info;
@@ -47,9 +47,10 @@ typedef struct janus_context_info {
 JANUS_BEGIN_DECLS
 
 /*
- * Takes the root authority. Once: whoever has it can make any capability and hand it on.
+ * Takes the root authority, which only one caller gets. Its owner can make any capability and
+ * delegate it.
  *
- * Context: the thread that made `scheduler`, before janus_scheduler_start; or with NULL, the first
+ * Context: the thread that opened `scheduler`, before janus_scheduler_start. With NULL, the first
  *          task of janus_run.
  * Yields:  only if the turn is over.
  * Owns:    *out lives as long as the scheduler.
@@ -61,10 +62,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_authority_take(janus_scheduler  *sc
                                                             janus_authority **out);
 
 /*
- * Makes a capability from nothing but the authority. `holder`: a task's id, JANUS_HOLDER_OUTSIDE,
- * or 0, who calls.
+ * Mints a capability with the authority. `holder` is a task's id, JANUS_HOLDER_OUTSIDE, or 0 for
+ * the caller.
  *
- * Context: anyone who has the authority.
+ * Context: any task or thread that has the authority.
  * Yields:  only if the turn is over.
  * Owns:    as janus_cap_mint.
  * Cost:    as janus_cap_mint.
@@ -75,37 +76,38 @@ JANUS_NODISCARD JANUS_API janus_status janus_own_mint(const janus_authority *aut
                                                       janus_cap *out);
 
 /*
- * Derives a narrower capability from one that the current task holds. What a child of a nursery
- * with terms derives is revoked when that nursery ends; what a child with capabilities of its own
- * derives is revoked when the child ends.
+ * Derives a narrower capability from a capability of the current task. If the task is a child of a
+ * nursery with terms, the end of that nursery revokes it. If the task was given its own
+ * capabilities, its end does.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
  * Owns:    as janus_cap_attenuate.
  * Cost:    as janus_cap_attenuate.
- * Errors:  as janus_cap_attenuate; STATE  not inside a task
- *          FULL  the nursery's terms, or those around, have options.max_derived_caps derived
- *                capabilities, or the table is full; janus_explain names whose limit was met
+ * Errors:  as janus_cap_attenuate, and
+ *          STATE  not inside a task
+ *          FULL   a nursery around the task has max_derived_caps derived capabilities, or the table
+ *                 is full; janus_explain says which
  */
 JANUS_NODISCARD JANUS_API janus_status janus_own_attenuate(janus_cap              cap,
                                                            const janus_cap_grant *grant,
                                                            janus_cap             *out);
 
 /*
- * Derives one for another task, if that is allowed.
+ * Derives a capability for another task, if the original may be delegated.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
  * Owns:    as janus_cap_delegate.
  * Cost:    as janus_cap_delegate.
- * Errors:  as janus_cap_delegate; STATE  not inside a task; FULL  as janus_own_attenuate
+ * Errors:  as janus_cap_delegate; STATE and FULL as janus_own_attenuate
  */
 JANUS_NODISCARD JANUS_API janus_status janus_own_delegate(janus_cap cap, janus_task_id to,
                                                           const janus_cap_grant *grant,
                                                           janus_cap             *out);
 
 /*
- * Whether the current task may: see janus_cap_check.
+ * Checks a capability of the current task: see janus_cap_check.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
@@ -117,7 +119,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_own_check(janus_cap cap, janus_cap_
                                                        uint32_t rights);
 
 /*
- * What a capability of the current task is: see janus_cap_read.
+ * Reads a capability of the current task: see janus_cap_read.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
@@ -128,9 +130,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_own_check(janus_cap cap, janus_cap_
 JANUS_NODISCARD JANUS_API janus_status janus_own_read(janus_cap cap, janus_cap_info *out);
 
 /*
- * Revokes `victim` and all that was derived from it, with `with`, which the current task holds and
- * which `victim` is or was derived from: see janus_cap_revoke. What runs under it goes on; nothing
- * new is started.
+ * Revokes `victim` and everything derived from it: see janus_cap_revoke. The current task holds
+ * `with`, and `victim` is `with` or was derived from it. Tasks that run under `victim` go on, but
+ * nothing new starts.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
@@ -141,9 +143,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_own_read(janus_cap cap, janus_cap_i
 JANUS_API janus_status janus_own_revoke(janus_cap victim, janus_cap with);
 
 /*
- * Gives a capability up: see janus_cap_release. Those of a task that has ended are of no use to
- * anybody. Their places are lost until they are released or revoked from above, or the terms end
- * under which they were derived.
+ * Gives a capability back: see janus_cap_release. When a task ends, its capabilities become useless
+ * but keep their places in the table. A revocation from above, or the end of the nursery under
+ * whose terms they were derived, frees the places.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
@@ -154,7 +156,8 @@ JANUS_API janus_status janus_own_revoke(janus_cap victim, janus_cap with);
 JANUS_API janus_status janus_own_release(janus_cap cap);
 
 /*
- * The context of the current task: what it starts things under where it says nothing.
+ * Reads the context of the current task: the capabilities and limits under which it starts children
+ * by default.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
@@ -165,7 +168,7 @@ JANUS_API janus_status janus_own_release(janus_cap cap);
 JANUS_API janus_status janus_context_read(janus_context_info *out);
 
 /*
- * The books of the scheduler's table: see janus_cap_stats_read.
+ * Reads the counters of the scheduler's table: see janus_cap_stats_read.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that belongs to a task: counted in its budget while it lives, and freed when the task
- * ends, however it ends.
+ * Memory that belongs to a task. It counts in the task's budget, and the library frees it when the
+ * task ends, however it ends.
  *
  *     char *line = janus_alloc(4096);   // one op and 4096 bytes
  *     janus_free(line);                 // the bytes come back
  *
- * A block costs its size rounded up to a multiple of 16. To hand it on, a task lets go of it and
- * another adopts it: a child its result to its parent, a sender what it sent.
+ * A block costs its size rounded up to a multiple of 16. To pass a block on, one task detaches it
+ * and another adopts it. So a child passes its result to its parent.
  *
  *     out->text = janus_detach(text);   // the child
  *     janus_adopt(out->text)            // its parent, after the child has ended
@@ -20,30 +20,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a task holds, and what the runtime holds for it. */
+/* The memory of a task, and the memory that the library holds for it. */
 typedef struct janus_memory_info {
     size_t struct_bytes; /* in: sizeof this struct */
-    size_t live_bytes;   /* of its blocks: what its budget is charged with */
-    size_t held_bytes;   /* taken from the system for them */
+    size_t live_bytes;   /* its blocks, which its budget pays for */
+    size_t held_bytes;   /* taken from the system for the blocks */
     size_t stack_bytes;  /* reserved for its stack */
-    size_t record_bytes; /* its record, its books, what it has deferred */
+    size_t record_bytes; /* its record, its books and its defers */
 } janus_memory_info;
 
 JANUS_BEGIN_DECLS
 
 /*
- * A block of at least `size` bytes, aligned to 16, not cleared. What cannot be paid exhausts the
- * task (charge.h): it waits for more, or ends here.
+ * Allocates a block of at least `size` bytes, aligned to 16, not cleared. A task that cannot pay is
+ * exhausted (charge.h): it waits for more budget, or ends here.
  *
  * Context: inside a task.
  * Yields:  if the budget, or the turn, is used up; before the memory is taken.
  * Owns:    the block is the task's until it is freed, detached, or the task ends.
  * Cost:    about 10 ns for small blocks, without a lock.
- * Errors:  NULL: not inside a task, cancelled while it was exhausted, or the system has no memory
+ * Errors:  NULL: not inside a task, cancelled while exhausted, or the system refused memory
  */
 JANUS_API void *janus_alloc(size_t size) __attribute__((malloc, alloc_size(1)));
 
-/* The same, cleared.
+/*
+ * Allocates a cleared array of `count` elements, as janus_alloc.
  *
  * Context: as janus_alloc.
  * Yields:  as janus_alloc.
@@ -54,7 +55,9 @@ JANUS_API void *janus_alloc(size_t size) __attribute__((malloc, alloc_size(1)));
 JANUS_API void *janus_alloc_zeroed(size_t count, size_t size)
     __attribute__((malloc, alloc_size(1, 2)));
 
-/* The same with an alignment, a power of two. Above 16 the block costs so much more.
+/*
+ * Allocates with an alignment, a power of two, as janus_alloc. Above 16 the block costs as many
+ * bytes more.
  *
  * Context: as janus_alloc.
  * Yields:  as janus_alloc.
@@ -66,7 +69,7 @@ JANUS_API void *janus_alloc_aligned(size_t alignment, size_t size)
     __attribute__((malloc, alloc_size(2)));
 
 /*
- * Allocates if the budget as it is allows it, and never waits or ends the task.
+ * Allocates if the budget suffices. It never waits or ends the task.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
@@ -80,7 +83,7 @@ JANUS_API void *janus_alloc_aligned(size_t alignment, size_t size)
 JANUS_NODISCARD JANUS_API janus_status janus_try_alloc(size_t size, void **out);
 
 /*
- * Makes a block larger or smaller; it may move. NULL as `block`: janus_alloc.
+ * Makes a block larger or smaller. The block may move. If `block` is NULL, it is janus_alloc.
  *
  * Context: inside the task that owns it.
  * Yields:  as janus_alloc.
@@ -111,20 +114,20 @@ JANUS_API void janus_free(void *block);
  * Owns:    takes `block` if it returns another address. The caller must see to it that somebody
  *          adopts or discards what it returns.
  * Cost:    about 50 ns, and a copy of up to 8 KiB; no copy above that.
- * Errors:  NULL: the system has no memory, or the tasks of the pool, ended ones included, have left
- *          as much behind as the pool has memory. Tasks outside of pools leave behind what the
- *          scheduler's implicit tasks may have together (64 MiB at least). The block is still the
- *          task's, at the same address.
+ * Errors:  NULL: the system refused memory, or too much is detached. The tasks of a pool, ended
+ *          ones included, may leave behind as much as the pool has memory. Tasks outside of pools
+ *          share what the scheduler's implicit tasks may have together (64 MiB at least). On NULL
+ *          the block is still the task's, at the same address.
  */
 JANUS_API void *janus_detach(void *block);
 
 /*
- * Adopts a detached block. The calling task is charged for it; the task that detached it no more.
+ * Adopts a detached block. From now on the calling task pays for it.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
- * Owns:    the block is the task's if it returns OK; else still nobody's. A block that was not
- *          detached makes the task panic.
+ * Owns:    on OK the task owns the block; else it stays detached. A block that was not detached
+ *          makes the task panic.
  * Cost:    about 10 ns.
  * Errors:  BUDGET_EXHAUSTED  ops or memory are short
  *          NO_MEMORY         the system refused
@@ -133,7 +136,7 @@ JANUS_API void *janus_detach(void *block);
 JANUS_NODISCARD JANUS_API janus_status janus_adopt(void *block);
 
 /*
- * Frees a block that was detached.
+ * Frees a detached block.
  *
  * Context: anyone, any thread; NULL does nothing.
  * Yields:  only if the turn is over.
@@ -145,7 +148,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_adopt(void *block);
 JANUS_API void janus_discard(void *block);
 
 /*
- * What the current task holds.
+ * Reads the memory of the current task.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.

@@ -8,9 +8,8 @@
  *     janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_tasks = 500), &s);
  *
  * In C the options live until the enclosing block ends. In C++ they live until the full expression
- * ends, so pass them to the call directly and do not keep the pointer. C++ has three more limits:
- * the macros need a function around them, take up to 32 fields, and a value in braces must not
- * contain a comma.
+ * ends, so pass them to the call directly and do not keep the pointer. In C++ the macros need a
+ * function around them and take up to 32 fields. A value in braces must not contain a comma there.
  */
 #ifndef JANUSRT_OPTIONS_H
 #define JANUSRT_OPTIONS_H

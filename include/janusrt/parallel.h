@@ -12,19 +12,20 @@
  *     int64_t status = janus_for(janus_range_of(0, count), scale, values);
  *     if (status < 0) return status;
  *
- * Work is divided lazily. The caller runs everything itself, by plain calls on its own stack. Only
- * when a worker could take work does the caller split off a piece: the second call of the oldest
- * janus_both, or half of what a loop has left. Without idle workers a loop costs what it costs
- * without this library.
+ * Work is divided lazily. The caller runs everything itself, by plain calls on its own stack. If
+ * another worker could take work, the caller splits off a piece. The piece is the second call of
+ * the oldest janus_both, or half of the rest of a loop. Without idle workers a loop costs what it
+ * costs without this library.
  *
- * What holds however the work is divided:
+ * These rules hold however the work is divided:
  *
  *  - Errors. A call that returns a negative number has failed. No further call begins, the others
  *    are cancelled, and janus_both, janus_for and janus_reduce return that number. If several calls
  *    failed, they return the one that comes first in the program's order: `f` before `g`, lower
  *    indices before higher. A call that is cancelled and returns JANUS_CANCELLED has merely obeyed.
- *  - Panics. A panic or a stack overflow in a call is one of the caller: the others are cancelled
- *    and awaited, then the caller's task ends with that panic, kind and message included.
+ *  - Panics. A panic or a stack overflow in a call becomes the caller's. The library cancels and
+ *    awaits the other calls. Then the caller's task ends with that panic, kind and message
+ *    included.
  *  - Cancellation. If the caller is cancelled, so are all pieces. The calls return CANCELLED at the
  *    next piece; a running body learns of it from the library calls that it makes.
  *  - Budgets. janus_both costs one operation, loops and reductions one for each index. The task
@@ -32,20 +33,21 @@
  *  - Rights. A piece that was split off is a child of the caller: it counts against the limit of
  *    tasks, and needs what a spawn needs there. Where a spawn would be refused, the caller runs the
  *    piece itself. So these functions need no capability and never fail for want of tasks.
- *  - Order. janus_reduce divides its range in the same places and combines in the same order
- *    whoever runs the pieces: a sum of floating-point numbers is the same each time.
+ *  - Order. janus_reduce divides its range in the same places and combines in the same order,
+ *    whichever workers run the pieces. So a sum of floating-point numbers is the same each time.
  *
  * A piece may run as a task of its own, with its own id, while the caller's other calls run. So
  * calls must not assume that they share a thread, and data that they share needs a lock or an
- * atomic. The value of janus_task_local is copied into a piece. A call that spawns names its
- * nursery: the caller's innermost one is not a piece's. `f` must not wait for `g`, nor a body for a
- * higher index: that piece may not begin before this one has ended.
+ * atomic. The library copies the value of janus_task_local into a piece. A call that spawns must
+ * name its nursery, because a piece does not see the caller's innermost nursery. `f` must not wait
+ * for `g`, nor a body for a higher index: that piece may begin only when this one has ended.
  *
- * Nothing is split off where no worker could help or no child would be safe: on one worker, in a
- * thread of the task's own (backend THREADED or BLOCKING), inside a fiber that the task resumed, in
- * a shield, and in a task with a budget of its own outside of a pool. Then everything runs in the
- * caller. The same holds where exhausted children would wait for a supervisor: the caller, which is
- * their supervisor, waits for them.
+ * The caller runs everything itself where no worker could help or no child would be safe:
+ *
+ *  - on one worker, and under the backends THREADED and BLOCKING
+ *  - inside a fiber that the task resumed, and in a shield
+ *  - in a task with an explicit budget outside of a pool
+ *  - where exhausted children would wait for a supervisor, because the caller is that supervisor
  */
 #ifndef JANUSRT_PARALLEL_H
 #define JANUSRT_PARALLEL_H
@@ -63,32 +65,37 @@ typedef struct janus_range {
     uint64_t grain;      /* indices of a call; 0: automatic */
 } janus_range;
 
-/* A range with an automatic grain: calls of janus_for last some 10 us, and reductions have at most
- * 256 leaves. */
+/*
+ * A range with an automatic grain. A call of janus_for lasts about 10 us, and a reduction has at
+ * most 256 leaves.
+ */
 static inline janus_range janus_range_of(uint64_t begin, uint64_t end)
 {
     janus_range range = {begin, end, 0};
     return range;
 }
 
-/* A range of which each call gets `grain` indices, the last one fewer. */
+/* A range that gives `grain` indices to each call, and maybe fewer to the last. */
 static inline janus_range janus_range_by(uint64_t begin, uint64_t end, uint64_t grain)
 {
     janus_range range = {begin, end, grain};
     return range;
 }
 
-/* What a loop calls, for the indices from `begin` up to, not including, `end`. Negative: failed. */
+/* The body of a loop, for the indices from `begin` to `end` - 1. A negative result is a failure. */
 typedef int64_t janus_body(void *argument, uint64_t begin, uint64_t end);
 
-/* What a reduction calls: adds what the indices give to *value. Negative: failed. */
+/* The body of a reduction. It adds the indices to *value. A negative result is a failure. */
 typedef int64_t janus_fold(void *argument, uint64_t begin, uint64_t end, void *value);
 
-/* Combines two results of neighbouring ranges: *value becomes what both are together. Must be
- * associative; it need not be commutative: `right` is of the higher indices. Negative: failed. */
+/*
+ * Combines the results of two neighbouring ranges into *value. `right` belongs to the higher
+ * indices. The function must be associative, but need not be commutative. A negative result is a
+ * failure.
+ */
 typedef int64_t janus_combine(void *argument, void *value, const void *right);
 
-/* The call that failed; of several, the first in the program's order. */
+/* The failed call. If several failed, it is the first in the program's order. */
 typedef struct janus_parallel_failure {
     int64_t       error;      /* what it returned; 0: none failed */
     uint64_t      begin, end; /* its indices. janus_both: 0, 1 is `f` and 1, 2 is `g`. Equal: no
@@ -113,7 +120,7 @@ JANUS_BEGIN_DECLS
  * Context: anyone; outside of tasks the two calls run one after the other. A branch must return
  *          with the nurseries closed that it opened, and must not leave by longjmp or an exception.
  * Yields:  when the turn is used up; at the end, if another worker still runs `g`.
- * Owns:    `a` and `b` stay the caller's, and are there until it returns.
+ * Owns:    `a` and `b` stay the caller's and must live until it returns.
  * Cost:    about 4 ns and one op; a branch that is split off costs what a child does.
  * Errors:  0          both returned zero or more
  *          negative   what the first failed branch returned
@@ -140,16 +147,16 @@ JANUS_NODISCARD JANUS_API int64_t janus_both_with(janus_entry *f, void *a, janus
  * Calls body(argument, begin, end) for parts of the range, each index in exactly one call, until
  * all have returned. Calls of one task come in the order of their indices.
  *
- * With an automatic grain the first call gets one index and later ones as many as take some 10 us,
- * at most JANUS_SLICE. In deterministic runs, where the clock stands still, a call gets a sixteenth
- * of the range.
+ * With an automatic grain the first call gets one index. Later calls get as many as take about 10
+ * us, at most JANUS_SLICE. In deterministic runs, where the clock stands still, a call gets a
+ * sixteenth of the range.
  *
  * Context: anyone; outside of tasks all calls come from the caller. A body must return with the
  *          nurseries closed that it opened, and must not leave by longjmp or an exception.
  * Yields:  between calls when the turn is used up; at the end, if other workers still run pieces.
- * Owns:    `argument` stays the caller's, and is there until it returns.
- * Cost:    one op for each index; some 50 ns for each call; each piece that is split off costs what
- *          a child does.
+ * Owns:    `argument` stays the caller's and must live until it returns.
+ * Cost:    one op for each index, and about 50 ns for each call. A piece that is split off costs
+ *          what a child does.
  * Errors:  0          every call returned zero or more
  *          negative   what the first failed call returned; other indices may not have been reached
  *          CANCELLED  the caller is cancelled; indices may not have been reached

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 typedef enum janus_profile {
-    JANUS_PROFILE_DEFAULT = 0, /* SERVICE, wherever nothing else was said */
+    JANUS_PROFILE_DEFAULT = 0, /* SERVICE */
     JANUS_PROFILE_CORE,        /* compute only */
     JANUS_PROFILE_SERVICE,     /* servers and tools */
     JANUS_PROFILE_CLUSTER,     /* actors and supervisors */
@@ -23,14 +23,14 @@ typedef enum janus_profile {
 #define JANUS_STACK_BYTES_CLUSTER ((size_t)256 * 1024)
 #define JANUS_STACK_BYTES_SOVEREIGN ((size_t)512 * 1024)
 
-/* No stack is smaller, none larger; requests outside are refused with JANUS_INVALID. */
+/* The smallest and the largest stack. The library refuses other requests with JANUS_INVALID. */
 #define JANUS_STACK_BYTES_MIN ((size_t)8 * 1024)
 #define JANUS_STACK_BYTES_MAX ((size_t)1024 * 1024 * 1024)
 
 JANUS_BEGIN_DECLS
 
 /*
- * The stack a profile reserves for a task that asks for nothing else.
+ * The stack that a profile reserves for a task that asks for no size.
  *
  * Context: anyone, any thread.
  * Yields:  never.

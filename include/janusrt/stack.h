@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks, seen from outside: what protects their lower end, how much is in use, how deep a fiber
- * has been. Nobody allocates one by hand: a fiber gets its stack when it first runs and gives it
- * back when it ends.
+ * Stacks, seen from outside: what guards their lower end, how much is in use, how deep a fiber has
+ * been. A fiber gets its stack when it first runs and gives it back when it ends.
  *
  * A task has at least the stack_bytes that it was promised, wherever it runs: alone, on its
  * parent's stack, or on another worker. A task may have up to an eighth more.
@@ -17,27 +16,27 @@
 #include <stdint.h>
 
 /*
- * A guard stops every frame that is no larger than it. Compile code with larger ones with
+ * A guard stops every frame that is not larger than the guard. Compile code with larger frames with
  * -fstack-clash-protection, which touches every page on the way down.
  *
- * The guard ladder: what stands below each stack. AUTO takes the first rung this kernel offers,
- * and steps down, for new stacks only, when a rung is used up. Which one is in use is in
- * janus_pool_stats and, for one fiber, in janus_stack_info.
+ * The guard ladder: what lies below each stack. AUTO takes the first rung that this kernel offers.
+ * When a rung is used up, new stacks get the next one. janus_pool_stats shows the rung in use, and
+ * janus_stack_info that of one fiber.
  */
 typedef enum janus_guard {
     JANUS_GUARD_AUTO = 0, /* the best rung that works here */
-    JANUS_GUARD_MARKER,   /* guard markers in the page table (Linux 6.13 and later): any number
-                             of stacks, no mapping is split; an overflow faults at once */
-    JANUS_GUARD_MPROTECT, /* an inaccessible page range: two mappings a stack, so their number
-                             ends near vm.max_map_count / 2; an overflow faults at once */
-    JANUS_GUARD_CANARY,   /* no protection: the library reads the bytes below the stack when the
-                             fiber suspends or ends, when the task makes a call that may wait, and
-                             when the task ends. Only then does it notice an overflow, which is a
-                             panic as on the other rungs. No other stack is damaged unless the
-                             overflow is deeper than guard_bytes; the library cannot see that */
+    JANUS_GUARD_MARKER,   /* guard markers in the page table (Linux 6.13 and later), for any number
+                             of stacks. They split no mapping. An overflow faults at once */
+    JANUS_GUARD_MPROTECT, /* inaccessible pages. Each stack takes two mappings, so their number is
+                             limited to about vm.max_map_count / 2. An overflow faults at once */
+    JANUS_GUARD_CANARY,   /* no protection. The library reads the bytes below the stack when the
+                             fiber suspends or ends, and when the task makes a call that may wait or
+                             ends. Only then does it notice an overflow, which is a panic as
+                             on the other rungs. An overflow deeper than guard_bytes damages another
+                             stack, and the library cannot see it */
 } janus_guard;
 
-/* What is known about one fiber's stack. */
+/* The stack of one fiber. */
 typedef struct janus_stack_info {
     size_t      reserved_bytes;   /* usable address space; at least what was asked for */
     size_t      guard_bytes;      /* below it */
@@ -46,11 +45,10 @@ typedef struct janus_stack_info {
     janus_guard guard;            /* the rung this stack got; AUTO while no stack is attached */
 } janus_stack_info;
 
-/* Idle stacks that a pool or a scheduler keeps, in bytes of memory, unless its options say
- * otherwise. */
+/* The default for how much memory of idle stacks a pool or a scheduler keeps. */
 #define JANUS_IDLE_STACK_BYTES ((size_t)128 * 1024 * 1024)
 
-/* The stacks of a scheduler at one moment; others may be moving them. */
+/* The stacks of a scheduler at one moment. Workers may change them meanwhile. */
 typedef struct janus_stack_stats {
     size_t      struct_bytes;   /* in: sizeof this struct; the call fills no more than that */
     size_t      stacks_used;    /* of waiting and running tasks, and at hand of workers */
@@ -79,8 +77,8 @@ JANUS_BEGIN_DECLS
 JANUS_API const char *janus_guard_name(janus_guard guard);
 
 /*
- * Whether this machine can do a rung at all. The answer is found by trying it on a page of its
- * own, not by a version number.
+ * Whether this machine supports a rung. The call tries the rung on a page and does not trust
+ * version numbers.
  *
  * Context: anyone, any thread.
  * Yields:  only if the turn is over.
@@ -91,15 +89,15 @@ JANUS_API const char *janus_guard_name(janus_guard guard);
 JANUS_API bool janus_guard_available(janus_guard guard);
 
 /*
- * Offers a SIGSEGV to the runtime: true means it was the current fiber's stack overflow and has
- * been dealt with, so the handler must return at once; false means it is somebody else's.
+ * Offers a SIGSEGV to the library. True: it was a stack overflow of the current fiber, and the
+ * library has handled it. The handler must return at once. False: the fault has another cause.
  *
- * Only for programs that install a SIGSEGV handler of their own *after* creating a pool, or that
- * set JANUS_FAULT_MANUAL: their handler asks here first. It must run on an alternate stack
- * (SA_ONSTACK) and be an SA_SIGINFO handler.
+ * Only for programs that set JANUS_FAULT_MANUAL, or install their own SIGSEGV handler *after*
+ * creating a pool. Their handler calls this first. It must be an SA_SIGINFO handler on an alternate
+ * stack (SA_ONSTACK).
  *
  * Context: inside a SIGSEGV handler only; async-signal-safe.
- * Yields:  never; after true, returning from the handler lands in whoever resumed the fiber.
+ * Yields:  never. After true, returning from the handler continues in the resumer of the fiber.
  * Owns:    the three arguments stay the caller's; *ucontext is changed when true is returned.
  * Cost:    a few comparisons.
  * Errors:  none.

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one list of statuses. Every call that can fail returns one; none is kept in a global, and
- * errno is never the answer. Zero is success; negative: refused or failed. The one positive status
- * is CLAMPED, from requests for a number: less was granted. No call that acquires something (opens,
- * locks, takes) returns a positive status: `if (status != JANUS_OK) return status;` never leaks.
+ * The list of statuses. Every call that can fail returns one. The library keeps none in a global
+ * and never uses errno. Zero is success. A negative status means that the call was refused or
+ * failed. The only positive status is CLAMPED: a request for an amount was granted in part. No call
+ * that acquires something (opens, locks, takes) returns a positive status: `if (status != JANUS_OK)
+ * return status;` never leaks.
  *
- * -1 to -99 are the library's. A program uses -100 and below for errors of its own, so that a task
- * can return either.
+ * -1 to -99 belong to the library. A program uses -100 and below for its own errors, so that a task
+ * can return both.
  */
 #ifndef JANUSRT_STATUS_H
 #define JANUSRT_STATUS_H
