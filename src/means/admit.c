@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Letting children in: what a spawn asks of the terms it is made under, and what an end gives back.
- * The essay is in terms.c. */
+/* Admission: what a spawn takes from the terms it is made under, and what a task's end returns. The
+ * essay is in terms.c. */
 #include "base/outside.h"
 #include "means/callback.h"
 #include "means/terms.h"
 #include "task/purse.h"
 #include "task/trouble.h"
 
-/* Somebody may have been refused meanwhile what has been given back here, and wait for it. */
+/* A spawn may have been refused the room that is returned here, and may wait for it. */
 static void tell_room(janus_scheduler *scheduler, struct jrt_terms *terms)
 {
     jrt_fence_light_seq_cst(); /* seq_cst: [limit-wish]. */
@@ -15,7 +15,7 @@ static void tell_room(janus_scheduler *scheduler, struct jrt_terms *terms)
     if (jrt_unlikely(jrt_load_relaxed(&scheduler->wishes) != 0)) jrt_wish_freed(scheduler, terms);
 }
 
-/* In the terms and around, up to `end`. */
+/* Returns room in `terms` and in all terms around them, up to `end`. */
 static void give_room(janus_scheduler *scheduler, struct jrt_terms *terms,
                       const struct jrt_terms *end)
 {
@@ -26,8 +26,8 @@ static void give_room(janus_scheduler *scheduler, struct jrt_terms *terms,
     }
 }
 
-/* Takes room in all terms that count it, [terms-count]; on any error in none, and *full are those
- * that had none. */
+/* Takes room in all terms that count it, [terms-count]. On any error it takes none, and *full names
+ * the terms without room. */
 static janus_status take_room(struct jrt_terms *terms, janus_scheduler *scheduler,
                               struct jrt_worker *worker, struct jrt_terms **full)
 {
@@ -41,9 +41,10 @@ static janus_status take_room(struct jrt_terms *terms, janus_scheduler *schedule
                                                  &actor, &at->use, &limits);
         if (status == JANUS_OK) continue;
         *full = at;
-        jrt_point(); /* [sim-point]: others are refused meanwhile */
+        jrt_point(); /* [sim-point]: others may be refused meanwhile */
         give_room(scheduler, terms, at);
-        if (status != JANUS_TASK_LIMIT) tell_room(scheduler, at); /* the gate may have given back */
+        /* the gate may have returned room */
+        if (status != JANUS_TASK_LIMIT) tell_room(scheduler, at);
         /* relaxed: for the message. */
         uint64_t used = jrt_load_relaxed(&at->use.tasks);
         return jrt_trouble(status, JANUS_COMPONENT_NONE, used, used);
@@ -75,7 +76,7 @@ void jrt_terms_leave(struct jrt_nursery *n, struct jrt_worker *worker)
     }
 }
 
-/* The share, [terms-energy]. */
+/* Takes the child's share, [terms-energy]. */
 static janus_status take_entry(struct jrt_nursery *n, const janus_budget *want,
                                struct jrt_entry *out)
 {
@@ -121,7 +122,7 @@ void jrt_entry_return(const struct jrt_entry *entry)
     }
 }
 
-/* The innermost terms around both, which may be one of them; NULL: the scheduler's. */
+/* The innermost terms around both a and b, which may be a or b; NULL: the scheduler's. */
 static const struct jrt_terms *common(const struct jrt_terms *a, const struct jrt_terms *b)
 {
     while (a != b) {
@@ -135,21 +136,21 @@ static const struct jrt_terms *common(const struct jrt_terms *a, const struct jr
     return a;
 }
 
-/* Whether these terms restrict the task: those of its spawn, and those of nurseries around it. A
- * nursery's terms restrict its owner only in a scope. A pool restricts like a capability. */
+/* Whether these terms restrict the task. The terms of its spawn do, and those of nurseries around
+ * it. A nursery's terms restrict its owner only in a scope. A pool restricts like a capability. */
 static bool restricts(const struct jrt_terms *terms, const struct jrt_task *task)
 {
     if (terms->bound == 0 && !terms->owns_account) return false;
     return terms->of == NULL || terms->of->owner != task || terms->scope;
 }
 
-/* The task that spawns, or for which this thread runs a blocking call. NULL: a plain thread. */
+/* The task that spawns, or whose blocking call this thread runs. NULL: a plain thread. */
 static const struct jrt_task *spawner_of(const struct jrt_worker *worker)
 {
     return worker != NULL ? worker->current : jrt_thread_self()->behalf;
 }
 
-/* Whether a task starts a child where one of its own restrictions does not hold, [terms-inside]. */
+/* Whether a restriction of the spawner does not hold in n, [terms-inside]. */
 static bool breaks_out(const struct jrt_nursery *n, const struct jrt_worker *worker)
 {
     const struct jrt_task     *task = spawner_of(worker);
@@ -182,7 +183,7 @@ static janus_status may_configure(const struct jrt_task *task, const struct jrt_
 
 janus_status jrt_terms_outside(void)
 {
-    jrt_stack_check(); /* [turn-call]; a refusal is paid for, too */
+    jrt_stack_check(); /* [turn-call]; the caller pays for a refusal, too */
     const struct jrt_task     *task = spawner_of(jrt_worker_self());
     const struct jrt_callback *callback = jrt_thread_self()->callback;
     const struct jrt_terms    *here = NULL, *at;
@@ -197,12 +198,15 @@ janus_status jrt_terms_outside(void)
 }
 
 /*
- * [cancel-right]  who may cancel a nursery by a public call. Its owner may, and so may plain
- *   threads, which are the host's. A task below it may, unless a nursery on the way up to it, or
- *   the nursery itself, keeps the right: it was opened with a pool, with capabilities or with
- *   cancel_by_owner. A task that was spawned with narrower capabilities may cancel nothing outside
- *   of them, as [terms-inside] has it for spawns. All other tasks may not. A blocking call, and a
- *   token's callback that a task registered, have the right of their task.
+ * [cancel-right]  This rule decides whether a caller of the public API may cancel a nursery.
+ *   - The nursery's owner may, and so may plain threads, which belong to the host.
+ *   - A task below the nursery may, unless the nursery itself or a nursery on the way up to it
+ *     keeps the right. A nursery keeps the right if it was opened with a pool, with capabilities
+ *     or with cancel_by_owner.
+ *   - A task that was spawned with narrower capabilities may cancel nothing outside of them, just
+ *     as it may not spawn there ([terms-inside]).
+ *   - All other tasks may not.
+ *   - A blocking call has the right of its task. So has a token's callback that a task registered.
  *
  *   The walk goes up from the task, through nurseries that outlive it.
  */

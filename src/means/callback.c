@@ -2,22 +2,22 @@
 /*
  * Callbacks of tokens.
  *
- * [callback-plain]  callbacks run in the middle of whatever the thread was doing: in a task, in a
- *   worker's loop with no task at all, while a task is being parked. So the thread is made a plain
- *   one for the time: nothing in a callback can leave the CPU or touch the task that was there.
- *   Calls that would wait return STATE.
+ * [callback-plain]  A callback interrupts whatever the thread was doing. The thread may run a task,
+ *   or a worker's loop without a task, or it may be parking a task. Meanwhile the thread counts as
+ *   a plain one. So a callback cannot leave the CPU or touch the task that was running. Calls that
+ *   would wait return STATE.
  *
- * [callback-account]  a callback that a task registered runs for that task. The task pays for its
- *   memory (ledger.c). What the task may not spawn, the callback may not either. The callback makes
- *   nothing: no channels, no tokens. It has a slice of CALLBACK_OPS, counted by checks and by calls
- *   of this library. If it panics, overflows the stack or uses up its slice, it ends alone, and the
- *   canceller goes on with the next one.
+ * [callback-account]  A callback that a task registered runs for that task. The task pays for the
+ *   callback's memory (ledger.c). Spawns that the task may not make are refused to the callback,
+ *   too. The callback makes no channels and no tokens. It has a slice of CALLBACK_OPS, which
+ *   checks and library calls use up. If it panics, overflows the stack or uses up its slice, it
+ *   ends alone, and the canceller goes on with the next callback.
  *
- * [callback-hold]  a callback that a task registered holds locks in its own name, and what it still
- *   holds at its end is abandoned. If it held them in the thread's name, which goes on, they would
- *   stay locked, and it could unlock what the thread holds.
+ * [callback-hold]  A callback that a task registered holds locks in its own name. Locks that it
+ *   still holds at its end are abandoned. In the thread's name they would stay locked, because the
+ *   thread goes on. The callback could then also unlock what the thread holds.
  *
- * A callback that a plain thread registered is the host's: it has no slice.
+ * A callback that a plain thread registered belongs to the host: it has no slice.
  */
 #include "means/callback.h"
 
@@ -55,8 +55,6 @@ void jrt_callback_drop(struct jrt_callback *callback, uint64_t bytes)
     callback->ledger = NULL;
 }
 
-/* Running. */
-
 static int64_t call(void *argument)
 {
     const struct jrt_callback *callback = argument;
@@ -64,7 +62,7 @@ static int64_t call(void *argument)
     return 0;
 }
 
-/* We are in the middle of a walk: what broke is told, and the walk goes on. */
+/* Reports the broken callback; the caller's walk over callbacks goes on. */
 static void tell_broken(const struct jrt_thread *thread, const char *kind, enum jrt_guarded_end end)
 {
     const char *why = thread->panic_message;
@@ -83,7 +81,7 @@ static enum jrt_guarded_end call_counted(const struct jrt_callback *callback,
     return end;
 }
 
-/* As [callback-plain] wants it. */
+/* Calls it as [callback-plain] demands. */
 static void call_plainly(const struct jrt_callback *callback)
 {
     struct jrt_thread *thread = jrt_thread_self();
@@ -94,7 +92,8 @@ static void call_plainly(const struct jrt_callback *callback)
     const void        *outer = thread->callback;
     bool               calls_back = thread->calls_back;
     void               (*on_panic)(const char *) = thread->on_panic;
-    if (worker != NULL) thread->helps = worker->scheduler; /* which must not be stopped from here */
+    /* a callback must not stop this scheduler */
+    if (worker != NULL) thread->helps = worker->scheduler;
     thread->worker = NULL;
     thread->behalf = NULL;
     thread->on_panic = NULL;
@@ -116,7 +115,8 @@ static void call_plainly(const struct jrt_callback *callback)
     thread->callback = outer;
     if (jrt_likely(end == JRT_GUARDED_RETURNED)) return;
     if (end == JRT_GUARDED_EXITED) {
-        /* A thread that others own cannot go on, nor end here. A worker ends it in its loop. */
+        /* A thread that the program owns can neither go on nor end here. A worker ends its thread
+         * in its loop. */
         jrt_demand(worker != NULL, "a token's callback ended its thread (pthread_exit)");
         (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
         jrt_store_relaxed(&worker->doomed, true); /* relaxed: our own, [replace-doom]. */
@@ -137,13 +137,13 @@ void jrt_callback_run(const struct jrt_callback *callback)
 {
     struct jrt_ledger *ledger = callback->ledger;
     if (ledger != NULL && !jrt_ledger_enter(ledger)) return;
-    int error = errno; /* of whoever is called back in; a callback stays on its thread */
+    int error = errno; /* the interrupted code's; a callback stays on its thread */
     call_plainly(callback);
     errno = error;
     if (ledger != NULL) jrt_ledger_leave(ledger);
 }
 
-/* From jrt_stack_check and janus_check, on a thread that is no worker. */
+/* jrt_stack_check and janus_check call this on a thread that is no worker. */
 void jrt_plain_check(int64_t cost)
 {
     jrt_point(); /* [sim-point] */

@@ -2,30 +2,32 @@
 /*
  * Holders: the name under which a task or thread holds a lock.
  *
- * A task gets one when it first locks something or waits for something of this kind, and gives it
- * back when it ends; a thread likewise. Records of holders are never unmapped: an address that was
- * kept too long, in a lock whose holder has ended, leads to a holder that says so, also when the
- * scheduler of the task is closed.
+ * A task gets a holder when it first locks something, or waits for something that can be held.
+ * Threads have holders, too. Each returns its holder when it ends. Records of holders are never
+ * unmapped. A lock may keep the address of a holder that has ended. The record at that address
+ * says so, even after the task's scheduler was closed.
  *
- * [holder-end]  a holder that ends while it holds something is dead, and is not used again until
- *   all of that has new holders. What others wait for is on its list: its end passes each on to
- *   the first who waits. What nobody waits for stays as it is, with the dead holder's name in it;
- *   the next who wants it finds, under the holder's lock, that it is dead, and takes it. Both mark
- *   it as abandoned. The last to take something gives the holder back; its end counts itself among
- *   those, lest the holder goes while it still looks at the list. What was freed or forgotten
- *   while it was held is never touched; it costs the holder's 64 bytes.
+ * [holder-end]  A holder that ends while it holds something is dead. It is not used again until
+ *   everything it held has a new holder. Things that others wait for are on its list: its end
+ *   hands each of them to the first waiter. A thing without waiters keeps the dead holder's name.
+ *   The next task that wants it takes the holder's lock, finds it dead and takes the thing. Both
+ *   ways mark the thing as abandoned.
+ *   The holder counts what it still holds; at zero it becomes free again. Its end counts as one
+ *   more, so that the holder stays while its end walks the list. A thing that was freed while it
+ *   was held is never touched; it costs the holder's 64 bytes.
  *
- * [holder-share]  what many hold at a time is not found by one name in a word. Each holder has a
- *   list of its shares, and only the holder itself touches the list. Its end gives every share
- *   back, before the holder is dead. So a dead holder has no shares, and nobody has to look for
- *   them. Records for shares to come go back the same way.
+ * [holder-share]  A thing that many hold at a time cannot name them all in one word. So each holder
+ *   has a list of its shares, which only the holder itself touches. Its end returns every share
+ *   before the holder is dead. So a dead holder has no shares, and nobody has to look for them.
+ *   Spare records of shares return the same way.
  *
- * [holder-gaze]  a waiter writes what it waits for, which lies in its frame, under `gaze`, and
- *   takes it back under `gaze` before it returns. So whoever has `gaze` may look at it, and at the
- *   thing itself, which must be there for as long as somebody waits for it. A task is asked under
- *   the lock of its nursery, from which it takes itself after its holder has ended.
+ * [holder-gaze]  What a waiter waits for lies in the waiter's frame. The waiter publishes it under
+ *   `gaze`, and withdraws it under `gaze` before it returns. So a thread that has `gaze` may read
+ *   it, and may look at the thing itself, which must exist while somebody waits for it. A reader
+ *   asks a task under its nursery's lock. The task leaves its nursery only after its holder has
+ *   ended.
  *
- * Locks: a nursery's, then a holder's gaze, the lock of the thing, a holder's lock, the pool's.
+ * Order of locks: a nursery's, a holder's gaze, the thing's, a holder's lock, the pool's.
  */
 #include "means/holder.h"
 
@@ -40,14 +42,14 @@ enum { BLOCK_HOLDERS = 64 };
 static struct {
     pthread_mutex_t    lock;
     struct jrt_holder *free;
-    struct jrt_holder *blocks; /* owned, for ever; the first of each is the link */
+    struct jrt_holder *blocks; /* owned for ever; the first holder of each is the link */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t  key;
 static bool           key_works;
 
-/* One more block on the free list, under the pool's lock. */
+/* Adds a block to the free list, under the pool's lock. */
 static void add_block(void)
 {
     struct jrt_holder *block = aligned_alloc(64, BLOCK_HOLDERS * sizeof *block);
@@ -63,7 +65,8 @@ static void add_block(void)
 
 static struct jrt_holder *take(void)
 {
-    /* Not where memory is needed: in a simulated system what others have left has no say. */
+    /* The fault is drawn here and not where memory is needed: in a simulated system, holders that
+     * others left must not decide. */
     if (jrt_fails(JRT_FAULT_MEMORY)) return NULL;
     jrt_lock(&pool.lock);
     if (pool.free == NULL) add_block();
@@ -81,7 +84,7 @@ static void give(struct jrt_holder *holder)
     jrt_unlock(&pool.lock);
 }
 
-/* Holds nothing, waits for nothing; others may still take its locks for a look. */
+/* Starts with nothing held and nothing wanted. Other threads may still take its locks to look. */
 static void begin(struct jrt_holder *holder, struct jrt_task *task)
 {
     jrt_spin_lock(&holder->gaze);
@@ -104,14 +107,14 @@ static void end_shares(struct jrt_share **list)
     }
 }
 
-/* Ends it. True: it can be used again, now. */
+/* Ends the holder. True: it can be used again, now. */
 static bool end(struct jrt_holder *holder)
 {
     end_shares(&holder->shares); /* [holder-share] */
     end_shares(&holder->spares);
     jrt_spin_lock(&holder->lock);
     holder->dead = true;
-    holder->held++; /* ourselves, [holder-end] */
+    holder->held++; /* this function, [holder-end] */
     unsigned rounds = 0;
     while (holder->contests != NULL) {
         holder->contests->inherit(holder, holder->contests);
@@ -130,8 +133,6 @@ void jrt_holder_heir(struct jrt_holder *dead)
     jrt_spin_unlock(&dead->lock);
     if (last) give(dead);
 }
-
-/* Threads. */
 
 struct jrt_holder *jrt_holder_of_thread(void) { return jrt_thread_self()->holder; }
 
@@ -152,14 +153,12 @@ static void thread_ends(void *thread)
 
 static void make_key(void) { key_works = pthread_key_create(&key, thread_ends) == 0; }
 
-/* Whether the calling thread's end will be noticed. */
+/* Whether the library will notice the end of the calling thread. */
 static bool end_is_watched(struct jrt_thread *thread)
 {
     (void)pthread_once(&key_once, make_key);
     return key_works && pthread_setspecific(key, thread) == 0;
 }
-
-/* Both. */
 
 struct jrt_holder *jrt_holder_make(struct jrt_worker *worker)
 {
@@ -190,7 +189,8 @@ struct jrt_holder *jrt_holder_make(struct jrt_worker *worker)
 void jrt_holder_end(struct jrt_worker *worker, struct jrt_task *task)
 {
     struct jrt_holder *holder = jrt_load_relaxed(&task->record.holder); /* relaxed: its own. */
-    jrt_store_relaxed(&task->record.holder, NULL); /* relaxed: who looks finds nothing or an end. */
+    /* relaxed: a reader finds no holder, or an ended one. */
+    jrt_store_relaxed(&task->record.holder, NULL);
     if (!end(holder)) return;
     if (worker->holder == NULL) {
         worker->holder = holder;
@@ -204,8 +204,6 @@ void jrt_holder_forget(struct jrt_worker *worker)
     if (worker->holder != NULL) give(worker->holder);
     worker->holder = NULL;
 }
-
-/* Looking. */
 
 void jrt_holder_wants(struct jrt_holder *holder, const struct jrt_want *want)
 {

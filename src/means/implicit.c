@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A scheduler's own: what its profile gives to tasks that ask for nothing, the limit of those, the
- * table of capabilities, and the bank that explicit budgets come from.
+ * A scheduler's own means: the implicit budget, the limit of implicit tasks, the table of
+ * capabilities, and the bank that explicit budgets come from.
  *
- * [bank-balance]  when a scheduler is closed no share is out and no pool is open: every unit that
- *   was ever made is spent, or back.
+ * [bank-balance]  When a scheduler is closed, no share and no pool is open. Every unit that was
+ *   ever made is spent, or is back in the bank.
  */
 #include "means/implicit.h"
 
@@ -12,11 +12,11 @@
 
 #include <stdlib.h>
 
-/* Where there is no limit: more than there is memory for, and room for sums. */
+/* "No limit": more than memory allows, with room for sums. */
 static const int64_t plenty = (int64_t)1 << 60;
 static const int64_t share = (int64_t)1 << 40;
 
-/* Where nothing is implicit. */
+/* The bound on ledgers where a profile gives nothing implicitly. */
 #define ADRIFT_LEAST (UINT64_C(64) << 20)
 
 bool jrt_implicit_sane(const janus_scheduler_options *options)
@@ -55,7 +55,7 @@ static void set_limits(janus_scheduler *scheduler, const janus_scheduler_options
     if (options->exhaustion == 0) scheduler->exhaustion = (uint8_t)policy_of(options->profile);
     scheduler->yield_interval =
         janus_profile_yield_interval(options->profile, options->yield_interval);
-    if (max == 0) max = JANUS_UNLIMITED; /* nothing is started without a capability */
+    if (max == 0) max = JANUS_UNLIMITED; /* no task starts without a capability */
     scheduler->limit.max = max < (uint64_t)plenty ? (int64_t)max : plenty;
     scheduler->limit.central = scheduler->limit.max;
     scheduler->adrift_max = janus_units_times(scheduler->task_budget.memory, max);
@@ -110,7 +110,7 @@ bool jrt_implicit_open_worker(struct jrt_worker *worker)
     return jrt_audit_writer_open(scheduler->audit, &worker->audit) == JANUS_OK;
 }
 
-/* Debug builds, and who explores: the books balance, [bank-balance]. */
+/* Debug builds and explored runs check that the books balance, [bank-balance]. */
 static void audit_bank(janus_scheduler *scheduler)
 {
     struct jrt_account_fault fault;

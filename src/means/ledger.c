@@ -3,22 +3,23 @@
  * Ledgers.
  *
  * A task makes the library hold more than its blocks: tokens, callbacks, bindings, terms of
- * nurseries, blocks that it detached. Such things are freed by anybody, often after the task has
- * ended. Each remembers the ledger of the task that made it.
+ * nurseries, detached blocks. Any thread may free such a thing, often after the task has ended.
+ * Each thing remembers the ledger of the task that made it.
  *
- * The bytes come out of the task's memory budget when the thing is made. Whoever
- *   frees it only lowers `held`; the task finds the difference when it is short of memory, or asks.
- *   So the purse stays the task's own, without a lock.
+ * The library takes the bytes from the task's memory budget when the thing is made. The thread
+ * that frees it only lowers `held`. The task finds the difference when it is short of memory, or
+ * when it asks. So only the task touches its purse, without a lock.
  *
- * [ledger-pool]  when the task ends its budget is settled as if all had been freed: otherwise a
- *   pool would be drained by results that its tasks leave behind. What they leave behind is bounded
- *   by the terms instead. All tasks in a pool, dead ones included, hold at most the memory that the
- *   pool was opened with; else one task after the other would leave as much. Tasks under other
- *   terms, or under none, hold what the implicit tasks of a scheduler may have together. Terms
- *   inside terms count for both, and other terms are not affected.
+ * [ledger-pool]  When a task ends, its budget is settled as if all had been freed. Otherwise
+ *   results that tasks leave behind would drain their pool. The terms bound what tasks leave
+ *   behind. All tasks in a pool, dead ones included, hold at most the memory that the pool was
+ *   opened with. Without this bound, each task in turn would leave that much.
+ *   Tasks under other terms, or under none, hold together what a scheduler's implicit tasks may
+ *   have. Terms inside terms count for both, and do not affect other terms.
  *
- * [ledger-over]  a callback of a task runs only while the task lives. Its end first says so and
- *   then waits for callbacks that run, which is short: they have a slice (callback.c).
+ * [ledger-over]  A callback of a task runs only while the task lives. The end of the task first
+ *   marks the ledger as over, then waits for running callbacks. That wait is short, because
+ *   callbacks have a slice (callback.c).
  */
 #include "means/ledger.h"
 
@@ -28,7 +29,7 @@
 
 #include <stdlib.h>
 
-/* Not those of nurseries that the task opened itself, which do not restrict it. */
+/* Nurseries that the task opened itself do not restrict it, so their terms do not count here. */
 static struct jrt_terms *terms_of(const struct jrt_task *task)
 {
     struct jrt_terms *terms = task->purse != NULL ? task->purse->terms : NULL;
@@ -56,7 +57,8 @@ static void put(struct jrt_ledger *ledger)
     free(ledger);
 }
 
-/* In these terms and all around them, up to `end`. relaxed: only the numbers count. */
+/* Returns bytes in these terms and in all around them, up to `end`. relaxed: only the numbers
+ * count. */
 static void give(struct jrt_terms *terms, const struct jrt_terms *end, uint64_t bytes)
 {
     /* relaxed: as above. */
@@ -84,7 +86,7 @@ void jrt_ledger_settle(struct jrt_purse *purse)
     purse->held = held;
 }
 
-/* The current task, or the one for which this thread runs a blocking call: that one waits. */
+/* The current task, or the task whose blocking call this thread runs: that task waits. */
 static struct jrt_task *payer(void)
 {
     const struct jrt_thread *thread = jrt_thread_self();
@@ -151,7 +153,7 @@ bool jrt_ledger_enter(struct jrt_ledger *ledger)
     uint32_t now = jrt_load_relaxed(&ledger->callbacks); /* relaxed: the exchange looks again. */
     do {
         if ((now & JRT_LEDGER_OVER) != 0) return false;
-        /* acquire: what the task did before it said that it is over, which it has not. */
+        /* acquire: the task's actions before the end, which has not come yet. */
     } while (!jrt_cas_acquire(&ledger->callbacks, &now, now + 1));
     return true;
 }

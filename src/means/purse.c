@@ -2,30 +2,34 @@
 /*
  * Purses: where a task's budget is.
  *
- * [purse-fuel]  a task's ops are in two places: the fuel word of the thread it runs on (or, while
- *   it is off the CPU, its strand; or, while a child runs on top of it, the frame below that), and
- *   `left.ops`. Their sum is what it has. The word holds at most JANUS_SLICE, so that a task with a
- *   large budget gives way now and then; when it is empty it is filled from the rest. It may hold
- *   less ([turn-pace]), and be emptied into the rest when a turn is over ([turn-toll]). `handed` is
- *   what it held when it was last filled, so that `handed` minus the word was used since.
+ * [purse-fuel]  A task's ops are in two places, the fuel word and `left.ops`. Their sum is what the
+ *   task has.
+ *   - The word lies in the thread that runs the task. While the task is off the CPU, its strand
+ *     keeps the word. While a child runs on top of it, the frame below the child keeps the word.
+ *   - The word holds at most JANUS_SLICE, so that a task with a large budget yields now and then.
+ *     An empty word is filled from `left.ops`.
+ *   - The word may hold less ([turn-pace]), and goes back into `left.ops` when a turn is over
+ *     ([turn-toll]).
+ *   - `handed` is what the word held when it was last filled. So `handed` minus the word is what
+ *     the task used since.
  *
- * [purse-allowance]  a task that is cancelled, or that ran out, cleans up with JANUS_SLICE ops,
- *   once in its life. Its own ops come first; the rest is made from nothing. With an explicit
- *   budget it gets no more than it was granted before (and at least JRT_CLEANUP_MIN), or a pool
+ * [purse-allowance]  A task that is cancelled, or exhausted, cleans up with JANUS_SLICE ops, once
+ *   in its life. Its own ops come first; the rest is made from nothing. A task with an explicit
+ *   budget gets no more than it was granted before, but at least JRT_CLEANUP_MIN. Otherwise a pool
  *   that is divided among many small children would multiply. The word gets the allowance in
- *   slices, as it gets all ops. What was made and is not used is gone: did it go back to the pool,
- *   then cancelling children would be a way to fill one.
- *   So is what it recharged itself with under a capability: else children that recharge themselves
- *   and end would fill the pool beyond any limit.
+ *   slices, as it gets all ops. Made ops that the task does not use are lost. If they went back to
+ *   the pool, cancelling children would fill it. Ops that a task recharged under a capability are
+ *   lost, too. Otherwise children that recharge themselves and end would fill the pool beyond any
+ *   limit.
  *
- * A task that was given nothing explicitly has no purse until it needs one: its whole budget is the
- * scheduler's task_budget, of which a first slice is in the fuel word.
+ * A task without an explicit budget has no purse until it needs one. Its whole budget is the
+ * scheduler's task_budget, and a first slice of it is in the fuel word.
  *
- * [purse-spare]  a worker puts purses of tasks that ended there aside, for those it starts: asked
- *   for and given back by the thousand, malloc would return them to the system every time.
+ * [purse-spare]  A worker keeps the purses of tasks that ended on it for tasks that it starts.
+ *   Allocated and freed by the thousand, malloc would return them to the system every time.
  *
- * Everything here is done by the task itself, or by whoever ends it; only what is marked in the
- * header is shared, under the nursery's lock, while the task is exhausted.
+ * Only the task itself, or the code that ends it, changes a purse. The fields that the header
+ * marks as shared are under the nursery's lock while the task is exhausted.
  */
 #include "task/purse.h"
 
@@ -39,11 +43,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PURSES_MAX = 1024 }; /* of a worker, [purse-spare]; some 350 KiB */
+enum { PURSES_MAX = 1024 }; /* spare purses of a worker, [purse-spare]; some 350 KiB */
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* Of those that lie aside only the link is touched, and AddressSanitizer knows. */
+/* Only the link of a spare purse is touched; AddressSanitizer guards the rest. */
 static struct jrt_purse *take(struct jrt_worker *worker)
 {
     if (worker == NULL || worker->purses == NULL) return jrt_calloc(1, sizeof(struct jrt_purse));
@@ -112,7 +116,7 @@ struct jrt_purse *jrt_purse_make(struct jrt_task *task, const struct jrt_entry *
     return purse;
 }
 
-/* Fills the word from the rest, up to a slice. */
+/* Fills the word from `left.ops`, up to a slice. */
 static void fill(struct jrt_purse *purse, int64_t fuel)
 {
     int64_t  full = jrt_purse_slice(purse);
@@ -133,7 +137,7 @@ int64_t jrt_purse_first_fuel(struct jrt_worker *worker, struct jrt_task *task)
     return (int64_t)first;
 }
 
-/* What a task that has ended leaves in the word, [purse-word]. */
+/* What an ended task leaves in the word, [purse-word]. */
 static uint64_t settled(int64_t fuel)
 {
     return fuel > 0 && fuel <= JANUS_SLICE ? (uint64_t)fuel : 0;
@@ -189,9 +193,9 @@ janus_budget jrt_purse_read(const struct jrt_task *task)
 }
 
 /*
- * [purse-word]  anybody can write to the word: it is public. It never holds more than JANUS_SLICE,
- *   and a task whose word holds more has made ops from nothing: it panics where that is found. A
- *   word below zero counts as an empty one.
+ * [purse-word]  The word is public, so anybody can write to it. It never holds more than
+ *   JANUS_SLICE. A task whose word holds more has made ops from nothing: it panics where the
+ *   library finds this. A word below zero counts as empty.
  */
 static int64_t word_of(const struct jrt_task *task)
 {
@@ -221,14 +225,14 @@ janus_component jrt_pay_now(struct jrt_task *task, const janus_budget *price)
     left.ops = janus_units_add(left.ops, (uint64_t)fuel);
     janus_component lacks = janus_budget_charge(&left, *price);
     if (lacks != JANUS_COMPONENT_NONE) return lacks;
-    uint64_t from_word = min_u64(price->ops, (uint64_t)fuel); /* which is not negative */
+    uint64_t from_word = min_u64(price->ops, (uint64_t)fuel); /* not negative */
     purse->left = left;
     purse->left.ops -= (uint64_t)fuel - from_word;
     jrt_fuel_set(fuel - (int64_t)from_word);
     return JANUS_COMPONENT_NONE;
 }
 
-/* A slice of what there is to clean up with. False: that is used up. */
+/* Fills the word from the allowance. False: the allowance is used up. */
 static bool refuel(struct jrt_purse *purse)
 {
     int64_t  fuel = jrt_fuel_get();
@@ -239,7 +243,7 @@ static bool refuel(struct jrt_purse *purse)
     return more > 0;
 }
 
-/* What the books do not have comes from nowhere, and they say so: see [purse-allowance]. */
+/* Gives the allowance. Ops that the books do not have are minted, [purse-allowance]. */
 static void allow_cleanup(struct jrt_purse *purse)
 {
     int64_t  fuel = jrt_fuel_get();
@@ -262,7 +266,7 @@ static void allow_cleanup(struct jrt_purse *purse)
     (void)refuel(purse);
 }
 
-/* It has nothing left to clean up with: it ends here. */
+/* Ends a task that has used up its allowance. */
 __attribute__((noreturn)) static void end_for_good(struct jrt_task *task)
 {
     (void)jrt_task_told(task);
@@ -287,7 +291,7 @@ bool jrt_purse_clean_up(struct jrt_task *task)
     return true;
 }
 
-/* In a world the operations since the word was filled take a nanosecond each, [sim-time]. */
+/* In a world, each op used since the last fill takes a nanosecond, [sim-time]. */
 static void spend(const struct jrt_task *task)
 {
     int64_t handed = task->purse != NULL ? task->purse->handed : JRT_FIRST_SLICE;
@@ -300,7 +304,7 @@ void jrt_purse_bear(struct jrt_task *task)
     jrt_turn_toll(jrt_worker_self(), JRT_TOLL_TOLD);
     (void)word_of(task); /* [purse-word] */
     if (jrt_likely(jrt_fuel_one())) return;
-    if (jrt_task_only_in_scope(task)) { /* it lives on: its budget pays */
+    if (jrt_task_only_in_scope(task)) { /* the task outlives the scope: its own budget pays */
         (void)jrt_pay_ops(task, 1);
         return;
     }
@@ -318,9 +322,9 @@ void jrt_purse_bear(struct jrt_task *task)
 }
 
 /*
- * A cancelled task has too little in the word. True: it got something to clean up with, and tries
- * again. It is told by the first call that finds the word empty. A task that knows, and does not
- * ask (`tell`), goes on without: it empties a channel, say.
+ * A cancelled task has too little in the word. True: it got an allowance to clean up with, and
+ * tries again. The first call that finds the word empty reports the cancel (`tell`). A task that
+ * already saw it, in a call that does not report, goes on: it may be emptying a channel.
  */
 static bool can_clean_up(struct jrt_task *task, bool tell)
 {
@@ -332,11 +336,11 @@ static bool can_clean_up(struct jrt_task *task, bool tell)
 }
 
 /*
- * [purse-none]  the system refuses memory for a task's books. Only a task on an implicit budget has
- *   none yet. If it pays ops, and its policy is AUTO, it goes on with one more slice: AUTO would
+ * [purse-none]  The system may refuse memory for a task's books. Only a task on an implicit budget
+ *   has no books yet. If it pays ops under policy AUTO, it goes on with one more slice. AUTO would
  *   give it more than that, and the next slice asks for the books again. Any other call returns
- *   NO_MEMORY, or ends the task with NO_MEMORY where it has no status. It is never told as
- *   exhaustion: no recharge would help.
+ *   NO_MEMORY, or ends the task with NO_MEMORY where the call has no status. The library never
+ *   reports this as exhaustion, because no recharge would help.
  */
 static bool goes_on_without(const struct jrt_task *task, const janus_budget *price)
 {
@@ -351,17 +355,18 @@ static bool goes_on_without(const struct jrt_task *task, const janus_budget *pri
     return true;
 }
 
-/* With an empty word, or a price that it does not cover: the turn ends, once. */
+/* Pays when the word is empty or does not cover the price. The turn ends, once. */
 static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price, bool tell)
 {
-    bool went = false; /* who was exhausted has let others go */
+    bool went = false; /* an exhausted task has already let others run */
     spend(task);
     if (task->purse != NULL && task->purse->asking) {
         (void)jrt_exhaust(task, JANUS_COMPONENT_OPS, price->ops);
     }
     for (;;) {
         int64_t fuel = jrt_fuel_get();
-        bool ops = price->ops > (uint64_t)(fuel > 0 ? fuel : 0); /* which bound a cancelled one */
+        /* only ops bound a cancelled task */
+        bool ops = price->ops > (uint64_t)(fuel > 0 ? fuel : 0);
         if (ops && jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE) {
             if (!can_clean_up(task, tell)) return jrt_purse_stop(task);
             went = true;
@@ -399,13 +404,11 @@ janus_status jrt_pay_ops(struct jrt_task *task, uint64_t ops)
     return pay_slowly(task, &price, true);
 }
 
-/* Public. */
-
-/* Beyond any budget that can be paid at once, and far from where sums end. */
+/* No budget covers this at once, and sums with it do not overflow. */
 static const uint64_t most_cost = UINT64_C(1) << 62;
 
-/* The word as it was before `cost` was taken. A word that is not negative was not found empty: then
- * somebody calls without having taken anything, and nothing is given back. */
+/* Restores the word as it was before `cost` was taken. A word that is not negative was not found
+ * empty: the caller took nothing, and gets nothing back. */
 static void give_back(uint64_t cost)
 {
     int64_t fuel = jrt_fuel_get();

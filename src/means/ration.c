@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Channels under terms: as terms.c says of tasks, a channel counts for the terms whose channel
- * capability it was made under and for all around those that hold one themselves; where none is
- * held, against the scheduler's limit. It may outlive the nursery, so it keeps the terms.
+ * Channels under terms. Terms count channels as they count tasks (terms.c). A channel counts for
+ * the terms whose channel capability it was made under. It also counts for all terms around those
+ * that hold one themselves. Where no capability is held, it counts against the scheduler's limit.
+ * A channel may outlive its nursery, so it keeps the terms.
  *
- * [ration-pool]  where no capability is held, a pool counts its channels alone: a channel counts
- *   for every terms around it that have a pool of their own, and each of those allows as many as
- *   the scheduler does. Only channels outside of all pools count against the scheduler's own
- *   limit. So what one pool has used up refuses nobody in another, and a pool inside a pool
- *   cannot have more than the one around it.
+ * [ration-pool]  Where no capability is held, each pool counts its channels by itself. A channel
+ *   counts for all terms around it that have a pool of their own. Each of these allows as many
+ *   channels as the scheduler does. Only channels outside of all pools count against the
+ *   scheduler's own limit. So a pool that is used up refuses nobody in another pool. A pool inside
+ *   a pool cannot have more channels than the pool around it.
  */
 #include "means/terms.h"
 #include "task/purse.h"
@@ -16,7 +17,7 @@
 
 static const uint32_t bit = 1u << JANUS_CAP_CHANNEL;
 
-/* Below `end`; NULL: in all. */
+/* Returns one channel in the terms below `end`; NULL: in all. */
 static void give_up_to(struct jrt_terms *terms, const struct jrt_terms *end)
 {
     for (; terms != end; terms = terms->outer) {
@@ -24,7 +25,7 @@ static void give_up_to(struct jrt_terms *terms, const struct jrt_terms *end)
     }
 }
 
-/* In all terms that count it; on any error in none. */
+/* Takes one channel in all terms that count it; on any error in none of them. */
 static janus_status take(janus_scheduler *scheduler, struct jrt_terms *terms, uint64_t buffer)
 {
     struct jrt_cap_actor actor = jrt_actor(jrt_worker_self());
@@ -41,7 +42,7 @@ static janus_status take(janus_scheduler *scheduler, struct jrt_terms *terms, ui
     return JANUS_OK;
 }
 
-/* By [ration-pool], whether terms count channels that no capability was shown for. */
+/* Whether terms count channels that were made without a capability, [ration-pool]. */
 static bool counts(const struct jrt_terms *terms) { return terms->owns_account; }
 
 static bool any_counts(const struct jrt_terms *terms)
@@ -50,7 +51,7 @@ static bool any_counts(const struct jrt_terms *terms)
     return terms != NULL;
 }
 
-/* Below `end`; NULL: in all. */
+/* Returns one channel in the pools below `end`; NULL: in all. */
 static void give_pools_up_to(struct jrt_terms *terms, const struct jrt_terms *end)
 {
     for (; terms != end; terms = terms->outer) {
@@ -58,7 +59,7 @@ static void give_pools_up_to(struct jrt_terms *terms, const struct jrt_terms *en
     }
 }
 
-/* In every pool around; on any error in none. */
+/* Takes one channel in every pool around; on any error in none of them. */
 static janus_status take_pools(struct jrt_terms *terms, uint64_t max, struct jrt_terms **out_full)
 {
     for (struct jrt_terms *at = terms; at != NULL; at = at->outer) {
@@ -164,19 +165,19 @@ struct jrt_audit_writer *jrt_terms_writer(const struct jrt_task   *task,
 void jrt_terms_over(janus_scheduler *scheduler, struct jrt_terms *terms)
 {
     struct jrt_cap_actor actor = {.holder = 0};
-    if (jrt_unlikely(terms->derived.used)) { /* nobody derives any more, [quota-gone] */
+    if (jrt_unlikely(terms->derived.used)) { /* no task derives any more, [quota-gone] */
         if (scheduler->audit != NULL) actor.writer = writer_of(scheduler, terms);
         jrt_cap_quota_end(scheduler->caps, &terms->derived, &actor);
     }
     struct jrt_audit_writer *writer = jrt_load_acquire(&terms->audit); /* acquire: as above. */
     if (jrt_likely(writer == NULL)) return;
-    jrt_store_relaxed(&terms->audit, NULL); /* relaxed: nobody else looks. */
+    jrt_store_relaxed(&terms->audit, NULL); /* relaxed: nobody else reads it any more. */
     jrt_audit_party_close(writer);
 }
 
 struct jrt_blocking_party *jrt_terms_blocking(const struct jrt_task *task)
 {
-    enum { PARTIES_MAX = 16 }; /* terms within terms that have a share each; searches recurse */
+    enum { PARTIES_MAX = 16 }; /* nested terms with a share each; searches recurse */
     struct jrt_terms *terms = jrt_terms_around(task);
     while (terms != NULL && terms->depth >= PARTIES_MAX) terms = terms->outer;
     if (terms == NULL || terms == task->nursery->scheduler->terms) return NULL;

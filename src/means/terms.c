@@ -2,30 +2,36 @@
 /*
  * Terms.
  *
- * [terms-narrow]  terms lie within terms: those of a nursery within those of the nursery, or the
- *   task, around it. What is not said is inherited; what is said can only be narrower, unless
- *   nothing is held around it: then the capability that is shown is all the authority there is.
+ * [terms-narrow]  Terms lie within terms: those of a nursery within those of the nursery, or the
+ *   task, around it. Options that are not given are inherited. Options that are given can only be
+ *   narrower. The exception: if nothing is held around it, the capability that the opener shows is
+ *   all the authority there is.
  *
- * [terms-count]  a task counts for the terms whose spawn capability it was started under, and for
- *   all around those that hold one themselves: a sandbox of ten inside a limit of fifty takes ten
- *   of the fifty. Tasks that no capability was shown for count against the scheduler's limit
- *   (limit.c). So do channels, with channel capabilities (ration.c). A nursery's terms outlive its
- *   children; channels may outlive the nursery, so they keep the terms, and terms keep those around
- *   them.
+ * [terms-count]  A task counts for the terms whose spawn capability it was started under, and for
+ *   all terms around those that hold one themselves. A sandbox of ten tasks inside a limit of
+ *   fifty takes ten of the fifty. Tasks that were started without a capability count against the
+ *   scheduler's limit (limit.c). Channels count in the same way, with channel capabilities
+ *   (ration.c). A nursery's terms outlive its children. Channels may outlive the nursery, so they
+ *   keep the terms, and terms keep the terms around them.
  *
- * [terms-inside]  a task spawns only where all its own restrictions hold: those of its spawn, of
- *   the nurseries around it, and of a scope it is in. A capability of any kind restricts; so does a
- *   pool. A blocking call is restricted like its task. While a task is in a scope, its nurseries
- *   around the scope are marked (`beyond`), so that its spawns there take the slow way and ask.
+ * [terms-inside]  A task spawns only where all its own restrictions hold. These are those of its
+ *   spawn, of the nurseries around it, and of a scope that it is in. Every capability restricts,
+ *   and so does a pool. A blocking call is restricted like its task. While a task is in a scope,
+ *   its nurseries around the scope are marked (`beyond`). Its spawns there take the slow path,
+ *   which asks.
  *
- * [terms-energy]  where shares come from. A pool of its own is carved from the pool around it, or
- *   where there is none, made new in the scheduler's bank, as far as the budget capability allows.
- *   Without a pool, a child that was started under a capability gets that capability's task_budget,
- *   units of the bank's. Both are explicit: finite, and in books that balance; only an unlimited
- *   component is in none. Without either, a
- *   child has the scheduler's implicit budget, which replenishes and is in no books.
+ * [terms-energy]  This rule says where shares come from.
+ *   - A nursery's own pool is carved from the pool around it. Without a pool around, the
+ *     scheduler's bank makes a new one, as far as the budget capability allows.
+ *   - Without a pool, a child that was started under a capability gets that capability's
+ *     task_budget, in units of the bank.
+ *   - Both are explicit: finite, and in books that balance. Only an unlimited component is in no
+ *     books.
+ *   - Without either, a child has the scheduler's implicit budget, which replenishes and is in no
+ *     books.
  *
- * Terms change only while they are made; the counters in them are atomic, the account has a lock.
+ * Terms change only while they are made. The counters in them are atomic, and the account has a
+ * lock.
  */
 #include "means/terms.h"
 
@@ -69,7 +75,7 @@ struct jrt_terms *jrt_terms_here(const struct jrt_task *task)
     return task->nursery->terms;
 }
 
-/* What holds where nothing was said, as terms. */
+/* Initialises terms with what holds where no option is given. */
 static void begin(struct jrt_terms *terms, janus_scheduler *scheduler, struct jrt_terms *outer)
 {
     memset(terms, 0, sizeof *terms);
@@ -99,7 +105,7 @@ static void begin(struct jrt_terms *terms, janus_scheduler *scheduler, struct jr
     terms->argument = outer->argument;
 }
 
-/* Whether what is held around allows all these rights and limits. */
+/* Whether the capability held around allows all these rights and limits. */
 static bool is_within(const janus_cap_table *table, const struct jrt_held *held,
                       janus_cap_kind kind, uint32_t rights, const janus_cap_limits *limits)
 {
@@ -109,7 +115,7 @@ static bool is_within(const janus_cap_table *table, const struct jrt_held *held,
            jrt_cap_limits_within(kind, limits, &around);
 }
 
-/* Binds one capability of the caller's; [terms-narrow]. */
+/* Binds one of the caller's capabilities, [terms-narrow]. */
 static janus_status bind(struct jrt_terms *terms, janus_scheduler *scheduler, janus_cap_kind kind,
                          janus_cap cap, const struct jrt_cap_actor *actor)
 {
@@ -145,8 +151,6 @@ static janus_status bind_all(struct jrt_terms *terms, janus_scheduler *scheduler
     }
     return JANUS_OK;
 }
-
-/* Budgets. */
 
 janus_status jrt_terms_request(janus_scheduler *scheduler, const struct jrt_terms *terms,
                                uint32_t right, const janus_budget *amount, janus_budget *out)
@@ -214,7 +218,7 @@ janus_budget jrt_share_booked(const janus_budget *share)
     return b;
 }
 
-/* A pool of its own, [terms-energy]. */
+/* Opens a pool of the terms' own, [terms-energy]. */
 static janus_status open_pool(struct jrt_terms *terms, janus_scheduler *scheduler,
                               const janus_budget *asked)
 {
@@ -238,14 +242,14 @@ static janus_status open_pool(struct jrt_terms *terms, janus_scheduler *schedule
     return JANUS_OK;
 }
 
-/* A share of exactly so much; out of nothing where there is no pool. */
+/* Takes a share of exactly `amount`. Without a pool, the bank makes it. */
 static janus_component take_share(struct jrt_terms *terms, janus_scheduler *scheduler,
                                   const janus_budget *amount, struct jrt_entry *out)
 {
     bool root = terms->account == NULL;
     *out = (struct jrt_entry){
         .share = *amount, .booked = jrt_share_booked(amount), .account = terms->account};
-    if (!root) { /* without a limit of its own it has the pool's */
+    if (!root) { /* an unlimited component gets what the pool has left */
         struct jrt_account_books books;
         jrt_account_read(out->account, &books);
 #define X(name, field)                                                                             \
@@ -259,7 +263,8 @@ static janus_component take_share(struct jrt_terms *terms, janus_scheduler *sche
     return jrt_account_take(out->account, &out->booked);
 }
 
-/* Marks the owner's nurseries around n, [terms-inside]. Those around another scope stay marked. */
+/* Marks the owner's nurseries around n, [terms-inside]. Nurseries around another scope stay
+ * marked. */
 static void mark_beyond(struct jrt_nursery *n, bool beyond)
 {
     for (struct jrt_nursery *at = jrt_nursery_outer(n); at != NULL; at = jrt_nursery_outer(at)) {
@@ -276,9 +281,9 @@ static uint64_t live_bytes(struct jrt_purse *purse)
     return stats.live_bytes + purse->held;
 }
 
-/* The scope's owner has what the capability gives a task, until the end; of memory no more than it
- * has itself, because what it allocates stays. Not for one that is cancelled or ending: every scope
- * would be a new life. */
+/* Gives the scope's owner the capability's task_budget until the scope ends. Of memory it gets no
+ * more than it has itself, because what it allocates stays. A cancelled or ending task is refused:
+ * every scope would be a new life. */
 static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
 {
     struct jrt_task *task = n->owner;
@@ -302,7 +307,7 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     terms->aside = aside;
     terms->aside_fuel = jrt_fuel_get();
     terms->aside_live = live_bytes(aside);
-    purse->heap = aside->heap; /* what it allocates stays when the scope ends */
+    purse->heap = aside->heap; /* its blocks stay when the scope ends */
     purse->ledger = aside->ledger;
     purse->held = aside->held;
     aside->ledger = NULL;
@@ -323,7 +328,8 @@ static void leave_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     struct jrt_task  *task = n->owner;
     struct jrt_purse *purse = task->purse;
     uint64_t          live = live_bytes(purse), was = terms->aside_live;
-    /* What it keeps of the scope's memory is charged to it, what it freed of its own comes back. */
+    /* The owner pays for the scope's memory that it keeps, and gets back what it freed of its
+     * own. */
     uint64_t      more = live > was ? live - was : 0, less = live > was ? 0 : was - live;
     janus_budget *mine = &terms->aside->left, *its = &purse->left;
     mine->memory =
@@ -342,7 +348,7 @@ static void leave_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     terms->aside->cleaning |= purse->cleaning;
     terms->aside->dismissed |= purse->dismissed;
     terms->aside->recharged = purse->recharged;
-    if (purse->lacks != JANUS_COMPONENT_NONE) { /* for who asks why it ended */
+    if (purse->lacks != JANUS_COMPONENT_NONE) { /* explains later why the task ended */
         terms->aside->lacks = purse->lacks;
         terms->aside->needs = purse->needs;
         terms->aside->limit = purse->limit;
@@ -352,8 +358,6 @@ static void leave_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     task->purse = terms->aside;
     jrt_fuel_set(terms->aside_fuel);
 }
-
-/* Opening and closing. */
 
 /* Whether the holder may choose, or configure, a backend. */
 static janus_status may_use(const struct jrt_terms *terms, janus_scheduler *scheduler,
@@ -387,7 +391,7 @@ static janus_status choose_backend(struct jrt_terms *terms, janus_scheduler *sch
     return JANUS_OK;
 }
 
-/* A limit of its own for threads; those around it hold as well. */
+/* Sets the terms' own limit of threads. The limits around it hold as well. */
 static janus_status set_threads(struct jrt_terms *terms, janus_scheduler *scheduler, uint32_t max)
 {
     const janus_backend backend = JANUS_BACKEND_THREADED;
@@ -405,7 +409,7 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
     if (status != JANUS_OK) return status;
     bool shares_pool = terms->account != NULL && options->budget == NULL;
     if (options->exhaustion != 0 && options->exhaustion < terms->exhaustion && shares_pool) {
-        return JANUS_CAP_WIDENS; /* whoever watches over the pool would not be asked */
+        return JANUS_CAP_WIDENS; /* the supervisor of the pool would not be asked */
     }
     if (options->exhaustion != 0) {
         terms->exhaustion = (uint8_t)options->exhaustion;
@@ -422,7 +426,7 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
     if (status == JANUS_OK && options->budget != NULL) {
         bool hard = n->owner != NULL && n->owner->purse != NULL && n->owner->purse->hard;
         bool held = terms->account != NULL || terms->held[JANUS_CAP_BUDGET].holder != 0;
-        if (hard && !held) { /* the profile's capability makes nobody's explicit budget larger */
+        if (hard && !held) { /* the profile's capability enlarges no explicit budget */
             struct jrt_cap_actor actor = jrt_actor_in(n->scheduler, jrt_worker_self());
             return jrt_terms_deny(n->scheduler, &actor, JANUS_CAP_BUDGET,
                                   JANUS_RIGHT_BUDGET_REQUEST, JANUS_NO_BUDGET_CAP);
@@ -433,12 +437,12 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
     return status;
 }
 
-/* The right to open a nursery, where a capability is shown for it. */
+/* Checks the right to open a nursery, where a capability is held. */
 static janus_status may_open(const struct jrt_terms *terms, janus_scheduler *scheduler)
 {
     const struct jrt_held *held = &terms->held[JANUS_CAP_SPAWN];
     struct jrt_cap_actor   actor = jrt_actor_in(scheduler, jrt_worker_self());
-    if (held->holder == 0) return JANUS_OK; /* nothing can be started in it, or implicitly */
+    if (held->holder == 0) return JANUS_OK; /* only implicit children, or none, can start in it */
     actor.holder = held->holder;
     return jrt_cap_use_right(scheduler->caps, held->cap, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_NURSERY,
                              &actor, NULL);
@@ -459,8 +463,8 @@ void jrt_terms_put(struct jrt_terms *terms)
     }
 }
 
-/* The first few nurseries with terms that a task has open cost it nothing: a task without memory
- * can have them, too. */
+/* A task may have this many nurseries with terms open at no cost, so that a task without memory can
+ * have them, too. */
 enum { TERMS_UNPAID = 16 };
 
 static janus_status charge_terms(struct jrt_task *owner, struct jrt_ledger **payer, bool *unpaid)
@@ -521,7 +525,7 @@ janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *
 void jrt_terms_close(struct jrt_nursery *n)
 {
     struct jrt_terms *terms = n->terms;
-    if (terms->of != n) return; /* somebody else's */
+    if (terms->of != n) return; /* inherited from around n */
     if (terms->scope) leave_scope(terms, n);
     jrt_wards_end_terms(terms);
     jrt_terms_over(n->scheduler, terms);
@@ -545,7 +549,7 @@ janus_status jrt_terms_narrow(struct jrt_nursery *n, const struct jrt_caps *caps
     return JANUS_OK;
 }
 
-/* What was refused without asking a capability. */
+/* Refusals for which no capability was asked. */
 
 janus_status jrt_terms_deny(janus_scheduler *scheduler, const struct jrt_cap_actor *actor,
                             janus_cap_kind kind, uint32_t right, janus_status status)

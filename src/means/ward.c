@@ -2,24 +2,25 @@
 /*
  * Wards.
  *
- * [ward-life]  a ward belongs to the purse that was charged for it and ends when the purse is
- *   closed: at the end of the task, or of the scope whose purse it is. A ward that was asked to be
- *   kept goes on. If it was made under terms of a nursery, it then belongs to those terms and
- *   ends with the nursery; else it is unowned and lasts until somebody ends it. So what is made
- *   under terms never outlasts them.
+ * [ward-life]  A ward belongs to the purse that was charged for it. It ends when the purse is
+ *   closed, which is at the end of the task, or of the scope that has the purse. A kept ward goes
+ *   on after that. If it was made under terms of a nursery, it then belongs to those terms and
+ *   ends with the nursery. Otherwise it is unowned, and lasts until somebody ends it. So things
+ *   that are made under terms never outlast them.
  *
- * [ward-lock]  anybody may end a ward, on any thread, at the same moment as its owner. One lock for
- *   the process guards all lists. An owner takes a ward off its list, copies the name, lets go of
- *   the lock, and ends what has that name, if it still exists. Whoever ends a thing takes the
- *   ward off the list before it frees the thing. So nobody touches a ward, or a purse, that is
+ * [ward-lock]  Any thread may end a ward, at the same moment as its owner. One lock for the process
+ *   guards all lists. An owner takes a ward off its list, copies the name and releases the lock.
+ *   Then it ends the thing with that name, if it still exists. A thread that ends a thing takes
+ *   the ward off the list before it frees the thing. So nobody touches a ward, or a purse, that is
  *   gone.
  *
- * [ward-bytes]  only the task itself changes what is left in its purse. Others leave the bytes in
- *   `returned`; the task collects them when it is short of memory. A kept ward's bytes are spent
- *   once the task has ended: they are not returned to its pool.
+ * [ward-bytes]  Only the task itself changes what is left in its purse. Others leave the bytes in
+ *   `returned`. The task collects them when it is short of memory. A kept ward's bytes are spent
+ *   once the task has ended: they do not return to its pool.
  *
- * Rejected: counting handles, which are copied freely; a lock in each purse, which a thread that
- * ends a ward would have to find alive first.
+ * Rejected:
+ * - to count handles, which are copied freely;
+ * - a lock in each purse. A thread that ends a ward would first have to find the purse alive.
  */
 #include "task/ward.h"
 
@@ -62,7 +63,7 @@ void jrt_ward_leave(struct jrt_ward *ward)
     jrt_lock(&lock);
     struct jrt_purse *purse = ward->purse;
     if (ward->at != NULL) take_off(ward);
-    if (purse != NULL) purse->wards.returned += ward->bytes; /* see [ward-bytes] */
+    if (purse != NULL) purse->wards.returned += ward->bytes; /* [ward-bytes] */
     jrt_unlock(&lock);
     if (purse != NULL && purse == mine) jrt_wards_collect(mine);
 }
@@ -76,7 +77,7 @@ void jrt_wards_collect(struct jrt_purse *purse)
     purse->left.memory = janus_units_add(purse->left.memory, bytes);
 }
 
-/* Takes one ward off; false: none is left. *out has what must be ended, or no `end`. */
+/* Takes one ward off its list; false: the list is empty. If the ward must end, out->end is set. */
 static bool next(struct jrt_wards *wards, struct jrt_ward *out)
 {
     jrt_lock(&lock);
