@@ -112,7 +112,7 @@ def units_of_comments(text):
             line = re.sub(r"^\s*\*? ?", "", line, count=1) if offset else line.strip()
             answers = bool(line.strip()) and (answers or bool(ANSWERS.match(line)))
             code = not answers and (line.startswith("   ") or re.search(r"\S {3,}\S", line))
-            item = re.match(r"\s*- ", line) or re.match(r"(\w+:)? +[A-Z_]+ {2,}\S", line)
+            item = re.match(r"\s*- ", line) or re.match(r"(\w+:)? +[A-Z_, …]+ {2,}\S", line)
             item = item or re.match(r" {9}(and|On) ", line) or ANSWERS.match(line)
             if parts and (code or item or not line.strip()):
                 found.append((start, " ".join(parts)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nurseries: scopes that tasks are started in and that end only when all of them have. No task
- * outlives its nursery, no error is lost, and cancelling a nursery reaches everything below it.
+ * Nurseries: scopes in which tasks are started. A nursery ends only when all its children have
+ * ended. No task outlives its nursery, no error is lost, and a cancel reaches everything below it.
  *
  *     static int64_t fetch_both(void *argument)
  *     {
@@ -18,21 +18,22 @@
  *       \         \
  *        +-> Cancelling -> Cancelled       cancel, an error, the owner's cancellation or a deadline
  *
- * A child that returns a negative number, or panics, has failed: its siblings are cancelled (unless
- * the policy is WAIT_ALL) and the nursery's result is CHILD_FAILED with the first failure. A child
- * that returns JANUS_CANCELLED (-1) has merely obeyed if its scope (its nursery, or any around it)
- * or the child itself (token.h) is cancelled when it ends, or if a call or a token told it so
- * before. Else that number is a failure like any other.
+ * A child that returns a negative number, or panics, has failed. The nursery then cancels its
+ * siblings (unless the policy is WAIT_ALL), and its result is CHILD_FAILED with the first failure.
+ * A child that was cancelled and returns JANUS_CANCELLED (-1) has not failed: it obeyed. It was
+ * cancelled if its nursery, any nursery around it or the child itself (token.h) was. Otherwise -1
+ * is a failure like any other number.
  *
- * The owner is inside the scope, too: once the nursery is cancelled, the owner's own waits return
- * CANCELLED until it ends the nursery, and so do the nurseries that it opened inside. A shield
- * begun inside holds that off, options.owner_apart keeps the owner out. A task that was told for
- * that reason alone is not cancelled itself: afterwards it waits as before, JANUS_CANCEL_UNWIND
- * does not end it, and a CANCELLED that it returns is a failure. A thread that owns a nursery is
- * never told. janus_join of a child that is cancelled with the nursery waits for the child's end.
+ * The owner is inside the scope too. Once the nursery is cancelled, the owner's waits return
+ * CANCELLED until it ends the nursery. Nurseries that it opened inside are cancelled as well. A
+ * shield begun inside holds this off, and options.owner_apart excludes the owner. The owner task
+ * itself is not cancelled: after the nursery's end it waits as before, and JANUS_CANCEL_UNWIND does
+ * not end it. If it returns CANCELLED nevertheless, that is a failure. Waits of a plain thread that
+ * owns a nursery are never interrupted. janus_join of a child that is cancelled with the nursery
+ * waits for the child's end.
  *
- * A spawn can be refused, for one when as many tasks live as the scheduler allows (100 unless
- * max_tasks says otherwise): look at what it returns, or let janus_spawn_wait wait for room.
+ * A spawn can be refused, for example when the scheduler's max_tasks (100 by default) are alive.
+ * Check what it returns, or let janus_spawn_wait wait for room.
  */
 #ifndef JANUSRT_NURSERY_H
 #define JANUSRT_NURSERY_H
@@ -48,17 +49,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Lives where its opener puts it, usually on the stack. Nothing in it is for users. */
+/* A nursery, in memory of its opener, usually on the stack. Its fields are private. */
 typedef struct janus_nursery {
     uint64_t opaque[68] __attribute__((aligned(16)));
 } janus_nursery;
 
 typedef enum janus_nursery_state {
     JANUS_NURSERY_OPEN = 0,       /* takes children */
-    JANUS_NURSERY_CLOSING = 1,    /* takes none, waits for those it has */
-    JANUS_NURSERY_CANCELLING = 2, /* told them to end, waits */
-    JANUS_NURSERY_CLOSED = 3,     /* all have ended; final */
-    JANUS_NURSERY_CANCELLED = 4,  /* all have ended after it was cancelled; final */
+    JANUS_NURSERY_CLOSING = 1,    /* takes no more children, waits for those it has */
+    JANUS_NURSERY_CANCELLING = 2, /* has cancelled its children, waits for them */
+    JANUS_NURSERY_CLOSED = 3,     /* all children have ended; final */
+    JANUS_NURSERY_CANCELLED = 4,  /* all children have ended after a cancel; final */
 } janus_nursery_state;
 
 typedef enum janus_nursery_policy {
@@ -66,10 +67,10 @@ typedef enum janus_nursery_policy {
     JANUS_WAIT_ALL,            /* the others go on; the failure is in the result */
 } janus_nursery_policy;
 
-/* What a spawn meets at a limit: max_children of its nursery, or TASK_LIMIT. */
+/* What a spawn does at a limit: max_children of its nursery, or TASK_LIMIT. */
 typedef enum janus_when_full {
     JANUS_FULL_REFUSE = 0, /* the spawn returns FULL or TASK_LIMIT */
-    JANUS_FULL_WAIT, /* the spawn waits until a task has ended; the first to wait goes first */
+    JANUS_FULL_WAIT,       /* the spawn waits for room; the first to wait goes first */
 } janus_when_full;
 
 typedef enum janus_result_kind {
@@ -79,14 +80,14 @@ typedef enum janus_result_kind {
     JANUS_RESULT_PENDING, /* children are still running */
 } janus_result_kind;
 
-/* How a nursery ended. A failure counts before a cancellation, whichever came first. */
+/* How a nursery ended. A failure takes precedence over a cancellation, whichever came first. */
 typedef struct janus_nursery_result {
     janus_result_kind   kind;
     janus_cancel_reason reason; /* CANCELLED: why */
-    int64_t             error;  /* CHILD_FAILED: what the first to fail returned */
-    janus_task_id       task;   /* CHILD_FAILED: which */
-    uint64_t            errors; /* how many failed */
-    janus_panic_info    panic;  /* CHILD_FAILED by a panic: which; else kind NONE */
+    int64_t             error;  /* CHILD_FAILED: what the first failed child returned */
+    janus_task_id       task;   /* CHILD_FAILED: the first failed child */
+    uint64_t            errors; /* how many children failed */
+    janus_panic_info    panic;  /* CHILD_FAILED by a panic: why; else kind NONE */
 } janus_nursery_result;
 
 /* Where a task was started, for dumps. */
@@ -102,144 +103,152 @@ typedef struct janus_failure {
     janus_panic_kind panic;                  /* NONE: it returned */
     char             name[JANUS_NAME_BYTES]; /* as kept, or "task" */
     janus_site       site;                   /* where it was started; file NULL: unknown */
-    janus_component  lacks; /* BUDGET_EXHAUSTED: of what it had too little; else NONE */
-    uint64_t         used;  /* of that, of all it got, */
-    uint64_t         limit; /* so much */
+    janus_component  lacks; /* BUDGET_EXHAUSTED: the missing component; else NONE */
+    uint64_t         used;  /* amount of `lacks` consumed */
+    uint64_t         limit; /* amount of `lacks` granted */
 } janus_failure;
 
-/* Of each nursery the first so many are kept; all are counted. All nurseries under the same terms
- * together keep 4096. */
+/*
+ * Each nursery keeps its first failures, up to this number, and counts all. The nurseries under one
+ * pool together keep 4096.
+ */
 #define JANUS_FAILURES_KEPT 64
 
-/* A child that cannot pay for what it wants to do. */
+/* An exhausted child: it cannot pay for what it wants to do. */
 typedef struct janus_exhausted {
     janus_task_id   task;
     char            name[JANUS_NAME_BYTES]; /* as kept, or "task" */
     janus_site      site;                   /* where it was started; file NULL: unknown */
-    janus_component lacks;                  /* what it has too little of */
-    uint64_t        needs;                  /* of that, for what it wants to do now */
-    janus_budget    left;                   /* what it has */
-    janus_budget    granted;                /* what it got in all */
+    janus_component lacks;                  /* the missing component */
+    uint64_t        needs;                  /* amount of `lacks` that the next operation needs */
+    janus_budget    left;                   /* what it has left */
+    janus_budget    granted;                /* all that it ever got */
 } janus_exhausted;
 
-/* What a supervisor wants done with it. */
+/* The decision of a supervisor about an exhausted child. */
 typedef enum janus_verdict {
-    JANUS_VERDICT_IGNORE = 0, /* it stays exhausted, until somebody recharges it or the nursery is
-                                 waited for */
+    JANUS_VERDICT_IGNORE = 0, /* it stays exhausted until somebody recharges it, or the owner
+                                 awaits the nursery */
     JANUS_VERDICT_RECHARGE,   /* it gets *grant */
     JANUS_VERDICT_CANCEL,     /* it ends, cancelled */
 } janus_verdict;
 
-/* Called in the child when it is exhausted; must not wait. It has JANUS_SLICE operations; if it
- * uses them up, the child ends there. The child pays for those it used, out of *grant. A grant that
- * does not cover them, or has nothing of what the child lacks, counts as JANUS_VERDICT_IGNORE. */
+/*
+ * The library calls it in an exhausted child. It must not wait. It has JANUS_SLICE operations; if
+ * it uses them up, the child ends there. The child pays for the used operations out of *grant. A
+ * grant that does not cover them, or has nothing of what the child lacks, counts as
+ * JANUS_VERDICT_IGNORE.
+ */
 typedef janus_verdict janus_on_exhausted(void *argument, const janus_exhausted *child,
                                          janus_budget *grant);
 
-/* How a nursery is opened. Zero in any field asks for the default named beside it. */
+/* Options of a nursery. Zero in any field selects the default named beside it. */
 typedef struct janus_nursery_options {
     size_t               struct_bytes; /* sizeof this struct; JANUS_NURSERY_OPTIONS sets it */
     janus_nursery_policy policy;       /* 0: CANCEL_ON_ERROR */
     uint32_t             max_children; /* live at a time; see when_full. 0: no limit */
-    uint64_t             deadline_ns;  /* cancelled when the clock reaches it. 0: none */
-    size_t               stack_bytes;  /* for children that ask for nothing; they pay as those of
+    uint64_t             deadline_ns;  /* the moment that cancels it. 0: none */
+    size_t               stack_bytes;  /* of children that ask for no size; they pay for it, see
                                           janus_spawn_options.stack_bytes. 0: scheduler's */
     const char          *name;         /* NULL: "nursery"; copied, see JANUS_NAME_BYTES */
     janus_when_full      when_full;    /* 0: REFUSE */
 
-    /* Budgets, charge.h. A pool is carved from that of the nurseries around it, if they have one;
-     * cut to what the budget capability allows: *granted tells what it got. */
-    const janus_budget *budget;       /* a pool of its own for the children. NULL: that of the
-                                         nurseries around it; without one, implicit budgets */
+    /*
+     * Budgets, charge.h. A pool takes its budget from the pool around it, if there is one. It gets
+     * at most what the budget capability allows; *granted is what it got.
+     */
+    const janus_budget *budget;       /* a pool for the children. NULL: that of the nurseries
+                                         around it; if they have none, implicit budgets */
     janus_budget       *granted;      /* out: the pool it got. NULL: not wanted */
-    janus_exhaustion    exhaustion;   /* what becomes of exhausted children. 0: as around it */
-    janus_on_exhausted *on_exhausted; /* SUPERVISE: who decides. NULL: whoever polls or waits */
+    janus_exhaustion    exhaustion;   /* the policy for exhausted children. 0: as around it */
+    janus_on_exhausted *on_exhausted; /* SUPERVISE: it decides. NULL: the owner polls or waits */
     void               *on_exhausted_argument;
 
-    /* Capabilities of the opener, for everything started inside instead of those around it. Zero:
-     * as around it. */
+    /*
+     * Capabilities of the opener. They replace those around the nursery for everything started
+     * inside. Zero: as around it.
+     */
     janus_cap spawn_cap, budget_cap, channel_cap, executor_cap;
-    bool      scope;   /* with spawn_cap: until the nursery ends its owner, too, has only that
-                          capability's task_budget. It restrains code that the owner trusts: whoever
-                          runs in the owner can end the nursery. Run plugins as children. */
-    uint64_t  backend; /* JANUS_BACKEND_SET of the one that runs the children, see below. 0: as
-                          around it, at the root COOPERATIVE */
-    bool owner_apart;  /* the owner's own waits in the block go on when the nursery is cancelled */
-    bool cancel_by_owner; /* of all tasks only the owner may cancel it; so it is anyway with a
-                             budget or a capability, see janus_nursery_cancel */
-    uint32_t threads_max; /* THREADED: threads of children here and below, alive at a time; takes
-                              the right executor.configure. 0: what holds around it */
-    janus_nursery_result *result; /* JANUS_NURSERY: how it ended, set with the block's status;
-                                     janus_nursery_open returns INVALID. NULL: not wanted */
+    bool      scope;       /* with spawn_cap: until the nursery ends, its owner also has only that
+                          capability's task_budget. A scope restrains trusted code, because code in
+                          the owner can end the nursery. Run plugins as children. */
+    uint64_t  backend;     /* JANUS_BACKEND_SET of the children's backend, see below. 0: as around
+                          it, at the root COOPERATIVE */
+    bool      owner_apart; /* a cancel of the nursery does not interrupt the owner's own waits */
+    bool     cancel_by_owner; /* of all tasks only the owner may cancel it. A budget or a capability
+                             implies it, see janus_nursery_cancel */
+    uint32_t threads_max;     /* THREADED: live threads of children here and below. Setting it needs
+                              the right executor.configure. 0: as around it */
+    janus_nursery_result *result; /* only for JANUS_NURSERY, which sets it with the block's status.
+                                     NULL: not wanted */
 } janus_nursery_options;
 
 /*
- * How children are run. A program does the same with each; only who runs when is different. Which
- * one may be chosen is said by the executor capability (right executor.select) or the profile;
- * nurseries below inherit it. janus_context_read tells it.
+ * Backends: how children are run. A program works with each; only the order of running differs. The
+ * executor capability (right executor.select) or the profile decides which backends may be chosen.
+ * Nurseries below inherit it. janus_context_read reports it.
  *
- *   COOPERATIVE  tasks on the scheduler's workers.
- *   BLOCKING     one after the other: a spawn returns when the child has ended, with OK also if the
- *                child has failed; then, with CANCEL_ON_ERROR, the next is refused with CLOSED. The
- *                child runs on its spawner's stack, or where that has no room on another, and no
- *                thread is ever added. A child that waits for something that only its spawner would
- *                do next waits for ever, which is told as a deadlock. Exhausted children end: their
- *                owner cannot recharge them. Of plain threads only the owner may spawn,
- *                and a blocking call of a task.
- *   THREADED     a thread of the system for each child, on which nothing else runs, but what the
- *                child runs with BLOCKING inside. All of this library works there, towards all
- *                other tasks of the scheduler too. A thread is made by the spawn, which says
- *                NO_MEMORY where the system has none, and FULL where threads_max children have
- *                one; it ends with the child, and is joined later. If the system ends it in the
- *                middle (pthread_exit) and gives no other, the workers run the child's end.
+ *   COOPERATIVE  Workers of the scheduler run the children.
+ *   BLOCKING     One child after the other: a spawn returns when its child has ended. It returns OK
+ *                also if the child failed; with CANCEL_ON_ERROR the next spawn returns CLOSED. The
+ *                child runs on its spawner's stack, or on another if that has too little room. No
+ *                thread is added. A child that waits for its spawner waits for ever, which is
+ *                reported as a deadlock. Exhausted children end, because their owner cannot
+ *                recharge them. Of plain threads only the owner may spawn, and a task's blocking
+ *                call.
+ *   THREADED     A thread of the system for each child. Nothing else runs on it, but children that
+ *                the child itself runs with BLOCKING. The whole library works there, also towards
+ *                tasks on workers. The spawn starts the thread. It returns NO_MEMORY if the system
+ *                refuses one, and FULL if threads_max children have one. If the thread ends early
+ *                (pthread_exit) and the system refuses another, a worker runs the child's end.
  *   EVENTED      UNAVAILABLE
  */
 
-/* What a cancelled child meets at the calls that wait. */
+/* What calls that wait do in a cancelled child. */
 typedef enum janus_cancel_mode {
-    JANUS_CANCEL_RETURN = 0, /* they return CANCELLED, and it returns by itself */
+    JANUS_CANCEL_RETURN = 0, /* they return CANCELLED, and the child returns by itself */
     JANUS_CANCEL_UNWIND,     /* they end the task on the spot; its defers run */
 } janus_cancel_mode;
 
 /*
- * Called once with the child's argument if the child ends without its entry having been called:
- * its nursery was cancelled or the scheduler stopped before it began, or there was no stack to
- * begin with. Never called if the spawn returned an error: then the argument is still the caller's.
- * The argument has been dropped when janus_nursery_end returns.
+ * The library calls it once with the child's argument if the child ends before its entry was
+ * called. That happens if a cancel came first, the scheduler stopped, or no stack was available. If
+ * the spawn returned an error, the caller still owns the argument, and this is not called. It has
+ * run when janus_nursery_end returns.
  *
- * It runs in the middle of another task or of a worker's loop, on the child's behalf: it may do
- * what the child may. It must not wait: calls that would wait return an error. It has a small slice
- * of operations. If it panics or uses up its slice it ends there, which is reported, and the
- * child's nursery goes on.
+ * It runs inside another task or a worker's loop, with the rights of the child. It must not wait:
+ * calls that would wait return an error. It has a small slice of operations. If it panics or uses
+ * up its slice, it ends there. The library reports that, and the child's nursery goes on.
  */
 typedef void janus_drop(void *argument);
 
-/* How one child is started. Zero in any field asks for the default named beside it. */
+/* Options of one child. Zero in any field selects the default named beside it. */
 typedef struct janus_spawn_options {
-    size_t              struct_bytes; /* sizeof this struct; JANUS_SPAWN_OPTIONS sets it */
-    size_t              stack_bytes;  /* at least so much, wherever the child runs; rounded up to
-                                         a power of two. The child's share pays for what lies
-                                         beyond the scheduler's stack_bytes from its memory, and
-                                         has it back when the child ends; else SPAWN_BUDGET.
-                                         0: the nursery's */
-    janus_priority      priority;     /* 0: NORMAL. HIGH: not from a task of lower priority that a
-                                         capability, a pool or a scope restricts, unless it holds
-                                         the right executor.configure */
-    janus_cancel_mode   cancel;       /* 0: RETURN */
-    const char         *name;         /* NULL: "task"; copied, see JANUS_NAME_BYTES */
-    const janus_site   *site;         /* NULL: unknown; borrowed */
-    bool                unjoinable;   /* nothing is kept for a join, also if the id is asked for */
-    const janus_budget *budget;       /* what it gets, explicitly, within what the capability and
-                                         the pool allow. NULL: the capability's task_budget */
-    janus_drop         *drop; /* what becomes of the argument of a child that never ran. NULL: it is
-                                  left */
-    janus_when_full     when_full; /* what the spawn does at TASK_LIMIT, see janus_spawn_wait. At
+    size_t            struct_bytes; /* sizeof this struct; JANUS_SPAWN_OPTIONS sets it */
+    size_t            stack_bytes;  /* at least this much, wherever the child runs; rounded up to
+                                         a power of two. The child's memory pays for what exceeds
+                                         the scheduler's stack_bytes, until the child ends; else
+                                         SPAWN_BUDGET. 0: the nursery's */
+    janus_priority    priority;     /* 0: NORMAL. A task that a capability, a pool or a scope
+                                         restricts needs the right executor.configure for HIGH,
+                                         or is HIGH itself */
+    janus_cancel_mode cancel;       /* 0: RETURN */
+    const char       *name;         /* NULL: "task"; copied, see JANUS_NAME_BYTES */
+    const janus_site *site;         /* NULL: unknown; borrowed */
+    bool              unjoinable; /* the child keeps no result for a join, even if `out` is given */
+    const janus_budget *budget;   /* its explicit budget, within what the capability and the
+                                         pool allow. NULL: the capability's task_budget */
+    janus_drop
+        *drop; /* called for the argument of a child that never ran. NULL: nothing is called */
+    janus_when_full when_full;     /* what the spawn does at TASK_LIMIT, see janus_spawn_wait. At
                                   max_children the nursery's when_full decides. 0: REFUSE */
-    bool                inherit_local; /* the child begins with the pointer in the spawning task's
+    bool            inherit_local; /* the child begins with the pointer in the spawning task's
                                   janus_task_local; from a thread or a callback, with NULL */
 
-    /* with_cap: what the child holds instead of what the nursery does; of the spawner's own, and
-     * never more than the nursery has. Zero: the nursery's. */
+    /*
+     * with_cap: capabilities of the spawner that the child holds instead of the nursery's. They
+     * never allow more than the nursery's do. Zero: the nursery's.
+     */
     janus_cap spawn_cap, budget_cap, channel_cap, executor_cap;
 } janus_spawn_options;
 
@@ -251,39 +260,38 @@ JANUS_BEGIN_DECLS
 /*
  * Opens a nursery in *nursery, inside the current task; `options` may be NULL.
  *
- * Context: inside a task, which becomes its owner. A task may have several open, one in the other.
+ * Context: inside a task, which becomes the owner. A task may have several nurseries open, one in
+ *          the other.
  * Yields:  only if the turn is over.
  * Owns:    *nursery stays the caller's memory and must not move until janus_nursery_end.
- * Cost:    a few stores; for one that lies above another open one of the task in memory, also a
- *          look at each of these.
+ * Cost:    a few stores. If the task has open nurseries at lower addresses, also a step for each.
  * Errors:  STATE      not inside a task, or the task has *nursery open already
  *          INVALID    a field is out of range
  *          FULL       the task has as many nurseries open as the scheduler's nesting_max allows
- *          NO_MEMORY  no memory for the timer of a deadline, the nursery's or its shield's, or for
- *                     its terms
- *          BUDGET_EXHAUSTED  the pool around it has less than options.budget; or the task has 16
- *                     nurseries with such options open, and too little memory left for another
- *          NO_BUDGET_CAP, NO_SPAWN_CAP, CAP_…  as janus_cap_check, for the capabilities it needs or
- *                     was given; CAP_WIDENS: more than is held around it, or in a pool that is
- *                     shared a policy that asks its owner less
+ *          NO_MEMORY  memory for the timer of a deadline, or for the nursery's terms, was refused
+ *          BUDGET_EXHAUSTED  the pool around it has less than options.budget. Or the task has 16
+ *                     such nurseries open, and too little memory for another
+ *          NO_BUDGET_CAP, NO_SPAWN_CAP, CAP_…  as janus_cap_check, for its capabilities
+ *          CAP_WIDENS  it would allow more than what is around it, or ask the owner of a shared
+ *                     pool less
  *          CANCELLED  options.scope, and the task is cancelled or ending
- *          UNAVAILABLE  the backend is not built
+ *          UNAVAILABLE  this build does not have the backend
  *          NO_EXECUTOR_CAP, CAP_LIMIT  the backend, or threads_max, may not be chosen
  */
 JANUS_NODISCARD JANUS_API janus_status janus_nursery_open(janus_nursery               *nursery,
                                                           const janus_nursery_options *options);
 
 /*
- * Opens a nursery from a thread that is no worker; the thread becomes its owner.
+ * Opens a nursery from a plain thread, which becomes its owner.
  *
  * Context: any thread outside tasks, while the scheduler runs.
  * Yields:  never.
  * Owns:    as janus_nursery_open.
- * Cost:    a lock, and a look at each nursery that threads have open.
- * Errors:  STATE      inside a task, the scheduler does not run, or it is deterministic and was
- *                     opened by another thread; or *nursery is open already
+ * Cost:    a lock, and a step for each nursery that threads have open.
+ * Errors:  STATE      inside a task, the scheduler does not run, another thread opened a
+ *                     deterministic scheduler, or *nursery is already open
  *          INVALID    a field is out of range
- *          NO_MEMORY  no memory for the timer of a deadline
+ *          NO_MEMORY  memory for the timer of a deadline was refused
  *          NO_EXECUTOR_CAP  a blocking call, or a callback, of a restricted task; scheduler.h
  *          and those of janus_nursery_open
  */
@@ -292,36 +300,36 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
                                                              const janus_nursery_options *options);
 
 /*
- * Starts `entry(argument)` as a child of `nursery`. *out (NULL: not wanted) is its id; a child
- * whose id was asked for keeps its result until it is joined or the nursery ends. A child that is
- * cancelled before a worker took it never calls its entry; options.drop learns of that.
+ * Starts `entry(argument)` as a child of `nursery`. *out (NULL: not wanted) is its id. With `out`,
+ * the child keeps its result until it is joined or the nursery ends. If a cancel comes before a
+ * worker took the child, its entry is never called; options.drop is.
  *
- * With options.when_full WAIT it waits for room, tasks and the owning thread in the order they
- * came; any other thread is refused. Children that all wait to start siblings wait for themselves:
- * that is a deadlock, and is told as one.
+ * With options.when_full WAIT a task or the owning thread waits for room; the first to wait goes
+ * first. Any other thread is refused. If all children wait to start siblings, they wait for
+ * themselves, and the library reports a deadlock.
  *
  * Context: the nursery's owner, or any task below it.
- * Yields:  if the task's turn, or its ops, are used up; with when_full WAIT, if the nursery is
- *          full; with the backend BLOCKING as long as the child runs.
+ * Yields:  if the task's turn or its ops are used up. With when_full WAIT, if the nursery is full.
+ *          With the backend BLOCKING, while the child runs.
  * Owns:    `argument` stays the caller's; it must live until the child has ended. With
  *          options.drop the child owns it once this returned OK.
- * Cost:    about 20 ns; no stack before it runs. With when_full WAIT a lock, here and at the
+ * Cost:    about 20 ns; no stack before it runs. With when_full WAIT also a lock here and at the
  *          child's end.
  * Errors:  CLOSED     the nursery is not Open, or left Open while this waited
- *          FULL       options.max_children are alive; or threads_max have a thread
- *          STATE      BLOCKING, from where nobody can wait: a token's callback, another scheduler
- *          CANCELLED  this task was cancelled: while, or before, it waited for room, or as its turn
+ *          FULL       max_children are alive, or threads_max have a thread
+ *          STATE      BLOCKING in a place that cannot wait: a token's callback, another scheduler
+ *          CANCELLED  this task was cancelled before or while it waited for room, or when its turn
  *                     ended here
- *          DEADLOCK   it waited for room, and nothing can happen any more
+ *          DEADLOCK   it waited for room, every task waits, and no event can come
  *          INVALID    an argument is out of range, or `nursery` or `entry` is NULL
  *          NO_MEMORY  memory was refused
- *          TASK_LIMIT      as many tasks live as the scheduler, or the capability, allows
- *          CAP_WIDENS      a capability or a pool restricts the calling task, and does not
- *                          restrict the children of this nursery
- *          SPAWN_BUDGET    the pool has no spawn_count, or no ops, for another child; or the
- *                          child's share has no memory for a stack larger than the scheduler's
- *          NO_EXECUTOR_CAP  options.priority is HIGH, and may not be chosen
- *          NO_SPAWN_CAP, CAP_…  as janus_cap_check
+ *          TASK_LIMIT      the limit of live tasks is reached, the scheduler's or the capability's
+ *          CAP_WIDENS      a capability or a pool restricts the calling task, but not the children
+ *                          of this nursery
+ *          SPAWN_BUDGET    the pool has no spawn_count or no ops for another child, or the child's
+ *                          share has no memory for its large stack
+ *          NO_EXECUTOR_CAP  options.priority is HIGH, and the task may not choose it NO_SPAWN_CAP,
+ *                           CAP_…  as janus_cap_check
  *          On any error nothing was started.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_spawn_with(janus_nursery *nursery, janus_entry *entry,
@@ -330,7 +338,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_spawn_with(janus_nursery *nursery, 
                                                         janus_task_id             *out);
 
 /*
- * The short form, with the place in the source that dumps show. janus_spawn() fills it in.
+ * Starts a child without options. Dumps show `site`, the place of the spawn; janus_spawn() fills it
+ * in.
  *
  * Context: as janus_spawn_with.
  * Yields:  as janus_spawn_with.
@@ -342,21 +351,21 @@ JANUS_NODISCARD JANUS_API janus_status janus_spawn_at(janus_nursery *nursery, ja
                                                       void *argument, const janus_site *site);
 
 /*
- * The form that waits for room: where janus_spawn_at returns TASK_LIMIT, this waits until a task
- * has ended under the limit that is reached. janus_spawn_wait() fills the place in.
+ * Starts a child as janus_spawn_at, but waits for room instead of returning TASK_LIMIT.
+ * janus_spawn_wait() fills in `site`.
  *
- * The first to wait is the first to get room. Spawns that do not wait may come before. A task that
- * waits is alive itself: if all tasks under a limit wait for room, that is a deadlock, and all are
- * told. A worker that computes without any call delays the news of children that ended on it, by
- * about a millisecond.
+ * The first to wait gets room first, but spawns that do not wait may overtake it. A task that waits
+ * is itself alive: if all tasks under a limit wait for room, all of them get DEADLOCK. A worker
+ * that computes without any call delays the news of children that ended on it by about a
+ * millisecond.
  *
  * Context: as janus_spawn_with. A thread that does not own the nursery, a token's callback and a
  *          task of another scheduler do not wait: they get TASK_LIMIT.
- * Yields:  as janus_spawn_with, and while there is no room.
+ * Yields:  as janus_spawn_with, and while it waits for room.
  * Owns:    as janus_spawn_with; `site` must live for ever.
  * Cost:    as janus_spawn_with; if it waits, a lock here and a fence of all workers.
  * Errors:  CANCELLED  this task was cancelled while, or before, it waited
- *          DEADLOCK   it waited, and nothing can happen any more
+ *          DEADLOCK   it waited, every task waits, and no event can come
  *          CLOSED     the nursery is not Open, also after the wait
  *          and those of janus_spawn_with
  */
@@ -364,7 +373,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_spawn_wait_at(janus_nursery *nurser
                                                            janus_entry *entry, void *argument,
                                                            const janus_site *site);
 
-/* The place in the source where this stands. */
+/* The place in the source where this macro is used. */
 #define JANUS_SITE_HERE                                                                            \
     __extension__({                                                                                \
         static const janus_site janus_site_here = {__FILE__, __LINE__};                            \
@@ -378,7 +387,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_spawn_wait_at(janus_nursery *nurser
     janus_spawn_wait_at(nursery, entry, argument, JANUS_SITE_HERE)
 
 /*
- * No more children.
+ * Closes a nursery: no more children may start.
  *
  * Context: the owner.
  * Yields:  only if the turn is over.
@@ -390,49 +399,50 @@ JANUS_NODISCARD JANUS_API janus_status janus_spawn_wait_at(janus_nursery *nurser
 JANUS_API janus_status janus_nursery_close(janus_nursery *nursery);
 
 /*
- * Tells every child, and everything below them, to end. It does not wait.
+ * Cancels every child, and everything below them. It does not wait for their end.
  *
  * These may cancel a nursery:
  *   - its owner;
- *   - a plain thread, which is the host's;
- *   - a task below it, unless options.cancel_by_owner, a budget or a capability keeps the right for
- *     the owner. A nursery that keeps it so also keeps its children from cancelling what lies
- *     around it. A child that was spawned with capabilities of its own cancels only its own
- *     nurseries, and those that they hold for.
- * So a host that gives a plugin a pool or a capability need not fear for the plugin's neighbours,
- * and tasks that trust each other can stop their common search. A blocking call and a token's
- * callback have the right of the task that made them. To share the right, the owner binds a token
- * (janus_nursery_cancel_with) and passes it on. A child that fails cancels its siblings all the
- * same, unless the policy is WAIT_ALL.
+ *   - any plain thread;
+ *   - a task below it, unless options.cancel_by_owner, a budget or a capability reserves the right
+ *     for the owner. A nursery that reserves it also keeps its children from cancelling nurseries
+ *     around it. A child with its own capabilities may cancel only its own nurseries, and those
+ *     that inherit these capabilities.
+ * So a plugin with a pool or a capability cannot cancel its neighbours, and tasks that trust each
+ * other can stop their common search. A blocking call and a token's callback have the right of the
+ * task that made them. To share the right, the owner binds a token (janus_nursery_cancel_with) and
+ * passes it on. A child that fails always cancels its siblings, unless the policy is WAIT_ALL.
  *
  * Context: any thread or task, while the nursery has not ended.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
- * Cost:    a visit to each task below that ever waited; from a task below it, a look at each
+ * Cost:    a visit to each task below that ever waited. From a task below it, also a step for each
  *          nursery between.
- * Errors:  STATE    it was cancelled before or is final, or the caller has not the right; nothing
- *                   happened
+ * Errors:  STATE    it was cancelled before or is final, or the caller does not have the right;
+ *                   nothing happened
  *          INVALID  `nursery` is NULL
  */
 JANUS_API janus_status janus_nursery_cancel(janus_nursery *nursery);
 
 /*
- * Closes the nursery and waits until all children have ended. What they wrote can be read then.
+ * Closes the nursery and waits until all children have ended. Then the owner may read what they
+ * wrote.
  *
- * Context: the owner. In a task, children that nobody has taken yet run right here.
+ * Context: the owner. In a task, the call runs children that no worker has taken yet.
  * Yields:  if there is something to wait for; on a plain thread it blocks the thread.
  * Owns:    *out (NULL: not wanted) stays the caller's.
  * Cost:    no polling; one wake-up.
  * Errors:  CHILD_FAILED  see out->error
- *          CANCELLED     it was cancelled, and no child failed; if the caller was cancelled too and
- *                        is to be unwound, it does not return
+ *          CANCELLED     it was cancelled, and no child failed. If the caller was cancelled too and
+ *                        its mode is UNWIND, the call does not return
  *          STATE         not the owner; nothing happened
  *          INVALID       `nursery` is NULL
  */
 JANUS_API janus_status janus_nursery_await_with(janus_nursery *nursery, janus_nursery_result *out);
 
 /*
- * The result so far: kind PENDING until all children have ended, then what await gives.
+ * Reads the result so far. Its kind is PENDING until all children have ended, then it is what await
+ * gives.
  *
  * Context: any thread or task, while the nursery has not ended.
  * Yields:  only if the turn is over.
@@ -443,19 +453,20 @@ JANUS_API janus_status janus_nursery_await_with(janus_nursery *nursery, janus_nu
 JANUS_API bool janus_nursery_try_result(janus_nursery *nursery, janus_nursery_result *out);
 
 /*
- * The children that have failed so far, in the order they did; the first is the one of the result.
+ * Reads the children that have failed so far, in the order of failing. The first is that of the
+ * result.
  *
  * Context: the nursery's owner, before it ends the nursery.
  * Yields:  only if the turn is over.
- * Owns:    `out` stays the caller's; up to `room` of them are written.
+ * Owns:    `out` stays the caller's; the call writes up to `room` failures.
  * Cost:    a lock.
- * Errors:  none; returns how many are kept, at most JANUS_FAILURES_KEPT. 0: none, not the owner,
- *          or memory was refused.
+ * Errors:  none. Returns how many are kept, at most JANUS_FAILURES_KEPT. 0: no failure, not the
+ *          owner, or memory was refused.
  */
 JANUS_API size_t janus_nursery_failures(janus_nursery *nursery, janus_failure *out, size_t room);
 
 /*
- * Awaits, then ends the nursery: its memory is the caller's again.
+ * Awaits the children, then ends the nursery. Its memory is the caller's again.
  *
  * Context: the owner; inner nurseries before outer ones.
  * Yields:  as janus_nursery_await_with.
@@ -466,15 +477,15 @@ JANUS_API size_t janus_nursery_failures(janus_nursery *nursery, janus_failure *o
 JANUS_API janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out);
 
 /*
- * Ends a nursery on a way out that has no place for a status: janus_nursery_end, and where that
- * returns CHILD_FAILED the task panics with a sentence that says so.
- * JANUS_NURSERY calls it when its block is left by `return` or `goto`.
+ * Ends a nursery where no status can be returned. It calls janus_nursery_end; on CHILD_FAILED the
+ * task panics with a sentence that says so. JANUS_NURSERY calls it when `return` or `goto` leaves
+ * its block.
  *
  * Context: the owner; inner nurseries before outer ones.
  * Yields:  as janus_nursery_await_with.
  * Owns:    takes *nursery.
  * Cost:    as janus_nursery_await_with.
- * Errors:  none; a child that failed, or a caller that may not end it, is a panic of the task.
+ * Errors:  none. If a child failed, or the caller may not end the nursery, the task panics.
  */
 JANUS_API void janus_nursery_leave(janus_nursery *nursery);
 
@@ -490,7 +501,7 @@ JANUS_API void janus_nursery_leave(janus_nursery *nursery);
 JANUS_API uint64_t janus_nursery_deadline(const janus_nursery *nursery);
 
 /*
- * Moves the nursery's deadline; 0 takes it away. One that has passed cancels the nursery soon.
+ * Moves the nursery's deadline; 0 removes it. A deadline in the past cancels the nursery soon.
  *
  * Context: the owner.
  * Yields:  only if the turn is over.
@@ -498,7 +509,7 @@ JANUS_API uint64_t janus_nursery_deadline(const janus_nursery *nursery);
  * Cost:    a timer, O(log of the timers).
  * Errors:  STATE      not the owner, or the nursery is cancelled or final
  *          INVALID    `nursery` is NULL
- *          NO_MEMORY  no memory for the timer; the deadline is as before
+ *          NO_MEMORY  memory for the timer was refused; the deadline is as before
  */
 JANUS_NODISCARD JANUS_API janus_status janus_nursery_set_deadline(janus_nursery *nursery,
                                                                   uint64_t       deadline_ns);
@@ -515,29 +526,29 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_set_deadline(janus_nursery 
 JANUS_API janus_nursery_state janus_nursery_state_of(const janus_nursery *nursery);
 
 /*
- * Whether it was cancelled, itself or by something around it.
+ * Whether the nursery, or any around it, was cancelled.
  *
  * Context: any thread or task, while the nursery has not ended.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
- * Cost:    some loads; after somebody was cancelled, once, a few for each nursery around it.
+ * Cost:    some loads. After a cancel anywhere, once, some for each nursery around it.
  * Errors:  none.
  */
 JANUS_API bool janus_nursery_is_cancelled(const janus_nursery *nursery);
 
 /*
- * Waits for one child and gives what it returned.
+ * Waits for one child and reads what it returned.
  *
  * Context: the nursery's owner. On a plain thread it blocks the thread, and is not cancelled.
  * Yields:  if the child has not ended.
- * Owns:    the child's record is given back; its id is stale afterwards.
+ * Owns:    takes the child's record; its id is stale afterwards.
  * Cost:    a lock.
  * Errors:  STALE         no such child, or it was joined before
  *          CANCELLED     this task was cancelled while waiting; the child can still be joined
  *          CHILD_FAILED  it panicked or returned a negative number; *out_result is that number
- *          CHILD_CANCELLED  it was cancelled and has obeyed; *out_result is CANCELLED
+ *          CHILD_CANCELLED  it was cancelled and obeyed; *out_result is CANCELLED
  *          STATE         not the owner
- *          NO_MEMORY     no memory for a stack to go on with, or a shield's timer
+ *          NO_MEMORY     memory for a stack, or for a shield's timer, was refused
  */
 JANUS_API janus_status janus_join(janus_nursery *nursery, janus_task_id task, int64_t *out_result);
 
