@@ -1,57 +1,60 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cancelling: downwards by walking, upwards by looking.
+ * Cancelling: downwards by a walk, upwards by a look.
  *
- * A nursery that is cancelled walks down to every task that waits and ends its wait. Tasks that run
- * look up themselves, at every call that may wait: their nursery, their owner's nursery, and so on
- * to the root. So a cancel costs a visit only to tasks that ever waited, and starting a task costs
- * nothing for it.
+ * A cancelled nursery walks down to every waiting task and ends its wait. Running tasks look up
+ * themselves, at every call that may wait: at their nursery, their owner's nursery, and so on to
+ * the root. So a cancel visits only tasks that ever waited, and starting a task costs nothing for
+ * it.
  *
- * [cancel-park]  a task says PARKING, light fence, looks at the states above; a cancel changes the
- *   state, heavy fence, looks at who is PARKING or PARKED. Whichever comes second sees the other.
- *   models/cancel.pml tries all orders.
+ * [cancel-park]  A task sets PARKING, passes a light fence, and looks at the states above. A cancel
+ *   changes the state, passes a heavy fence, and looks for PARKING or PARKED tasks. Whichever
+ *   comes second sees the other. models/cancel.pml tries all orders.
  *
- * [cancel-visit]  a cancel on its way down holds at most one lock. What it will visit next it marks
- *   under the lock of the nursery above; an owner that ends its nursery leaves the list above
- *   first, under the same lock, and then waits until the mark is gone.
+ * [cancel-visit]  A cancel on its way down holds at most one lock. It marks what it visits next
+ *   under the lock of the nursery above. An owner that ends its nursery first leaves the list
+ *   above, under the same lock, and then waits until the mark is gone.
  *
- * [cancel-epoch]  looking up to the root at every start of a task would cost its depth. The
- *   scheduler counts cancels; a nursery remembers the count at which it and all above were found
- *   clean, and while the count is the same there is nothing to look for. Nor is there while all
- *   cancels since then were deeper, [reach-depth].
+ * [cancel-epoch]  A look up to the root at every start of a task would cost the depth of the tree.
+ *   So the scheduler counts cancels. A nursery remembers the count at which it and all above were
+ *   found clean. While the count is the same, the task need not look. It need not look either
+ *   while all cancels since then were deeper, [reach-depth].
  *
- * [cancel-path]  a walk that goes far and finds nobody cancelled notes that in every nursery on its
- *   way. So in a chain of n nurseries all looks after one cancel take n steps together, not n each.
- *   A long walk takes tolls, [turn-toll]: the task that nested so deep gives way for it.
+ * [cancel-path]  A long walk that finds nothing cancelled notes so in every nursery on its way. So
+ *   in a chain of n nurseries, all looks after one cancel take n steps together, not n each. A
+ *   long walk takes tolls, [turn-toll]: the task that nested so deep yields for it.
  *
- * [cancel-sticky]  who was told once is told always. A cancel is counted twice in the same word: as
- *   begun before the state changes, in the low bits, and as done after, in the rest. While one is
- *   on its way, nothing is remembered as clean and nothing that is remembered counts. So who has
- *   seen the state sees, in the count, a cancel on its way, or one that is done; and who remembers
- *   something under the latter count has seen the state too.
+ * [cancel-sticky]  A task that once saw its cancel always sees it. One word counts each cancel
+ *   twice: as begun before the state changes, in the low bits, and as finished after, in the rest.
+ *   While a cancel has begun and not finished, no task remembers anything as clean, and remembered
+ *   counts do not hold. So a thread that saw the state also sees a cancel begun or finished in the
+ *   counter. A task that remembers something under the later count has seen the state, too.
  *
- * [scope-owner]  the owner of a nursery is inside its scope: once the nursery is cancelled, the
+ * [scope-owner]  The owner of a nursery is inside its scope. Once the nursery is cancelled, the
  *   owner's own waits return CANCELLED until janus_nursery_end. The cancel interrupts the owner's
- *   wait as it does the children's ([cancel-park]), and cancels the nurseries that the owner opened
- *   inside. An owner that runs must not find its nursery clean ([cancel-epoch]), although siblings
- *   of the owner share that word and may look up at any time. So the cancel counts itself in the
- *   `disturbed` of the nursery that the owner is a child of, before the epoch moves on. While that
- *   is not zero, nobody writes the new epoch into `clean` there, and all its children look up.
- *   janus_nursery_end takes the count back. Whoever cancels a nursery keeps it alive until the
- *   owner's wait was interrupted, so the interrupt cannot meet a wait after the nursery's end.
- *   models/scope.pml tries all orders.
+ *   wait as it does the children's ([cancel-park]). It also cancels the nurseries that the owner
+ *   opened inside.
+ *   A running owner must not find its nursery clean ([cancel-epoch]), although siblings of the
+ *   owner share that word and may look up at any time. So the cancel counts itself in `disturbed`
+ *   of the nursery that the owner is a child of, before the epoch moves on. While `disturbed` is
+ *   not zero, nobody writes the new epoch into `clean` there, and all its children look up.
+ *   janus_nursery_end takes the count back.
+ *   The canceller keeps the nursery alive until it has interrupted the owner's wait. So the
+ *   interrupt cannot meet a wait after the nursery's end. models/scope.pml tries all orders.
  *
- * [scope-shield]  a shield keeps cancels away that come from outside of it. A nursery that was
- *   opened inside the same shields as the wait, or as the nursery within it, is not outside. So a
- *   nursery knows how many shields its owner was in, and a wait in shields says how many.
+ * [scope-shield]  A shield holds off cancels that come from outside of it. A nursery that was
+ *   opened inside the same shields as the wait is not outside. Nor is it outside for a nursery
+ *   within it that was opened in the same shields. So a nursery knows how many shields its owner
+ *   was in, and a wait in shields says how many.
  *
- * [cancel-single]  the owner of a nursery may cancel one child by its id. The nursery notes the id
- *   (single.c), and from then on nobody remembers that nursery as clean: its tasks look for
- *   themselves there, and tasks below look for the owners of their nurseries on their way up.
- *   A shield keeps it away as it does what comes from around the task. The
- *   order is that of any cancel: begun in the count, the id noted, done in the count, heavy fence,
- *   and then a visit to the child's wait and to its nurseries, if it is linked. Under the lock a
- *   linked child has not ended: its end takes it off the list, and the mark away, under that lock.
+ * [cancel-single]  The owner of a nursery may cancel one child by its id. The nursery notes the id
+ *   (single.c). From then on nobody remembers that nursery as clean. Its tasks look for their own
+ *   ids there, and tasks below look for the owners of their nurseries on their way up. A shield
+ *   holds such a cancel off as it does a cancel from around the task.
+ *   The order is that of any cancel: begun in the counter, the id noted, finished in the counter,
+ *   heavy fence. Then the canceller visits the child's wait and its nurseries, if the child is
+ *   linked. Under the lock, a linked child has not ended: its end unlinks it and removes its mark
+ *   under that lock.
  */
 #include "cancel/token.h"
 #include "task/nursery.h"
@@ -83,7 +86,7 @@ static bool is_kept_from(const struct jrt_nursery *n, const struct jrt_nursery *
     return outer->owner != n->owner || jrt_nursery_level(outer) < jrt_nursery_level(n);
 }
 
-/* How many owners are around it, and one. Counted once: later ones find the number. */
+/* The number of owners around n, plus one. The first call counts; later calls find the number. */
 static uint32_t depth_of(struct jrt_nursery *n)
 {
     uint32_t steps = 0, known = 0;
@@ -100,7 +103,7 @@ static uint32_t depth_of(struct jrt_nursery *n)
     return jrt_load_relaxed(&n->depth); /* relaxed: as above. */
 }
 
-/* Whether n and all above were found clean, and no cancel since then concerns them. */
+/* Whether n and all above were found clean, and no later cancel concerns them. */
 static bool is_known_clean(struct jrt_nursery *n, uint64_t epoch)
 {
     uint64_t clean = jrt_load_relaxed(&n->clean); /* relaxed: written after looking at all above. */
@@ -112,13 +115,13 @@ static bool is_known_clean(struct jrt_nursery *n, uint64_t epoch)
 /* Whether its clean epoch must not be moved on: [scope-owner]. */
 static bool is_disturbed(const struct jrt_nursery *n)
 {
-    /* acquire: what was written then; a nursery that is not ready was never disturbed. */
+    /* acquire: what was written then. A nursery that is not ready was never disturbed. */
     if (jrt_load_acquire(&n->ready) != JRT_READY) return false;
     /* relaxed, both: the epoch was acquired after it. */
     return jrt_load_relaxed(&n->disturbed) != 0 || jrt_load_relaxed(&n->singles) != NULL;
 }
 
-/* A walk of so many steps, from n to below `end`, found nobody: [cancel-path]. */
+/* Notes a walk of `steps` from n to below `end` that found nothing cancelled: [cancel-path]. */
 __attribute__((noinline)) static void note_path(struct jrt_nursery       *n,
                                                 const struct jrt_nursery *end, uint64_t epoch,
                                                 uint32_t steps)
@@ -131,7 +134,8 @@ __attribute__((noinline)) static void note_path(struct jrt_nursery       *n,
     }
 }
 
-/* Looks upwards until somebody is cancelled or known to be clean. NONE: nobody is. */
+/* Looks upwards until a nursery is cancelled or known to be clean. NONE: no nursery is
+ * cancelled. */
 static janus_cancel_reason reason_above(struct jrt_nursery *n, uint64_t epoch)
 {
     struct jrt_nursery *at = n;
@@ -186,7 +190,8 @@ struct jrt_nursery *jrt_task_cancelled_scope(const struct jrt_task *task)
     for (struct jrt_nursery *n = task->innermost; n != NULL; n = jrt_nursery_outer(n)) {
         if (!is_cancelling(n) || jrt_nursery_owner_is_apart(n)) continue;
         bool shielded = shields > jrt_nursery_level(n) && jrt_shield_holds(task);
-        return shielded ? NULL : n; /* further out are no more shields, [scope-shield] */
+        /* the nurseries further out have fewer shields, [scope-shield] */
+        return shielded ? NULL : n;
     }
     return NULL;
 }
@@ -224,7 +229,7 @@ janus_cancel_reason janus_cancelled_reason(void)
     return jrt_task_cancel_reason(task);
 }
 
-/* The task has learned that it is cancelled itself, if it is. */
+/* Notes that the task has learned of its own cancel, if there is one. */
 static void note_seen(struct jrt_task *task)
 {
     if (jrt_task_cancelled_itself(task) == JANUS_CANCEL_NONE) return;
@@ -236,7 +241,8 @@ bool janus_cancelled(void)
     jrt_point();
     struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL) return false;
-    /* Who asks instead of waiting may be all that runs: then nobody else sees a deadline pass. */
+    /* A task that polls instead of waiting may run alone. Then nobody else notices
+     * that a deadline passes. */
     if (jrt_unlikely(--worker->until_timers == 0)) {
         worker->until_timers = 64;
         jrt_sched_timers_fire(worker->scheduler);
@@ -260,7 +266,7 @@ bool janus_nursery_is_cancelled(const janus_nursery *nursery)
     return cancelled;
 }
 
-/* Before the cancel is counted as done: [scope-owner]. */
+/* Disturbs the nursery above before the cancel counts as finished: [scope-owner]. */
 static void disturb(struct jrt_nursery *n)
 {
     if (n->owner == NULL || jrt_nursery_owner_is_apart(n)) return;
@@ -272,7 +278,7 @@ static void disturb(struct jrt_nursery *n)
 void jrt_scope_end(struct jrt_nursery *n)
 {
     if (n->owner == NULL || !is_cancelling(n) || jrt_nursery_owner_is_apart(n)) return;
-    /* relaxed: whoever still sees the old number only looks up once more. */
+    /* relaxed: a task that still sees the old number only looks up once more. */
     jrt_fetch_sub_relaxed(&n->owner->nursery->disturbed, UINT64_C(1));
 }
 
@@ -285,8 +291,8 @@ uint64_t jrt_cancels_begin(struct jrt_nursery *n)
 
 void jrt_cancels_finish(struct jrt_nursery *n, uint64_t begun, bool took_place)
 {
-    /* What was found clean before this change began has a smaller count than `begun`; what is found
-     * clean after it has at least that: no count without a change on its way lies between. */
+    /* Nurseries found clean before this change have a smaller count than `begun`; those found clean
+     * after it have at least `begun`. No count without a begun change lies between. */
     if (took_place) jrt_reach_note(&n->scheduler->reach, begun, depth_of(n));
     /* seq_cst: [cancel-epoch], after the state and before the heavy fence. */
     jrt_fetch_add_seq_cst(&n->scheduler->cancels, took_place ? JRT_CANCELS_ONE - 1 : (uint64_t)-1);
@@ -314,7 +320,7 @@ static bool become_cancelling(struct jrt_nursery *n, janus_cancel_reason reason)
     return did;
 }
 
-/* Cancels the nurseries that a task has opened; those that were not cancelled yet go on `list`,
+/* Cancels the nurseries that a task has opened. Those that were not cancelled yet go on `list`,
  * held by [cancel-visit]. Under the lock of the task's nursery. */
 static struct jrt_nursery *cancel_owned(struct jrt_task *task, janus_cancel_reason reason,
                                         struct jrt_nursery *list)
@@ -331,8 +337,8 @@ static struct jrt_nursery *cancel_owned(struct jrt_task *task, janus_cancel_reas
     return list;
 }
 
-/* Ends the waits of a nursery's children; those below that are not cancelled yet go on `list`, held
- * by [cancel-visit]. */
+/* Ends the waits of a nursery's children. Nurseries below that are not cancelled yet go on `list`,
+ * held by [cancel-visit]. */
 static struct jrt_nursery *cancel_children(struct jrt_nursery *n, struct jrt_nursery *list)
 {
     jrt_nursery_lock(n);
@@ -347,19 +353,19 @@ static struct jrt_nursery *cancel_children(struct jrt_nursery *n, struct jrt_nur
         (void)jrt_task_interrupt(task, JANUS_CANCELLED);
         list = cancel_owned(task, JANUS_CANCEL_PARENT, list);
     }
-    jrt_exhausted_cancel_locked(n); /* after the interrupts, which say CANCELLED */
+    jrt_exhausted_cancel_locked(n); /* after the interrupts, which report CANCELLED */
     jrt_nursery_unlock(n);
     return list;
 }
 
-/* Marks the nurseries that the owner opened inside of this one; those that were not cancelled
- * before are returned as a list, held by [cancel-visit]. */
+/* Cancels the nurseries that the owner opened inside this one. Returns a list of those that were
+ * not cancelled before, held by [cancel-visit]. */
 static struct jrt_nursery *cancel_inside(struct jrt_nursery *n)
 {
     struct jrt_nursery *list = NULL;
     struct jrt_nursery *above = n->owner->nursery;
     jrt_nursery_lock(above);
-    /* relaxed, both: under the lock. What is inside comes first, [tree-order]. */
+    /* relaxed, both: under the lock. Inner nurseries come first, [tree-order]. */
     bool found = jrt_load_relaxed(&n->owner->linked) && jrt_load_relaxed(&n->registered);
     struct jrt_list_node *node = found ? n->owner->nurseries.next : &n->link;
     for (; node != &n->link; node = node->next) {
@@ -374,7 +380,7 @@ static struct jrt_nursery *cancel_inside(struct jrt_nursery *n)
     return list;
 }
 
-/* Level by level without recursion: trees may be deep, and our stack small. */
+/* Goes level by level without recursion: trees may be deep, and the stack small. */
 static void cancel_listed(struct jrt_nursery *list)
 {
     while (list != NULL) {
@@ -423,8 +429,6 @@ bool jrt_nursery_cancel(struct jrt_nursery *nursery, janus_cancel_reason reason)
     return cancelled;
 }
 
-/* One child, by its id. */
-
 /* The record of a child that has not ended; under the lock. */
 static struct jrt_task *find_child(struct jrt_nursery *n, janus_task_id id, bool *out_linked)
 {
@@ -434,7 +438,7 @@ static struct jrt_task *find_child(struct jrt_nursery *n, janus_task_id id, bool
     return task != NULL && jrt_task_peek_child(task, n, id, out_linked) ? task : NULL;
 }
 
-/* Marks it, [cancel-single]. OK, STALE or NO_MEMORY. */
+/* Marks the child, [cancel-single]. OK, STALE or NO_MEMORY. */
 static janus_status single_out(struct jrt_nursery *n, janus_task_id id)
 {
     bool         linked;
@@ -449,7 +453,7 @@ static janus_status single_out(struct jrt_nursery *n, janus_task_id id)
     return status;
 }
 
-/* Ends its wait, and cancels what it has opened. */
+/* Ends the child's wait, and cancels the nurseries that it has opened. */
 static void visit_child(struct jrt_nursery *n, janus_task_id id)
 {
     struct jrt_nursery *list = NULL;
@@ -460,7 +464,7 @@ static void visit_child(struct jrt_nursery *n, janus_task_id id)
         (void)jrt_task_interrupt(task, JANUS_CANCELLED);
         list = cancel_owned(task, JANUS_CANCEL_EXPLICIT, NULL);
     }
-    jrt_exhausted_abandon_one_locked(n, id); /* after the interrupt, which says CANCELLED */
+    jrt_exhausted_abandon_one_locked(n, id); /* after the interrupt, which reports CANCELLED */
     jrt_nursery_unlock(n);
     cancel_listed(list);
 }
@@ -474,7 +478,7 @@ janus_status janus_nursery_cancel_child(janus_nursery *nursery, janus_task_id ch
     janus_status status = single_out(n, child);
     if (status == JANUS_STALE) return jrt_stale(status, __func__);
     if (status != JANUS_OK) return status;
-    bool foreign = jrt_worker_self() == NULL; /* the owner: else it is a task of the scheduler */
+    bool foreign = jrt_worker_self() == NULL; /* an owner on a worker is a task of the scheduler */
     if (foreign) jrt_fetch_add_relaxed(&n->scheduler->outside, 1u); /* relaxed: a count. */
     jrt_note_by_caller(n->scheduler, JRT_TRACE_CANCEL, child, (uint64_t)JANUS_CANCEL_EXPLICIT);
     jrt_fence_heavy_seq_cst(); /* seq_cst: [cancel-park]. */

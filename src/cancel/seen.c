@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What anybody sees of a nursery: its state and its result.
+ * What any caller sees of a nursery: its state and its result.
  *
- * [nursery-seen]  a nursery that somebody else cancels stays Cancelling until its owner folds, and
- *   the owner may compute, or wait elsewhere. Others who ask count for themselves: Cancelling with
- *   no child left is Cancelled. They read `local`, which is the owner's, with these orders:
- *     owner     counts a child it starts, light fence, looks at the state; takes the count back
- *               unless it is Open
- *     asker     finds Cancelling, heavy fence, reads `local`, heavy fence, reads `pending`
- *   So after the first fence no child of the owner is missing from `local`, which only shrinks but
- *   for counts that are taken back. A child that ran in place and started another counted that in
- *   `pending` before it left `local`, and the second fence makes that visible. If the two numbers
- *   say that no child is left, that is so, and stays so. The first asker that finds it writes
- *   `over`, so later ones never see a count that is being taken back.
+ * [nursery-seen]  A nursery that another task cancels stays Cancelling until its owner folds.
+ *   Meanwhile the owner may compute, or wait elsewhere. So other askers count for themselves: a
+ *   Cancelling nursery without a child is Cancelled. They read `local`, which the owner writes,
+ *   with these orders:
+ *    owner     counts a child it starts, light fence, looks at the state; takes the count back
+ *              unless it is Open
+ *    asker     finds Cancelling, heavy fence, reads `local`, heavy fence, reads `pending`
+ *   So after the first fence no child of the owner is missing from `local`. From then on `local`
+ *   only shrinks, apart from counts that are taken back. A child that ran in place and started
+ *   another counted that in `pending` before it left `local`. The second fence makes this visible.
+ *   If the two numbers say that no child is left, that is so, and stays so. The first asker that
+ *   finds it writes `over`. So later askers never see a count that is being taken back.
  */
 #include "plat/peek.h"
 #include "task/nursery.h"
@@ -23,7 +24,7 @@ static const int64_t bias = JRT_NURSERY_BIAS;
 
 static bool is_final(janus_nursery_state state) { return state >= JANUS_NURSERY_CLOSED; }
 
-/* Children that have not ended, as it seems; `sure`: not too few, if it is Cancelling. */
+/* Children that seem not to have ended. `sure`: not too few, if the nursery is Cancelling. */
 static int64_t count_children(struct jrt_nursery *n, bool sure)
 {
     if (sure) jrt_fence_heavy_seq_cst(); /* seq_cst, both: [nursery-seen]. */
@@ -39,7 +40,7 @@ janus_nursery_state jrt_nursery_seen(struct jrt_nursery *n)
     if (jrt_likely(state != JANUS_NURSERY_CANCELLING)) return state;
     jrt_nursery_ready(n);
     if (!jrt_load_acquire(&n->over)) { /* acquire: what children wrote. */
-        /* The fences interrupt all workers: only where they can matter. */
+        /* The fences interrupt all workers: pass them only where they can matter. */
         if (count_children(n, false) != 0 || count_children(n, true) != 0) return state;
         jrt_store_release(&n->over, true); /* release: what children wrote. */
     }
@@ -50,7 +51,7 @@ void jrt_nursery_result_of(struct jrt_nursery *n, janus_nursery_result *out)
 {
     memset(out, 0, sizeof *out);
     janus_nursery_state state = jrt_nursery_seen(n);
-    jrt_nursery_lock(n); /* also: whoever made it final has let go of it */
+    jrt_nursery_lock(n); /* the thread that made it final has also let go of it */
     if (!is_final(state)) state = jrt_nursery_state(n);
     out->errors = n->errors;
     out->kind = JANUS_RESULT_SUCCESS;
@@ -75,7 +76,7 @@ bool janus_nursery_try_result(janus_nursery *nursery, janus_nursery_result *out)
     jrt_stack_check(); /* [stack-reserve] */
     janus_nursery_result result;
     if (nursery == NULL) return false;
-    (void)janus_nursery_state_of(nursery); /* the owner's part, after somebody else's cancel */
+    (void)janus_nursery_state_of(nursery); /* the owner's part, after another's cancel */
     jrt_nursery_result_of(jrt_nursery_of(nursery), &result);
     if (out != NULL) *out = result;
     return result.kind != JANUS_RESULT_PENDING;

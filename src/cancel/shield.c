@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shields: sections in which a task that was cancelled can still wait.
+ * Shields: sections in which a cancelled task can still wait.
  *
- * A task counts its shields. Those with a deadline lie in their callers' frames and are linked,
- * each with its place in the count, so that the innermost is one with a deadline exactly if the
- * first link's place is the count. The innermost alone decides: a plain shield inside one with a
- * deadline holds for as long as it lasts, because the code in it was promised so.
+ * A task counts its shields. Shields with a deadline lie in their callers' frames and are linked,
+ * each with its place in the count. So the innermost shield has a deadline exactly if the first
+ * link's place equals the count. The innermost shield alone decides. A plain shield inside one
+ * with a deadline holds as long as it lasts, because its code was promised so.
  *
- * A deadline matters only to a task that is cancelled. Before it, nothing tells the task; after it,
- * the shield is as if it was not there: waits say CANCELLED.
+ * A deadline matters only to a cancelled task. Before the deadline, nothing tells the task. After
+ * it, the shield no longer holds, and waits return CANCELLED.
  *
- * [shield-grace]  where the scheduler has options.grace_ns, a shield without a deadline ends, too:
- *   so long after the first call in which a shielded task could have learned that it is cancelled.
- *   That time is the task's, so that a new shield begins no new time. A wait that began before the
- *   cancel is not ended by it.
+ * [shield-grace]  Where the scheduler has options.grace_ns, a shield without a deadline ends, too.
+ *   It ends that long after the first call in which a shielded task could have learned of its
+ *   cancel. The time belongs to the task, so that a new shield begins no new time. It does not end
+ *   a wait that began before the cancel.
  *
- * [shield-end]  a wait that begins before the deadline cannot be interrupted, and brings an alarm
- *   for the deadline. The alarm makes the wait interruptible, light fence, looks whether something
- *   above is cancelled, and if so interrupts it. A cancel changes the state, heavy fence, looks at
- *   the waits ([cancel-park]). Whichever comes second sees the other: a cancel before the deadline
- *   is seen by the alarm, one after it finds a wait that can be interrupted. The alarm is disarmed
- *   before the wait returns, under the lock it rings in, so it meets no other wait.
+ * [shield-end]  A wait that begins before the deadline cannot be interrupted, and arms an alarm for
+ *   the deadline. The alarm makes the wait interruptible, passes a light fence, and interrupts it
+ *   if something above is cancelled. A cancel changes the state, passes a heavy fence, and looks
+ *   at the waits ([cancel-park]). Whichever comes second sees the other. The alarm sees a cancel
+ *   before the deadline; a later cancel finds a wait that it can interrupt. The task disarms the
+ *   alarm before the wait returns, under the lock it rings in, so it meets no other wait.
  *
- * [shield-nursery]  a nursery that is opened in a shield is covered: a cancel from above stops
- *   there, on its way down and when its children look up. Opened in a plain shield it is so for
- *   good; in one with a deadline until then. The end of the cover is an alarm again: it takes the
- *   cover off, moves the epoch, light fence, looks above, and cancels the nursery if it finds a
- *   reason. A cancel from above changes its state, heavy fence, looks at the cover: one of the two
- *   sees the other. The epoch moves because children that looked up before have noted what is
- *   above as clean ([cancel-epoch]) without looking there; who reads the new epoch sees no cover.
+ * [shield-nursery]  A nursery that is opened in a shield is covered. A cancel from above stops
+ *   there, on its way down and when its children look up. A nursery in a plain shield is covered
+ *   for good. In a shield with a deadline it is covered until then.
+ *   An alarm ends the cover: it takes the cover off, moves the epoch, passes a light fence, and
+ *   looks above. If it finds a reason there, it cancels the nursery. A cancel from above changes
+ *   its state, passes a heavy fence, and looks at the cover. One of the two sees the other.
+ *   The epoch moves because children that looked up before have noted what is above as clean
+ *   ([cancel-epoch]) without looking there. A task that reads the new epoch sees no cover.
  */
 #include "task/nursery.h"
 #include "task/purse.h"
@@ -52,7 +53,7 @@ static void set_count(struct jrt_task *task, uint16_t count)
     jrt_store_relaxed(&task->shield, count); /* relaxed: as above. */
 }
 
-/* The innermost shield, if it has a deadline; there is one. */
+/* The innermost shield, if it has a deadline. The task has a shield. */
 static struct jrt_shield *bound_of(const struct jrt_task *task)
 {
     struct jrt_shield *bound = task->bounds;
@@ -63,7 +64,7 @@ void jrt_shield_begin(struct jrt_task *task)
 {
     uint16_t count = count_of(task);
     jrt_contract(count < UINT16_MAX, "65536 shields, one in the other");
-    if (count == 0) task->bounds = NULL; /* whatever was left in the record */
+    if (count == 0) task->bounds = NULL; /* the record may hold a stale pointer */
     set_count(task, (uint16_t)(count + 1));
 }
 
@@ -86,7 +87,7 @@ void jrt_shield_for_cleanup(struct jrt_task *task, struct jrt_shield *grace)
     uint64_t grace_ns = task->nursery->scheduler->grace_ns;
     uint64_t now = grace_ns != 0 ? jrt_clock_now_ns() : 0;
     uint64_t deadline_ns = grace_ns != 0 && now + grace_ns > now ? now + grace_ns : JRT_NEVER;
-    set_count(task, 0); /* those of the call went with it */
+    set_count(task, 0); /* the shields of the ended call ended with it */
     begin_until(task, grace, deadline_ns);
 }
 
@@ -98,11 +99,11 @@ void jrt_shield_only(struct jrt_task *task, struct jrt_shield *grace)
 
 void jrt_shield_whole(struct jrt_task *task)
 {
-    task->bounds = NULL; /* those lay in frames that are not entered again */
+    task->bounds = NULL; /* they lay in frames that are not entered again */
     set_count(task, 1);
 }
 
-/* A shield without a deadline, [shield-grace]. */
+/* Whether a shield without a deadline holds, [shield-grace]. */
 static bool plain_holds(const struct jrt_task *task)
 {
     uint64_t grace_ns = task->nursery->scheduler->grace_ns;
@@ -144,7 +145,7 @@ void janus_shield_end(void)
 {
     struct jrt_task *task = current();
     if (task == NULL) return;
-    /* The first of a task that is cleaning up is the library's. */
+    /* The first shield of a task that is cleaning up belongs to the library. */
     jrt_contract(count_of(task) > task->ending, "janus_shield_end without janus_shield_begin");
     jrt_shield_end(task);
 }
@@ -157,7 +158,7 @@ static void ring_wait(struct jrt_alarm *alarm)
     uint32_t         park = jrt_load_relaxed(&task->park); /* relaxed: the cas decides. */
     do {
         if ((park & JRT_PARK_MASK) == JRT_AWAKE) return;
-        /* acq_rel: whoever interrupts it then comes after us. */
+        /* acq_rel: a later interrupt sees what came before. */
     } while (!jrt_cas_acq_rel(&task->park, &park, park | JRT_INTERRUPTIBLE));
     jrt_fence_light_seq_cst(); /* seq_cst: [shield-end]. */
     if (jrt_nursery_cancelled_above(task->nursery) || jrt_task_is_singled(task) ||
@@ -166,7 +167,7 @@ static void ring_wait(struct jrt_alarm *alarm)
     }
 }
 
-/* The alarm for a wait's end, armed. False: memory refused. */
+/* Arms the alarm for a wait's end. False: memory refused. */
 static bool arm_wait(struct jrt_task *task, const struct jrt_shield *bound, struct jrt_alarm *alarm)
 {
     *alarm = (struct jrt_alarm){.ring = ring_wait, .subject = task};
@@ -198,13 +199,14 @@ static void ring_cover(struct jrt_alarm *alarm)
 {
     struct jrt_nursery *n = alarm->subject;
     uint64_t            begun = jrt_cancels_begin(n);
-    /* release: who reads it, or the epoch, sees what came before. */
+    /* release: a reader of it, or of the epoch, sees what came before. */
     jrt_store_release(&n->cover, (uint8_t)JRT_COVER_OVER);
     jrt_cancels_finish(n, begun, true); /* [shield-nursery] */
     jrt_fence_light_seq_cst();          /* seq_cst: [shield-nursery]. */
     bool singled = jrt_task_is_singled(n->owner);
     if (singled || jrt_nursery_cancelled_above(jrt_nursery_above(n))) {
-        (void)jrt_nursery_cancel_locked(n, jrt_task_reason_below(n->owner)); /* the timers' lock */
+        /* under the timers' lock */
+        (void)jrt_nursery_cancel_locked(n, jrt_task_reason_below(n->owner));
     }
 }
 
@@ -215,7 +217,7 @@ janus_status jrt_shield_cover(struct jrt_nursery *n, const struct jrt_task *owne
     bool                     ends = bound != NULL && bound->deadline_ns != JRT_NEVER;
     if (ends && !jrt_shield_holds(owner)) return JANUS_OK;
     n->level = count_of(owner); /* before the cover: [scope-shield] */
-    /* relaxed: nobody knows the nursery yet; the timers' lock, for the alarm. */
+    /* relaxed: nobody knows the nursery yet; the alarm takes the timers' lock. */
     jrt_store_relaxed(&n->cover, (uint8_t)(ends ? JRT_COVER_UNTIL : JRT_COVER_FOR_GOOD));
     if (!ends) return JANUS_OK;
     n->uncover = (struct jrt_alarm){.ring = ring_cover, .subject = n};

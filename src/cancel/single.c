@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which children of a nursery were cancelled alone: a table of ids, [cancel-single] in cancel.c.
+ * The children of a nursery that were cancelled alone: a table of ids, [cancel-single] in
+ * cancel.c.
  *
- * [single-table]  ids, not records, so that a child that ends meanwhile does no harm: its id never
- *   comes again. Only the owner writes; tasks look without a lock. An id stands in one of PROBES
- *   places after its hash. A new one takes the place of an id whose task is gone. If all of them
- *   live, the owner makes a table of twice the size. The old table stays until the nursery ends,
- *   because others may be reading it. So the memory follows the most children that were cancelled
- *   alone and lived at the same time, however many there are one after the other.
+ * [single-table]  The table holds ids, not records, so that a child that ends meanwhile does no
+ *   harm: its id never comes again. Only the owner writes; tasks read without a lock. An id stands
+ *   in one of PROBES places after its hash. A new id takes the place of an id whose task is gone.
+ *   If all of these tasks live, the owner makes a table of twice the size. The old table stays
+ *   until the nursery ends, because others may be reading it. So the memory follows the largest
+ *   number of such children that lived at the same time, however many follow one another.
  */
 #include "task/nursery.h"
 
@@ -21,7 +22,7 @@ struct jrt_singles {
     _Atomic(uint64_t)   ids[];
 };
 
-/* One of its places, [single-table]. */
+/* The place number `probe` of an id, [single-table]. */
 static uint64_t place_of(const struct jrt_singles *table, janus_task_id id, unsigned probe)
 {
     uint64_t hash = id * UINT64_C(0x9e3779b97f4a7c15);
@@ -43,11 +44,11 @@ bool jrt_single_find(const struct jrt_nursery *n, janus_task_id child)
 static bool lives(struct jrt_nursery *n, janus_task_id id)
 {
     const struct jrt_task *task = jrt_roster_find(&n->scheduler->roster, (uint32_t)(id >> 32) - 1);
-    /* relaxed: one that ends just now is taken for one that lives. */
+    /* relaxed: a task that is just ending counts as alive. */
     return jrt_load_relaxed(&task->record.generation) == (uint32_t)id;
 }
 
-/* False: no place. */
+/* Puts an id into the table. False: there is no place. */
 static bool put(struct jrt_nursery *n, struct jrt_singles *table, janus_task_id child)
 {
     _Atomic(uint64_t) *free_place = NULL;
@@ -63,7 +64,7 @@ static bool put(struct jrt_nursery *n, struct jrt_singles *table, janus_task_id 
     return true;
 }
 
-/* A table of so many places with all that live; NULL: memory refused, or some have no place. */
+/* A table of `size` places with all living ids. NULL: memory refused, or some id has no place. */
 static struct jrt_singles *copy(struct jrt_nursery *n, struct jrt_singles *old, uint64_t size)
 {
     struct jrt_singles *table = jrt_calloc(1, sizeof *table + size * sizeof *table->ids);
@@ -84,8 +85,8 @@ bool jrt_single_note(struct jrt_nursery *n, janus_task_id child)
     struct jrt_singles *table = jrt_load_relaxed(&n->singles); /* relaxed: its own. */
     uint64_t            size = table != NULL ? 2 * (table->mask + 1) : FIRST;
     if (table != NULL && put(n, table, child)) return true;
-    /* Eight living ids side by side are rare where a quarter of the places is used: twice, thrice
-     * as large is enough, or there is no memory. */
+    /* Eight living ids side by side are rare where a quarter of the places is used. Two or three
+     * doublings are enough, or there is no memory. */
     for (unsigned attempt = 0; attempt < 4; attempt++, size *= 2) {
         struct jrt_singles *larger = copy(n, table, size);
         if (larger == NULL) continue;

@@ -2,27 +2,29 @@
 /*
  * Cancel tokens.
  *
- * [token-flip]  a token goes from not cancelled to cancelled once, under its lock, and whoever does
- *   it owns the rest: the token's place in a walk (`queued`) and its callbacks. After the flip
- *   nobody registers a callback or a child any more, so both lists only shrink.
+ * [token-flip]  A token flips from not cancelled to cancelled once, under its lock. The thread that
+ *   flips it owns the rest: the token's place in a walk (`queued`) and its callbacks. After the
+ *   flip nobody registers a callback or a child, so both lists only shrink.
  *
- * [token-walk]  a cancel first flips everything below, breadth first through `queued`, without
- *   recursion, then runs callbacks from the front. A child is flipped under its parent's lock; its
- *   memory is good there, because the last release of a child takes it off the parent's list under
- *   the same lock before it goes. A child that is being released is left out.
+ * [token-walk]  A cancel first flips everything below, breadth first through `queued`, without
+ *   recursion. Then it runs callbacks from the front. A child is flipped under its parent's lock,
+ *   which keeps the child's memory. The last release of a child takes it off the parent's list
+ *   under that lock before it frees the child. The walk leaves out a child that is being released.
  *
- * [token-remove]  a callback is off the list before it runs, and `running` names it until it has
- *   returned. Whoever removes it sees one or the other under the lock, and waits on `finished`.
+ * [token-remove]  A callback is off the list before it runs, and `running` names it until it has
+ *   returned. A thread that removes it sees one or the other under the lock, and waits on
+ *   `finished`.
  *
- * [token-handle]  a handle is a place and its generation. A place whose generation is the last
- *   there is, is never used again, so no handle ever comes twice.
+ * [token-handle]  A handle is a place and its generation. A place with the last possible generation
+ *   is never used again, so no handle ever comes twice.
  *
- * How a callback is called, and who pays for it: callback.c.
+ * callback.c says how a callback is called, and which task pays for it.
  *
- * Nurseries. A nursery's token is noted while locks are held (cancel_below) and cancelled when the
- * thread holds none (jrt_tokens_flush); the thread keeps the list.
+ * A nursery's token is noted while locks are held (cancel_below). jrt_tokens_flush cancels it when
+ * the thread holds no lock. The thread keeps the list.
  *
- * Locks: a token's, then those of its children. Inside, nothing of nurseries. Outside, a nursery's.
+ * Order of locks: a nursery's, a token's, those of its children. Under a token's lock nobody takes
+ * a nursery's.
  */
 #include "cancel/token.h"
 
@@ -33,33 +35,34 @@
 #include <string.h>
 
 struct hook {
-    struct jrt_callback callback; /* its function is NULL: free */
+    struct jrt_callback callback; /* a free place has no function */
     uint32_t            generation;
-    uint32_t            older, newer; /* by number from 1; 0: none. Free ones: by `older` */
+    /* by number from 1; 0: none. Free places are linked by `older` */
+    uint32_t older, newer;
 };
 
-/* What is charged for one: its place, which the token makes by doubling. */
+/* The charge for one callback: its place, which the token makes by doubling. */
 enum { HOOK_BYTES = 2 * sizeof(struct hook) };
 
 struct janus_token {
     _Atomic(uint32_t)  refs;
     _Atomic(uint32_t)  finished; /* futex: callbacks that have returned */
     _Atomic(uint8_t)   reason;   /* janus_cancel_reason; NONE: not cancelled. Set under the lock */
-    janus_token       *parent;   /* a reference of ours; NULL: none */
-    struct jrt_ledger *payer;    /* of the task that made it; NULL: a thread */
+    janus_token       *parent;   /* a reference; NULL: none */
+    struct jrt_ledger *payer;    /* ledger of the task that made it; NULL: a thread made it */
 
-    pthread_mutex_t      lock;     /* guards all below */
-    struct jrt_list_node children; /* not kept */
+    pthread_mutex_t      lock;     /* guards all fields up to `sibling` */
+    struct jrt_list_node children; /* no references */
     struct hook         *hooks;    /* owned */
     uint32_t             hook_room, hook_newest, hook_free;
     uint32_t             first_generation;
     janus_token_handle   running; /* [token-remove] */
-    const void          *runner;  /* the thread it runs on */
-    bool                 awaited; /* somebody waits for its end */
+    const void          *runner;  /* the thread that runs the callback */
+    bool                 awaited; /* a thread waits for its end */
 
-    struct jrt_list_node sibling;   /* on parent->children; the parent's lock */
-    janus_token         *queued;    /* of whoever flipped it, [token-walk] */
-    janus_token         *collected; /* of the thread that cancelled its nursery */
+    struct jrt_list_node sibling;   /* on parent->children; under the parent's lock */
+    janus_token         *queued;    /* belongs to the thread that flipped it, [token-walk] */
+    janus_token         *collected; /* belongs to the thread that cancelled its nursery */
     janus_cancel_reason  collected_reason;
 };
 
@@ -123,12 +126,12 @@ janus_status janus_token_child(janus_token *parent, janus_token **out)
 
 janus_token *janus_token_retain(janus_token *token)
 {
-    /* relaxed: whoever retains holds a reference, so it cannot be the first to see it. */
+    /* relaxed: the caller holds a reference, so it has seen the token before. */
     if (token != NULL) jrt_fetch_add_relaxed(&token->refs, 1u);
     return token;
 }
 
-/* A reference to a token that may be on its way out. */
+/* Takes a reference to a token that may be about to end. False: it has ended. */
 static bool retain_if_alive(janus_token *token)
 {
     uint32_t refs = jrt_load_relaxed(&token->refs); /* relaxed: the cas decides. */
@@ -150,10 +153,10 @@ static void destroy(janus_token *token)
     jrt_ledger_refund(payer, sizeof *token);
 }
 
-/* For the library, which may not give way where it calls this, [turn-call]. */
+/* For the library, which must not yield where it calls this, [turn-call]. */
 static void put(janus_token *token)
 {
-    while (token != NULL) { /* a chain of parents, not a recursion */
+    while (token != NULL) { /* a loop over the parents, not a recursion */
         /* acq_rel: what others did with the token comes before its end. */
         if (jrt_fetch_sub_acq_rel(&token->refs, 1u) != 1) return;
         janus_token *parent = token->parent;
@@ -203,7 +206,7 @@ static janus_token_handle handle_of(uint32_t number, const struct hook *hook)
     return (uint64_t)number << 32 | hook->generation;
 }
 
-/* Takes a hook off the list and frees its place; its callback is the caller's. Under the lock. */
+/* Takes a hook off the list and frees its place. The caller owns its callback. Under the lock. */
 static void take_hook(janus_token *token, uint32_t number)
 {
     struct hook *hook = &token->hooks[number - 1];
@@ -236,7 +239,7 @@ static bool hook_room(janus_token *token)
     return true;
 }
 
-/* Registers it; 0: no memory. Under the lock. */
+/* Registers the callback; 0: no memory. Under the lock. */
 static janus_token_handle add_hook(janus_token *token, const struct jrt_callback *callback)
 {
     if (!hook_room(token)) return 0;
@@ -249,7 +252,7 @@ static janus_token_handle add_hook(janus_token *token, const struct jrt_callback
     return handle_of(number, hook);
 }
 
-/* For the caller, or for the library itself: then nobody is charged here. */
+/* Registers a callback of the caller, or of the library itself. Charges nobody. */
 static janus_status register_callback(janus_token *token, struct jrt_callback *callback,
                                       janus_token_handle *out)
 {
@@ -257,7 +260,7 @@ static janus_status register_callback(janus_token *token, struct jrt_callback *c
     jrt_lock(&token->lock);
     bool cancelled = reason_in(token) != JANUS_CANCEL_NONE;
     if (!cancelled) handle = add_hook(token, callback);
-    /* Before anybody can run it: the callback may want its own name. */
+    /* Before anybody can run it: the callback may use its own handle. */
     if (handle != 0 && out != NULL) *out = handle;
     jrt_unlock(&token->lock);
     if (handle != 0) return JANUS_OK;
@@ -278,7 +281,7 @@ janus_status janus_token_on_cancel(janus_token *token, void (*function)(void *),
     return status == JANUS_OK ? register_callback(token, &callback, out) : status;
 }
 
-/* A live hook of that name; 0: there is none. Under the lock. */
+/* The number of a live hook with that handle; 0: no hook has it. Under the lock. */
 static uint32_t find_hook(const janus_token *token, janus_token_handle handle)
 {
     uint64_t number = handle >> 32;
@@ -288,7 +291,7 @@ static uint32_t find_hook(const janus_token *token, janus_token_handle handle)
     return live ? (uint32_t)number : 0;
 }
 
-/* As put: it does not give way. */
+/* For the library, too: does not yield. */
 static janus_status remove_callback(janus_token *token, janus_token_handle handle)
 {
     const struct jrt_thread *self = jrt_thread_self();
@@ -325,7 +328,7 @@ janus_status janus_token_remove(janus_token *token, janus_token_handle handle)
 
 /* Cancelling. */
 
-/* The one step of [token-flip]; under the lock. */
+/* The step of [token-flip]; under the lock. */
 static bool flip(janus_token *token, janus_cancel_reason reason)
 {
     if (reason_in(token) != JANUS_CANCEL_NONE) return false;
@@ -352,7 +355,7 @@ static janus_token *flip_children(janus_token *token, janus_token *last)
     return last;
 }
 
-/* Runs what is registered; we flipped the token. */
+/* Runs the callbacks of a token that the caller flipped. */
 static void run_hooks(janus_token *token)
 {
     jrt_lock(&token->lock);
@@ -375,7 +378,7 @@ static void run_hooks(janus_token *token)
     jrt_unlock(&token->lock);
 }
 
-/* As put: it does not give way. */
+/* For the library, too: does not yield. */
 static janus_status cancel(janus_token *token, janus_cancel_reason reason)
 {
     jrt_lock(&token->lock);
@@ -422,7 +425,8 @@ void jrt_tokens_flush(void)
     }
 }
 
-/* Why a nursery is cancelled, NONE: it is not. A task that merely asks is not told by it. */
+/* Why a nursery is cancelled; NONE: it is not. The question does not count as a task's learning of
+ * it. */
 static janus_cancel_reason reason_of(struct jrt_nursery *n)
 {
     if (jrt_nursery_state(n) == JANUS_NURSERY_CLOSED) return JANUS_CANCEL_NONE;
@@ -437,7 +441,7 @@ janus_status janus_nursery_token(janus_nursery *nursery, janus_token **out)
     janus_token        *spare;
     janus_status        status = make(&spare);
     if (status != JANUS_OK) return status;
-    jrt_nursery_register(n); /* so that a cancel from above finds it */
+    jrt_nursery_register(n); /* a cancel from above must find it */
     jrt_nursery_lock(n);
     if (n->token == NULL) {
         n->token = spare;
@@ -447,21 +451,21 @@ janus_status janus_nursery_token(janus_nursery *nursery, janus_token **out)
     janus_token *token = janus_token_retain(n->token);
     jrt_nursery_unlock(n);
     put(spare);
-    /* A cancel that passed before the token was there is seen here: it set the state before it
-     * took the locks that we took after it. */
+    /* Sees a cancel that passed before the token existed: it set the state before it took the locks
+     * that this thread took later. */
     janus_cancel_reason reason = reason_of(n);
     if (reason != JANUS_CANCEL_NONE) (void)cancel(token, reason);
     *out = token;
     return JANUS_OK;
 }
 
-/* A token that cancels a nursery; on n->bindings, the owner's alone. */
+/* A token that cancels a nursery. It is on n->bindings, which only the owner touches. */
 struct jrt_binding {
     struct jrt_binding *next;
     struct jrt_nursery *nursery;
-    janus_token        *token; /* a reference of ours */
+    janus_token        *token; /* a reference */
     janus_token_handle  handle;
-    struct jrt_ledger  *payer; /* of the nursery's owner; NULL: a thread */
+    struct jrt_ledger  *payer; /* ledger of the nursery's owner; NULL: a thread */
 };
 
 enum { BINDING_BYTES = sizeof(struct jrt_binding) + HOOK_BYTES };
@@ -488,10 +492,12 @@ janus_status janus_nursery_cancel_with(janus_nursery *nursery, janus_token *toke
     }
     jrt_nursery_ready(n);
     *binding = (struct jrt_binding){n->bindings, n, token, 0, payer};
-    struct jrt_callback callback = {.function = cancel_bound, .argument = binding}; /* ours */
+    /* the library's */
+    struct jrt_callback callback = {.function = cancel_bound, .argument = binding};
     janus_token_handle  handle = 0;
     status = register_callback(token, &callback, &handle);
-    if (status != JANUS_OK || handle == 0) { /* failed, or it was cancelled and has been told */
+    /* failed, or the token was cancelled and n has been, too */
+    if (status != JANUS_OK || handle == 0) {
         jrt_ledger_refund(payer, BINDING_BYTES);
         free(binding);
         return status;
@@ -499,7 +505,7 @@ janus_status janus_nursery_cancel_with(janus_nursery *nursery, janus_token *toke
     binding->handle = handle;
     (void)janus_token_retain(token);
     n->bindings = binding;
-    jrt_nursery_lock(n); /* [nursery-bytes]; a child may ask for the nursery's token just now */
+    jrt_nursery_lock(n); /* [nursery-bytes]; a child may ask for the nursery's token now */
     n->bound = true;
     jrt_nursery_unlock(n);
     jrt_fetch_add_relaxed(&n->scheduler->outside, 1u); /* relaxed: a count. */

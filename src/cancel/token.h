@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tokens, for nurseries. The essay is in token.c. */
+/* Tokens of nurseries. The essay is in token.c. */
 #ifndef JRT_CANCEL_TOKEN_H
 #define JRT_CANCEL_TOKEN_H
 
@@ -7,13 +7,13 @@
 
 #include <janusrt/token.h>
 
-/* Notes that a nursery's token is to be cancelled by this thread; under the nursery's lock. */
+/* Notes that this thread must cancel a nursery's token; under the nursery's lock. */
 void jrt_token_collect(janus_token *token, janus_cancel_reason reason);
 
-/* For tests: places of a token that has none begin with this generation. */
+/* For tests: new places of a token without places begin with this generation. */
 void jrt_token_wear(janus_token *token, uint32_t generation);
 
-/* The nursery ends: nothing of its tokens points to it any more. */
+/* Ends the tokens of a nursery that ends: none of them points to it any more. */
 void jrt_nursery_tokens_end(struct jrt_nursery *nursery);
 
 #endif

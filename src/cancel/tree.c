@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* Joining the tree of tasks and nurseries, from the top down; the essay is in nursery.c. */
+/* Joins the tree of tasks and nurseries, from the top down. The essay is in nursery.c. */
 #include "task/nursery.h"
 
 /*
- * [tree-path]  [tree-lazy] wants the tree joined from the top down, and a task knows only the way
- *   up. Recursion would need stack for every task around the caller. Here the way up is cut in
- *   halves until a piece fits in an array: the upper half is joined first. The pieces that wait are
- *   at most as many as the depth has bits, and each task is passed once for each of these.
+ * [tree-path]  [tree-lazy] demands that the tree is joined from the top down, but a task knows only
+ *   the way up. Recursion would need stack for every task around the caller. So this code cuts the
+ *   way up in halves until a piece fits in an array, and joins the upper half first. At most as
+ *   many pieces wait as the depth has bits. The walk passes each task once for each of these
+ *   pieces.
  *
- *   Others may join the same tasks at the same time: each step looks again, under its lock. All
- *   tasks on the way live at least as long as the caller, whose nursery they keep open.
+ *   Other threads may join the same tasks at the same time, so each step looks again, under its
+ *   lock. All tasks on the way live at least as long as the caller, whose nursery they keep open.
  */
 enum { PIECE_MAX = 8, PIECES_MAX = 32 };
 
 struct piece {
     struct jrt_task *lowest;
-    uint64_t         length; /* tasks from there on upwards */
+    uint64_t         length; /* tasks from `lowest` upwards */
 };
 
-/* The task around this one; NULL: a plain thread has its nursery. */
+/* The task around this one; NULL: a plain thread owns its nursery. */
 static struct jrt_task *above(const struct jrt_task *task) { return task->nursery->owner; }
 
-/* The place on the owner's list after which n belongs, and whatever around n is not registered
- * either: before the next one around that is registered. Under the lock. */
+/* The place on the owner's list for n and for all unregistered nurseries around n. It is before the
+ * next registered nursery around. Under the lock. */
 static struct jrt_list_node *place_of(struct jrt_nursery *n)
 {
     const struct jrt_nursery *at = n;
@@ -34,9 +35,9 @@ static struct jrt_list_node *place_of(struct jrt_nursery *n)
 /*
  * Puts a nursery on the list of its owner, which is linked.
  *
- * [tree-order]  the list tells what lies inside of what: innermost first. So a nursery is
- *   registered together with those around it. A parallel call may have put its nursery around some
- *   that were registered before ([fork-nursery]); it belongs behind these.
+ * [tree-order]  The list shows which nursery lies inside which: innermost first. So a nursery is
+ *   registered together with the nurseries around it. A parallel call may have put its nursery
+ *   around nurseries that were registered before ([fork-nursery]). It belongs behind these.
  */
 static void register_one(struct jrt_nursery *n)
 {
@@ -46,7 +47,7 @@ static void register_one(struct jrt_nursery *n)
     struct jrt_list_node *place = place_of(n);
     for (; n != NULL; n = jrt_nursery_outer_of_other(n)) {
         if (jrt_load_relaxed(&n->registered)) break; /* relaxed: locked. */
-        jrt_nursery_ready(n);                        /* it can be found from now on */
+        jrt_nursery_ready(n);                        /* others can find it from now on */
         jrt_list_push_front(place, &n->link);
         place = &n->link;
         jrt_store_release(&n->registered, true); /* release: the way up is there. */
@@ -54,7 +55,7 @@ static void register_one(struct jrt_nursery *n)
     jrt_nursery_unlock(outer);
 }
 
-/* Puts a task on its nursery's list; the task around it is linked. */
+/* Puts a task on its nursery's list. The task around it is linked. */
 static void link_one(struct jrt_task *task)
 {
     register_one(task->nursery);
@@ -77,7 +78,7 @@ static void link_piece(struct piece piece)
     for (uint64_t i = piece.length; i-- > 0;) link_one(path[i]);
 }
 
-/* Links a task and those around it up to the first that is linked, [tree-path]. */
+/* Links a task and the tasks around it, up to the first linked one, [tree-path]. */
 __attribute__((noinline)) static void link_path(struct jrt_task *task)
 {
     struct piece waiting[PIECES_MAX];

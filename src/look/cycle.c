@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who waits for whom, in a circle: the part of a deadlock that explains it.
+ * Circles of tasks that wait for each other: the part of a deadlock that explains it.
  *
- * The tasks that wait are copied out of the tree, with what they wait for, under the same locks as
- * in a dump ([dump-walk]). Then nothing is held. A task waits for the holder of a mutex; for
- * JRT_SEEN_MAX at most of those who hold a reader-writer lock; for the
- * child that it joins; or for all children of nurseries that it closes: each of these keeps it
- * waiting. Whoever can be let go by any of several others (a semaphore, an event, a waitpoint) is
- * no part of a circle. Every circle that is found is told once, up to JRT_CYCLES_TOLD.
+ * The search first copies the waiting tasks, and what they wait for, out of the tree. It takes the
+ * same locks as a dump ([dump-walk]) and then holds none. A task may wait for:
+ * - the holder of a mutex;
+ * - holders of a reader-writer lock, at most JRT_SEEN_MAX of them;
+ * - the child that it joins;
+ * - all children of nurseries that it closes: each of them keeps it waiting.
  *
- * [cycle-search]  depth first, without recursion: a task is unseen, on the way, or done. Coming to
- *   one that is on the way closes a circle, which is the end of the way from there. A task's next
- *   step is kept in the task; the way is a list, back through `before`, and forth through `after`
- *   up to where the search is.
+ * A task that any of several others can wake (at a semaphore, an event, a waitpoint) is no part of
+ * a circle. The report shows every circle once, up to JRT_CYCLES_TOLD.
+ *
+ * [cycle-search]  The search is depth first, without recursion. A task is unseen, on the way, or
+ *   done. If the search comes to a task that is on the way, the end of the way from there is a
+ *   circle. Each task keeps its next step. The way is a list: back through `before`, and forth
+ *   through `after` up to where the search is.
  */
 #include "look/cycle.h"
 
@@ -26,18 +29,18 @@ enum { NOBODY = -1, FIRST_ROOM = 64 };
 
 enum colour { UNSEEN, ON_THE_WAY, DONE };
 
-/* One task that waits, copied. */
+/* A copy of one waiting task. */
 struct node {
     janus_task_id id;
     janus_task_id targets[JRT_SEEN_MAX]; /* it waits for all of these; 0: none, or its children */
-    int           child, sibling; /* the first child it waits for, and the next of its parent's */
-    int           before, after;  /* on the way */
-    int           step;           /* the next to try: a child, or NOBODY */
+    int           child, sibling;        /* the first child it waits for; its parent's next child */
+    int           before, after;         /* its neighbours on the way */
+    int           step;                  /* the next node to try: a child, or NOBODY */
     enum colour   colour;
-    int           tried;                                      /* how many targets */
+    int           tried;                                      /* number of targets */
     char          name[JANUS_NAME_BYTES], file[64], text[96]; /* text: what it waits for */
     int           line;
-    const char   *link;   /* to the next in a circle; a literal */
+    const char   *link;   /* words before the next task of a circle; a literal */
     bool          awaits; /* it waits for all its children */
 };
 
@@ -64,7 +67,7 @@ static struct node *add(struct crowd *crowd)
     return node;
 }
 
-/* What a task that is joined by its owner is; 0: none. Under the nurseries' locks. */
+/* The child that a task joins; 0: none. Under the nurseries' locks. */
 static janus_task_id joined_by(const struct jrt_task *task)
 {
     if (!jrt_load_relaxed(&task->linked)) return 0; /* relaxed: under the lock. */
@@ -80,7 +83,7 @@ static janus_task_id joined_by(const struct jrt_task *task)
     return 0;
 }
 
-/* Copies a task that waits; under the lock of its nursery. NOBODY: it does not wait. */
+/* Copies a waiting task, under the lock of its nursery. NOBODY: it does not wait. */
 static int copy(struct crowd *crowd, const struct jrt_task *task)
 {
     struct jrt_sight sight;
@@ -115,7 +118,7 @@ static int copy(struct crowd *crowd, const struct jrt_task *task)
     return crowd->count - 1;
 }
 
-/* Whether the owner of a nursery waits for all in it. */
+/* Whether the owner of a nursery waits for all its children. */
 static bool is_awaited(const struct jrt_nursery *n)
 {
     return n->owner != NULL && jrt_nursery_state(n) != JANUS_NURSERY_OPEN;
@@ -128,14 +131,16 @@ static void adopt(struct crowd *crowd, int parent, int child)
     crowd->nodes[parent].child = child;
 }
 
-/* One root, as put_tree walks it ([dump-walk]). What lies deeper than DEPTH_MAX is left out. */
+/* Copies one root's tree, as put_tree walks it ([dump-walk]). Tasks deeper than DEPTH_MAX are left
+ * out. */
 static void copy_tree(struct crowd *crowd, struct jrt_nursery *root)
 {
     enum { DEPTH_MAX = 256 };
     struct jrt_nursery   *n = root;
     struct jrt_list_node *node = NULL;
-    int                   owners[DEPTH_MAX] = {NOBODY}; /* of the nurseries on the way, as nodes */
-    int                   depth = 0;                    /* of n */
+    /* nodes that own the nurseries on the way */
+    int owners[DEPTH_MAX] = {NOBODY};
+    int depth = 0; /* depth of n */
     for (;;) {
         if (node == NULL) {
             jrt_nursery_lock(n);
@@ -208,7 +213,7 @@ static void tell_one(const struct node *node, bool waits,
     line(subject, text);
 }
 
-/* The circle from `first` on to `last`, which waits for `first`. */
+/* Reports the circle from `first` to `last`, which waits for `first`. */
 static void tell(const struct crowd *crowd, int first, int last,
                  void (*line)(void *subject, const char *text), void *subject)
 {

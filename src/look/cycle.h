@@ -7,8 +7,9 @@
 
 enum { JRT_CYCLES_TOLD = 8 };
 
-/* Says each circle in some lines of text; how many it found, at most JRT_CYCLES_TOLD. No lock of
- * ours is held, neither by the caller nor when `line` is called. */
+/* Passes each circle to `line` as lines of text. Returns the number of circles, at most
+ * JRT_CYCLES_TOLD. Neither the caller nor this function holds a lock of the library when `line`
+ * runs. */
 unsigned jrt_cycles_tell(janus_scheduler *scheduler, void (*line)(void *subject, const char *text),
                          void *subject);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nothing can happen any more: every worker sleeps, no timer is armed, no blocking call runs, and
- * every plain thread that could act waits itself. Then the tree of those who wait is printed, and
- * every wait that can be ended is ended with DEADLOCK.
+ * Deadlocks. In a deadlock every worker sleeps, no timer is armed and no blocking call runs. Every
+ * plain thread that could act waits, too. The library then prints the tree of waiting tasks, and
+ * ends every wait that can be ended with DEADLOCK.
  */
 #include "look/dump.h"
 #include "nursery/books.h"
 
-/* Wakes the linked children of a root and what is below, the lowest first. Without recursion, as in
- * put_tree ([dump-walk]): trees may be deep, and our stack small. */
+/* Wakes the linked children of a root and all tasks below, the lowest first. It uses no recursion,
+ * as put_tree ([dump-walk]): trees may be deep, and the stack small. */
 static unsigned break_below(struct jrt_nursery *root)
 {
     unsigned              woken = 0;
@@ -34,10 +34,10 @@ static unsigned break_below(struct jrt_nursery *root)
         if (n == root) return woken;
         struct jrt_task      *owner = n->owner;
         struct jrt_list_node *next = n->link.next;
-        if (next != &owner->nurseries) { /* the owner's next one */
+        if (next != &owner->nurseries) { /* the owner's next nursery */
             n = jrt_list_entry(next, struct jrt_nursery, link);
             node = NULL;
-        } else { /* all below the owner are done */
+        } else { /* all tasks below the owner are done */
             woken += jrt_task_break_wait(owner);
             n = owner->nursery;
             node = owner->sibling.next;
@@ -49,7 +49,7 @@ bool jrt_anybody_waits(janus_scheduler *scheduler)
 {
     bool waits = false;
     jrt_lock(&scheduler->roots_lock);
-    /* relaxed: somebody outside may act after all; who breaks the deadlock looks again. */
+    /* relaxed: a thread outside may still act; jrt_deadlock_break looks again. */
     bool                  outside = jrt_load_relaxed(&scheduler->outside) != 0;
     struct jrt_list_node *node = scheduler->roots.next;
     for (; node != &scheduler->roots && !waits; node = node->next) {
@@ -63,8 +63,8 @@ bool jrt_anybody_waits(janus_scheduler *scheduler)
 }
 
 /*
- * Telling takes time, and meanwhile a thread may have opened a root, whose tasks wait for something
- * that will come. So it is looked at once more, under the lock without which there is no new root.
+ * The report takes time. Meanwhile a thread may have opened a root whose tasks wait for something
+ * that will come. So this function looks once more, under the lock without which no root opens.
  */
 bool jrt_deadlock_break(janus_scheduler *scheduler)
 {
@@ -78,7 +78,7 @@ bool jrt_deadlock_break(janus_scheduler *scheduler)
     for (; node != &scheduler->roots && stuck; node = node->next) {
         woken += break_below(jrt_list_entry(node, struct jrt_nursery, link));
     }
-    /* relaxed: whoever asks has awaited the tasks that were woken. */
+    /* relaxed: an asker has awaited the tasks that were woken. */
     if (woken > 0) jrt_store_relaxed(&scheduler->deadlocked, true);
     jrt_books_deadlock(woken > 0 ? scheduler->books : NULL, report);
     jrt_unlock(&scheduler->roots_lock);

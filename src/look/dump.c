@@ -2,15 +2,15 @@
 /*
  * Dumps.
  *
- * The text is collected in memory of a fixed size while locks are held, and written when none is:
- * a reader of the other end who does not read stops only the thread that dumps.
+ * The dump collects its text in memory of a fixed size while it holds locks, and writes it when it
+ * holds none. So a process that does not read the other end stops only the dumping thread.
  *
- * [dump-walk]  from the roots down, without recursion: a dump may be called on a small stack. The
- *   locks of the nurseries on the way down are held, as in cancel_below. A nursery that was left
- *   still exists until the lock of the one it hangs from is let go, because it takes itself off
- *   under that lock before it ends.
+ * [dump-walk]  The walk goes from the roots down, without recursion: a dump may be called on a
+ *   small stack. It holds the locks of the nurseries on its way down, as cancel_below does. A
+ *   nursery that it has left exists until it releases the lock of the nursery above. The reason: a
+ *   nursery takes itself off the list above under that lock before it ends.
  *
- * Locks: roots_lock, then nurseries' from the top down.
+ * Order of locks: roots_lock, then nurseries' from the top down.
  */
 #include "look/dump.h"
 
@@ -32,7 +32,7 @@
 
 enum {
     INDENT_MAX = 60,    /* columns */
-    TRAILER_BYTES = 96, /* kept free for what ends a dump */
+    TRAILER_BYTES = 96, /* reserved for the last line */
 };
 
 const char *janus_task_state_name(janus_task_state state)
@@ -79,7 +79,7 @@ struct text {
     size_t used, room;
     bool   full;
 
-    struct jrt_places places; /* where tasks wait for channels */
+    struct jrt_places places; /* channels at which tasks wait */
 };
 
 __attribute__((format(printf, 2, 3))) static void put(struct text *text, const char *format, ...)
@@ -162,7 +162,7 @@ static void put_nursery(struct text *text, const struct jrt_nursery *n, unsigned
         children == 1 ? "child" : "children");
 }
 
-/* How long, and where; see [peek-time]. */
+/* Shows for how long, and where; see [peek-time]. */
 static void put_time(struct text *text, const struct jrt_sight *sight)
 {
     unsigned long long ms = sight->state_ns / 1000000;
@@ -176,7 +176,7 @@ static void put_time(struct text *text, const struct jrt_sight *sight)
     put(text, ", %sworker %u", runs ? "on " : "last on ", sight->worker);
 }
 
-/* A channel: channel "orders" to receive from. */
+/* Shows a channel, as: channel "orders" to receive from. */
 static void put_channel(struct text *text, enum jrt_wait kind, const char *name)
 {
     if (kind == JRT_WAIT_SELECT) {
@@ -186,7 +186,8 @@ static void put_channel(struct text *text, enum jrt_wait kind, const char *name)
     }
 }
 
-/* What a task waits for: mutex "accounts" held by task "teller" 0x200000001 (bank.c:40). */
+/* Shows what a task waits for, as: mutex "accounts" held by task "teller" 0x200000001
+ * (bank.c:40). */
 static void put_wait(struct text *text, const struct jrt_task *task, const struct jrt_sight *sight)
 {
     struct jrt_want want;
@@ -234,19 +235,20 @@ static void put_task(struct text *text, const struct jrt_task *task, unsigned de
     put(text, "\n");
 }
 
-/* After a nursery's listed children: those that are in no list. */
+/* Counts, after a nursery's listed children, those that are on no list. */
 static void put_rest(struct text *text, struct jrt_nursery *n, unsigned depth)
 {
     if (text->full) return;
-    long long             rest = jrt_peek_children(n);
-    struct jrt_list_node *node = n->children.next; /* all of them were put: not so many */
+    long long rest = jrt_peek_children(n);
+    /* the listed children fit into the dump, so they are few */
+    struct jrt_list_node *node = n->children.next;
     for (; node != &n->children; node = node->next) rest--;
     if (rest <= 0) return;
     put(text, "%*sand %lld more that are queued, run, or never had to wait\n", indent(depth), "",
         rest);
 }
 
-/* The first nursery below a task that is to be shown; NULL: none. */
+/* The first nursery below a task that the dump shows; NULL: none. */
 static struct jrt_nursery *descend(struct text *text, struct jrt_task *task, unsigned depth)
 {
     if (jrt_list_empty(&task->nurseries)) return NULL;
@@ -257,11 +259,11 @@ static struct jrt_nursery *descend(struct text *text, struct jrt_task *task, uns
     return jrt_list_entry(task->nurseries.next, struct jrt_nursery, link);
 }
 
-/* One root; see [dump-walk]. */
+/* Shows one root, [dump-walk]. */
 static void put_tree(struct text *text, struct jrt_nursery *root)
 {
     struct jrt_nursery   *n = root;
-    unsigned              depth = 0; /* of n */
+    unsigned              depth = 0; /* depth of n */
     struct jrt_list_node *node = NULL;
     for (;;) {
         if (node == NULL) { /* arriving in n */
@@ -283,7 +285,7 @@ static void put_tree(struct text *text, struct jrt_nursery *root)
         if (n == root) return;
         struct jrt_task      *owner = n->owner;
         struct jrt_list_node *next = n->link.next;
-        if (next != &owner->nurseries && !text->full) { /* the owner's next one */
+        if (next != &owner->nurseries && !text->full) { /* the owner's next nursery */
             n = jrt_list_entry(next, struct jrt_nursery, link);
             node = NULL;
         } else { /* the owner is done */
@@ -326,7 +328,7 @@ char *jrt_dump_deadlock(janus_scheduler *scheduler, const char *heading)
 {
     struct text text;
     char       *copy = NULL;
-    if (!text_open(&text)) { /* the heading at least */
+    if (!text_open(&text)) { /* at least the heading */
         (void)jrt_write_all(STDERR_FILENO, heading, strlen(heading));
         return NULL;
     }
@@ -342,7 +344,7 @@ char *jrt_dump_deadlock(janus_scheduler *scheduler, const char *heading)
 
 static void dump_now(void *subject) { (void)janus_scheduler_dump(subject, STDERR_FILENO); }
 
-/* Remembers the watch, or with NULL forgets it; false: there is one. */
+/* Sets the watch; NULL forgets it. False: another watch is set. */
 static bool set_watch(janus_scheduler *scheduler, struct jrt_signal_watch *watch)
 {
     jrt_lock(&scheduler->roots_lock);
@@ -365,7 +367,7 @@ janus_status janus_scheduler_dump_on(janus_scheduler *scheduler, int signal_numb
         free(watch);
         return JANUS_STATE;
     }
-    janus_status status = jrt_signal_watch_add(watch); /* not under the lock: dumps take it */
+    janus_status status = jrt_signal_watch_add(watch); /* not under the lock, which dumps take */
     if (status != JANUS_OK) {
         (void)set_watch(scheduler, NULL);
         free(watch);

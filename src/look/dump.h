@@ -5,8 +5,9 @@
 
 #include "task/nursery.h"
 
-/* Writes a heading and the tree below the scheduler's roots to stderr. No lock of ours is held.
- * Returns a copy of its beginning if the scheduler has books, which the caller frees, or NULL. */
+/* Writes a heading and the tree below the scheduler's roots to stderr. The caller holds no lock of
+ * the library. If the scheduler has books, returns a copy of the beginning, which the caller frees.
+ * Otherwise returns NULL. */
 char *jrt_dump_deadlock(janus_scheduler *scheduler, const char *heading);
 
 /* Ends what janus_scheduler_dump_on began. */

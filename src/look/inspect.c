@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One task, one nursery, one worker, for programs; dump.c shows them all, to people. */
+/* Inspects one task, nursery or worker for programs. dump.c shows all of them, to people. */
 #include "look/peek.h"
 #include "means/terms.h"
 #include "task/purse.h"
@@ -12,7 +12,7 @@
 static void give(void *out, size_t room, void *info, size_t bytes)
 {
     size_t shorter = room < bytes ? room : bytes;
-    memcpy(info, &shorter, sizeof shorter); /* struct_bytes, the first field of all of them */
+    memcpy(info, &shorter, sizeof shorter); /* struct_bytes, the first field of every info */
     memcpy(out, info, shorter);
 }
 
@@ -20,7 +20,7 @@ static janus_nursery *handle_of(struct jrt_nursery *n) { return (janus_nursery *
 
 /* Tasks. */
 
-/* Why the calls of a task would say CANCELLED, were it not shielded; the way up is there. */
+/* Why calls of an unshielded task would return CANCELLED. Everything above the task is linked. */
 static janus_cancel_reason cancel_of(const struct jrt_task *task)
 {
     if (jrt_task_is_singled(task)) return JANUS_CANCEL_EXPLICIT;
@@ -35,7 +35,7 @@ static struct jrt_task *find_child(struct jrt_nursery *n, janus_task_id id)
     if (index != 0) task = jrt_roster_find(&n->scheduler->roster, index - 1);
     if (task == NULL) return NULL;
     if (jrt_task_peek_joinable(task, n, id)) {
-        return task; /* only its owner lets it go, and that is us */
+        return task; /* only the owner releases it, and the owner is the caller */
     }
     struct jrt_list_node *node = n->children.next;
     for (; node != &n->children; node = node->next) {
@@ -45,7 +45,7 @@ static struct jrt_task *find_child(struct jrt_nursery *n, janus_task_id id)
     return NULL;
 }
 
-/* What never changes, or only the caller changes. */
+/* Fills in what never changes, or only the caller changes. */
 static void describe(const struct jrt_task *task, janus_task_info *info)
 {
     struct jrt_nursery *n = task->nursery;
@@ -60,14 +60,14 @@ static void describe(const struct jrt_task *task, janus_task_info *info)
     info->cancel = cancel_of(task);
 }
 
-/* What moves; under the nursery's lock. */
+/* Fills in what changes; under the nursery's lock. */
 static void look_at(struct jrt_task *task, janus_task_info *info)
 {
     struct jrt_sight sight;
     jrt_peek_task(task, &sight);
     bool ended = sight.state == JANUS_TASK_COMPLETED || sight.state == JANUS_TASK_CANCELLED;
     info->has_result = ended && task->kept;
-    if (ended && !info->has_result) sight.state = JANUS_TASK_RUNNING; /* it is just about to end */
+    if (ended && !info->has_result) sight.state = JANUS_TASK_RUNNING; /* it is about to end */
     info->state = sight.state;
     memcpy(info->wait, sight.wait, sizeof info->wait);
     info->worker = sight.worker;
@@ -130,7 +130,7 @@ janus_status janus_task_inspect_current(janus_task_info *out)
 
 /* Nurseries. */
 
-/* [nursery-parent]  the nursery that was the current one when this was opened. */
+/* [nursery-parent]  The parent is the nursery that was current when n was opened. */
 static struct jrt_nursery *parent_of(const struct jrt_nursery *n)
 {
     if (jrt_nursery_outer(n) != NULL) return jrt_nursery_outer(n);

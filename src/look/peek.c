@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looking without asking to wait.
+ * Looking at tasks, workers and nurseries without stopping them.
  *
- * [dump-peek]  what only a worker or an owner writes, the current task, children that are counted
- *   without atomics, is read as it lies, while it changes. Any value will do: numbers are
- *   printed, and a task's record stays readable when it is free. Its name does not, so only tasks
- *   in the tree are shown with theirs.
+ * [dump-peek]  Some words belong to a worker or an owner, such as the current task and the plain
+ *   count of children. A dump reads them while they change. Any value will do: numbers are
+ *   printed, and a task's record stays readable when it is free. A free record's name does not, so
+ *   a dump shows names only of tasks in the tree.
  *
- * [peek-time]  a task notes the time only when it leaves the CPU to wait, by a clock that stands
- *   still between the kernel's ticks (4 ms where it ticks 250 times a second): 5 ns for a wait,
- *   nothing for starting, running and giving way. Where a worker goes from one wait straight to
- *   the next even that is much, so there one look does for up to JRT_SINCE_WAITS waits of a worker,
- *   as long as each task has used few ops since it went on. So the time of a task that waits is
- *   known to a tick and at most JRT_SINCE_WAITS such turns, microseconds in all; more only where
- *   one of them computed for long without a single check, and then it is told as too long, by that.
- *   One that does not wait any more has been in its state for less than that.
+ * [peek-time]  A task notes the time only when it leaves the CPU to wait. It uses a clock that
+ *   stands still between the kernel's ticks (4 ms at 250 ticks a second). That costs 5 ns for a
+ *   wait, and nothing for starting, running and yielding. Where a worker goes from one wait
+ *   straight to the next, even that is too much. There, one clock reading serves up to
+ *   JRT_SINCE_WAITS waits of a worker, while each task has used few ops since it went on.
+ *   So the time of a waiting task is known to a tick and at most JRT_SINCE_WAITS such turns, which
+ *   are microseconds in all. If a turn computed for long without a check, the reported time is too
+ *   long by that turn. A task that no longer waits has been in its state for less than the
+ *   reported time.
  *
- * Locks: the seats', inside those of nurseries that callers hold.
+ * Order of locks: those of nurseries that callers hold, then the seats'.
  */
 #include "look/peek.h"
 
@@ -52,7 +53,7 @@ int64_t jrt_peek_children(const struct jrt_nursery *n)
     return pending > 0 ? pending : 0;
 }
 
-/* What a record says about itself: whether it is, for certain, a child that can be joined. */
+/* Whether the record itself shows, for certain, a child that can be joined. */
 __attribute__((noinline, no_sanitize("thread"))) bool jrt_task_peek_joinable(
     const struct jrt_task *task, const struct jrt_nursery *n, janus_task_id id)
 {
@@ -80,7 +81,7 @@ __attribute__((noinline, no_sanitize("thread"))) bool jrt_task_peek_child(
     return nursery == n && !kept;
 }
 
-/* The worker whose current task it is; UINT32_MAX: none's. */
+/* The worker that runs the task now; UINT32_MAX: none. */
 static uint32_t worker_of(const struct jrt_task *task)
 {
     janus_scheduler *scheduler = task->nursery->scheduler;
@@ -91,13 +92,14 @@ static uint32_t worker_of(const struct jrt_task *task)
 }
 
 /*
- * A task that was woken and is not on a CPU yet is ready. One that runs, has open nurseries that
- * somebody waits in, and is on no CPU, awaits them: it lies below a child that it runs in place.
+ * A task that was woken and is not on a CPU yet is ready. A running task may be on no CPU and have
+ * open nurseries in which children wait. Such a task awaits them: it lies below a child that it
+ * runs in place.
  */
 void jrt_peek_task(const struct jrt_task *task, struct jrt_sight *out)
 {
     uint8_t  state = jrt_load_acquire(&task->state);   /* acquire: since when, [peek-time]. */
-    uint8_t  wait = jrt_load_relaxed(&task->wait);     /* relaxed, all: told as they are. */
+    uint8_t  wait = jrt_load_relaxed(&task->wait);     /* relaxed, all: shown as they are. */
     uint32_t park = jrt_load_relaxed(&task->park);     /* relaxed: as above. */
     bool     linked = jrt_load_relaxed(&task->linked); /* relaxed: under the lock. */
     uint32_t since = jrt_load_relaxed(&task->since);   /* relaxed: as above. */
@@ -109,8 +111,8 @@ void jrt_peek_task(const struct jrt_task *task, struct jrt_sight *out)
         state = JANUS_TASK_READY;
         at_most = true;
     }
-    /* The task is on its nursery's list of exhausted children. It is on its way off the CPU, or has
-     * left the CPU since its state was read. */
+    /* The task is on its nursery's list of exhausted children. It is leaving the CPU, or has left
+     * it since its state was read. */
     bool asleep = (park & JRT_PARK_MASK) != JRT_AWAKE;
     if (state == JANUS_TASK_RUNNING && wait == JRT_WAIT_BUDGET && asleep) {
         state = JANUS_TASK_BUDGET_EXHAUSTED;
@@ -126,7 +128,7 @@ void jrt_peek_task(const struct jrt_task *task, struct jrt_sight *out)
     }
     waits = state == JANUS_TASK_BLOCKED || state == JANUS_TASK_BUDGET_EXHAUSTED;
     if (!waits) wait = JRT_WAIT_NONE;
-    uint32_t units = since != 0 ? jrt_since_now() - since : 0; /* around the end of the count too */
+    uint32_t units = since != 0 ? jrt_since_now() - since : 0; /* also when the counter wraps */
     *out = (struct jrt_sight){.state = (janus_task_state)state,
                               .kind = (enum jrt_wait)wait,
                               .worker = worker,

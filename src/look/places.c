@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * [place-list]  a waiting task does not write down which channel it waits at: sending and receiving
- *   must stay cheap. So a dump asks the channels. It collects the tasks in their queues before it
- *   takes the locks of nurseries, one channel after the other. A task may have gone on since, and a
- *   dump shows a channel only for a task that waits for one. In a deadlock no task moves, and the
- *   list is exact. It has PLACES_MAX entries; tasks beyond are shown without the channel's name.
+ * [place-list]  A waiting task does not write down its channel: sending and receiving must stay
+ *   cheap. So a dump asks the channels. It collects the tasks in their queues, one channel after
+ *   the other, before it takes the locks of nurseries. A task may have gone on since, so a dump
+ *   shows a channel only for a task that waits for one. In a deadlock no task moves, and the list
+ *   is exact. The list has PLACES_MAX entries. Tasks beyond that are shown without the channel's
+ *   name.
  *
- * Locks: a channel's, alone.
+ * Locks: one channel's at a time.
  */
 #include "look/places.h"
 
@@ -49,7 +50,7 @@ void jrt_places_free(struct jrt_places *places) { free(places->list); }
 const char *jrt_places_find(const struct jrt_places *places, const struct jrt_task *task)
 {
     size_t low = 0, high = places->count;
-    while (low < high) { /* the first that is not below */
+    while (low < high) { /* the first entry that is not below */
         size_t middle = (low + high) / 2;
         if ((uintptr_t)places->list[middle].task < (uintptr_t)task) {
             low = middle + 1;

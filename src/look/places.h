@@ -6,8 +6,8 @@
 #include "task/task.h"
 
 struct jrt_place {
-    const struct jrt_task *task;  /* to compare only */
-    unsigned               order; /* in which it was told */
+    const struct jrt_task *task;  /* only for comparison */
+    unsigned               order; /* in the order of collection */
     char                   name[JANUS_NAME_BYTES];
 };
 
@@ -16,20 +16,20 @@ struct jrt_places {
     size_t            count;
 };
 
-/* Takes one place down. False: there is no room for more. */
+/* Adds one place. False: there is no room for more. */
 typedef bool jrt_place_told(void *subject, const struct jrt_task *task, const char *name);
 
-/* Calls `told` for each task that waits at a channel with a name. */
+/* Calls `told` for each task that waits at a named channel. */
 typedef void jrt_places_teller(jrt_place_told *told, void *subject);
 
-/* The teller, from the room of channels; NULL: there are no channels yet. */
+/* The teller, set by the room of channels; NULL: there are no channels yet. */
 extern _Atomic(jrt_places_teller *) jrt_places_here;
 
-/* Collects them. The caller holds no lock. Without memory there are none. */
+/* Collects the places. The caller holds no lock. Without memory the list is empty. */
 void jrt_places_collect(struct jrt_places *places);
 void jrt_places_free(struct jrt_places *places);
 
-/* The channel at which a task waits; the first of several. NULL: none with a name. */
+/* The channel at which a task waits, or the first of several. NULL: no named channel. */
 const char *jrt_places_find(const struct jrt_places *places, const struct jrt_task *task);
 
 #endif

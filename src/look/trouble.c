@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sentences about what was refused: who, where, what is short, what to do. */
+/* Explains a refusal in a sentence: which task, where, what is short, what to do. */
 #include "task/trouble.h"
 
 #include "means/terms.h"
@@ -44,7 +44,7 @@ janus_status jrt_trouble_full(janus_status status, enum jrt_table table,
     return status;
 }
 
-/* A text that grows; `length` counts also what does not fit. */
+/* Text in a buffer of a fixed size. `length` also counts what does not fit. */
 struct text {
     char  *buffer;
     size_t size, length;
@@ -61,7 +61,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct text *text, const c
     if (wrote > 0) text->length += (size_t)wrote;
 }
 
-/* "main > plugins"; the path down to a nursery. Deep ones are cut in the middle. */
+/* The path down to a nursery, as "main > plugins". A deep path begins with "...". */
 static void put_path(struct text *text, const struct jrt_nursery *n)
 {
     enum { SHOWN = 6 };
@@ -73,7 +73,7 @@ static void put_path(struct text *text, const struct jrt_nursery *n)
     }
     unsigned shown = depth < SHOWN ? depth : SHOWN;
     if (depth > shown) put(text, "... > ");
-    /* The last ones written are the outermost; walk from there inwards. */
+    /* The entries written last are the outermost; this loop goes inwards from there. */
     for (unsigned i = 0; i < shown; i++) {
         const struct jrt_nursery *at = path[(depth - 1 - i) % SHOWN];
         put(text, "%s%s", i > 0 ? " > " : "", jrt_nursery_name(at));
@@ -112,7 +112,7 @@ static const char *table_advice(enum jrt_table table)
     return texts[table];
 }
 
-/* What to do about it. */
+/* What the user can do about it. */
 static const char *advice(janus_status status, janus_component component)
 {
     switch (status) {
@@ -199,11 +199,12 @@ size_t janus_explain(char *buffer, size_t size)
         put_trouble(&text, (janus_status)last->status, (janus_component)last->component, last->used,
                     last->limit);
     }
-    jrt_stack_check(); /* [turn-call]; last: another task's trouble would hide this one's */
+    /* Last, because another task's trouble would replace this one, [turn-call]. */
+    jrt_stack_check();
     return text.length;
 }
 
-/* `why`: of a panic. */
+/* `why`: the reason of a panic. */
 static void put_failure(struct text *text, const struct jrt_nursery *n,
                         const janus_failure *failure, const char *why)
 {

@@ -152,6 +152,8 @@ static janus_status bind_all(struct jrt_terms *terms, janus_scheduler *scheduler
     return JANUS_OK;
 }
 
+/* Budgets. */
+
 janus_status jrt_terms_request(janus_scheduler *scheduler, const struct jrt_terms *terms,
                                uint32_t right, const janus_budget *amount, janus_budget *out)
 {
@@ -358,6 +360,8 @@ static void leave_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     task->purse = terms->aside;
     jrt_fuel_set(terms->aside_fuel);
 }
+
+/* Opening and closing. */
 
 /* Whether the holder may choose, or configure, a backend. */
 static janus_status may_use(const struct jrt_terms *terms, janus_scheduler *scheduler,
