@@ -87,7 +87,7 @@ typedef struct janus_nursery_result {
     int64_t             error;  /* CHILD_FAILED: what the first failed child returned */
     janus_task_id       task;   /* CHILD_FAILED: the first failed child */
     uint64_t            errors; /* how many children failed */
-    janus_panic_info    panic;  /* CHILD_FAILED by a panic: why; else kind NONE */
+    janus_panic_info    panic;  /* why the first failed child panicked; else kind NONE */
 } janus_nursery_result;
 
 /* Where a task was started, for dumps. */
@@ -179,8 +179,8 @@ typedef struct janus_nursery_options {
                              implies it, see janus_nursery_cancel */
     uint32_t threads_max;     /* THREADED: live threads of children here and below. Setting it needs
                               the right executor.configure. 0: as around it */
-    janus_nursery_result *result; /* only for JANUS_NURSERY, which sets it with the block's status.
-                                     NULL: not wanted */
+    janus_nursery_result *result; /* for JANUS_NURSERY, which sets it with the block's status;
+                                     janus_nursery_open returns INVALID. NULL: not wanted */
 } janus_nursery_options;
 
 /*

@@ -34,7 +34,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Nothing in it is for users. */
+/* Its fields are private. */
 typedef struct janus_rwlock {
     const char *name;
     uint64_t    opaque[5];
@@ -46,7 +46,7 @@ typedef struct janus_rwlock {
 /* A task or thread can lock one lock for reading at most this often. */
 #define JANUS_RWLOCK_DEPTH_MAX UINT32_C(0x7fffffff)
 
-/* For static objects, and others; the same as janus_rwlock_init. */
+/* Initialises a static object as janus_rwlock_init does. */
 /* clang-format off */
 #define JANUS_RWLOCK_INIT(name) {(name), {0, 0, 0, 0, 0}}
 /* clang-format on */
@@ -54,9 +54,9 @@ typedef struct janus_rwlock {
 JANUS_BEGIN_DECLS
 
 /*
- * Makes a lock that nobody holds. A variable that is all zeros is one too.
+ * Makes a lock that nobody holds. A variable of all zeros is also a lock.
  *
- * Context: anyone, any thread; nobody else knows the lock yet, or any more.
+ * Context: anyone, any thread. No other task or thread uses the lock at that time.
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
@@ -75,8 +75,8 @@ JANUS_API janus_status janus_rwlock_init(janus_rwlock *lock, const char *name);
  *          STATE      the caller holds the lock for writing
  *          FULL       the caller holds JANUS_RWLOCK_HOLDS_MAX locks, or this one
  *                     JANUS_RWLOCK_DEPTH_MAX times
- *          DEADLOCK   nothing can happen any more; the library wrote a report to the standard error
- *                     output
+ *          DEADLOCK   every task waits, and no event can come; the library wrote a report to the
+ *                     standard error output
  *          NO_MEMORY  memory was refused
  *          INVALID    `lock` is NULL
  *          On any error the caller holds what it held before.
@@ -118,8 +118,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_rwlock_try_read_lock(janus_rwlock *
  * Errors:  CANCELLED  the task is cancelled
  *          STATE      the caller holds the lock already, for reading or for writing
  *          FULL       the caller holds JANUS_RWLOCK_HOLDS_MAX locks
- *          DEADLOCK   nothing can happen any more; the library wrote a report to the standard error
- *                     output
+ *          DEADLOCK   every task waits, and no event can come; the library wrote a report to the
+ *                     standard error output
  *          NO_MEMORY  memory was refused
  *          INVALID    `lock` is NULL
  *          On any error the caller holds what it held before.
@@ -153,7 +153,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_rwlock_try_write_lock(janus_rwlock 
 
 /*
  * Gives back the caller's share of the lock, read or written, once. If nobody holds the lock then,
- * the next phase begins: the caller wakes those whose turn it is.
+ * the next phase begins, and the caller wakes its waiters.
  *
  * Context: any thread or task.
  * Yields:  only if the turn is over.
@@ -177,7 +177,7 @@ JANUS_API janus_status janus_rwlock_unlock(janus_rwlock *lock);
 JANUS_API bool janus_rwlock_is_abandoned(const janus_rwlock *lock);
 
 /*
- * Says that what the lock guards is whole again: the lock is abandoned no more.
+ * Declares that what the lock guards is consistent again. The lock is no longer abandoned.
  *
  * Context: the task or thread that holds the lock for writing.
  * Yields:  only if the turn is over.

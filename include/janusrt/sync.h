@@ -10,21 +10,22 @@
  *     transfer();
  *     (void)janus_mutex_unlock(&lock);
  *
- * A task that waits leaves its worker to others. Every wait ends with CANCELLED when its task is
- * cancelled, and then nothing happened; a task that is cancelled already is told so before anything
- * else, unless it is shielded. What was granted at the same moment is not lost: then the call
- * returns OK. Of those who wait, who came first goes first. Plain threads can use all of them too:
- * they block, and are not cancelled.
+ * A task that waits leaves its worker to others. If its task is cancelled, a wait returns
+ * CANCELLED, and nothing happened. In a task that is already cancelled, and not shielded, every
+ * wait returns CANCELLED at once. If a grant comes at the same moment as a cancel, the call returns
+ * OK, so nothing is lost. The first to wait goes first. Plain threads can use all objects too: they
+ * block, and cannot be cancelled.
  *
- * The objects live where their owner puts them and must not move while they are used. They need no
- * destroying: an object may go when every call on it has returned. A name (NULL: none) is for
- * dumps. It is borrowed and must live as long as the object; a literal does. Dumps copy it cut and
- * escaped, see JANUS_NAME_BYTES. Of a name that was freed they show what lies there.
+ * The objects live in memory of the program and must not move while they are in use. They need no
+ * destroy call: free the memory when every call on the object has returned. A name (NULL: none) is
+ * for dumps. The library borrows it, so it must live as long as the object; a literal does. Dumps
+ * copy it cut and escaped, see JANUS_NAME_BYTES.
  *
  * barrier.h has barriers, rwlock.h has reader-writer locks.
  *
- * For the deadlock check: a mutex knows who holds it. For all others their maker says who may end a
- * wait (janus_opener, waitpoint.h); by default that is anybody, and no wait is a deadlock.
+ * The deadlock check: a mutex knows its holder. For all other objects their maker says which
+ * callers may end a wait (janus_opener, waitpoint.h). By default any thread may, and no wait is a
+ * deadlock.
  */
 #ifndef JANUSRT_SYNC_H
 #define JANUSRT_SYNC_H
@@ -37,7 +38,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Nothing in these is for users. */
+/* The fields of these objects are private. */
 typedef struct janus_mutex {
     const char *name;
     uint64_t    opaque[6];
@@ -73,14 +74,14 @@ typedef struct janus_once {
     uint64_t    opaque[7];
 } janus_once;
 
-/* A semaphore never has more permits, a group never more things to do. */
+/* The largest number of permits of a semaphore, and of things to do of a group. */
 #define JANUS_PERMITS_MAX UINT32_C(0x7fffffff)
 #define JANUS_GROUP_MAX UINT32_C(0x7fffffff)
 
-/* A recursive mutex can be locked this often by its holder. */
+/* How often the holder of a recursive mutex can lock it. */
 #define JANUS_MUTEX_DEPTH_MAX UINT32_C(0x7fffffff)
 
-/* For static objects, and others; the same as the functions ending in _init. */
+/* Initialise static objects as the functions ending in _init do. */
 /* clang-format off */
 #define JANUS_MUTEX_INIT(name) {(name), {0}}
 #define JANUS_MUTEX_RECURSIVE_INIT(name) {(name), {0, 0, 0, 0, 0, UINT64_C(1) << 32}}
@@ -98,9 +99,9 @@ JANUS_BEGIN_DECLS
 /* Mutexes. */
 
 /*
- * Makes a mutex, unlocked. A variable that is all zeros is one too.
+ * Makes an unlocked mutex. A variable of all zeros is also a mutex.
  *
- * Context: anyone, any thread; nobody else knows it yet, or any more.
+ * Context: anyone, any thread. No other task or thread uses the object at that time.
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
@@ -109,10 +110,10 @@ JANUS_BEGIN_DECLS
 JANUS_API void janus_mutex_init(janus_mutex *mutex, const char *name);
 
 /*
- * Makes a recursive mutex, unlocked: its holder may lock it again, and unlocks it as often as it
- * locked it. janus_condition_wait refuses a mutex that its holder has locked more than once.
+ * Makes an unlocked recursive mutex. Its holder may lock it again, and unlocks it as often.
+ * janus_condition_wait refuses a mutex that its holder has locked more than once.
  *
- * Context: anyone, any thread; nobody else knows it yet, or any more.
+ * Context: anyone, any thread. No other task or thread uses the object at that time.
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
@@ -123,21 +124,22 @@ JANUS_API void janus_mutex_init_recursive(janus_mutex *mutex, const char *name);
 /*
  * Locks the mutex; waits while another task or thread holds it. Unlock wakes the longest waiter.
  * Until it runs, others may take the lock; if it loses once, the next unlock hands the lock to it.
- * A thread that holds the mutex and waits for its nursery is not seen as part of a deadlock.
+ * The deadlock check ignores a thread that holds the mutex and waits for its nursery.
  *
  * A task or thread that ends while it holds the mutex, however it ends, abandons it: the next
  * caller gets the lock, and OK. What the mutex guards may be half done. janus_mutex_is_abandoned
- * tells so, to this holder and all later ones, until one calls janus_mutex_repaired.
+ * returns true for this holder and all later ones, until one calls janus_mutex_repaired.
  *
  * Context: any thread or task.
  * Yields:  if another has it.
  * Owns:    the lock, until janus_mutex_unlock by the same task, or the same thread.
- * Cost:    two atomic operations for lock and unlock together where nobody else wants it; a switch
- *          each way where somebody has it.
+ * Cost:    two atomic operations for lock and unlock together, if nobody else wants it; else a
+ *          switch each way.
  * Errors:  CANCELLED  the task is cancelled
  *          STATE      the caller has it already, and it is not recursive
  *          FULL       recursive, and the caller has it JANUS_MUTEX_DEPTH_MAX times
- *          DEADLOCK   nothing can happen any more; the cycle was told on the standard error output
+ *          DEADLOCK   every task waits, and no event can come; the library wrote the cycle to
+ *                     standard error
  *          NO_MEMORY  memory was refused
  *          INVALID    `mutex` is NULL
  *          On any error it is not locked.
@@ -145,7 +147,7 @@ JANUS_API void janus_mutex_init_recursive(janus_mutex *mutex, const char *name);
 JANUS_NODISCARD JANUS_API janus_status janus_mutex_lock(janus_mutex *mutex);
 
 /*
- * The same, at the latest until the clock (janus_now_ns) reaches `deadline_ns`.
+ * Locks as janus_mutex_lock, at most until the clock (janus_now_ns) reaches `deadline_ns`.
  *
  * Context: as janus_mutex_lock.
  * Yields:  as janus_mutex_lock; not after the deadline.
@@ -158,7 +160,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_mutex_lock_until(janus_mutex *mutex
                                                               uint64_t     deadline_ns);
 
 /*
- * Locks it if nobody has it. It is not cancelled.
+ * Locks the mutex if nobody has it. The call ignores a cancel.
  *
  * Context: any thread or task.
  * Yields:  only if the turn is over.
@@ -170,7 +172,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_mutex_lock_until(janus_mutex *mutex
 JANUS_NODISCARD JANUS_API janus_status janus_mutex_try_lock(janus_mutex *mutex);
 
 /*
- * Whether a task or thread ended while it held the mutex, and nobody has repaired it since.
+ * Whether a task or thread ended while it held the mutex, and no holder has repaired it since.
  *
  * Context: any thread or task; the answer holds for as long as the caller has the mutex.
  * Yields:  never.
@@ -181,7 +183,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_mutex_try_lock(janus_mutex *mutex);
 JANUS_API bool janus_mutex_is_abandoned(const janus_mutex *mutex);
 
 /*
- * Says that what the mutex guards is whole again: it is abandoned no more.
+ * Declares that what the mutex guards is consistent again. The mutex is no longer abandoned.
  *
  * Context: the task or thread that has the mutex.
  * Yields:  only if the turn is over.
@@ -193,12 +195,12 @@ JANUS_API bool janus_mutex_is_abandoned(const janus_mutex *mutex);
 JANUS_API janus_status janus_mutex_repaired(janus_mutex *mutex);
 
 /*
- * Unlocks it, once. If others wait, the first of them is woken.
+ * Unlocks the mutex once. If others wait, the call wakes the longest waiter.
  *
  * Context: any thread or task.
  * Yields:  only if the turn is over.
  * Owns:    gives the lock back.
- * Cost:    an atomic operation; if somebody waits, a wake-up.
+ * Cost:    an atomic operation; a wake-up if a task waits.
  * Errors:  STATE    the caller does not have it; nothing happened
  *          INVALID  `mutex` is NULL
  */
@@ -207,9 +209,9 @@ JANUS_API janus_status janus_mutex_unlock(janus_mutex *mutex);
 /* Semaphores. */
 
 /*
- * Makes a semaphore with so many permits, at most JANUS_PERMITS_MAX.
+ * Makes a semaphore with `permits` permits, at most JANUS_PERMITS_MAX.
  *
- * Context: anyone, any thread; nobody else knows it yet, or any more.
+ * Context: anyone, any thread. No other task or thread uses the object at that time.
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
@@ -219,14 +221,14 @@ JANUS_API void janus_semaphore_init(janus_semaphore *semaphore, uint32_t permits
                                     janus_opener opener, const char *name);
 
 /*
- * Takes a permit; waits while there is none.
+ * Takes a permit. It waits while no permit is free.
  *
  * Context: any thread or task.
- * Yields:  if there is none.
- * Owns:    a permit, which anybody may give back.
+ * Yields:  if no permit is free.
+ * Owns:    a permit, which any task or thread may give back.
  * Cost:    an atomic operation; or a switch each way.
  * Errors:  CANCELLED  the task is cancelled
- *          DEADLOCK   nothing can happen any more, and only tasks could end the wait
+ *          DEADLOCK   every task waits, and only tasks could end this wait
  *          NO_MEMORY  memory was refused
  *          INVALID    an argument is NULL
  *          On any error nothing happened.
@@ -234,7 +236,8 @@ JANUS_API void janus_semaphore_init(janus_semaphore *semaphore, uint32_t permits
 JANUS_NODISCARD JANUS_API janus_status janus_semaphore_acquire(janus_semaphore *semaphore);
 
 /*
- * The same, at the latest until the clock (janus_now_ns) reaches `deadline_ns`.
+ * Takes a permit as janus_semaphore_acquire, at most until the clock (janus_now_ns) reaches
+ * `deadline_ns`.
  *
  * Context: as janus_semaphore_acquire.
  * Yields:  as janus_semaphore_acquire; not after the deadline.
@@ -247,36 +250,36 @@ JANUS_NODISCARD JANUS_API janus_status janus_semaphore_acquire_until(janus_semap
                                                                      uint64_t         deadline_ns);
 
 /*
- * Takes a permit if there is one. It is not cancelled.
+ * Takes a permit if one is free. The call ignores a cancel.
  *
  * Context: any thread or task.
  * Yields:  only if the turn is over.
  * Owns:    as janus_semaphore_acquire.
  * Cost:    an atomic operation.
- * Errors:  WOULD_WAIT  there is none
+ * Errors:  WOULD_WAIT  no permit is free
  *          INVALID     `semaphore` is NULL
  */
 JANUS_NODISCARD JANUS_API janus_status janus_semaphore_try_acquire(janus_semaphore *semaphore);
 
 /*
- * Gives `count` permits; the first who wait get them.
+ * Gives `count` permits. The longest waiters get them.
  *
  * Context: any thread or task.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
- * Cost:    an atomic operation; a wake-up for each who waits.
+ * Cost:    an atomic operation; a wake-up for each waiter.
  * Errors:  FULL     there would be more than JANUS_PERMITS_MAX; nothing happened
  *          INVALID  `semaphore` is NULL, or `count` is 0
  */
 JANUS_API janus_status janus_semaphore_release(janus_semaphore *semaphore, uint32_t count);
 
 /*
- * How many permits there are now.
+ * Reads the number of free permits.
  *
  * Context: any thread or task.
  * Yields:  never.
  * Owns:    nothing.
- * Cost:    a load; out of date at once.
+ * Cost:    a load. The answer may be out of date at once.
  * Errors:  none.
  */
 JANUS_API uint32_t janus_semaphore_permits(const janus_semaphore *semaphore);
@@ -286,7 +289,7 @@ JANUS_API uint32_t janus_semaphore_permits(const janus_semaphore *semaphore);
 /*
  * Makes a condition.
  *
- * Context: anyone, any thread; nobody else knows it yet, or any more.
+ * Context: anyone, any thread. No other task or thread uses the object at that time.
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
@@ -296,17 +299,17 @@ JANUS_API void janus_condition_init(janus_condition *condition, janus_opener ope
                                     const char *name);
 
 /*
- * Unlocks `mutex` and waits for a signal, in one step: none that comes after that is missed.
- * Locks the mutex again before it returns, whatever it returns, also in a cancelled task. There are
- * no wake-ups without a signal, but what was true at the signal may have changed since: look again.
+ * Unlocks `mutex` and waits for a signal, in one step, so it misses no later signal. It locks the
+ * mutex again before it returns, whatever it returns, also in a cancelled task. It never wakes
+ * without a signal. But what was true at the signal may have changed since: check again.
  *
  * Context: any thread or task that has `mutex`.
  * Yields:  always.
  * Owns:    the mutex, as before.
  * Cost:    two switches, or four.
  * Errors:  CANCELLED  the task is cancelled
- *          DEADLOCK   nothing can happen any more, and only tasks could end the wait. Then alone
- *                     the mutex may not be locked: it is held by one who waits, too
+ *          DEADLOCK   every task waits, and only tasks could end this wait. In this case alone the
+ *                     mutex may be unlocked, because its holder waits too
  *          STATE      the caller does not have the mutex, or has it more than once; nothing
  *                     happened
  *          NO_MEMORY  memory was refused; the mutex stayed locked
@@ -316,7 +319,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_condition_wait(janus_condition *con
                                                             janus_mutex     *mutex);
 
 /*
- * The same, at the latest until the clock (janus_now_ns) reaches `deadline_ns`.
+ * Waits as janus_condition_wait, at most until the clock (janus_now_ns) reaches `deadline_ns`.
  *
  * Context: as janus_condition_wait.
  * Yields:  as janus_condition_wait; not after the deadline.
@@ -330,7 +333,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_condition_wait_until(janus_conditio
                                                                   uint64_t         deadline_ns);
 
 /*
- * Wakes the one that has waited longest, if any waits.
+ * Wakes the longest waiter, if a task or thread waits.
  *
  * Context: any thread or task. It need not have the mutex.
  * Yields:  only if the turn is over.
@@ -341,22 +344,21 @@ JANUS_NODISCARD JANUS_API janus_status janus_condition_wait_until(janus_conditio
 JANUS_API void janus_condition_signal(janus_condition *condition);
 
 /*
- * Wakes all who wait.
+ * Wakes all waiters.
  *
  * Context: any thread or task. It need not have the mutex.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
- * Cost:    an atomic operation; a wake-up for each.
- * Errors:  none.
+ * Cost:    an atomic operation; a wake-up for each waiter. Errors:  none.
  */
 JANUS_API void janus_condition_broadcast(janus_condition *condition);
 
 /* Events: set or not, until reset. */
 
 /*
- * Makes an event, not set.
+ * Makes an event that is not set.
  *
- * Context: anyone, any thread; nobody else knows it yet, or any more.
+ * Context: anyone, any thread. No other task or thread uses the object at that time.
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
@@ -365,14 +367,15 @@ JANUS_API void janus_condition_broadcast(janus_condition *condition);
 JANUS_API void janus_event_init(janus_event *event, janus_opener opener, const char *name);
 
 /*
- * Waits until it is set. Who was let go returns OK, also if it was reset since.
+ * Waits until the event is set. A waiter that was woken returns OK, also if the event was reset
+ * since.
  *
  * Context: any thread or task.
  * Yields:  if it is not set.
  * Owns:    nothing. What was written before it was set can be read.
  * Cost:    a load; or a switch each way.
  * Errors:  CANCELLED  the task is cancelled
- *          DEADLOCK   nothing can happen any more, and only tasks could end the wait
+ *          DEADLOCK   every task waits, and only tasks could end this wait
  *          NO_MEMORY  memory was refused
  *          INVALID    an argument is NULL
  *          On any error nothing happened.
@@ -380,7 +383,7 @@ JANUS_API void janus_event_init(janus_event *event, janus_opener opener, const c
 JANUS_NODISCARD JANUS_API janus_status janus_event_wait(janus_event *event);
 
 /*
- * The same, at the latest until the clock (janus_now_ns) reaches `deadline_ns`.
+ * Waits as janus_event_wait, at most until the clock (janus_now_ns) reaches `deadline_ns`.
  *
  * Context: as janus_event_wait.
  * Yields:  as janus_event_wait; not after the deadline.
@@ -393,7 +396,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_event_wait_until(janus_event *event
                                                               uint64_t     deadline_ns);
 
 /*
- * Whether it is set.
+ * Whether the event is set.
  *
  * Context: any thread or task.
  * Yields:  never.
@@ -404,18 +407,18 @@ JANUS_NODISCARD JANUS_API janus_status janus_event_wait_until(janus_event *event
 JANUS_API bool janus_event_is_set(const janus_event *event);
 
 /*
- * Sets it and lets all go who wait.
+ * Sets the event and wakes all waiters.
  *
  * Context: any thread or task.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
- * Cost:    two atomic operations; a wake-up for each who waits.
+ * Cost:    two atomic operations; a wake-up for each waiter.
  * Errors:  none.
  */
 JANUS_API void janus_event_set(janus_event *event);
 
 /*
- * From now on it is not set.
+ * Resets the event: later waits wait.
  *
  * Context: any thread or task.
  * Yields:  only if the turn is over.
@@ -425,12 +428,12 @@ JANUS_API void janus_event_set(janus_event *event);
  */
 JANUS_API void janus_event_reset(janus_event *event);
 
-/* Wait groups: a number of things to be done. */
+/* Wait groups: they count things to do. */
 
 /*
- * Makes a wait group with nothing to be done.
+ * Makes a wait group with nothing to do.
  *
- * Context: anyone, any thread; nobody else knows it yet, or any more.
+ * Context: anyone, any thread. No other task or thread uses the object at that time.
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
@@ -439,7 +442,7 @@ JANUS_API void janus_event_reset(janus_event *event);
 JANUS_API void janus_group_init(janus_group *group, janus_opener opener, const char *name);
 
 /*
- * So many things more are to be done. Before anybody waits, or while there are others.
+ * Adds `count` things to do. Call it before anybody waits, or while other things are left.
  *
  * Context: any thread or task.
  * Yields:  only if the turn is over.
@@ -451,26 +454,26 @@ JANUS_API void janus_group_init(janus_group *group, janus_opener opener, const c
 JANUS_API janus_status janus_group_add(janus_group *group, uint32_t count);
 
 /*
- * One of them is done; the last lets all go who wait.
+ * Reports one thing as done. The last one wakes all waiters.
  *
  * Context: any thread or task.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
- * Cost:    two atomic operations; a wake-up for each who waits.
- * Errors:  STATE    nothing was to be done; nothing happened
+ * Cost:    two atomic operations; a wake-up for each waiter.
+ * Errors:  STATE    nothing was left to do; nothing happened
  *          INVALID  `group` is NULL
  */
 JANUS_API janus_status janus_group_done(janus_group *group);
 
 /*
- * Waits until nothing is to be done.
+ * Waits until nothing is left to do.
  *
  * Context: any thread or task.
- * Yields:  if there is something.
+ * Yields:  if something is left to do.
  * Owns:    nothing. What was written before the last was done can be read.
  * Cost:    a load; or a switch each way.
  * Errors:  CANCELLED  the task is cancelled
- *          DEADLOCK   nothing can happen any more, and only tasks could end the wait
+ *          DEADLOCK   every task waits, and only tasks could end this wait
  *          NO_MEMORY  memory was refused
  *          INVALID    an argument is NULL
  *          On any error nothing happened.
@@ -478,7 +481,7 @@ JANUS_API janus_status janus_group_done(janus_group *group);
 JANUS_NODISCARD JANUS_API janus_status janus_group_wait(janus_group *group);
 
 /*
- * The same, at the latest until the clock (janus_now_ns) reaches `deadline_ns`.
+ * Waits as janus_group_wait, at most until the clock (janus_now_ns) reaches `deadline_ns`.
  *
  * Context: as janus_group_wait.
  * Yields:  as janus_group_wait; not after the deadline.
@@ -490,12 +493,12 @@ JANUS_NODISCARD JANUS_API janus_status janus_group_wait(janus_group *group);
 JANUS_NODISCARD JANUS_API janus_status janus_group_wait_until(janus_group *group,
                                                               uint64_t     deadline_ns);
 
-/* Broadcasts: each who listens hears that something was sent since it last heard, once. */
+/* Broadcasts: each listener learns once that something was sent since it last looked. */
 
 /*
  * Makes a broadcast that was never sent.
  *
- * Context: anyone, any thread; nobody else knows it yet, or any more.
+ * Context: anyone, any thread. No other task or thread uses the object at that time.
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
@@ -505,7 +508,7 @@ JANUS_API void janus_broadcast_init(janus_broadcast *broadcast, janus_opener ope
                                     const char *name);
 
 /*
- * How often it was sent: what a listener begins with.
+ * How often the broadcast was sent. A listener begins with this number.
  *
  * Context: any thread or task.
  * Yields:  never.
@@ -516,36 +519,35 @@ JANUS_API void janus_broadcast_init(janus_broadcast *broadcast, janus_opener ope
 JANUS_API uint64_t janus_broadcast_count(const janus_broadcast *broadcast);
 
 /*
- * Sends: all who wait go on, and who waits next for something newer than before does not wait.
+ * Sends: wakes all waiters. The next wait of every other listener returns at once.
  *
  * Context: any thread or task.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
- * Cost:    two atomic operations; a wake-up for each who waits.
+ * Cost:    two atomic operations; a wake-up for each waiter.
  * Errors:  none.
  */
 JANUS_API void janus_broadcast_send(janus_broadcast *broadcast);
 
 /*
- * Waits until it was sent more often than *seen, and makes that the number of now. Begin with
- * janus_broadcast_count, or with 0 to hear of what was sent before.
+ * Waits until the broadcast was sent more often than *seen, and sets *seen to the present number.
+ * Begin with janus_broadcast_count, or with 0 to learn of earlier sends.
  *
  * Context: any thread or task.
  * Yields:  if nothing was sent since.
  * Owns:    *seen stays the caller's.
  * Cost:    two atomic operations; or a switch each way.
  * Errors:  CANCELLED  the task is cancelled
- *          DEADLOCK   nothing can happen any more, and only tasks could end the wait
+ *          DEADLOCK   every task waits, and only tasks could end this wait
  *          NO_MEMORY  memory was refused
- *          INVALID    an argument is NULL; or *seen is more than it was ever sent, so no number of
- *                     this broadcast, or of one that was made anew since
+ *          INVALID    an argument is NULL, or *seen is larger than the number of sends
  *          On any error nothing happened.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_broadcast_wait(janus_broadcast *broadcast,
                                                             uint64_t        *seen);
 
 /*
- * The same, at the latest until the clock (janus_now_ns) reaches `deadline_ns`.
+ * Waits as janus_broadcast_wait, at most until the clock (janus_now_ns) reaches `deadline_ns`.
  *
  * Context: as janus_broadcast_wait.
  * Yields:  as janus_broadcast_wait; not after the deadline.
@@ -561,9 +563,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_broadcast_wait_until(janus_broadcas
 /* Once. */
 
 /*
- * Makes a once, not done. A variable that is all zeros is one too.
+ * Makes a once that is not done. A variable of all zeros is also a once.
  *
- * Context: anyone, any thread; nobody else knows it yet, or any more.
+ * Context: anyone, any thread. No other task or thread uses the object at that time.
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
@@ -572,22 +574,22 @@ JANUS_NODISCARD JANUS_API janus_status janus_broadcast_wait_until(janus_broadcas
 JANUS_API void janus_once_init(janus_once *once, const char *name);
 
 /*
- * Runs `function(argument)`, unless a call has done so with success; who calls meanwhile waits for
- * it. A function that returns a negative number has failed, and one whose task ended in the middle
- * of it counts as never begun: the next caller, or the first who waits, runs it.
+ * Runs `function(argument)` unless an earlier call did so with success. Other callers wait
+ * meanwhile. If the function returns a negative number, or its task ends in the middle, the once is
+ * not done. The next caller, or the longest waiter, runs it.
  *
  * Context: any thread or task. Not inside the function.
- * Yields:  if another runs it; and as the function does.
- * Owns:    `argument` stays the caller's. *out_result (NULL: not wanted) is what it returned here;
- *          0 where it was done before.
+ * Yields:  if another caller runs it, and as the function does.
+ * Owns:    `argument` stays the caller's. *out_result (NULL: not wanted) is what the function
+ *          returned; 0 if it was done before.
  * Cost:    a load, once it is done.
- * Errors:  CHILD_FAILED  it ran here and failed
- *          CANCELLED     the task is cancelled, and it is not done
+ * Errors:  CHILD_FAILED  the function ran here and failed
+ *          CANCELLED     the task is cancelled, and the once is not done
  *          STATE         called inside the function
- *          DEADLOCK      nothing can happen any more
+ *          DEADLOCK      every task waits, and no event can come
  *          NO_MEMORY     memory was refused
  *          INVALID       an argument is NULL
- *          On any of them but CHILD_FAILED it did not run here.
+ *          On any error but CHILD_FAILED the function did not run here.
  */
 JANUS_API janus_status janus_once_call(janus_once *once, janus_entry *function, void *argument,
                                        int64_t *out_result);
