@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Four kinds of failure, a word for each, all on in release.
+ * The library knows four kinds of failure and has a word for each. All are on in release builds.
  *
  *   a status         what a correct program may meet; returned, never printed
- *   jrt_contract     the user's bug: the caller broke what a public header asks of it
- *   jrt_demand       one room broke what another room's header asks of it
- *   jrt_invariant    our bug: something an essay promises by its label is not so
+ *   jrt_contract     the user's bug: the caller broke a rule of a public header
+ *   jrt_demand       one room broke a rule of another room's header
+ *   jrt_invariant    our bug: a promise that an essay makes under a label does not hold
  *
- * A broken contract ends the task that called, or the fiber, with a panic. It ends the process
- * where neither runs. The call must not have changed anything yet, and must hold no lock.
- * The other two words end the process: the library's own books are wrong.
+ * A broken contract ends the calling task or fiber with a panic. If neither runs, it ends the
+ * process. A call checks its contract before it changes anything, and while it holds no lock. The
+ * other two words end the process: the library's own books are wrong.
  */
 #ifndef JRT_BASE_ASSERT_H
 #define JRT_BASE_ASSERT_H
@@ -17,7 +17,7 @@
 #define jrt_likely(condition) __builtin_expect(!!(condition), 1)
 #define jrt_unlikely(condition) __builtin_expect(!!(condition), 0)
 
-/* Who is told instead, on this thread, and does not return; NULL: nobody. */
+/* This thread's handler for a failure; it does not return. NULL: jrt_die prints and aborts. */
 extern _Thread_local void (*jrt_die_hook)(const char *kind, const char *what, const char *file,
                                           int line)
     __attribute__((visibility("hidden"), tls_model("initial-exec")));
@@ -26,11 +26,11 @@ extern _Thread_local void (*jrt_die_hook)(const char *kind, const char *what, co
 __attribute__((noreturn, cold)) void jrt_die(const char *kind, const char *what, const char *file,
                                              int line);
 
-/* Ends the task or the fiber that called, with this sentence; without one, the process. */
+/* Ends the calling task or fiber with this sentence. If neither runs, ends the process. */
 __attribute__((noreturn, cold)) void jrt_contract_broken(const char *what, const char *file,
                                                          int line);
 
-/* Who can end a task or a fiber. It returns only where neither runs. The fiber room sets it. */
+/* Ends the running task or fiber. It returns only if neither runs. The fiber room sets it. */
 extern _Atomic(void (*)(const char *what)) jrt_contract_hook;
 
 #define jrt_contract(condition, what)                                                              \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Atomic operations with the memory order in their name. A caller writes, beside each, why that
- * order is enough and what it pairs with; tools/tidy.py counts.
+ * Atomic operations with the memory order in their name. Beside each, the caller writes why the
+ * order is enough and what it pairs with. tools/tidy.py checks this.
  *
- * All are made of the five in capital letters. A model test puts others in their place, which let
- * every other thread step in first (tests/harness/model.h).
+ * All operations consist of the five macros in capital letters. A model test replaces these five,
+ * so that every other thread may run before each operation (tests/harness/model.h).
  */
 #ifndef JRT_BASE_ATOMIC_H
 #define JRT_BASE_ATOMIC_H
@@ -41,8 +41,9 @@
 #define jrt_fetch_and_acq_rel(object, value) JRT_RMW(fetch_and, object, value, acq_rel)
 #define jrt_fetch_and_seq_cst(object, value) JRT_RMW(fetch_and, object, value, seq_cst)
 
-/* Strong. The name says the order of success; on failure it is what is left without the release:
- * relaxed for relaxed and release, acquire for acquire and acq_rel, seq_cst for seq_cst. */
+/* A strong compare-and-swap. The name gives the order of success. The order of failure drops the
+ * release: relaxed for relaxed and release, acquire for acquire and acq_rel, seq_cst for
+ * seq_cst. */
 #define JRT_CAS(object, expected, value, order, failed)                                            \
     atomic_compare_exchange_strong_explicit(object, expected, value, memory_order_##order,         \
                                             memory_order_##failed)
@@ -52,11 +53,11 @@
 #define jrt_cas_acq_rel(object, expected, value) JRT_CAS(object, expected, value, acq_rel, acquire)
 #define jrt_cas_seq_cst(object, expected, value) JRT_CAS(object, expected, value, seq_cst, seq_cst)
 
-/* Where it cannot be avoided: ThreadSanitizer does not see it. */
+/* Use a fence only where no other operation will do: ThreadSanitizer does not see fences. */
 #define JRT_FENCE(order) atomic_thread_fence(memory_order_##order)
 #define jrt_fence_seq_cst() JRT_FENCE(seq_cst)
 
-/* Orders what the compiler emits and nothing else. */
+/* Orders what the compiler emits. It does not order the CPU. */
 #define jrt_fence_compiler_seq_cst() atomic_signal_fence(memory_order_seq_cst)
 
 #endif

@@ -31,8 +31,8 @@ _Thread_local void (*jrt_die_hook)(const char *kind, const char *what, const cha
 void jrt_die(const char *kind, const char *what, const char *file, int line)
 {
     if (jrt_die_hook != NULL) jrt_die_hook(kind, what, file, line);
-    /* Static, not local: whoever dies may have little stack left. A second thread that dies at
-     * the same moment may garble the line; both are told. */
+    /* Static, not local: the failing thread may have little stack left. If two threads fail at the
+     * same moment, the line may be garbled. */
     static char text[512];
     size_t      used = 0;
     used = append(text, sizeof text, used, "janusrt: ");
@@ -45,6 +45,6 @@ void jrt_die(const char *kind, const char *what, const char *file, int line)
     used = append_number(text, sizeof text, used, line);
     used = append(text, sizeof text, used, ")\n");
     ssize_t written = write(STDERR_FILENO, text, used);
-    (void)written; /* nobody is left to tell */
+    (void)written; /* a failed write cannot be reported */
     abort();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Intrusive doubly linked list; the head is a node too, so nothing is ever NULL. */
+/* Intrusive doubly linked list. The head is a node too, so no link is ever NULL. */
 #ifndef JRT_BASE_LIST_H
 #define JRT_BASE_LIST_H
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether a caller's struct_bytes can be: at least itself, no larger than what we know, and not
- * ending inside a field (all fields are, or are padded to, words). */
+/* Whether a caller's struct_bytes is possible. It must cover at least itself and at most the fields
+ * that we know, and must not end inside a field. All fields are words or padded to words. */
 static inline bool jrt_options_sane(size_t struct_bytes, size_t known_bytes)
 {
     return struct_bytes >= sizeof(size_t) && struct_bytes <= known_bytes &&

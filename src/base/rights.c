@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of kinds, rights and backends; here, because the audit log writes them too. */
+/* Names of kinds, rights and backends. They stand in this room because the audit log writes them
+ * too. */
 #include <janusrt/cap.h>
 
 const char *janus_cap_kind_name(janus_cap_kind kind)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Seeded random numbers: xoshiro256** by Blackman and Vigna, its state filled by splitmix64 as
- * they recommend. Fast and evenly spread, and the same numbers on every machine; not for secrets.
+ * Seeded random numbers: xoshiro256** by Blackman and Vigna. splitmix64 fills its state, as they
+ * recommend. It is fast and evenly spread, and gives the same numbers on every machine. It is not
+ * for secrets.
  */
 #ifndef JRT_BASE_RNG_H
 #define JRT_BASE_RNG_H
@@ -23,7 +24,7 @@ static inline uint64_t jrt_splitmix64(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Any seed will do: four steps of splitmix64 are never all zero. */
+/* Every seed is good: four steps of splitmix64 are never all zero. */
 static inline void jrt_rng_seed(struct jrt_rng *rng, uint64_t seed)
 {
     for (int i = 0; i < 4; i++) rng->s[i] = jrt_splitmix64(&seed);
@@ -31,7 +32,6 @@ static inline void jrt_rng_seed(struct jrt_rng *rng, uint64_t seed)
 
 static inline uint64_t jrt_rng_rotate(uint64_t x, int by) { return (x << by) | (x >> (64 - by)); }
 
-/* 64 random bits. */
 static inline uint64_t jrt_rng_next(struct jrt_rng *rng)
 {
     uint64_t *s = rng->s;
@@ -47,9 +47,9 @@ static inline uint64_t jrt_rng_next(struct jrt_rng *rng)
 }
 
 /*
- * A number below n, each as likely as every other. The upper half of a draw is scaled down to n
- * (Lemire); draws that would make the first 2^32 mod n results likelier are thrown away, so this
- * takes one draw nearly always and two on average at worst.
+ * Returns a number below n; all are equally likely. It scales the upper half of a draw down to n
+ * (Lemire). It rejects draws that would favour the first 2^32 mod n results. Nearly always one draw
+ * is enough. In the worst case it takes two on average.
  */
 static inline uint32_t jrt_rng_below(struct jrt_rng *rng, uint32_t n)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SipHash-2-4 by Aumasson and Bernstein, of messages of 16 bytes: a keyed function. A caller who
- * knows any number of messages and results, but not the key, can neither find the key nor predict
- * the result of another message.
+ * SipHash-2-4 by Aumasson and Bernstein, for messages of 16 bytes: a keyed function. Without the
+ * key, a caller cannot predict the result of a new message. Known messages and results help neither
+ * with that nor with finding the key.
  */
 #ifndef JRT_BASE_SIPHASH_H
 #define JRT_BASE_SIPHASH_H

@@ -16,7 +16,7 @@
 #endif
 
 #if defined(__clang__)
-#define COMPILER "" /* its version text begins with its name */
+#define COMPILER "" /* clang's version text begins with its name */
 #else
 #define COMPILER "gcc "
 #endif

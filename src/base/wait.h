@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What a task can wait for: for the task itself, and for those who tell about it. */
+/* The reasons for which a task can wait. Tasks store them, and dumps and reports print them. */
 #ifndef JRT_BASE_WAIT_H
 #define JRT_BASE_WAIT_H
 
 #include <stdint.h>
 
-/* Every reason to wait. */
 #define JRT_WAIT_MAP(X)                                                                            \
     X(NONE, "nothing")                                                                             \
     X(NURSERY, "its children")                                                                     \
@@ -37,7 +36,7 @@ enum jrt_wait {
 #undef X
 };
 
-/* "the clock"; of a number that is none, "?". */
+/* The text of a reason, as "the clock". For an unknown number it returns "?". */
 const char *jrt_wait_text(uint64_t wait);
 
 #endif
