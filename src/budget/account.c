@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tree of pools. An account is five numbers six times and a lock around them.
+ * The tree of pools. An account is six columns of five numbers, and a lock around them.
  *
  * [account-books]  at every moment, for each component,
- *     granted = left + shares + nested + spent + refunded,
- *   and when nobody is in the middle of something, `nested` is what the accounts carved from it and
- *   still open were granted and have not refunded.
+ *     granted = left + shares + nested + spent + refunded.
+ *   While no call runs, `nested` is the sum over the open accounts carved from this one:
+ *   what each was granted and has not refunded.
  *
- * [account-total]  units are made in roots only: at their opening, and by minting, which makes them
- *   in the root and passes them down. A root refuses what would lift left + shares + nested over
- *   UINT64_MAX. Whatever an account below has is part of that sum, so no addition anywhere wraps;
- *   granted, spent and refunded count traffic and may, after 2^64 units, which does no
- *   harm: the sum in [account-books] is the same modulo 2^64.
+ * [account-total]  only roots make units: when they open, and by minting, which passes new units
+ *   down. A root refuses units that would raise left + shares + nested above UINT64_MAX. The units
+ *   of every account below are part of that sum, so no addition wraps. granted, spent and refunded
+ *   count traffic and may wrap after 2^64 units. That does no harm: [account-books] holds modulo
+ *   2^64.
  *
- * [account-bank]  a bank is a root that any number of strangers draw from. If it refused a sum
- *   above UINT64_MAX, one of them could take what the others need. So a bank mints whatever an
- *   account or a share below it needs, and [account-total] holds for each account under the bank
- *   instead. The bank's `shares` and `nested` wrap; [account-books] is checked modulo 2^64. Its
- *   `left` does not wrap: what comes back beyond UINT64_MAX is booked as refunded.
+ * [account-bank]  a bank is a root from which any number of unrelated tasks draw. If it refused a
+ *   sum above UINT64_MAX, one task could take what the others need. So a bank mints whatever an
+ *   account or a share below it needs. [account-total] holds for each account under the bank
+ *   instead. The bank's `shares` and `nested` wrap, and [account-books] is checked modulo 2^64. Its
+ *   `left` does not wrap: it books returns beyond UINT64_MAX as refunded.
  *
- * Why a lock: a share is five numbers that are taken together or not at all. Measured, split and
- * settle: 13 ns without any lock, 21 with a mutex, 17 with a word to spin on, 20 with a
- * compare-and-swap for each number, which moreover shows others a pool that is short for a moment.
- * Four ns are not worth spinning while a preempted thread holds the word. Tasks come here when they
- * start and end, not while they spend.
+ * Why a lock: a share is five numbers, taken together or not at all. We measured split and settle
+ * together: 13 ns without a lock, 21 with a mutex, 17 with a spin lock. A compare-and-swap for each
+ * number takes 20 ns, and others then see a pool that is short for a moment. Saving four ns is not
+ * worth spinning while a preempted thread holds the lock. Tasks use the account when they start and
+ * end, not while they spend.
  *
- * Locks: one at a time, but for the check, which goes from parent to child. Closing takes the
- * child's and lets it go before the parent's: in between the units are in neither `left`, and
- * still in the parent's `nested`.
+ * Locks: a thread holds one account's lock at a time. Only the check holds several, from parent to
+ * child. Closing releases the child's lock before it takes the parent's. In between, the units are
+ * in neither `left` and still in the parent's `nested`.
  */
 #include "budget/account.h"
 
@@ -68,7 +68,7 @@ static void enter(struct jrt_pool_account *account) { (void)jrt_lock(&account->l
 
 static void leave(struct jrt_pool_account *account) { (void)jrt_unlock(&account->lock); }
 
-/* Into `left`, [account-bank]. */
+/* Adds to `left`, as [account-bank] says. */
 static void put_back(struct jrt_pool_account *account, const janus_budget *amount)
 {
     janus_budget fits = *amount, rest = *amount;
@@ -84,7 +84,7 @@ static void put_back(struct jrt_pool_account *account, const janus_budget *amoun
     put(&account->books.refunded, &rest);
 }
 
-/* From `left` to another column; a bank makes what it does not have. */
+/* Moves units from `left` to another column. A bank mints what it lacks. */
 static janus_component move(struct jrt_pool_account *account, janus_budget *to,
                             const janus_budget *amount)
 {
@@ -164,7 +164,7 @@ janus_component jrt_account_split(struct jrt_pool_account *account, const janus_
     janus_component           missing = JANUS_COMPONENT_NONE;
     enter(account);
     if (books->left.ops <= 1 || books->left.spawn_count == 0) {
-        /* Too little for the spawn, or for the child to do anything. */
+        /* The account has too little for the spawn, or for the child to do anything. */
         bool spawns = books->left.ops == 0 || books->left.spawn_count > 0;
         missing = spawns ? JANUS_COMPONENT_OPS : JANUS_COMPONENT_SPAWN_COUNT;
     } else {
@@ -254,7 +254,7 @@ janus_component jrt_account_refund(struct jrt_pool_account *account, const janus
     return JANUS_COMPONENT_NONE;
 }
 
-/* Lowers *amount to what [account-total] allows. The root's lock. */
+/* Lowers *amount to what [account-total] allows. The caller holds the root's lock. */
 static void fit(const struct jrt_account_books *books, janus_budget *amount)
 {
 #define X(name, field)                                                                             \
@@ -267,7 +267,7 @@ static void fit(const struct jrt_account_books *books, janus_budget *amount)
 #undef X
 }
 
-/* Where new units of an account go. */
+/* The column that receives new units of an account. */
 static janus_budget *place(struct jrt_pool_account *account, bool share)
 {
     return share ? &account->books.shares : &account->books.left;
@@ -276,7 +276,7 @@ static janus_budget *place(struct jrt_pool_account *account, bool share)
 static void mint(struct jrt_pool_account *account, const janus_budget *amount, bool share,
                  janus_budget *out)
 {
-    struct jrt_pool_account *top = account; /* whose sum is the largest of those with a limit */
+    struct jrt_pool_account *top = account; /* has the largest sum below a bank */
     *out = *amount;
     while (top->parent != NULL && !top->parent->bank) top = top->parent;
 
@@ -318,7 +318,7 @@ void jrt_account_read(struct jrt_pool_account *account, struct jrt_account_books
     leave(account);
 }
 
-/* The first component in which two differ. */
+/* The first component in which the two budgets differ. */
 static janus_component differs(const janus_budget *a, const janus_budget *b)
 {
 #define X(name, field)                                                                             \
@@ -328,7 +328,7 @@ static janus_component differs(const janus_budget *a, const janus_budget *b)
     return JANUS_COMPONENT_NONE;
 }
 
-/* Both halves of [account-books]. */
+/* Checks both halves of [account-books]. */
 static bool check_one(struct jrt_pool_account *account, struct jrt_account_fault *out)
 {
     struct jrt_account_books *books = &account->books;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a budget is not arithmetic: tables and texts. */
+/* Tables and texts of budgets. The arithmetic is in the header. */
 #include <janusrt/budget.h>
 
 #include "base/outside.h"
