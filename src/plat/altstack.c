@@ -11,32 +11,35 @@
 #define AT_MINSIGSTKSZ 51
 #endif
 
-/* Beyond the signal frame: room for the handler that was there before us, a sanitizer's report
- * or a crash reporter among them. Untouched pages cost nothing. */
+/* Beyond the signal frame, a handler installed before ours needs room: a sanitizer's report or a
+ * crash reporter, for example. Untouched pages cost nothing. */
 enum {
     HANDLER_BYTES = 128 * 1024,
-    OUR_HANDLER_BYTES = 8 * 1024, /* what a foreign one must offer beyond the signal frame */
+    OUR_HANDLER_BYTES = 8 * 1024, /* what the program's own stack must offer beyond the signal
+                                   * frame */
 };
 
 size_t jrt_signal_frame_bytes(void)
 {
     size_t bytes = (size_t)getauxval(AT_MINSIGSTKSZ);
-    return bytes > (size_t)MINSIGSTKSZ ? bytes : (size_t)MINSIGSTKSZ; /* old kernels do not say */
+    return bytes > (size_t)MINSIGSTKSZ ? bytes : (size_t)MINSIGSTKSZ; /* old kernels do not report
+                                                                       * the size */
 }
 
-static _Atomic(unsigned) refusals; /* jrt_altstacks_refuse */
+static _Atomic(unsigned) refusals; /* set by jrt_altstacks_refuse */
 
 void jrt_altstacks_refuse(unsigned count)
 {
-    jrt_store_relaxed(&refusals, count); /* relaxed: a count; tests order the rest. */
+    jrt_store_relaxed(&refusals, count); /* relaxed: a count. Tests order everything else. */
 }
 
 static bool refused(void)
 {
-    unsigned left = jrt_load_relaxed(&refusals); /* relaxed: a count; tests order the rest. */
+    unsigned left = jrt_load_relaxed(&refusals); /* relaxed: a count. Tests order everything
+                                                  * else. */
     do {
         if (left == 0) return false;
-    } while (!jrt_cas_relaxed(&refusals, &left, left - 1)); /* relaxed: as above. */
+    } while (!jrt_cas_relaxed(&refusals, &left, left - 1)); /* relaxed: a count. */
     return true;
 }
 

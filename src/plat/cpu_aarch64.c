@@ -4,7 +4,7 @@
 
 #include <ucontext.h>
 
-/* `yield` does nothing on cores without sibling threads; `isb` takes about as long as the `pause`
+/* `yield` does nothing on cores without sibling threads. `isb` takes about as long as the `pause`
  * of x86-64. */
 void jrt_cpu_relax(void)
 {

@@ -4,8 +4,8 @@
 
 #include <ucontext.h>
 
-/* Also keeps the loop from filling the pipeline with loads that must all be thrown away when the
- * awaited word changes. */
+/* `pause` also keeps the loop from filling the pipeline with loads. The CPU would discard them all
+ * when the awaited word changes. */
 void jrt_cpu_relax(void)
 {
     if (jrt_unlikely(jrt_world_now() != NULL)) jrt_thread_yield();

@@ -2,18 +2,18 @@
 /*
  * How many processors a process may keep busy.
  *
- * The affinity mask says where it may run (cpusets show there too); control groups say for how
- * long: quota / period processors, and every group from the process's own up to the root may set
- * a limit of its own. Workers beyond that only use up the quota sooner, and then all of them
- * stand still until the next period. A quota of 1.5 counts as 2: with 1 the half would be lost.
+ * The affinity mask says where the process may run; it includes cpusets. Control groups say for how
+ * long: quota / period processors. Every group from the process's own up to the root may set a
+ * limit. More workers than that only use up the quota sooner, and then all of them stop until the
+ * next period. A quota of 1.5 counts as 2: with 1, half a processor would be lost.
  *
  * Version 2 has one tree, line "0::/path" of /proc/self/cgroup, and cpu.max with both numbers.
- * Version 1 has a tree for each controller, line "4:cpu,cpuacct:/path", and a file for each
- * number. Both may be mounted side by side; then whichever has the cpu controller has the files.
+ * Version 1 has a tree for each controller, line "4:cpu,cpuacct:/path", and a file for each number.
+ * Both may be mounted at once. Then the version that has the cpu controller has the files.
  *
- * The path is the one the namespace shows, and what is mounted may begin further down, so a file
- * that is missing ends nothing: we go on upwards to the mount's root. What cannot be read or
- * makes no sense is no limit; the worst that follows is some workers too many.
+ * The path is the path inside the namespace, and the mount may begin further down. So a missing
+ * file does not end the search, which goes on upwards to the mount's root. A file that cannot be
+ * read or parsed counts as no limit. At worst a scheduler then has too many workers.
  */
 #include "plat/cpus.h"
 
@@ -28,13 +28,14 @@
 
 enum { PATH_BYTES = 1024, NUMBER_BYTES = 64, CGROUP_BYTES = 16384, CPUS_MAX = 1 << 16 };
 
-/* The files, as somebody shows them. */
+/* A source of files: the system's, or a test's. */
 struct view {
     jrt_cpus_reader *read;
     void            *world;
 };
 
-/* The number at *text, which moves behind it. False for a sign, a word, or too many digits. */
+/* Reads the number at *text and advances *text past it. Returns false for a sign, a word, or too
+ * many digits. */
 static bool number_at(const char **text, uint64_t *out)
 {
     uint64_t    value = 0;
@@ -99,7 +100,8 @@ static unsigned walk(const struct view *view, const char *mount, const char *pat
 {
     char   group[PATH_BYTES];
     size_t root = strlen(mount);
-    bool above = bytes >= 3 && memmem(path, bytes, "/..", 3) != NULL; /* outside what is mounted */
+    bool above = bytes >= 3 && memmem(path, bytes, "/..", 3) != NULL; /* the path leads outside the
+                                                                       * mount */
     memcpy(group, mount, root + 1);
     if (!above && root + bytes < sizeof group) {
         memcpy(group + root, path, bytes);
@@ -146,7 +148,7 @@ static unsigned limit_of_line(const struct view *view, const char *line, size_t 
     if (named == 0) return walk(view, "/sys/fs/cgroup", path, path_bytes, limit_v2);
     if (!names_cpu(controllers, named)) return JRT_CPUS_UNLIMITED;
     unsigned least = walk(view, "/sys/fs/cgroup/cpu", path, path_bytes, limit_v1);
-    /* Where "cpu" is no link to it, the directory has the names of all its controllers. */
+    /* If there is no link "cpu", the directory is named after all its controllers. */
     char mount[NUMBER_BYTES * 2];
     int  length = snprintf(mount, sizeof mount, "/sys/fs/cgroup/%.*s", (int)named, controllers);
     if (least == JRT_CPUS_UNLIMITED && length > 0 && (size_t)length < sizeof mount) {
@@ -184,7 +186,7 @@ static bool read_file(void *world, const char *path, char *out_text, size_t byte
     return more >= 0;
 }
 
-/* Processors in the affinity mask; 0 when the system does not say. */
+/* Processors in the affinity mask; 0 if the system does not report it. */
 static unsigned in_mask(void)
 {
     for (size_t cpus = 1024; cpus <= CPUS_MAX; cpus *= 2) { /* the kernel's mask must fit */

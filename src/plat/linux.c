@@ -1,37 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real world: Linux.
+ * The real system: Linux.
  *
- * Sleeping. A futex sleeper may wake for no reason; every caller loops anyway, so a signal
- * (EINTR) is passed off as such a wake-up and not hidden here. Deadlines are absolute and go to
- * the kernel as they are (FUTEX_WAIT_BITSET, CLOCK_MONOTONIC): a loop that wakes and sleeps again
- * does not drift.
+ * Sleeping. A futex sleeper may wake for no reason, and every caller loops anyway. So a signal
+ * (EINTR) counts as such a wake-up. Deadlines are absolute, and the kernel gets them unchanged
+ * (FUTEX_WAIT_BITSET, CLOCK_MONOTONIC). A loop that wakes and sleeps again does not drift.
  *
- * [futex-errors]  The kernel answers a wait with: woken, the word differs, a signal, the deadline
- *                 passed. Anything else means that the word is no word, or that a filter forbids
- *                 sleeping; going on would turn every sleep into a spin.
+ * [futex-errors]  the kernel ends a wait for one of four reasons: a wake, a word that differs, a
+ *   signal, a deadline. Any other error means that the address is wrong or that a filter forbids
+ *   sleeping. To continue would turn every sleep into a spin.
  *
- * [thread-mask]   Threads started here block every signal but the faults of an instruction and
- *                 SIGPROF. A handler would run on whatever stack the thread is on, and that may
- *                 be a fiber's 16 KiB; it would also interrupt system calls of code that never
- *                 asked for signals. Signals sent to the process thus go to the threads that the
- *                 program made itself, one of which called us. SIGPROF stays, since a profiler
- *                 wants the thread that burns the time; its handler should ask for SA_ONSTACK.
- *                 The price: a program started by fork and exec from such a thread inherits the
- *                 mask and cannot be asked to terminate until it unblocks; whoever does that sets
- *                 the mask in the child (posix_spawnattr_setsigmask).
+ * [thread-mask]  threads started here block every signal except SIGPROF and the faults of an
+ *   instruction. A handler would run on the current stack, which may be a fiber's 16 KiB. It would
+ *   also interrupt system calls of code that never asked for signals. So the program's own threads
+ *   receive the signals sent to the process. SIGPROF stays, because a profiler needs the thread
+ *   that uses the CPU. Its handler should use SA_ONSTACK.
+ *   The price: a program that such a thread starts by fork and exec inherits the mask. It ignores
+ *   requests to terminate until it unblocks them. To avoid this, set the mask in the child
+ *   (posix_spawnattr_setsigmask).
  *
- * [fence-mode]    jrt_fences_membarrier goes once from false to true, or never. A heavy fence
- *                 decides before it fences, so whenever a light fence may read true, every heavy
- *                 fence uses membarrier: it puts a full fence into each running thread of the
- *                 process, wherever that thread is, also between a light fence's two sides. A
- *                 light fence that still reads false is a full fence, and membarrier includes one
- *                 for its caller: both pairs hold. Once true it cannot be taken back, for a light
- *                 fence may just have read it; a system that then refuses membarrier (a filter
- *                 installed too late) ends the process.
+ * [fence-mode]  jrt_fences_membarrier changes at most once, from false to true. A heavy fence
+ *   decides before it fences. So if a light fence can read true, every heavy fence uses membarrier.
+ *   That puts a full fence into each running thread of the process, even between the two sides of a
+ *   light fence. A light fence that reads false is a full fence, and membarrier includes a full
+ *   fence for its caller. So both pairs hold. The flag cannot return to false, because a light
+ *   fence may just have read it. If the system refuses membarrier later (a filter installed too
+ *   late), the process ends.
  *
- * Rejected: mprotect or a write to every thread's page as the heavy side where membarrier is
- * missing (before Linux 4.14, under Valgrind): slow to get right for systems nobody runs.
+ * Rejected: mprotect, or a write to every thread's page, as the heavy side where membarrier is
+ * missing (before Linux 4.14, under Valgrind). It is hard to get right, for systems that are hardly
+ * used.
  *
  * Locks: none.
  */
@@ -77,7 +75,7 @@ uint64_t jrt_clock_coarse_ns(void)
 bool jrt_random_fill(void *out, size_t bytes)
 {
     ssize_t got;
-    do { /* up to 256 bytes come whole, or not at all while the kernel has not gathered enough */
+    do { /* getrandom fills up to 256 bytes, or fails while the kernel has too little entropy */
         got = getrandom(out, bytes, 0);
     } while (got < 0 && errno == EINTR);
     return got == (ssize_t)bytes;
@@ -132,14 +130,14 @@ void jrt_futex_wake(_Atomic(uint32_t) *word, int count)
 
 void jrt_real_wake(_Atomic(uint32_t) *word, int count)
 {
-    /* Fails only where the address is unmapped by now, and then nobody sleeps there. */
+    /* This fails only if the address is unmapped by now, and then no thread sleeps there. */
     (void)syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, NULL, NULL, 0);
 }
 
 /*
- * [bell]  a world in which nobody can go on waits for threads outside. It counts itself in `bells`
- *   and looks at the words its threads sleep on once more; whoever changes a word outside, and then
- *   wakes its sleepers, looks at `bells` afterwards. seq_cst on both sides: one sees the other.
+ * [bell]  a world in which no part can run waits for outside threads. It counts itself in `bells`,
+ *   then reads the words of its sleeping parts again. An outside thread changes a word, wakes its
+ *   sleepers, and then reads `bells`. seq_cst on both sides: one of them sees the other's write.
  */
 _Atomic(uint32_t) jrt_bells, jrt_bell;
 
@@ -147,7 +145,7 @@ void jrt_bell_ring(void)
 {
     jrt_fences_full();                             /* seq_cst: [bell]. */
     if (jrt_load_relaxed(&jrt_bells) == 0) return; /* relaxed: after the fence. */
-    (void)jrt_fetch_add_seq_cst(&jrt_bell, 1u);    /* seq_cst: what was changed comes first. */
+    (void)jrt_fetch_add_seq_cst(&jrt_bell, 1u);    /* seq_cst: after the change of the word. */
     jrt_real_wake(&jrt_bell, JRT_WAKE_ALL);
 }
 
@@ -173,7 +171,7 @@ static void *thread_main(void *argument)
 {
     struct jrt_os_thread *thread = argument;
     (void)pthread_setname_np(pthread_self(), thread->name);
-    /* The kernel would let a timed sleep last up to 50 us longer, to save wake-ups. */
+    /* By default the kernel extends a timed sleep by up to 50 us, to save wake-ups. */
     (void)prctl(PR_SET_TIMERSLACK, 1000L, 0L, 0L, 0L);
     thread->main(thread->argument);
     return NULL;
@@ -192,7 +190,7 @@ bool jrt_os_thread_start(struct jrt_os_thread *thread, void (*main)(void *argume
     struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL)) return world->start(world, thread);
 
-    /* The new thread begins with our mask; so there is no moment in which it has another. */
+    /* The new thread inherits our mask, so it never runs with another. */
     sigset_t theirs, ours;
     sigfillset(&theirs); /* [thread-mask] */
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) sigdelset(&theirs, kept[i]);
@@ -248,11 +246,11 @@ bool jrt_fences_asymmetric(void)
     return jrt_load_relaxed(&jrt_fences_membarrier); /* relaxed: pthread_once orders it. */
 }
 
-/* seq_cst: what the header promises of it, by [fence-mode]. */
+/* seq_cst: the header promises it, by [fence-mode]. */
 void jrt_fence_heavy_seq_cst(void)
 {
     struct jrt_world *world = jrt_world_now();
-    if (jrt_unlikely(world != NULL && world->closed)) return; /* there is one thread */
+    if (jrt_unlikely(world != NULL && world->closed)) return; /* a closed world has one thread */
     if (!jrt_fences_asymmetric()) {
         jrt_fences_full();
         return;

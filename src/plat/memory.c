@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Newer than the kernel headers of Debian 12. */
+/* The kernel headers of Debian 12 are older. */
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
@@ -37,7 +37,7 @@ void *jrt_map_reserve_for_ever(size_t bytes)
     void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) return NULL;
-    /* One touched page must cost one page. Fails only where there are no huge pages. */
+    /* One touched page must cost one page. This fails only on systems without huge pages. */
     (void)madvise(base, bytes, MADV_NOHUGEPAGE);
     return base;
 }
@@ -59,7 +59,8 @@ void *jrt_map_reserve_aligned(size_t bytes, bool huge)
     if (before > 0) jrt_map_release(base, before);
     base += before;
     jrt_map_release(base + bytes, bytes - before);
-    (void)madvise(base, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE); /* as above */
+    (void)madvise(base, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE); /* fails only on systems
+                                                                         * without huge pages */
     return base;
 }
 
@@ -112,21 +113,21 @@ bool jrt_spare_give(enum jrt_spare_kind kind, void *base, size_t bytes)
 void jrt_map_release(void *base, size_t bytes)
 {
     if (munmap(base, bytes) == 0) return;
-    /* The kernel would have to split a mapping and has none left: give the memory back at least. */
+    /* The kernel would have to split a mapping and refuses. Return the memory at least. */
     (void)madvise(base, bytes, MADV_DONTNEED);
 }
 
-/* How many bytes were advised, or -1 and errno. By syscall, not by name: close() is a cancellation
- * point, and callers hold locks. */
+/* Returns how many bytes were advised, or -1 and errno. By syscall, not by name: close() is a
+ * cancellation point, and callers hold locks. */
 static long advise_us(const struct iovec *ranges, size_t count, int advice)
 {
-    static _Atomic(bool) nameless;      /* a kernel that needs a descriptor even for who asks */
-    if (!jrt_load_relaxed(&nameless)) { /* relaxed: a hint, it only saves the attempt. */
+    static _Atomic(bool) nameless; /* this kernel needs a descriptor even for the calling process */
+    if (!jrt_load_relaxed(&nameless)) { /* relaxed: a hint that only saves the attempt. */
         long advised = syscall(SYS_process_madvise, PIDFD_SELF_THREAD, ranges, count, advice, 0);
         if (advised >= 0 || errno != EBADF) return advised;
-        jrt_store_relaxed(&nameless, true); /* relaxed: as above. */
+        jrt_store_relaxed(&nameless, true); /* relaxed: a hint. */
     }
-    /* Opened anew each time, not kept: a kept one would name the parent after a fork. */
+    /* Opened anew each time: after a fork, a kept descriptor would name the parent. */
     long self = syscall(SYS_pidfd_open, getpid(), 0);
     if (self < 0) return -1;
     long advised = syscall(SYS_process_madvise, self, ranges, count, advice, 0);
@@ -136,21 +137,22 @@ static long advise_us(const struct iovec *ranges, size_t count, int advice)
     return advised;
 }
 
-/* One system call for all ranges. False where the kernel does not know it, or did not do all. */
+/* One system call for all ranges. Returns false if the kernel does not know the call, or did not
+ * advise all of them. */
 static bool advise_at_once(const struct iovec *ranges, size_t count, int advice)
 {
     static _Atomic(bool) unknown;
     size_t               bytes = 0;
-    if (jrt_load_relaxed(&unknown)) return false; /* relaxed: a hint, it only saves the attempt. */
+    if (jrt_load_relaxed(&unknown)) return false; /* relaxed: a hint that only saves the attempt. */
     for (size_t i = 0; i < count; i++) bytes += ranges[i].iov_len;
     long advised = advise_us(ranges, count, advice);
-    /* relaxed: as above. */
+    /* relaxed: a hint. */
     if (advised < 0 && errno == ENOSYS) jrt_store_relaxed(&unknown, true);
     return advised == (long)bytes;
 }
 
-/* 0 or an errno. What was half done at once is done again: every advice used here may be given
- * twice. */
+/* Returns 0 or an errno. If the single call advised only some ranges, all are advised again. Every
+ * advice used here may be given twice. */
 static int advise(const struct iovec *ranges, size_t count, int advice)
 {
     if (count > 1 && advise_at_once(ranges, count, advice)) return 0;
@@ -178,7 +180,7 @@ bool jrt_map_protect(void *base, size_t bytes) { return mprotect(base, bytes, PR
 
 bool jrt_map_accessible(void *page)
 {
-    /* The kernel writes one byte there, or says EFAULT. */
+    /* The kernel writes one byte to the page, or fails with EFAULT. */
     return syscall(SYS_getrandom, page, 1, GRND_NONBLOCK) == 1 || errno != EFAULT;
 }
 
@@ -189,7 +191,7 @@ bool jrt_map_resident(void *base, size_t bytes, unsigned char *out_pages)
 
 size_t jrt_map_count_max(void)
 {
-    /* By syscall: the plain calls are cancellation points. */
+    /* By syscall: the functions of the C library are cancellation points. */
     char text[24] = "";
     long file = syscall(SYS_openat, AT_FDCWD, "/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
     if (file >= 0) {

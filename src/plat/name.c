@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Whether a character may stand in a line as it is. */
+/* Whether a character may stand unchanged in a line of text. */
 static bool is_plain(uint32_t character, bool quoted)
 {
     bool control = character < 0x20 || (character >= 0x7f && character < 0xa0);
@@ -15,7 +15,7 @@ static bool is_plain(uint32_t character, bool quoted)
     return !control && !turns && !quote;
 }
 
-/* How long the character is that begins here, in valid UTF-8, and which; 0: it is none. */
+/* Decodes the UTF-8 character that begins at `at`. Returns its length; 0: it is not valid. */
 static unsigned decode(const unsigned char *at, uint32_t *out)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -28,7 +28,7 @@ static unsigned decode(const unsigned char *at, uint32_t *out)
     uint32_t              character = at[0];
     if (length > 1) character &= 0x7fu >> length;
     for (unsigned i = 1; i < length; i++) {
-        if ((at[i] & 0xc0) != 0x80) return 0; /* the end of the text, too */
+        if ((at[i] & 0xc0) != 0x80) return 0; /* also at the end of the text */
         character = character << 6 | (at[i] & 0x3f);
     }
     bool wrong = length > 1 && (character < least[length] || character > 0x10ffff ||
@@ -37,7 +37,7 @@ static unsigned decode(const unsigned char *at, uint32_t *out)
     return wrong ? 0 : length;
 }
 
-/* Writes one byte as an escape of up to four, and says how many. */
+/* Writes one byte as an escape of up to four characters. Returns how many. */
 static unsigned escape(unsigned char byte, char *to)
 {
     static const char from[] = "\n\t\r\"\\", letters[] = "ntr\"\\", digits[] = "0123456789abcdef";
@@ -53,7 +53,8 @@ static unsigned escape(unsigned char byte, char *to)
     return 4;
 }
 
-/* The whole character there, or its first byte; what cannot be read is a zero, which ends it. */
+/* Reads the whole character at `from`, or its first byte. A byte that cannot be read becomes a
+ * zero, which ends the name. */
 static void fetch(unsigned char raw[4], const char *from)
 {
     memset(raw, 0, 4);
@@ -66,7 +67,8 @@ static void fetch(unsigned char raw[4], const char *from)
     }
 }
 
-/* Copies text with everything escaped that must not stand in a line; quotes only if `quoted`. */
+/* Copies text and escapes every character that must not stand in a line. Escapes quotes only if
+ * `quoted`. */
 static size_t copy(char *to, size_t size, const char *from, bool quoted)
 {
     size_t used = 0, at = 0;

@@ -6,22 +6,22 @@
 #include <stddef.h>
 
 /*
- * [name-clean]  a name is copied when it is given: bounded, and so that it can stand in a line of
- *   text. Control characters, quotes, backslashes, characters that change the direction of text and
- *   bytes that are no UTF-8 are written as escapes: \n, \", \x1b. A name that does not fit is cut
- *   before the first character or escape that would be too much. So code that prints a
- *   name between double quotes need not look at it again, and no code reads memory that the giver
- *   of the name has freed.
+ * [name-clean]  the library copies a name when it receives it, bounded, and so that it can stand in
+ *   a line of text. It writes as escapes (\n, \", \x1b): control characters, quotes, backslashes,
+ *   characters that change the direction of text, and bytes that are not UTF-8. It cuts a name that
+ *   does not fit before the first character or escape that would be too long. So code that prints a
+ *   name between double quotes need not check it again. No code reads memory that the giver of the
+ *   name has freed.
  *
- * Copies `from`, of which size - 1 bytes at most are used, to `to`. Memory that cannot be read ends
- * the name; if that is its first byte, the name is "?". Returns the length of the copy.
+ * Copies at most size - 1 bytes of `from` to `to`. Unreadable memory ends the name. If its first
+ * byte is unreadable, the name is "?". Returns the length of the copy.
  */
 size_t jrt_name_copy(char *to, size_t size, const char *from);
 
-/* Copies a sentence in the same way; its quotes and backslashes stay as they are. */
+/* Copies a sentence as jrt_name_copy does, but leaves quotes and backslashes unchanged. */
 size_t jrt_text_copy(char *to, size_t size, const char *from);
 
-/* Copies a name that is clean already. A name that does not fit is cut between characters. */
+/* Copies a name that is clean already. It cuts a name that does not fit between characters. */
 void jrt_name_again(char *to, size_t size, const char *clean);
 
 #endif

@@ -2,16 +2,17 @@
 /*
  * Watching signals.
  *
- * The handler does what a handler may: it sets a bit and adds to an eventfd. A thread, there while
- * anybody watches, reads the eventfd and calls. So what is called may lock, allocate and print.
+ * The handler does only what a handler may: it sets a bit and adds to an eventfd. While there are
+ * watches, a thread reads the eventfd and calls the watches' functions. So these functions may
+ * lock, allocate and print.
  *
- * [signal-event]  The eventfd is made once and never closed: a handler that another thread is in
- *   may write to it after the last watch is gone, and must not write to somebody else's file.
+ * [signal-event]  the eventfd is made once and never closed. A handler on another thread may write
+ *   to it after the last watch is gone, and must not write to another file.
  *
- * Rejected: signalfd, which wants the signal blocked in every thread of the program; sigwait for
- * the same reason.
+ * Rejected: signalfd and sigwait. Both need the signal blocked in every thread of the program.
  *
- * Locks: change_lock around adding and removing, with list_lock inside. Calls run under list_lock.
+ * Locks: change_lock around adding and removing, with list_lock inside. Watches' functions run
+ * under list_lock.
  */
 #include "plat/signal.h"
 
@@ -39,7 +40,8 @@ static _Atomic(uint64_t)    raised;       /* bit by number - 1 */
 static void ring(void)
 {
     uint64_t one = 1;
-    /* acquire: made before the handler was installed. Fails only when it was rung 2^64 times. */
+    /* acquire: the eventfd was made before the handler was installed. The write fails only after
+     * 2^64 signals. */
     ssize_t written = write(jrt_load_acquire(&event), &one, sizeof one);
     (void)written;
 }
@@ -47,7 +49,7 @@ static void ring(void)
 static void on_signal(int number)
 {
     int saved = errno;
-    jrt_fetch_or_acq_rel(&raised, UINT64_C(1) << (number - 1)); /* acq_rel: before the ring. */
+    jrt_fetch_or_acq_rel(&raised, UINT64_C(1) << (number - 1)); /* acq_rel: before the write. */
     ring();
     errno = saved;
 }
@@ -58,9 +60,12 @@ static void watch_main(void *argument)
     bool quit = false;
     while (!quit) {
         uint64_t count;
-        ssize_t got = read(jrt_load_acquire(&event), &count, sizeof count); /* acquire: as above. */
+        ssize_t  got = read(jrt_load_acquire(&event), &count, sizeof count); /* acquire: the eventfd
+                                                                             * was made before this
+                                                                             * thread. */
         if (got < 0 && errno != EINTR) return;
-        uint64_t now = jrt_exchange_acq_rel(&raised, (uint64_t)0); /* acq_rel: pairs with above. */
+        uint64_t now = jrt_exchange_acq_rel(&raised, (uint64_t)0); /* acq_rel: pairs with the
+                                                                    * handler. */
         pthread_mutex_lock(&list_lock);
         for (struct jrt_signal_watch *watch = watches; watch != NULL; watch = watch->next) {
             if (now >> (watch->number - 1) & 1) watch->call(watch->subject);
@@ -119,7 +124,7 @@ janus_status jrt_signal_watch_add(struct jrt_signal_watch *watch)
         struct sigaction ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
         sigfillset(&ours.sa_mask);
         if (sigaction(watch->number, &ours, &old[watch->number - 1]) != 0) {
-            status = JANUS_INVALID; /* one that the C library keeps for itself */
+            status = JANUS_INVALID; /* the C library keeps this signal for itself */
             if (first) stop_thread();
         }
     }
@@ -143,7 +148,7 @@ void jrt_signal_watch_remove(struct jrt_signal_watch *watch)
     pthread_mutex_unlock(&list_lock);
     if (!is_watched(watch->number)) {
         struct sigaction now;
-        /* Somebody may have put a handler of his own over ours; then it is his. */
+        /* If the program installed its own handler over ours, that handler stays. */
         bool ours = sigaction(watch->number, NULL, &now) == 0 && now.sa_handler == on_signal;
         if (ours) (void)sigaction(watch->number, &old[watch->number - 1], NULL);
     }

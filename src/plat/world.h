@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A world stands in for the system on a thread that simulates one: its clock, its threads, sleeping
- * and waking, and what may fail. The functions of seam.h and memory.h ask it first, so everything
- * above them is the same code in both. sim/world.c has the only one there is.
+ * A world replaces the system on a thread that simulates one: clock, threads, sleeping and waking,
+ * and faults. The functions of seam.h and memory.h ask the world first, so everything above is the
+ * same code in both. The only world is in sim/world.c.
  */
 #ifndef JRT_PLAT_WORLD_H
 #define JRT_PLAT_WORLD_H
@@ -18,19 +18,19 @@
 struct janus_trace;
 struct jrt_os_thread;
 
-/* What can go one way or another. Where nobody simulates, each has a fast answer of its own. Whom a
- * worker steals from is none of these: its generator, seeded with the scheduler's seed, says so in
- * both. */
+/* The choices of a world. Without a world each choice has a fast answer of its own. The victim
+ * of a thief is not among them: in both cases a generator decides it, seeded with the
+ * scheduler's seed. */
 enum jrt_choice {
-    JRT_CHOOSE_THREAD, /* who goes on; 0: who runs now, if it can */
-    JRT_CHOOSE_WAKE,   /* which of those who sleep on a word */
+    JRT_CHOOSE_THREAD, /* which part runs next; 0: the current one, if it can */
+    JRT_CHOOSE_WAKE,   /* which sleeper of a word wakes */
     JRT_CHOOSE_CASE,   /* which case of a select is tried next */
     JRT_CHOOSE_FAULT,  /* 0: no; 1: yes */
     JRT_CHOOSE_SPLIT,  /* whether a parallel call is divided. 0: yes; 1: no */
     JRT_CHOICES,
 };
 
-/* What a world can refuse or do though nobody asked for it; bits. */
+/* What a world can refuse, or do without being asked; bits. */
 enum jrt_fault {
     JRT_FAULT_MEMORY = 1,   /* an allocation is refused */
     JRT_FAULT_MAPPING = 2,  /* address space is refused */
@@ -40,12 +40,12 @@ enum jrt_fault {
     JRT_FAULT_DEATH = 32,   /* a worker's thread ends */
 };
 
-/* What one world leaves for the next, where many follow each other: address space is dear. */
+/* What one world keeps for the next, because reserving address space is slow. */
 enum jrt_spare_kind {
     JRT_SPARE_NONE,
     JRT_SPARE_ALIGNED, /* zeroed, aligned to its size */
-    JRT_SPARE_FENCED,  /* zeroed, its first and its last page cannot be touched */
-    JRT_SPARE_STACK,   /* of a thread of the world */
+    JRT_SPARE_FENCED,  /* zeroed; its first and last page are inaccessible */
+    JRT_SPARE_STACK,   /* of a part */
 };
 
 enum { JRT_SPARES = 64 };
@@ -64,35 +64,38 @@ struct jrt_world {
     bool                (*wait)(struct jrt_world *world, _Atomic(uint32_t) *word, uint32_t expected,
                  uint64_t deadline_ns);
     void                (*wake)(struct jrt_world *world, _Atomic(uint32_t) *word, int count);
-    void                (*point)(struct jrt_world *world); /* another may go on here */
-    void                (*pass)(struct jrt_world *world);  /* another shall, if there is one */
+    void                (*point)(struct jrt_world *world); /* another part may run now */
+    void                (*pass)(struct jrt_world *world);  /* another part runs now, if one can */
     uint32_t            (*choose)(struct jrt_world *world, enum jrt_choice kind, uint32_t count);
-    void                (*spend)(struct jrt_world *world, uint64_t ns); /* so much time passes */
+    void                (*spend)(struct jrt_world *world, uint64_t ns); /* advances the clock by
+                                                                         * ns */
     bool                (*fails)(struct jrt_world *world, enum jrt_fault fault);
     bool                (*start)(struct jrt_world *world, struct jrt_os_thread *thread);
     bool                (*has_ended)(struct jrt_world *world, const struct jrt_os_thread *thread);
     void                (*join)(struct jrt_world *world, struct jrt_os_thread *thread);
-    bool                closed; /* no other thread of the process takes part: nobody need be told */
-    struct jrt_spare   *spare;  /* borrowed; NULL: nothing is left for others */
-    uint32_t            numbers; /* given to what has only an address */
-    uint64_t            hash;    /* of what has happened there; sim/world.h */
-    struct janus_trace *trace;   /* for the first scheduler that is given none; or NULL */
-    uint32_t            fault;   /* enum jrt_fault: which was asked for last */
+    bool                closed;  /* no other thread of the process takes part: none needs a
+                                 * wake-up */
+    struct jrt_spare   *spare;   /* borrowed; NULL: nothing is kept for later worlds */
+    uint32_t            numbers; /* numbers given to objects that have only an address */
+    uint64_t            hash;    /* of everything that has happened; sim/world.h */
+    struct janus_trace *trace;   /* for the first scheduler without a trace; or NULL */
+    uint32_t            fault;   /* enum jrt_fault: the kind of the last choice */
 
-    /* For who explores. */
-    void    (*stale)(const char *call);       /* a handle was used after its end; NULL: so be it */
-    void    (*panicked)(const char *message); /* a task has; NULL: it ends, as always */
-    void    (*deadlock)(void);                /* all tasks wait; NULL: they are told */
+    /* For an explorer. */
+    void    (*stale)(const char *call);       /* a handle was used after its end; NULL: ignored */
+    void    (*panicked)(const char *message); /* a task panicked; NULL: only the task ends */
+    void    (*deadlock)(void);                /* all tasks wait; NULL: the library reports it */
     int64_t channels;                         /* opened and not destroyed */
-    bool    audits;                           /* books are compared where a scheduler is closed */
+    bool    audits;                           /* a closing scheduler compares its books */
     bool    mute;                             /* nothing is written to stderr */
-    void    (*elsewhere)(void); /* another thread uses a scheduler of it; NULL: that is told */
+    void    (*elsewhere)(void); /* another thread uses a scheduler of this world; NULL: it gets
+                                 * JANUS_STATE */
 };
 
 /*
- * Who stands in for the system on the calling thread; NULL: nobody. A word of the thread, defined
- * in ctx_<cpu>.S and read by assembly that no compiler moves across a switch: an address of it that
- * was computed on a thread that has ended meanwhile is nobody's.
+ * The world of the calling thread; NULL: the real system. A thread-local word, defined in
+ * ctx_<cpu>.S. Assembly reads it, so no compiler moves the read across a switch. An address of the
+ * word that was computed on another thread could point to an ended thread.
  */
 static inline __attribute__((always_inline)) struct jrt_world *jrt_world_now(void)
 {
@@ -109,21 +112,21 @@ static inline __attribute__((always_inline)) struct jrt_world *jrt_world_now(voi
     return world;
 }
 
-/* From now on; for the world. */
+/* Sets the world of the calling thread. For the world itself. */
 void jrt_world_set(struct jrt_world *world);
 
-/* What was kept, or NULL; and keeps it, if there is room. */
+/* Take returns what was kept, or NULL. Give keeps it, or returns false if there is no room. */
 void *jrt_spare_take(enum jrt_spare_kind kind, size_t bytes);
 bool  jrt_spare_give(enum jrt_spare_kind kind, void *base, size_t bytes);
 
-/* A place where another thread of the simulated system may go on instead. No lock is held. */
+/* A place at which another part of the world may run instead. The caller holds no lock. */
 static inline void jrt_point(void)
 {
     struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL)) world->point(world);
 }
 
-/* A handle was used after its end: `status` says so. */
+/* Reports to the world that a handle was used after its end, if `status` says so. */
 static inline int jrt_stale(int status, const char *call)
 {
     struct jrt_world *world = jrt_world_now();
@@ -131,35 +134,35 @@ static inline int jrt_stale(int status, const char *call)
     return status;
 }
 
-/* A task is about to end by a panic. */
+/* Reports to the world that a task is about to end by a panic. */
 static inline void jrt_panicked(const char *message)
 {
     struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL && world->panicked != NULL)) world->panicked(message);
 }
 
-/* A channel was made, or ended. */
+/* Counts channels that were made or destroyed. */
 static inline void jrt_count_channels(int more)
 {
     struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL)) world->channels += more;
 }
 
-/* Somebody has computed for so long. The clock of a world would not notice. */
+/* Reports computing time to the world, whose clock does not see it. */
 static inline void jrt_spend(uint64_t ns)
 {
     struct jrt_world *world = jrt_world_now();
     if (jrt_unlikely(world != NULL)) world->spend(world, ns);
 }
 
-/* Whether what is about to be tried is to fail. */
+/* Whether the world lets the next attempt fail. */
 static inline bool jrt_fails(enum jrt_fault fault)
 {
     struct jrt_world *world = jrt_world_now();
     return jrt_unlikely(world != NULL) && world->fails(world, fault);
 }
 
-/* Locks of the library. In a world whoever finds one taken lets its holder go on. */
+/* Locks of the library. In a world, a part that finds a lock taken lets its holder run. */
 static inline void jrt_lock(pthread_mutex_t *lock)
 {
     struct jrt_world *world = jrt_world_now();
@@ -172,7 +175,7 @@ static inline void jrt_lock(pthread_mutex_t *lock)
 
 static inline void jrt_unlock(pthread_mutex_t *lock) { pthread_mutex_unlock(lock); }
 
-/* Memory, as malloc and its kin give it; free takes it back. */
+/* Memory as from malloc; free releases it. */
 static inline void *jrt_malloc(size_t bytes)
 {
     return jrt_fails(JRT_FAULT_MEMORY) ? NULL : malloc(bytes);
