@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks: the word before each, and the sizes they come in. For the files of this room.
+ * Blocks: the word before each block, and the size classes. For the files of this room.
  */
 #ifndef JRT_HEAP_BLOCK_H
 #define JRT_HEAP_BLOCK_H
@@ -12,23 +12,23 @@
 #include "heap/poison.h"
 
 /*
- * [block-word]  what a block knows of itself, in the eight bytes before it:
+ * [block-word]  the eight bytes before a block describe it:
  *
- *     bits 0-33   tag: where it lies, mixed with its heap's cookie; adopted: its place in the
- *                 heap's register instead
- *     bits 34-45  how far its chunk begins before it, in units of 16
- *     bits 46-55  what was charged for it, in units of 16
+ *     bits 0-33   tag: the block's address, mixed with its heap's cookie. If adopted: its place in
+ *                 the heap's register
+ *     bits 34-45  the distance from the start of its chunk, in units of 16
+ *     bits 46-55  the charged size, in units of 16
  *     bits 56-61  size class (its grade); JRT_CLASS_LARGE: a struct jrt_large lies before it
  *     bits 62-63  enum jrt_block_state
  *
- *   Who frees a block compares tag and state at once: a pointer that is not a block, one of another
- *   heap, one of a heap that has ended, and one that is free already all differ, but for one in
- *   2^34.
+ *   Freeing compares tag and state at once. The comparison fails for a pointer that is not a block,
+ *   for a block of another or an ended heap, and for a free block. One wrong pointer in 2^34
+ *   passes.
  */
 enum jrt_block_state {
     JRT_BLOCK_FREE = 0,
-    JRT_BLOCK_LIVE = 1,    /* of the heap that made it */
-    JRT_BLOCK_ADOPTED = 2, /* of another heap; always small */
+    JRT_BLOCK_LIVE = 1,    /* belongs to the heap that made it */
+    JRT_BLOCK_ADOPTED = 2, /* belongs to another heap; always small */
     JRT_BLOCK_AWAY = 3,    /* between two heaps */
 };
 
@@ -50,15 +50,15 @@ enum {
     JRT_UNIT = 16,
     JRT_CLASSES = 36,
     JRT_CLASS_LARGE = 63,
-    JRT_SMALL_MAX = 8208 - 8,   /* bytes; larger blocks are malloc's */
+    JRT_SMALL_MAX = 8208 - 8,   /* bytes; malloc serves larger blocks */
     JRT_SWEEP_MIN = 256 * 1024, /* [heap-idle] */
 };
 
-/* Bytes from one block of a class to the next: by 16 up to 272, then four to each doubling, and 16
- * more, so that a power of two and its word just fit. */
+/* Bytes from one block of a class to the next: in steps of 16 up to 272, then four classes to each
+ * doubling. The extra 16 bytes let a power of two and its word just fit. */
 extern const uint16_t jrt_strides[JRT_CLASSES];
 
-/* The class for blocks of `units` * 16 bytes, word included; 2 to 513. */
+/* The class for blocks of `units` * 16 bytes, 2 to 513 units. The units include the word. */
 static inline unsigned jrt_class_of_units(uint32_t units)
 {
     if (jrt_likely(units <= 17)) return units - 2;
@@ -112,21 +112,21 @@ static inline struct jrt_chunk *jrt_block_chunk(void *block, uint64_t word)
     return (struct jrt_chunk *)((char *)block - offset);
 }
 
-/* What a small block of this word can hold. */
+/* How many bytes a small block with this word can hold. */
 static inline size_t jrt_word_usable(uint64_t word)
 {
     size_t cost = jrt_word_cost(word), room = jrt_strides[jrt_word_class(word)] - 8u;
     return cost < room ? cost : room;
 }
 
-/* Before a large block; the last field is its word. */
+/* Lies before a large block. The last field is the block's word. */
 struct jrt_large {
     struct jrt_list_node link; /* in heap->large */
     void                *base; /* from malloc */
-    size_t               cost; /* what was charged, and what it can hold */
-    size_t               held; /* what was asked of malloc */
+    size_t               cost; /* bytes charged, which is also its capacity */
+    size_t               held; /* bytes requested from malloc */
     uint64_t             scrub;
-    void                *tab; /* whose it is while it is detached: the detacher's to know */
+    void                *tab; /* for the detacher, while the block is detached */
     uint64_t             word;
 };
 
@@ -137,12 +137,12 @@ static inline struct jrt_large *jrt_large_of(void *block) { return (struct jrt_l
 /*
  * The heap lies in its first chunk.
  *
- * Memory is taken from the current chunk in order, whatever the size; a freed block waits in the
- * list of its class. Blocks are not merged and chunks are not kept by class, so a task with a few
- * blocks of many sizes needs one small chunk.
+ * A new block of any size is the next bytes of the current chunk. A freed block waits in the list
+ * of its class. The heap does not merge blocks and does not keep chunks by class. So a task with a
+ * few blocks of many sizes needs one small chunk.
  */
 struct jrt_heap {
-    char             *bump, *limit; /* of the current chunk: next block, end */
+    char             *bump, *limit; /* in the current chunk: next block, end */
     struct jrt_chunk *current;
     uint64_t          cookie; /* with JRT_BLOCK_LIVE; [block-word] */
     bool              (*may)(void *owner, size_t bytes);
@@ -150,14 +150,14 @@ struct jrt_heap {
     void             *owner;
     size_t            live;     /* bytes charged */
     size_t            idle;     /* bytes on free lists */
-    size_t            sweep_at; /* idle bytes that start the next sweep */
+    size_t            sweep_at; /* the next sweep starts at this many idle bytes */
     void             *free[JRT_CLASSES];
 
-    struct jrt_chunk    *chunks;  /* newest first; the last holds the heap */
-    struct jrt_chunk    *lenders; /* of these, those that lend */
-    struct jrt_chunk    *lender;  /* at which to look next */
+    struct jrt_chunk    *chunks;  /* newest first; the last one holds the heap */
+    struct jrt_chunk    *lenders; /* the chunks among them that lend */
+    struct jrt_chunk    *lender;  /* the next one to look at */
     struct jrt_list_node large;
-    void               **adopted; /* the register: blocks of other heaps that are ours now */
+    void               **adopted; /* the register: blocks of other heaps that this heap owns */
     uint32_t             adopted_count, adopted_room;
     uint32_t             chunk_count;
     bool                 scrub;
@@ -165,8 +165,8 @@ struct jrt_heap {
 };
 
 /* heap.c */
-size_t jrt_heap_carved(const struct jrt_heap *heap); /* of the current chunk */
-void   jrt_heap_rewind(struct jrt_heap *heap);       /* only the first chunk is left, all free */
+size_t jrt_heap_carved(const struct jrt_heap *heap); /* bytes of the current chunk */
+void   jrt_heap_rewind(struct jrt_heap *heap);       /* keeps only the first chunk, all free */
 __attribute__((noreturn, cold)) void jrt_heap_complain(const struct jrt_heap *heap,
                                                        const void *block, uint64_t word);
 
@@ -183,7 +183,7 @@ static inline void jrt_heap_refund(struct jrt_heap *heap, size_t cost)
     if (heap->back != NULL) heap->back(heap->owner, cost);
 }
 
-/* large.c; charging is the caller's. */
+/* large.c; the caller charges. */
 void *jrt_large_take(struct jrt_heap *heap, size_t alignment, size_t size, bool zeroed);
 void  jrt_large_give(struct jrt_heap *heap, void *block);
 void *jrt_large_resize(struct jrt_heap *heap, void *block, size_t size);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chunks come from malloc and go back to it: they need no alignment, because a block knows how far
- * it is from its chunk, and malloc merges what is freed. Caches keep about as much of each size as
- * a burst of tasks needs, and exchange half of that with the depot, so that a worker that only ends
- * heaps feeds one that only begins them, with one lock for many chunks.
+ * Chunks come from malloc and return to it. They need no alignment, because a block knows its
+ * distance from the chunk, and malloc merges freed memory. Caches keep about as many chunks of each
+ * size as a burst of tasks needs. They exchange half of that with the depot. So a worker that only
+ * ends heaps feeds a worker that only begins them, with one lock for many chunks.
  */
 #include "heap/chunk.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of each kind: 64, 128, 256 KiB and 2 MiB. */
+/* For each kind: 64, 128, 256 KiB and 2 MiB. */
 static const uint32_t cached_max[JRT_CHUNK_KINDS] = {64, 32, 16, 32};
 
 static void push(struct jrt_chunk **list, struct jrt_chunk *chunk)
@@ -51,7 +51,8 @@ void jrt_heap_cache_init(struct jrt_heap_cache *cache, struct jrt_heap_depot *de
     *cache = (struct jrt_heap_cache){.depot = depot};
 }
 
-/* Moves chunks from the cache until it has `keep`; what the depot has no room for is given back. */
+/* Moves chunks from the cache to the depot until the cache has `keep`. If the depot is full, frees
+ * them. */
 static void shed(struct jrt_heap_cache *cache, unsigned kind, uint32_t keep)
 {
     struct jrt_heap_depot *depot = cache->depot;

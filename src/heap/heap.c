@@ -2,22 +2,24 @@
 /*
  * A heap of small blocks.
  *
- * A block is the next bytes of the current chunk, or the youngest in the free list of its class;
- * one word before it says which chunk, which class, what was charged and whose it is
- * ([block-word]). Freeing checks the word and pushes the block; nothing else is touched, neither
- * the chunk nor its neighbours. Ending a task gives its chunks back without looking at blocks.
+ * A block is the next bytes of the current chunk, or the youngest in the free list of its class.
+ * The word before it names its chunk, class, charge and owner ([block-word]). Freeing checks the
+ * word and pushes the block. It touches neither the chunk nor neighbouring blocks. When a task
+ * ends, its heap returns the chunks without looking at blocks.
  *
- * Chunks grow from 1 KiB, which the heap shares with the first blocks, to 64 KiB, so that a million
- * tasks with a few hundred bytes each need a million KiB and a task with megabytes needs few
- * chunks. What is left of a chunk when a block does not fit is cut into free blocks.
+ * Chunks grow from 1 KiB to 64 KiB. The heap itself shares the first one with the first blocks. So
+ * a million tasks with a few hundred bytes each need a million KiB, and a task with megabytes needs
+ * few chunks. If a block does not fit, the heap cuts the rest of the chunk into free blocks.
  *
- * Rejected: chunks of one class each, as thread caches have them: they give memory back block by
- * block, but a task with one block of each of ten sizes holds ten pages. Instead a heap that has
- * much idle memory sweeps (sweep.c). Merging neighbours: it would double the cost of a free for
- * what the end of the task does for nothing.
+ * Rejected: chunks of one class each, as thread caches have them. They return memory block by
+ * block, but a task with one block of each of ten sizes holds ten pages. Instead a heap with much
+ * idle memory sweeps (sweep.c).
  *
- * Limits: the small chunks hide use after free once a block is reused, also from ASan. The cookie
- * finds mistakes, not attacks.
+ * Rejected: merging neighbours. It would double the cost of a free, and the end of the task does
+ * the same for nothing.
+ *
+ * Limits: once a small block is reused, nothing detects a use after free, not even ASan. The cookie
+ * detects mistakes, not attacks.
  */
 #include "heap/block.h"
 
@@ -34,7 +36,7 @@ const uint16_t jrt_strides[JRT_CLASSES] = {
     1296, 1552, 1808, 2064, 2576, 3088, 3600, 4112, 5136, 6160, 7184, 8208,
 };
 
-/* Nothing is that large, and sums with it do not wrap. */
+/* No request is that large, and sums with it do not wrap. */
 #define SIZE_LIMIT ((size_t)PTRDIFF_MAX / 2)
 
 static _Atomic(uint64_t) opened_without_cache;
@@ -56,7 +58,7 @@ void jrt_heap_complain(const struct jrt_heap *heap, const void *block, uint64_t 
 static inline uint64_t checked_word(const void *block)
 {
     jrt_contract((uintptr_t)block % JRT_UNIT == 0, "memory that is not aligned is not a block");
-    return (uint64_t)jrt_peek_word((const uint64_t *)block - 1); /* it may be no memory at all */
+    return (uint64_t)jrt_peek_word((const uint64_t *)block - 1); /* the pointer may be invalid */
 }
 
 static inline bool is_live(const struct jrt_heap *heap, const void *block, uint64_t word)
@@ -64,7 +66,8 @@ static inline bool is_live(const struct jrt_heap *heap, const void *block, uint6
     return jrt_likely(((word ^ jrt_block_tag(heap->cookie, block)) & JRT_OWNER_MASK) == 0);
 }
 
-/* Whether it is in the register of adopted blocks; if not even that, we do not come back. */
+/* Whether the block is in the register of adopted blocks. For a pointer that is not a block of this
+ * heap, does not return. */
 static bool is_adopted(const struct jrt_heap *heap, const void *block, uint64_t word)
 {
     uint64_t place = word & JRT_TAG_MASK;
@@ -77,20 +80,19 @@ static bool is_adopted(const struct jrt_heap *heap, const void *block, uint64_t 
 
 static uint64_t new_cookie(const struct jrt_heap *heap, struct jrt_heap_cache *cache)
 {
-    /* relaxed: any two different numbers will do. */
+    /* relaxed: only needs numbers that differ. */
     uint64_t number = cache != NULL ? ++cache->opened
                                     : jrt_fetch_add_relaxed(&opened_without_cache, 1) | 1ull << 63;
     number ^= (uintptr_t)heap << 8;
     return (jrt_splitmix64(&number) & JRT_TAG_MASK) | JRT_STATE(JRT_BLOCK_LIVE);
 }
 
-/* Where the first block of a chunk lies, `reserved` bytes behind its head. */
+/* The offset of the first block of a chunk, `reserved` bytes behind its head. */
 static inline size_t first_block(size_t reserved)
 {
     return (JRT_CHUNK_HEAD + reserved + 8 + JRT_UNIT - 1) & ~(size_t)(JRT_UNIT - 1);
 }
 
-/* Makes a chunk the current one. */
 static void begin_chunk(struct jrt_heap *heap, struct jrt_chunk *chunk, size_t reserved)
 {
     chunk->next = heap->chunks;
@@ -99,7 +101,8 @@ static void begin_chunk(struct jrt_heap *heap, struct jrt_chunk *chunk, size_t r
     heap->chunk_count++;
     heap->held += jrt_chunk_bytes(chunk->kind);
     heap->bump = (char *)chunk + first_block(reserved);
-    heap->limit = (char *)chunk + jrt_chunk_bytes(chunk->kind) + 8; /* where a word would end */
+    heap->limit = (char *)chunk + jrt_chunk_bytes(chunk->kind) + 8; /* where the word of a next
+                                                                     * block would end */
 }
 
 void jrt_heap_rewind(struct jrt_heap *heap)
@@ -141,9 +144,9 @@ void jrt_heap_close(struct jrt_heap *heap, struct jrt_heap_cache *cache)
     }
     free(heap->adopted);
     for (struct jrt_chunk *chunk = heap->chunks, *next; chunk != NULL; chunk = next) {
-        next = chunk->next; /* the last one is where the heap itself lies */
+        next = chunk->next; /* the last chunk holds the heap itself */
         if (chunk->lends) {
-            /* acq_rel: see [chunk-away]; the other side is in jrt_block_send_home. */
+            /* acq_rel: see [chunk-away]. It pairs with jrt_block_send_home. */
             if (jrt_fetch_or_acq_rel(&chunk->away, JRT_AWAY_ORPHAN) != 0) continue;
         }
         jrt_chunk_give(cache, chunk);
@@ -156,7 +159,7 @@ size_t jrt_heap_carved(const struct jrt_heap *heap)
     return (size_t)(heap->bump - (char *)heap->current) - first_block(reserved);
 }
 
-/* Leaves the current chunk: its rest is cut into free blocks. */
+/* Leaves the current chunk and cuts its rest into free blocks. */
 static void end_chunk(struct jrt_heap *heap)
 {
     size_t rest;
@@ -174,11 +177,11 @@ static void end_chunk(struct jrt_heap *heap)
     heap->current->carved = (uint32_t)jrt_heap_carved(heap);
 }
 
-/* Sees to it that a block of that class can be had. False: no memory. */
+/* Makes sure that a block of this class is available. False: no memory. */
 __attribute__((noinline)) static bool refill(struct jrt_heap *heap, struct jrt_heap_cache *cache,
                                              unsigned grade)
 {
-    enum { LOOK_AT = 8 }; /* lenders; the others at the next refills */
+    enum { LOOK_AT = 8 }; /* chunks that lend; later refills look at the others */
     for (int i = 0; i < LOOK_AT && heap->lenders != NULL; i++) {
         if (heap->lender == NULL) heap->lender = heap->lenders;
         jrt_heap_collect(heap, heap->lender);
@@ -197,7 +200,7 @@ __attribute__((noinline)) static bool refill(struct jrt_heap *heap, struct jrt_h
     return true;
 }
 
-/* A small block; charging is the caller's. */
+/* Takes a small block; the caller charges. */
 static inline void *take(struct jrt_heap *heap, struct jrt_heap_cache *cache, size_t size)
 {
     unsigned grade = jrt_class_of(size);
@@ -223,7 +226,7 @@ static inline void *take(struct jrt_heap *heap, struct jrt_heap_cache *cache, si
     return block;
 }
 
-/* Puts a live small block back; charging is the caller's. */
+/* Puts a live small block back; the caller refunds. */
 static inline void put(struct jrt_heap *heap, struct jrt_heap_cache *cache, void *block,
                        uint64_t word)
 {
@@ -301,7 +304,7 @@ size_t jrt_heap_usable(struct jrt_heap *heap, void *block)
     return jrt_word_usable(word);
 }
 
-/* Whether a small block of that word can become one of that size where it is. */
+/* Whether a small block with this word can get this size without moving. */
 static bool fits(uint64_t word, size_t size)
 {
     unsigned grade = jrt_word_class(word);
@@ -310,7 +313,7 @@ static bool fits(uint64_t word, size_t size)
     return wanted == grade || (wanted < grade && jrt_strides[wanted] * 2 > jrt_strides[grade]);
 }
 
-/* Moves the content to a new block and lets the old one go; charging is the caller's. */
+/* Moves the content to a new block and frees the old one; the caller charges. */
 static void *move(struct jrt_heap *heap, struct jrt_heap_cache *cache, void *block, uint64_t word,
                   size_t size)
 {

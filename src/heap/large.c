@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Large and over-aligned blocks: each is malloc's, with a record before it that links it to its
+ * Large and over-aligned blocks. malloc serves each, with a record before it that links it to its
  * heap. They move between heaps by relinking.
  */
 #include "heap/block.h"
@@ -49,7 +49,7 @@ void jrt_large_drop(void *block)
 {
     struct jrt_large *large = jrt_large_of(block);
     void             *base = large->base;
-    large->word &= ~JRT_STATE_MASK; /* FREE: a second free is told as long as malloc leaves it */
+    large->word &= ~JRT_STATE_MASK; /* FREE: a second free is detected until malloc reuses it */
     if (large->scrub) memset(block, 0, large->cost);
     free(base);
 }
@@ -58,7 +58,8 @@ void *jrt_large_resize(struct jrt_heap *heap, void *block, size_t size)
 {
     struct jrt_large *large = jrt_large_of(block);
     size_t            cost = jrt_heap_cost(size), held = sizeof *large + cost;
-    if (large->base != large || large->scrub) { /* aligned, or malloc would leave a copy */
+    if (large->base != large || large->scrub) { /* realloc would lose the alignment, or leave a copy
+                                                 * of the content */
         void *moved = jrt_large_take(heap, JRT_UNIT, size, false);
         if (moved == NULL) return NULL;
         memcpy(moved, block, large->cost < size ? large->cost : size);

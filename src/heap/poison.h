@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells AddressSanitizer which bytes of a chunk belong to somebody, so that it reports a use after
- * free, or a write past the end of a block, as for any other memory. The heap's own words lie
- * between the blocks and are poisoned too; they are read and written by functions that are not
- * checked.
+ * Tells AddressSanitizer which bytes of a chunk are in use. So it reports a use after free, or a
+ * write past a block's end, as for any other memory. The heap's own words between the blocks are
+ * poisoned too. Only functions that are exempt from the checks read and write them.
  */
 #ifndef JRT_HEAP_POISON_H
 #define JRT_HEAP_POISON_H

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks that change hands. A large one is relinked. A small one stays where it is, in the chunk of
- * the heap that made it; its new owner notes it in a register, an array in which the block's word
- * says its place, so that forgetting one is moving the last there. When it is freed it is sent home
- * ([chunk-away]), where the heap that made it finds it the next time it runs out of blocks.
+ * Blocks that change owners. The library relinks a large block. A small block stays in the chunk of
+ * the heap that made it. Its new owner notes it in a register, an array. The block's word holds its
+ * place there, so forgetting a block means moving the last entry to its place. A freed block
+ * returns to its chunk ([chunk-away]). The heap that made it finds it there when it next runs out
+ * of blocks.
  *
- * A small block keeps a chunk of up to 64 KiB alive, and its new owner is charged for the block
- * alone: whoever collects small blocks of many heaps that have ended holds more than it pays for.
- * So tasks set a small block apart before they give it: it moves into memory of its own.
+ * A small block keeps a chunk of up to 64 KiB alive, and its new owner pays for the block alone. A
+ * task that collects small blocks of many ended heaps would hold more than it pays for. So tasks
+ * set a small block apart before they give it: it moves into memory of its own.
  */
 #include "heap/block.h"
 #include "plat/peek.h"
@@ -25,7 +26,7 @@ void jrt_adopted_forget(struct jrt_heap *heap, void *block, uint64_t word)
     jrt_block_mark(last, (jrt_block_word(last) & ~JRT_TAG_MASK) | place);
 }
 
-/* The register of a heap that adopts nothing for a while goes with the heap. */
+/* An unused register stays until the heap ends. */
 static bool adopted_note(struct jrt_heap *heap, void *block, uint64_t word)
 {
     if (heap->adopted_count == heap->adopted_room) {
@@ -46,15 +47,15 @@ void jrt_block_send_home(struct jrt_heap_cache *cache, void *block, uint64_t wor
 {
     struct jrt_chunk *chunk = jrt_block_chunk(block, word);
     jrt_poison(block, jrt_strides[jrt_word_class(word)] - 8u);
-    jrt_block_mark(block, word & ~JRT_OWNER_MASK); /* FREE, of nobody */
+    jrt_block_mark(block, word & ~JRT_OWNER_MASK); /* FREE, without an owner */
 
-    void *head = jrt_load_relaxed(&chunk->returned); /* relaxed: the cas looks again. */
+    void *head = jrt_load_relaxed(&chunk->returned); /* relaxed: the cas reads it again. */
     do jrt_block_link(block, head);
     /* release [home-push]: the link and the word are written before the block can be found. */
     while (!jrt_cas_release(&chunk->returned, &head, block));
 
-    /* acq_rel: see [chunk-away]. Everything we did to the chunk comes before it is given back, by
-     * us or another; if by us, after what all others did. */
+    /* acq_rel: see [chunk-away]. All our accesses to the chunk come before its release. If we
+     * release it, the accesses of all others come before too. */
     if (jrt_fetch_sub_acq_rel(&chunk->away, 1) == (JRT_AWAY_ORPHAN | 1)) {
         jrt_chunk_give(cache, chunk);
     }
@@ -78,7 +79,7 @@ void jrt_heap_collect(struct jrt_heap *heap, struct jrt_chunk *chunk)
 void jrt_heap_detach(struct jrt_heap *heap, void *block)
 {
     uint64_t away = jrt_block_tag(JRT_COOKIE_AWAY, block);
-    (void)jrt_heap_usable(heap, block); /* or it ends here */
+    (void)jrt_heap_usable(heap, block); /* or ends here */
     uint64_t word = jrt_block_word(block);
     if (jrt_word_class(word) == JRT_CLASS_LARGE) {
         jrt_heap_refund(heap, jrt_large_of(block)->cost);
@@ -89,8 +90,8 @@ void jrt_heap_detach(struct jrt_heap *heap, void *block)
             jrt_adopted_forget(heap, block, word);
         } else {
             struct jrt_chunk *chunk = jrt_block_chunk(block, word);
-            /* relaxed: the block's new owner comes to know it in some ordered way, and so knows
-             * that it counts. */
+            /* relaxed: the new owner learns of the block in some ordered way, and so sees this
+             * count. */
             (void)jrt_fetch_add_relaxed(&chunk->away, 1);
             if (!chunk->lends) {
                 chunk->lends = true;
@@ -104,18 +105,18 @@ void jrt_heap_detach(struct jrt_heap *heap, void *block)
 
 void *jrt_heap_set_apart(struct jrt_heap *heap, struct jrt_heap_cache *cache, void *block)
 {
-    size_t size = jrt_heap_usable(heap, block); /* or it ends here */
+    size_t size = jrt_heap_usable(heap, block); /* or ends here */
     if (jrt_word_class(jrt_block_word(block)) == JRT_CLASS_LARGE) return block;
     void *apart = jrt_large_take(heap, JRT_UNIT, size, false);
     if (apart == NULL) return NULL;
     memcpy(apart, block, size);
     jrt_heap_free(heap, cache, block);
-    bool charged = jrt_heap_charge(heap, jrt_large_of(apart)->cost); /* what has just come back */
+    bool charged = jrt_heap_charge(heap, jrt_large_of(apart)->cost); /* cannot fail */
     jrt_invariant("block-word", charged);
     return apart;
 }
 
-/* The word of a block that is between two heaps. */
+/* The word of a detached block. */
 static uint64_t away_word(const void *block)
 {
     jrt_contract((uintptr_t)block % JRT_UNIT == 0, "memory that is not aligned is not a block");
@@ -134,7 +135,7 @@ void **jrt_heap_tab(void *block)
 
 size_t jrt_heap_block_cost(struct jrt_heap *heap, void *block)
 {
-    (void)jrt_heap_usable(heap, block); /* or it ends here */
+    (void)jrt_heap_usable(heap, block); /* or ends here */
     uint64_t word = jrt_block_word(block);
     bool     large = jrt_word_class(word) == JRT_CLASS_LARGE;
     return large ? jrt_large_of(block)->cost : jrt_word_cost(word);
