@@ -3,11 +3,11 @@
  * int jrt_ctx_switch(void **save_sp, void *load_sp, int message);
  *                    x0              x1             w2
  *
- * Suspends the caller, resumes the context whose stack pointer is load_sp. Returns, on the
- * resumed stack, the message its resumer passed.
+ * Suspends the caller and resumes the context whose stack pointer is load_sp. Returns, on the
+ * resumed stack, the message that its resumer passed.
  *
- * Saved:      x19-x28, x29, x30, d8-d15 and FPCR: what AAPCS64 (6.1) makes the callee's to
- *             preserve.
+ * Saved:      x19-x28, x29, x30, d8-d15 and FPCR, which the callee must preserve by AAPCS64
+ *             (6.1).
  * Not saved:  caller-saved registers, the upper halves of v8-v15 (the caller's by the ABI),
  *             FPSR, the signal mask, TPIDR_EL0. A context may therefore move between threads,
  *             but must not keep a thread-local's address across a switch.
@@ -18,15 +18,15 @@
  *                            +96  d8 ... d15
  *                            +160 FPCR, unused
  *
- * CFI:        right at every instruction. Both stacks hold the same frame, so the rules are
- *             true before and after sp changes hands. A register's rule is added when all are
- *             stored (until then it is unchanged) and dropped when all are loaded.
+ * CFI:        correct at every instruction. Both stacks hold the same frame, so the rules hold
+ *             before and after sp changes. The rules of registers are added when all are stored
+ *             and dropped when all are loaded.
  * Cost:       FPCR is written only if it differs: the write may flush the pipeline. The end is
  *             `br`, not `ret`: no `bl` on this stack matches it in the return predictor.
- * BTI, PAC:   the targets of `br` are return addresses without a landing pad, so this object
- *             carries no BTI property and the linker clears it for whatever we are linked
- *             into. Return addresses that callers signed (PAC) are signed with their own sp and
- *             stay valid. Guarded control stacks (GCS) are not supported, as CET on x86-64.
+ * BTI, PAC:   the targets of `br` are return addresses without a landing pad. So this object
+ *             carries no BTI property, and the linker clears it for the whole program. Callers
+ *             sign return addresses (PAC) with their own sp, so these stay valid. Guarded
+ *             control stacks (GCS) are not supported, as CET on x86-64.
  */
 #include "fiber/ctx_aarch64.h"
 
@@ -54,7 +54,8 @@
     .cfi_rel_offset d15, JRT_CTX_D14 + 8
 .endm
 
-/* Takes the registers from the frame at sp and goes on where it left. w2: the message. */
+/* Loads the registers from the frame at sp and continues where that context left. w2: the
+ * message. */
 .macro LEAVE_BY_FRAME
     ldp     x19, x20, [sp, #JRT_CTX_X19]
     ldp     x21, x22, [sp, #JRT_CTX_X21]
@@ -78,7 +79,7 @@
     br      x30
 .endm
 
-/* Stores them there; sp is the frame. */
+/* Stores all registers in the frame at sp. */
 .macro SAVE_REGISTERS
     stp     x19, x20, [sp, #JRT_CTX_X19]
     stp     x21, x22, [sp, #JRT_CTX_X21]
@@ -93,7 +94,8 @@
     IN_FRAME
 .endm
 
-/* From a frame for the caller, saved at [x0], to the one at x1; to the label if FPCR is another. */
+/* Makes a frame for the caller, saves it at [x0] and enters the frame at x1. Jumps to the label if
+ * FPCR differs. */
 .macro GO_OVER other
     sub     sp, sp, #JRT_CTX_FRAME_BYTES
     .cfi_adjust_cfa_offset JRT_CTX_FRAME_BYTES
@@ -102,7 +104,7 @@
     str     x9, [sp, #JRT_CTX_FPCR]
     mov     x10, sp
     str     x10, [x0]
-    mov     sp, x1                      /* from here on we are the other context */
+    mov     sp, x1                      /* from here on this is the other context */
     ldr     x11, [sp, #JRT_CTX_FPCR]
     cmp     x9, x11
     b.ne    \other
@@ -130,8 +132,8 @@ jrt_ctx_switch:
  * int jrt_ctx_switch_then(void **save_sp, void *load_sp, int (*then)(void *), void *argument);
  *                         x0              x1             x2                   x3
  *
- * The same, but what the resumed context gets is what then(argument) returns, called below its
- * frame.
+ * Switches as jrt_ctx_switch. The resumed context gets what then(argument) returns, called below
+ * its frame.
  */
     .globl  jrt_ctx_switch_then
     .hidden jrt_ctx_switch_then
@@ -157,8 +159,9 @@ jrt_ctx_switch_then:
  * int jrt_ctx_call(struct jrt_landing *landing, int64_t (*entry)(void *), void *argument);
  *                  x0                           x1                        x2
  *
- * The frame of a switch stays on this stack while entry runs, for whoever breaks the call off.
- * An ordinary return finds the registers as entry kept them and drops it. FPCR in it is zero.
+ * The frame of a switch stays on this stack while entry runs, so that a switch to it can end the
+ * call. After an ordinary return, entry has preserved the registers, and the frame is dropped. Its
+ * FPCR is zero.
  */
     .globl  jrt_ctx_call
     .hidden jrt_ctx_call
@@ -193,8 +196,8 @@ jrt_ctx_call:
     .size   jrt_ctx_call, . - jrt_ctx_call
 
 /*
- * First instructions of a fresh context, reached by the jump above with its main function in
- * x19, the argument in x20 and the message in w0. Undefined x30: a backtrace ends here.
+ * The first instructions of a fresh context. The jump above arrives with the main function in x19,
+ * the argument in x20 and the message in w0. Undefined x30: a backtrace ends here.
  */
     .globl  jrt_ctx_entry
     .hidden jrt_ctx_entry
@@ -212,7 +215,7 @@ jrt_ctx_entry:
     .cfi_endproc
     .size   jrt_ctx_entry, . - jrt_ctx_entry
 
-/* Landing from a signal: sp is a suspended context's frame, w2 the message. */
+/* Landing from a signal: sp is a suspended context's frame, w2 is the message. */
     .globl  jrt_ctx_land
     .hidden jrt_ctx_land
     .type   jrt_ctx_land, %function
@@ -227,8 +230,8 @@ jrt_ctx_land:
     .cfi_endproc
     .size   jrt_ctx_land, . - jrt_ctx_land
 
-    /* The thread's record. Here, because assembly in C names it, which link-time optimisation does
-     * not see. */
+    /* The thread's record. It stands in this file because assembly in C names it, which link-time
+     * optimisation does not see. */
     .section .tbss, "awT", %nobits
     .globl  jrt_thread_here
     .hidden jrt_thread_here
@@ -238,7 +241,7 @@ jrt_thread_here:
     .zero   JRT_THREAD_BYTES
     .size   jrt_thread_here, JRT_THREAD_BYTES
 
-    /* What yield checks count down, <janusrt/yield.h>. */
+    /* The word that yield checks count down, <janusrt/yield.h>. */
     .globl  janus_fuel
     .type   janus_fuel, %object
     .p2align 3
@@ -246,7 +249,7 @@ janus_fuel:
     .zero   8
     .size   janus_fuel, 8
 
-    /* Who stands in for the system, plat/world.h. */
+    /* The world of this thread, plat/world.h. */
     .globl  jrt_world_here
     .hidden jrt_world_here
     .type   jrt_world_here, %object

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of the aarch64 switch that C can say. */
+/* The parts of the aarch64 switch that are written in C. */
 #include "fiber/ctx.h"
 
 #include <ucontext.h>

@@ -23,8 +23,8 @@
 #define JRT_LANDING_SP 0
 #define JRT_LANDING_RESULT 8
 
-/* Where a fresh context begins in jrt_ctx_entry: behind a nop. Unwinders look a return address up
- * by the byte before it, and that byte must be in the function too. */
+/* A fresh context begins this far inside jrt_ctx_entry, behind a nop. Unwinders look up a return
+ * address by the byte before it, which must be in the function too. */
 #define JRT_CTX_ENTRY_SKIP 4
 
 #ifndef __ASSEMBLER__
@@ -55,14 +55,14 @@ _Static_assert(offsetof(struct jrt_ctx_frame, fpcr) == JRT_CTX_FPCR, "as in asse
 _Static_assert(sizeof(struct jrt_ctx_frame) == JRT_CTX_FRAME_BYTES, "as in assembly");
 _Static_assert(JRT_CTX_FRAME_BYTES % 16 == 0, "the stack stays aligned");
 
-/* Reads below the stack pointer: runs into the guard now, while no lock is held, rather than
- * later. */
+/* Reads below the stack pointer. If the stack is nearly used up, the fault comes now, while no lock
+ * is held. */
 static inline void jrt_ctx_probe(void)
 {
     __asm__ volatile("sub x16, sp, #4096\n\tldrb wzr, [x16]" : : : "x16");
 }
 
-/* The word at an offset in the thread's record; a call, see jrt_thread_self. */
+/* The word at an offset in the thread's record. It is a call; see jrt_thread_self. */
 #define JRT_CTX_OWN_WORD(offset) (*(void **)(void *)((char *)jrt_thread_self() + (offset)))
 #endif
 #endif

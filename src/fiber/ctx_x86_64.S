@@ -3,11 +3,11 @@
  * int jrt_ctx_switch(void **save_sp, void *load_sp, int message);
  *                    rdi             rsi            edx
  *
- * Suspends the caller, resumes the context whose stack pointer is load_sp. Returns, on the
- * resumed stack, the message its resumer passed.
+ * Suspends the caller and resumes the context whose stack pointer is load_sp. Returns, on the
+ * resumed stack, the message that its resumer passed.
  *
- * Saved:      rbx rbp r12-r15, MXCSR, x87 control word: what the SysV psABI (3.2.1, 3.2.3)
- *             makes the callee's to preserve.
+ * Saved:      rbx rbp r12-r15, MXCSR, x87 control word, which the callee must preserve by the
+ *             SysV psABI (3.2.1, 3.2.3).
  * Not saved:  caller-saved and vector registers, the x87 stack (empty at a call), the signal
  *             mask, fs/gs. A context may therefore move between threads, but must not keep a
  *             thread-local's address across a switch.
@@ -18,20 +18,20 @@
  *                            +8  rbx  rbp  r12  r13  r14  r15
  *                            +56 return address
  *
- * CFI:        right at every instruction. Both stacks hold the same frame, so the rules are
- *             true before and after rsp changes hands. A register's rule is added when all are
- *             stored (until then it is unchanged) and dropped when all are loaded.
- * Cost:       9 cycles on Zen 4 without MXCSR; `stmxcsr` alone adds as many again and has no
- *             substitute. `ldmxcsr` beside it is free, comparing first is not (the load waits
- *             for the store); for the x87 word it is the other way round. The end is a jump,
- *             not `ret`: a return address that no call pushed misses the return predictor, 20
- *             cycles. See bench/switch_bench.c.
- * Red zone:   MXCSR is stored below rsp before rsp moves; the ABI leaves us 128 bytes there.
- * CET:        not safe with shadow stacks (SHSTK): jumping to another stack's return address
+ * CFI:        correct at every instruction. Both stacks hold the same frame, so the rules hold
+ *             before and after rsp changes. The rules of registers are added when all are stored
+ *             and dropped when all are loaded.
+ * Cost:       9 cycles on Zen 4 without MXCSR. `stmxcsr` alone adds 9 more and has no
+ *             substitute. `ldmxcsr` after it is free. Comparing first is not free, because the
+ *             load waits for the store. For the x87 word the comparison is cheaper. The end is
+ *             a jump, not `ret`: no call pushed this return address, so the return predictor
+ *             would miss, 20 cycles. See bench/switch_bench.c.
+ * Red zone:   MXCSR is stored below rsp before rsp moves. The ABI reserves 128 bytes there.
+ * CET:        not safe with shadow stacks (SHSTK): a jump to another stack's return address
  *             leaves the shadow stack behind. This object carries no SHSTK property, so the
- *             linker clears it for whatever we are linked into and the kernel does not turn
- *             it on. Indirect branch tracking (IBT) is fine: entries begin with endbr64, the
- *             jumps to return addresses are `notrack`; the property says so.
+ *             linker clears it for the whole program, and the kernel does not turn it on.
+ *             Indirect branch tracking (IBT) works, and the property says so. Entries begin
+ *             with endbr64, and the jumps to return addresses are `notrack`.
  */
 #include "fiber/ctx_x86_64.h"
 
@@ -45,7 +45,7 @@
     .cfi_rel_offset %r15, JRT_CTX_R15
 .endm
 
-/* Stores them there. */
+/* Stores all registers in the frame at rsp. */
 .macro SAVE_REGISTERS
     movq    %rbx, JRT_CTX_RBX(%rsp)
     movq    %rbp, JRT_CTX_RBP(%rsp)
@@ -56,7 +56,8 @@
     IN_FRAME
 .endm
 
-/* Takes the registers from the frame at rsp and goes on where it left. edx: the message. */
+/* Loads the registers from the frame at rsp and continues where that context left. edx: the
+ * message. */
 .macro LEAVE_BY_FRAME
     movq    JRT_CTX_RBX(%rsp), %rbx
     movq    JRT_CTX_RBP(%rsp), %rbp
@@ -79,7 +80,7 @@
 .endm
 
     .text
-/* Suspends the caller: rsp is its frame afterwards, r8d the x87 control word. */
+/* Suspends the caller. Afterwards rsp is its frame and r8d the x87 control word. */
 .macro ENTER_FRAME
     stmxcsr JRT_CTX_MXCSR - JRT_CTX_RIP(%rsp)
     leaq    -JRT_CTX_RIP(%rsp), %rsp
@@ -89,10 +90,11 @@
     movzwl  JRT_CTX_X87_CW(%rsp), %r8d
 .endm
 
-/* From that frame, saved at (rdi), to the one at rsi; to the label if the x87 word is another. */
+/* Saves that frame at (rdi) and enters the frame at rsi. Jumps to the label if the x87 word
+ * differs. */
 .macro GO_OVER other
     movq    %rsp, (%rdi)
-    movq    %rsi, %rsp                  /* from here on we are the other context */
+    movq    %rsi, %rsp                  /* from here on this is the other context */
     ldmxcsr JRT_CTX_MXCSR(%rsp)
     cmpw    JRT_CTX_X87_CW(%rsp), %r8w
     jne     \other
@@ -121,8 +123,8 @@ jrt_ctx_switch:
  * int jrt_ctx_switch_then(void **save_sp, void *load_sp, int (*then)(void *), void *argument);
  *                         rdi             rsi            rdx                  rcx
  *
- * The same, but what the resumed context gets is what then(argument) returns, called below its
- * frame. The frame's end is aligned as a call wants it, and so is its beginning.
+ * Switches as jrt_ctx_switch. The resumed context gets what then(argument) returns, called below
+ * its frame. The beginning of the frame is aligned as a call needs it, because its end is.
  */
     .globl  jrt_ctx_switch_then
     .hidden jrt_ctx_switch_then
@@ -150,9 +152,10 @@ jrt_ctx_switch_then:
  * int jrt_ctx_call(struct jrt_landing *landing, int64_t (*entry)(void *), void *argument);
  *                  rdi                          rsi                       rdx
  *
- * The frame of a switch stays on this stack while entry runs, for whoever breaks the call off.
- * An ordinary return finds the registers as entry kept them and drops it. Its control words are
- * constants: reading MXCSR would double the cost of a call that is hardly ever broken off.
+ * The frame of a switch stays on this stack while entry runs, so that a switch to it can end the
+ * call. After an ordinary return, entry has preserved the registers, and the frame is dropped. Its
+ * control words are constants: reading MXCSR would double the cost of the call, which is rarely
+ * interrupted.
  */
     .globl  jrt_ctx_call
     .hidden jrt_ctx_call
@@ -187,8 +190,8 @@ jrt_ctx_call:
     .size   jrt_ctx_call, . - jrt_ctx_call
 
 /*
- * First instructions of a fresh context, reached by the jump above with its main function in
- * rbx, the argument in r12 and the message in eax. Undefined rip: a backtrace ends here.
+ * The first instructions of a fresh context. The jump above arrives with the main function in rbx,
+ * the argument in r12 and the message in eax. Undefined rip: a backtrace ends here.
  */
     .globl  jrt_ctx_entry
     .hidden jrt_ctx_entry
@@ -209,8 +212,8 @@ jrt_ctx_entry:
     .size   jrt_ctx_entry, . - jrt_ctx_entry
 
 /*
- * Landing from a signal: rsp is a suspended context's frame, edx the message. The interrupted
- * code may have been anywhere, so the x87 stack is emptied too; the handler cleared the flags.
+ * Landing from a signal: rsp is a suspended context's frame, edx is the message. The signal may
+ * have interrupted any code, so the x87 stack is emptied too. The handler has cleared the flags.
  */
     .globl  jrt_ctx_land
     .hidden jrt_ctx_land
@@ -229,8 +232,8 @@ jrt_ctx_land:
     .cfi_endproc
     .size   jrt_ctx_land, . - jrt_ctx_land
 
-    /* The thread's record. Here, because assembly in C names it, which link-time optimisation does
-     * not see. */
+    /* The thread's record. It stands in this file because assembly in C names it, which link-time
+     * optimisation does not see. */
     .section .tbss, "awT", @nobits
     .globl  jrt_thread_here
     .hidden jrt_thread_here
@@ -240,7 +243,7 @@ jrt_thread_here:
     .zero   JRT_THREAD_BYTES
     .size   jrt_thread_here, JRT_THREAD_BYTES
 
-    /* What yield checks count down, <janusrt/yield.h>. */
+    /* The word that yield checks count down, <janusrt/yield.h>. */
     .globl  janus_fuel
     .type   janus_fuel, @object
     .p2align 3
@@ -248,7 +251,7 @@ janus_fuel:
     .zero   8
     .size   janus_fuel, 8
 
-    /* Who stands in for the system, plat/world.h. */
+    /* The world of this thread, plat/world.h. */
     .globl  jrt_world_here
     .hidden jrt_world_here
     .type   jrt_world_here, @object

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of the x86-64 switch that C can say. */
+/* The parts of the x86-64 switch that are written in C. */
 #include "fiber/ctx.h"
 
 #include <ucontext.h>
@@ -27,7 +27,7 @@ void jrt_ctx_land_from_signal(ucontext_t *context, void *load_sp, int message)
     registers[REG_RSP] = (greg_t)load_sp;
     registers[REG_RDX] = message;
     registers[REG_RIP] = (greg_t)jrt_ctx_land;
-    /* Trap, direction, nested task, alignment check: clear at a function's start. */
+    /* Trap, direction, nested task and alignment check are clear when a function starts. */
     registers[REG_EFL] &= ~(greg_t)(1 << 8 | 1 << 10 | 1 << 14 | 1 << 18);
 }
 

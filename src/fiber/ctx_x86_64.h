@@ -14,7 +14,7 @@
 #define JRT_CTX_RIP 56
 #define JRT_CTX_FRAME_BYTES 64
 
-/* What the psABI gives a new process. */
+/* The psABI's values for a new process. */
 #define JRT_CTX_MXCSR_DEFAULT 0x1f80
 #define JRT_CTX_X87_CW_DEFAULT 0x37f
 
@@ -24,8 +24,8 @@
 #define JRT_LANDING_SP 0
 #define JRT_LANDING_RESULT 8
 
-/* Where a fresh context begins in jrt_ctx_entry: behind a nop. Unwinders look a return address up
- * by the byte before it, and that byte must be in the function too. */
+/* A fresh context begins this far inside jrt_ctx_entry, behind a nop. Unwinders look up a return
+ * address by the byte before it, which must be in the function too. */
 #define JRT_CTX_ENTRY_SKIP 1
 
 #ifndef __ASSEMBLER__
@@ -52,14 +52,14 @@ _Static_assert(offsetof(struct jrt_ctx_frame, rip) == JRT_CTX_RIP, "as in assemb
 _Static_assert(sizeof(struct jrt_ctx_frame) == JRT_CTX_FRAME_BYTES, "as in assembly");
 _Static_assert(JRT_CTX_FRAME_BYTES % 16 == 0, "the stack stays aligned");
 
-/* Reads below the stack pointer: runs into the guard now, while no lock is held, rather than
- * later. */
+/* Reads below the stack pointer. If the stack is nearly used up, the fault comes now, while no lock
+ * is held. */
 static inline void jrt_ctx_probe(void) { __asm__ volatile("testb $0, -4096(%rsp)"); }
 
 /*
- * The word at an offset in the thread's record, jrt_thread_here. Assembly that the
- * compiler may neither repeat nor merge nor move: a thread-local's address that was computed before
- * a switch names the wrong thread after it.
+ * The word at an offset in the thread's record, jrt_thread_here. In assembly, so that the compiler
+ * does not repeat, merge or move it. A thread-local's address computed before a switch names the
+ * wrong thread after it.
  */
 #define JRT_CTX_OWN_WORD(offset)                                                                   \
     __extension__({                                                                                \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How deep a stack has been used, found afterwards from its bytes.
+ * How deep a stack has been used. The stack's bytes show it afterwards.
  *
- * Fresh memory is zero and not resident. The lowest resident page that holds anything but zeros
- * marks the depth to within the zeros a frame may have at its lower end. This costs the running
- * fiber nothing, where painting a pattern would commit the whole stack.
+ * Fresh memory is zero and not resident. The lowest resident page with a byte other than zero marks
+ * the depth. The error is at most the zeros at the lower end of a frame. The running fiber pays
+ * nothing. A painted pattern would commit the whole stack.
  */
 #include "fiber/sanitizer.h"
 #include "fiber/stack.h"
@@ -12,11 +12,11 @@
 #include <string.h>
 
 enum {
-    PAGES_AT_ONCE = 128, /* a small buffer: we may run on a small stack ourselves */
+    PAGES_AT_ONCE = 128, /* a small buffer: the caller may run on a small stack */
     CANARY_BYTES = 256,  /* frames with holes may step over fewer */
 };
 
-/* Volatile: the memory belongs to somebody else, and must be read as it is. */
+/* Volatile: another fiber owns the memory, so the compiler must read it as it is. */
 JRT_SEES_FOREIGN_STACKS static const char *first_nonzero(const char *from, const char *to)
 {
     jrt_sanitizer_scan_begin();
@@ -27,7 +27,7 @@ JRT_SEES_FOREIGN_STACKS static const char *first_nonzero(const char *from, const
     return (const char *)word;
 }
 
-/* The lowest address of whole pages that was written to, or the end when there is none. */
+/* The lowest written address in a range of whole pages, or the range's end. */
 static char *lowest_in(char *from, char *to)
 {
     size_t        page = jrt_page_bytes();
@@ -50,8 +50,8 @@ size_t jrt_stack_high_water(const struct jrt_stack *stack)
     return (size_t)(stack->top - lowest_in(jrt_stack_low(stack), stack->top));
 }
 
-/* Not memset: this stack may carry another fiber's redzones. Writes only where it must, so
- * as not to commit pages that are zero anyway. */
+/* Not memset: this stack may carry another fiber's redzones. Pages that are zero already are not
+ * written, so that they stay uncommitted. */
 JRT_SEES_FOREIGN_STACKS static void zero(char *from, char *to)
 {
     jrt_sanitizer_scan_begin();
@@ -62,7 +62,7 @@ JRT_SEES_FOREIGN_STACKS static void zero(char *from, char *to)
     jrt_sanitizer_scan_end();
 }
 
-/* By dropping the pages, or by hand where the system refuses (locked memory). */
+/* Drops the pages, or writes zeros if the system refuses (locked memory). */
 static void clear(char *from, char *to)
 {
     struct iovec range = {from, (size_t)(to - from)};
@@ -71,8 +71,8 @@ static void clear(char *from, char *to)
 
 void jrt_stack_scrub(struct jrt_stack *stack)
 {
-    /* The top page is used again at once and is zeroed in place. What lies deeper is dropped
-     * unseen: asking whether it is resident would miss what is swapped out. */
+    /* The top page will be used again at once, so it is zeroed in place. Deeper pages are dropped
+     * without a look: a check for resident pages would miss swapped ones. */
     char *warm = stack->top - jrt_page_bytes();
     clear(jrt_stack_low(stack), warm);
     zero(warm, stack->top);

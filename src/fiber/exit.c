@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that are ended in the middle of a call: pthread_exit, or pthread_cancel at a point where
- * it takes effect.
+ * Threads that end in the middle of a call: by pthread_exit, or by pthread_cancel at a cancellation
+ * point.
  *
- * The C library then walks up the stack and runs every cleanup handler and destructor it finds
- * ("forced unwinding"); at the end of the stack it jumps to the thread's own stack, runs the
- * destructors of thread-specific data, and the thread is gone. On a stack of ours that walk would
- * go through everybody below: a task that runs another in place, the worker's loop, and it would
- * leave all of them without anybody who goes on.
+ * The C library then walks up the stack and runs every cleanup handler and destructor ("forced
+ * unwinding"). At the end of the stack it jumps to the thread's own stack, runs the destructors of
+ * thread-specific data and ends the thread. On a stack of ours that walk would go through every
+ * caller: a task that runs another in place, and the worker's loop. It would leave all of them
+ * without a thread.
  *
- * [exit-boundary]  so the walk is stopped where the call began. jrt_ctx_call and jrt_ctx_entry
- *   carry a personality routine, which the walk asks before it goes past them. What was called has
- *   been cleaned up by then, what is below has not been touched. If the thread has an on_exit, that
- *   does not return: it leaves the stack, and the walk stays unfinished.
+ * [exit-boundary]  so the walk stops where the call began. jrt_ctx_call and jrt_ctx_entry carry a
+ *   personality routine, which the walk asks before it passes them. At that moment the called code
+ *   has been cleaned up and its callers are untouched. If the thread has an on_exit function, that
+ *   function leaves the stack and does not return. The walk stays unfinished.
  *
- * [exit-exception]  an exception that the call does not catch must not be caught further down
- *   either, behind the back of everything between. Its search for a catcher ends here as it would
- *   at the end of the stack: with std::terminate.
+ * [exit-exception]  if a call does not catch an exception, no caller further down may catch it,
+ *   past everything in between. The search for a catcher ends at the boundary as at the end of the
+ *   stack: with std::terminate.
  *
- * [exit-spoilt]  a thread of which such a walk was stopped must end soon all the same: the C
- *   library believes that it is ending and, for one thing, does not tell it of a setuid any more.
- *   A simulated thread (sim/world.c) cannot be ended alone, and the real one is needed by all the
- *   others: there it is the end, with a sentence.
+ * [exit-spoilt]  a thread whose walk was stopped must still end soon. The C library takes it for an
+ *   ending thread and, for example, no longer applies a setuid to it. A part of a world
+ *   (sim/world.c) cannot end alone, and the other parts need the real thread. There the process
+ *   ends, with a message.
  *
- * [exit-blind]  the walk ends early at a function without unwind tables. Then no boundary is asked,
- *   and the thread's exit hook (thread.c) finds on_exit still set. Where the call began and what it
- *   left open is not known there: that is the end, with a sentence.
+ * [exit-blind]  the walk ends early at a function without unwind tables. Then it asks no boundary,
+ *   and the thread's exit hook (thread.c) finds on_exit still set. The hook does not know where the
+ *   call began or what it left open. So the process ends, with a message.
  *
- * Rejected: going on from the exit hook. By then the walk has run through everybody below.
+ * Rejected: continuing from the exit hook. By then the walk has run through every caller.
  */
 #include "fiber/exit.h"
 
@@ -37,7 +37,7 @@
 
 #include <unwind.h>
 
-/* Named by ctx_<cpu>.S. */
+/* ctx_<cpu>.S names it. */
 _Unwind_Reason_Code jrt_ctx_personality(int version, _Unwind_Action actions,
                                         _Unwind_Exception_Class class,
                                         struct _Unwind_Exception *exception,
@@ -60,10 +60,10 @@ _Unwind_Reason_Code jrt_ctx_personality(int version, _Unwind_Action actions,
     return _URC_CONTINUE_UNWIND;
 }
 
-/* A call on the stack of a thread that goes on after it. */
+/* A call on the stack of a thread that continues after it. */
 struct jrt_guarded {
     struct jrt_landing  landing;
-    struct janus_fiber *fiber; /* that the thread was in */
+    struct janus_fiber *fiber; /* the fiber that the thread was in */
 };
 
 enum { EXITED = 64 }; /* beside enum jrt_arrival */
@@ -99,7 +99,7 @@ enum jrt_guarded_end jrt_call_guarded(int64_t (*entry)(void *), void *argument,
     struct jrt_watch    watch = thread->watch;
     void                (*on_exit)(void) = thread->on_exit;
     struct jrt_guarded  guarded = {.fiber = thread->current};
-    (void)jrt_thread_watch_exit(thread); /* where it cannot be: [exit-blind] goes unnoticed */
+    (void)jrt_thread_watch_exit(thread); /* if refused, [exit-blind] goes unnoticed */
     thread->guarded = &guarded;
     thread->on_exit = land_in_guarded;
     thread->watch = (struct jrt_watch){stack, &guarded.landing.sp};
@@ -110,7 +110,7 @@ enum jrt_guarded_end jrt_call_guarded(int64_t (*entry)(void *), void *argument,
     switch (how) {
     case 0: *out_result = guarded.landing.result; return JRT_GUARDED_RETURNED;
     case EXITED: return JRT_GUARDED_EXITED;
-    case JRT_ARRIVED_OVERFLOWED: /* the signal handler landed us here, and told nobody */
+    case JRT_ARRIVED_OVERFLOWED: /* the signal handler landed here and reported nothing */
         jrt_sanitizer_unwind(jrt_stack_low(stack), guarded.landing.sp);
         return JRT_GUARDED_OVERFLOWED;
     default: return JRT_GUARDED_PANICKED;

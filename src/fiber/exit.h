@@ -16,14 +16,14 @@ enum jrt_guarded_end {
 };
 
 /*
- * Calls entry(argument) on this stack and thread, and comes back however the call ends. `stack` is
- * the stack of ours that the caller runs on; NULL: the thread's own, whose overflow is a fault. The
- * call must not leave this thread.
+ * Calls entry(argument) on this stack and thread, and returns in whatever way the call ends.
+ * `stack` is the library's stack that the caller runs on. NULL: the thread's own stack, whose
+ * overflow is a fault. The call must not leave this thread.
  */
 enum jrt_guarded_end jrt_call_guarded(int64_t (*entry)(void *), void *argument,
                                       const struct jrt_stack *stack, int64_t *out_result);
 
-/* From janus_panic: ends the innermost guarded call, if it is that which runs; else it returns. */
+/* For janus_panic: ends the innermost guarded call if that call is running, otherwise returns. */
 void jrt_guarded_panic(struct jrt_thread *thread, const char *message);
 
 #endif

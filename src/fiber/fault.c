@@ -2,33 +2,32 @@
 /*
  * Stack overflow: from a SIGSEGV to a panic of one fiber.
  *
- * The handler runs on the thread's alternate stack, for the fiber's own is used up. A fault
- * address in the guard of the fiber that runs here is an overflow; it is told by the address
- * alone, since guard markers fault as SEGV_MAPERR and protected pages as SEGV_ACCERR. The handler
- * then rewrites the interrupted registers so that returning from it goes on in the resumer, as
- * after any other switch. It calls nothing that locks or allocates, and leaves the signal mask
- * to the return, which restores it.
+ * The handler runs on the thread's alternate stack, because the fiber's own is used up. A fault
+ * address in the guard of the running fiber is an overflow. The address alone decides, because
+ * guard markers fault as SEGV_MAPERR and protected pages as SEGV_ACCERR. The handler rewrites the
+ * interrupted registers. Its return then continues in the resumer, as after any other switch. It
+ * calls nothing that locks or allocates. The return restores the signal mask.
  *
- * A signal whose frame does not fit on the fiber's stack comes as a SIGSEGV too, from the kernel
- * and without an address; with the stack pointer that near to the end it is an overflow as well.
+ * If a signal's frame does not fit on the fiber's stack, the kernel also sends a SIGSEGV, without
+ * an address. If the stack pointer is near the end, that is an overflow too.
  *
- * Every other SIGSEGV is passed to whoever had the signal before us, with its arguments as they
- * came, its mask and flags respected; where that was the default, the default is put back and
- * the instruction runs again, so that a core file shows the place.
+ * The handler forwards every other SIGSEGV to the handler before it, with the same arguments, and
+ * honours its mask and flags. If that was the default, it restores the default, and the instruction
+ * runs again. So a core file shows the place.
  *
- * [fault-once]  we are installed once. Somebody who came after us and sits on top when the last
- *   pool closes may pass faults on to us for ever, so we stay behind him, `previous` stays what
- *   it is, and the next pool changes nothing.
+ * [fault-once]  the handler is installed once. When the last pool closes, a later handler may lie
+ *   on top and forward faults to ours for ever. Then ours stays installed, `previous` stays
+ *   unchanged, and the next pool changes nothing.
  *
- * [fault-locked]  an overflow while this thread holds a lock of ours would leave it locked for
- *   ever: that is no panic but the end, with a sentence.
+ * [fault-locked]  an overflow while this thread holds a lock of the library would leave it locked
+ *   for ever. So it ends the process with a message, not only the fiber.
  *
- * What this cannot mend: a fiber that overflows while inside somebody else's lock (malloc's, or
- * stdio's) leaves it locked. Our own calls probe the stack before they lock. And one that
- * overflows inside a signal handler on its own stack leaves that handler's signal mask.
+ * Limits: a fiber that overflows while it holds a foreign lock (malloc's, stdio's) leaves it
+ * locked. The library's own calls probe the stack before they lock. A fiber that overflows inside a
+ * signal handler on its own stack leaves that handler's signal mask.
  *
- * Signal handlers belong to the process, so this is the one piece of global state: how many
- * pools want the handler, and whom it replaced.
+ * Signal handlers belong to the process, so this file has global state: how many pools want the
+ * handler, and which handler it replaced.
  */
 #include "base/assert.h"
 #include "base/atomic.h"
@@ -44,10 +43,10 @@
 static pthread_mutex_t  lock = PTHREAD_MUTEX_INITIALIZER; /* guards the next two */
 static unsigned         users;
 static bool             installed;
-static struct sigaction previous;       /* written before we are installed, never after */
-static _Atomic(bool)    previous_spent; /* it was to be called once, and was */
+static struct sigaction previous;       /* written before the installation, never after */
+static _Atomic(bool)    previous_spent; /* SA_RESETHAND: its one call is used up */
 
-/* Beyond the signal frame: what the kernel needs to put it there, and the red zone. */
+/* Beyond the signal frame: what the kernel needs to store it, and the red zone. */
 enum { FRAME_SLACK = 1024 };
 
 static bool is_overflow(const struct jrt_stack *stack, const siginfo_t *info,
@@ -78,7 +77,7 @@ bool janus_fault_claim(int signal_number, void *siginfo, void *context)
                "a fiber ran out of stack inside a call to janusrt"); /* [fault-locked] */
     thread->fault_address = info->si_addr;
     thread->fault_code = jrt_ctx_signal_pc(interrupted);
-    if (thread->watch.landing == NULL) { /* of a task, which is reported */
+    if (thread->watch.landing == NULL) { /* a task's overflow is reported */
         thread->fault_frame_count = jrt_frames_of_signal(thread->fault_frames, JRT_FRAMES_MAX);
     }
     void **landing = thread->watch.landing != NULL ? thread->watch.landing : thread->rescue;
@@ -88,12 +87,13 @@ bool janus_fault_claim(int signal_number, void *siginfo, void *context)
     return true;
 }
 
-/* What would have happened without us. */
+/* Does what would happen without this handler. */
 static void by_default(int number, const siginfo_t *info)
 {
     struct sigaction action = {.sa_handler = SIG_DFL};
     (void)sigaction(number, &action, NULL);
-    /* A real fault comes again by itself; what was sent, or could not be delivered, does not. */
+    /* A real fault repeats by itself. A signal that was sent, or could not be delivered, does
+     * not. */
     if (info->si_code <= 0 || info->si_code == SI_KERNEL) (void)raise(number);
 }
 
@@ -117,10 +117,10 @@ static void pass_on(int number, siginfo_t *info, void *context)
 {
     bool with_info = (previous.sa_flags & SA_SIGINFO) != 0;
     bool ignored = !with_info && previous.sa_handler == SIG_IGN;
-    if (ignored && info->si_code <= 0) return; /* sent, not raised by a fault */
+    if (ignored && info->si_code <= 0) return; /* sent, not caused by a fault */
     bool spent = false;
     if (previous.sa_flags & (int)SA_RESETHAND) {
-        /* relaxed: one of all faults wins; nothing else is ordered by it. */
+        /* relaxed: one of all faults wins. Nothing else depends on the order. */
         spent = jrt_exchange_relaxed(&previous_spent, true);
     }
     if (spent || ignored || (!with_info && previous.sa_handler == SIG_DFL)) {
@@ -152,7 +152,7 @@ bool jrt_fault_open(void)
         sigemptyset(&action.sa_mask);
         works = sigaction(SIGSEGV, NULL, &previous) == 0 && sigaction(SIGSEGV, &action, NULL) == 0;
         installed = works;
-        /* relaxed: nobody can be in the handler before it is installed. */
+        /* relaxed: no thread is in the handler before it is installed. */
         jrt_store_relaxed(&previous_spent, false);
     }
     if (works) users++;

@@ -2,29 +2,29 @@
 /*
  * Fibers: make, resume, leave, end.
  *
- * Whoever arrives acts. A fiber that leaves, for whatever reason, only says why (the message of
- * the switch) and switches to its resumer. The resumer marks it SUSPENDED or takes its stack
- * away, because only then is the stack off the CPU; had the fiber done so itself, another thread
- * could enter it while its last instructions still run there.
+ * The entered side acts. A fiber that leaves only passes the reason (the message of the switch) and
+ * switches to its resumer. The resumer marks it SUSPENDED or takes its stack, because only then is
+ * the stack off the CPU. If the fiber did this itself, another thread could enter the stack while
+ * its last instructions still run there.
  *
- * [fiber-moves]  the legal changes of state; everything else is a bug of ours.
+ * [fiber-moves]  the legal changes of state. Any other change is a bug of the library.
  *
  *     NEW -> RUNNING          first resume: a stack is attached
- *     RUNNING -> SUSPENDED    it called suspend; seen by the resumer
+ *     RUNNING -> SUSPENDED    it called suspend; set by the resumer
  *     SUSPENDED -> RUNNING    resumed, possibly by another thread
  *     RUNNING -> COMPLETED    the entry returned; the stack is given back
  *     RUNNING -> PANICKED     janus_panic, or the guard was hit
  *
- * The state is a tripwire against sequential mistakes (resuming what runs or has ended), not a
- * lock: a fiber goes from thread to thread only by what its users order themselves.
+ * The state detects sequential mistakes, as resuming a fiber that runs or has ended. It is not a
+ * lock: the users of a fiber order its moves between threads.
  *
- * A stack overflow is the same story told by a signal handler: it makes the interrupted thread
- * go on in the resumer, with OVERFLOWED as the message (fault.c). The dead fiber's frames stay
- * untouched until the resumer gives the stack back.
+ * A stack overflow takes the same path. A signal handler makes the interrupted thread continue in
+ * the resumer, with OVERFLOWED as the message (fault.c). The dead fiber's frames stay untouched
+ * until the resumer returns the stack.
  *
- * Stack colours: the tops of all stacks have the same low address bits, so the hot frames of many
- * fibers would fight for the same few cache sets. Each stack begins up to 15 lines lower; a round
- * over 20,000 fibers is 14 % faster for it.
+ * Stack colours: the tops of all stacks have the same low address bits. So the hot frames of many
+ * fibers would compete for a few cache sets. Each stack begins up to 15 lines lower. That makes a
+ * round over 20,000 fibers 14 % faster.
  */
 #include "fiber/fiber.h"
 
@@ -40,9 +40,9 @@
 #include <string.h>
 
 enum {
-    ID_BLOCK = 1024,   /* ids a shard takes at once */
+    ID_BLOCK = 1024,   /* ids that a shard takes at once */
     RECORD_BATCH = 32, /* records moved between a shard and the store */
-    RECORDS_MAX = 64,  /* kept in a shard */
+    RECORDS_MAX = 64,  /* records that a shard keeps */
     COLOURS = 16,      /* of 64 bytes each */
 };
 
@@ -63,11 +63,11 @@ static const uint8_t moves[] = {
 static inline void move(struct janus_fiber *fiber, janus_fiber_state from, janus_fiber_state to)
 {
     jrt_invariant("fiber-moves", moves[from] >> to & 1u);
-    /* relaxed: a tripwire; who may touch the fiber next is ordered by its users. */
+    /* relaxed: only detects mistakes. The users of the fiber order its moves between threads. */
     jrt_store_relaxed(&fiber->state, (uint8_t)to);
 }
 
-/* Making and destroying. */
+/* Make and destroy. */
 
 static struct jrt_record *take_record(janus_pool *pool, struct jrt_shard *shard)
 {
@@ -98,28 +98,28 @@ static void give_record(janus_pool *pool, struct jrt_shard *shard, struct jrt_re
 static uint64_t next_id(janus_pool *pool, struct jrt_shard *shard)
 {
     if (shard->next_id == shard->ids_end) {
-        /* relaxed: the block is ours by the addition alone. */
+        /* relaxed: the addition alone makes the block ours. */
         shard->next_id = jrt_fetch_add_relaxed(&pool->ids_given, (uint64_t)ID_BLOCK) + 1;
         shard->ids_end = shard->next_id + ID_BLOCK;
     }
     return shard->next_id++;
 }
 
-/* Counts one more fiber where there is a limit; false when it is reached. */
+/* Counts one more fiber if there is a limit. Returns false if the limit is reached. */
 static bool count_in(janus_pool *pool)
 {
     if (pool->fibers_max == 0) return true;
-    size_t live = jrt_load_relaxed(&pool->live); /* relaxed: a count; it guards no memory. */
+    size_t live = jrt_load_relaxed(&pool->live); /* relaxed: a count that guards no memory. */
     do {
         if (live >= pool->fibers_max) return false;
-    } while (!jrt_cas_relaxed(&pool->live, &live, live + 1)); /* relaxed: as above. */
+    } while (!jrt_cas_relaxed(&pool->live, &live, live + 1)); /* relaxed: a count. */
     return true;
 }
 
 static void count_out(janus_pool *pool)
 {
     if (pool->fibers_max == 0) return;
-    /* relaxed: as in count_in. */
+    /* relaxed: a count, as in count_in. */
     jrt_fetch_sub_relaxed(&pool->live, (size_t)1);
 }
 
@@ -175,13 +175,13 @@ janus_status janus_fiber_create(janus_pool *pool, janus_entry *entry, void *argu
     fiber->id = id;
     fiber->stack_class = (uint8_t)class;
     fiber->canary = false;
-    /* relaxed: nobody else knows this fiber yet. */
+    /* relaxed: no other thread knows this fiber yet. */
     jrt_store_relaxed(&fiber->state, (uint8_t)JANUS_FIBER_NEW);
     *out = fiber;
     return JANUS_OK;
 }
 
-/* Takes the stack from a fiber that will not run again. */
+/* Takes the stack of a fiber that will not run again. */
 static void detach_stack(struct janus_fiber *fiber, struct jrt_thread *thread, bool overflowed)
 {
     janus_pool       *pool = fiber->pool;
@@ -205,7 +205,7 @@ janus_status janus_fiber_destroy(janus_fiber *fiber)
 {
     jrt_outside_call(); /* [turn-call] */
     if (fiber == NULL) return JANUS_OK;
-    /* relaxed: a tripwire, see the essay. */
+    /* relaxed: only detects mistakes. */
     if (jrt_load_relaxed(&fiber->state) == JANUS_FIBER_RUNNING) return JANUS_STATE;
     jrt_ctx_probe();
     janus_pool        *pool = fiber->pool;
@@ -219,7 +219,7 @@ janus_status janus_fiber_destroy(janus_fiber *fiber)
     return JANUS_OK;
 }
 
-/* Running. */
+/* Run. */
 
 __attribute__((noreturn)) static void leave_for_good(struct janus_fiber *fiber,
                                                      enum jrt_arrival    why)
@@ -237,7 +237,7 @@ static void fiber_main(void *argument, int message)
     leave_for_good(fiber, JRT_ARRIVED_COMPLETED);
 }
 
-/* Gives a new fiber its stack. On failure it is as new as before. */
+/* Gives a new fiber its stack. On failure the fiber stays NEW. */
 __attribute__((noinline)) static janus_status attach_stack(struct janus_fiber *fiber,
                                                            struct jrt_thread  *thread)
 {
@@ -253,7 +253,7 @@ __attribute__((noinline)) static janus_status attach_stack(struct janus_fiber *f
     fiber->canary = stack->guard == JANUS_GUARD_CANARY;
     char *low = jrt_stack_low(stack);
     jrt_sanitizer_attach(&fiber->context.sanitizer, low, (size_t)(stack->top - low));
-    /* 16 bytes stay free: Valgrind looks for a frame above the first. */
+    /* 16 bytes stay free, because Valgrind looks for a frame above the first. */
     size_t colour = (size_t)(stack - stack->slab->stacks) % COLOURS * 64;
     fiber->context.sp = jrt_ctx_make(stack->top - colour - 16, fiber_main, fiber);
     return JANUS_OK;
@@ -266,7 +266,7 @@ static void fill_panic(janus_panic_info *panic, const struct janus_fiber *fiber,
     panic->kind = kind;
     panic->fiber_id = fiber->id;
     panic->stack_bytes = fiber->stack->slab->class->stack_bytes;
-    (void)jrt_name_copy(panic->name, sizeof panic->name, fiber->name); /* it is borrowed */
+    (void)jrt_name_copy(panic->name, sizeof panic->name, fiber->name); /* borrowed */
     if (kind == JANUS_PANIC_EXPLICIT) {
         memcpy(panic->message, thread->panic_message, sizeof panic->message);
         return;
@@ -277,7 +277,7 @@ static void fill_panic(janus_panic_info *panic, const struct janus_fiber *fiber,
     panic->code_address = thread->fault_code;
 }
 
-/* The fiber will not run again: tell why, take its stack. */
+/* Ends a fiber that will not run again: reports why and takes its stack. */
 __attribute__((noinline)) static void conclude(struct janus_fiber *fiber, struct jrt_thread *thread,
                                                janus_panic_kind panic, janus_outcome *out)
 {
@@ -299,7 +299,7 @@ static bool canary_died(const struct janus_fiber *fiber)
            !jrt_stack_intact(fiber->stack);
 }
 
-/* We are back in the resumer: what happened to the fiber? */
+/* The resumer is back: records what happened to the fiber. */
 static void settle(struct janus_fiber *fiber, struct jrt_thread *thread, enum jrt_arrival why,
                    janus_outcome *out)
 {
@@ -326,7 +326,7 @@ janus_status janus_fiber_resume(janus_fiber *fiber, void *value, janus_outcome *
         thread = jrt_thread_self();
     }
     if (fiber == NULL) return JANUS_INVALID;
-    /* relaxed: a tripwire, see the essay. */
+    /* relaxed: only detects mistakes. */
     janus_fiber_state state = (janus_fiber_state)jrt_load_relaxed(&fiber->state);
     if (jrt_unlikely(!(moves[state] >> JANUS_FIBER_RUNNING & 1u))) return JANUS_STATE;
     jrt_ctx_probe();
@@ -336,9 +336,9 @@ janus_status janus_fiber_resume(janus_fiber *fiber, void *value, janus_outcome *
         if (status != JANUS_OK) return status;
     }
 
-    if (fiber->out_value != NULL) *fiber->out_value = value; /* in suspend's place */
+    if (fiber->out_value != NULL) *fiber->out_value = value; /* for suspend */
     struct janus_fiber *caller = thread->current;
-    struct jrt_context  mine; /* not the thread's: a task may change threads meanwhile */
+    struct jrt_context  mine; /* not in the thread: a task may change threads meanwhile */
     struct jrt_context *here = caller != NULL ? &caller->context : &mine;
     if (caller == NULL) jrt_sanitizer_adopt_thread(&mine.sanitizer);
     fiber->resumer = here;
@@ -350,7 +350,8 @@ janus_status janus_fiber_resume(janus_fiber *fiber, void *value, janus_outcome *
     if (jrt_unlikely(jrt_exceptions_exist())) handled = jrt_exceptions_take();
     enum jrt_arrival why = jrt_context_switch(here, &fiber->context, JRT_ARRIVED_RESUMED);
 
-    /* The fiber may have waited in a scheduler and gone on elsewhere, and we with it. */
+    /* The fiber may have waited in a scheduler and continued on another thread, and its resumer
+     * with it. */
     thread = jrt_thread_self();
     if (jrt_unlikely(why == JRT_ARRIVED_OVERFLOWED)) {
         jrt_sanitizer_land(&here->sanitizer, &fiber->context.sanitizer);
@@ -387,8 +388,8 @@ janus_status janus_fiber_suspend(void *value, void **out_value)
     fiber->value = value;
     fiber->out_value = out_value;
     if (jrt_unlikely(jrt_exceptions_exist())) return leave_with_exceptions(fiber);
-    /* Nothing is left to do, so the compiler makes the switch a tail call: it then goes on right
-     * behind our caller's call and no `ret` misses the predictor. */
+    /* Nothing is left to do, so the compiler makes the switch a tail call. The resume then
+     * continues right behind our caller's call, and no `ret` is mispredicted. */
     return leave_for_resumer(fiber);
 }
 
@@ -400,13 +401,13 @@ void janus_panic(const char *message)
     jrt_guarded_panic(thread, message);
     if (fiber == NULL && thread->on_panic != NULL) thread->on_panic(message);
     if (fiber == NULL) jrt_die("panic outside a fiber", message, __FILE__, __LINE__);
-    /* Not on the fiber's stack: sanitizers may take locals away with the fiber. */
+    /* Not on the fiber's stack: sanitizers may remove locals together with the fiber. */
     jrt_thread_keep_message(thread, message);
     leave_for_good(fiber, JRT_ARRIVED_PANICKED);
 }
 
-/* Who broke a contract: a task, a guarded call or a fiber can be ended for it. What holds a lock of
- * ours cannot. */
+/* Ends the task, guarded call or fiber that broke a contract. If the thread holds a lock of the
+ * library, it returns. */
 static void on_contract(const char *what)
 {
     char                     message[JRT_MESSAGE_BYTES];
@@ -419,7 +420,7 @@ static void on_contract(const char *what)
 
 void jrt_contract_watch(void)
 {
-    jrt_store_release(&jrt_contract_hook, on_contract); /* release: the same each time. */
+    jrt_store_release(&jrt_contract_hook, on_contract); /* release: the same value each time. */
 }
 
 janus_fiber *janus_fiber_current(void) { return jrt_thread_self()->current; }

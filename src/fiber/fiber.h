@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fiber, its pool, and who owns which of their fields when. */
+/* The fiber, its pool, and the owner of each field in each state. */
 #ifndef JRT_FIBER_FIBER_H
 #define JRT_FIBER_FIBER_H
 
@@ -12,17 +12,17 @@
 #include <stdatomic.h>
 
 /*
- * Two cache lines. The state says who owns the rest:
- *   NEW        whoever made it; no stack
+ * Two cache lines. The state decides which thread owns the other fields:
+ *   NEW        the thread that made it; no stack
  *   RUNNING    the thread it runs on
- *   SUSPENDED  whoever will resume it; the stack is kept
- *   COMPLETED, PANICKED  whoever made it; no stack
+ *   SUSPENDED  the thread that will resume it; the stack is kept
+ *   COMPLETED, PANICKED  the thread that made it; no stack
  */
 struct janus_fiber {
-    struct jrt_record   record;    /* first: this is how the record allocator sees it */
+    struct jrt_record   record;    /* first, for the record allocator */
     struct jrt_context  context;   /* its suspended stack */
-    struct jrt_context *resumer;   /* RUNNING: whom it leaves for; borrowed, it waits for us */
-    struct jrt_stack   *stack;     /* owned from first resume to the end, else NULL */
+    struct jrt_context *resumer;   /* RUNNING: where it leaves to; borrowed, waits for us */
+    struct jrt_stack   *stack;     /* owned from the first resume to the end, else NULL */
     void               *value;     /* SUSPENDED: what suspend was given */
     void              **out_value; /* SUSPENDED: where suspend wants resume's value, or NULL */
     int64_t             result;    /* what the entry returned */
@@ -32,7 +32,7 @@ struct janus_fiber {
     const char         *name;     /* borrowed */
     uint64_t            id;
     uint8_t             stack_class;
-    bool                canary; /* the stack has no better guard: look at each switch */
+    bool                canary; /* the stack has no better guard: check at each switch */
     _Atomic(uint8_t)    state;  /* janus_fiber_state, [fiber-moves] */
 };
 
@@ -41,12 +41,12 @@ _Static_assert(offsetof(struct janus_fiber, record) == 0, "a record is a fiber i
 _Static_assert(sizeof(struct janus_fiber) <= 128, "two cache lines");
 #endif
 
-/* What threads keep for themselves of a pool, so that they seldom meet. */
+/* The part of a pool that some threads use, so that threads rarely meet at one lock. */
 struct jrt_shard {
     pthread_mutex_t        lock; /* guards all below */
     struct jrt_record     *records;
     uint32_t               record_count;
-    uint64_t               next_id, ids_end; /* [next_id, ids_end) are this shard's to give */
+    uint64_t               next_id, ids_end; /* this shard gives out [next_id, ids_end) */
     uint64_t               created, destroyed;
     uint64_t               attached, detached; /* stacks */
     uint64_t               overflows;
@@ -64,26 +64,28 @@ struct janus_pool {
     size_t           fibers_max; /* 0: no limit */
 
     _Atomic(uint64_t) ids_given; /* shards take blocks of ids from here */
-    _Atomic(size_t)   live;      /* fibers; counted only where fibers_max asks for it */
+    _Atomic(size_t)   live;      /* fibers; counted only if there is a fibers_max */
 
     struct jrt_depot   depot;
     struct jrt_records records;
     struct jrt_shard   shards[JRT_SHARDS];
 };
 
-/* The class of a stack that a caller asked for, grown where sanitizers need more;
- * JRT_STACK_CLASSES when it is out of range. */
+/* The class for a requested stack size, increased for sanitizers. JRT_STACK_CLASSES: out of
+ * range. */
 unsigned jrt_pool_stack_class(size_t stack_bytes);
 
-/* The calling thread's shard, locked. Between the two an overflow is no panic: [fault-locked]. */
+/* Returns the calling thread's shard, locked. Until the unlock an overflow ends the
+ * process: [fault-locked]. */
 struct jrt_shard *jrt_shard_lock(janus_pool *pool, struct jrt_thread *thread);
 
 void jrt_shard_unlock(struct jrt_shard *shard, struct jrt_thread *thread);
 
-/* The SIGSEGV handler, counted: the first user installs it, the last puts the old one back. */
+/* Counts the users of the SIGSEGV handler. The first one installs it, and the last one restores the
+ * old handler. */
 bool jrt_fault_open(void);
 
-/* From now on a broken contract ends the task, or the fiber, that broke it; from fiber.c. */
+/* Makes a broken contract end the task or fiber that broke it. In fiber.c. */
 void jrt_contract_watch(void);
 void jrt_fault_close(void);
 

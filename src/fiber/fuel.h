@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The word that yield checks count down, for those who switch tasks. Defined in assembly, see
- * ctx_*.S, because assembly in C names it. */
+/* The word that yield checks count down, for code that switches tasks. It is defined in ctx_*.S,
+ * because assembly in C names it. */
 #ifndef JRT_FIBER_FUEL_H
 #define JRT_FIBER_FUEL_H
 
@@ -9,7 +9,7 @@
 #include <janusrt/yield.h>
 #include <stdbool.h>
 
-/* 0: a library without checks, only to measure what they cost. */
+/* 0: a library without checks, to measure their cost. */
 #ifndef JRT_CHECKED
 #define JRT_CHECKED 1
 #endif
@@ -41,14 +41,14 @@ static inline __attribute__((always_inline)) void jrt_fuel_set(int64_t fuel)
 #endif
 }
 
-/* Puts one back that was taken and is not used. */
+/* Puts back a unit that was taken and not used. */
 static inline __attribute__((always_inline)) void jrt_fuel_put_back(void)
 {
     if (JRT_CHECKED) jrt_fuel_set(jrt_fuel_get() + 1);
 }
 
-/* Takes one; false: there was none, and none was taken. On x86-64 by the flags alone: xadd, which
- * also tells what is left, takes six times as long. */
+/* Takes one unit. False: none was left, and none was taken. On x86-64 the flags decide: xadd, which
+ * also returns the rest, takes six times as long. */
 static inline __attribute__((always_inline)) bool jrt_fuel_one(void)
 {
     if (!JRT_CHECKED) return true;

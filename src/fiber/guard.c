@@ -2,18 +2,18 @@
 /*
  * The guard ladder.
  *
- * A stack that grows past its end must not write into its neighbour. The best fence is a guard
- * marker in the page table: it costs no mapping, so a million stacks share one. Older kernels
- * have only mprotect, which splits the mapping twice for each stack and ends near
- * vm.max_map_count / 2; the rest of the process needs mappings too, so we stop at a budget. Below
- * that there is no fence, only a zone below the stack whose upper words must stay zero and are
- * looked at whenever the fiber suspends or ends.
+ * A stack that grows past its end must not write into its neighbour. The best guard is a marker in
+ * the page table. It costs no mapping, so a million stacks share one mapping. Older kernels have
+ * only mprotect. It splits the mapping twice for each stack and ends near vm.max_map_count / 2. The
+ * rest of the process needs mappings too, so the ladder stops at a budget. The last rung has no
+ * guard. There the words just below the stack must stay zero. They are checked whenever the fiber
+ * suspends or ends.
  *
- * A rung is found by trying it, not by a kernel version: emulators and sandboxes accept advice
- * they do not know and do nothing. Having marked a page, we ask the kernel to write there.
+ * The ladder tests a rung by trying it, not by a kernel version: emulators and sandboxes accept
+ * unknown advice and do nothing. After it has marked a page, it asks the kernel to write there.
  *
- * Rejected: painting the canary with a pattern. It would commit the lowest page of each stack,
- * 4 KiB more for every fiber; fresh memory is zero already, and reading it commits nothing.
+ * Rejected: painting the canary with a pattern. It would commit the lowest page of each stack, 4
+ * KiB more for every fiber. Fresh memory is zero already, and reading it commits nothing.
  */
 #include "fiber/guard.h"
 
@@ -22,7 +22,7 @@
 
 #include <errno.h>
 
-/* Mappings are limited for the process, so all pools count together. */
+/* The process has one limit of mappings, so all pools count together. */
 static _Atomic(size_t) process_guarded;
 
 static bool marker_works(void)
@@ -80,13 +80,13 @@ janus_guard jrt_ladder_next(const struct jrt_ladder *ladder)
     return ladder->guarded < ladder->guarded_max ? JANUS_GUARD_MPROTECT : JANUS_GUARD_CANARY;
 }
 
-/* Counts one more protected stack against the pool's budget and the process's. */
+/* Counts one more protected stack against the budgets of the pool and the process. */
 static bool within_budget(const struct jrt_ladder *ladder)
 {
     if (ladder->guarded >= ladder->guarded_max) return false;
-    /* relaxed: a count, it guards no memory; a few too many do no harm. */
+    /* relaxed: a count that guards no memory. A few too many do no harm. */
     if (jrt_fetch_add_relaxed(&process_guarded, (size_t)1) < ladder->process_max) return true;
-    jrt_fetch_sub_relaxed(&process_guarded, (size_t)1); /* relaxed: as above. */
+    jrt_fetch_sub_relaxed(&process_guarded, (size_t)1); /* relaxed: a count. */
     return false;
 }
 
@@ -100,12 +100,12 @@ static size_t protect(struct jrt_ladder *ladder, const struct iovec *ranges, siz
         if (!within_budget(ladder)) break;
         *out_status = JANUS_NO_MEMORY;
         if (!jrt_map_protect(ranges[done].iov_base, ranges[done].iov_len)) {
-            jrt_fetch_sub_relaxed(&process_guarded, (size_t)1); /* relaxed: as above. */
+            jrt_fetch_sub_relaxed(&process_guarded, (size_t)1); /* relaxed: a count. */
             break;
         }
         ladder->guarded++;
     }
-    /* Asking the kernel again, before some are given back, would be asking in vain. */
+    /* The kernel would refuse again until some guards are given back. */
     if (done < count && !ladder->fixed) ladder->guarded_max = ladder->guarded;
     return done;
 }
@@ -119,7 +119,7 @@ size_t jrt_ladder_guard(struct jrt_ladder *ladder, const struct iovec *ranges, s
         if (error == 0) return count;
         *out_status = JANUS_NO_MEMORY;
         if (error == ENOMEM || ladder->fixed) return 0;
-        /* Locked memory (mlockall) cannot have markers: from now on the next rung. */
+        /* Locked memory (mlockall) cannot have markers. Use the next rung from now on. */
         ladder->rung = *out_rung = JANUS_GUARD_MPROTECT;
     }
     if (*out_rung == JANUS_GUARD_MPROTECT) {
@@ -127,12 +127,12 @@ size_t jrt_ladder_guard(struct jrt_ladder *ladder, const struct iovec *ranges, s
         if (done > 0 || ladder->fixed) return done;
         *out_rung = JANUS_GUARD_CANARY;
     }
-    return count; /* the canary is the zero that is there already */
+    return count; /* fresh memory is the canary: it is zero */
 }
 
 void jrt_ladder_forget(struct jrt_ladder *ladder, janus_guard rung, size_t count)
 {
     if (rung != JANUS_GUARD_MPROTECT) return;
     ladder->guarded -= count;
-    jrt_fetch_sub_relaxed(&process_guarded, count); /* relaxed: as in within_budget. */
+    jrt_fetch_sub_relaxed(&process_guarded, count); /* relaxed: a count, as in within_budget. */
 }

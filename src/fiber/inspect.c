@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Questions about fibers, and their answers as text. */
+/* Questions about fibers, and texts for reports. */
 #include "base/atomic.h"
 #include "base/outside.h"
 #include "fiber/fiber.h"
@@ -13,7 +13,7 @@ const char *janus_fiber_name(const janus_fiber *fiber) { return fiber->name; }
 
 janus_fiber_state janus_fiber_state_of(const janus_fiber *fiber)
 {
-    /* relaxed: an answer about a moment that may have passed. */
+    /* relaxed: the state of a moment that may have passed. */
     return (janus_fiber_state)jrt_load_relaxed(&fiber->state);
 }
 
@@ -46,7 +46,7 @@ janus_status janus_fiber_stack(const janus_fiber *fiber, janus_stack_info *out)
     return JANUS_OK;
 }
 
-/* "task 0x200000001 "name"", as in dumps, or "fiber 7 "name"". */
+/* Writes "task 0x200000001 "name"", as in dumps, or "fiber 7 "name"". */
 static void put_who(const janus_panic_info *panic, char *buffer, size_t size)
 {
     if (panic->task) {

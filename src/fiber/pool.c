@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools: what fibers are made from, and the books about it.
+ * Pools: the source of fibers, and its books.
  *
- * A pool has one depot of stacks and one store of records, each with a lock of its own, and
- * sixteen shards in front of them. A thread always uses the same shard, by its number, so two
- * threads seldom meet at a shard's lock, and at the depot's only once in sixteen fibers.
+ * A pool has one depot of stacks and one store of records, each with its own lock. Sixteen shards
+ * stand in front of them. A thread always uses the same shard, by its number. So two threads rarely
+ * meet at a shard's lock, and at the depot's lock only once in sixteen fibers.
  *
- * Lock order: shard, then depot or records. No lock is held across a switch, and none while the
- * calling fiber might run out of stack: the public calls probe the stack before they lock, and
- * whoever overflows while holding one all the same is told so and dies ([fault-locked]).
+ * Lock order: shard, then depot or records. No thread holds a lock across a switch. Public calls
+ * probe the stack before they lock, so that a fiber does not overflow while it holds a lock. If it
+ * does, the process ends with a message ([fault-locked]).
  */
 #include "base/assert.h"
 #include "base/atomic.h"
@@ -42,7 +42,8 @@ void jrt_shard_unlock(struct jrt_shard *shard, struct jrt_thread *thread)
     thread->holding--;
 }
 
-/* Copies what the caller's struct has, so that older callers with a shorter one work. */
+/* Copies the fields that the caller's struct has, so that older callers with a shorter struct
+ * work. */
 static janus_status decode(const janus_pool_options *given, janus_pool_options *options)
 {
     memset(options, 0, sizeof *options);
@@ -110,7 +111,7 @@ janus_status janus_pool_create(const janus_pool_options *given, janus_pool **out
         return status;
     }
     for (unsigned i = 0; i < JRT_SHARDS; i++) {
-        /* A default mutex needs no memory; on Linux this cannot fail. */
+        /* This cannot fail on Linux: a default mutex needs no memory. */
         int failed = pthread_mutex_init(&pool->shards[i].lock, NULL);
         jrt_invariant("pool-locks", failed == 0);
     }
@@ -118,7 +119,7 @@ janus_status janus_pool_create(const janus_pool_options *given, janus_pool **out
     return JANUS_OK;
 }
 
-/* Everything the shards keep goes to the rooms behind them. */
+/* Moves everything in the shards to the depot and the store. */
 static void flush(janus_pool *pool)
 {
     for (unsigned i = 0; i < JRT_SHARDS; i++) {
@@ -133,7 +134,7 @@ static void flush(janus_pool *pool)
     }
 }
 
-/* [pool-locks] Everything about a shard is read and written under its lock. */
+/* [pool-locks] a thread reads and writes a shard only under the shard's lock. */
 static void add_shards(janus_pool *pool, janus_pool_stats *sum)
 {
     uint64_t destroyed = 0;
@@ -156,8 +157,8 @@ static void add_shards(janus_pool *pool, janus_pool_stats *sum)
         sum->idle_bytes += shard->stacks.bytes;
         jrt_unlock(&shard->lock);
     }
-    /* A fiber may be made through one shard, after it was looked at, and destroyed through
-     * another before that one is: never below zero. */
+    /* A fiber may be made through a shard after its counters were read, and destroyed through
+     * another before that. The difference must not fall below zero. */
     sum->fibers_live = sum->fibers_created > destroyed ? sum->fibers_created - destroyed : 0;
     sum->stacks_attached = attached > detached ? attached - detached : 0;
 }

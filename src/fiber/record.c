@@ -2,12 +2,12 @@
 /*
  * Fiber records.
  *
- * A fiber that was not started yet is nothing but its record, so this is what a million waiting
- * tasks cost. Chunks are mapped, not malloc'ed, so that what a burst used really goes back to
- * the system afterwards. Records are carved in order of address and touched only when given.
+ * A fiber that has not started consists only of its record, so a million waiting tasks cost a
+ * million records. Chunks are mapped, not malloc'ed, so that the memory of a burst returns to the
+ * system. Records are carved in order of address and touched only when they are given.
  *
- * One wholly free chunk is kept, lest a pool that goes up and down around a chunk's edge maps and
- * unmaps each time.
+ * One wholly free chunk stays. Otherwise a pool that grows and shrinks around a chunk's edge would
+ * map and unmap each time.
  *
  * Locks: records->lock alone.
  */
@@ -19,7 +19,7 @@
 
 static const size_t chunk_bytes = (size_t)256 << 10;
 
-/* Where the first record lies; whole cache lines. */
+/* Offset of the first record; whole cache lines. */
 enum { CHUNK_FRONT = 64 };
 
 _Static_assert(sizeof(struct jrt_record_chunk) <= CHUNK_FRONT, "the chunk's own fields fit");
@@ -131,9 +131,9 @@ void jrt_records_give(struct jrt_records *records, struct jrt_record *list)
     while (list != NULL) {
         struct jrt_record       *record = list;
         struct jrt_record_chunk *chunk = record->chunk;
-        list = list->next; /* before the chunk may be gone */
-        /* [records-home] A record goes back to the chunk it was carved from, and a chunk goes
-         * only when all of its records are back. */
+        list = list->next; /* the chunk may be unmapped below */
+        /* [records-home] a record returns to the chunk it was carved from. A chunk is unmapped only
+         * when all its records are back. */
         jrt_invariant("records-home", chunk->given > 0);
         record->next = chunk->free_list;
         chunk->free_list = record;

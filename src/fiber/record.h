@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory for records of one size, by the million: chunks with free lists, given back when idle. */
+/* Memory for millions of records of one size: chunks with free lists, unmapped when idle. */
 #ifndef JRT_FIBER_RECORD_H
 #define JRT_FIBER_RECORD_H
 
@@ -17,13 +17,12 @@ struct jrt_holder;
 struct jrt_record {
     struct jrt_record *next; /* while it is free */
     union {
-        struct jrt_record_chunk *chunk; /* where it belongs, always */
-        struct jrt_record
-            *batch; /* of tasks: the next batch, while it is free, see task/roster.c */
-        _Atomic(struct jrt_holder *) holder; /* of tasks that live: see means/holder.c, or NULL */
+        struct jrt_record_chunk     *chunk;  /* the chunk it was carved from, always */
+        struct jrt_record           *batch;  /* of a free task: the next batch (task/roster.c) */
+        _Atomic(struct jrt_holder *) holder; /* of live tasks: means/holder.c, or NULL */
     };
-    uint32_t          index;      /* among all records, always */
-    _Atomic(uint32_t) generation; /* for owners that hand out names of records */
+    uint32_t          index;      /* unique among all records, constant */
+    _Atomic(uint32_t) generation; /* for owners that give out handles of records */
 };
 
 struct jrt_record_chunk {
@@ -40,23 +39,23 @@ struct jrt_records {
     uint32_t             chunk_records;
     size_t               chunks;
     struct jrt_list_node partial; /* chunks with records to give */
-    struct jrt_list_node full;    /* chunks with none */
+    struct jrt_list_node full;    /* chunks without */
 };
 
-/* Sets up for records of a size that is a multiple of 16. False when the system refuses. */
+/* Prepares for records of a size that is a multiple of 16. Returns false if the system refuses. */
 bool jrt_records_init(struct jrt_records *records, size_t record_bytes);
 
-/* Unmaps everything. Every record is back. */
+/* Unmaps everything. Every record must be back. */
 void jrt_records_fini(struct jrt_records *records);
 
-/* Up to `count` records as a list; fewer, or NULL, when the system refuses. Memory that was never
- * given before is zero. */
+/* Returns up to `count` records as a list; fewer, or NULL, if the system refuses. Memory that was
+ * never given before is zero. */
 struct jrt_record *jrt_records_take(struct jrt_records *records, uint32_t count);
 
-/* Takes a list of records back. Chunks that are wholly free are unmapped, but for one. */
+/* Takes a list of records back. Unmaps wholly free chunks, except one. */
 void jrt_records_give(struct jrt_records *records, struct jrt_record *list);
 
-/* Unmaps the last idle chunk too, where all are. */
+/* Also unmaps the last chunk, if it is free. */
 void jrt_records_trim(struct jrt_records *records);
 
 /* Bytes mapped. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells ASan, TSan and Valgrind what the switch does to their picture of the world. The only
- * file with conditions on them; where none is built in, every function here is empty.
+ * Informs ASan, TSan and Valgrind of switches. Only this file has conditions on them. Without any
+ * of them every function here is empty.
  *
- * ASan keeps the bounds of the current stack and a fake stack for locals that are looked at after
- * return; TSan keeps a whole thread state per fiber; Valgrind wants to know where stacks are.
+ * ASan keeps the bounds of the current stack, and a fake stack to detect uses after return. TSan
+ * keeps a whole thread state for each fiber. Valgrind needs the places of stacks.
  */
 #ifndef JRT_FIBER_SANITIZER_H
 #define JRT_FIBER_SANITIZER_H
@@ -25,7 +25,7 @@
 #include <valgrind/valgrind.h>
 #endif
 
-/* Instrumented frames are larger: redzones around every local. */
+/* Instrumented frames are larger: redzones surround every local. */
 #if JRT_ASAN
 enum { JRT_STACK_FACTOR = 4 };
 #elif JRT_TSAN
@@ -37,11 +37,11 @@ enum { JRT_STACK_FACTOR = 1 };
 /* A function that reads or writes stacks it does not own. */
 #define JRT_SEES_FOREIGN_STACKS __attribute__((no_sanitize("address", "thread")))
 
-/* A function that runs between leaving one context and arriving in another: ASan would put its
- * frame on a fake stack that is neither's. */
+/* A function that runs between leaving one context and arriving in another. ASan would put its
+ * frame on a fake stack that belongs to neither. */
 #define JRT_BETWEEN_STACKS __attribute__((no_sanitize("address", "thread")))
 
-/* What a sanitizer remembers of one context; no bytes where there is none. */
+/* A sanitizer's data of one context; empty without sanitizers. */
 struct jrt_sanitizer {
 #if JRT_ASAN
     void       *fake_stack;
@@ -53,7 +53,8 @@ struct jrt_sanitizer {
 #endif
 };
 
-/* The state of a thread's own stack, on that thread. Its bounds become known on first leaving. */
+/* Prepares the context of a thread's own stack, on that thread. Its bounds become known when the
+ * thread first leaves it. */
 static inline void jrt_sanitizer_adopt_thread(struct jrt_sanitizer *context)
 {
     (void)context;
@@ -74,8 +75,8 @@ static inline void jrt_sanitizer_attach(struct jrt_sanitizer *context, void *low
 #endif
 }
 
-/* A fiber that left for good loses its stack. Its dead frames poisoned it for whoever comes next,
- * be that a fiber or another mapping. Runs on another context. */
+/* A fiber that left for good loses its stack. Its dead frames have poisoned the stack for the next
+ * user, a fiber or another mapping. Runs on another context. */
 static inline void jrt_sanitizer_detach(struct jrt_sanitizer *context, void *low, size_t bytes)
 {
     (void)context, (void)low, (void)bytes;
@@ -88,13 +89,13 @@ static inline void jrt_sanitizer_detach(struct jrt_sanitizer *context, void *low
 #endif
 }
 
-/* The same, and the stack is used again at once. TSan keeps the calls of each context, and those
- * that were never returned from would fill its 64 Ki places. */
+/* Detaches a stack that is used again at once. TSan keeps the calls of each context. Calls that
+ * never returned would fill its 64 Ki places. */
 static inline void jrt_sanitizer_renew(struct jrt_sanitizer *context)
 {
     (void)context;
 #if JRT_ASAN
-    context->fake_stack = NULL; /* it went when the context was left for good */
+    context->fake_stack = NULL; /* freed when the context was left for good */
 #endif
 #if JRT_TSAN
     __tsan_destroy_fiber(context->fiber);
@@ -102,9 +103,9 @@ static inline void jrt_sanitizer_renew(struct jrt_sanitizer *context)
 #endif
 }
 
-/* Just before the switch. `last`: the leaving context will never be entered again. Part of its
- * caller by force: TSan notes calls and returns per context, and this would be called in the one
- * and return in the other. */
+/* Just before the switch. `last`: the leaving context will never be entered again. Always inlined:
+ * TSan notes calls and returns for each context. This function would be called in one and return in
+ * the other. */
 static inline __attribute__((always_inline)) void jrt_sanitizer_leave(struct jrt_sanitizer *from,
                                                                       struct jrt_sanitizer *to,
                                                                       bool                  last)
@@ -118,7 +119,7 @@ static inline __attribute__((always_inline)) void jrt_sanitizer_leave(struct jrt
 #endif
 }
 
-/* Just after the switch, as `self`. `from` is who was left; its bounds are noted. */
+/* Just after the switch, as `self`. Notes the bounds of `from`, which was left. */
 JRT_BETWEEN_STACKS static inline void jrt_sanitizer_arrive(struct jrt_sanitizer *self,
                                                            struct jrt_sanitizer *from)
 {
@@ -128,8 +129,8 @@ JRT_BETWEEN_STACKS static inline void jrt_sanitizer_arrive(struct jrt_sanitizer 
 #endif
 }
 
-/* Instead of both, where a signal handler made the switch: the dead fiber could not say it
- * leaves, so the context that was landed in says it for it. */
+/* Replaces leave and arrive if a signal handler made the switch. The dead fiber could not leave, so
+ * the context that was landed in leaves for it. */
 static inline __attribute__((always_inline)) void jrt_sanitizer_land(struct jrt_sanitizer *self,
                                                                      struct jrt_sanitizer *from)
 {
@@ -137,7 +138,7 @@ static inline __attribute__((always_inline)) void jrt_sanitizer_land(struct jrt_
     jrt_sanitizer_arrive(self, from);
 }
 
-/* Frames between the two addresses, low and high, will not be returned from. */
+/* Frames between the addresses low and high will not return. */
 static inline void jrt_sanitizer_unwind(void *low, void *high)
 {
     (void)low, (void)high;
@@ -146,7 +147,7 @@ static inline void jrt_sanitizer_unwind(void *low, void *high)
 #endif
 }
 
-/* A lock in memory that will be used again for another: TSan would take them for the same. */
+/* A lock's memory will be used for another lock. TSan would take them for the same lock. */
 static inline void jrt_sanitizer_lock_gone(pthread_mutex_t *lock)
 {
     (void)lock;
@@ -155,7 +156,7 @@ static inline void jrt_sanitizer_lock_gone(pthread_mutex_t *lock)
 #endif
 }
 
-/* A stack was carved, or its slab is about to be unmapped. */
+/* A stack was carved, or its slab will be unmapped. */
 static inline void jrt_sanitizer_stack_born(uint32_t *id, void *low, void *top)
 {
     (void)id, (void)low, (void)top;
@@ -172,8 +173,8 @@ static inline void jrt_sanitizer_stack_gone(const uint32_t *id)
 #endif
 }
 
-/* Around reading or zeroing a stack from outside, where words that nobody wrote, or that are no
- * longer part of it, are touched on purpose. */
+/* Around reading or zeroing a stack from outside, which touches words on purpose that were never
+ * written or are no longer in use. */
 static inline void jrt_sanitizer_scan_begin(void)
 {
 #if JRT_VALGRIND

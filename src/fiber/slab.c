@@ -4,24 +4,26 @@
  *
  *     | book page(s) | gap | guard | stack 0 | guard | stack 1 | ...
  *
- * One mapping of some 32 MiB of address space holds up to 125 stacks and, in its first page, the
- * book about them. Nothing is committed until it is touched, so a slab costs its book page and a
- * started fiber costs the pages it touched. Guards are installed a batch at a time as stacks are
- * first wanted: 16 at a time in the first slab, so that a program with three fibers pays for 16
- * guards; all at once in those that follow, for then there will be many.
+ * One mapping of about 32 MiB of address space holds up to 125 stacks. Its first page holds the
+ * book about them. Memory is committed when it is touched. So a slab costs its book page, and a
+ * started fiber costs the pages it touched. Guards are installed in batches when stacks are first
+ * needed. The first slab uses batches of 16, so a program with three fibers pays for 16 guards.
+ * Later slabs install all at once, because by then there are many fibers.
  *
- * The gap is never touched: a frame so large that it steps over the first guard shall not write
- * into the book.
+ * The gap is never touched. It keeps a frame that is so large that it steps over the first guard
+ * from writing into the book.
  *
- * Stacks come back in any order. A slab that is wholly idle can be unmapped, which also frees
- * its page tables; in a slab that is partly in use only the idle stacks' pages can be dropped.
- * Runs of idle neighbours are dropped together, guards between them stay.
+ * Stacks return in any order. A wholly idle slab can be unmapped, which also frees its page tables.
+ * In a partly used slab only the pages of idle stacks can be dropped. Idle neighbours are dropped
+ * together, and the guards between them stay.
  *
- * Rejected: one mapping per stack (65,530 is the usual limit of mappings); a book outside the
- * slab (it would outlive the memory it describes in the allocator's free lists); populating the
- * first page of a batch ahead of use (what it saves in faults it pays for finding each page: 0.99
- * to 1.05 times as long as touching them, 16 to 1000 at once; and it commits memory nobody may
- * want).
+ * Rejected:
+ * - One mapping for each stack: the usual limit is 65,530 mappings.
+ * - A book outside the slab: in the allocator's free lists it would outlive the memory it
+ *   describes.
+ * - Populating the first pages of a batch ahead of use: finding each page costs what it saves in
+ *   faults. It takes 0.99 to 1.05 times as long as touching them, for 16 to 1000 at once, and
+ *   commits memory that may stay unused.
  *
  * [slab-idle]  a slab is unmapped only when all its stacks are on its free list.
  *
@@ -34,7 +36,7 @@
 
 enum {
     CARVE_FIRST = 16,
-    SLAB_STACKS_MAX = 125, /* so that the books fit in one page of 4 KiB */
+    SLAB_STACKS_MAX = 125, /* the books then fit in one page of 4 KiB */
 };
 
 _Static_assert(sizeof(struct jrt_slab) + SLAB_STACKS_MAX * sizeof(struct jrt_stack) <= 4096,
@@ -105,7 +107,7 @@ janus_status jrt_slab_carve(struct jrt_slab *slab, struct jrt_ladder *ladder, st
     janus_status status;
     size_t       count = jrt_ladder_guard(ladder, guards, wanted, &rung, &status);
     if (count == 0) return status;
-    /* Last first, so that the list gives them in the order of their addresses. */
+    /* The last stack first, so that the list gives them in the order of their addresses. */
     for (size_t i = count; i-- > 0;) {
         struct jrt_stack *stack = &slab->stacks[slab->carved + i];
         stack->top = first + (i + 1) * class->spacing;
@@ -137,7 +139,8 @@ size_t jrt_slab_purge(struct jrt_slab *slab, struct iovec *scratch)
         }
         in_run = drop;
     }
-    /* Refused for locked memory; it stays, and is not asked for again until it was used. */
+    /* Refused for locked memory: the pages stay, and the next attempt comes after the stack's next
+     * use. */
     if (count > 0 && !jrt_map_discard(runs, count)) dropped = 0;
     slab->idle_warm = 0;
     slab->idle_bytes = 0;

@@ -16,35 +16,36 @@ enum jrt_warmth {
     JRT_WARM,     /* any of its pages */
 };
 
-/* What an idle stack keeps when its lower pages are dropped: most tasks need no more. */
+/* The part of an idle stack that stays when its lower pages are dropped. Most tasks need no
+ * more. */
 #define JRT_WARM_BYTES ((size_t)16 << 10)
 
-/* One stack, whoever has it. Lives in its slab's first page. */
+/* One stack, used or idle. The record lies in its slab's first page. */
 struct jrt_stack {
-    struct jrt_stack *next;        /* the list it is on: a cache's or its slab's free list */
-    char             *top;         /* end of the usable range */
-    struct jrt_slab  *slab;        /* where it belongs */
+    struct jrt_stack *next; /* the list it is on: a cache's or its slab's free list */
+    char             *top;  /* end of the usable range */
+    struct jrt_slab  *slab;
     uint32_t          valgrind_id; /* Valgrind's name for it, while it runs under Valgrind */
     uint8_t           guard;       /* janus_guard; never AUTO */
     bool              free;        /* on its slab's free list */
-    uint8_t           warmth;      /* enum jrt_warmth; given ones count as WHOLE */
+    uint8_t           warmth;      /* enum jrt_warmth; a given stack counts as JRT_WARM */
 };
 
 /* One size of stack. */
 struct jrt_stack_class {
-    size_t               promised_bytes; /* what a task or fiber is told it has */
-    size_t               stack_bytes;    /* usable; more, where others run below it */
-    size_t               guard_bytes;    /* below it */
-    size_t               spacing;        /* from one to the next */
-    uint32_t             slab_stacks;    /* in a slab */
+    size_t               promised_bytes; /* what a task or fiber may use */
+    size_t               stack_bytes;    /* usable; more than promised if tasks run in place */
+    size_t               guard_bytes;    /* below each stack */
+    size_t               spacing;        /* from one stack to the next */
+    uint32_t             slab_stacks;    /* stacks in a slab */
     struct jrt_list_node partial;        /* slabs with stacks to give and stacks given */
-    struct jrt_list_node full;           /* slabs with nothing to give */
-    struct jrt_list_node empty;          /* slabs of which nothing is given */
+    struct jrt_list_node full;           /* slabs without stacks to give */
+    struct jrt_list_node empty;          /* slabs that have given no stack */
 };
 
 struct jrt_slab {
     struct jrt_list_node  link;  /* on one of its class's three lists */
-    struct jrt_list_node *where; /* which one */
+    struct jrt_list_node *where; /* which of the three */
     struct jrt_stack_class *class;
     char             *base;       /* of the first guard */
     size_t            bytes;      /* of the whole mapping, this page included */
@@ -52,27 +53,28 @@ struct jrt_slab {
     uint32_t          carved;     /* stacks that have their guard */
     uint32_t          given;      /* of these, not on the free list */
     uint32_t          idle_warm;  /* on the free list with pages that may be resident */
-    size_t            idle_bytes; /* at most so much of these is resident */
+    size_t            idle_bytes; /* an upper bound of what is resident of these */
     struct jrt_stack  stacks[];   /* class->slab_stacks */
 };
 
-/* Sets the sizes of a class and its empty lists; `more_bytes`: usable beyond the promised ones. */
+/* Sets the sizes of a class and empties its lists. `more_bytes`: usable beyond the promised
+ * ones. */
 void jrt_stack_class_init(struct jrt_stack_class *class, size_t promised_bytes, size_t more_bytes,
                           size_t guard_bytes);
 
-/* Maps a slab, nothing carved, on no list. NULL when the system refuses. */
+/* Maps a slab, with nothing carved and on no list. NULL: the system refused. */
 struct jrt_slab *jrt_slab_create(struct jrt_stack_class *class);
 
 /* Unmaps a slab that is on no list. */
 void jrt_slab_destroy(struct jrt_slab *slab, struct jrt_ladder *ladder);
 
-/* Guards some more stacks and puts them on the free list. OK, FULL when the mapping budget of a
- * fixed rung is spent, NO_MEMORY when the system refuses. `scratch` has JRT_RANGES_MAX entries; it
- * is too large for the stack of whoever calls. */
+/* Guards some more stacks and puts them on the free list. FULL: the mapping budget of a fixed rung
+ * is spent. NO_MEMORY: the system refused. `scratch` has JRT_RANGES_MAX entries, too large for the
+ * caller's stack. */
 janus_status jrt_slab_carve(struct jrt_slab *slab, struct jrt_ladder *ladder,
                             struct iovec *scratch);
 
-/* Drops the pages of every idle stack. Returns how many bytes of them may have been resident. */
+/* Drops the pages of every idle stack. Returns how many of their bytes may have been resident. */
 size_t jrt_slab_purge(struct jrt_slab *slab, struct iovec *scratch);
 
 /* How much of an idle stack may be resident, in bytes. */

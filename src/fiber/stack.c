@@ -1,42 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where stacks come from and go to.
+ * Where stacks come from and where they return to.
  *
  *     fiber first runs          fiber ends
  *          |                        |
  *          v      (LIFO, hot)       v
  *     +----------- cache of this worker -----------+
- *          | 16 at a time           | the 16 oldest, past 32 or CACHE_BYTES
+ *          | 16 at a time           | the 16 oldest, above 32 or CACHE_BYTES
  *          v                        v
  *     +-------------------- depot -----------------+     one lock
  *          | partly used slabs first, then idle ones, then a new one
  *          v                        v
- *       carve                    past half of idle_max: keep the tops of large ones;
- *                                past all of it: unmap idle slabs, drop idle pages
+ *       carve                    above half of idle_max: keep the tops of large stacks;
+ *                                above all of it: unmap idle slabs, drop idle pages
  *
- * The newest stack is taken first: its top page is in the cache of this core. Partly used slabs
- * are filled first so that others can become wholly idle, for only those can be unmapped.
+ * A cache gives the newest stack first, because its top page is in this core's cache. The depot
+ * fills partly used slabs first, so that others become wholly idle. Only wholly idle slabs can be
+ * unmapped.
  *
- * [depot-books]  idle counts stacks on free lists. idle_bytes says how much of them is resident at
- *                most: all of a stack that was used since its pages were dropped, or its top
- *                (JRT_WARM_BYTES) if only the lower pages were. The slabs' own idle_bytes add up to
- *                the depot's.
+ * [depot-books]  idle counts the stacks on free lists. idle_bytes bounds how much of them is
+ *   resident. A stack that was used since its pages were dropped counts whole. If only its lower
+ *   pages were dropped, its top (JRT_WARM_BYTES) counts. The slabs' own idle_bytes add up to the
+ *   depot's.
  *
- * [stack-eighth] a task that runs in place, on top of its parent, is promised as much stack as one
- *                that runs alone. So where tasks share stacks each stack has an eighth more than it
- *                promises, and at least a page: a child runs in place while its ancestors use no
- *                more than that. What is never touched costs address space alone.
+ * [stack-eighth]  a task that runs in place, on top of its parent, is promised as much stack as a
+ *   task that runs alone. So where tasks share stacks, each stack has an eighth more than it
+ *   promises, at least a page. A child runs in place while its ancestors use no more than that
+ *   eighth. Untouched memory costs only address space.
  *
- * Who ends a crowd empties slab after slab, and what is about to be unmapped is not worth dropping:
- * that costs more than the unmapping. So a slab's pages go only when JRT_SLABS_LEAVING other slabs
- * have come to the same point after it and it has not become idle meanwhile. That much, the idle
- * stacks of so many slabs, may stay warm beyond idle_max; of large ones the tops alone. Ordinary
- * stacks are not cut to their tops, for the same reason: a crowd of 1000 ends 1.6 times as slowly.
+ * When a crowd of tasks ends, slab after slab becomes idle. Dropping the pages of a slab that will
+ * soon be unmapped is a waste: it costs more than the unmapping. So a slab's pages are dropped only
+ * after JRT_SLABS_LEAVING other slabs have reached the same point, if it has not become idle
+ * meanwhile. The idle stacks of that many slabs may stay warm beyond idle_max. Of large stacks only
+ * the tops stay. Ordinary stacks are not cut to their tops, for the same reason: a crowd of 1000
+ * would end 1.6 times as slowly.
  *
- * Every stack is used at least once between two drops of its pages, so trimming costs each use a
+ * Every stack is used at least once between two drops of its pages. So trimming costs each use a
  * bounded share of a system call, however fibers come and go.
  *
- * Locks: depot->lock alone; nothing is called that takes another.
+ * Locks: depot->lock alone, and no call here takes another.
  */
 #include "fiber/stack.h"
 
@@ -47,16 +49,16 @@
 #include <string.h>
 
 enum {
-    CACHE_MAX = 32,        /* hot stacks per class; then the older half goes to the depot */
+    CACHE_MAX = 32,        /* hot stacks of a class; above, the older half goes to the depot */
     CACHE_BATCH = 16,      /* stacks moved between cache and depot at once */
-    CACHE_BYTES = 8 << 20, /* of all classes together, as if each stack was used to its end */
+    CACHE_BYTES = 8 << 20, /* all classes together, as if each stack was used to its end */
     PURGE_BATCH = 16,      /* idle stacks of a slab that are worth a system call */
 };
 
 static const size_t smallest = JANUS_STACK_BYTES_MIN;
 
-/* gcc probes the stack every 64 KiB on aarch64 and every 4 KiB on x86-64, where asked to; frames
- * up to the guard's size cannot step over it in any case. */
+/* If asked to, gcc probes the stack every 64 KiB on aarch64 and every 4 KiB on x86-64. Frames up to
+ * the guard's size never step over it. */
 #if defined(__aarch64__)
 static const size_t guard_of_small = (size_t)64 << 10;
 #else
@@ -73,7 +75,7 @@ static size_t guard_for(size_t stack_bytes, size_t asked, size_t page)
     return (bytes + page - 1) / page * page;
 }
 
-/* What a stack has beyond what it promises, [stack-eighth]. */
+/* What a stack has beyond its promise, [stack-eighth]. */
 static size_t eighth(size_t promised, size_t page)
 {
     return (promised / 8 + page - 1) / page * page;
@@ -148,7 +150,7 @@ unsigned jrt_stack_class_of(size_t stack_bytes)
     return class;
 }
 
-/* Puts a slab on the list its counters ask for. */
+/* Moves a slab to the list that its counters require. */
 static void place(struct jrt_slab *slab)
 {
     struct jrt_stack_class *class = slab->class;
@@ -191,10 +193,11 @@ void jrt_depot_fini(struct jrt_depot *depot)
     pthread_mutex_destroy(&depot->lock);
 }
 
-/* A slab of this class that has, or can carve, a stack; NULL when the system refuses. */
+/* A slab of this class that has a stack or can carve one. NULL: the system refused. */
 static struct jrt_slab *slab_to_take_from(struct jrt_depot *depot, struct jrt_stack_class *class)
 {
-    /* Those with a free stack come first: carving may be refused. Few slabs are without one. */
+    /* Slabs with a free stack come first, because the system may refuse carving. Few slabs have
+     * none. */
     struct jrt_list_node *node = class->partial.next;
     for (; node != &class->partial; node = node->next) {
         struct jrt_slab *slab = jrt_list_entry(node, struct jrt_slab, link);
@@ -248,7 +251,7 @@ static size_t purge(struct jrt_depot *depot, struct jrt_slab *slab)
     return jrt_slab_purge(slab, depot->scratch);
 }
 
-/* Drops the pages of a slab's idle stacks after those of slabs that came here before. */
+/* Queues a slab for dropping its idle pages, behind the slabs that were queued before. */
 static void purge_later(struct jrt_depot *depot, struct jrt_slab *slab)
 {
     for (unsigned i = 0; i < JRT_SLABS_LEAVING; i++) {
@@ -260,7 +263,7 @@ static void purge_later(struct jrt_depot *depot, struct jrt_slab *slab)
     if (late != NULL && late->idle_warm > 0) (void)purge(depot, late);
 }
 
-/* Past the watermark an idle slab goes, and one with a handful of idle stacks loses their pages. */
+/* Above the limit, unmaps an idle slab, and queues a slab with enough idle stacks. */
 static void trim_around(struct jrt_depot *depot, struct jrt_slab *slab)
 {
     if (depot->idle_bytes <= depot->idle_max) return;
@@ -302,7 +305,7 @@ janus_status jrt_stack_take(struct jrt_stack_cache *cache, struct jrt_depot *dep
             cache->hot[class].newest = stack;
             cache->hot[class].count++;
             cache->bytes += depot->classes[class].stack_bytes;
-            /* A stack that was never used is not fetched ahead: it would only lie here. */
+            /* A stack that was never used is not fetched ahead: it would only wait here. */
             if (stack->warmth == JRT_COLD || cache->bytes >= CACHE_BYTES) break;
         }
         jrt_unlock(&depot->lock);
@@ -316,8 +319,8 @@ janus_status jrt_stack_take(struct jrt_stack_cache *cache, struct jrt_depot *dep
     return JANUS_OK;
 }
 
-/* Stacks that come back: past half of the watermark large ones keep only their tops, so that many
- * can be kept. One system call for all of them, or none. */
+/* Above half of the limit, large stacks that return keep only their tops, so that many can be kept.
+ * It makes one system call for all of them, or none. */
 static void lighten(struct jrt_depot *depot, const struct jrt_stack_class *class,
                     struct jrt_stack *first)
 {
@@ -331,14 +334,14 @@ static void lighten(struct jrt_depot *depot, const struct jrt_stack_class *class
     bool many = depot->idle_bytes + count * class->stack_bytes > depot->idle_max / 2 &&
                 class->stack_bytes > ordinary;
     if (!many || count > JRT_RANGES_MAX || class->stack_bytes <= JRT_WARM_BYTES) return;
-    /* Refused for locked memory: then all of it counts. */
+    /* Refused for locked memory: then all of it counts as resident. */
     if (!jrt_map_discard(lower, count)) return;
     for (struct jrt_stack *stack = first; stack != NULL; stack = stack->next) {
         stack->warmth = JRT_WARM_TOP;
     }
 }
 
-/* Gives all but the `keep` newest stacks of one class to the depot. */
+/* Returns all but the `keep` newest stacks of one class to the depot. */
 static void spill(struct jrt_stack_cache *cache, struct jrt_depot *depot, unsigned class,
                   uint32_t keep)
 {
@@ -353,7 +356,7 @@ static void spill(struct jrt_stack_cache *cache, struct jrt_depot *depot, unsign
     lighten(depot, &depot->classes[class], rest);
     while (rest != NULL) {
         struct jrt_stack *stack = rest;
-        rest = rest->next; /* before the slab may be gone */
+        rest = rest->next; /* the slab may be unmapped below */
         give_one(depot, stack);
     }
     jrt_unlock(&depot->lock);

@@ -20,7 +20,7 @@ static _Atomic(unsigned) threads_seen;
 __attribute__((noinline)) struct jrt_thread *jrt_thread_self(void)
 {
     struct jrt_thread *thread = &jrt_thread_here;
-    /* Not pure: a compiler that sees the body must still not merge two calls. */
+    /* Not pure: even a compiler that sees the body must not merge two calls. */
     __asm__ volatile("" : "+r"(thread) : : "memory");
     return thread;
 }
@@ -30,7 +30,7 @@ void jrt_thread_keep_message(struct jrt_thread *thread, const char *message)
     (void)jrt_text_copy(thread->panic_message, sizeof thread->panic_message, message);
 }
 
-/* At thread exit. A destructor that runs after this one and resumes a fiber attaches again. */
+/* Runs at thread exit. If a later destructor resumes a fiber, the thread attaches again. */
 static void detach(void *value)
 {
     struct jrt_thread *thread = value;
@@ -46,7 +46,7 @@ static void make_exit_hook(void) { exit_hook_works = pthread_key_create(&exit_ho
 unsigned jrt_thread_number(struct jrt_thread *thread)
 {
     if (jrt_unlikely(thread->number == 0)) {
-        /* relaxed: only the number counts, it orders nothing. */
+        /* relaxed: only needs a number of its own. */
         unsigned number = jrt_fetch_add_relaxed(&threads_seen, 1u) + 1;
         thread->number = number != 0 ? number : 1; /* after 2^32 threads */
     }
@@ -63,7 +63,7 @@ bool jrt_thread_attach_now(struct jrt_thread *thread)
 {
     if (!jrt_thread_watch_exit(thread)) return false;
     if (!jrt_altstack_open(&thread->altstack)) return false;
-    /* A fault with its signal blocked ends the process, and servers like to block all. */
+    /* A fault whose signal is blocked ends the process, and servers often block all signals. */
     sigset_t fault;
     sigemptyset(&fault);
     sigaddset(&fault, SIGSEGV);
