@@ -35,7 +35,7 @@ typedef struct janus_scheduler_config {
     uint64_t stack_bytes;        /* 0: the profile's */
     uint32_t victims;            /* janus_victims; 0: RANDOM */
     uint32_t flags;              /* JANUS_CONFIG_*; 0: none */
-    uint64_t max_tasks;          /* live at a time; 0: the profile's; UINT64_MAX: any number */
+    uint64_t max_tasks;          /* live at a time. 0: the profile's; UINT64_MAX: any number */
     uint32_t yield_interval;     /* iterations between checks; 0: the profile's */
     uint32_t exhaustion;         /* janus_exhaustion; 0: the profile's */
     uint64_t reserved[2];        /* must be 0 */

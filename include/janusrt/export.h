@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Marks that every public header uses: what is exported, what must be looked at. */
+/* Attributes of public functions: which are exported, and which results must be read. */
 #ifndef JANUSRT_EXPORT_H
 #define JANUSRT_EXPORT_H
 
@@ -8,7 +8,7 @@
 #define JANUS_NODISCARD __attribute__((warn_unused_result))
 #define JANUS_NORETURN __attribute__((noreturn))
 
-/* Says that a status is not wanted: a cast to void does not silence gcc. */
+/* Ignores a status on purpose: a cast to void does not silence gcc. */
 #define JANUS_IGNORE(call) ((void)((call) == 0))
 #else
 #error "janusrt needs gcc or clang"

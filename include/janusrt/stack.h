@@ -30,9 +30,9 @@ typedef enum janus_guard {
     JANUS_GUARD_MPROTECT, /* inaccessible pages. Each stack takes two mappings, so their number is
                              limited to about vm.max_map_count / 2. An overflow faults at once */
     JANUS_GUARD_CANARY,   /* no protection. The library reads the bytes below the stack when the
-                             fiber suspends or ends, and when the task makes a call that may wait or
-                             ends. Only then does it notice an overflow, which is a panic as
-                             on the other rungs. An overflow deeper than guard_bytes damages another
+                             fiber suspends or ends, and when the task makes a waiting call or
+                             ends. Only then does it notice an overflow, which is a panic as on
+                             the other rungs. An overflow deeper than guard_bytes damages another
                              stack, and the library cannot see it */
 } janus_guard;
 

@@ -146,8 +146,8 @@ JANUS_API janus_status janus_blocking(janus_entry *function, void *argument, int
 /*
  * Registers `function(argument)` to run when the current task ends, however it ends. The last
  * registered function runs first. Defers run shielded. If the scheduler has options.grace_ns, that
- * shield ends so many nanoseconds after the task's function. A defer that goes on and uses up the
- * operations for cleaning up is broken off; the next defer runs.
+ * shield ends grace_ns after the task's function. A defer that goes on and uses up the operations
+ * for cleaning up is broken off; the next defer runs.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.

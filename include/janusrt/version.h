@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which janusrt this is: at compile time by macro, at run time by function. */
+/* The version of janusrt: at compile time by macro, at run time by function. */
 #ifndef JANUSRT_VERSION_H
 #define JANUSRT_VERSION_H
 
@@ -17,8 +17,8 @@
 JANUS_BEGIN_DECLS
 
 /*
- * The version of the library that is linked, as JANUS_VERSION spells it. A program that was
- * compiled against another one can compare the two.
+ * The version of the library that is linked, as JANUS_VERSION spells it. A program can compare it
+ * with the version that it was compiled against.
  *
  * Context: anyone, any thread, signal handlers too.
  * Yields:  never.
@@ -29,8 +29,7 @@ JANUS_BEGIN_DECLS
 JANUS_API unsigned janus_version(void);
 
 /*
- * Version, compiler, architecture and what the build knows about (sanitizers, Valgrind), as one
- * line for a bug report.
+ * Version, compiler, architecture, sanitizer and Valgrind support, as one line for a bug report.
  *
  * Context: anyone, any thread, signal handlers too.
  * Yields:  never.

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Yield checks: what a loop calls, or a compiler inserts, so that no task keeps its worker.
+ * Yield checks: calls in a loop, by hand or by a compiler, so that no task keeps its worker.
  *
  *     for (size_t i = 0; i < n; i++) {
  *         if (janus_check() != JANUS_OK) return JANUS_CANCELLED;
  *         sum += work(i);
  *     }
  *
- * The ABI, for those who generate code. Each thread has a word, janus_fuel: how many operations the
- * task that runs there may do before somebody looks. A check takes what it costs from the word and
- * looks at the sign, nothing else:
+ * The ABI, for generated code. Each thread has a word, janus_fuel: how many operations its task may
+ * do before it must enter the library. A check subtracts its cost from the word and looks at the
+ * sign:
  *
  *     @janus_fuel = external thread_local(initialexec) global i64
  *
  *     sub  $1, %fs:(janus_fuel)     ; one iteration, or one call
  *     js   slow                     ; slow: janus_check_or_end_slow(1)
  *
- *   - The word belongs to the task that runs: the scheduler saves and sets it at every switch.
- *   - Every call into the library may be such a switch, and the task may go on on another thread.
- *     The address of the word must not be kept across a call. (Its offset from the thread pointer
- *     may: it is the same for all threads.)
- *   - When the result is negative, janus_check_or_end_slow is called with what was taken. It gives
- *     that back, sees to it that it can be paid, lets others run, and takes it again. A task that
- *     was cancelled, or that nobody will give more to, ends inside: generated code has no way to
- *     return early. Its defers run.
- *   - Iterations can be charged in batches: count them, take all at once every
- *     janus_yield_interval() iterations, and what is left over after the loop.
- *   - Outside of tasks the word is whatever it is; the slow path makes it large.
+ *   - The word belongs to the running task: the scheduler saves and sets it at every switch.
+ *   - Every call into the library may switch, and the task may continue on another thread. So code
+ *     must not keep the address of the word across a call. It may keep the offset from the thread
+ *     pointer, which is the same for all threads.
+ *   - If the result is negative, the code calls janus_check_or_end_slow with the cost. That call
+ *     gives the cost back, refills the word, lets others run, and takes the cost again. A task that
+ *     was cancelled, or that nobody recharges, ends inside, because generated code cannot return
+ *     early. Its defers run.
+ *   - A loop can pay in batches: count iterations, pay every janus_yield_interval() iterations, and
+ *     pay the rest after the loop.
+ *   - Outside of tasks the word has any value; the slow path makes it large.
  *
- * What the word holds is a part of the task's ops: at most JANUS_SLICE. The rest of its budget lies
- * elsewhere, and janus_budget_get_current adds them up.
+ * The word holds a part of the task's ops, at most JANUS_SLICE. The task's record has the rest.
+ * janus_budget_get_current adds both.
  */
 #ifndef JANUSRT_YIELD_H
 #define JANUSRT_YIELD_H
@@ -38,33 +38,32 @@
 #include <janusrt/status.h>
 #include <stdint.h>
 
-/* Operations between two looks. */
+/* The largest number of operations between two entries of the library. */
 #define JANUS_SLICE 10000
 
-/* How long a turn lasts, in nanoseconds, where the scheduler's options do not say otherwise. */
+/* The default length of a turn, in nanoseconds; see janus_scheduler_options.turn_ns. */
 #define JANUS_TURN_NS UINT64_C(20000)
 
 JANUS_BEGIN_DECLS
 
-/*
- * The word.
+/* * The fuel word.
  *
- * Context: generated code; C uses what is below, because its compilers keep addresses.
+ * Context: generated code. C code uses the functions below, because C compilers keep addresses.
  * Yields:  never.
- * Owns:    the task that runs.
+ * Owns:    the running task.
  * Cost:    none.
  * Errors:  none.
  */
 JANUS_API extern __thread int64_t janus_fuel __attribute__((tls_model("initial-exec")));
 
 /*
- * What janus_check calls when the word has run out: gives `cost` back, lets others run, gets more,
- * and takes it.
+ * janus_check calls it when the word has run out. It gives `cost` back, lets others run, refills
+ * the word and takes `cost`.
  *
  * Context: anyone, any thread; outside of tasks it does nothing.
  * Yields:  if others are ready; may come back on another thread.
  * Owns:    nothing.
- * Cost:    a look at the clock, and a switch if others are ready.
+ * Cost:    reading the clock, and a switch if others are ready.
  * Errors:  CANCELLED  the task was cancelled; nothing was taken
  *          A task whose budget is used up waits here until it gets more, and ends here when nobody
  *          will give it any: see janus_exhaustion.
@@ -72,18 +71,19 @@ JANUS_API extern __thread int64_t janus_fuel __attribute__((tls_model("initial-e
 JANUS_API janus_status janus_check_slow(uint64_t cost);
 
 /*
- * The same for generated code: a task that was cancelled ends here, whatever its mode.
+ * janus_check_slow for generated code: a cancelled task ends here, whatever its mode.
  *
  * Context: as janus_check_slow.
  * Yields:  as janus_check_slow.
  * Owns:    nothing.
  * Cost:    as janus_check_slow.
- * Errors:  none; it may not return.
+ * Errors:  none. It may not return.
  */
 JANUS_API void janus_check_or_end_slow(uint64_t cost);
 
 /*
- * How many iterations a loop may run between two checks: the scheduler's, by profile 1024 or 512.
+ * How many iterations a loop may run between two checks. It is the scheduler's option; by profile
+ * 1024 or 512.
  *
  * Context: anyone, any thread.
  * Yields:  never.
@@ -95,7 +95,10 @@ JANUS_API uint32_t janus_yield_interval(void);
 
 JANUS_END_DECLS
 
-/* Where the word lies, from the thread pointer: the same on every thread, so it may be kept. */
+/*
+ * The offset of the word from the thread pointer. It is the same on every thread, so code may keep
+ * it.
+ */
 #if defined(__x86_64__)
 #define JANUS_FUEL_OFFSET(at) __asm__("movq janus_fuel@gottpoff(%%rip), %0" : "=r"(at))
 #elif defined(__aarch64__)
@@ -103,9 +106,11 @@ JANUS_END_DECLS
     __asm__("adrp %0, :gottprel:janus_fuel\n\tldr %0, [%0, #:gottprel_lo12:janus_fuel]" : "=r"(at))
 #endif
 
-/* Takes `count` from the word and returns what is left. Nothing can be put back: a task whose word
- * holds more than the library put there panics. Assembly, so that no compiler keeps the word's
- * address across a switch. */
+/*
+ * Takes `count` from the word and returns what is left. Nobody can put fuel back: if the word holds
+ * more than the library put there, the task panics. It is assembly, so that no compiler keeps the
+ * word's address across a switch.
+ */
 static inline __attribute__((always_inline)) int64_t janus_fuel_take(uint32_t count)
 {
     uint64_t at, cost = count;
@@ -125,7 +130,7 @@ static inline __attribute__((always_inline)) int64_t janus_fuel_take(uint32_t co
 }
 
 /*
- * One operation: a loop's iteration, a call. In C code by hand; a task that is cancelled is told
+ * Pays for `count` operations, as iterations of a loop or calls. A cancelled task learns of it
  * within JANUS_SLICE operations.
  *
  * Context: anyone, any thread; outside of tasks it does nothing.
@@ -160,7 +165,7 @@ static inline __attribute__((always_inline)) janus_status janus_check(void)
     return janus_check_n(1);
 }
 
-/* The same as generated code does it: it returns nothing, and may not return. */
+/* Pays as generated code does. It has no result, and it may not return. */
 static inline __attribute__((always_inline)) void janus_check_or_end(uint32_t count)
 {
 #if defined(__x86_64__)
@@ -180,7 +185,7 @@ slow:
 }
 
 /*
- * A loop that is charged in batches:
+ * A loop that pays in batches:
  *
  *     janus_batch batch = janus_batch_begin();
  *     for (...) {
@@ -189,7 +194,7 @@ slow:
  *     }
  *     status = janus_batch_end(&batch);
  *
- * Exactly the iterations that were begun are paid for, in portions of janus_yield_interval(). Where
+ * The loop pays for exactly the iterations that it began, in portions of janus_yield_interval(). If
  * their number is known before, strips cost nothing in the inner loop:
  *
  *     for (uint64_t i = 0; i < n;) {
