@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The entry points for generated code: checks, then the rich forms. */
+/* The entry points for generated code. Each checks its arguments and calls the full form. */
 #include <janusrt/abi.h>
 
 #include "base/outside.h"
@@ -50,14 +50,15 @@ janus_scheduler *janus_scheduler_create(janus_scheduler_config config)
 }
 
 /*
- * [shutdown-heir]  shutdown inherits the nurseries of janus_nursery_create_in, whichever thread
- *   made them: that thread may be gone. All children have ended. A thread that is inside
+ * [shutdown-heir]  Shutdown takes over the nurseries of janus_nursery_create_in, whichever thread
+ *   made them: that thread may be gone. All children have ended. A thread inside
  *   janus_nursery_await or janus_nursery_destroy still uses its nursery, but not for long: that
- *   call waits for nobody any more. Shutdown takes the nursery over after the call, if it is left.
+ *   call no longer waits for anybody. Shutdown takes the nursery over after the call, if it still
+ *   exists.
  */
 
-/* A root that janus_nursery_create_in made, now the caller's, or NULL. *out_busy: some are left
- * whose threads are in a call. */
+/* Returns a root that janus_nursery_create_in made, which the caller now owns, or NULL. *out_busy:
+ * the threads of some roots are inside a call. */
 static struct jrt_nursery *inherit_root(janus_scheduler *scheduler, bool *out_busy)
 {
     struct jrt_nursery *found = NULL;
@@ -103,7 +104,8 @@ int janus_scheduler_spawn(janus_entry *function, void *argument)
 
 int janus_scheduler_yield(void) { return janus_yield(); }
 
-/* The first few that a task has open cost it nothing: a task without memory can have them, too. */
+/* A task may have this many such nurseries open at no cost, so that a task without memory can have
+ * them, too. */
 enum { NURSERIES_UNPAID = 16 };
 
 struct paid_nursery {
@@ -111,8 +113,8 @@ struct paid_nursery {
     struct jrt_ledger *payer;
 };
 
-/* Whether the task pays for one more nursery on the heap. They are ended in turn, so those that are
- * open lie one in the other. */
+/* Whether the task pays for one more nursery on the heap. They end in turn, so open ones lie inside
+ * each other. */
 static bool has_many(const struct jrt_task *task)
 {
     unsigned            open = 0;
@@ -159,7 +161,7 @@ janus_nursery *janus_nursery_create_in(janus_scheduler *scheduler)
         free(nursery);
         return NULL;
     }
-    jrt_lock(&scheduler->roots_lock); /* it can be found already */
+    jrt_lock(&scheduler->roots_lock); /* others can find it already */
     jrt_nursery_of(nursery)->on_heap = true;
     jrt_unlock(&scheduler->roots_lock);
     return nursery;
@@ -173,7 +175,8 @@ janus_task *janus_nursery_spawn(janus_nursery *nursery, janus_entry *function, v
     return (janus_task *)(uintptr_t)id;
 }
 
-/* A thread begins, or has ended, a call that waits with its own nursery, [shutdown-heir]. */
+/* Marks the begin or the end of a call in which a thread waits with its own
+ * nursery, [shutdown-heir]. */
 static void set_called(janus_nursery *nursery, bool called)
 {
     struct jrt_nursery *n = jrt_nursery_of(nursery);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls with a value: a joinable child, and a place for what it gives.
+ * Calls with a value: a joinable child, and a place for its value.
  *
- * [async-value]  the i64 that a task returns stays a status; the value lies in the caller's memory.
- *   The short form has its place in the call itself, and its child returns 0: a negative number is
- *   a value there and no failure. The join that ends an await orders the child's writes before the
- *   caller's reads.
+ * [async-value]  The int64 that a task returns stays a status. The value lies in the caller's
+ *   memory. The short form has its place in the call itself, and its child returns 0: there, a
+ *   negative number is a value and not a failure. The join that ends an await orders the child's
+ *   writes before the caller's reads.
  */
 #include "base/options.h"
 #include "task/nursery.h"
@@ -18,7 +18,7 @@ struct async {
     janus_task_id  task;
     union {
         janus_async_entry *entry;
-        janus_entry       *function; /* the short form's */
+        janus_entry       *function; /* of the short form */
     };
     void   *argument;
     void   *value;
@@ -43,7 +43,7 @@ static int64_t run_function(void *argument)
     return 0;
 }
 
-/* The nursery that is meant; NULL: none is open. */
+/* The given nursery, or the innermost; NULL: none is open. */
 static janus_nursery *nursery_or_innermost(janus_nursery *given)
 {
     struct jrt_worker *worker = jrt_worker_self();
@@ -51,8 +51,8 @@ static janus_nursery *nursery_or_innermost(janus_nursery *given)
     return (janus_nursery *)(void *)jrt_nursery_innermost(worker->current);
 }
 
-/* The child may run before the spawn returns, so the call is written first; on an error, what was
- * there is put back. */
+/* The child may run before the spawn returns, so the call is written first. On an error the old
+ * content comes back. */
 static janus_status begin(janus_nursery *nursery, janus_async *call, const struct async *wanted,
                           janus_entry *run, const janus_spawn_options *options)
 {
@@ -71,7 +71,7 @@ static janus_status begin(janus_nursery *nursery, janus_async *call, const struc
     if (status != JANUS_OK) {
         memcpy(call, &before, sizeof before);
     } else {
-        async_of(call)->task = id; /* the child does not look there */
+        async_of(call)->task = id; /* the child does not read it */
     }
     return status;
 }

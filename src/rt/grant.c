@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Capabilities of tasks: the table's calls, with who asks filled in. */
+/* Capabilities of tasks: the calls of the table, with the current task as the actor. */
 #include <janusrt/grant.h>
 
 #include "base/options.h"
@@ -19,7 +19,8 @@ __attribute__((noinline)) static janus_cap_table *enter_later(struct jrt_cap_act
     return worker->scheduler->caps;
 }
 
-/* Inside a task: its scheduler's table, and the task as the actor. NULL: not inside a task. */
+/* Inside a task: returns its scheduler's table, and the task as the actor. NULL: not inside a
+ * task. */
 static janus_cap_table *enter(struct jrt_cap_actor *actor)
 {
     struct jrt_worker *worker = jrt_worker_self();
@@ -38,7 +39,7 @@ static janus_status tell(janus_status status)
     return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
 }
 
-/* What the task derives counts for the terms that restrict it, [quota-count]. */
+/* Capabilities that the task derives count for the terms that restrict it, [quota-count]. */
 static void count_for(struct jrt_cap_actor *actor)
 {
     struct jrt_terms *terms = jrt_terms_around(jrt_worker_self()->current);
@@ -51,7 +52,8 @@ static janus_status tell_derived(const janus_cap_table *table, const struct jrt_
     if (status != JANUS_FULL) return tell(status);
     const struct jrt_cap_quota *full = jrt_cap_quota_full(actor->quota);
     if (full == NULL) {
-        uint64_t most = (uint64_t)table->slots_max / 8 * 3; /* the table's own, for all */
+        /* the table's own limit, for all tasks */
+        uint64_t most = (uint64_t)table->slots_max / 8 * 3;
         return jrt_trouble_full(status, JRT_TABLE_CAPS, NULL, most, most);
     }
     return jrt_trouble_full(status, JRT_TABLE_CAPS, jrt_list_entry(full, struct jrt_terms, derived),
@@ -82,7 +84,7 @@ janus_status janus_own_mint(const janus_authority *authority, uint64_t holder,
     struct jrt_worker   *worker = jrt_worker_self();
     struct jrt_cap_actor actor = {.holder = JANUS_HOLDER_OUTSIDE};
     if (authority == NULL) return tell(JANUS_NO_AUTHORITY);
-    /* For the table of another scheduler a task is any thread. */
+    /* The table of another scheduler treats a task as any thread. */
     if (worker != NULL && worker->scheduler->caps == authority->table) actor = jrt_actor(worker);
     if (holder != 0) actor.holder = holder;
     return tell(jrt_cap_mint(authority->table, authority, &actor, grant, out));
@@ -139,7 +141,7 @@ janus_status janus_own_release(janus_cap cap)
     return tell(jrt_cap_release(table, cap, &actor));
 }
 
-/* How many live under the spawn capability, where it was bound. */
+/* The number of tasks that live under the spawn capability, where it was bound. */
 static uint64_t alive_under(const struct jrt_terms *terms)
 {
     while (terms != NULL && (terms->bound & 1u << JANUS_CAP_SPAWN) == 0) terms = terms->outer;

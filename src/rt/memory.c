@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of the current task: its heap, charged to its purse. The charge is made first (one op, the
- * bytes), so that a failed one takes no memory; the heap asks for the bytes itself and is told that
- * they are paid.
+ * Memory of the current task: its heap, charged to its purse. The call pays first (one op, the
+ * bytes), so that a failed charge takes no memory. The heap asks for the bytes itself and learns
+ * that they are paid.
  */
 #include "base/options.h"
 #include "means/ledger.h"
@@ -14,7 +14,7 @@
 #include <janusrt/memory.h>
 #include <string.h>
 
-/* The heap asks, or gives back, on behalf of the task. */
+/* The heap asks for bytes, or returns them, on behalf of the task. */
 static bool may(void *owner, size_t bytes)
 {
     struct jrt_task *task = owner;
@@ -40,7 +40,7 @@ static struct jrt_task *current(void)
     return worker->current;
 }
 
-/* NULL: on a thread that is no worker. */
+/* NULL: the thread is no worker. */
 static struct jrt_heap_cache *cache(void)
 {
     struct jrt_worker *worker = jrt_worker_self();
@@ -67,8 +67,8 @@ static void toll(size_t bytes)
     jrt_turn_toll(jrt_worker_self(), (uint32_t)(pages * JRT_TOLL_PAGE + bytes % 4096 / 256));
 }
 
-/* Whether the task has, or gets, an op and so many bytes; the op is paid, the bytes are not yet.
- * OK, CANCELLED. */
+/* Takes an op, and makes sure that the task has this many bytes, which it does not take yet. May
+ * recharge the task. OK, CANCELLED. */
 static janus_status afford(struct jrt_task *task, size_t bytes)
 {
     if (!jrt_fuel_one()) {
@@ -86,7 +86,7 @@ static janus_status afford(struct jrt_task *task, size_t bytes)
     return JANUS_OK;
 }
 
-/* The same, but only if it can at once; nothing is taken otherwise. */
+/* Takes an op if the task has it and this many bytes now; otherwise nothing. */
 static janus_component afford_now(struct jrt_task *task, size_t bytes)
 {
     const janus_budget op = janus_price_call();
@@ -97,10 +97,11 @@ static janus_component afford_now(struct jrt_task *task, size_t bytes)
     return jrt_pay_now(task, &op);
 }
 
-/* What a request costs; SIZE_MAX: more than there can be. */
+/* The cost of a request; SIZE_MAX: more than can exist. */
 static size_t cost_of(size_t size) { return size > SIZE_MAX / 2 ? SIZE_MAX : jrt_heap_cost(size); }
 
-/* A request that can never be met: nobody has paid, so a turn that is over ends. */
+/* Refuses a request that can never be met. The caller has not paid, so this check ends an overdue
+ * turn. */
 __attribute__((noinline, cold)) static void *refuse(void)
 {
     jrt_stack_check(); /* [turn-call] */
@@ -169,7 +170,7 @@ void *janus_realloc(void *block, size_t size)
     return jrt_heap_realloc(heap, cache(), block, size);
 }
 
-/* The task's heap, which must be there: it owns the block. */
+/* The heap of the task, which must own the block. */
 static struct jrt_heap *owner_of(const void *block)
 {
     struct jrt_task *task = current();
@@ -185,9 +186,9 @@ void janus_free(void *block)
 }
 
 /*
- * A detached block stays on the account of the task that detached it, until it is
- *   adopted or discarded (ledger.c). A small block would keep its whole chunk alive, so it moves
- *   into memory of its own first.
+ * A detached block stays on the account of the task that detached it, until it is adopted or
+ * discarded (ledger.c). A small block would keep its whole chunk alive, so it first moves into
+ * memory of its own.
  */
 void *janus_detach(void *block)
 {
@@ -206,7 +207,7 @@ void *janus_detach(void *block)
     }
     toll(cost);
     jrt_heap_detach(heap, apart);
-    task->purse->left.memory -= cost; /* which came back just now */
+    task->purse->left.memory -= cost; /* it has just come back */
     *jrt_heap_tab(apart) = ledger;
     return apart;
 }
@@ -221,9 +222,10 @@ janus_status janus_adopt(void *block)
     if (heap == NULL) return JANUS_NO_MEMORY;
     struct jrt_ledger *ledger = *jrt_heap_tab(block);
     size_t             cost = jrt_heap_detached_cost(block);
-    uint64_t           own = ledger == task->purse->ledger ? cost : 0; /* it has paid before */
+    /* the task has already paid */
+    uint64_t own = ledger == task->purse->ledger ? cost : 0;
     task->purse->left.memory += own;
-    /* The op is paid here; the bytes are the heap's to ask for. */
+    /* This pays the op; the heap asks for the bytes. */
     janus_component lacks = afford_now(task, cost);
     bool            taken = lacks == JANUS_COMPONENT_NONE && jrt_heap_adopt(heap, block);
     if (!taken) {

@@ -2,36 +2,41 @@
 /*
  * Waitpoints.
  *
- * [point-word]  one word says all, so that an opener changes what it has seen or nothing:
+ * [point-word]  One word holds the whole state, so an opener changes exactly what it has seen:
  *
  *     CLOSED        nobody waits
  *     a task        it waits; the address of its record, whose low bits are 0
  *     THREAD        a plain thread waits
  *     OPEN          for good
  *
- *     the waiter    CLOSED -> a task or THREAD; back to CLOSED when its wait has ended otherwise
+ *     the waiter    CLOSED -> a task or THREAD; back to CLOSED if its wait ended otherwise
  *     the opener    anything -> OPEN
  *
- *   A task says PARKING before it writes the word, so that an opener who reads the word can wake
- *   it ([task-park]), however far it is on its way off the CPU. An opener who comes before finds
- *   CLOSED, and the waiter's step fails, and it does not wait.
+ *   A task sets PARKING before it writes the word. So an opener that reads the word can wake the
+ *   task ([task-park]), even if it is still leaving the CPU. If the opener comes first, the waiter
+ *   does not find CLOSED. Its step fails, and it does not wait.
  *
- * [point-last]  the opener's last touch. From CLOSED it is the step to OPEN itself. From a task,
- *   the opener wakes it next. If its wake was the one that ended the wait, the task goes on after
- *   it, with OK, and the opener has no more business with the waitpoint. Otherwise the wait was
- *   ended by somebody else, a cancel or an alarm; then the task finds OPEN where it wants to step
- *   back to CLOSED, and stays, awake, until the opener, whose wake has met an awake task and done
- *   nothing, sets `done` as its last touch. So no wake comes late and meets another wait, and
- *   nothing is touched that the waiter may have freed. A thread always waits for `done`, on which
- *   it sleeps; waking the futex needs the address only. models/waitpoint.pml tries all orders.
+ * [point-last]  This rule fixes the opener's last touch.
+ *   - From CLOSED, it is the step to OPEN itself.
+ *   - From a task, the opener wakes it next. If this wake ended the wait, the task goes on with
+ *     OK, and the opener does not touch the waitpoint again.
+ *   - A cancel or an alarm may have ended the wait first. Then the task finds OPEN where it wants
+ *     to step back to CLOSED, and stays awake. The opener's wake meets an awake task and does
+ *     nothing. The opener then sets `done` as its last touch, and the task goes on.
+ *   - A thread always waits for `done`, on which it sleeps. Waking the futex needs only the
+ *     address.
+ *   So no wake comes late and meets another wait, and the opener touches nothing that the waiter
+ *   may have freed. models/waitpoint.pml tries all orders.
  *
- * [point-guest]  an opener on a thread that is no worker of the task's scheduler touches that after
- *   the task can run on (it looks for a sleeping worker). It counts itself as a guest before it
- *   wakes, when the task and so the scheduler are certainly there; closing waits for guests.
+ * [point-guest]  An opener may be on a thread that is no worker of the task's scheduler. It still
+ *   touches that scheduler after the task can run, because it looks for a sleeping worker. So it
+ *   counts itself as a guest before it wakes the task, while the task keeps the scheduler open.
+ *   Closing waits for guests.
  *
- * [point-reason]  the text is written before the task says PARKING and read by dumps under the lock
- *   of the nursery. Older ones may be seen, never none: linking has cleared it. As every text
- *   outlives its task, and a task leaves the list under the lock, what is seen can be read.
+ * [point-reason]  The waiter writes the text before it sets PARKING. Dumps read it under the lock
+ *   of the nursery. They may see an older text, but never garbage: linking has cleared the field.
+ *   Every text outlives its task, and a task leaves the list under the lock. So a dump can always
+ *   read the text that it sees.
  */
 #include "task/nursery.h"
 
@@ -45,7 +50,7 @@ enum {
 
 struct point {
     _Atomic(uint64_t) word; /* [point-word] */
-    _Atomic(uint32_t) done; /* futex: 1: the opener has let go, [point-last] */
+    _Atomic(uint32_t) done; /* futex: 1: the opener's last touch, [point-last] */
     uint32_t          opener;
 };
 
@@ -68,7 +73,7 @@ void janus_waitpoint_init(janus_waitpoint *given, janus_opener opener)
 
 static void wake_task(struct point *point, struct jrt_task *task)
 {
-    /* Not woken: it stays until we say so, and with it its scheduler. */
+    /* Not woken: the task, and so its scheduler, stays until it sees `done`. */
     if (!jrt_task_serve_from_anywhere(task)) {
         jrt_store_release(&point->done, 1u); /* release: [point-last]. */
     }
@@ -81,7 +86,7 @@ void janus_waitpoint_open(janus_waitpoint *given)
     uint64_t      word = jrt_load_relaxed(&point->word); /* relaxed: the cas decides. */
     do {
         if (word == POINT_OPEN) return;
-        /* acq_rel: what we wrote before is the waiter's to read; the waiter's PARKING is seen. */
+        /* acq_rel: the waiter reads what the opener wrote; the opener sees the waiter's PARKING. */
     } while (!jrt_cas_acq_rel(&point->word, &word, (uint64_t)POINT_OPEN));
     if (word == POINT_CLOSED) return;
     if (word != POINT_THREAD) {
@@ -99,10 +104,10 @@ static bool is_open(const struct point *point)
     return jrt_load_acquire(&point->word) == POINT_OPEN; /* acquire: what the opener wrote. */
 }
 
-/* One step of the waiter's; false: the word was another. */
+/* One step of the waiter. False: the word had changed. */
 static bool step(struct point *point, uint64_t from, uint64_t to)
 {
-    /* acq_rel: PARKING before the opener's look; failing, what the opener wrote. */
+    /* acq_rel: PARKING before the opener's look; on failure, what the opener wrote. */
     return jrt_cas_acq_rel(&point->word, &from, to);
 }
 
@@ -115,7 +120,7 @@ static janus_status wait_as_thread(struct point *point, uint64_t deadline_ns)
     while (jrt_load_acquire(&point->done) == 0) { /* acquire: what the opener wrote. */
         if (jrt_futex_wait_until(&point->done, 0, deadline_ns)) continue;
         if (step(point, POINT_THREAD, POINT_CLOSED)) return JANUS_DEADLINE;
-        deadline_ns = JRT_NEVER; /* the opener is about to let go */
+        deadline_ns = JRT_NEVER; /* the opener is about to set `done` */
     }
     return JANUS_OK;
 }
@@ -125,7 +130,7 @@ static void ring_deadline(struct jrt_alarm *alarm)
     (void)jrt_task_wake(alarm->subject, JANUS_DEADLINE);
 }
 
-/* Says PARKING, and arms the alarm if there is a deadline. */
+/* Sets PARKING, and arms the alarm if there is a deadline. */
 static janus_status begin(struct jrt_task *task, const char *reason, struct jrt_alarm *alarm,
                           uint64_t deadline_ns)
 {
@@ -139,10 +144,10 @@ static janus_status begin(struct jrt_task *task, const char *reason, struct jrt_
     return JANUS_NO_MEMORY;
 }
 
-/* The wait has ended so: what is to be told. */
+/* Turns the way in which the wait ended into a status. */
 static janus_status come_back(struct point *point, struct jrt_task *task, janus_status ended)
 {
-    if (ended == JANUS_OK) return JANUS_OK; /* the opener's word, [point-last] */
+    if (ended == JANUS_OK) return JANUS_OK; /* the opener woke it, [point-last] */
     if (step(point, (uintptr_t)task, POINT_CLOSED)) {
         return ended == JANUS_CANCELLED ? jrt_task_told(task) : ended;
     }
@@ -164,7 +169,7 @@ static janus_status wait_as_task(struct point *point, struct jrt_worker *worker,
     if (status != JANUS_OK) return status;
     bool anybody = point->opener == JANUS_OPENED_BY_ANYBODY;
     if (step(point, POINT_CLOSED, (uintptr_t)task)) {
-        /* relaxed, both: a count; we run, so nobody looks for a deadlock now. */
+        /* relaxed, both: a count. This task runs, so nobody looks for a deadlock now. */
         if (anybody) jrt_fetch_add_relaxed(&scheduler->outside, 1u);
         status = come_back(point, task, jrt_task_park_cancellable(task));
         if (anybody) jrt_fetch_sub_relaxed(&scheduler->outside, 1u); /* relaxed: as above. */

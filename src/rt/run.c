@@ -23,7 +23,7 @@ static int64_t run_first(void *argument)
     return first->end->result;
 }
 
-/* The scheduler is open. */
+/* Runs the first task in an open scheduler. */
 static janus_status run_in(janus_scheduler *scheduler, struct first_task *first,
                            struct jrt_run_end *out)
 {
@@ -36,7 +36,8 @@ static janus_status run_in(janus_scheduler *scheduler, struct first_task *first,
     janus_status spawned = jrt_spawn_first(&nursery, run_first, first);
     status = janus_nursery_end(&nursery, &out->first);
     if (spawned != JANUS_OK) status = spawned;
-    /* relaxed: its tasks have ended. However they took it, that run was no success. */
+    /* relaxed: its tasks have ended. A run with a deadlock is no success, however its tasks
+     * reacted. */
     if (jrt_load_relaxed(&scheduler->deadlocked)) status = JANUS_DEADLOCK;
     return status;
 }
@@ -66,12 +67,12 @@ janus_status jrt_run(const janus_scheduler_options *options, janus_entry *entry,
     }
     janus_status status = jrt_scheduler_open(options, &scheduler);
     if (status == JANUS_OK) {
-        scheduler->books = books; /* before its threads are started */
+        scheduler->books = books; /* before its threads start */
         status = run_in(scheduler, &first, out);
         out->closed = jrt_scheduler_close(scheduler);
         if (books != NULL) tell(out, books, status);
     }
-    /* A scheduler that cannot be closed is left behind, and its tasks may still fail. */
+    /* A scheduler that cannot be closed stays behind, and its tasks may still fail. */
     if (out->closed == JANUS_OK) jrt_books_free(books);
     return status;
 }

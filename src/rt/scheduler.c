@@ -2,9 +2,9 @@
 /*
  * Schedulers: making, starting, stopping.
  *
- * [sched-stop]  stopping cancels every root nursery, waits until none has a child left, and only
- *   then tells the workers to end. New root nurseries are refused from the first moment. Nothing
- *   is dropped: a task that was queued is skipped as cancelled, and counted.
+ * [sched-stop]  A stop first refuses new root nurseries. It cancels every root nursery, waits until
+ *   no root has a child left, and only then ends the workers. Nothing is dropped: queued tasks are
+ *   skipped as cancelled, and counted.
  */
 #include "base/options.h"
 #include "base/outside.h"
@@ -29,12 +29,12 @@
 
 enum {
     WORKERS_MAX = 1024,
-    SIMULATED_WORKERS = 4, /* where none are asked for: the same on every machine */
+    SIMULATED_WORKERS = 4, /* by default; the same on every machine */
 };
 
 static const uint64_t turn_least_ns = 1000, turn_most_ns = 3600 * JANUS_SECONDS;
 
-/* A seed for programs that name none: JANUSRT_SEED in the environment. */
+/* Reads a seed for programs that name none: JANUSRT_SEED in the environment. */
 static bool seed_from_outside(uint64_t *out)
 {
     const char *text = secure_getenv("JANUSRT_SEED");
@@ -185,7 +185,7 @@ static void free_all(janus_scheduler *scheduler)
     if (world != NULL) jrt_world_leave(world);
 }
 
-/* The one it was given, or else its world's, which goes to the first that comes. */
+/* Opens the trace of the options, or else the world's, which the first scheduler gets. */
 static janus_status open_trace(janus_scheduler *scheduler, const janus_scheduler_options *options)
 {
     struct jrt_world *world = scheduler->world;
@@ -232,7 +232,7 @@ static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_o
     return JANUS_OK;
 }
 
-/* Behind jrt_outside_call. Plain threads pass no point there: they have no turn. */
+/* Runs behind jrt_outside_call. Plain threads pass no point there: they have no turn. */
 static void outside_call(bool takes_long)
 {
     struct jrt_worker *worker = jrt_worker_self();
@@ -369,7 +369,7 @@ janus_status janus_scheduler_stop(janus_scheduler *scheduler)
     if (jrt_scheduler_is_elsewhere(scheduler)) return JANUS_STATE;
     jrt_lock(&scheduler->roots_lock);
     bool running = scheduler->started && !scheduler->stopped;
-    scheduler->stopped = true; /* [sched-stop] no new roots from here on */
+    scheduler->stopped = true; /* [sched-stop]: refuses new roots from here on */
     struct jrt_list_node *node = scheduler->roots.next;
     for (; running && node != &scheduler->roots; node = node->next) {
         struct jrt_nursery *n = jrt_list_entry(node, struct jrt_nursery, link);
@@ -410,7 +410,7 @@ uint32_t janus_scheduler_worker_count(const janus_scheduler *scheduler)
     return scheduler != NULL ? scheduler->worker_count : 0;
 }
 
-/* What was counted by threads of single tasks that have ended. */
+/* Adds the counts of ended threads that ran single tasks. */
 static void add_seats(const struct jrt_counts *seats, janus_worker_stats *sum, uint64_t *by_loop)
 {
     /* relaxed, all: they move while they are read. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the current task can do: sleep, call what blocks, defer. */
+/* Calls of the current task: sleep, blocking calls, defers. */
 #include "fiber/exit.h"
 #include "means/holder.h"
 #include "means/terms.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFERS_MAX = 4096 }; /* of a task */
+enum { DEFERS_MAX = 4096 }; /* of one task */
 
 static struct jrt_task *current(void)
 {
@@ -33,7 +33,7 @@ janus_status jrt_task_park_cancellable(struct jrt_task *task)
 
 uint64_t janus_now_ns(void)
 {
-    jrt_point(); /* who waits for the clock lets others go on, [sim-time] */
+    jrt_point(); /* a task that polls the clock lets others go on, [sim-time] */
     return jrt_clock_now_ns();
 }
 
@@ -51,7 +51,7 @@ janus_status janus_sleep_until(uint64_t deadline_ns)
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_worker *worker = jrt_worker_self();
-    if (deadline_ns == JRT_NEVER) deadline_ns = JRT_NEVER - 1; /* a timer all the same */
+    if (deadline_ns == JRT_NEVER) deadline_ns = JRT_NEVER - 1; /* the timer needs a finite time */
     if (worker == NULL) return sleep_thread(deadline_ns);
     struct jrt_task *task = worker->current;
     if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_obey(task);
@@ -85,17 +85,17 @@ struct call {
     void                   *argument;
     int64_t                 result;
     enum jrt_guarded_end    end;
-    int                     error; /* errno, before and after */
+    int                     error; /* errno, before and after the call */
     _Atomic(bool)           done;
-    char                    panic[JRT_MESSAGE_BYTES]; /* PANICKED: why */
+    char                    panic[JRT_MESSAGE_BYTES]; /* PANICKED: the reason */
 };
 
 static void run_call(struct jrt_blocking_job *job)
 {
     struct call       *call = (struct call *)job;
     struct jrt_thread *thread = jrt_thread_self();
-    thread->helps = call->scheduler; /* one call after the other, so it was NULL */
-    thread->behalf = call->task;     /* which waits: what it may not do is not done here either */
+    thread->helps = call->scheduler; /* a helper makes one call after the other, so it was NULL */
+    thread->behalf = call->task;     /* the waiting task, whose limits hold here, too */
     errno = call->error;
     call->end = jrt_call_guarded(call->function, call->argument, NULL, &call->result);
     call->error = errno; /* a helper stays on its thread */
@@ -105,7 +105,7 @@ static void run_call(struct jrt_blocking_job *job)
     }
     thread->helps = NULL;
     thread->behalf = NULL;
-    jrt_holder_thread_over(); /* the thread goes on with another's call */
+    jrt_holder_thread_over(); /* the thread serves another task next */
 }
 
 static void call_done(struct jrt_blocking_job *job)
@@ -118,7 +118,7 @@ static void call_done(struct jrt_blocking_job *job)
     jrt_fetch_sub_relaxed(&scheduler->blocking_calls, 1u); /* relaxed: a count. */
 }
 
-/* The call did not take place: the system call comes back, the op was for the attempt. */
+/* The call did not take place: the system call comes back. The op paid for the attempt. */
 static janus_status refund_call(const struct jrt_task *task, janus_status status)
 {
     struct jrt_purse *purse = task->purse;
@@ -183,7 +183,7 @@ janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_
     return JANUS_OK;
 }
 
-/* Defers, what belongs to the task. */
+/* Defers and other things that belong to the task. */
 
 janus_status janus_defer(void (*function)(void *), void *argument)
 {
@@ -191,7 +191,7 @@ janus_status janus_defer(void (*function)(void *), void *argument)
     struct jrt_task *task = current();
     if (function == NULL) return JANUS_INVALID;
     if (task == NULL) return JANUS_STATE;
-    bool counted = task->defers != NULL || task->ending; /* what is not charged is counted */
+    bool counted = task->defers != NULL || task->ending; /* free defers are counted */
     if (counted) {
         struct jrt_purse *purse = jrt_purse_need(task);
         if (purse == NULL) return JANUS_NO_MEMORY;
