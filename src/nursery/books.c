@@ -2,9 +2,10 @@
 /*
  * Books of a run.
  *
- * [books-first]  the task that raises `failures` from 0 describes itself, and says when it is done.
- *   A failure is noted before the task is counted off. So the first one noted is where an error
- *   began, not a task above it that passed the error on, and names and nurseries are still there.
+ * [books-first]  The task that raises `failures` from 0 describes itself, and sets `described` when
+ *   it is done. A task notes its failure before the nursery counts it off. So the first failure
+ *   noted is where an error began, not a task above that passed the error on. Names and nurseries
+ *   still exist then.
  */
 #include "nursery/books.h"
 
@@ -40,7 +41,7 @@ void jrt_panic_describe(janus_panic_info *panic, const struct jrt_task *task)
     if (task->panic == JANUS_PANIC_STACK_OVERFLOW) {
         panic->fault_address = task->fault_data;
         panic->code_address = task->fault_code;
-        bool seen = task->fault_code != NULL; /* else a canary told it, [strand-canary] */
+        bool seen = task->fault_code != NULL; /* otherwise a canary found it, [strand-canary] */
         panic->guard = seen ? task->nursery->scheduler->depot->ladder.rung : JANUS_GUARD_CANARY;
     } else if (task->fault_data != NULL) {
         (void)jrt_text_copy(panic->message, sizeof panic->message, task->fault_data);
@@ -86,7 +87,7 @@ void jrt_books_deadlock(struct jrt_run_books *books, char *report)
     books->deadlock = report;
 }
 
-/* As much as fits; whole lines. */
+/* Copies whole lines, as many as fit. */
 static void copy_lines(char *to, size_t size, const char *from)
 {
     size_t length = strnlen(from, size - 1);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a task's call ends: it returns, panics, is unwound, or runs out of stack; then its nurseries
- * are ended, its defers run, and its nursery counts it off.
+ * The end of a task's call. The call returns, panics, is unwound, or overflows the stack. Then the
+ * library ends the task's nurseries, runs its defers, and its nursery counts it off.
  *
- * Overflow: the signal handler goes on in the worker's rescue strand, not on the stack that is
- * used up, because the nurseries the task has open lie there. The rescuer ends them, then the
+ * On an overflow, the signal handler continues on the worker's rescue strand. It cannot use the
+ * overflowed stack, because the task's open nurseries lie there. The rescuer ends them. Then the
  * call is broken off where it began.
  *
- * [rescue-late]  the rescuer may wait, and other tasks run meanwhile. So the worker makes a second
- *   rescue strand first. If memory for it is refused the worker goes on without. It tries again
- *   when the rescuer has done its work, and whenever it needs a stack. A second overflow before
- *   that ends the process, with a sentence.
+ * [rescue-late]  The rescuer may wait, and other tasks run meanwhile. So the worker makes a second
+ *   rescue strand first. If the system refuses the memory, the worker goes on without. It tries
+ *   again when the rescuer has finished, and whenever it needs a stack. A second overflow before
+ *   that ends the process, with a message.
  *
- * [ending-open]  a task that returns with a nursery open has left the frame that the nursery lies
- *   in, and its children still use it. So nothing may be written there before they have ended:
- *   whoever called the task's entry goes straight to the rescue strand, by a switch whose frame
+ * [ending-open]  A task that returns with a nursery open has left the frame that holds the nursery,
+ *   and its children still use it. So nothing may be written there before they have ended. The
+ *   caller of the task's entry switches straight to the rescue strand. The frame of that switch
  *   lies where that of jrt_ctx_call lay, above the entry's. The rescuer ends the nurseries, and
- *   the task has panicked. The same for a defer. A function that the task called earlier and that
- *   left a nursery behind is found then, too, unless its frame was overwritten meanwhile: that is
- *   the end of the process, because the books of its children are gone. ThreadSanitizer's own calls
- *   write there.
+ *   the task counts as panicked. The rule holds for a defer, too.
+ *   A function that the task called earlier may also have left a nursery behind. The library finds
+ *   that here, unless its frame was overwritten meanwhile. Then the process ends, because the
+ *   books of its children are gone. ThreadSanitizer's own calls write there.
  */
 #include "fiber/exception.h"
 #include "means/callback.h"
@@ -34,7 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* On the strand that overflowed, with its task still the one that runs. */
+/* Continues on the strand that overflowed, with its task still current. */
 static void arrive_from_rescue(void)
 {
     struct jrt_worker *worker = jrt_worker_self();
@@ -56,7 +56,7 @@ static int64_t call_defer(void *argument)
     return 0;
 }
 
-/* The first one counts. */
+/* Only the first panic counts. */
 static void note_panic(struct jrt_task *task, enum jrt_ending how)
 {
     if (task->panic != JANUS_PANIC_NONE) return;
@@ -70,16 +70,16 @@ static void begin_panic(struct jrt_task *task, janus_panic_kind kind, const char
 {
     jrt_panicked(message);
     task->touched = true;
-    if (task->panic != JANUS_PANIC_NONE) return; /* the first counts, not one of a defer */
+    if (task->panic != JANUS_PANIC_NONE) return; /* a panic of a defer does not replace the first */
     task->panic = (uint8_t)kind;
     /* NULL where memory is short. */
     if (kind == JANUS_PANIC_EXPLICIT) task->fault_data = strdup(message);
     jrt_tell_panic(task, kind, message, frames, frame_count);
 }
 
-/* A defer that panics ends there, and the task has failed; the others still run. The same for one
- * that uses up what there is to clean up with, or whose books get no memory: then that is returned,
- * as a status. */
+/* A defer that panics ends there, the task has failed, and the other defers still run. A defer may
+ * also use up the cleanup allowance, or get no memory for its books. Then it ends, too, and this
+ * function returns that as a status. */
 static janus_status run_defers(struct jrt_task *task)
 {
     struct jrt_shield grace;
@@ -94,12 +94,12 @@ static janus_status run_defers(struct jrt_task *task)
         if (how != 0) note_panic(task, (enum jrt_ending)how);
         if (how == JRT_ENDED_EXHAUSTED) broken = JANUS_BUDGET_EXHAUSTED;
         if (how == JRT_ENDED_NO_MEMORY) broken = JANUS_NO_MEMORY;
-        jrt_shield_only(task, &grace); /* it may have left some of its own */
+        jrt_shield_only(task, &grace); /* the defer may have left shields of its own */
     }
     return broken;
 }
 
-/* The task's call has ended; it is still the current task and may wait. */
+/* Cleans up after the task's call has ended. The task is still current and may wait. */
 static void clean_up(struct jrt_task *task, enum jrt_ending how)
 {
     task->ending = task->touched = true;
@@ -115,8 +115,8 @@ static void clean_up(struct jrt_task *task, enum jrt_ending how)
     task->landing.result = task->panic != JANUS_PANIC_NONE ? INT64_MIN : result;
 }
 
-/* A child does not see what its parent is handling, and leaves nothing behind when it is broken
- * off inside a handler. */
+/* A child does not see the exception that its parent is handling. If it is broken off inside a
+ * handler, it leaves nothing behind. */
 int jrt_task_call_aside(struct jrt_task *task)
 {
     struct jrt_exceptions handled = jrt_exceptions_take();
@@ -135,7 +135,8 @@ struct jrt_worker *jrt_task_run_traced(struct jrt_worker *worker, struct jrt_tas
 
 int jrt_task_look_below(struct jrt_task *task, const struct jrt_strand *strand, int how)
 {
-    /* An overflow that was found before is mended; one of a task that panics changes nothing. */
+    /* An overflow that was found before is mended. An overflow of a task that panics changes
+     * nothing. */
     if (how == JRT_ENDED_OVERFLOWED || jrt_stack_intact_all(strand->stack)) return how;
     jrt_stack_mend(strand->stack);
     if (how == JRT_ENDED_PANICKED || task->panic != JANUS_PANIC_NONE) return how;
@@ -145,10 +146,11 @@ int jrt_task_look_below(struct jrt_task *task, const struct jrt_strand *strand, 
 }
 
 /*
- * [ending-drop]  a child whose entry is never called has its argument dropped, if the spawn said
- *   how. The record holds the function until the child starts. It runs before the child's end is
- *   counted, so the owner finds the argument dropped after janus_nursery_end. It runs as a callback
- *   of the child ([callback-plain]), on the stack of whoever found the child cancelled.
+ * [ending-drop]  A spawn can name a function that drops the argument of a child whose entry is
+ *   never called. The record holds the function until the child starts. It runs before the child's
+ *   end is counted. So the owner finds the argument dropped after janus_nursery_end. It runs as a
+ *   callback of the child ([callback-plain]), on the stack of the thread that found the child
+ *   cancelled.
  */
 void jrt_task_drop_argument(struct jrt_task *task)
 {
@@ -156,12 +158,12 @@ void jrt_task_drop_argument(struct jrt_task *task)
     if (drop != NULL) jrt_callback_run_for(task, drop, task->argument, "the drop of a spawn");
 }
 
-/* Cancelled before it started. */
+/* Ends a task that was cancelled before it started. */
 struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *task,
                                  struct jrt_task *below)
 {
     jrt_count(&worker->stats.tasks_cancelled);
-    jrt_task_drop_argument(task); /* before the result, which lies where the argument does */
+    jrt_task_drop_argument(task); /* before the result, which replaces the argument */
     task->landing.result = JANUS_CANCELLED;
     task->saw_cancel = task->touched = true;
     jrt_nursery_follow(task->nursery);
@@ -169,11 +171,11 @@ struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *tas
     return worker;
 }
 
-/* A call has ended in any way but the plainest. */
+/* Ends a call in any way but the plainest. */
 static struct jrt_worker *end_call(struct jrt_task *task, int how, struct jrt_task *below)
 {
     if (jrt_unlikely(was_rescued(how))) arrive_from_rescue();
-    if (jrt_unlikely(how != 0)) { /* it may have ended in a fiber of its own */
+    if (jrt_unlikely(how != 0)) { /* the call may have ended in a fiber of its own */
         struct jrt_worker *worker = jrt_worker_self();
         worker->thread->current = NULL;
         worker->thread->watch = (struct jrt_watch){worker->strand->stack, NULL};
@@ -220,7 +222,8 @@ janus_status jrt_task_told(struct jrt_task *task)
         return JANUS_CANCELLED;
     }
     task->saw_cancel = task->touched = true;
-    jrt_nursery_follow(task->nursery); /* found further up: the nurseries between say so, too */
+    /* found further up: the nurseries between are cancelled, too */
+    jrt_nursery_follow(task->nursery);
     jrt_scopes_tell(task, NULL);
     return JANUS_CANCELLED;
 }
@@ -242,9 +245,10 @@ janus_status jrt_task_obey(struct jrt_task *task)
     return jrt_task_remind(task);
 }
 
-/* What cannot go on on the task's own stack: [ending-open], overflow, a panic close to its end. */
+/* Endings that cannot go on on the task's own stack: [ending-open], an overflow, a panic close to
+ * the stack's end. */
 
-/* Whether the nurseries that the task has open are still what they were. */
+/* Checks that nobody has overwritten the task's open nurseries. */
 static void check_open(const struct jrt_task *task)
 {
     for (const struct jrt_nursery *n = task->innermost; n != NULL; n = jrt_nursery_outer(n)) {
@@ -260,7 +264,7 @@ static void panic_open(struct jrt_task *task)
 {
     char message[JRT_MESSAGE_BYTES];
     check_open(task);
-    if (jrt_die_hook != NULL) { /* an explorer tells a broken contract as such */
+    if (jrt_die_hook != NULL) { /* an explorer reports it as a broken contract */
         jrt_die("contract broken", "a task returned with a nursery open", __FILE__, __LINE__);
     }
     (void)snprintf(message, sizeof message, "it returned with its nursery \"%s\" open",
@@ -337,7 +341,7 @@ bool jrt_worker_rescue_ready(struct jrt_worker *worker)
     return true;
 }
 
-/* From janus_panic. */
+/* janus_panic calls this. */
 void jrt_task_on_panic(const char *message)
 {
     struct jrt_worker *worker = jrt_worker_self();
@@ -345,8 +349,8 @@ void jrt_task_on_panic(const char *message)
     const char        *here = __builtin_frame_address(0);
     const void        *frames[JRT_FRAMES_MAX];
     bool               room = here - jrt_stack_low(worker->strand->stack) >= JRT_FRAMES_STACK;
-    if (!room && worker->rescue != NULL) { /* NULL: [rescue-late], and it has to do */
-        void *nowhere; /* to tell about it takes more stack than there is left */
+    if (!room && worker->rescue != NULL) { /* NULL: the report must fit here, [rescue-late] */
+        void *nowhere;                     /* the report takes more stack than is left */
         jrt_thread_keep_message(worker->thread, message);
         (void)jrt_ctx_switch(&nowhere, worker->rescue->context.sp, JRT_ENDED_PANICKED);
         jrt_die("invariant [worker-again] broken", "a broken call went on", __FILE__, __LINE__);

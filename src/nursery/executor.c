@@ -6,28 +6,27 @@
  *     BLOCKING     a child runs to its end before its spawn returns
  *     THREADED     a child has a thread of its own, seat.c
  *
- * What a child is, what it may do and how it ends is the same in all: it is counted, limited, paid
- * for and told to its nursery by the same code. A backend only decides where it runs, and when its
- * spawner goes on.
+ * The same code counts, limits, charges and ends a child under all backends. A backend only
+ * decides where the child runs, and when its spawner goes on.
  *
- * What a backend needs is taken when the nursery has counted the child: from then on a scheduler
- * does not stop before the child has ended, or is refused.
+ * The backend takes what it needs after the nursery has counted the child. From then on the
+ * scheduler does not stop before the child has ended, or is refused.
  *
- * BLOCKING. A task that spawns runs the child on top of itself, as an owner that awaits does
- * (nursery.c): if the child waits, the strand waits with it. Where the stack has no room for it,
- * or the spawner is in a fiber of its own, the child is queued and the spawner waits for it, and so
- * does a plain thread. That wait is not to be interrupted, as that for children: cancelling
- * what ends the spawner's patience ends the child too, or is none of its business.
+ * BLOCKING. A spawning task runs the child on top of itself, as an awaiting owner does
+ * (nursery.c). If the child waits, the strand waits with it. If the stack has no room, or the
+ * spawner is in a fiber of its own, the child is queued and the spawner waits for it. A plain
+ * thread always waits. This wait cannot be interrupted: whatever cancels the spawner either
+ * cancels the child too or does not concern it.
  *
- * [launch-tell]  the runner lies in the spawner's frame. The child's last worker reads it from the
- *   purse, closes that, makes room for other children, and then tells the runner, once: it wakes
- *   the task, or changes the word. Both are the last touch.
+ * [launch-tell]  The runner lies in the spawner's frame. The child's last worker reads it from the
+ *   purse, closes the purse and makes room for other children. Then it tells the runner, once: it
+ *   wakes the task, or changes the word. Both are the last touch.
  *
- * An owner that runs children so can give nothing to one that is exhausted: it ends as if its owner
- * awaited it ([exhaust-await]).
+ * An owner that runs children in this way cannot recharge an exhausted child. Such a child ends as
+ * if its owner awaited it ([exhaust-await]).
  *
- * THREADED. Threads are counted while their child lives, for the scheduler and for all terms around
- * that have a limit of their own: all or none.
+ * THREADED. A thread counts while its child lives. It counts for the scheduler and for all terms
+ * around that have a limit of their own: for all of them or for none.
  */
 #include "nursery/executor.h"
 
@@ -45,8 +44,8 @@ static bool count_up(_Atomic(uint32_t) *count, uint32_t max)
     return true;
 }
 
-/* How many these terms allow; 0: they do not count. A pool counts its threads alone: what one pool
- * used up refuses nobody in another. */
+/* The number of threads that these terms allow; 0: they do not count. A pool counts its threads
+ * alone, so a full pool refuses nobody in another. */
 static uint32_t threads_limit(const janus_scheduler *scheduler, const struct jrt_terms *terms)
 {
     if (terms->threads_max != 0) return terms->threads_max;
@@ -59,7 +58,7 @@ static bool in_pool(const struct jrt_terms *terms)
     return terms != NULL;
 }
 
-/* Gives back what was taken in `terms` and around it, up to `end`. */
+/* Returns what was taken in `terms` and around them, up to `end`. */
 static void threads_give(const janus_scheduler *scheduler, struct jrt_terms *terms,
                          const struct jrt_terms *end)
 {
@@ -109,7 +108,7 @@ static janus_status prepare_seat(struct jrt_launch *launch, struct jrt_nursery *
     return JANUS_OK;
 }
 
-/* Synchronously. */
+/* BLOCKING. */
 
 static janus_status prepare_to_wait(struct jrt_launch *launch, struct jrt_nursery *n,
                                     struct jrt_worker *worker, struct jrt_task *task)
@@ -172,7 +171,7 @@ static void run_and_wait(struct jrt_launch *launch, struct jrt_nursery *n,
         (void)jrt_task_park(worker, spawner);
         return;
     }
-    bool mine = jrt_nursery_is_mine(n); /* else a blocking call, which is counted itself */
+    bool mine = jrt_nursery_is_mine(n); /* otherwise a blocking call, which is counted itself */
     submit(n, worker, task);
     if (mine) jrt_nursery_thread_waits(n);
     /* acquire: what the child wrote. */
@@ -180,7 +179,7 @@ static void run_and_wait(struct jrt_launch *launch, struct jrt_nursery *n,
     if (mine) jrt_nursery_thread_goes_on(n);
 }
 
-/* Any. */
+/* All backends. */
 
 janus_status jrt_launch_prepare(struct jrt_launch *launch, struct jrt_nursery *n,
                                 struct jrt_worker *worker, struct jrt_task *task)

@@ -6,13 +6,13 @@
 #include "means/terms.h"
 #include "work/seat.h"
 
-/* Who waits until the child that he started has ended; lies in his frame. */
+/* A spawner that waits until its child has ended; lies in the spawner's frame. */
 struct jrt_runner {
     struct jrt_task  *task;  /* NULL: a plain thread */
-    _Atomic(uint32_t) ended; /* futex: 1 when it has */
+    _Atomic(uint32_t) ended; /* futex: 1 when the child has ended */
 };
 
-/* What was taken for one child before it is started. */
+/* What the backend took for one child before its start. */
 struct jrt_launch {
     enum {
         JRT_LAUNCH_QUEUED = 0, /* COOPERATIVE */
@@ -28,14 +28,15 @@ struct jrt_launch {
 janus_status jrt_launch_prepare(struct jrt_launch *launch, struct jrt_nursery *n,
                                 struct jrt_worker *worker, struct jrt_task *task);
 
-/* Starts the child; with BLOCKING it has ended then. */
+/* Starts the child. With BLOCKING the child has ended when this returns. */
 void jrt_launch(struct jrt_launch *launch, struct jrt_nursery *n, struct jrt_worker *worker,
                 struct jrt_task *task);
 
-/* A child that has a purse has ended: gives back what was taken. Who waits for it, or NULL. */
+/* Returns what was taken for a child with a purse that has ended. The result is its waiting
+ * spawner, or NULL. */
 struct jrt_runner *jrt_launch_ended(const struct jrt_task *task);
 
-/* It is counted; the spawner goes on. */
+/* Lets the spawner go on. The child has been counted off. */
 void jrt_runner_tell(struct jrt_runner *runner);
 
 #endif

@@ -2,22 +2,23 @@
 /*
  * Exhaustion: a task that cannot pay gets more, waits for it, or ends.
  *
- * [exhaust-list]  a task that waits for budget is on its nursery's list, under the nursery's lock;
- *   its purse may be changed there, under that lock, and by nobody else until it is awake. Whoever
- *   takes it off the list wakes it, under the same lock. A task whose wait ended otherwise (a
- *   cancel, a deadlock) takes itself off. The task is in the tree ([tree-lazy]) before it is on the
- *   list, because the owner may inspect a task as soon as it is reported.
+ * [exhaust-list]  A task that waits for budget is on its nursery's list, under the nursery's lock.
+ *   While it is there, only a holder of that lock may change its purse. The thread that takes it
+ *   off the list wakes it, under the same lock. A task whose wait ended otherwise (a cancel, a
+ *   deadlock) takes itself off. The task joins the tree ([tree-lazy]) before the list, because the
+ *   owner may inspect a task as soon as it is reported.
  *
- * [exhaust-await]  an owner that waits for the nursery's end cannot give anything any more. It says
- *   so (`awaited`) and then, under the lock, sends all on the list away; who joins the list looks
- *   at `awaited` under the lock. So nobody stays behind on the list, and no wait lasts for ever.
- *   The fast way of janus_nursery_end says it without the lock, light fence, looks at `starving`,
- *   and if that is set takes the lock at once: a child that it runs in place may wait for one on
- *   the list. Who joins says `starving`, heavy fence, looks at `awaited`.
- *   A cancel does the same with the nursery's state instead of `awaited`, lest a task in a shield,
- *   whose waits no cancel ends, is waited for in vain.
+ * [exhaust-await]  An owner that waits for the nursery's end can give nothing any more. It sets
+ *   `awaited` and then, under the lock, sends all tasks on the list away. A task that joins the
+ *   list reads `awaited` under the lock. So no task stays on the list, and no wait lasts for ever.
+ *   The fast path of janus_nursery_end sets `awaited` without the lock, passes a light fence, and
+ *   reads `starving`. If that is set, it takes the lock at once: a child that it runs in place may
+ *   wait for a task on the list. A joining task sets `starving`, passes a heavy fence, and reads
+ *   `awaited`.
+ *   A cancel does the same, using the nursery's state; otherwise a shielded task would wait for
+ *   ever.
  *
- * Policies: see <janusrt/charge.h>.
+ * <janusrt/charge.h> describes the policies.
  */
 #include "means/terms.h"
 #include "task/nursery.h"
@@ -55,7 +56,7 @@ static janus_budget only(janus_component component, uint64_t amount)
     return janus_budget_zero();
 }
 
-/* Where events about the task go, written by whoever acts; NULL: nowhere. */
+/* The writer for events about the task, which the acting thread uses; NULL: no log. */
 static struct jrt_audit_writer *writer_for(const struct jrt_task *task)
 {
     const janus_scheduler   *scheduler = task->nursery->scheduler;
@@ -75,7 +76,7 @@ static void tell_exhausted(const struct jrt_task *task, const struct jrt_purse *
                            rest, task->name);
 }
 
-/* What a task is going to get. AUDIT_FULL: it must not. */
+/* Records the recharge of a task. AUDIT_FULL: it must not get it. */
 static janus_status tell_recharge(const struct jrt_task *task, const janus_budget *has,
                                   const janus_budget *more)
 {
@@ -86,7 +87,7 @@ static janus_status tell_recharge(const struct jrt_task *task, const janus_budge
 
 /* AUTO. */
 
-/* An implicit budget: one portion more of what is short. False: it is a hard limit. */
+/* Gives one more portion of an implicit budget. False: the component has a hard limit. */
 static bool replenish(struct jrt_task *task, janus_component lacks, uint64_t needs)
 {
     janus_scheduler *scheduler = task->nursery->scheduler;
@@ -95,9 +96,10 @@ static bool replenish(struct jrt_task *task, janus_component lacks, uint64_t nee
     uint64_t most = janus_budget_get(&scheduler->budget_max, lacks);
     if (portion > most) portion = most;
     if (portion == 0 || needs > most) return false;
-    if (portion < needs) portion = needs; /* at once: who asks for 2^60 in portions never ends */
+    if (portion < needs) portion = needs; /* at once: 2^60 in portions would take for ever */
     janus_budget more = only(lacks, portion);
-    if (task->purse == NULL && portion <= JRT_FIRST_SLICE) { /* ops, and it has no others */
+    /* ops only, and no purse holds others */
+    if (task->purse == NULL && portion <= JRT_FIRST_SLICE) {
         jrt_fuel_set(jrt_fuel_get() + (int64_t)portion);
         jrt_note_recharge(task, &more);
         return true;
@@ -108,7 +110,7 @@ static bool replenish(struct jrt_task *task, janus_component lacks, uint64_t nee
     return true;
 }
 
-/* As much as a child is given at once. */
+/* The portion that a child is given at once. */
 static uint64_t portion_of(const struct jrt_task *task, janus_component lacks)
 {
     const struct jrt_nursery *n = task->nursery;
@@ -116,15 +118,15 @@ static uint64_t portion_of(const struct jrt_task *task, janus_component lacks)
     return janus_budget_get(own ? &n->terms->task_budget : &n->scheduler->task_budget, lacks);
 }
 
-/* An explicit one: from the pool a portion, or what is left, or more if it needs more. A pool that
- * has too little for what it needs keeps it for others. */
+/* Draws from the pool: a portion, or what is left, or more if the task needs more. A pool with less
+ * than the task needs keeps it for others. */
 static bool draw(struct jrt_task *task, janus_component lacks, uint64_t needs)
 {
     struct jrt_purse *purse = task->purse;
     janus_budget      has = jrt_purse_read(task);
     uint64_t          portion = portion_of(task, lacks);
     uint64_t          have = janus_budget_get(&has, lacks), wants = needs - have;
-    if (purse->account == &task->nursery->scheduler->bank) return false; /* it is no pool */
+    if (purse->account == &task->nursery->scheduler->bank) return false; /* the bank is no pool */
     if (wants < portion) wants = portion;
     for (;;) {
         struct jrt_account_books books;
@@ -140,7 +142,7 @@ static bool draw(struct jrt_task *task, janus_component lacks, uint64_t needs)
     }
 }
 
-/* By the budget capability of its context; *granted is what it got. */
+/* Recharges the task by the budget capability of its context. *granted is the amount. */
 static janus_status recharge_self(struct jrt_task *task, const janus_budget *amount,
                                   janus_budget *granted)
 {
@@ -150,7 +152,7 @@ static janus_status recharge_self(struct jrt_task *task, const janus_budget *amo
     janus_budget      limit;
     *granted = janus_budget_zero();
     if (purse == NULL) return JANUS_NO_MEMORY;
-    /* What the profile gives everybody does not make an explicit budget less finite. */
+    /* The profile's implicit capability does not enlarge an explicit budget. */
     if (purse->hard && !jrt_terms_holds(task, JANUS_CAP_BUDGET)) return JANUS_NO_BUDGET_CAP;
     janus_status status = jrt_terms_budget(task, JANUS_RIGHT_BUDGET_RECHARGE, &all, &limit);
     if (status < 0) return status;
@@ -187,9 +189,9 @@ static bool help_itself(struct jrt_task *task, janus_component lacks, uint64_t n
     return janus_budget_get(&got, lacks) > 0;
 }
 
-/* SUPERVISE: who looks is in supervise.c. */
+/* SUPERVISE. The supervisor's calls are in supervise.c. */
 
-/* From the pool; or where there is none, new units. */
+/* Gives from the pool. Without a pool, the units are new. */
 static janus_status give(struct jrt_purse *purse, const janus_budget *amount)
 {
     janus_component lacks = JANUS_COMPONENT_NONE;
@@ -208,7 +210,7 @@ static janus_status give(struct jrt_purse *purse, const janus_budget *amount)
     return JANUS_OK;
 }
 
-/* Whether n's owner may give `amount` to somebody, out of nothing. */
+/* Whether n's owner may give `amount` of new units. */
 static janus_status may_give(const struct jrt_nursery *n, const janus_budget *amount)
 {
     janus_budget granted;
@@ -217,15 +219,15 @@ static janus_status may_give(const struct jrt_nursery *n, const janus_budget *am
     return status == JANUS_CLAMPED ? JANUS_CAP_LIMIT : status;
 }
 
-/* What the callback used is the child's, of what it is given. A grant that does not cover it, or
- * has nothing of what is short, is none: else the two would go on for ever. */
+/* The child's grant pays for what the callback used. A grant that does not cover it, or has nothing
+ * of what is short, is refused: otherwise the two would go on for ever. */
 static bool is_grant(const struct jrt_purse *purse, const janus_budget *grant, uint64_t used)
 {
     uint64_t more = janus_budget_get(grant, purse->lacks);
     return more > (purse->lacks == JANUS_COMPONENT_OPS ? used : 0);
 }
 
-/* Asks who decides. */
+/* Asks the nursery's on_exhausted function. */
 static janus_verdict ask(struct jrt_task *task, struct jrt_terms *terms)
 {
     struct jrt_purse *purse = task->purse;
@@ -233,7 +235,7 @@ static janus_verdict ask(struct jrt_task *task, struct jrt_terms *terms)
     janus_exhausted   child;
     jrt_exhausted_describe(purse, &child);
     int64_t fuel = jrt_fuel_get();
-    purse->asking = true; /* who uses up the slice ends, and the child with it */
+    purse->asking = true; /* a callback that uses up the slice ends, and the child with it */
     jrt_fuel_set(JANUS_SLICE);
     janus_verdict verdict = terms->on_exhausted(terms->argument, &child, &grant);
     int64_t       rest = jrt_fuel_get();
@@ -249,7 +251,7 @@ static janus_verdict ask(struct jrt_task *task, struct jrt_terms *terms)
 
 /* Waiting. */
 
-/* Ends here, for good. */
+/* Ends the task for good. */
 __attribute__((noreturn)) static void run_out(struct jrt_task *task)
 {
     (void)jrt_trouble(JANUS_BUDGET_EXHAUSTED,
@@ -265,7 +267,7 @@ __attribute__((noreturn)) static void be_dismissed(struct jrt_task *task)
     jrt_task_break_off(task, JRT_ENDED_UNWOUND);
 }
 
-/* Whether nobody will give anything; under the lock. */
+/* Whether nobody will recharge the task; under the lock. */
 static bool is_forsaken(struct jrt_nursery *n, const struct jrt_purse *purse)
 {
     return jrt_load_relaxed(&n->awaited) || /* relaxed: under the lock, [exhaust-await]. */
@@ -274,7 +276,7 @@ static bool is_forsaken(struct jrt_nursery *n, const struct jrt_purse *purse)
            (n->terms != NULL && n->terms->backend == JANUS_BACKEND_BLOCKING);
 }
 
-/* False: the owner waits, there is no point. */
+/* False: the owner waits, so nobody would recharge the task. */
 static bool join_list(struct jrt_nursery *n, struct jrt_purse *purse)
 {
     jrt_nursery_lock(n);
@@ -288,8 +290,8 @@ static bool join_list(struct jrt_nursery *n, struct jrt_purse *purse)
         if (n->exhausted.next == NULL) jrt_list_init(&n->exhausted);
         purse->listed = true;
         purse->reported = false;
-        jrt_list_push_front(n->exhausted.prev, &purse->exhausted); /* behind the last */
-        /* relaxed: under the lock. Whoever inspects the task before finds it running. */
+        jrt_list_push_front(n->exhausted.prev, &purse->exhausted); /* at the end */
+        /* relaxed: under the lock. An inspection before this finds the task running. */
         jrt_store_relaxed(&purse->task->wait, (uint8_t)JRT_WAIT_BUDGET);
         if (n->supervised && n->waiter != NULL) (void)jrt_task_wake(n->waiter, JANUS_OK);
     }
@@ -305,7 +307,7 @@ static void leave_list(struct jrt_nursery *n, struct jrt_purse *purse)
     jrt_nursery_unlock(n);
 }
 
-/* OK: it was recharged. CANCELLED. BUDGET_EXHAUSTED: it will never be. STATE: dismissed. */
+/* OK: recharged. CANCELLED. BUDGET_EXHAUSTED: never to be recharged. STATE: dismissed. */
 static janus_status wait_for_more(struct jrt_task *task)
 {
     struct jrt_worker  *worker = jrt_worker_self();
@@ -345,12 +347,12 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
     if (task->purse != NULL && task->purse->asking && !task->ending) run_out(task);
     if (task->ending) {
         if (lacks == JANUS_COMPONENT_OPS && jrt_purse_clean_up(task)) return JANUS_OK;
-        /* The ops bound a cleanup; the rest it gets as ever, if there is any. */
+        /* Only ops bound a cleanup. Other components are replenished as usual. */
         if (lacks != JANUS_COMPONENT_OPS && get_more(task, policy, lacks, needs)) return JANUS_OK;
         jrt_task_break_off(task, JRT_ENDED_EXHAUSTED);
     }
     if (jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE) {
-        /* Ops bound how long it cleans up; what else replenishes does so for that, too. */
+        /* Only ops bound how long it cleans up. Other components are replenished meanwhile, too. */
         if (lacks != JANUS_COMPONENT_OPS && get_more(task, policy, lacks, needs)) return JANUS_OK;
         return jrt_purse_stop(task);
     }
@@ -374,7 +376,7 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
         }
     }
     janus_status status = wait_for_more(task);
-    /* An owner that cancels and then waits sends it away twice: the cancel counts. */
+    /* An owner that cancels and then waits sends the task away twice: the cancel counts. */
     bool cancelled =
         status == JANUS_CANCELLED ||
         (status == JANUS_BUDGET_EXHAUSTED && jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE);
@@ -385,9 +387,9 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
     return JANUS_OK;
 }
 
-/* Those who recharge. */
+/* Recharging. */
 
-/* Takes it off the list and wakes it; under the lock. */
+/* Takes a task off the list and wakes it; under the lock. */
 static void release(struct jrt_purse *purse, janus_status status)
 {
     jrt_list_remove(&purse->exhausted);
@@ -435,7 +437,7 @@ void jrt_exhausted_abandon_one_locked(struct jrt_nursery *n, janus_task_id child
     if (purse != NULL) release(purse, JANUS_BUDGET_EXHAUSTED);
 }
 
-/* Not exhausted: alive, or no more? */
+/* The status for a child that is not exhausted: STATE if it lives, otherwise STALE. */
 static janus_status why_not(struct jrt_nursery *n, janus_task_id child)
 {
     const struct jrt_task *task =

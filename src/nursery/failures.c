@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a nursery keeps of children that failed: the first JANUS_FAILURES_KEPT.
+ * The failed children that a nursery remembers: the first JANUS_FAILURES_KEPT.
  *
- * [failure-kept]  the list grows with the failures, 4, 16, 64, because a task can have hundreds of
- *   nurseries open. Nobody's budget pays: the child has ended, and the owner may run elsewhere. So
- *   all nurseries under one terms together keep at most KEPT_MAX, about half a MiB; beyond that
- *   failures are only counted, here and nowhere else.
+ * [failure-kept]  The list grows with the failures, 4, 16, 64, because a task can have hundreds of
+ *   nurseries open. No budget pays for it: the child has ended, and the owner may run elsewhere.
+ *   So all nurseries under the same terms together keep at most KEPT_MAX, about half a MiB. Beyond
+ *   that the library only counts failures. Other terms are not affected.
  */
 #include "means/terms.h"
 #include "nursery/books.h"
@@ -15,7 +15,7 @@
 
 enum { KEPT_FIRST = 4, KEPT_MAX = 4096 };
 
-/* In the terms and around, up to `end`. */
+/* Returns room in the terms and around, up to `end`. */
 static void give(struct jrt_terms *terms, const struct jrt_terms *end, uint32_t count)
 {
     /* relaxed: only the number. */
@@ -24,7 +24,7 @@ static void give(struct jrt_terms *terms, const struct jrt_terms *end, uint32_t 
 
 static bool take(struct jrt_nursery *n, uint32_t count)
 {
-    const struct jrt_terms *end = n->scheduler->terms; /* which restrict nobody */
+    const struct jrt_terms *end = n->scheduler->terms; /* they restrict nobody */
     for (struct jrt_terms *at = n->terms; at != end && at != NULL; at = at->outer) {
         /* relaxed: only the number. */
         if (jrt_fetch_add_relaxed(&at->failures, count) + count <= KEPT_MAX) continue;
@@ -34,7 +34,7 @@ static bool take(struct jrt_nursery *n, uint32_t count)
     return true;
 }
 
-/* Room for more; false: there is none. The nursery's lock. */
+/* Makes room for more. False: there is no room. Under the nursery's lock. */
 static bool grow(struct jrt_nursery *n)
 {
     struct jrt_failures *old = n->failures;
@@ -56,7 +56,8 @@ static bool grow(struct jrt_nursery *n)
 void jrt_failures_keep(struct jrt_nursery *n, const struct jrt_task *task)
 {
     uint32_t count = n->failures != NULL ? n->failures->count : 0;
-    if (n->errors > JANUS_FAILURES_KEPT || count != n->errors - 1) return; /* one was left out */
+    /* an earlier failure was left out */
+    if (n->errors > JANUS_FAILURES_KEPT || count != n->errors - 1) return;
     if ((n->failures == NULL || count == n->failures->room) && !grow(n)) return;
     jrt_failure_describe(&n->failures->list[count], task);
     n->failures->count++;

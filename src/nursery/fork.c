@@ -2,36 +2,37 @@
 /*
  * Forks: calls that a task makes itself, and that other workers may share.
  *
- * Dividing eagerly, a task for each janus_both, costs a record, a nursery and a queue: 20 ns. Most
- * pieces are run by the task that made them, so that price buys nothing. Here a call leaves a note
- * in its own frame, a fork, and goes on. Only the task's own worker reads the notes, at moments of
- * its own choice, so they need neither a lock nor an atomic step. When thieves could not find
- * anything on this worker, it makes a real child of the oldest fork: in a balanced division the
- * oldest is the largest. Thieves only ever see ordinary tasks in ordinary nurseries.
+ * An eager division, with a task for each janus_both, costs a record, a nursery and a queue: 20
+ * ns. The task itself runs most pieces, so that price buys nothing. Here a call leaves a note in
+ * its own frame, a fork, and goes on. Only the task's own worker reads the notes, at moments of
+ * its own choice. So they need neither a lock nor an atomic step. If thieves would find nothing on
+ * this worker, it makes a real child of the oldest fork. In a balanced division the oldest fork is
+ * the largest. Thieves only ever see ordinary tasks in ordinary nurseries.
  *
- * [fork-list]  the forks of a strand lie in a list, newest first: a task's frames are entered and
- *   left in that order, and tasks that run in place lie above their owner. The list goes with the
- *   strand from worker to worker. `unsplit` is the newest fork with nothing left to divide; all
- *   older ones have nothing left either, because the oldest is always divided first. So pushing is
- *   three stores, and the next fork to divide is unsplit->newer. A task that is broken off takes
- *   its forks off the list before anything else runs on its stack.
+ * [fork-list]  The forks of a strand lie in a list, newest first. Frames are entered and left in
+ *   that order, and tasks that run in place lie above their owner. The list goes with the strand
+ *   from worker to worker. `unsplit` is the newest fork with nothing left to divide. All older
+ *   forks have nothing left either, because the oldest is always divided first. So a push is three
+ *   stores, and the next fork to divide is unsplit->newer. A task that is broken off takes its
+ *   forks off the list before anything else runs on its stack.
  *
- * [fork-nursery]  pieces are children in a nursery of the fork. It is opened when the first piece
- *   is split off, maybe long after the call began, and then lies around the nurseries that the call
- *   has opened since: it is linked into the owner's chain where it belongs. Its owner may have a
- *   child in place on top just then; the two are one thread. The block is freed by the call, or
- *   with the nurseries that a broken task leaves open (on_heap).
+ * [fork-nursery]  Pieces are children in a nursery of the fork. The worker opens it when it splits
+ *   off the first piece, perhaps long after the call began. The nursery then lies around those
+ *   that the call has opened since, and is linked into the owner's chain there. Its owner may have
+ *   a child in place on top just then; the two are one thread. The call frees the block. If the
+ *   task is broken off, the end of its open nurseries frees it (on_heap).
  *
- * [fork-look]  the worker keeps one piece where thieves find it, on its shelf or deque. It looks
- *   every time a fork is made if forks are rare, and every 64th time if they come quickly. Forks
- *   that make a look each would cost 30 ns more; longer intervals would let a thief wait. A worker
- *   that was refused a child looks again after 64 forks.
+ * [fork-look]  The worker keeps one piece where thieves find it, on its shelf or deque. It looks at
+ *   every fork if forks are rare, and at every 64th if they come quickly. A look at each fork
+ *   would cost 30 ns more; longer intervals would let a thief wait. A worker that was refused a
+ *   child looks again after 64 forks.
  *
- * In a world the strategy chooses at every fork whether it is divided, so both are explored.
+ * In a world the strategy chooses at every fork whether it is divided, so both ways are explored.
  *
- * Rejected: pushing forks on a shelf that thieves read. A thief would have to make the child
- * itself, in the name of a task that runs elsewhere and may have moved to another worker. Rejected:
- * dividing the newest fork where a thief asks. Thieves get the smallest pieces then.
+ * Rejected:
+ * - To push forks on a shelf that thieves read. A thief would have to make the child itself, in
+ *   the name of a task that runs elsewhere and may have moved.
+ * - To divide the newest fork where a thief asks. Then thieves get the smallest pieces.
  */
 #include "nursery/fork.h"
 
@@ -46,7 +47,7 @@ static const uint64_t rare_ns = 20000;
 
 static struct jrt_fork *fork_of(struct jrt_link *link) { return (struct jrt_fork *)link; }
 
-/* The terms that the call began under; NULL: implicit. */
+/* The terms under which the call began; NULL: implicit. */
 static struct jrt_terms *terms_at(const struct jrt_fork *fork)
 {
     if (fork->around != NULL) return fork->around->terms;
@@ -56,7 +57,7 @@ static struct jrt_terms *terms_at(const struct jrt_fork *fork)
     return task->nursery->terms;
 }
 
-/* The nursery that the one of its pieces lies in: the next older fork's, or what was innermost when
+/* The nursery around the nursery of the pieces. It is the next older fork's, or the innermost when
  * the call began, whichever is further in. NULL: none. */
 static struct jrt_nursery *place_of(const struct jrt_fork *fork)
 {
@@ -71,7 +72,7 @@ static struct jrt_nursery *place_of(const struct jrt_fork *fork)
     return n;
 }
 
-/* Whether a child under these terms would be run by workers and paid for without a supervisor. */
+/* Whether workers would run a child under these terms, and no supervisor would have to pay. */
 static bool terms_allow(const struct jrt_fork *fork, const struct jrt_worker *worker,
                         const struct jrt_terms *terms)
 {
@@ -96,7 +97,7 @@ static bool allowed(const struct jrt_fork *fork, const struct jrt_worker *worker
     return terms_allow(fork, worker, terms);
 }
 
-/* Opens it where the call began, [fork-nursery]. */
+/* Opens the nursery where the call began, [fork-nursery]. */
 static bool open_at(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_fork *fork)
 {
     struct jrt_task *task = fork->task;
@@ -117,7 +118,7 @@ struct jrt_nursery *jrt_fork_open(struct jrt_fork *fork, struct jrt_worker *work
         free(n);
         return NULL;
     }
-    n->birth = fork->task->birth & ~UINT32_C(0xff); /* its lane, stack and mode; READY */
+    n->birth = fork->task->birth & ~UINT32_C(0xff); /* the task's lane, stack and mode; READY */
     n->name = "parallel";
     /* A piece of a task with a larger stack pays for its own, [spawn-stack]. */
     n->on_terms = n->terms != NULL || fork->task->stack_class > n->scheduler->stack_class;
@@ -130,13 +131,13 @@ bool jrt_fork_start(struct jrt_fork *fork, struct jrt_worker *worker, janus_entr
 {
     struct jrt_nursery *n = fork->nursery;
     if (!jrt_nursery_is_apart(n)) return jrt_spawn_piece(n, worker, entry, argument, name);
-    if (jrt_fuel_get() <= 0) return false; /* a spawn would end the turn, in the middle of this */
+    if (jrt_fuel_get() <= 0) return false; /* a spawn would end the turn in the middle of this */
     const janus_spawn_options options = {.struct_bytes = sizeof options, .name = name};
     return janus_spawn_with((janus_nursery *)(void *)n, entry, argument, &options, NULL) ==
            JANUS_OK;
 }
 
-/* Both. */
+/* janus_both. */
 
 static int64_t run_second(void *argument)
 {
@@ -170,7 +171,7 @@ static enum jrt_division split_both(struct jrt_fork *fork, struct jrt_worker *wo
 
 /* Looking. */
 
-/* Divides the oldest fork that can be. False: refused. */
+/* Divides the oldest divisible fork. False: refused. */
 static bool divide(struct jrt_worker *worker)
 {
     struct jrt_strand *strand = worker->strand;
@@ -203,7 +204,7 @@ __attribute__((noinline)) void jrt_fork_look(struct jrt_worker *worker)
 {
     jrt_worker_stack_check(worker); /* [stack-reserve]; in a world, others may go on */
     worker->until_split = 1;
-    if (jrt_likely(worker->scheduler->world == NULL)) { /* there every fork is looked at */
+    if (jrt_likely(worker->scheduler->world == NULL)) { /* in a world every fork is a look */
         uint64_t now = jrt_clock_now_ns();
         uint64_t since = now - worker->split_ns;
         worker->split_ns = now;
@@ -214,9 +215,9 @@ __attribute__((noinline)) void jrt_fork_look(struct jrt_worker *worker)
     jrt_fork_offer(worker);
 }
 
-/* The end. */
+/* Ending. */
 
-/* A piece has panicked: the caller does, in the same way. */
+/* A piece has panicked: the caller panics in the same way. */
 __attribute__((cold, noreturn)) static void panic_too(const janus_panic_info *panic)
 {
     struct jrt_task *task = jrt_worker_self()->current;

@@ -2,18 +2,17 @@
 /*
  * Joining one child.
  *
- * [join-wait]  the owner writes the id into `joining` under the nursery's lock, in which it has
- *   found that the child has not ended; the end of a child puts it on `finished` under the same
- *   lock, and if it is the one, wakes the owner there. So either the owner finds the child, or the
- *   child finds the owner. A wait that ends otherwise takes the id back under the lock before it
+ * [join-wait]  Under the nursery's lock, the owner finds that the child has not ended and writes
+ *   its id into `joining`. The end of a child puts it on `finished` under the same lock. If
+ *   `joining` names it, it wakes the owner there. So either the owner finds the child, or the
+ *   child finds the owner. A wait that ends otherwise clears `joining` under the lock before it
  *   returns, so no late wake meets another wait. A thread sleeps on `joined`, which the waker
- *   changes; the nursery is there for as long as the child has not counted itself off, which it
- *   does later.
+ *   changes. The nursery exists until the child has counted itself off, which it does later.
  */
 #include "task/nursery.h"
 #include "task/purse.h"
 
-/* The child of this nursery with an id, ended or not, if it can be joined; under its lock. */
+/* The joinable child of this nursery with that id, ended or not; under its lock. */
 static struct jrt_task *find_child(struct jrt_nursery *n, janus_task_id id)
 {
     uint32_t index = (uint32_t)(id >> 32);
@@ -22,8 +21,8 @@ static struct jrt_task *find_child(struct jrt_nursery *n, janus_task_id id)
     return task != NULL && jrt_task_peek_joinable(task, n, id) ? task : NULL;
 }
 
-/* The child, if it has ended; else says in *out_running whether it will, and then that the owner
- * waits for it. */
+/* Returns the child if it has ended. Otherwise *out_running says whether it will; then the owner is
+ * announced as waiting. */
 static struct jrt_task *take_or_announce(struct jrt_nursery *n, janus_task_id id, bool *out_running)
 {
     jrt_nursery_lock(n);
@@ -67,7 +66,8 @@ static janus_status result_of(struct jrt_nursery *n, struct jrt_task *child, int
     return failed ? JANUS_CHILD_FAILED : JANUS_OK;
 }
 
-/* Once a cancel has reached the child, too, its end is near and can be waited for in a shield. */
+/* Once a cancel has reached the child, too, its end is near. The owner can wait for it in a
+ * shield. */
 static bool is_worth_waiting(struct jrt_nursery *n, const struct jrt_task *task)
 {
     return jrt_task_only_in_scope(task) && jrt_nursery_cancelled_above(n);
@@ -95,7 +95,8 @@ static janus_status join_waiting(struct jrt_nursery *n, janus_task_id id, int64_
         } else if (status != JANUS_DEADLOCK) {
             return status;
         }
-        /* On DEADLOCK the child was told too, and its end is what we wait for. */
+        /* After DEADLOCK, too: the child was woken as well, and its end is what the owner waits
+         * for. */
     }
 }
 

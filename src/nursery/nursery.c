@@ -2,27 +2,29 @@
 /*
  * Nurseries: counting children, ending, failing.
  *
- * [nursery-moves]  Open -> Closing -> Closed; Open or Closing -> Cancelling -> Cancelled. Nothing
- *   else, and never back. The step to a final state is made by whoever sees the last child end.
+ * [nursery-moves]  The moves are Open -> Closing -> Closed, and Open or Closing -> Cancelling ->
+ *   Cancelled. No other move exists, and none goes back. The thread that sees the last child end
+ *   makes the move to a final state.
  *
- * [nursery-count]  how many children have not ended. Those that the owner started and ran in
- *   place are counted by the owner alone, in `local`, without atomics. All others are counted in
- *   `pending`, which begins with a large bias, so that it cannot reach zero while the owner has
- *   not added what it knows. Closing folds: local is added, the bias is taken away. From then on
- *   zero means that all have ended, and exactly one operation brings it there.
+ * [nursery-count]  A nursery counts the children that have not ended. Children that the owner
+ *   started and ran in place are counted by the owner alone, in `local`, without atomics. All
+ *   others are counted in `pending`. It begins with a large bias, so that it cannot reach zero
+ *   before the owner has added `local`. Closing folds: it adds `local` and takes the bias away.
+ *   From then on zero means that all children have ended, and exactly one operation brings it
+ *   there.
  *
- * [nursery-closing]  an owner that waits closes the nursery first. Where nobody else has a hand in
- *   it, that is a mark of its own and not the step from Open to Closing, which costs a locked
- *   instruction: to all who ask, Open with the mark is Closing. The step is made when it comes to
- *   more than running children in place.
+ * [nursery-closing]  An owner that waits closes the nursery first. If no other thread is involved,
+ *   the owner only sets a mark of its own. The step from Open to Closing would cost a locked
+ *   instruction. For all readers, Open with the mark is Closing. The owner makes the real step
+ *   when it must do more than run children in place.
  *
- * [tree-lazy]  a task is on its nursery's list of children only once it had to wait, and a
- *   nursery on its owner's list only once such a child exists. Tasks that never wait are found by
- *   nobody and cost no lock: they look upwards themselves (jrt_task_cancel_reason). A list is
- *   joined from the top down, so that a task that is linked can be reached from the root.
+ * [tree-lazy]  A task joins its nursery's list of children only when it first has to wait. A
+ *   nursery joins its owner's list only when such a child exists. Nobody finds tasks that never
+ *   wait, and they cost no lock: they look upwards themselves (jrt_task_cancel_reason). Lists are
+ *   joined from the top down, so that a linked task can be reached from the root.
  *
- * Locks: a nursery's, then those of nurseries below it. A task's own list of nurseries is guarded
- * by the lock of the nursery it is a child of.
+ * Order of locks: a nursery's, then those of nurseries below it. The lock of a task's nursery
+ * guards the task's own list of nurseries.
  */
 #include "task/nursery.h"
 
@@ -40,18 +42,18 @@ static const int64_t bias = JRT_NURSERY_BIAS;
 
 static bool is_final(janus_nursery_state state) { return state >= JANUS_NURSERY_CLOSED; }
 
-/* One step of [nursery-moves]; false: the state was another. */
+/* One step of [nursery-moves]. False: the state was another. */
 static bool move(struct jrt_nursery *n, janus_nursery_state from, janus_nursery_state to)
 {
     uint8_t expected = (uint8_t)from;
-    /* seq_cst: a cancel is ordered before the look at who waits, as parking is before the look at
-     * the state ([cancel-park] in cancel.c). */
+    /* seq_cst: a cancel changes the state before it looks for waiting tasks; a task sets PARKING
+     * before it looks at the state ([cancel-park] in cancel.c). */
     return jrt_cas_seq_cst(&n->state, &expected, (uint8_t)to);
 }
 
 /* Ending. */
 
-/* All children have ended, and nobody else will say so. */
+/* Ends a nursery whose children have all ended. No other thread does so. */
 static void finish(struct jrt_nursery *n)
 {
     janus_scheduler *scheduler = n->scheduler;
@@ -67,14 +69,15 @@ static void finish(struct jrt_nursery *n)
     jrt_invariant("nursery-moves", moved);
     struct jrt_task *waiter = n->waiter;
     n->waiter = NULL;
-    if (n->supervised && waiter != NULL) { /* it may be cancelled, and gone: under the lock */
+    /* it may be cancelled, and gone: wake it under the lock */
+    if (n->supervised && waiter != NULL) {
         (void)jrt_task_wake(waiter, JANUS_OK);
         waiter = NULL;
     }
     jrt_store_release(&n->done, 1u); /* release: the waiting thread sees what children wrote. */
     jrt_nursery_unlock(n);
-    /* From here on the nursery may be gone; the futex looks at the address only. Tasks wait
-     * otherwise. */
+    /* From here on the nursery may be gone. The futex uses only the address, and tasks wait in
+     * another way. */
     if (root) jrt_futex_wake(&n->done, JRT_WAKE_ALL);
     if (waiter != NULL) (void)jrt_task_wake(waiter, JANUS_OK);
     if (root) jrt_root_done(scheduler);
@@ -93,9 +96,10 @@ static void fold(struct jrt_nursery *n)
 void jrt_nursery_fold(struct jrt_nursery *n) { fold(n); }
 
 /*
- * [nursery-obey]  a child that returns CANCELLED has obeyed, and has not failed, if it was told so,
- *   by a call or by a token, or if it or its scope is cancelled: it may have learned of that from
- *   a closed channel, or from a spawn that said CLOSED. From then on saw_cancel says it.
+ * [nursery-obey]  A child that returns CANCELLED has obeyed, and has not failed, if a call or a
+ *   token reported the cancel to it. It has also obeyed if it or its scope is cancelled. It may
+ *   have learned of that from a closed channel, or from a spawn that returned CLOSED. From then on
+ *   saw_cancel is set.
  */
 static bool has_obeyed(struct jrt_task *task)
 {
@@ -120,7 +124,7 @@ static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
     if (n->errors++ == 0) {
         n->error = task->landing.result;
         n->error_task = jrt_task_id(task);
-        /* Where memory is short, the kind is all that is told; see result_of. */
+        /* Where memory is short, only the kind is reported; see result_of. */
         n->panic_kind = (janus_panic_kind)task->panic;
         if (task->panic != JANUS_PANIC_NONE) n->panic = jrt_calloc(1, sizeof *n->panic);
         if (n->panic != NULL) jrt_panic_describe(n->panic, task);
@@ -132,13 +136,14 @@ static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
     }
 }
 
-/* Off the list of children; a joinable one stays, with its result. True: the record is free. */
+/* Takes a task off the list of children. A joinable child stays, with its result. True: the record
+ * is free. */
 static bool take_off(struct jrt_nursery *n, struct jrt_task *task)
 {
     jrt_nursery_lock(n);
     if (jrt_load_relaxed(&task->linked)) { /* relaxed, both: locked. */
         jrt_list_remove(&task->sibling);
-        task->touched = true;                    /* the third line still is not clean */
+        task->touched = true;                    /* the third cache line is still not clean */
         jrt_store_relaxed(&task->linked, false); /* relaxed: nobody visits it, [cancel-single]. */
     }
     if (task->joinable) {
@@ -161,11 +166,11 @@ void jrt_nursery_count_off(struct jrt_nursery *n)
     if (left == 0) {
         finish(n);
     } else if (left == bias && root) {
-        jrt_root_done(scheduler); /* somebody may wait for an open root to be empty */
+        jrt_root_done(scheduler); /* a thread may wait for an open root to be empty */
     }
 }
 
-/* Zeros in what is not clean, [task-clean]. Nobody else knows the task any more. */
+/* Zeroes what is not clean, [task-clean]. Nobody else knows the task any more. */
 static void wipe(struct jrt_task *task)
 {
     if (task->panic == JANUS_PANIC_EXPLICIT) free((void *)(uintptr_t)task->fault_data);
@@ -174,7 +179,7 @@ static void wipe(struct jrt_task *task)
     memset((char *)task + from, 0, sizeof *task - from);
 }
 
-/* A record goes back: of a child that was joined, or that nobody can join. */
+/* Frees the record of a child that was joined, or that nobody can join. */
 void jrt_task_retire(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task)
 {
     if (task->special != 0) wipe(task);
@@ -188,8 +193,8 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
     bool                in_place = below != NULL && below == n->owner && !n->folded;
     bool                cancelled = has_obeyed(task);
     if (jrt_unlikely(is_failure(task, cancelled))) note_failure(n, task);
-    /* It obeyed somebody further up: the nurseries between shall say so too. A child that obeyed a
-     * token, or its supervisor, ends alone. */
+    /* The child obeyed a cancel further up: cancel the nurseries between, too. A child that obeyed
+     * a token, or its supervisor, ends alone. */
     if (jrt_unlikely(cancelled)) jrt_nursery_follow(n);
     struct jrt_runner *runner = NULL;
     if (jrt_unlikely(task->touched && task->purse != NULL)) {
@@ -199,12 +204,12 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
     if (jrt_unlikely(worker->trace != NULL)) jrt_note_complete(worker, task);
     jrt_task_move(task, cancelled ? JANUS_TASK_CANCELLED : JANUS_TASK_COMPLETED);
     bool free_record = true;
-    if (jrt_unlikely(n->on_terms)) { /* before its end is told: who joined it has its room */
+    if (jrt_unlikely(n->on_terms)) { /* before the report: a joiner may use the child's room */
         jrt_terms_leave(n, worker);
     } else {
         jrt_quota_give(&worker->quota);
     }
-    /* relaxed: only set while the task waits, which it does no more. */
+    /* relaxed: set only while the task waits, which it no longer does. */
     if (jrt_unlikely(jrt_load_relaxed(&task->linked) || task->joinable)) {
         free_record = take_off(n, task);
     }
@@ -220,15 +225,15 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
 
 /* Awaiting. */
 
-/* The newest child of the owner's that nobody has taken and that can run here; NULL: none. */
+/* The owner's newest child that nobody has taken and that can run here; NULL: none. */
 static struct jrt_task *take_child(struct jrt_nursery *n, struct jrt_worker *worker)
 {
     if (jrt_unlikely(worker->lanes & JRT_IN_HIGH))
-        return NULL; /* HIGH ones first: the loop sees to it */
+        return NULL; /* HIGH tasks come first: the loop runs them */
     struct jrt_task *child = jrt_take_newest(worker, JRT_LANE_NORMAL);
     if (child == NULL) return NULL;
     if (child->nursery == n && jrt_worker_has_room(worker, child)) return child;
-    jrt_submit_fresh(worker, child); /* not ours, or no room: the loop runs it */
+    jrt_submit_fresh(worker, child); /* another's child, or no room: the loop runs it */
     return NULL;
 }
 
@@ -250,8 +255,8 @@ __attribute__((noinline)) static void run_children(struct jrt_nursery *n, struct
     *worker->error_at = error;
 }
 
-/* Whether a child that was taken can simply be called, with this frame below it: of this nursery,
- * with nothing special, on a stack with room, and not cancelled. */
+/* Whether a taken child can simply be called, with this frame below it. It must be of this nursery,
+ * have nothing special, find room on the stack, and not be cancelled. */
 static inline bool is_ordinary(const struct jrt_nursery *n, const struct jrt_worker *worker,
                                const struct jrt_task *child)
 {
@@ -264,8 +269,8 @@ static inline bool is_ordinary(const struct jrt_nursery *n, const struct jrt_wor
 }
 
 /*
- * The same where the worker is plain, [worker-plain], and so is the child, without what cannot be.
- * False: there is none, or one that is not so plain, which is left; run_children sees to it.
+ * Runs a plain child in place on a plain worker, [worker-plain], without the checks that cannot
+ * apply. False: there is no child, or the next one is not plain. It stays for run_children.
  */
 static inline __attribute__((always_inline)) bool run_plainly(struct jrt_nursery *n,
                                                               struct jrt_worker  *worker,
@@ -290,8 +295,8 @@ static inline __attribute__((always_inline)) bool run_plainly(struct jrt_nursery
     return true;
 }
 
-/* Whether all children have ended in place, or at least without anything that has to be told or
- * taken apart. */
+/* Whether all children have ended, in place or at least without anything to report or take
+ * apart. */
 static inline bool is_plainly_over(struct jrt_nursery *n)
 {
     if (n->local != 0) return false;
@@ -318,7 +323,7 @@ static void wait_as_task(struct jrt_nursery *n, struct jrt_task *task)
 
 void jrt_nursery_thread_waits(struct jrt_nursery *n)
 {
-    jrt_outside_less(n->scheduler); /* a deadlock may be seen only now */
+    jrt_outside_less(n->scheduler); /* only now can a deadlock be found */
 }
 
 void jrt_nursery_thread_goes_on(struct jrt_nursery *n)
@@ -335,7 +340,7 @@ static void wait_as_thread(struct jrt_nursery *n)
     jrt_nursery_thread_goes_on(n);
 }
 
-/* Open -> Closing; false: it was not Open. */
+/* Open -> Closing. False: it was not Open. */
 static bool begin_closing(struct jrt_nursery *n)
 {
     if (!move(n, JANUS_NURSERY_OPEN, JANUS_NURSERY_CLOSING)) return false;
@@ -347,7 +352,7 @@ static bool begin_closing(struct jrt_nursery *n)
     return true;
 }
 
-/* From here on the owner gives nothing to exhausted children, [exhaust-await]. */
+/* From here on the owner recharges no exhausted child, [exhaust-await]. */
 static void begin_waiting(struct jrt_nursery *n)
 {
     jrt_nursery_lock(n);
@@ -382,7 +387,7 @@ janus_status janus_nursery_await_with(janus_nursery *nursery, janus_nursery_resu
     if (out != NULL) *out = result;
     if (result.kind == JANUS_RESULT_CHILD_FAILED) return JANUS_CHILD_FAILED;
     if (result.kind != JANUS_RESULT_CANCELLED) return JANUS_OK;
-    /* A cancelled owner that passes this on has obeyed; one that is to be unwound ends here. */
+    /* A cancelled owner that passes this on has obeyed. An owner that must be unwound ends here. */
     bool told = task != NULL && jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE;
     return told ? jrt_task_obey(task) : JANUS_CANCELLED;
 }
@@ -470,7 +475,7 @@ __attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n
     return status;
 }
 
-/* Runs children in place as long as there are any that can be. */
+/* Runs children in place while there are suitable ones. */
 static inline __attribute__((always_inline)) void run_all(struct jrt_nursery *n,
                                                           struct jrt_worker  *worker,
                                                           struct jrt_task *owner, bool plain,
@@ -487,26 +492,26 @@ static inline __attribute__((always_inline)) void run_all(struct jrt_nursery *n,
 }
 
 /*
- * Mostly nobody but the owner has ever seen the nursery: its children ran in place, and there is
- * nothing to move to a final state, because nobody is left who could look. The caller has looked at
- * the stack: a child that was taken and finds no room is put back, which needs [stack-reserve].
+ * Usually only the owner has ever seen the nursery. Its children ran in place, so nobody is left
+ * to read a final state. The caller has checked the stack: a taken child that finds no room is put
+ * back, which needs [stack-reserve].
  */
 static inline __attribute__((always_inline)) janus_status end_as(struct jrt_nursery *n,
                                                                  struct jrt_worker  *worker,
                                                                  bool plain, bool full)
 {
     struct jrt_task *owner = worker->current;
-    /* What is innermost is its own. */
+    /* The innermost nursery is the owner's own. */
     if (jrt_unlikely(owner->innermost != n || n->folded)) return end_slowly(n, NULL);
     /* relaxed: [nursery-closing]; the fence follows, [exhaust-await]. */
     jrt_store_relaxed(&n->ending, JRT_ENDING);
     jrt_fence_light_as_seq_cst(full); /* seq_cst: [exhaust-await]. */
-    /* relaxed: as above. A child that runs in place may wait for one that is exhausted. */
+    /* relaxed: after the fence. A child that runs in place may wait for an exhausted one. */
     if (jrt_unlikely(jrt_load_relaxed(&n->starving))) begin_waiting(n);
     if (n->local > 0) {
         run_all(n, worker, owner, plain, full);
     } else if (jrt_unlikely((worker->tolls -= 2) < 0)) {
-        jrt_turn_call(worker); /* [turn-call]: spawns have paid for children, this for none */
+        jrt_turn_call(worker); /* [turn-call]: no spawn has paid here */
     }
     if (jrt_unlikely(!is_plainly_over(n))) return end_slowly(n, NULL);
     /* relaxed: nobody else is left. */

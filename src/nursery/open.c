@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening nurseries: a few words written, and options, where there are any. */
+/* Opens nurseries: writes a few words, and decodes options if there are any. */
 #include "base/options.h"
 #include "base/outside.h"
 #include "means/terms.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* What is cleared for good, in words of 16 bytes. */
+/* The part that get_ready clears, in words of 16 bytes. */
 enum {
     COLD_PAIRS = (offsetof(struct jrt_nursery, local) - offsetof(struct jrt_nursery, lock)) / 16
 };
@@ -28,13 +28,14 @@ static janus_status decode(const janus_nursery_options *given, janus_nursery_opt
     if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
     memcpy(options, given, given->struct_bytes);
     if ((unsigned)options->when_full > JANUS_FULL_WAIT) return JANUS_INVALID;
-    if (options->result != NULL) return JANUS_INVALID; /* a block's: block.h */
+    if (options->result != NULL) return JANUS_INVALID; /* only a block has one: block.h */
     return (unsigned)options->policy <= JANUS_WAIT_ALL ? JANUS_OK : JANUS_INVALID;
 }
 
 static void ring_deadline(struct jrt_alarm *alarm)
 {
-    (void)jrt_nursery_cancel_locked(alarm->subject, JANUS_CANCEL_DEADLINE); /* the timers' */
+    /* under the timers' lock */
+    (void)jrt_nursery_cancel_locked(alarm->subject, JANUS_CANCEL_DEADLINE);
 }
 
 bool jrt_nursery_arm(struct jrt_nursery *n, uint64_t deadline_ns)
@@ -67,11 +68,12 @@ janus_status janus_nursery_set_deadline(janus_nursery *nursery, uint64_t deadlin
     n->timed = false;
     if (!open) return JANUS_STATE;
     if (deadline_ns == 0 || jrt_nursery_arm(n, deadline_ns)) return JANUS_OK;
-    if (before != 0) (void)jrt_nursery_arm(n, before); /* the place that was just given back */
+    /* reuses the timer's place, which was just returned */
+    if (before != 0) (void)jrt_nursery_arm(n, before);
     return JANUS_NO_MEMORY;
 }
 
-/* gcc would clear a loop's or the whole's worth with `rep stos`, which costs more than all the
+/* gcc would clear a loop's worth, or the whole, with `rep stos`, which costs more than all the
  * rest. */
 typedef long long pair __attribute__((vector_size(16), aligned(8), may_alias));
 
@@ -82,7 +84,7 @@ static inline __attribute__((always_inline)) void clear(void *at, unsigned pairs
     for (unsigned i = 0; i < pairs; i++) to[i] = (pair){0, 0};
 }
 
-/* The stores of [nursery-ready]; nobody else looks yet. */
+/* The stores of [nursery-ready]. No other thread looks yet. */
 static void get_ready(struct jrt_nursery *n)
 {
     clear(&n->lock, COLD_PAIRS);
@@ -97,7 +99,7 @@ static void get_ready(struct jrt_nursery *n)
 void jrt_nursery_make_ready(struct jrt_nursery *n)
 {
     uint8_t none = JRT_NOT_READY;
-    /* acq_rel: once; and what has been written, where somebody was faster. */
+    /* acq_rel: once; and what a faster thread has written. */
     if (jrt_cas_acq_rel(&n->ready, &none, (uint8_t)JRT_GETTING_READY)) {
         get_ready(n);
     } else {
@@ -111,11 +113,11 @@ static inline void init(struct jrt_nursery *n, janus_scheduler *scheduler)
     n->scheduler = scheduler;
     n->special = 0;
     n->name = NULL;
-    clear(&n->local, 1);                              /* and what follows it: not ready */
+    clear(&n->local, 1);                              /* and the next word: not ready */
     jrt_store_relaxed(&n->pending, JRT_NURSERY_BIAS); /* relaxed: nobody knows it yet. */
 }
 
-/* As jrt_terms_here; a task that was given any is not clean. */
+/* The terms of jrt_terms_here. A task that was given terms is not clean. */
 static inline struct jrt_terms *terms_around(const struct jrt_task *owner)
 {
     if (owner->innermost != NULL) return owner->innermost->terms;
@@ -124,7 +126,7 @@ static inline struct jrt_terms *terms_around(const struct jrt_task *owner)
     return owner->nursery->terms;
 }
 
-/* Of a task, on terms or NULL. */
+/* Initialises a task's nursery. `terms` may be NULL. */
 static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
                               struct jrt_task *owner, struct jrt_terms *terms, uint64_t nested)
 {
@@ -133,22 +135,22 @@ static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
     jrt_store_relaxed(&n->outer, owner->innermost); /* relaxed: nobody knows it yet. */
     n->nested = nested;                             /* [nursery-nested] */
     n->terms = terms;
-    /* Open, without a reason, CANCEL_ON_ERROR, not covered: zeros. */
+    /* Zeros mean: Open, no reason, CANCEL_ON_ERROR, not covered. */
     n->beginning = (uint64_t)worker->scheduler->birth << 32;
     /* relaxed: what is clean for the owner is clean here, [cancel-epoch]. */
     jrt_store_relaxed(&n->clean, jrt_load_relaxed(&owner->nursery->clean));
 }
 
 /*
- * [nursery-twice]  a task that opens a nursery which it has open already would tie its nurseries
- *   into a ring, so that is refused. The walk over all that it has open is rarely needed: nurseries
- *   mostly lie on the stack, inner ones below outer ones. One that is not below the next around it,
- *   or has such a one around it, is `unsorted`. What lies below a sorted one is not among those
- *   around it.
+ * [nursery-twice]  A task that opens a nursery which it already has open would tie its nurseries
+ *   into a ring, so the library refuses that. The walk over all its open nurseries is rarely
+ *   needed. Nurseries mostly lie on the stack, inner ones below outer ones. A nursery is
+ *   `unsorted` if it is not below the next one around it, or if an unsorted one is around it. A
+ *   nursery below a sorted one is not among those around it.
  *
- * [nursery-nested]  calls of a task look at the nurseries that it has open, and so do cancels of
- *   others. So a task has at most options.nesting_max of them open. Those of a parallel call, which
- *   its stack bounds, are not counted.
+ * [nursery-nested]  Calls of a task look at its open nurseries, and so do cancels by others. So a
+ *   task has at most options.nesting_max of them open. The nurseries of parallel calls do not
+ *   count: the stack bounds them.
  */
 static inline bool is_perhaps_open(const struct jrt_nursery *n, const struct jrt_task *owner)
 {
@@ -156,7 +158,7 @@ static inline bool is_perhaps_open(const struct jrt_nursery *n, const struct jrt
     return inner != NULL && ((uintptr_t)n >= (uintptr_t)inner || inner->unsorted);
 }
 
-/* How many the owner has open with one more. */
+/* The number of the owner's open nurseries with one more. */
 static inline uint64_t nested_with(const struct jrt_task *owner)
 {
     const struct jrt_nursery *inner = owner->innermost;
@@ -196,7 +198,7 @@ struct jrt_nursery *jrt_nursery_innermost(const struct jrt_task *task)
     return n;
 }
 
-/* Of a plain thread. */
+/* Initialises the nursery of a plain thread. */
 static void init_root(struct jrt_nursery *n, janus_scheduler *scheduler)
 {
     init(n, scheduler);
@@ -237,7 +239,7 @@ static janus_status set_options(struct jrt_nursery *n, const janus_nursery_optio
     return jrt_nursery_arm(n, options->deadline_ns) ? JANUS_OK : JANUS_NO_MEMORY;
 }
 
-/* Its own terms, or those around it. */
+/* Sets the nursery's own terms, or those around it. */
 static janus_status set_terms(struct jrt_nursery *n, const janus_nursery_options *options)
 {
     janus_status status = JANUS_OK;
@@ -251,7 +253,7 @@ static janus_status set_terms(struct jrt_nursery *n, const janus_nursery_options
     return status;
 }
 
-/* With options, in a shield, on terms. On an error nothing is left of it. */
+/* Opens with options, in a shield, on terms. On an error nothing is left of it. */
 static janus_status open_with(struct jrt_nursery *n, struct jrt_task *owner,
                               const janus_nursery_options *given, janus_budget **out_granted)
 {
@@ -268,7 +270,7 @@ static janus_status open_with(struct jrt_nursery *n, struct jrt_task *owner,
     return status;
 }
 
-/* The pool that an open nursery got, [terms-energy]; it may be less than was asked for. */
+/* Reports the pool that an open nursery got, [terms-energy]. It may be less than was asked for. */
 static void tell_granted(const struct jrt_nursery *n, janus_budget *granted)
 {
     struct jrt_account_books books;
@@ -279,7 +281,7 @@ static void tell_granted(const struct jrt_nursery *n, janus_budget *granted)
     *granted = books.granted;
 }
 
-/* With all that there can be about it; for the current task, which stays on the CPU. */
+/* Opens with options for the current task, which stays on the CPU. */
 static janus_status open_at_once(struct jrt_nursery *n, struct jrt_worker *worker,
                                  const janus_nursery_options *options)
 {
@@ -315,7 +317,7 @@ bool jrt_nursery_open_on_terms(struct jrt_nursery *n, struct jrt_worker *worker)
     return true;
 }
 
-/* Perhaps one that is open, or one too many. */
+/* Opens where the fast path cannot rule out that n is open already, or one too many. */
 __attribute__((noinline)) static janus_status open_unsorted(struct jrt_nursery *n)
 {
     struct jrt_worker *worker = jrt_worker_self();
@@ -330,7 +332,7 @@ __attribute__((noinline)) static janus_status open_unsorted(struct jrt_nursery *
     return JANUS_OK;
 }
 
-/* Mostly a few words are written: without a call, and so without a frame. */
+/* Usually writes a few words, without a call, and so without a frame. */
 janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_options *options)
 {
     struct jrt_worker  *worker = jrt_worker_self();
@@ -356,7 +358,7 @@ janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_opti
     return JANUS_OK;
 }
 
-/* Whether some thread has this one open. */
+/* Whether some thread has this nursery open. */
 static bool is_open_root(const struct jrt_nursery *n, janus_scheduler *scheduler)
 {
     jrt_lock(&scheduler->roots_lock);
@@ -373,7 +375,7 @@ janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nu
     jrt_stack_check(); /* [turn-call] */
     if (scheduler == NULL || nursery == NULL) return JANUS_INVALID;
     if (jrt_worker_self() != NULL || jrt_scheduler_is_elsewhere(scheduler)) return JANUS_STATE;
-    janus_status may = jrt_outside_ask(); /* a blocking call, or a callback, of a task */
+    janus_status may = jrt_outside_ask(); /* in a blocking call, or a callback, of a task */
     if (may != JANUS_OK) return may;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (is_open_root(n, scheduler)) return JANUS_STATE;

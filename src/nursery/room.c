@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits: how many children a nursery may have alive at a time, and what happens at one more.
+ * Limits: the number of live children in a nursery, and what happens to one more.
  *
  * REFUSE: a count, changed without a lock.
  *
- * [room-hand]  WAIT: all under the nursery's lock. Whoever finds no room, or others waiting for
- *   it, joins their queue at the end. The end of a child does not lower the count while somebody
- *   waits: it hands its room to the first, takes him off the queue, notes that in his entry and
- *   wakes him. So nobody overtakes, and a full nursery stays full until the queue is empty.
+ * [room-hand]  WAIT: everything is under the nursery's lock. A spawner that finds no room, or finds
+ *   others waiting, joins the end of the queue. The end of a child does not lower the count while
+ *   a spawner waits. It hands its room to the first spawner: takes it off the queue, notes that in
+ *   its entry and wakes it. So nobody overtakes, and a full nursery stays full until the queue is
+ *   empty.
  *
- *   Who closes the nursery changes its state and then, under the lock, sends all away; who joins
- *   the queue looks at the state under the lock. So either he sees that it is not Open, or he is
- *   sent away.
+ *   A task that closes the nursery changes its state and then, under the lock, sends all spawners
+ *   away. A spawner that joins the queue reads the state under the lock. So either it sees that
+ *   the nursery is not Open, or it is sent away.
  *
- *   A task's wait may also be interrupted. Before it returns it takes the lock: if its entry is
- *   still queued it takes it off; if it was handed room meanwhile it passes that on. As wakers
- *   wake under the lock, none comes later. The entry lies on the waiter's stack. A thread's entry
- *   has a word to sleep on; the waker's last touch is under the lock, which the thread takes.
+ *   A task's wait may also be interrupted. Before it returns, the task takes the lock. If its
+ *   entry is still queued, it takes it off. If it was handed room meanwhile, it passes that on.
+ *   Wakers wake under the lock, so no wake comes later. The entry lies on the waiter's stack. A
+ *   thread's entry has a word to sleep on. The waker's last touch is under the lock, which the
+ *   thread takes.
  */
 #include "task/nursery.h"
 
 struct spawner {
     struct jrt_list_node link;
     struct jrt_task     *task;    /* NULL: a plain thread */
-    janus_status         outcome; /* once it is off the queue: OK or CLOSED */
-    _Atomic(uint32_t)    woken;   /* futex: 1 when it is off the queue; under the lock */
+    janus_status         outcome; /* once off the queue: OK or CLOSED */
+    _Atomic(uint32_t)    woken;   /* futex: 1 once off the queue; under the lock */
 };
 
-/* Takes an entry off the queue and wakes who it is; under the lock. */
+/* Takes an entry off the queue and wakes its spawner; under the lock. */
 static void let_go(struct spawner *spawner, janus_status outcome)
 {
     jrt_list_remove(&spawner->link);
@@ -79,7 +81,7 @@ static janus_status take_or_refuse(struct jrt_nursery *n)
     return JANUS_OK;
 }
 
-/* OK, CLOSED, or FULL: then the entry, if there is one, is on the queue. */
+/* OK, CLOSED or FULL. On FULL, the entry, if given, is on the queue. */
 static janus_status take_or_queue(struct jrt_nursery *n, struct spawner *spawner)
 {
     janus_status status = JANUS_FULL;
@@ -91,13 +93,13 @@ static janus_status take_or_queue(struct jrt_nursery *n, struct spawner *spawner
         jrt_store_relaxed(&n->alive, alive + 1); /* relaxed: under the lock. */
         status = JANUS_OK;
     } else if (spawner != NULL) {
-        jrt_list_push_front(n->spawners.prev, &spawner->link); /* behind the last */
+        jrt_list_push_front(n->spawners.prev, &spawner->link); /* at the end */
     }
     jrt_nursery_unlock(n);
     return status;
 }
 
-/* After a wait, which ended so. */
+/* Turns the end of a wait into a status. */
 static janus_status come_back(struct jrt_nursery *n, struct spawner *spawner, janus_status ended)
 {
     jrt_nursery_lock(n);
@@ -121,7 +123,7 @@ static janus_status wait_as_task(struct jrt_nursery *n, struct jrt_worker *worke
         return status;
     }
     status = come_back(n, &spawner, jrt_task_park_cancellable(task));
-    /* A child of the nursery that was cancelled may be sent away before it is told why. */
+    /* A cancel may send a child of the nursery away before the child learns the reason. */
     bool told = status == JANUS_CLOSED && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
     return told || status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
 }
@@ -129,7 +131,7 @@ static janus_status wait_as_task(struct jrt_nursery *n, struct jrt_worker *worke
 static janus_status wait_as_thread(struct jrt_nursery *n)
 {
     struct spawner spawner = {.task = NULL};
-    if (!jrt_nursery_is_mine(n)) return JANUS_FULL; /* a token's callback, a blocking call */
+    if (!jrt_nursery_is_mine(n)) return JANUS_FULL; /* a token's callback, or a blocking call */
     janus_status status = take_or_queue(n, &spawner);
     if (status != JANUS_FULL) return status;
     jrt_nursery_thread_waits(n);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spawning: a record, a count, a queue; in this order, so that a refusal leaves nothing behind.
+ * Spawning: a record, a count, a queue, in this order, so that a refusal leaves nothing behind.
  *
- * [spawn-stack]  a stack of the scheduler's size is part of what a task is: max_tasks, or the
- *   spawn capability, bounds how many there are. A larger one, asked for by the spawn or by the
- *   nursery's options, is memory of the child. Its share pays for what lies beyond the scheduler's
- *   size, before the child exists, and has it back when the child ends. A share without it is
- *   refused with SPAWN_BUDGET. The size is the promised one, rounded up to a power of two; in
- *   builds with sanitizers stacks are larger, and the price is the same.
+ * [spawn-stack]  A stack of the scheduler's size is part of a task: max_tasks, or the spawn
+ *   capability, bounds their number. A larger stack, which the spawn or the nursery's options ask
+ *   for, is memory of the child. The child's share pays for the part beyond the scheduler's size
+ *   before the child exists. It gets that back when the child ends. A share without it is refused
+ *   with SPAWN_BUDGET. The size is the promised one, rounded up to a power of two. Builds with
+ *   sanitizers have larger stacks at the same price.
  */
 #include "base/options.h"
 #include "means/terms.h"
@@ -21,13 +21,13 @@
 
 static const char first_name[] = "main";
 
-/* Counts one more live child where that is limited. */
+/* Counts one more live child where the nursery has a limit. */
 static inline janus_status count_in(struct jrt_nursery *n)
 {
     return jrt_likely(!n->limited) ? JANUS_OK : jrt_room_take(n);
 }
 
-/* The few words that make a clean record a task, [task-clean]. */
+/* Writes the few words that make a clean record a task, [task-clean]. */
 static inline void fill(struct jrt_task *task, struct jrt_nursery *n, janus_entry *entry,
                         void *argument, const janus_site *site)
 {
@@ -37,7 +37,7 @@ static inline void fill(struct jrt_task *task, struct jrt_nursery *n, janus_entr
     task->argument = argument;
     task->nursery = n;
     task->site = site;
-    task->beginning = n->birth; /* and nothing special, as it was */
+    task->beginning = n->birth; /* `special` stays 0 */
 }
 
 /* Counts a child of a task's nursery, [nursery-count]. */
@@ -46,7 +46,7 @@ static void count_one(struct jrt_nursery *n, const struct jrt_worker *worker)
     if (worker != NULL && worker->current == n->owner && !n->folded) {
         n->local++;
     } else {
-        /* relaxed: a living child starts it, so it cannot be the last to end. */
+        /* relaxed: a living child starts it, so the count cannot reach zero here. */
         jrt_fetch_add_relaxed(&n->pending, (int64_t)1);
     }
 }
@@ -64,8 +64,8 @@ static bool enter(struct jrt_nursery *n, struct jrt_worker *worker)
         leave(n, worker);
         return false;
     }
-    /* A root: [sched-stop] changes the state and then looks at the count, we do the mirror
-     * image. seq_cst: one of the two sees the other. */
+    /* A root: [sched-stop] changes the state and then reads the count. This code does the reverse.
+     * seq_cst: one of the two sees the other. */
     jrt_fetch_add_seq_cst(&n->pending, (int64_t)1);
     uint8_t state = jrt_load_seq_cst(&n->state); /* seq_cst: as above. */
     if (jrt_likely(state == JANUS_NURSERY_OPEN)) return true;
@@ -73,7 +73,7 @@ static bool enter(struct jrt_nursery *n, struct jrt_worker *worker)
     return false;
 }
 
-/* Takes that back, on the same worker and before anything else. */
+/* Undoes `enter`, on the same worker and before anything else. */
 static void leave(struct jrt_nursery *n, struct jrt_worker *worker)
 {
     if (n->owner != NULL && worker != NULL && worker->current == n->owner && !n->folded) {
@@ -83,7 +83,7 @@ static void leave(struct jrt_nursery *n, struct jrt_worker *worker)
     }
 }
 
-/* What a spawn has taken before the child is there. */
+/* What a spawn has taken before the child exists. */
 struct birth {
     struct jrt_entry  entry;
     struct jrt_terms *terms; /* with_cap; NULL: none */
@@ -91,7 +91,7 @@ struct birth {
     uint64_t          stack; /* bytes that its share pays for a larger stack, [spawn-stack] */
 };
 
-/* What a child with these options pays for its stack. */
+/* The price of a child's stack under these options. */
 static uint64_t stack_price(const struct jrt_nursery *n, const janus_spawn_options *options)
 {
     const struct jrt_stack_class *classes = n->scheduler->depot->classes;
@@ -102,7 +102,7 @@ static uint64_t stack_price(const struct jrt_nursery *n, const janus_spawn_optio
     return (classes[class].promised_bytes - classes[usual].promised_bytes) / JRT_STACK_FACTOR;
 }
 
-/* Whether the share that was taken pays for the stack; if not, the share goes back. */
+/* Whether the taken share pays for the stack. If not, the share goes back. */
 static janus_status afford_stack(struct jrt_nursery *n, const janus_spawn_options *options,
                                  struct birth *birth)
 {
@@ -116,7 +116,7 @@ static janus_status afford_stack(struct jrt_nursery *n, const janus_spawn_option
     return jrt_trouble(JANUS_SPAWN_BUDGET, JANUS_COMPONENT_MEMORY, birth->stack, memory);
 }
 
-/* Counts one more live child where that is limited, asks for what it needs. */
+/* Counts one more live child where there is a limit, and takes what it needs. */
 static janus_status take(struct jrt_nursery *n, const janus_spawn_options *options,
                          struct birth *birth)
 {
@@ -129,7 +129,7 @@ static janus_status take(struct jrt_nursery *n, const janus_spawn_options *optio
     if (status != JANUS_OK) return status;
     status = count_in(n);
     if (status == JANUS_OK) {
-        /* Having waited for room, we may be on another worker. */
+        /* After a wait for room, the task may be on another worker. */
         bool waits = options->when_full == JANUS_FULL_WAIT;
         status = JANUS_TASK_LIMIT;
         birth->entry.full = NULL;
@@ -151,7 +151,7 @@ static janus_status take(struct jrt_nursery *n, const janus_spawn_options *optio
     return status;
 }
 
-/* Takes back what a refused spawn has taken. */
+/* Returns what a refused spawn has taken. */
 static void refuse(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_task *task,
                    const struct birth *birth)
 {
@@ -167,7 +167,7 @@ static void refuse(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_
     if (n->limited) jrt_room_give(n);
 }
 
-/* The child's share, and its terms, where it has any. */
+/* Gives the child its share and its terms, if it has any. */
 static bool endow(struct jrt_task *task, const struct birth *birth)
 {
     struct jrt_entry entry = birth->entry;
@@ -186,8 +186,8 @@ static bool endow(struct jrt_task *task, const struct birth *birth)
     return true;
 }
 
-/* One op, from whoever spawns; a pool pays for it itself, but if the turn is over it ends here all
- * the same. OK, CANCELLED. */
+/* Charges the spawner one op. A pool pays for the spawn itself, but an overdue turn ends here in
+ * any case. OK, CANCELLED. */
 static janus_status pay(const struct jrt_nursery *n, struct jrt_worker *worker)
 {
     bool pool_pays = n->terms != NULL && n->terms->account != NULL;
@@ -196,7 +196,7 @@ static janus_status pay(const struct jrt_nursery *n, struct jrt_worker *worker)
     return jrt_pay_ops(worker->current, pool_pays ? 0 : 1);
 }
 
-/* What the options say of the record. */
+/* Writes the options into the record. */
 static void equip(struct jrt_task *task, const janus_spawn_options *options)
 {
     const struct jrt_worker *worker = jrt_worker_self();
@@ -216,8 +216,8 @@ static void equip(struct jrt_task *task, const janus_spawn_options *options)
 }
 
 /*
- * The child's name, [name-clean]. Each task has at most one, of JANUS_NAME_BYTES, so the limit of
- * tasks also bounds the memory of names. False: memory was refused.
+ * Sets the child's name, [name-clean]. Each task has at most one, of JANUS_NAME_BYTES, so the
+ * limit of tasks also bounds the memory of names. False: memory was refused.
  */
 static bool christen(struct jrt_task *task, const char *given)
 {
@@ -234,7 +234,7 @@ static bool christen(struct jrt_task *task, const char *given)
     return true;
 }
 
-/* With all that it needs. On any error that is taken back. */
+/* Starts a child with all that it needs. On any error, all of it is returned. */
 static janus_status start_child(struct jrt_nursery *n, janus_entry *entry, void *argument,
                                 const janus_spawn_options *options, const struct birth *birth,
                                 janus_task_id *out)
@@ -265,7 +265,7 @@ static janus_status start_child(struct jrt_nursery *n, janus_entry *entry, void 
     return JANUS_OK;
 }
 
-/* As jrt_stack_check, without a toll: a spawn pays. */
+/* Like jrt_stack_check, but without a toll: a spawn pays. */
 static void look_at_stack(void)
 {
     const struct jrt_worker *worker = jrt_worker_self();
@@ -285,8 +285,8 @@ static janus_status spawn(struct jrt_nursery *n, janus_entry *entry, void *argum
     return start_child(n, entry, argument, options, &birth, out);
 }
 
-/* From elsewhere than the owner's hand, into a nursery that counts apart, or with no record at
- * hand. */
+/* Spawns from elsewhere than the owner, into a nursery that counts apart, or without a spare
+ * record. */
 __attribute__((noinline)) static janus_status spawn_slowly(struct jrt_nursery *n,
                                                            janus_entry *entry, void *argument,
                                                            const janus_site *site)
@@ -303,9 +303,9 @@ __attribute__((cold, noinline)) static janus_status over_limit(struct jrt_worker
 }
 
 /*
- * The plainest way, which is also the most frequent. It keeps nothing across a call: what is rare
- * is the last thing it does, so that it needs no frame, and no room on the stack either; where the
- * compiler inlines, and no sanitizer has calls of its own.
+ * The plainest path, which is also the most frequent. It keeps nothing across a call: rare cases
+ * are the last thing it does. So it needs no frame, and no room on the stack. That holds where the
+ * compiler inlines, and no sanitizer adds calls.
  */
 #if JRT_DEBUG || JRT_ASAN || JRT_TSAN
 enum { LEAF = false };
@@ -322,7 +322,7 @@ static inline void make(struct jrt_worker *worker, struct jrt_nursery *n, janus_
     fill(task, n, entry, argument, site);
 }
 
-/* All is done but that the worker's own quota had no room. */
+/* Finishes a spawn for which only the worker's own quota had no room. */
 __attribute__((noinline)) static janus_status spawn_beyond(struct jrt_nursery *n,
                                                            janus_entry *entry, void *argument,
                                                            const janus_site *site)
@@ -350,14 +350,14 @@ __attribute__((noinline)) static janus_status feed(struct jrt_worker *worker)
     return JANUS_OK;
 }
 
-/* Whether it is the owner who starts a child, into a nursery that only counts. The mark of an
- * owner that waits, [nursery-closing], is not asked for: an owner that set it is in its end. */
+/* Whether the owner starts a child, in a nursery that only counts. The mark of a waiting
+ * owner, [nursery-closing], does not matter here: an owner that set it is in its end. */
 static inline bool is_owners(const struct jrt_nursery *n, const struct jrt_worker *worker)
 {
     return worker->current == n->owner && !jrt_nursery_is_apart(n);
 }
 
-/* The quota had room, or the count in the nursery came too late, [nursery-seen]. */
+/* The quota had no room, or the count in the nursery came too late, [nursery-seen]. */
 __attribute__((noinline)) static janus_status take_back(struct jrt_nursery *n, bool room,
                                                         janus_entry *entry, void *argument,
                                                         const janus_site *site)
@@ -365,7 +365,7 @@ __attribute__((noinline)) static janus_status take_back(struct jrt_nursery *n, b
     n->local--;
     if (!room) return spawn_beyond(n, entry, argument, site);
     jrt_quota_give(&jrt_worker_self()->quota);
-    return spawn_slowly(n, entry, argument, site); /* which says why */
+    return spawn_slowly(n, entry, argument, site); /* it reports why */
 }
 
 /* `full` and `traced` are constants, [worker-plain]. */
@@ -373,16 +373,17 @@ static inline __attribute__((always_inline)) janus_status
 spawn_as(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry, void *argument,
          const janus_site *site, bool full, bool traced)
 {
-    if (!LEAF && !traced) jrt_worker_stack_check(worker); /* [stack-reserve]; else it was done */
+    /* Otherwise the caller has done this, [stack-reserve]. */
+    if (!LEAF && !traced) jrt_worker_stack_check(worker);
     struct jrt_task  *task = worker->free;
-    struct jrt_shelf *shelf = &worker->fresh_shelf; /* nobody asked for another lane */
+    struct jrt_shelf *shelf = &worker->fresh_shelf; /* no option asked for another lane */
     if (jrt_unlikely(!is_owners(n, worker) || task == NULL || entry == NULL ||
                      !jrt_shelf_has_room(shelf) || !jrt_fuel_one())) {
         return spawn_slowly(n, entry, argument, site);
     }
     n->local++;
     if (!JRT_CHECKED) jrt_fence_light_as_seq_cst(full);      /* seq_cst: [nursery-seen]. */
-    bool room = jrt_quota_take_easily(&worker->quota, full); /* which has that fence */
+    bool room = jrt_quota_take_easily(&worker->quota, full); /* includes that fence */
     /* acquire: what led to it. */
     if (jrt_unlikely(!room || jrt_load_acquire(&n->state) != JANUS_NURSERY_OPEN)) {
         return take_back(n, room, entry, argument, site);
@@ -392,7 +393,7 @@ spawn_as(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry, v
         jrt_note_by_caller(worker->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
     }
     jrt_shelf_put(shelf, task);
-    /* Asking first: stores are what a fork and join is made of. */
+    /* A read first: stores are the main cost of a fork and join. */
     if (!(worker->lanes & JRT_IN_NORMAL)) worker->lanes |= JRT_IN_NORMAL;
     if (jrt_unlikely(jrt_idle_somebody(worker, full))) return feed(worker);
     return JANUS_OK;
@@ -457,8 +458,8 @@ static janus_status decode(const janus_spawn_options *given, janus_spawn_options
     return stack_known ? JANUS_OK : JANUS_INVALID;
 }
 
-/* The runtime itself starts it: no capability is asked for. Where nothing is implicit, it has all
- * that there is to give, and nothing is given to others but by it. */
+/* The runtime itself starts this task, so it needs no capability. Where nothing is implicit, the
+ * task holds everything, and only it gives anything to others. */
 janus_status jrt_spawn_first(janus_nursery *nursery, janus_entry *entry, void *argument)
 {
     struct jrt_nursery       *n = jrt_nursery_of(nursery);
@@ -470,9 +471,9 @@ janus_status jrt_spawn_first(janus_nursery *nursery, janus_entry *entry, void *a
 }
 
 /*
- * [spawn-high]  tasks of HIGH priority come before all others, so one that is restricted must not
- *   start them: its neighbours would get what they leave. It may if it was started as one itself,
- *   or holds the right executor.configure.
+ * [spawn-high]  Tasks of HIGH priority come before all others. A restricted task must not start
+ *   them, because its neighbours would get only what they leave. It may if it was started as one
+ *   itself, or holds the right executor.configure.
  */
 static janus_status may_hurry(const janus_spawn_options *options)
 {

@@ -3,17 +3,17 @@
  * Supervisors: the owner of a nursery learns which children are exhausted. The essay on exhaustion
  * is in exhaust.c.
  *
- * [nursery-lend]  an owner that waits for exhausted children must wake up when no child is left,
+ * [nursery-lend]  An owner that waits for exhausted children must wake up when no child is left,
  *   and must be able to start more afterwards. So it lends its part of [nursery-count]: it folds,
- *   but the nursery stays Open. The child that takes the count to zero finds it Open, says
+ *   but the nursery stays Open. The child that takes the count to zero finds it Open, sets
  *   `emptied` under the lock and wakes the owner. Afterwards the owner takes its part back, under
- *   the lock: the bias is added again. It finds one of these:
- *     children left        the count is not zero: nobody is in between
- *     zero, and emptied    the last child has said so and will not come back
- *     zero, not emptied    the last child is on its way to the lock: the owner lets it go first
- *     final                it was cancelled meanwhile, and the last child ended it: folded for good
- *   A nursery that was cancelled and emptied while it was lent is Cancelling with no child; the
- *   owner's next fold ends it, as with any other.
+ *   the lock: it adds the bias again. It finds one of these:
+ *    children left        the count is not zero: no child is between count and lock
+ *    zero, and emptied    the last child has set it and will not come back
+ *    zero, not emptied    the last child is on its way to the lock: the owner lets it pass first
+ *    final                it was cancelled meanwhile, and the last child ended it: folded for good
+ *   A nursery that was cancelled and emptied while it was lent is Cancelling with no child. The
+ *   owner's next fold ends it, as any other.
  */
 #include "task/nursery.h"
 #include "task/purse.h"
@@ -36,7 +36,7 @@ void jrt_exhausted_describe(const struct jrt_purse *purse, janus_exhausted *out)
     if (task->site != NULL) out->site = *task->site;
 }
 
-/* The oldest that was not reported; under the lock. */
+/* Reports the oldest unreported child; under the lock. */
 static bool report(struct jrt_nursery *n, janus_exhausted *out)
 {
     if (n->exhausted.next == NULL) return false;
@@ -73,7 +73,7 @@ janus_task_id janus_supervisor_poll_exhausted(void)
     return child.task;
 }
 
-/* Lends the count; a nursery that is not Open is folded for good. */
+/* Lends the count. A nursery that is not Open is folded for good. */
 static void lend(struct jrt_nursery *n)
 {
     bool again = n->folded;
@@ -87,7 +87,7 @@ void jrt_nursery_emptied_locked(struct jrt_nursery *n)
     if (n->supervised && n->waiter != NULL) (void)jrt_task_wake(n->waiter, JANUS_OK);
 }
 
-/* Takes the count back under the lock. False: a child is about to say that it was the last. */
+/* Takes the count back under the lock. False: the last child is on its way to the lock. */
 static bool take_back_locked(struct jrt_nursery *n)
 {
     const int64_t bias = JRT_NURSERY_BIAS;
@@ -111,7 +111,7 @@ static void take_back(struct jrt_nursery *n)
         jrt_nursery_lock(n);
         done = take_back_locked(n);
         jrt_nursery_unlock(n);
-        if (!done) jrt_thread_yield(); /* it only has to get the lock */
+        if (!done) jrt_thread_yield(); /* the child only needs the lock */
     }
 }
 

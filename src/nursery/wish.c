@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * [limit-wish]  spawns that wait for room under TASK_LIMIT: that of the scheduler, or that of a
- *   capability. Programs that do not wait pay nothing: a child's end is not told to anybody.
+ * [limit-wish]  Spawns may wait for room under TASK_LIMIT, the scheduler's limit or a capability's.
+ *   Programs that do not wait pay nothing: the end of a child notifies nobody.
  *
- *   Whoever waits has a wish on the list of its limit, under the lock of the scheduler's limit,
- *   from when it begins to wait until it has room or gives up. The scheduler counts all wishes. A
- *   wish is *poked* when there may be room; only the first of a list tries, and it says that it was
- *   not poked before it does. So room that comes during a try pokes it again. Whoever leaves a list
- *   pokes the next: it may have been poked itself, and have used up what it was poked for.
+ *   A waiting spawn has a wish on the list of its limit, under the lock of the scheduler's limit.
+ *   The wish is there from the begin of the wait until the spawn has room or gives up. The
+ *   scheduler counts all wishes. A wish is *poked* when there may be room. Only the first of a
+ *   list tries, and it clears `poked` before it does. So room that comes during a try pokes it
+ *   again. A wish that leaves a list pokes the next one: it may have been poked itself, and have
+ *   used up that room.
  *
- *   Room under a capability is given back by one atomic step; behind a light fence its giver looks
- *   at the count, and pokes. So does a spawn that took room under one capability and was refused
- *   under the next: others may have found none meanwhile. Room of the scheduler's limit is a plain
- *   store of the worker where a child ends. That worker looks at the count when it looks after
- *   timers: at the end of a turn, every few dozen tasks, and before it sleeps. A worker that
- *   computes without a call does not: while somebody waits, one sleeper wakes up every millisecond
- *   and looks in its place.
- *   A wish is counted, heavy fence, and then the first try is made. So either that try sees the
- *   room, or the worker sees the count. models/wish.pml tries all orders.
+ *   One atomic step returns room under a capability. Its giver passes a light fence, reads the
+ *   count of wishes, and pokes. A spawn does so, too, if it took room under one capability and was
+ *   refused under the next: others may have found no room meanwhile. Room under the scheduler's
+ *   limit is a plain store of the worker where a child ends. That worker reads the count of wishes
+ *   when it looks after timers: at the end of a turn, every few dozen tasks, and before it sleeps.
+ *   A worker that computes without a call does not. So while a spawn waits, one sleeper wakes up
+ *   every millisecond and looks in its place.
  *
- *   Room is not handed over: until the first wish tries, a spawn that does not wait may take it.
+ *   A spawn counts its wish, passes a heavy fence, and then tries first. So either this try sees
+ *   the room, or the worker sees the count. models/wish.pml tries all orders.
+ *
+ *   Room is not handed over. Until the first wish tries, a spawn that does not wait may take it.
  */
 #include "means/terms.h"
 #include "task/nursery.h"
@@ -29,12 +31,12 @@
 struct wish {
     struct jrt_list_node link;
     struct jrt_task     *task;   /* NULL: a plain thread */
-    bool                 poked;  /* there may be room since it last tried */
+    bool                 poked;  /* there may be room since its last try */
     bool                 parked; /* it waits to be poked */
-    _Atomic(uint32_t)    woken;  /* futex of a thread */
+    _Atomic(uint32_t)    woken;  /* a thread's futex */
 };
 
-/* All under the lock. */
+/* The functions down to the next heading run under the lock. */
 
 static void poke(struct wish *wish)
 {
@@ -60,7 +62,7 @@ void jrt_wish_serve_locked(janus_scheduler *scheduler)
     if (jrt_limit_has_room(scheduler)) poke_first(&scheduler->limit.wishes);
 }
 
-/* Those who change or look at a list from outside. */
+/* Calls from other files. */
 
 void jrt_wish_serve(janus_scheduler *scheduler)
 {
@@ -80,7 +82,7 @@ bool jrt_wish_is_behind(const struct jrt_nursery *n)
 {
     janus_scheduler *scheduler = n->scheduler;
     uint32_t         implicit = n->terms != NULL ? n->terms->implicit : scheduler->implicit;
-    if ((implicit & 1u << JANUS_CAP_SPAWN) == 0) return false;   /* which limit is not known yet */
+    if ((implicit & 1u << JANUS_CAP_SPAWN) == 0) return false;   /* the limit is not known yet */
     if (jrt_load_relaxed(&scheduler->wishes) == 0) return false; /* relaxed: a hint. */
     jrt_lock(&scheduler->limit.lock);
     const struct jrt_list_node *list = &scheduler->limit.wishes;
@@ -96,7 +98,7 @@ static struct jrt_list_node *join(janus_scheduler *scheduler, struct jrt_terms *
     struct jrt_list_node *list = terms != NULL ? &terms->wishes : &scheduler->limit.wishes;
     jrt_lock(&scheduler->limit.lock);
     if (list->next == NULL) jrt_list_init(list);
-    jrt_list_push_front(list->prev, &wish->link);  /* behind the last */
+    jrt_list_push_front(list->prev, &wish->link);  /* at the end */
     jrt_fetch_add_relaxed(&scheduler->wishes, 1u); /* relaxed: the fence follows. */
     jrt_unlock(&scheduler->limit.lock);
     jrt_turn_toll(jrt_worker_self(), JRT_TOLL_FENCE);
@@ -109,12 +111,13 @@ static void leave(janus_scheduler *scheduler, struct jrt_list_node *list, struct
 {
     jrt_lock(&scheduler->limit.lock);
     jrt_list_remove(&wish->link);
-    jrt_fetch_sub_relaxed(&scheduler->wishes, 1u); /* relaxed: too many do no harm. */
+    /* relaxed: a count that is too high does no harm. */
+    jrt_fetch_sub_relaxed(&scheduler->wishes, 1u);
     poke_first(list);
     jrt_unlock(&scheduler->limit.lock);
 }
 
-/* Whether it is its turn to try. */
+/* Whether the wish is the first, and so may try. */
 static bool may_try(janus_scheduler *scheduler, const struct jrt_list_node *list, struct wish *wish)
 {
     jrt_lock(&scheduler->limit.lock);
@@ -124,7 +127,7 @@ static bool may_try(janus_scheduler *scheduler, const struct jrt_list_node *list
     return first;
 }
 
-/* Says that it waits. False: it was poked meanwhile. */
+/* Begins a wait. False: the wish was poked meanwhile. */
 static bool begin_wait(janus_scheduler *scheduler, struct wish *wish)
 {
     jrt_lock(&scheduler->limit.lock);
@@ -174,7 +177,7 @@ static janus_status wait_poked(struct jrt_nursery *n, struct wish *wish)
     return wish->task != NULL ? wait_as_task(n->scheduler, wish) : wait_as_thread(n, wish);
 }
 
-/* Of plain threads only the owner waits: others, a callback for one, must not. */
+/* Of plain threads only the owner may wait. Others, such as a callback, must not. */
 static bool can_wait(const struct jrt_nursery *n, const struct jrt_worker *worker)
 {
     return worker != NULL ? worker->scheduler == n->scheduler : jrt_nursery_is_mine(n);
