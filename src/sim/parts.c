@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of a world: their stacks, going from one to another, and who goes on. */
+/* Parts of a world: their stacks, the switches between them, and the choice of the next part. */
 #include "fiber/fuel.h"
 #include "fiber/stack.h"
 #include "plat/memory.h"
@@ -39,7 +39,7 @@ static void stack_give(char *stack)
         jrt_map_release(stack, JRT_PART_BYTES);
 }
 
-/* Going from one to another. */
+/* Switching. */
 
 void jrt_part_free(struct part *part)
 {
@@ -75,7 +75,7 @@ static void go_to(struct world *world, struct part *to, bool for_good)
 {
     struct part *from = world->current;
     if (from == to) return;
-    jrt_sanitizer_adopt_thread(&from->context.sanitizer); /* whichever stack it is on */
+    jrt_sanitizer_adopt_thread(&from->context.sanitizer); /* whatever stack it is on */
     put_aside(from);
     put_back(to);
     world->current = to;
@@ -94,9 +94,9 @@ void jrt_part_save(struct world *world)
     jrt_exceptions_put(world->exceptions);
 }
 
-/* Who goes on. */
+/* The next part. */
 
-/* Back to where the execution began; the stacks of all others are not used any more. */
+/* Returns to where the execution began. The stacks of the other parts are not used again. */
 void jrt_world_give_up(struct world *world, enum jrt_world_end why)
 {
     struct part *first = world->parts[0], *from = world->current;
@@ -113,11 +113,11 @@ void jrt_world_give_up(struct world *world, enum jrt_world_end why)
     } else {
         world->current = first;
         world->left = from;
-        jrt_sanitizer_unwind(first->context.sp, world->landing.sp); /* frames it was left in */
+        jrt_sanitizer_unwind(first->context.sp, world->landing.sp); /* frames that it left */
         jrt_sanitizer_adopt_thread(&from->context.sanitizer);
         jrt_sanitizer_leave(&from->context.sanitizer, &first->context.sanitizer, true);
     }
-    /* It is saved where nobody looks; not in this frame, which ASan may just have taken away. */
+    /* Saved where nothing reads it. Not in this frame, which ASan may just have removed. */
     (void)jrt_ctx_switch(&from->context.sp, world->landing.sp, (int)why);
     jrt_die("invariant [sim-point] broken", "a world that was given up went on", __FILE__,
             __LINE__);
@@ -132,8 +132,8 @@ static bool is_ready(const struct world *world, struct part *part)
     return true;
 }
 
-/* All that can go on, the current one first, the others in the order of their numbers, those behind
- * it before those in front of it: so the first of the others is each in turn. */
+/* Lists all parts that can run. The current one comes first, then the others by number, starting
+ * after the current one. So taking the first other runs each part in turn. */
 static uint32_t find_ready(struct world *world)
 {
     uint32_t      count = 0, at = 0;
@@ -147,7 +147,7 @@ static uint32_t find_ready(struct world *world)
     return count;
 }
 
-/* Nobody can: on to the earliest deadline. False: there is none. */
+/* If no part can run, advances the clock to the earliest deadline. False: there is no deadline. */
 static bool jump(struct world *world)
 {
     uint64_t earliest = JRT_NEVER;
@@ -165,14 +165,14 @@ static bool jump(struct world *world)
     return true;
 }
 
-/* Whether somebody outside has changed a word that a part sleeps on. */
+/* Whether an outside thread changed a word that a part sleeps on. */
 static bool words_changed(struct world *world)
 {
     bool changed = false;
     for (uint32_t i = 0; i < world->count; i++) {
         struct part *part = world->parts[i];
         if (part->state != PART_SLEEPS || part->word == NULL) continue;
-        if (jrt_load_acquire(part->word) == part->expected) continue; /* acquire: who changed it. */
+        if (jrt_load_acquire(part->word) == part->expected) continue; /* acquire: the change. */
         part->state = PART_READY;
         part->in_time = true;
         changed = true;
@@ -180,18 +180,18 @@ static bool words_changed(struct world *world)
     return changed;
 }
 
-/* Nobody can, ever, unless somebody outside does something, [sim-outside]. */
+/* No part can run until an outside thread wakes one, [sim-outside]. */
 static void await_bell(struct world *world)
 {
     if (world->interface.closed) jrt_world_give_up(world, JRT_WORLD_STUCK);
     jrt_fetch_add_seq_cst(&jrt_bells, 1u); /* seq_cst: [bell]. */
     for (;;) {
-        uint32_t heard = jrt_load_acquire(&jrt_bell); /* acquire: what was changed before. */
+        uint32_t heard = jrt_load_acquire(&jrt_bell); /* acquire: the changes before the ring. */
         jrt_fences_full();                            /* seq_cst: [bell]. */
         if (words_changed(world)) break;
         (void)jrt_real_wait_until(&jrt_bell, heard, JRT_NEVER);
     }
-    jrt_fetch_sub_relaxed(&jrt_bells, 1u); /* relaxed: who rings for nothing does no harm. */
+    jrt_fetch_sub_relaxed(&jrt_bells, 1u); /* relaxed: a ring too many does no harm. */
 }
 
 uint32_t jrt_world_decide(struct world *world, enum jrt_choice kind, uint32_t count,

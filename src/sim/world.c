@@ -2,33 +2,33 @@
 /*
  * A system of threads on one thread.
  *
- * Workers, helpers for blocking calls and threads of single tasks are started, sleep, wake each
- * other and are joined through plat/seam.h. On a thread that is in a world these calls come here.
- * Each thread of the world has a stack, and a copy of what the library and the language keep for
- * a thread; at most one runs. Nothing above knows: it is the same scheduler.
+ * Workers, helpers for blocking calls and threads of single tasks start, sleep, wake each other and
+ * are joined through plat/seam.h. On a thread that is in a world these calls come here. Each part
+ * of the world has a stack, and a copy of what the library and the language keep for a thread. At
+ * most one part runs. Everything above is the same scheduler and does not notice.
  *
- *     part 0     whoever entered, on its own stack: it drives the others whenever it waits
+ *     part 0     the thread that entered, on its own stack: it drives the others while it waits
  *     part 1...  started by jrt_os_thread_start
  *
- * [sim-point]  only at a point may another part go on: where one sleeps, passes, finds a lock taken
- *   or ends, in the loop of a worker, and at the beginning of every public call. What lies between
- *   two points is one step. So an execution is the sequence of the choices made at points, and the
- *   same choices are the same execution: nothing else can differ. No address, no clock and no other
- *   thread has a say. (Threads outside of the world may wake a part. Then they decide, too, when
- *   that happens; who wants the same execution twice does without them.)
+ * [sim-point]  another part may run only at a point. Points are: sleeping, passing, finding a lock
+ *   taken, ending, the loop of a worker, and the beginning of every public call. The code between
+ *   two points is one step. So an execution is the sequence of the choices made at points, and
+ *   equal choices give equal executions. No address, no clock and no other thread has an influence.
+ *   Outside threads may wake a part, and then they influence when that happens. A program that
+ *   needs the same execution twice does without them.
  *
- * [sim-time]  the clock stands still in a step and moves by a little at every point, so that who
- *   waits for it by asking again and again comes to an end. A task that has used up its slice has
- *   spent time, too. When all parts sleep the clock jumps to the earliest deadline.
+ * [sim-time]  the clock stands still in a step and advances a little at every point. So a loop that
+ *   polls the clock ends. A task that has used up its slice has spent time too. When all parts
+ *   sleep, the clock jumps to the earliest deadline.
  *
- * A part that sleeps goes on when somebody wakes its word or its deadline has come. A word that
- * changes without anybody waking it is slept through, as in the real world.
+ * A sleeping part continues when a part or thread wakes its word, or when its deadline has come. If
+ * a word changes without a wake, its sleepers sleep on, as on a real system.
  *
- * [sim-outside]  where nobody can go on, and there is no deadline, threads outside may still wake
- *   somebody: the thread sleeps on the bell. A closed world, one that explores, gives up instead.
+ * [sim-outside]  if no part can run and there is no deadline, an outside thread may still wake one.
+ *   The thread then sleeps on the bell. A closed world, which an explorer uses, gives up instead.
  *
- * [sim-own]  what belongs to a thread and not to a stack is put aside when a part is left: the
- *   library's record, the fuel word, errno, exceptions being handled.
+ * [sim-own]  leaving a part saves what belongs to a thread and not to a stack: the library's
+ *   record, the fuel word, errno, and exceptions being handled.
  */
 #include "sim/inside.h"
 
@@ -38,7 +38,7 @@ enum { FIRST_PARTS = 8 };
 
 static struct world *of(struct jrt_world *world) { return (struct world *)world; }
 
-/* What the system is asked for. */
+/* What plat/seam.h asks of the system. */
 
 static uint64_t now_ns(struct jrt_world *interface) { return of(interface)->now_ns; }
 
@@ -46,11 +46,11 @@ static void point(struct jrt_world *interface) { jrt_world_schedule(of(interface
 
 static void pass(struct jrt_world *interface) { jrt_world_schedule(of(interface), true, false); }
 
-/* Those that can go on would compute at the same time. */
+/* On a real system the ready parts would compute at the same time. */
 static void spend(struct jrt_world *interface, uint64_t ns)
 {
     struct world *world = of(interface);
-    uint32_t      busy = 1; /* who computes */
+    uint32_t      busy = 1; /* the part that computes */
     for (uint32_t i = 0; i < world->count; i++) {
         const struct part *part = world->parts[i];
         busy += part != world->current && part->state == PART_READY;
@@ -77,7 +77,7 @@ static bool wait_on(struct jrt_world *interface, _Atomic(uint32_t) *word, uint32
 {
     struct world *world = of(interface);
     struct part  *self = world->current;
-    if (jrt_load_acquire(word) != expected) return true; /* acquire: who changed it. */
+    if (jrt_load_acquire(word) != expected) return true; /* acquire: the change of the word. */
     if (deadline_ns <= world->now_ns) return false;
     if (fails(interface, JRT_FAULT_WAKE)) {
         jrt_world_schedule(world, false, false);
@@ -127,7 +127,7 @@ static void part_main(void *argument, int message)
     jrt_part_arrive(world);
     self->thread->main(self->thread->argument);
     self->state = PART_ENDED;
-    for (uint32_t i = 0; i < world->count; i++) { /* whoever joins it */
+    for (uint32_t i = 0; i < world->count; i++) { /* wakes the joiner */
         struct part *part = world->parts[i];
         if (part->state == PART_SLEEPS && part->joins == self) part->state = PART_READY;
     }
@@ -152,7 +152,7 @@ static bool make_room(struct world *world)
     return true;
 }
 
-/* A part without a stack, which has nothing of a thread's yet. */
+/* Makes a part without a stack and without a thread's data. */
 static struct part *part_make(struct world *world)
 {
     struct part *part = make_room(world) ? calloc(1, sizeof *part) : NULL;
@@ -307,7 +307,7 @@ void jrt_world_leave(struct jrt_world *interface)
     end_if_empty(world);
 }
 
-/* One that may be given up. */
+/* In a world that may be given up. */
 
 static void on_death(const char *what, const char *why, const char *file, int line)
 {
@@ -326,13 +326,13 @@ static int64_t run_main(void *argument)
     return 0;
 }
 
-/* Forgets all parts but the first, which is the current one. */
+/* Frees all parts but the first, which is the current one. */
 static void forget_others(struct world *world)
 {
     while (world->count > 1) jrt_part_free(world->parts[--world->count]);
 }
 
-/* A world that is given up as `run` says, around the calling thread. */
+/* Makes a world around the calling thread. `run` says when it is given up. */
 static struct world *make_for(struct jrt_world_run *run)
 {
     jrt_demand(jrt_world_now() == NULL, "a world inside another");
