@@ -6,7 +6,7 @@
  *     began_ns   count   sum, the fold of all words before it and after it
  *     time_ns   task   object   kind | worker << 8 | amount << 24      `count` times
  *
- * A reader believes nothing: it takes memory as events come, not as the header promises.
+ * A reader trusts nothing: it takes memory as events come, not as the header promises.
  */
 #include "base/fold.h"
 #include "base/outside.h"
@@ -92,13 +92,13 @@ static bool read_all(int fd, unsigned char *bytes, size_t count)
     return true;
 }
 
-/* What can be drawn: times that do not go back, kinds that are known. */
+/* Whether an event can be drawn: its time does not go back and its kind is known. */
 static bool is_sane(const struct jrt_trace_event *event, uint64_t before_ns)
 {
     return jrt_trace_kind_of(event) < JRT_TRACE_KINDS && event->time_ns >= before_ns;
 }
 
-/* Some events more; *sum goes on. */
+/* Reads some more events and continues *sum. */
 static janus_status read_piece(int fd, struct jrt_trace_copy *copy, size_t some, uint64_t *sum)
 {
     unsigned char           bytes[PIECE_EVENTS * EVENT_WORDS * 8];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traces: reading. All lanes are copied, one after the other, while their owners go on; what was
- * overwritten meanwhile is left out, [trace-ring], and told by a gap in the place of the oldest
- * event that is there. Then they are put in order by time; events of one lane, whose times never
- * go back, stay as they are.
+ * Traces: reading. A reader copies all lanes, one after the other, while their owners write on. It
+ * leaves out events that were overwritten meanwhile, [trace-ring], and puts a gap before the oldest
+ * event that is left. Then it sorts by time. Times of one lane never go back, so the events of a
+ * lane keep their order.
  */
 #include "base/outside.h"
 #include "plat/signal.h"
@@ -21,7 +21,7 @@ void jrt_trace_count(const struct jrt_trace_lane *lanes, uint32_t count, struct 
     out->hash = out->happened = out->lost = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct jrt_trace_lane *lane = &lanes[i];
-        /* relaxed, all: they move while they are read. */
+        /* relaxed, all: they change during the read. */
         uint64_t head = jrt_load_relaxed(&lane->head);     /* relaxed */
         uint64_t missed = jrt_load_relaxed(&lane->missed); /* relaxed */
         uint64_t over = lane->ring != NULL && head > lane->mask + 1 ? head - lane->mask - 1 : 0;
@@ -50,17 +50,18 @@ static size_t put_gap(struct jrt_trace_event *out, uint64_t time_ns, uint32_t wo
     return 1;
 }
 
-/* The newest, and a gap before them; how many there are now in `out`. `written`: somebody may. */
+/* Copies the newest events with a gap before them, and returns how many are now in `out`.
+ * `written`: a thread may be writing. */
 static size_t copy_ring(struct jrt_trace_lane *lane, uint32_t worker, struct jrt_trace_event *out,
                         bool written)
 {
-    uint64_t head = jrt_load_acquire(&lane->head); /* acquire: what it counts is there. */
+    uint64_t head = jrt_load_acquire(&lane->head); /* acquire: the events that it counts. */
     uint64_t size = lane->mask + 1;
     uint64_t from = head > size ? head - size : 0;
     for (uint64_t k = from; k < head; k++) {
         read_slot(&lane->ring[k & lane->mask], &out[1 + k - from]);
     }
-    uint64_t now = jrt_load_acquire(&lane->head); /* acquire: not before the copies. */
+    uint64_t now = jrt_load_acquire(&lane->head); /* acquire: read after the copies. */
     uint64_t good = written && now >= size ? now - size + 1 : from;
     if (good > head) good = head;
     size_t kept = (size_t)(head - good);
@@ -87,7 +88,7 @@ static size_t copy_chunks(struct jrt_trace_lane *lane, uint32_t worker, struct j
     return (size_t)head + put_gap(&out[head], head > 0 ? out[head - 1].time_ns : 0, worker, missed);
 }
 
-/* Two runs that are in order become one; the left one first where times are equal. */
+/* Merges two sorted runs. If times are equal, the left event comes first. */
 static void merge(const struct jrt_trace_event *left, size_t lefts,
                   const struct jrt_trace_event *right, size_t rights, struct jrt_trace_event *out)
 {
@@ -102,8 +103,8 @@ static void merge(const struct jrt_trace_event *left, size_t lefts,
     }
 }
 
-/* Where each lane's events begin and end, in `starts`. `spare` is as large as the events. Returns
- * where they are at last. */
+/* Sorts the lanes' events. `starts` says where each lane begins and ends. `spare` is as large as
+ * the events. Returns the array that holds the result. */
 static struct jrt_trace_event *sort(struct jrt_trace_event *events, struct jrt_trace_event *spare,
                                     size_t *starts, uint32_t runs)
 {
@@ -124,7 +125,7 @@ static struct jrt_trace_event *sort(struct jrt_trace_event *events, struct jrt_t
     return events;
 }
 
-/* Room for the copy: for each lane a ring, or its events so far, and a gap. */
+/* Room for the copy: for each lane a gap, and a ring or its events so far. */
 struct buffers {
     struct jrt_trace_event *events, *spare;
     uint64_t               *heads;
@@ -139,7 +140,7 @@ static void buffers_free(struct buffers *buffers)
     free(buffers->starts);
 }
 
-/* Under the trace's lock. */
+/* The caller holds the trace's lock. */
 static bool buffers_make(const janus_trace *trace, struct buffers *out)
 {
     size_t total = 0;
@@ -148,7 +149,7 @@ static bool buffers_make(const janus_trace *trace, struct buffers *out)
     if (out->heads == NULL || out->starts == NULL) return false;
     for (uint32_t i = 0; i < trace->lane_count; i++) {
         const struct jrt_trace_lane *lane = &trace->lanes[i];
-        out->heads[i] = jrt_load_acquire(&lane->head); /* acquire: what it counts is there. */
+        out->heads[i] = jrt_load_acquire(&lane->head); /* acquire: the events it counts. */
         total += (size_t)(lane->ring != NULL ? lane->mask + 1 : out->heads[i]) + 1;
     }
     out->events = malloc((total + 1) * sizeof *out->events);
@@ -186,7 +187,7 @@ static bool copy_lanes(janus_trace *trace, struct jrt_trace_copy *out)
 bool jrt_trace_take_copy(janus_trace *trace, struct jrt_trace_copy *out)
 {
     bool copied = true;
-    pthread_mutex_lock(&trace->lock); /* nobody passes a point with it */
+    pthread_mutex_lock(&trace->lock); /* its holders pass no point */
     *out = trace->copy;
     out->events = NULL;
     if (trace->frozen) {

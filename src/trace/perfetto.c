@@ -2,27 +2,27 @@
 /*
  * A trace as JSON in the trace event format, which Perfetto and Chrome read.
  *
- * Each worker is a track. A task is a slice there from where it starts or goes on to where it
- * yields, parks or ends. One that runs on top of the task that awaits it is a slice inside that
- * one's; if it leaves the CPU, all below leave with it, and come back with it: so who is below
- * whom is remembered from the start. All else is an instant, and from a wake to where its task goes
- * on there is an arrow.
+ * Each worker is a track. A task is a slice there, from its start or resume until it yields, parks
+ * or ends. A task that runs in place, on top of the task that awaits it, is a slice inside the
+ * other's slice. If it leaves the CPU, all tasks below leave with it, and later return with it. So
+ * the drawing remembers from the start which task is below which. Every other event is an instant.
+ * An arrow leads from a wake to the place where the task continues.
  *
- * [trace-nest]  slices of a track are closed in the reverse order of opening, whatever the trace
- *   says: it may begin in the middle, have gaps, or come from a file that somebody has made up.
+ * [trace-nest]  slices of a track close in the reverse order of opening, whatever the trace says. A
+ *   trace may begin in the middle, have gaps, or come from a forged file.
  */
 #include "trace/lane.h"
 
 #include <stdlib.h>
 
 enum {
-    TRACKS = 65536,   /* by the 16 bits of a worker */
-    DEPTH_MAX = 1024, /* tasks on top of each other that are shown */
+    TRACKS = 65536,   /* one for each value of a worker's 16 bits */
+    DEPTH_MAX = 1024, /* how many nested tasks are shown */
 };
 
 struct known {
-    uint64_t task;  /* 0: nothing is here */
-    uint64_t below; /* it runs on; 0: nobody */
+    uint64_t task;  /* 0: the place is empty */
+    uint64_t below; /* the task it runs on top of; 0: none */
     uint64_t arrow; /* from its wake; 0: none */
 };
 
@@ -40,7 +40,7 @@ struct drawing {
     struct track                *tracks; /* owned; by worker */
     uint64_t                     wanted[DEPTH_MAX];
     uint64_t                     now_ns;
-    bool                         any; /* something was put: a comma comes first */
+    bool                         any; /* the next entry needs a comma */
     bool                         short_of_memory;
 };
 
@@ -52,7 +52,7 @@ static struct known *find(struct drawing *d, uint64_t task)
     return &d->known[at & d->mask];
 }
 
-/* The beginning of an entry, up to its place and time. */
+/* Writes the beginning of an entry, up to its place and time. */
 static void put_head(struct drawing *d, const char *phase, uint32_t worker)
 {
     unsigned tid = worker == JRT_TRACE_OUTSIDE ? TRACKS : worker + 1;
@@ -105,7 +105,7 @@ static void open_one(struct drawing *d, uint32_t worker, uint64_t task)
     jrt_trace_put(d->out, ",\"cat\":\"task\",\"name\":\"task %#llx\"}", (unsigned long long)task);
 }
 
-/* The worker runs this task now, on top of those below it. */
+/* Shows that the worker now runs this task, on top of the tasks below it. */
 static void show(struct drawing *d, uint32_t worker, uint64_t task)
 {
     uint32_t count = 0, same = 0;
@@ -194,7 +194,7 @@ janus_status jrt_trace_put_perfetto(struct jrt_trace_out *out, const struct jrt_
     d->out = out;
     d->copy = copy;
     d->mask = 63;
-    while (d->mask < copy->count * 4) d->mask = d->mask * 2 + 1; /* two tasks an event */
+    while (d->mask < copy->count * 4) d->mask = d->mask * 2 + 1; /* up to two tasks an event */
     d->known = calloc(d->mask + 1, sizeof *d->known);
     d->tracks = calloc(TRACKS, sizeof *d->tracks);
     d->short_of_memory = d->known == NULL || d->tracks == NULL;

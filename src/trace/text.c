@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A trace as lines for people. */
+/* A trace as lines of text. */
 #include "base/wait.h"
 #include "trace/lane.h"
 
@@ -40,7 +40,7 @@ static const char *reason_name(uint64_t reason)
     return "?";
 }
 
-/* "by" and a task; nothing where there is none. */
+/* Writes "by" and a task, or nothing if there is no task. */
 static int put_whom(char *words, const char *by, uint64_t task)
 {
     if (task == 0) return 0;

@@ -2,29 +2,28 @@
 /*
  * Traces: recording.
  *
- * A lane is where one thread at a time writes events: each worker has one; threads that are no
- * workers, and those of single tasks, share one and its lock. Nobody waits for a reader. In a world
- * all workers are one thread, and share a lane: so its events are in the order of the execution,
- * and its hash, made as they come, is the execution's. It is there without a trace, too, which
- * keeps nothing then.
+ * One thread at a time writes events to a lane. Each worker has a lane. Threads that are not
+ * workers, and those of single tasks, share one lane and its lock. No writer waits for a reader. In
+ * a world all workers are one thread and share a lane. So its events are in the order of the
+ * execution, and its hash, computed as they come, is the execution's. That lane exists even without
+ * a trace, and then keeps no events.
  *
- * [trace-ring]  an event k is written to slot k modulo the size, its words by release stores, and
- *   then `head` becomes k + 1, by a release store. A reader takes head, copies, and looks at head
- *   again: what it copied is of event k if head is then still at most k + size - 1. For if it has
- *   read a word of the event that overwrites k, k + size, it has acquired what was stored before,
- *   and that is a head of k + size.
+ * [trace-ring]  the writer writes event k to slot k modulo the size, its words by release stores.
+ *   Then it sets `head` to k + 1, by a release store. A reader reads head, copies, and reads head
+ *   again. Its copy of event k is good if head is then at most k + size - 1. Proof: the event k +
+ *   size overwrites k. A reader that read a word of it has acquired the stores before it, and so
+ *   sees a head of at least k + size.
  *
- * [trace-all]  a lane that keeps all has chunks, linked by a release store before `head` counts
- *   their first event, and nothing is ever written twice. Where there is no room for another, the
- *   lane only counts, for good: a trace has no holes but at its end.
+ * [trace-all]  a lane that keeps all events has chunks. A release store links a chunk before `head`
+ *   counts its first event, and nothing is written twice. Once there is no room for another chunk,
+ *   the lane only counts. So a trace has no holes except at its end.
  *
- * [trace-pure]  in a world recording must not change what happens: it makes no choice, passes no
- *   point, and what memory it takes does not fail by the world's will. A thread from outside of the
- *   world records nothing there: it has no part in what is the same each time.
+ * [trace-pure]  in a world, recording must not change what happens. It makes no choice and passes
+ *   no point, and its allocations do not fail by the world's will. An outside thread records
+ *   nothing in a world, because it has no part in the repeatable execution.
  *
- * Rejected: a ring for all workers, with an atomic step for each event, which would put them in
- * order. They would write to the same cache lines all the time, and be in an order that the
- * recorder has made.
+ * Rejected: one ring for all workers, with an atomic step for each event, which would order them.
+ * The workers would all write to the same cache lines, and the recorder would invent the order.
  *
  * Locks: a trace's, then a shared lane's.
  */
@@ -55,29 +54,29 @@ static void slot_write(struct jrt_trace_slot *slot, const struct jrt_trace_event
     jrt_store_release(&slot->words[3], event->rest);
 }
 
-/* Takes the bytes of a chunk from what all lanes may use. */
+/* Takes the bytes of a chunk from the room of all lanes. */
 static bool take_room(_Atomic(uint64_t) *room)
 {
-    uint64_t left = jrt_load_relaxed(room); /* relaxed: a count; it guards no memory. */
+    uint64_t left = jrt_load_relaxed(room); /* relaxed: a count that guards no memory. */
     do {
         if (left < sizeof(struct jrt_trace_chunk)) return false;
     } while (!jrt_cas_relaxed(room, &left, left - sizeof(struct jrt_trace_chunk))); /* relaxed */
     return true;
 }
 
-/* Where the event with this number goes; NULL: nowhere, any more. */
+/* The slot for the event with this number. NULL: there is no room any more. */
 static struct jrt_trace_slot *chunk_slot(struct jrt_trace_lane *lane, uint64_t number)
 {
     uint64_t                within = number % JRT_TRACE_CHUNK_EVENTS;
     struct jrt_trace_chunk *chunk = lane->last;
     if (within != 0) return &chunk->slots[within];
-    /* relaxed: ours. Who has missed one keeps none, [trace-all]. */
+    /* relaxed: ours. A lane that has missed an event keeps none, [trace-all]. */
     if (jrt_load_relaxed(&lane->missed) != 0 || !take_room(lane->room)) return NULL;
     chunk = malloc(sizeof *chunk); /* [trace-pure] */
     if (chunk == NULL) return NULL;
-    jrt_store_relaxed(&chunk->next, NULL); /* relaxed: nobody knows it. */
+    jrt_store_relaxed(&chunk->next, NULL); /* relaxed: not published yet. */
     if (lane->last == NULL) {
-        lane->first = chunk; /* seen by who sees that there is an event */
+        lane->first = chunk; /* published by `head` */
     } else {
         jrt_store_release(&lane->last->next, chunk); /* release: [trace-all]. */
     }
@@ -90,7 +89,7 @@ static void fold(struct jrt_trace_lane *lane, const struct jrt_trace_event *even
     uint64_t what = jrt_fold(event->task, event->object);
     uint64_t hash = jrt_load_relaxed(&lane->hash); /* relaxed, both: one writer. */
     hash = jrt_fold(jrt_fold(hash, what), event->rest);
-    jrt_store_relaxed(&lane->hash, hash); /* relaxed: as above. */
+    jrt_store_relaxed(&lane->hash, hash); /* relaxed: one writer. */
     if (lane->world != NULL) jrt_world_note(lane->world, what, event->rest);
 }
 
@@ -153,16 +152,16 @@ static struct jrt_trace_lane *lanes_make(uint32_t count, struct jrt_world *world
         lanes[i].world = world;
         lanes[i].shared = world == NULL && i == count - 1;
         pthread_mutex_init(&lanes[i].lock, NULL);
-        jrt_store_relaxed(&lanes[i].hash, jrt_fold(i, seed)); /* relaxed: nobody knows it. */
+        jrt_store_relaxed(&lanes[i].hash, jrt_fold(i, seed)); /* relaxed: not published yet. */
     }
     return lanes;
 }
 
-/* Room for events, of each lane. False: memory refused. */
+/* Makes room for the events of each lane. False: no memory. */
 static bool lanes_equip(janus_trace *trace, struct jrt_trace_lane *lanes, uint32_t count,
                         uint64_t ring_events)
 {
-    jrt_store_relaxed(&trace->room, trace->bytes_max); /* relaxed: nobody writes yet. */
+    jrt_store_relaxed(&trace->room, trace->bytes_max); /* relaxed: no thread writes yet. */
     for (uint32_t i = 0; i < count; i++) {
         if (trace->bytes_max != 0) {
             lanes[i].room = &trace->room;
@@ -182,13 +181,13 @@ static uint64_t power_of_two(uint64_t at_least)
     return power;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static janus_status take_trace(janus_trace *trace, struct jrt_tracer *tracer, uint32_t count,
                                uint32_t workers, bool simulated)
 {
     uint64_t each = trace->ring_events;
     if (trace->taken || trace->frozen) return JANUS_STATE;
-    if (simulated) each = power_of_two(each * workers); /* one for all */
+    if (simulated) each = power_of_two(each * workers); /* one ring for all */
     if (!lanes_equip(trace, tracer->lanes, count, each)) return JANUS_NO_MEMORY;
     if (trace->lanes != NULL) lanes_free(trace->lanes, trace->lane_count);
     trace->lanes = tracer->lanes;
@@ -208,7 +207,7 @@ janus_status jrt_trace_begin(struct jrt_tracer *tracer, janus_trace *trace, stru
     tracer->lanes = lanes_make(count, world, simulated ? seed : 0);
     if (tracer->lanes == NULL) return JANUS_NO_MEMORY;
     if (trace == NULL) return JANUS_OK;
-    pthread_mutex_lock(&trace->lock); /* nobody passes a point with it: never found taken */
+    pthread_mutex_lock(&trace->lock); /* its holders pass no point, so it is never taken */
     janus_status status = take_trace(trace, tracer, count, workers, simulated);
     if (status == JANUS_OK) {
         trace->copy = (struct jrt_trace_copy){.seed = simulated ? seed : 0,
@@ -234,7 +233,7 @@ void jrt_trace_abandon(janus_trace *trace)
 void jrt_trace_end(struct jrt_tracer *tracer)
 {
     if (tracer->trace != NULL) {
-        jrt_trace_abandon(tracer->trace); /* which keeps the lanes */
+        jrt_trace_abandon(tracer->trace); /* the trace keeps the lanes */
     } else if (tracer->lanes != NULL) {
         lanes_free(tracer->lanes, 1);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces, as other rooms write to them. The essay is in trace.c. */
+/* Traces, for the rooms that write to them. The essay is in trace.c. */
 #ifndef JRT_TRACE_TRACE_H
 #define JRT_TRACE_TRACE_H
 
@@ -8,7 +8,7 @@
 
 #include <janusrt/trace.h>
 
-/* What can happen. Numbers are in files: the list only grows. */
+/* The kinds of events. Files hold these numbers, so the list only grows. */
 #define JRT_TRACE_MAP(X)                                                                           \
     X(GAP, "gap")                                                                                  \
     X(SPAWN, "spawn")                                                                              \
@@ -35,7 +35,7 @@ enum jrt_trace_kind {
         JRT_TRACE_KINDS,
 };
 
-/* The amount of a COMPLETE. */
+/* How a task ended: the amount of a COMPLETE. */
 #define JRT_TRACE_ENDS_MAP(X)                                                                      \
     X(OK, "ok")                                                                                    \
     X(FAILED, "failed")                                                                            \
@@ -50,8 +50,8 @@ enum jrt_trace_end {
 #undef X
 };
 
-/* One event. Of a PARK the object is a channel, the amount an enum jrt_wait; trace.h of the public
- * headers says of which kind what is told. */
+/* One event. For a PARK the object is a channel and the amount an enum jrt_wait. The public trace.h
+ * describes the fields of each kind. */
 struct jrt_trace_event {
     uint64_t time_ns;
     uint64_t task;   /* janus_task_id, or 0 */
@@ -59,7 +59,7 @@ struct jrt_trace_event {
     uint64_t rest;   /* kind: 8 bits; worker: 16; amount: 40 */
 };
 
-#define JRT_TRACE_OUTSIDE UINT32_C(0xffff) /* in place of a worker */
+#define JRT_TRACE_OUTSIDE UINT32_C(0xffff) /* instead of a worker */
 #define JRT_TRACE_AMOUNT_MAX ((UINT64_C(1) << 40) - 1)
 
 static inline uint64_t jrt_trace_rest(enum jrt_trace_kind kind, uint32_t worker, uint64_t amount)
@@ -83,36 +83,37 @@ static inline uint64_t jrt_trace_amount_of(const struct jrt_trace_event *event)
     return event->rest >> 24;
 }
 
-/* Where events are written, by one thread at a time. */
+/* One thread at a time writes events to it. */
 struct jrt_trace_lane;
 
-/* A scheduler's. */
+/* A scheduler's recorder. */
 struct jrt_tracer {
     janus_trace           *trace;   /* borrowed; NULL: only the hash, or nothing */
-    struct jrt_trace_lane *lanes;   /* of the trace, or else ours; NULL: nothing is recorded */
-    uint32_t               workers; /* lanes, and one more; in a world: 0, all in one */
+    struct jrt_trace_lane *lanes;   /* the trace's, or owned; NULL: nothing is recorded */
+    uint32_t               workers; /* workers with a lane; in a world 0, all share one */
 };
 
 /*
- * Begins to record what a scheduler does, in `trace` or, in a world, as a hash alone; with neither
- * it records nothing. `seed`: of a world. STATE: another scheduler has the trace, or it was read
- * from a file. NO_MEMORY.
+ * Begins to record a scheduler: in `trace`, or in a world at least as a hash. Without both it
+ * records nothing. `seed`: of a world. STATE: another scheduler uses the trace, or it was read from
+ * a file. NO_MEMORY.
  */
 janus_status jrt_trace_begin(struct jrt_tracer *tracer, janus_trace *trace, struct jrt_world *world,
                              uint64_t seed, uint32_t workers);
 void         jrt_trace_end(struct jrt_tracer *tracer);
 
-/* The scheduler that had it was given up with its world: somebody else can have it, or close it. */
+/* The world of the trace's scheduler was given up. Another scheduler may use the trace, or the
+ * program may close it. */
 void jrt_trace_abandon(janus_trace *trace);
 
-/* A worker's lane, or with JRT_TRACE_OUTSIDE that of all other threads; NULL: nothing is recorded.
- */
+/* A worker's lane, or with JRT_TRACE_OUTSIDE the lane of all other threads. NULL: nothing is
+ * recorded. */
 struct jrt_trace_lane *jrt_trace_lane(const struct jrt_tracer *tracer, uint32_t worker);
 
-/* Of all lanes together; 0: nothing is recorded. */
+/* The hash of all lanes together; 0: nothing is recorded. */
 uint64_t jrt_trace_hash(const struct jrt_tracer *tracer);
 
-/* One event, now. */
+/* Records one event, with the current time. */
 void jrt_trace_record(struct jrt_trace_lane *lane, enum jrt_trace_kind kind, uint32_t worker,
                       uint64_t task, uint64_t object, uint64_t amount);
 
