@@ -6,33 +6,37 @@
  *     worker ──► its ring ──┼──► drain ──► lines ──► fd or sink
  *     others ──► a ring under a lock ──┘        each pool: a ring under a lock (party.c)
  *
- * [audit-ring]   head counts what was put in, tail what was taken out; event i lies in place i mod
- *                the size. The producer writes an event and then head; the consumer reads head,
- *                then events, then writes tail. Each reads the other's counter only, and the
- *                producer only when by its last look the ring is full: it pays two stores.
- * [audit-seq]    an event's number is head + lost at its beginning, so events without room use up
- *                numbers too, and the hole shows at the next event. If there is none, the consumer
- *                finds it: it reads lost *before* head, so all events that came before those
- *                losses are in what it drains, and numbers that are missing up to head + lost are
- *                lost for good.
- * [audit-must]   an operation begins its event before it changes anything. If there is no room and
- *                the log fails closed, it is refused; afterwards it cannot fail. What takes rights
- *                away does not insist: refusing a revocation because a log is full would be
- *                failing open. Such events can be lost, and the gap says so.
- * [audit-uses]   uses are counted in a small table of the producer's, one place for each
- *                capability and right; who needs the place hands the former in. A drain raises
- *                `flush`, and producers hand in everything at the next use. So the consumer never
- *                reads the table, and counting is an increment. Foreign threads may never come
- *                back, so their table is under the lock and the drain itself hands it in.
- * [audit-sink]   a line that the sink did not take stays: the event is still in its ring, or the
- *                text in the buffer before the fd, and nothing behind it is taken out.
+ * [audit-ring]  head counts the events put in, tail the events taken out. Event i lies in place i
+ *   mod the size. The producer writes an event and then head. The consumer reads head, then events,
+ *   then writes tail. Each side reads only the other's counter. The producer reads tail only if the
+ *   ring was full at its last look. So an event costs it two stores.
  *
- * Rejected: one ring for all (producers would write one line of memory); overwriting the oldest
- * (what an attacker wants to hide is what comes before the noise); sorting by time over all
- * writers (readers can, each line has its time).
+ * [audit-seq]  an event's number is head + lost when it begins. So events without room use numbers
+ *   too, and the next event shows the hole. If no event follows, the consumer finds the hole: it
+ *   reads lost *before* head. So it drains all events from before those losses. Numbers missing up
+ *   to head + lost are lost for good.
  *
- * Locks: drain_lock, then list_lock. The shared writer's own, from begin to commit; nothing is
- * locked inside, and the caller may hold a capability table's lock around it.
+ * [audit-must]  an operation begins its event before it changes anything. If there is no room and
+ *   the log fails closed, the operation is refused. Afterwards it cannot fail. Operations that take
+ *   rights away are never refused: refusing a revocation because a log is full would be failing
+ *   open. Their events can be lost, and the gap reports that.
+ *
+ * [audit-uses]  a producer counts uses in a small table of its own, with one place for each
+ *   capability and right. A use that needs an occupied place writes the former count first. A drain
+ *   raises `flush`, and producers write all counts at their next use. So the consumer never reads
+ *   the table, and counting is an increment. Threads that are not workers may never return. So
+ *   their table is under the lock, and the drain itself writes it.
+ *
+ * [audit-sink]  a line that the sink refused stays: its event is still in the ring, or its text in
+ *   the buffer before the fd. Nothing behind it is taken out.
+ *
+ * Rejected:
+ * - One ring for all: the producers would all write one cache line.
+ * - Overwriting the oldest: an attacker wants to hide what comes before the noise.
+ * - Sorting by time over all writers: readers can do that, because each line has its time.
+ *
+ * Locks: drain_lock, then list_lock. A shared writer's lock is held from begin to commit. Nothing
+ * is locked inside, and the caller may hold a capability table's lock around it.
  */
 #include "audit/audit.h"
 
@@ -47,16 +51,16 @@ enum {
     DEFAULT_EVENTS = 1024,
     EVENTS_MAX = 1 << 20,
     DEFAULT_USES = 65536,
-    POOL_EVENTS_MIN = 8, /* a recharge is five events, all or none */
+    POOL_EVENTS_MIN = 8, /* a recharge is up to five events, all or none */
     BUFFER_BYTES = 32768,
 };
 
 static void poke(janus_audit *audit)
 {
     if (audit->options.interval_ns == 0) return;
-    /* relaxed: a hint; if it is old, the thread is awake and looks at the rings anyway. */
+    /* relaxed: a hint. If it is old, the thread is awake and reads the rings anyway. */
     if (jrt_load_relaxed(&audit->poked) != 0) return;
-    /* release: what the thread shall see was written before. Pairs with its exchange. */
+    /* release: publishes what the thread must see. Pairs with its exchange. */
     if (jrt_exchange_release(&audit->poked, 1) == 0) jrt_futex_wake(&audit->poked, 1);
 }
 
@@ -72,14 +76,14 @@ static void writer_unlock(struct jrt_audit_writer *writer)
     if (writer->shared) jrt_unlock(&writer->lock);
 }
 
-/* jrt_audit_begin inside the lock, by [audit-ring]. */
+/* jrt_audit_begin, inside the lock, by [audit-ring]. */
 static janus_status event_begin(struct jrt_audit_writer *writer, bool must)
 {
     jrt_demand(writer->open == NULL, "an audit event is begun inside another");
     uint64_t head = jrt_load_relaxed(&writer->head); /* relaxed: only the producer writes it. */
-    uint64_t lost = jrt_load_relaxed(&writer->lost); /* relaxed: as above. */
+    uint64_t lost = jrt_load_relaxed(&writer->lost); /* relaxed: only the producer writes it. */
     if (head - writer->tail_seen > writer->mask) {
-        /* acquire: pairs with [tail-publish]; the consumer is done with the places below. */
+        /* acquire: pairs with [tail-publish]. The consumer is done with the places below. */
         writer->tail_seen = jrt_load_acquire(&writer->tail);
     }
     bool full = head - writer->tail_seen > writer->mask;
@@ -105,7 +109,7 @@ static void event_commit(struct jrt_audit_writer *writer)
     if (writer->open == &writer->spare) {
         jrt_store_release(&writer->lost, lost + 1); /* release: after the head before it. */
     } else {
-        /* release [head-publish]: who sees the new head sees the event. */
+        /* release [head-publish]: a thread that sees the new head sees the event. */
         jrt_store_release(&writer->head, head + 1);
         if (jrt_unlikely(head + 1 - writer->tail_seen > writer->mask / 2)) {
             /* acquire: as in event_begin. */
@@ -166,7 +170,8 @@ janus_status jrt_audit_budget(struct jrt_audit_writer *writer, enum jrt_audit_wh
     return JANUS_OK;
 }
 
-/* Whether so many events can be written; always, if the log may lose some. Inside the lock. */
+/* Whether this many events can be written. Always true if the log may lose some. Inside the
+ * lock. */
 static bool has_room(struct jrt_audit_writer *writer, uint64_t events)
 {
     if (!writer->audit->options.fail_closed) return true;
@@ -195,7 +200,7 @@ janus_status jrt_audit_recharge(struct jrt_audit_writer *writer, uint64_t holder
     }
     for (unsigned i = JRT_AUDIT_OPS; room && i <= JRT_AUDIT_SYSCALLS; i++) {
         if (got[i] == 0) continue;
-        (void)event_begin(writer, false); /* there is room, or it may be lost */
+        (void)event_begin(writer, false); /* there is room, or the event may be lost */
         writer->open->what = JRT_AUDIT_RECHARGE;
         writer->open->holder = holder;
         writer->open->component = (uint8_t)i;
@@ -208,7 +213,7 @@ janus_status jrt_audit_recharge(struct jrt_audit_writer *writer, uint64_t holder
     return room ? JANUS_OK : JANUS_AUDIT_FULL;
 }
 
-/* Writes the uses counted in one place, [audit-uses]; AUDIT_FULL: they stay. Inside the lock. */
+/* Writes the uses counted in one place, [audit-uses]. AUDIT_FULL: they stay. Inside the lock. */
 static janus_status hand_in(struct jrt_audit_writer *writer, struct jrt_audit_use *use)
 {
     if (use->cap == 0) return JANUS_OK;
@@ -230,7 +235,7 @@ static janus_status hand_in(struct jrt_audit_writer *writer, struct jrt_audit_us
 /* jrt_audit_flush inside the lock. */
 static janus_status hand_in_all(struct jrt_audit_writer *writer)
 {
-    /* relaxed: a drain in between is noticed at the next use. */
+    /* relaxed: the next use notices a drain in between. */
     uint64_t flush = jrt_load_relaxed(&writer->audit->flush);
     for (int i = 0; i < JRT_AUDIT_USES; i++) {
         janus_status status = hand_in(writer, &writer->uses[i]);
@@ -248,7 +253,7 @@ janus_status jrt_audit_flush(struct jrt_audit_writer *writer)
     return status;
 }
 
-/* jrt_audit_used inside the lock, where it is not just an increment. */
+/* The slow path of jrt_audit_used, inside the lock. */
 static janus_status count_use(struct jrt_audit_writer *writer, const struct jrt_audit_use *use)
 {
     /* relaxed: as in jrt_audit_used. */
@@ -293,7 +298,7 @@ static bool buffer_flush(janus_audit *audit)
     return audit->buffered == 0;
 }
 
-/* Hands audit->line on. False: the sink does not take it, [audit-sink]. */
+/* Passes audit->line to the sink. False: the sink refused it, [audit-sink]. */
 static bool emit(janus_audit *audit, size_t bytes)
 {
     if (audit->options.sink != NULL) {
@@ -308,7 +313,7 @@ static bool emit(janus_audit *audit, size_t bytes)
     return true;
 }
 
-/* Numbers below `seq` that are missing are told as a gap. */
+/* Reports missing numbers below `seq` as a gap. */
 static bool emit_gap(janus_audit *audit, struct jrt_audit_writer *writer, uint64_t seq)
 {
     if (seq <= writer->next_seq) return true;
@@ -332,11 +337,11 @@ static bool drain_writer(janus_audit *audit, struct jrt_audit_writer *writer)
         size_t bytes = jrt_audit_format(audit->line, sizeof audit->line, writer->id, event);
         if (!emit(audit, bytes)) return false;
         writer->next_seq = event->seq + 1;
-        /* release [tail-publish]: we are done with the place before it is filled again. */
+        /* release [tail-publish]: the consumer is done with the place before it is filled again. */
         jrt_store_release(&writer->tail, tail + 1);
     }
     if (!emit_gap(audit, writer, head + lost)) return false;
-    /* release: we are done with the ring up to here, [audit-again]. */
+    /* release: the consumer is done with the ring up to here, [audit-again]. */
     jrt_store_release(&writer->told, head + lost);
     return true;
 }
@@ -354,36 +359,36 @@ janus_status janus_audit_drain(janus_audit *audit)
 {
     jrt_outside_call_long(); /* [turn-call] */
     if (audit == NULL) return JANUS_INVALID;
-    jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
+    jrt_ctx_probe(); /* a stack overflow must come before the lock */
     jrt_lock(&audit->drain_lock);
     bool taken = drain_begun(audit);
     jrt_lock(&audit->list_lock);
     struct jrt_audit_writer *writer = audit->writers; /* the list only grows, at its head */
     jrt_unlock(&audit->list_lock);
     for (; taken && writer != NULL; writer = writer->next) {
-        if (writer->shared) (void)jrt_audit_flush(writer); /* without room they stay */
+        if (writer->shared) (void)jrt_audit_flush(writer); /* without room, they stay */
         taken = drain_writer(audit, writer);
     }
     if (audit->options.sink == NULL && !buffer_flush(audit)) taken = false;
     jrt_unlock(&audit->drain_lock);
-    (void)jrt_fetch_add_relaxed(&audit->flush, 1); /* relaxed: [audit-uses], no data goes with it */
+    (void)jrt_fetch_add_relaxed(&audit->flush, 1); /* relaxed: carries no data, [audit-uses] */
     return taken ? JANUS_OK : JANUS_UNAVAILABLE;
 }
 
 static void thread_main(void *argument)
 {
     janus_audit *audit = argument;
-    /* relaxed: the join orders what follows; the last drain is destroy's. */
+    /* relaxed: the join orders what follows. The last drain is in destroy. */
     while (!jrt_load_relaxed(&audit->stopping)) {
         uint64_t deadline_ns = jrt_clock_now_ns() + audit->options.interval_ns;
         (void)jrt_futex_wait_until(&audit->poked, 0, deadline_ns);
-        /* acquire: pairs with poke; who pokes after this is seen at the next round. */
+        /* acquire: pairs with poke. The next round sees a later poke. */
         (void)jrt_exchange_acquire(&audit->poked, 0);
         (void)janus_audit_drain(audit);
     }
 }
 
-/* Writers, creation and the end. */
+/* Writers, creating and destroying. */
 
 janus_status jrt_audit_writer_create(janus_audit *audit, bool shared, bool party,
                                      struct jrt_audit_writer **out)
@@ -428,7 +433,7 @@ void jrt_audit_writer_close(struct jrt_audit_writer *writer)
 {
     jrt_demand(!writer->shared, "the shared audit writer is not anybody's to close");
     janus_audit *audit = writer->audit;
-    (void)jrt_audit_flush(writer); /* without room they stay for the next owner, or for the end */
+    (void)jrt_audit_flush(writer); /* without room, they stay for the next owner, or for the end */
     jrt_lock(&audit->list_lock);
     writer->in_use = false;
     jrt_unlock(&audit->list_lock);
@@ -513,12 +518,12 @@ janus_status janus_audit_stats_read(janus_audit *audit, janus_audit_stats *out)
     janus_audit_stats sum = {.struct_bytes = out->struct_bytes};
     jrt_lock(&audit->list_lock);
     for (struct jrt_audit_writer *writer = audit->writers; writer != NULL; writer = writer->next) {
-        sum.recorded += jrt_load_relaxed(&writer->head);   /* relaxed: it moves while it is read. */
-        sum.lost += jrt_load_relaxed(&writer->lost);       /* relaxed: as above. */
-        sum.refused += jrt_load_relaxed(&writer->refused); /* relaxed: as above. */
+        sum.recorded += jrt_load_relaxed(&writer->head);   /* relaxed: it changes meanwhile. */
+        sum.lost += jrt_load_relaxed(&writer->lost);       /* relaxed: it changes meanwhile. */
+        sum.refused += jrt_load_relaxed(&writer->refused); /* relaxed: it changes meanwhile. */
     }
     jrt_unlock(&audit->list_lock);
-    sum.written = jrt_load_relaxed(&audit->written); /* relaxed: as above. */
+    sum.written = jrt_load_relaxed(&audit->written); /* relaxed: it changes meanwhile. */
     memcpy(out, &sum, out->struct_bytes);
     return JANUS_OK;
 }
@@ -535,7 +540,7 @@ janus_status janus_audit_destroy(janus_audit *audit)
     }
     janus_status status = janus_audit_drain(audit);
     for (struct jrt_audit_writer *writer = audit->writers; writer != NULL; writer = writer->next) {
-        (void)jrt_audit_flush(writer); /* there is room now, if the sink takes anything at all */
+        (void)jrt_audit_flush(writer); /* now there is room, unless the sink takes nothing */
     }
     if (status == JANUS_OK) status = janus_audit_drain(audit);
     audit_free(audit);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The audit log, as other rooms write to it. The essay is in audit.c. */
+/* The audit log, for the rooms that write to it. The essay is in audit.c. */
 #ifndef JRT_AUDIT_AUDIT_H
 #define JRT_AUDIT_AUDIT_H
 
@@ -11,7 +11,7 @@
 #include <janusrt/budget.h>
 #include <pthread.h>
 
-/* What can happen, and how the log calls it. */
+/* The kinds of events, and their names in the log. */
 #define JRT_AUDIT_MAP(X)                                                                           \
     X(CREATION, "creation")                                                                        \
     X(USE, "use")                                                                                  \
@@ -29,7 +29,7 @@ enum jrt_audit_what {
 #undef X
 };
 
-/* Which amount of a budget. */
+/* A component of a budget. */
 enum jrt_audit_component {
     JRT_AUDIT_OPS,
     JRT_AUDIT_MEMORY,
@@ -40,19 +40,19 @@ enum jrt_audit_component {
 
 enum { JRT_AUDIT_NAME_BYTES = 39, JRT_AUDIT_LINE_BYTES = 2048 };
 
-/* Zero in a field that does not belong to the event; zeros are not written. */
+/* Fields that do not apply to an event are zero, and zeros are not written. */
 struct jrt_audit_event {
-    uint64_t seq;     /* the log's */
-    uint64_t mono_ns; /* the log's; set from the clock */
+    uint64_t seq;     /* set by the log */
+    uint64_t mono_ns; /* set by the log, from the clock */
     uint64_t cap;     /* generation << 32 | slot, never the nonce */
-    uint64_t origin;  /* what it was derived from; for a revocation: with what */
+    uint64_t origin;  /* what it was derived from; of a revocation: the revoker's */
     uint64_t holder, to_holder;
     uint64_t count;      /* uses; capabilities revoked */
     uint64_t first;      /* uses: time of the first; budgets: the amount before */
     uint64_t after;      /* budgets: the amount after */
-    uint32_t rights;     /* that it has */
-    uint32_t wanted;     /* that were asked for */
-    int32_t  status;     /* a refusal's */
+    uint32_t rights;     /* of the capability */
+    uint32_t wanted;     /* requested */
+    int32_t  status;     /* of a refusal */
     uint8_t  what;       /* enum jrt_audit_what */
     uint8_t  kind;       /* janus_cap_kind */
     uint8_t  component;  /* enum jrt_audit_component */
@@ -73,12 +73,12 @@ struct jrt_audit_use {
 
 enum { JRT_AUDIT_USES = 64 };
 
-/* One producer: a worker; or, where `shared`, any thread, under the lock. */
+/* One producer: a worker, or if `shared` any thread, under the lock. */
 struct jrt_audit_writer { /* NOLINT(clang-analyzer-optin.performance.Padding): lines apart */
-    /* Written by the producer; the consumer reads head and lost. */
+    /* The producer writes these. The consumer reads head and lost. */
     _Alignas(64) _Atomic(uint64_t) head; /* events ever put in */
-    _Atomic(uint64_t)       lost;        /* events there was no room for */
-    _Atomic(uint64_t)       refused;     /* operations there was no room for */
+    _Atomic(uint64_t)       lost;        /* events without room */
+    _Atomic(uint64_t)       refused;     /* operations refused for lack of room */
     uint64_t                tail_seen;   /* some old value of tail */
     uint64_t                mask;
     struct jrt_audit_event *events; /* owned */
@@ -86,32 +86,32 @@ struct jrt_audit_writer { /* NOLINT(clang-analyzer-optin.performance.Padding): l
     uint64_t                flush_seen;
     janus_audit            *audit;
     uint32_t                id;
-    bool                    shared, party; /* constant; a party's is shared, [audit-party] */
-    bool                    in_use;        /* list_lock */
-    char                    name[32];      /* of the party; the lock */
-    pthread_mutex_t         lock;          /* where shared: held from begin to commit */
-    struct jrt_audit_event  spare;         /* stands for one that is going to be lost */
+    bool                    shared, party; /* constant; a party's ring is shared, [audit-party] */
+    bool                    in_use;        /* guarded by list_lock */
+    char                    name[32];      /* of the party; guarded by the lock */
+    pthread_mutex_t         lock;          /* if shared: held from begin to commit */
+    struct jrt_audit_event  spare; /* used instead of a place for an event that will be lost */
     struct jrt_audit_use    uses[JRT_AUDIT_USES];
 
-    /* Written by the consumer. */
+    /* The consumer writes these. */
     _Alignas(64) _Atomic(uint64_t) tail; /* events ever taken out */
-    _Atomic(uint64_t)        told;       /* numbers below it were told, at the end of a drain */
-    uint64_t                 next_seq;   /* the number expected next */
-    struct jrt_audit_writer *next;       /* on the log's list; constant */
+    _Atomic(uint64_t)        told;       /* a drain has reported all numbers below */
+    uint64_t                 next_seq;   /* the next expected number */
+    struct jrt_audit_writer *next;       /* in the log's list; constant */
 };
 
 struct janus_audit { /* NOLINT(clang-analyzer-optin.performance.Padding): lines apart */
-    /* Raised by each drain; whoever counts uses then hands them in. */
+    /* Each drain raises it. Producers then write the uses that they have counted. */
     _Alignas(64) _Atomic(uint64_t) flush;
     janus_audit_options      options;  /* defaults filled in */
-    _Atomic(uint32_t)        poked;    /* futex of the thread */
-    _Atomic(bool)            stopping; /* the thread ends */
-    struct jrt_audit_writer *shared;   /* on the list too */
+    _Atomic(uint32_t)        poked;    /* the thread sleeps on it */
+    _Atomic(bool)            stopping; /* asks the thread to end */
+    struct jrt_audit_writer *shared;   /* in the list too */
 
     pthread_mutex_t          list_lock; /* guards the list's head and in_use */
     struct jrt_audit_writer *writers;
     uint32_t                 writer_count;
-    uint32_t                 parties, parties_free; /* rings of parties, and those not in use */
+    uint32_t                 parties, parties_free; /* rings of parties, and how many are free */
 
     pthread_mutex_t      drain_lock; /* before list_lock; guards what follows, tails, next_seq */
     bool                 begun;      /* the first line was written */
@@ -119,70 +119,71 @@ struct janus_audit { /* NOLINT(clang-analyzer-optin.performance.Padding): lines 
     char                *buffer; /* owned; lines on their way to the fd */
     size_t               buffered;
     struct jrt_os_thread thread;
-    char                 line[JRT_AUDIT_LINE_BYTES]; /* the one being made; stacks are small */
+    char                 line[JRT_AUDIT_LINE_BYTES]; /* the line being made; stacks are small */
 };
 
-/* A ring of one's own. One thread at a time uses it. OK, NO_MEMORY. */
+/* Opens a ring. One thread at a time uses it. OK, NO_MEMORY. */
 janus_status jrt_audit_writer_open(janus_audit *audit, struct jrt_audit_writer **out);
 
-/* Hands in the uses that are counted. The ring is kept for the next writer. */
+/* Writes the counted uses. The ring is kept for the next writer. */
 void jrt_audit_writer_close(struct jrt_audit_writer *writer);
 
-/* A ring for a party and its name; the log's shared one where there can be no more. In party.c. */
+/* Opens a ring for a party with this name. If there can be no more rings, returns the log's shared
+ * one. In party.c. */
 struct jrt_audit_writer *jrt_audit_party_open(janus_audit *audit, const char *name);
 
-/* The party has ended. */
+/* Called when the party has ended. */
 void jrt_audit_party_close(struct jrt_audit_writer *writer);
 
-/* A writer of a kind, in use. OK, NO_MEMORY. Between the files of this room. */
+/* Makes a writer of a kind, in use. OK, NO_MEMORY. For the files of this room. */
 janus_status jrt_audit_writer_create(janus_audit *audit, bool shared, bool party,
                                      struct jrt_audit_writer **out);
 
 /*
- * Begins an event: *out is to be filled in, all zero but for the log's fields, and committed or
- * abandoned. In between the caller writes no other event and does not switch. AUDIT_FULL: only if
- * `must` and the log fails closed; then there is nothing to commit.
+ * Begins an event. *out is zero except for the log's fields. The caller fills it in, then commits
+ * or abandons it. In between it writes no other event and does not switch. AUDIT_FULL comes only if
+ * `must` and the log fails closed. Then there is nothing to commit.
  */
 janus_status jrt_audit_begin(struct jrt_audit_writer *writer, bool must,
                              struct jrt_audit_event **out);
 void         jrt_audit_commit(struct jrt_audit_writer *writer);
 void         jrt_audit_abandon(struct jrt_audit_writer *writer);
 
-/* A name for an event; NULL: none. Cut to what fits. */
+/* Sets an event's name, cut to what fits. NULL: no name. */
 void jrt_audit_name(struct jrt_audit_event *event, const char *name);
 
-/* A budget that ran out or was filled up. `after` - `before` is what it got. */
+/* Records that a budget ran out, or was recharged by `after` - `before`. */
 janus_status jrt_audit_budget(struct jrt_audit_writer *writer, enum jrt_audit_what what,
                               uint64_t holder, enum jrt_audit_component component, uint64_t before,
                               uint64_t after, const char *name);
 
-/* A budget that is going to get `more`: an event for each component that does, all or none.
- * AUDIT_FULL: it must not. A ring that fails closed needs room for five. */
+/* Records that a budget will get `more`: an event for each component that grows, all or none.
+ * AUDIT_FULL: the recharge must not happen. A ring that fails closed needs room for five. */
 janus_status jrt_audit_recharge(struct jrt_audit_writer *writer, uint64_t holder,
                                 const janus_budget *before, const janus_budget *more,
                                 const char *name);
 
-/* Hands in the uses that are counted; a worker calls it before it sleeps. AUDIT_FULL: some are
- * still there. */
+/* Writes the counted uses. A worker calls it before it sleeps. AUDIT_FULL: some are still
+ * counted. */
 janus_status jrt_audit_flush(struct jrt_audit_writer *writer);
 
-/* The one place where uses like this are counted. */
+/* The place where such uses are counted. */
 static inline struct jrt_audit_use *jrt_audit_use_at(struct jrt_audit_writer    *writer,
                                                      const struct jrt_audit_use *use)
 {
     return &writer->uses[((uint32_t)use->cap * 8 + use->rights) % JRT_AUDIT_USES];
 }
 
-/* Behind jrt_audit_used. */
+/* The slow path of jrt_audit_used. */
 janus_status jrt_audit_used_slow(struct jrt_audit_writer *writer, const struct jrt_audit_use *use);
 
 /* Counts one use of a capability: 1 to 2 ns. AUDIT_FULL: the use must not happen. */
 static inline janus_status jrt_audit_used(struct jrt_audit_writer    *writer,
                                           const struct jrt_audit_use *use)
 {
-    if (writer->shared) return jrt_audit_used_slow(writer, use); /* all else is under its lock */
+    if (writer->shared) return jrt_audit_used_slow(writer, use); /* its table is under the lock */
     struct jrt_audit_use *mine = jrt_audit_use_at(writer, use);
-    /* relaxed: a drain that is not noticed here is noticed at the next use. */
+    /* relaxed: the next use notices a drain that this one misses. */
     bool due = jrt_load_relaxed(&writer->audit->flush) != writer->flush_seen;
     if (jrt_likely(!due && mine->cap == use->cap && mine->rights == use->rights &&
                    mine->count < writer->audit->options.use_count_max)) {
@@ -192,8 +193,8 @@ static inline janus_status jrt_audit_used(struct jrt_audit_writer    *writer,
     return jrt_audit_used_slow(writer, use);
 }
 
-/* One line of JSON, newline and zero included; returns its length without the zero. `bytes` is at
- * least JRT_AUDIT_LINE_BYTES. In json.c. */
+/* Writes one line of JSON with a newline and a zero. Returns its length without the zero. `bytes`
+ * is at least JRT_AUDIT_LINE_BYTES. In json.c. */
 size_t jrt_audit_format(char *out, size_t bytes, uint32_t writer,
                         const struct jrt_audit_event *event);
 size_t jrt_audit_format_gap(char *out, size_t bytes, const struct jrt_audit_writer *writer,

@@ -2,14 +2,15 @@
 /*
  * Events as lines of JSON.
  *
- * Ids are strings, because a reader that takes numbers for doubles would change them; counts and
- * times are numbers. Names are the program's and may hold anything.
+ * Ids are strings, because a reader that takes numbers for doubles would change them. Counts and
+ * times are numbers. The program chooses the names, which may hold any bytes.
  *
- * [json-name]  every byte of a name comes out as part of valid JSON and valid UTF-8, and none as a
- *              control character, so that a name can neither end its line nor speak to a terminal.
- *              What is no UTF-8 becomes U+FFFD.
- * [json-room]  the longest line fits: all fields together are below 700 bytes, and a name grows at
- *              most sixfold.
+ * [json-name]  every byte of a name becomes part of valid JSON and valid UTF-8, and none a control
+ *   character. So a name can neither end its line nor control a terminal. Bytes that are not UTF-8
+ *   become U+FFFD.
+ *
+ * [json-room]  the longest line fits: all fields together take less than 700 bytes, and a name
+ *   grows at most sixfold.
  */
 #include "audit/audit.h"
 
@@ -49,7 +50,7 @@ static void put_count(struct text *text, const char *key, uint64_t number)
     put_number(text, number);
 }
 
-/* ,"key":"text", which needs no escaping. */
+/* ,"key":"text". The text needs no escaping. */
 static void put_word(struct text *text, const char *key, const char *word)
 {
     put(text, ",\"");
@@ -102,7 +103,7 @@ static void put_escape(struct text *text, unsigned point)
     put_bytes(text, escape, sizeof escape);
 }
 
-/* How many bytes the character at `at` has; 0 where there is no whole valid one (RFC 3629). */
+/* The length of the character at `at`; 0: not a whole valid one (RFC 3629). */
 static size_t utf8_length(const unsigned char *at, size_t left)
 {
     unsigned lead = at[0];
@@ -111,14 +112,14 @@ static size_t utf8_length(const unsigned char *at, size_t left)
     for (size_t i = 1; i < length; i++) {
         if ((at[i] & 0xc0) != 0x80) return 0;
     }
-    if (lead == 0xe0 && at[1] < 0xa0) return 0; /* too long */
-    if (lead == 0xed && at[1] > 0x9f) return 0; /* half of a pair */
-    if (lead == 0xf0 && at[1] < 0x90) return 0; /* too long */
-    if (lead == 0xf4 && at[1] > 0x8f) return 0; /* beyond the last */
+    if (lead == 0xe0 && at[1] < 0xa0) return 0; /* overlong */
+    if (lead == 0xed && at[1] > 0x9f) return 0; /* half of a surrogate pair */
+    if (lead == 0xf0 && at[1] < 0x90) return 0; /* overlong */
+    if (lead == 0xf4 && at[1] > 0x8f) return 0; /* beyond the last character */
     return length;
 }
 
-/* As [json-name] says. */
+/* Writes a name by [json-name]. */
 static void put_name(struct text *text, const char *key, const char *name, size_t bytes)
 {
     put_word(text, key, "");
@@ -131,7 +132,7 @@ static void put_name(struct text *text, const char *key, const char *name, size_
             length = 1;
         } else if (*at < 0x20 || *at == 0x7f) {
             put_escape(text, *at);
-        } else if (*at == 0xc2 && at[1] < 0xa0) { /* the second set of controls */
+        } else if (*at == 0xc2 && at[1] < 0xa0) { /* the C1 controls */
             put_escape(text, at[1]);
         } else if (*at == '"' || *at == '\\') {
             char escape[2] = {'\\', (char)*at};
@@ -178,7 +179,7 @@ static struct text line_begin(char *out, size_t bytes, uint32_t writer, uint64_t
 static size_t line_end(struct text *text, const char *out)
 {
     put(text, "}\n");
-    *text->at = '\0'; /* there is room: put_bytes leaves one */
+    *text->at = '\0'; /* put_bytes leaves room for it */
     return (size_t)(text->at - out);
 }
 

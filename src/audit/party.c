@@ -2,15 +2,15 @@
 /*
  * Rings of parties.
  *
- * [audit-party]  a party that fills a ring must not push out, or in a log that fails closed refuse,
- *                what others have to record. So a party, which is an outermost pool or whatever
- *                else restricts tasks, has a ring of its own, under a lock, because its tasks run
- *                on all workers. It is made for the party's first event. What the ring has no room
- *                for is lost to that party alone, and the gap names the party.
- * [audit-again]  when the party has ended its ring serves the next one, but only after the consumer
- *                has told everything in it: otherwise the next party would begin with a ring that
- *                is full. There are at most PARTIES_MAX rings. Parties beyond that share the ring
- *                of threads that are no workers.
+ * [audit-party]  a party that fills a ring must not displace the events of others. Nor may it cause
+ *   their refusal in a log that fails closed. A party is an outermost pool, or anything else that
+ *   restricts tasks. It has a ring of its own, under a lock, because its tasks run on all workers.
+ *   The ring is made for the party's first event. Events without room are lost to that party alone,
+ *   and the gap names it.
+ *
+ * [audit-again]  when a party has ended, its ring serves the next one, after the consumer has
+ *   reported everything in it. Otherwise the next party could begin with a full ring. There are at
+ *   most PARTIES_MAX rings. Further parties share the ring of the threads that are not workers.
  */
 #include "audit/audit.h"
 
@@ -18,16 +18,16 @@
 
 enum { PARTIES_MAX = 1024 };
 
-/* Whether all events of a ring were told, and the gaps between them. */
+/* Whether the consumer has reported all events of a ring and the gaps between them. */
 static bool is_told(const struct jrt_audit_writer *writer)
 {
-    uint64_t head = jrt_load_relaxed(&writer->head); /* relaxed: nobody writes it any more. */
-    uint64_t lost = jrt_load_relaxed(&writer->lost); /* relaxed: as above. */
+    uint64_t head = jrt_load_relaxed(&writer->head); /* relaxed: nothing writes it any more. */
+    uint64_t lost = jrt_load_relaxed(&writer->lost); /* relaxed: nothing writes it any more. */
     /* acquire: the consumer is done with the ring. Pairs with its store. */
     return jrt_load_acquire(&writer->told) == head + lost;
 }
 
-/* Under list_lock. */
+/* The caller holds list_lock. */
 static struct jrt_audit_writer *find_free(janus_audit *audit)
 {
     if (audit->parties_free == 0) return NULL;
@@ -66,8 +66,8 @@ struct jrt_audit_writer *jrt_audit_party_open(janus_audit *audit, const char *na
 void jrt_audit_party_close(struct jrt_audit_writer *writer)
 {
     janus_audit *audit = writer->audit;
-    if (!writer->party) return;    /* the shared one, which stood in */
-    (void)jrt_audit_flush(writer); /* without room they stay for the next drain */
+    if (!writer->party) return;    /* the shared one, used instead */
+    (void)jrt_audit_flush(writer); /* without room, they stay for the next drain */
     jrt_lock(&audit->list_lock);
     writer->in_use = false;
     audit->parties_free++;
