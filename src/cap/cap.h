@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Capability tables, as other rooms use them. The essays are in entry.h and table.c. */
+/* Capability tables, for other rooms. The essays are in entry.h and table.c. */
 #ifndef JRT_CAP_CAP_H
 #define JRT_CAP_CAP_H
 
@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-/* Why something was refused; one counter each. */
+/* The reasons of refusals, each with a counter. */
 #define JRT_CAP_REFUSAL_MAP(X)                                                                     \
     X(NONE, none)                                                                                  \
     X(FORGED, forged)                                                                              \
@@ -39,7 +39,7 @@ struct janus_authority {
 
 struct janus_cap_table {
     /* Constant. */
-    struct jrt_cap_entry *entries; /* slots_max places, committed as they are touched */
+    struct jrt_cap_entry *entries; /* slots_max places; pages are committed when touched */
     uint32_t              slots_max;
     janus_profile         profile;
     janus_audit          *audit;     /* borrowed, or NULL */
@@ -47,46 +47,48 @@ struct janus_cap_table {
     char                 *map;       /* owned; the places between two guards */
     size_t                map_bytes;
 
-    char apart[64]; /* checks read what is above and must not wait for who writes what is below */
+    char apart[64]; /* checks read the fields above and must not wait for writers of those below */
 
     _Atomic(uint64_t) refused[JRT_CAP_REFUSALS];
 
-    pthread_mutex_t lock;             /* guards what follows */
-    uint32_t        slots;            /* places ever used: all below are touched */
-    uint32_t        first_generation; /* of a new place; 1, but tests begin near the end */
+    pthread_mutex_t lock;                              /* guards what follows */
+    uint32_t        slots;                             /* places ever used; these are touched */
+    uint32_t        first_generation;                  /* of a new place; 1, except in tests */
     uint32_t        free_first, free_last, free_count; /* queue, oldest first; number + 1 */
     uint32_t        nonces_left;
-    uint64_t        nonces[JRT_CAP_NONCES]; /* used ones are wiped */
+    uint64_t        nonces[JRT_CAP_NONCES]; /* wiped when used */
     janus_cap_stats stats;                  /* live, retired, minted … released */
 };
 
-/* How many capabilities a party derives; quota.c. All zero but for `outer` and `max`. */
+/* How many capabilities a party has derived; quota.c. All zero except `outer` and `max`. */
 struct jrt_cap_quota {
-    struct jrt_cap_quota *outer; /* around it; NULL: the table */
+    struct jrt_cap_quota *outer; /* the quota around it; NULL: the table */
     uint32_t              max;
-    _Atomic(uint32_t)     live;  /* here and in quotas inside */
-    uint32_t              first; /* place of the last that was derived here; 0: none */
-    bool                  used;  /* something was derived, here or inside; [quota-gone] */
+    _Atomic(uint32_t)     live;  /* capabilities derived here and in inner quotas */
+    uint32_t              first; /* the last place derived here; 0: none */
+    bool                  used;  /* set by the first derivation here or inside; [quota-gone] */
 };
 
-/* Who asks, and where that is written down. */
+/* The task or thread that asks, and the writer of its audit events. */
 struct jrt_cap_actor {
     uint64_t                 holder;
     struct jrt_audit_writer *writer; /* NULL: the log's shared one, if there is a log */
-    struct jrt_cap_quota    *quota;  /* what is derived counts there; NULL: for nobody */
+    struct jrt_cap_quota    *quota;  /* counts what it derives; NULL: not counted */
 };
 
-/* As janus_cap_table_create and janus_cap_table_destroy, for the scheduler: they end no turn. */
+/* As janus_cap_table_create and janus_cap_table_destroy, for the scheduler. These do not end a
+ * turn. */
 janus_status jrt_cap_table_create(const janus_cap_table_options *options,
                                   janus_cap_table **out_table, janus_authority **out_authority);
 void         jrt_cap_table_destroy(janus_cap_table *table);
 
-/* Behind jrt_cap_check: says what was wrong and counts it. NO_KIND: any would do. */
+/* The slow path of jrt_cap_check: finds out what is wrong and counts it. NO_KIND: any kind is
+ * right. */
 __attribute__((cold)) janus_status jrt_cap_refuse(janus_cap_table *table, janus_cap cap,
                                                   struct jrt_cap_view view, janus_cap_kind kind,
                                                   uint32_t rights, uint64_t holder);
 
-/* Reads a place; a slot that cannot be reads as one that was never used. */
+/* Reads a place. An impossible slot reads as a place that was never used. */
 static inline struct jrt_cap_view jrt_cap_look(const janus_cap_table *table, janus_cap cap,
                                                janus_cap_limits *out_limits)
 {
@@ -94,8 +96,8 @@ static inline struct jrt_cap_view jrt_cap_look(const janus_cap_table *table, jan
     return jrt_cap_entry_read(&table->entries[cap.slot], out_limits);
 }
 
-/* janus_cap_check without the audit log: nothing is locked and, unless it is refused, nothing
- * written. */
+/* janus_cap_check without the audit log. It locks nothing and, unless it refuses, writes
+ * nothing. */
 static inline janus_status jrt_cap_check(janus_cap_table *table, janus_cap cap, janus_cap_kind kind,
                                          uint32_t rights, uint64_t holder)
 {
@@ -104,17 +106,17 @@ static inline janus_status jrt_cap_check(janus_cap_table *table, janus_cap cap, 
     return jrt_cap_refuse(table, cap, view, kind, rights, holder);
 }
 
-/* The same, and the limits as they were at that moment. On any error *out is rubbish: copying it
- * only when all is well costs more than the check. */
+/* Checks, and reads the limits of that moment. On an error *out is undefined: copying it only on
+ * success would cost more than the check. */
 janus_status jrt_cap_check_limits(janus_cap_table *table, janus_cap cap, janus_cap_kind kind,
                                   uint32_t rights, uint64_t holder, janus_cap_limits *out);
 
-/* The same with the audit log: a use is counted, a refusal recorded. `out`: NULL, not wanted. */
+/* Checks with the audit log: counts a use, or records a refusal. `out` may be NULL. */
 janus_status jrt_cap_use_right(janus_cap_table *table, janus_cap cap, janus_cap_kind kind,
                                uint32_t rights, const struct jrt_cap_actor *actor,
                                janus_cap_limits *out);
 
-/* The second half of it, for a check that was made: counts the use. OK, AUDIT_FULL. */
+/* Counts the use after a check that succeeded. OK, AUDIT_FULL. */
 janus_status jrt_cap_used(janus_cap_table *table, janus_cap cap, janus_cap_kind kind,
                           uint32_t rights, const struct jrt_cap_actor *actor);
 
@@ -133,14 +135,14 @@ janus_status jrt_cap_revoke(janus_cap_table *table, janus_cap victim, janus_cap 
 janus_status jrt_cap_release(janus_cap_table *table, janus_cap cap,
                              const struct jrt_cap_actor *actor);
 
-/* The innermost quota that has no room, from this one outwards; NULL: all have. */
+/* The innermost full quota, from this one outwards. NULL: all have room. */
 const struct jrt_cap_quota *jrt_cap_quota_full(const struct jrt_cap_quota *quota);
 
-/* The party has ended: revokes what it derived, [quota-end]. */
+/* Revokes everything that a party derived, after the party has ended, [quota-end]. */
 void jrt_cap_quota_end(janus_cap_table *table, struct jrt_cap_quota *quota,
                        const struct jrt_cap_actor *actor);
 
-/* Between the files of this room. */
+/* For the files of this room. */
 
 static inline uint64_t jrt_cap_id(janus_cap cap)
 {
@@ -153,8 +155,8 @@ static inline struct jrt_cap_entry *jrt_cap_at(janus_cap_table *table, uint32_t 
     return &table->entries[place - 1];
 }
 
-/* Under the lock: a place to fill, with the generation and the nonce for it. Nothing is taken
- * until jrt_cap_slot_take, which cannot fail. OK, FULL, UNAVAILABLE. */
+/* Under the lock: finds a place, its generation and a nonce. Nothing is taken until
+ * jrt_cap_slot_take, which cannot fail. OK, FULL, UNAVAILABLE. */
 struct jrt_cap_slot {
     uint32_t place, generation;
     uint64_t nonce;
@@ -162,24 +164,24 @@ struct jrt_cap_slot {
 janus_status jrt_cap_slot_find(janus_cap_table *table, struct jrt_cap_slot *out);
 void         jrt_cap_slot_take(janus_cap_table *table, const struct jrt_cap_slot *slot);
 
-/* Under the lock: a place whose capability has ended, and that is in no tree, can be used again. */
+/* Under the lock: frees a place whose capability has ended and that is in no tree. */
 void jrt_cap_slot_give(janus_cap_table *table, uint32_t place);
 
-/* Under the lock: a capability begins or ends to count, [quota-count]. */
+/* Under the lock: starts or stops counting a capability, [quota-count]. */
 void jrt_cap_quota_enter(janus_cap_table *table, struct jrt_cap_quota *quota, uint32_t place);
 void jrt_cap_quota_leave(janus_cap_table *table, uint32_t place);
 
-/* Under the lock: revokes a place and what was derived from it; returns how many. */
+/* Under the lock: revokes a place and everything derived from it. Returns how many. */
 uint64_t jrt_cap_revoke_branch(janus_cap_table *table, uint32_t root);
 
 /* Counts a refusal. */
 void jrt_cap_count(janus_cap_table *table, enum jrt_cap_refusal refusal);
 
-/* Writes a denial; returns `status`. */
+/* Records a denial in the audit log. Returns `status`. */
 janus_status jrt_cap_deny(janus_cap_table *table, const struct jrt_cap_actor *actor, janus_cap cap,
                           janus_cap_kind kind, uint32_t wanted, janus_status status);
 
-/* Where the actor's events go; NULL: nowhere. */
+/* The writer for the actor's events; NULL: there is no log. */
 static inline struct jrt_audit_writer *jrt_cap_writer(const janus_cap_table      *table,
                                                       const struct jrt_cap_actor *actor)
 {
@@ -187,10 +189,10 @@ static inline struct jrt_audit_writer *jrt_cap_writer(const janus_cap_table     
     return actor->writer != NULL ? actor->writer : table->audit->shared;
 }
 
-/* How many words of the limits count. */
+/* How many words of the limits this kind uses. */
 unsigned jrt_cap_kind_words(janus_cap_kind kind);
 
-/* Whether `narrow` allows nothing that `wide` does not. */
+/* Whether `narrow` allows nothing that `wide` forbids. */
 bool jrt_cap_limits_within(janus_cap_kind kind, const janus_cap_limits *narrow,
                            const janus_cap_limits *wide);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks: what is wrong with a handle that was refused, and what is written down about it.
+ * Checks: what is wrong with a refused handle, and what the audit log records.
  *
- * [check-order]  The order of the questions is part of the answer. Without the right nonce nothing
- *                is told but that the handle is no good: FORGED where its generation is the one of
- *                the place or was never reached, STALE where it is past, for then its nonce is
- *                gone and nobody can say any more whether it was ever right.
+ * [check-order]  the order of the questions is part of the answer. Without the right nonce the
+ *   caller learns only that the handle is bad. FORGED: its generation is the place's current one,
+ *   or was never reached. STALE: its generation is past. Then its nonce is gone, and the table
+ *   cannot know whether it was ever right.
  */
 #include "base/options.h"
 #include "base/outside.h"
@@ -33,7 +33,7 @@ static janus_status refused(janus_cap_table *table, enum jrt_cap_refusal refusal
     return status;
 }
 
-/* As [check-order] says. */
+/* Asks in the order of [check-order]. */
 janus_status jrt_cap_refuse(janus_cap_table *table, janus_cap cap, struct jrt_cap_view view,
                             janus_cap_kind kind, uint32_t rights, uint64_t holder)
 {
@@ -123,7 +123,7 @@ janus_status janus_cap_check(janus_cap_table *table, janus_cap cap, janus_cap_ki
     if (table->audit == NULL) return jrt_cap_check(table, cap, kind, rights, holder);
     struct jrt_cap_actor actor = {.holder = holder};
     jrt_outside_call(); /* [turn-call] */
-    jrt_ctx_probe();    /* an overflow happens before the log's lock, not inside */
+    jrt_ctx_probe();    /* a stack overflow must come before the log's lock */
     return jrt_cap_use_right(table, cap, kind, rights, &actor, NULL);
 }
 
@@ -135,7 +135,7 @@ janus_status janus_cap_read(janus_cap_table *table, janus_cap cap, uint64_t hold
     if (table == NULL || out == NULL || !jrt_options_sane(out->struct_bytes, sizeof *out)) {
         return JANUS_INVALID;
     }
-    jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
+    jrt_ctx_probe(); /* a stack overflow must come before the lock */
     jrt_lock(&table->lock);
     struct jrt_cap_view view = jrt_cap_look(table, cap, &info.limits);
     info.kind = (janus_cap_kind)(view.scope >> 32);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making capabilities: from the authority, or from another one.
+ * Makes capabilities: from the authority, or from another capability.
  *
- * First decode, then perform. The ticket between them says what the new capability is; when it is
- * complete, the only things that can still refuse are a full table and a full audit log, and both
- * are asked before anything changes ([audit-must]).
+ * First decode, then perform. The ticket between them describes the new capability. When it is
+ * complete, only a full table and a full audit log can still refuse. Both are asked before anything
+ * changes ([audit-must]).
  *
- * [derive-narrow]  a derived capability has a subset of the rights, limits not above, and a
- *                  delegation depth not above (attenuated) or below (delegated) the original's.
- *                  The original is alive at that moment, and a revocation that comes later finds
- *                  the new one below it: both hold the lock.
+ * [derive-narrow]  a derived capability has a subset of the original's rights, and no higher
+ *   limits. Its delegation depth is not higher (attenuated), or lower (delegated). The original is
+ *   alive at that moment, and a later revocation finds the new one below it: both hold the lock.
  */
 #include "base/options.h"
 #include "base/outside.h"
@@ -25,12 +24,12 @@ struct ticket {
     janus_cap_limits    limits;
     uint32_t            delegation_depth, depth;
     uint64_t            holder;
-    uint32_t            parent; /* place, 0: minted */
+    uint32_t            parent; /* a place; 0: minted */
     uint64_t            origin; /* its id */
     const char         *name;
 };
 
-/* The caller's grant, which may be shorter than ours. */
+/* Copies the caller's grant, which may be shorter than ours. */
 static janus_status grant_copy(const janus_cap_grant *given, janus_cap_grant *grant)
 {
     *grant = (janus_cap_grant){0};
@@ -41,7 +40,7 @@ static janus_status grant_copy(const janus_cap_grant *given, janus_cap_grant *gr
     return grant->rights == 0 ? JANUS_INVALID : JANUS_OK;
 }
 
-/* The words that count; the others are zero, whatever the caller had there. */
+/* Keeps the words that this kind uses, and zeroes the others. */
 static janus_cap_limits limits_of_kind(janus_cap_kind kind, const janus_cap_limits *given)
 {
     janus_cap_limits limits = {.words = {0}};
@@ -74,14 +73,14 @@ static void record(struct jrt_audit_event *event, const struct ticket *ticket, u
     jrt_audit_name(event, ticket->name);
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static janus_status perform(janus_cap_table *table, const struct jrt_cap_actor *actor,
                             const struct ticket *ticket, janus_cap *out)
 {
     struct jrt_cap_slot     slot;
     struct jrt_audit_event *event = NULL;
     janus_status            status = jrt_cap_slot_find(table, &slot);
-    /* The last quarter is the authority's: who may derive cannot keep it from minting. */
+    /* The last quarter is reserved for minting: tasks that derive cannot block the authority. */
     bool derived = ticket->what != JRT_AUDIT_CREATION;
     if (derived && table->stats.live >= (uint64_t)table->slots_max / 8 * 3) status = JANUS_FULL;
     if (derived && jrt_cap_quota_full(actor->quota) != NULL) status = JANUS_FULL;
@@ -114,7 +113,7 @@ static janus_status perform(janus_cap_table *table, const struct jrt_cap_actor *
     return JANUS_OK;
 }
 
-/* Whether the profile lets it be minted at all. */
+/* Whether the profile allows this capability to be minted. */
 static bool profile_allows(janus_profile profile, const struct ticket *ticket)
 {
     if (profile == JANUS_PROFILE_SOVEREIGN) return true;
@@ -124,7 +123,7 @@ static bool profile_allows(janus_profile profile, const struct ticket *ticket)
     return (ticket->limits.executor.allowed_backends & ~defaults->executor.allowed_backends) == 0;
 }
 
-/* Answers INVALID, or a ticket for a capability that could exist. */
+/* Returns INVALID, or a ticket for a possible capability. */
 static janus_status decode_mint(const janus_cap_grant *given, uint64_t holder,
                                 struct ticket *ticket)
 {
@@ -156,8 +155,8 @@ janus_status jrt_cap_mint(janus_cap_table *table, const janus_authority *authori
 {
     struct ticket ticket;
     if (table == NULL || out == NULL) return JANUS_INVALID;
-    jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
-    if (authority == NULL || authority != table->authority) { /* a wrong one is not touched */
+    jrt_ctx_probe(); /* a stack overflow must come before the lock */
+    if (authority == NULL || authority != table->authority) { /* a wrong one is not dereferenced */
         jrt_cap_count(table, JRT_CAP_REFUSED_AUTHORITY);
         return jrt_cap_deny(table, actor, (janus_cap){0}, JANUS_CAP_NO_KIND, 0, JANUS_NO_AUTHORITY);
     }
@@ -173,7 +172,7 @@ janus_status jrt_cap_mint(janus_cap_table *table, const janus_authority *authori
     return status;
 }
 
-/* By [derive-narrow], for a capability that lives, under the lock. */
+/* By [derive-narrow], for a live capability, under the lock. */
 static janus_status narrow(janus_cap_table *table, const struct jrt_cap_entry *entry,
                            const janus_cap_grant *grant, struct ticket *ticket)
 {
@@ -212,7 +211,7 @@ static janus_status derive(janus_cap_table *table, janus_cap cap, const struct j
     if (status != JANUS_OK || table == NULL || out == NULL) return JANUS_INVALID;
     ticket->name = grant.name;
     ticket->origin = jrt_cap_id(cap);
-    jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
+    jrt_ctx_probe(); /* a stack overflow must come before the lock */
     jrt_lock(&table->lock);
     struct jrt_cap_view view = jrt_cap_look(table, cap, NULL);
     janus_cap_kind      kind = (janus_cap_kind)(view.scope >> 32);
@@ -221,7 +220,7 @@ static janus_status derive(janus_cap_table *table, janus_cap cap, const struct j
         status = narrow(table, &table->entries[cap.slot], &grant, ticket);
         if (status == JANUS_OK) status = perform(table, actor, ticket, out);
     } else {
-        kind = grant.kind; /* whatever it is, it is not what is wrong */
+        kind = grant.kind; /* the kind is not what is wrong */
         status = jrt_cap_refuse(table, cap, view, kind, 0, actor->holder);
     }
     jrt_unlock(&table->lock);

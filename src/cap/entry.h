@@ -1,26 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One place of a capability table, and how a check reads it while others write.
+ * One place of a capability table, and how a check reads it while other threads write.
  *
- * [entry-state]  `state` is generation << 32 | phase. It says LIVE with generation g from the
- *                publication of the g-th capability of this place until it is revoked or released,
- *                and never again: generations only grow.
- * [entry-once]   What a capability is (nonce, scope, holder, limits) is written once, while the
- *                state is not LIVE, and does not change while it is.
- * [entry-read]   A check reads the nonce, then the rest, and the state *last*. All loads before it
- *                are acquires and all stores of [entry-once] releases, hence: whoever reads
- *                something of a later capability has its state after the end of the earlier one
- *                in view; and whoever reads the nonce of the g-th reads nothing older. So a state
- *                that says g, LIVE means that everything before it was read from the g-th. A
- *                check that succeeds happens at the moment of that last load.
- * [entry-gone]   Whoever learns that a revocation has returned has its stores in view, by whatever
- *                way it learned it; so its checks read a state that is not LIVE.
+ * [entry-state]  `state` is generation << 32 | phase. It is LIVE with generation g from the
+ *   publication of the g-th capability of this place until it is revoked or released. It never is
+ *   again: generations only grow.
  *
- * Rejected: reading the state first (the place can be filled anew in between, and an old handle
- * would use new rights); twice, as in a sequence lock (once, at the end, is enough, because the
- * nonce names the capability); a lock or a count of readers (a check would write).
+ * [entry-once]  the data of a capability (nonce, scope, holder, limits) is written once, while the
+ *   state is not LIVE. It does not change while the state is LIVE.
  *
- * All orders of all steps of check, revocation and reuse are tried in tests/cap/entry_model.c.
+ * [entry-read]  a check reads the nonce, then the rest, and the state *last*. All loads before the
+ *   state are acquires, and all stores of [entry-once] are releases. So a thread that reads data of
+ *   a later capability also sees that the state of the earlier one has ended. A thread that reads
+ *   the nonce of the g-th reads nothing older. If the state is LIVE with g, then everything before
+ *   it was read from the g-th. A check that succeeds happens at the moment of that last load.
+ *
+ * [entry-gone]  a thread that learns, in any ordered way, that a revocation has returned, also sees
+ *   its stores. So its checks read a state that is not LIVE.
+ *
+ * Rejected:
+ * - Reading the state first: the place can be filled again in between, and an old handle would use
+ *   new rights.
+ * - Reading it twice, as in a sequence lock: once, at the end, is enough, because the nonce names
+ *   the capability.
+ * - A lock or a count of readers: a check would write.
+ *
+ * tests/cap/entry_model.c tries all orders of all steps of check, revocation and reuse.
  */
 #ifndef JRT_CAP_ENTRY_H
 #define JRT_CAP_ENTRY_H
@@ -31,8 +36,8 @@
 
 enum jrt_cap_phase {
     JRT_CAP_FREE,    /* never used, or released */
-    JRT_CAP_LIVE,    /* the holder's */
-    JRT_CAP_REVOKED, /* as FREE, and checks say why */
+    JRT_CAP_LIVE,    /* the holder may use it */
+    JRT_CAP_REVOKED, /* as FREE, but checks report REVOKED */
 };
 
 struct jrt_cap_quota; /* cap.h */
@@ -40,22 +45,22 @@ struct jrt_cap_quota; /* cap.h */
 enum { JRT_CAP_WORDS = sizeof(janus_cap_limits) / sizeof(uint64_t) };
 
 struct jrt_cap_entry {
-    /* Read by checks. */
+    /* Checks read these. */
     _Atomic(uint64_t) nonce;
     _Atomic(uint64_t) state;
     _Atomic(uint64_t) scope; /* kind << 32 | rights */
     _Atomic(uint64_t) holder;
     _Atomic(uint64_t) words[JRT_CAP_WORDS]; /* the limits */
 
-    /* Under the table's lock. Slots are named by number + 1, 0 is none. */
-    uint32_t parent;     /* what it was derived from */
-    uint32_t child;      /* the last that was derived from it */
-    uint32_t next, prev; /* of the same parent; next also in the queue of free places */
-    uint32_t delegation_depth;
-    uint32_t depth;
-    bool     ghost;                   /* released, and kept for what was derived from it */
-    struct jrt_cap_quota *quota;      /* which counts it; NULL: none */
-    uint32_t              quota_next; /* on its list */
+    /* Guarded by the table's lock. Links hold number + 1; 0: none. */
+    uint32_t              parent;     /* what it was derived from */
+    uint32_t              child;      /* the last one derived from it */
+    uint32_t              next, prev; /* siblings; next also links the queue of free places */
+    uint32_t              delegation_depth;
+    uint32_t              depth;
+    bool                  ghost;      /* released, but kept for what was derived from it */
+    struct jrt_cap_quota *quota;      /* the quota that counts it; NULL: none */
+    uint32_t              quota_next; /* in the quota's list */
     uint32_t              quota_prev;
 };
 _Static_assert(sizeof(struct jrt_cap_entry) == 128, "two cache lines");
@@ -75,7 +80,7 @@ static inline uint64_t jrt_cap_scope(janus_cap_kind kind, uint32_t rights)
     return (uint64_t)kind << 32 | rights;
 }
 
-/* By [entry-read], without and with the limits. The state is as in [entry-state]. */
+/* Reads by [entry-read], without and with the limits. The state is as in [entry-state]. */
 static inline struct jrt_cap_view jrt_cap_entry_read(const struct jrt_cap_entry *entry,
                                                      janus_cap_limits           *out_limits)
 {
@@ -86,15 +91,15 @@ static inline struct jrt_cap_view jrt_cap_entry_read(const struct jrt_cap_entry 
     if (out_limits != NULL) {
 #pragma GCC unroll 6
         for (int i = 0; i < JRT_CAP_WORDS; i++) {
-            out_limits->words[i] = jrt_load_acquire(&entry->words[i]); /* acquire: as above. */
+            out_limits->words[i] = jrt_load_acquire(&entry->words[i]); /* acquire: before state. */
         }
     }
-    view.state = jrt_load_relaxed(&entry->state); /* relaxed: last, by the acquires above. */
+    view.state = jrt_load_relaxed(&entry->state); /* relaxed: the acquires above keep it last. */
     return view;
 }
 
-/* Whether what was read is the capability that `cap` names, alive, of this kind and holder, with
- * these rights. One comparison for all: it takes the same time wherever the difference is. */
+/* Whether the view is the capability that `cap` names, alive, with this kind, holder and rights.
+ * One comparison for all: it takes the same time wherever the difference is. */
 static inline bool jrt_cap_view_allows(const struct jrt_cap_view *view, janus_cap cap,
                                        janus_cap_kind kind, uint32_t rights, uint64_t holder)
 {
@@ -106,18 +111,18 @@ static inline bool jrt_cap_view_allows(const struct jrt_cap_view *view, janus_ca
     return wrong == 0;
 }
 
-/* Fills a place that is not LIVE; [entry-once]. Under the table's lock, as all that follows. */
+/* Fills a place that is not LIVE; [entry-once]. Under the table's lock, as everything below. */
 static inline void jrt_cap_entry_publish(struct jrt_cap_entry *entry, uint32_t generation,
                                          uint64_t nonce, uint64_t scope, uint64_t holder,
                                          const janus_cap_limits *limits)
 {
     /* release, all: after the end of the place's former capability, [entry-read]. */
     for (int i = 0; i < JRT_CAP_WORDS; i++) jrt_store_release(&entry->words[i], limits->words[i]);
-    jrt_store_release(&entry->scope, scope);   /* release: as above. */
-    jrt_store_release(&entry->holder, holder); /* release: as above. */
-    /* release [entry-publish]: who reads the nonce reads nothing older. */
+    jrt_store_release(&entry->scope, scope);   /* release: [entry-read]. */
+    jrt_store_release(&entry->holder, holder); /* release: [entry-read]. */
+    /* release [entry-publish]: a thread that reads the nonce reads nothing older. */
     jrt_store_release(&entry->nonce, nonce);
-    /* release: who reads LIVE has all of it in view. */
+    /* release: a thread that reads LIVE sees all of it. */
     jrt_store_release(&entry->state, jrt_cap_state(generation, JRT_CAP_LIVE));
 }
 
@@ -125,8 +130,8 @@ static inline void jrt_cap_entry_publish(struct jrt_cap_entry *entry, uint32_t g
 static inline void jrt_cap_entry_end(struct jrt_cap_entry *entry, uint32_t generation,
                                      enum jrt_cap_phase phase)
 {
-    /* release: the stores of the next publication come after it anyway; what came before it, as
-     * the revocation of the original, is in view of who reads this. */
+    /* release: the stores of the next publication come after it anyway. A thread that reads this
+     * sees what came before, such as the revocation of the original. */
     jrt_store_release(&entry->state, jrt_cap_state(generation, phase));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cap/gate.h"
 
-/* A limit was reached: counted and written down. */
+/* Counts and records that a limit was reached. */
 static janus_status over_limit(janus_cap_table *table, const struct jrt_cap_actor *actor,
                                janus_cap cap, janus_cap_kind kind, uint32_t right,
                                janus_status status)
@@ -10,7 +10,7 @@ static janus_status over_limit(janus_cap_table *table, const struct jrt_cap_acto
     return jrt_cap_deny(table, actor, cap, kind, right, status);
 }
 
-/* The limits, if `actor` has the right; otherwise a denial is written down. */
+/* Returns the limits if `actor` has the right. Otherwise records a denial. */
 static janus_status limits_for(janus_cap_table *table, janus_cap cap, janus_cap_kind kind,
                                uint32_t right, const struct jrt_cap_actor *actor,
                                janus_cap_limits *out)

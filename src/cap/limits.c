@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits: comparing, clamping, and what each profile gives without being asked. */
+/* Limits: comparing, clamping, and the defaults of each profile. */
 #include "cap/cap.h"
 
 unsigned jrt_cap_kind_words(janus_cap_kind kind)
@@ -66,7 +66,7 @@ enum {
                 1 << JANUS_CAP_EXECUTOR,
 };
 
-/* Nothing but running to the end. */
+/* A task may only run to its end. */
 static const janus_cap_defaults core = {
     .kinds = 1 << JANUS_CAP_EXECUTOR,
     .executor = {JANUS_BACKEND_SET(JANUS_BACKEND_BLOCKING)},
@@ -104,7 +104,7 @@ static const janus_cap_defaults cluster = {
     .backend = JANUS_BACKEND_COOPERATIVE,
 };
 
-/* Everything is granted, nothing given. */
+/* Every right must be granted: there are no defaults. */
 static const janus_cap_defaults sovereign = {.backend = JANUS_BACKEND_COOPERATIVE};
 
 const janus_cap_defaults *janus_profile_cap_defaults(janus_profile profile)

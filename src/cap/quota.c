@@ -2,17 +2,19 @@
 /*
  * Quotas: how many places of a table the capabilities of one party take.
  *
- * [quota-count]  a capability that a party derives counts for the party's quota, and for all quotas
- *                around that one, until it is revoked or released. It counts for the deriver and
- *                not for the holder: nobody can use up another's quota by delegating.
- * [quota-end]    when the party ends, everything that it derived is revoked. Otherwise parties that
- *                come and go would fill the table with capabilities of which nobody knows any more.
- * [quota-gone]   others may revoke what the party derived while the party ends. They write to its
- *                quota under the lock. So whoever ends a quota takes the lock after them. Only a
- *                quota that was never used ends without: `used` is written by the party's tasks
- *                alone, and `live` may be 0 while somebody still writes.
+ * [quota-count]  a capability that a party derives counts for the party's quota and for all quotas
+ *   around it, until it is revoked or released. It counts for the deriver, not for the holder. So
+ *   no party can use up another's quota by delegating.
  *
- * All of it is under the table's lock, but for `live`, which is read without.
+ * [quota-end]  when a party ends, everything that it derived is revoked. Otherwise parties that
+ *   come and go would fill the table with forgotten capabilities.
+ *
+ * [quota-gone]  others may revoke what the party derived while the party ends. They write to its
+ *   quota under the lock. So the end of a quota takes the lock after them. Only a quota that was
+ *   never used ends without the lock: only the party's tasks write `used`. `live` may be 0 while
+ *   another thread still writes.
+ *
+ * The table's lock guards everything here. Only `live` is also read without it.
  */
 #include "cap/cap.h"
 #include "fiber/ctx.h"
@@ -20,14 +22,14 @@
 static void count(struct jrt_cap_quota *quota, uint32_t change)
 {
     for (; quota != NULL; quota = quota->outer) {
-        /* relaxed, both: under the lock; others only look. */
+        /* relaxed, both: under the lock. Others only read it. */
         jrt_store_relaxed(&quota->live, jrt_load_relaxed(&quota->live) + change);
     }
 }
 
 const struct jrt_cap_quota *jrt_cap_quota_full(const struct jrt_cap_quota *quota)
 {
-    /* relaxed: under the lock, or only to be told. */
+    /* relaxed: under the lock, or only for a report. */
     while (quota != NULL && jrt_load_relaxed(&quota->live) < quota->max) quota = quota->outer;
     return quota;
 }
@@ -66,13 +68,13 @@ void jrt_cap_quota_end(janus_cap_table *table, struct jrt_cap_quota *quota,
 {
     uint64_t revoked = 0;
     if (!quota->used) return; /* the party's tasks have ended: [quota-gone] */
-    jrt_ctx_probe();          /* an overflow happens before the lock, not inside */
+    jrt_ctx_probe();          /* a stack overflow must come before the lock */
     jrt_lock(&table->lock);
     while (quota->first != 0) revoked += jrt_cap_revoke_branch(table, quota->first);
     struct jrt_audit_writer *writer = revoked > 0 ? jrt_cap_writer(table, actor) : NULL;
     if (writer != NULL) {
         struct jrt_audit_event *event;
-        (void)jrt_audit_begin(writer, false, &event); /* does not insist, [audit-must] */
+        (void)jrt_audit_begin(writer, false, &event); /* never refused, [audit-must] */
         event->what = JRT_AUDIT_REVOCATION;
         event->holder = actor->holder;
         event->count = revoked;

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ending capabilities: a branch by revocation, one alone by release.
+ * Ends capabilities: a branch by revocation, a single one by release.
  *
- * Capabilities form a tree: above each stands what it was derived from. All of it is under the
- * table's lock; checks look at the state of their own entry only, never at the tree.
+ * Capabilities form a tree: above each stands the one it was derived from. The table's lock guards
+ * the tree. Checks read only the state of their own entry, never the tree.
  *
- * [tree-revoke]  The whole branch is marked from the top down before revoke returns, so from then
- *                on no check of any of them succeeds ([entry-gone]). Nothing can be derived in
- *                between, that needs the lock too.
- * [tree-ghost]   What was derived from a released capability stays revocable by whatever stands
- *                above. With one child, that child takes its place; with more the entry stays in
- *                the tree as a ghost, which no handle names, until one child is left. So a ghost
- *                has at least two, there are fewer ghosts than capabilities, and a program that
- *                derives and releases for ever keeps no chain of dead ones.
+ * [tree-revoke]  revoke marks the whole branch from the top down before it returns. From then on no
+ *   check of any of them succeeds ([entry-gone]). Nothing can be derived in between, because that
+ *   needs the lock too.
  *
- * Neither walk recurses: branches can be as deep as the table is large.
+ * [tree-ghost]  what was derived from a released capability stays revocable from above. If the
+ *   released one has one child, that child takes its place. If it has more, the entry stays in the
+ *   tree as a ghost, which no handle names, until one child is left. So a ghost has at least two
+ *   children, and there are fewer ghosts than capabilities. A program that derives and releases for
+ *   ever keeps no chain of dead ones.
+ *
+ * No walk recurses: branches can be as deep as the table is large.
  */
 #include "base/outside.h"
 #include "cap/cap.h"
 #include "fiber/ctx.h"
 
-/* What stands where `place` stood among its siblings is now `instead`, or, for 0, nothing. */
+/* Puts `instead` in the place of `place` among its siblings; 0: removes it. */
 static void replace(janus_cap_table *table, uint32_t place, uint32_t instead)
 {
     struct jrt_cap_entry *entry = jrt_cap_at(table, place);
@@ -44,7 +45,7 @@ static bool has_one_child(janus_cap_table *table, const struct jrt_cap_entry *en
     return entry->child != 0 && jrt_cap_at(table, entry->child)->next == 0;
 }
 
-/* Takes a place, with what is below it, out of the tree; [tree-ghost] holds again afterwards. */
+/* Takes a place and everything below it out of the tree, and restores [tree-ghost]. */
 static void unlink_branch(janus_cap_table *table, uint32_t place)
 {
     struct jrt_cap_entry *entry = jrt_cap_at(table, place);
@@ -58,8 +59,8 @@ static void unlink_branch(janus_cap_table *table, uint32_t place)
     jrt_cap_slot_give(table, above);
 }
 
-/* The entry after `place` when `root` and all below it are visited, originals before what was
- * derived from them; 0: that was the last. */
+/* The entry after `place` in a visit of `root` and everything below it. Originals come before what
+ * was derived from them. 0: that was the last. */
 static uint32_t visit_next(janus_cap_table *table, uint32_t root, uint32_t place)
 {
     struct jrt_cap_entry *entry = jrt_cap_at(table, place);
@@ -72,7 +73,7 @@ static uint32_t visit_next(janus_cap_table *table, uint32_t root, uint32_t place
     return 0;
 }
 
-/* Gives the places of a branch that is out of the tree back, leaves first. */
+/* Frees the places of a branch that is out of the tree, leaves first. */
 static void give_branch(janus_cap_table *table, uint32_t root)
 {
     uint32_t place = root;
@@ -95,7 +96,7 @@ static uint32_t generation_of(const struct jrt_cap_entry *entry)
     return (uint32_t)(jrt_load_relaxed(&entry->state) >> 32); /* relaxed: under the lock. */
 }
 
-/* By [tree-revoke]; returns how many. */
+/* Revokes by [tree-revoke]. Returns how many. */
 uint64_t jrt_cap_revoke_branch(janus_cap_table *table, uint32_t root)
 {
     uint64_t count = 0;
@@ -119,7 +120,7 @@ static bool comes_from(janus_cap_table *table, uint32_t place, uint32_t origin)
     return place != 0;
 }
 
-/* Whether the handle names a living capability, whoever holds it. Under the lock. */
+/* Whether the handle names a live capability of any holder. Under the lock. */
 static janus_status alive(janus_cap_table *table, janus_cap cap, uint64_t *out_holder)
 {
     struct jrt_cap_view view = jrt_cap_look(table, cap, NULL);
@@ -129,7 +130,7 @@ static janus_status alive(janus_cap_table *table, janus_cap cap, uint64_t *out_h
     return jrt_cap_refuse(table, cap, view, JANUS_CAP_NO_KIND, 0, view.holder);
 }
 
-/* The same for a capability of this holder's. */
+/* Whether the handle names a live capability of this holder. Under the lock. */
 static janus_status alive_of(janus_cap_table *table, janus_cap cap, uint64_t holder)
 {
     struct jrt_cap_view view = jrt_cap_look(table, cap, NULL);
@@ -138,7 +139,7 @@ static janus_status alive_of(janus_cap_table *table, janus_cap cap, uint64_t hol
     return jrt_cap_refuse(table, cap, view, JANUS_CAP_NO_KIND, 0, holder);
 }
 
-/* Under the lock. Has to be written down, but does not insist, [audit-must]. */
+/* Under the lock. The log should record it, but a full log does not refuse it, [audit-must]. */
 static void perform_revoke(janus_cap_table *table, const struct jrt_cap_actor *actor,
                            janus_cap victim, uint64_t with, uint64_t victim_holder)
 {
@@ -162,7 +163,7 @@ janus_status jrt_cap_revoke(janus_cap_table *table, janus_cap victim, janus_cap 
     uint64_t  holder;
     janus_cap culprit = with;
     if (table == NULL) return JANUS_INVALID;
-    jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
+    jrt_ctx_probe(); /* a stack overflow must come before the lock */
     jrt_lock(&table->lock);
     janus_status status = alive_of(table, with, actor->holder);
     if (status == JANUS_OK) {
@@ -188,7 +189,7 @@ janus_status janus_authority_revoke(janus_cap_table *table, const janus_authorit
     struct jrt_cap_actor actor = {.holder = 0};
     uint64_t             holder;
     if (table == NULL) return JANUS_INVALID;
-    jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
+    jrt_ctx_probe(); /* a stack overflow must come before the lock */
     if (authority == NULL || authority != table->authority) {
         jrt_cap_count(table, JRT_CAP_REFUSED_AUTHORITY);
         return jrt_cap_deny(table, &actor, victim, JANUS_CAP_NO_KIND, 0, JANUS_NO_AUTHORITY);
@@ -201,7 +202,7 @@ janus_status janus_authority_revoke(janus_cap_table *table, const janus_authorit
                               : jrt_cap_deny(table, &actor, victim, JANUS_CAP_NO_KIND, 0, status);
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void perform_release(janus_cap_table *table, uint32_t place)
 {
     struct jrt_cap_entry *entry = jrt_cap_at(table, place);
@@ -225,7 +226,7 @@ janus_status jrt_cap_release(janus_cap_table *table, janus_cap cap,
 {
     struct jrt_audit_event *event;
     if (table == NULL) return JANUS_INVALID;
-    jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
+    jrt_ctx_probe(); /* a stack overflow must come before the lock */
     jrt_lock(&table->lock);
     janus_status status = alive_of(table, cap, actor->holder);
     if (status == JANUS_OK) {
@@ -240,7 +241,7 @@ janus_status jrt_cap_release(janus_cap_table *table, janus_cap cap,
         }
     }
     jrt_unlock(&table->lock);
-    /* Revoked is as good as released, and no attack. */
+    /* Releasing a revoked capability is not an attack, so no denial is recorded. */
     if (status == JANUS_OK || status == JANUS_CAP_REVOKED) return status;
     return jrt_cap_deny(table, actor, cap, JANUS_CAP_NO_KIND, 0, status);
 }

@@ -2,36 +2,43 @@
 /*
  * Capability tables: where capabilities live, and which place is used next.
  *
- * A handle is a slot, a generation and a random nonce. It holds nothing itself: what it allows
- * stands in the entry of its slot, out of reach of anything but a wild write. Checks read entries
- * without a lock (entry.h); everything that makes or ends capabilities holds the table's lock.
+ * A handle is a slot, a generation and a random nonce. It holds nothing itself. The entry of its
+ * slot holds what it allows, out of reach of anything but a wild write. Checks read entries without
+ * a lock (entry.h). Everything that makes or ends capabilities holds the table's lock.
  *
  *     authority ── mint ──► capability ── attenuate, delegate ──► narrower ones   (derive.c)
  *                               │
  *                               └── revoke: it and its whole branch; release: it alone (revoke.c)
  *
- * [cap-places]   the places are one mapping, as large as the table can become, committed as it is
- *                touched: entries never move, and a check needs no second look-up. A place that was
- *                never used reads as zeros, which no handle matches: generations begin at 1. Pages
- *                that must not be touched stand before and behind.
- * [cap-queue]    free places wait in a queue, and the oldest is used again only if others wait
- *                behind it. So a handle that was revoked says so for a while (REVOKED), before
- *                its place is used again (STALE); and generations are worn evenly.
- * [cap-wrap]     a place whose generation is the last there is, is never used again. It takes four
- *                billion capabilities to lose 128 bytes, and no generation ever comes twice.
- * [cap-nonce]    nonces come from the system, 32 at a time, and are wiped here when they are given
- *                out. A place with a matching generation is refused without its nonce: one guess in
- *                2^64. None is 0, so a handle of zeros names nothing. After a fork both processes
- *                may give out the same ones, each for a table of its own.
- * [cap-room]     twice as many places as capabilities: a ghost ([tree-ghost]) has two children,
- *                so there are fewer ghosts than capabilities.
+ * [cap-places]  the places are one mapping, as large as the table can become. Its pages are
+ *   committed when they are touched. So entries never move, and a check needs no second look-up. A
+ *   place that was never used reads as zeros, which no handle matches: generations begin at 1.
+ *   Guard pages stand before and behind.
  *
- * Rejected: a MAC over the handle in place of the table (ten times slower to check, and cannot be
- * revoked without a table); an epoch for each branch, compared on the way up (revoking in one step,
- * but each check pays for its depth); chunks of places (a second load in each check).
+ * [cap-queue]  free places wait in a queue. The oldest is reused only if enough others wait behind
+ *   it. So a revoked handle reports REVOKED for a while, before its place is reused (STALE). And
+ *   all places wear evenly.
  *
- * Locks: table->lock, then the audit log's shared writer's. Shutdown: the caller's word that nobody
- * uses the table.
+ * [cap-wrap]  a place that has used its last generation is never used again. It takes four billion
+ *   capabilities to lose 128 bytes, and no generation ever comes twice.
+ *
+ * [cap-nonce]  nonces come from the system, 32 at a time, and the table wipes each when it gives it
+ *   out. A handle with a matching generation still needs the nonce: one guess in 2^64. No nonce is
+ *   0, so a handle of zeros names nothing. After a fork both processes may give out the same
+ *   nonces, each for a table of its own.
+ *
+ * [cap-room]  a table has twice as many places as capabilities. A ghost ([tree-ghost]) has two
+ *   children, so there are fewer ghosts than capabilities.
+ *
+ * Rejected:
+ * - A MAC over the handle instead of the table: ten times slower to check, and it cannot be revoked
+ *   without a table.
+ * - An epoch for each branch, compared on the way up: revoking takes one step, but each check pays
+ *   for its depth.
+ * - Chunks of places: a second load in each check.
+ *
+ * Locks: table->lock, then the lock of the audit log's shared writer. Shutdown: the caller promises
+ * that nothing uses the table.
  */
 #include "cap/cap.h"
 
@@ -46,7 +53,7 @@
 enum {
     DEFAULT_CAPS = 1 << 20,
     CAPS_MAX = 1 << 24,
-    QUEUE_MIN = 64, /* free places that are left alone, [cap-queue] */
+    QUEUE_MIN = 64, /* free places that stay unused, [cap-queue] */
 };
 
 static uint32_t generation_of(struct jrt_cap_entry *entry)
@@ -55,7 +62,7 @@ static uint32_t generation_of(struct jrt_cap_entry *entry)
     return (uint32_t)(jrt_load_relaxed(&entry->state) >> 32);
 }
 
-/* A nonce that is not taken yet; [cap-nonce] */
+/* A fresh nonce, by [cap-nonce]. */
 static bool nonce_find(janus_cap_table *table, uint64_t *out)
 {
     for (;;) {
@@ -133,14 +140,14 @@ static janus_status options_fill(const janus_cap_table_options *given,
     return JANUS_OK;
 }
 
-/* By [cap-places]. */
+/* Maps the places by [cap-places]. */
 static bool map_places(janus_cap_table *table)
 {
     size_t page = jrt_page_bytes();
     size_t bytes = (size_t)table->slots_max * sizeof(struct jrt_cap_entry);
     bytes = (bytes + page - 1) & ~(page - 1);
     table->map_bytes = bytes + 2 * page;
-    /* Where the system has no mapping left for guards, the table works without. */
+    /* If the system has no mappings left for guards, the table works without them. */
     table->map = jrt_map_reserve_fenced(table->map_bytes);
     if (table->map == NULL) return false;
     table->entries = (struct jrt_cap_entry *)(void *)(table->map + page);
@@ -150,7 +157,7 @@ static bool map_places(janus_cap_table *table)
 static void table_free(janus_cap_table *table)
 {
     if (table->map != NULL) {
-        /* In a world as it was: it may be kept. */
+        /* In a world the mapping may be kept for reuse, so it must be zero again. */
         if (jrt_world_now() != NULL) {
             memset((void *)table->entries, 0, table->slots * sizeof *table->entries);
         }
@@ -226,14 +233,14 @@ janus_status janus_cap_stats_read(janus_cap_table *table, janus_cap_stats *out)
     if (table == NULL || out == NULL || !jrt_options_sane(out->struct_bytes, sizeof *out)) {
         return JANUS_INVALID;
     }
-    jrt_ctx_probe(); /* an overflow happens before the lock, not inside */
+    jrt_ctx_probe(); /* a stack overflow must come before the lock */
     jrt_lock(&table->lock);
     janus_cap_stats stats = table->stats;
     stats.slots = table->slots;
     jrt_unlock(&table->lock);
 #define X(name, field)                                                                             \
     stats.refused_##field =                                                                        \
-        jrt_load_relaxed(&table->refused[JRT_CAP_REFUSED_##name]); /* relaxed: it moves. */
+        jrt_load_relaxed(&table->refused[JRT_CAP_REFUSED_##name]); /* relaxed: a count. */
     JRT_CAP_REFUSAL_MAP(X)
 #undef X
     stats.struct_bytes = out->struct_bytes;

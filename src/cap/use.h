@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much of a capability is in use. The counters belong to the context in which the capability is
- * used, not to the capability: a limit on numbers holds for each context.
+ * How much of a capability is in use. The counters belong to the context that uses the capability,
+ * not to the capability itself. So a limit of numbers holds for each context.
  *
- * [use-exact]  A counter never exceeds the limit it was taken under, not even for a moment, and a
- *              place that is free is not refused because another just failed to take one.
+ * [use-exact]  a counter never exceeds the limit that it was taken under, not even for a moment. A
+ *   free place is never refused because another attempt just failed.
  */
 #ifndef JRT_CAP_USE_H
 #define JRT_CAP_USE_H
@@ -20,20 +20,20 @@ struct jrt_cap_use {
     _Atomic(uint64_t) channels; /* alive */
 };
 
-/* One more, if there are fewer than `limit`; [use-exact] */
+/* Takes one more if there are fewer than `limit`, by [use-exact]. */
 static inline bool jrt_cap_take(_Atomic(uint64_t) *active, uint64_t limit)
 {
-    uint64_t count = jrt_load_relaxed(active); /* relaxed: the exchange below looks again. */
+    uint64_t count = jrt_load_relaxed(active); /* relaxed: the exchange below reads it again. */
     do {
         if (count >= limit) return false;
-        /* relaxed: only the number counts; nothing else is handed over by it. */
+        /* relaxed: only the number counts. It publishes nothing else. */
     } while (!jrt_cas_relaxed(active, &count, count + 1));
     return true;
 }
 
 static inline void jrt_cap_give(_Atomic(uint64_t) *active)
 {
-    uint64_t before = jrt_fetch_sub_relaxed(active, 1); /* relaxed: as above. */
+    uint64_t before = jrt_fetch_sub_relaxed(active, 1); /* relaxed: only the number counts. */
     jrt_invariant("use-exact", before > 0);
 }
 
