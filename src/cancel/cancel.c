@@ -190,7 +190,7 @@ struct jrt_nursery *jrt_task_cancelled_scope(const struct jrt_task *task)
     for (struct jrt_nursery *n = task->innermost; n != NULL; n = jrt_nursery_outer(n)) {
         if (!is_cancelling(n) || jrt_nursery_owner_is_apart(n)) continue;
         bool shielded = shields > jrt_nursery_level(n) && jrt_shield_holds(task);
-        /* the nurseries further out have fewer shields, [scope-shield] */
+        /* The nurseries further out have fewer shields, [scope-shield]. */
         return shielded ? NULL : n;
     }
     return NULL;

@@ -205,7 +205,7 @@ static void ring_cover(struct jrt_alarm *alarm)
     jrt_fence_light_seq_cst();          /* seq_cst: [shield-nursery]. */
     bool singled = jrt_task_is_singled(n->owner);
     if (singled || jrt_nursery_cancelled_above(jrt_nursery_above(n))) {
-        /* under the timers' lock */
+        /* Under the timers' lock. */
         (void)jrt_nursery_cancel_locked(n, jrt_task_reason_below(n->owner));
     }
 }

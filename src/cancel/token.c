@@ -37,7 +37,7 @@
 struct hook {
     struct jrt_callback callback; /* a free place has no function */
     uint32_t            generation;
-    /* by number from 1; 0: none. Free places are linked by `older` */
+    /* By number from 1; 0: none. Free places are linked by `older`. */
     uint32_t older, newer;
 };
 
@@ -492,11 +492,11 @@ janus_status janus_nursery_cancel_with(janus_nursery *nursery, janus_token *toke
     }
     jrt_nursery_ready(n);
     *binding = (struct jrt_binding){n->bindings, n, token, 0, payer};
-    /* the library's */
+    /* The library's. */
     struct jrt_callback callback = {.function = cancel_bound, .argument = binding};
     janus_token_handle  handle = 0;
     status = register_callback(token, &callback, &handle);
-    /* failed, or the token was cancelled and n has been, too */
+    /* Failed, or the token was cancelled and n has been, too. */
     if (status != JANUS_OK || handle == 0) {
         jrt_ledger_refund(payer, BINDING_BYTES);
         free(binding);

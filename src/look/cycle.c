@@ -138,7 +138,7 @@ static void copy_tree(struct crowd *crowd, struct jrt_nursery *root)
     enum { DEPTH_MAX = 256 };
     struct jrt_nursery   *n = root;
     struct jrt_list_node *node = NULL;
-    /* nodes that own the nurseries on the way */
+    /* Nodes that own the nurseries on the way. */
     int owners[DEPTH_MAX] = {NOBODY};
     int depth = 0; /* depth of n */
     for (;;) {

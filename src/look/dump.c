@@ -240,7 +240,7 @@ static void put_rest(struct text *text, struct jrt_nursery *n, unsigned depth)
 {
     if (text->full) return;
     long long rest = jrt_peek_children(n);
-    /* the listed children fit into the dump, so they are few */
+    /* The listed children fit into the dump, so they are few. */
     struct jrt_list_node *node = n->children.next;
     for (; node != &n->children; node = node->next) rest--;
     if (rest <= 0) return;

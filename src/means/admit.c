@@ -43,7 +43,7 @@ static janus_status take_room(struct jrt_terms *terms, janus_scheduler *schedule
         *full = at;
         jrt_point(); /* [sim-point]: others may be refused meanwhile */
         give_room(scheduler, terms, at);
-        /* the gate may have returned room */
+        /* The gate may have returned room. */
         if (status != JANUS_TASK_LIMIT) tell_room(scheduler, at);
         /* relaxed: for the message. */
         uint64_t used = jrt_load_relaxed(&at->use.tasks);

@@ -92,7 +92,7 @@ static void call_plainly(const struct jrt_callback *callback)
     const void        *outer = thread->callback;
     bool               calls_back = thread->calls_back;
     void               (*on_panic)(const char *) = thread->on_panic;
-    /* a callback must not stop this scheduler */
+    /* A callback must not stop this scheduler. */
     if (worker != NULL) thread->helps = worker->scheduler;
     thread->worker = NULL;
     thread->behalf = NULL;

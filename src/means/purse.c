@@ -365,7 +365,7 @@ static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price,
     }
     for (;;) {
         int64_t fuel = jrt_fuel_get();
-        /* only ops bound a cancelled task */
+        /* Only ops bound a cancelled task. */
         bool ops = price->ops > (uint64_t)(fuel > 0 ? fuel : 0);
         if (ops && jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE) {
             if (!can_clean_up(task, tell)) return jrt_purse_stop(task);

@@ -32,7 +32,7 @@ struct jrt_terms {
     struct jrt_held           held[JRT_KINDS]; /* by janus_cap_kind */
     uint32_t                  implicit; /* bits 1 << kind: the profile's, where none is held */
     uint32_t                  bound;    /* bits 1 << kind: bound here, not inherited */
-    /* tasks and channels under capabilities bound here, and channels in an own pool */
+    /* Tasks and channels under capabilities bound here, and channels in an own pool. */
     struct jrt_cap_use        use;
     struct jrt_wards          wards;       /* wards that end with the terms, [ward-life] */
     _Atomic(uint64_t)         kept;        /* bytes held for tasks, [ledger-pool] */

@@ -222,7 +222,7 @@ janus_status jrt_task_told(struct jrt_task *task)
         return JANUS_CANCELLED;
     }
     task->saw_cancel = task->touched = true;
-    /* found further up: the nurseries between are cancelled, too */
+    /* Found further up: the nurseries between are cancelled, too. */
     jrt_nursery_follow(task->nursery);
     jrt_scopes_tell(task, NULL);
     return JANUS_CANCELLED;

@@ -98,7 +98,7 @@ static bool replenish(struct jrt_task *task, janus_component lacks, uint64_t nee
     if (portion == 0 || needs > most) return false;
     if (portion < needs) portion = needs; /* at once: 2^60 in portions would take for ever */
     janus_budget more = only(lacks, portion);
-    /* ops only, and no purse holds others */
+    /* Ops only, and no purse holds others. */
     if (task->purse == NULL && portion <= JRT_FIRST_SLICE) {
         jrt_fuel_set(jrt_fuel_get() + (int64_t)portion);
         jrt_note_recharge(task, &more);

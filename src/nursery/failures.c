@@ -56,7 +56,7 @@ static bool grow(struct jrt_nursery *n)
 void jrt_failures_keep(struct jrt_nursery *n, const struct jrt_task *task)
 {
     uint32_t count = n->failures != NULL ? n->failures->count : 0;
-    /* an earlier failure was left out */
+    /* An earlier failure was left out. */
     if (n->errors > JANUS_FAILURES_KEPT || count != n->errors - 1) return;
     if ((n->failures == NULL || count == n->failures->room) && !grow(n)) return;
     jrt_failure_describe(&n->failures->list[count], task);

@@ -69,7 +69,7 @@ static void finish(struct jrt_nursery *n)
     jrt_invariant("nursery-moves", moved);
     struct jrt_task *waiter = n->waiter;
     n->waiter = NULL;
-    /* it may be cancelled, and gone: wake it under the lock */
+    /* It may be cancelled, and gone: wake it under the lock. */
     if (n->supervised && waiter != NULL) {
         (void)jrt_task_wake(waiter, JANUS_OK);
         waiter = NULL;

@@ -34,7 +34,7 @@ static janus_status decode(const janus_nursery_options *given, janus_nursery_opt
 
 static void ring_deadline(struct jrt_alarm *alarm)
 {
-    /* under the timers' lock */
+    /* Under the timers' lock. */
     (void)jrt_nursery_cancel_locked(alarm->subject, JANUS_CANCEL_DEADLINE);
 }
 
@@ -68,7 +68,7 @@ janus_status janus_nursery_set_deadline(janus_nursery *nursery, uint64_t deadlin
     n->timed = false;
     if (!open) return JANUS_STATE;
     if (deadline_ns == 0 || jrt_nursery_arm(n, deadline_ns)) return JANUS_OK;
-    /* reuses the timer's place, which was just returned */
+    /* Reuses the timer's place, which was just returned. */
     if (before != 0) (void)jrt_nursery_arm(n, before);
     return JANUS_NO_MEMORY;
 }

@@ -52,7 +52,7 @@ static janus_status tell_derived(const janus_cap_table *table, const struct jrt_
     if (status != JANUS_FULL) return tell(status);
     const struct jrt_cap_quota *full = jrt_cap_quota_full(actor->quota);
     if (full == NULL) {
-        /* the table's own limit, for all tasks */
+        /* The table's own limit, for all tasks. */
         uint64_t most = (uint64_t)table->slots_max / 8 * 3;
         return jrt_trouble_full(status, JRT_TABLE_CAPS, NULL, most, most);
     }

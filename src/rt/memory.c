@@ -222,7 +222,7 @@ janus_status janus_adopt(void *block)
     if (heap == NULL) return JANUS_NO_MEMORY;
     struct jrt_ledger *ledger = *jrt_heap_tab(block);
     size_t             cost = jrt_heap_detached_cost(block);
-    /* the task has already paid */
+    /* The task has already paid. */
     uint64_t own = ledger == task->purse->ledger ? cost : 0;
     task->purse->left.memory += own;
     /* This pays the op; the heap asks for the bytes. */

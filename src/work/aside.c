@@ -8,15 +8,15 @@
  * [aside-owe]  A task that leaves the CPU after a turn that was too long owes one round for each
  *   `turn_ns` of it. A pick that finds the task in its queue puts it back behind the others, and
  *   one round is paid. So others that compute get as much time as the task took, and others that
- *   only yield let it go soon. Time that the task waited or slept counts, too: when the time that
- *   it took has passed for each ready task, it owes nothing any more. Every pick of the worker
- *   looks for such tasks meanwhile ([turn-measure]). No time is withheld: a pick takes a task that
- *   owes rounds if there is no other, or if any worker has nothing to do.
+ *   only yield let it go soon. Time that the task waited or slept counts, too: once that time has
+ *   passed for each ready task, it owes nothing. Every pick of the worker looks for such tasks
+ *   meanwhile ([turn-measure]). No time is withheld: a pick takes a task that owes rounds if there
+ *   is no other, or if any worker has nothing to do.
  *
- * [aside-fresh]  A task that ended owes as well, but cannot pay. New tasks come first; so a chain
- *   of tasks, each of which starts the next, would leave the others one short turn now and then. So
- *   new tasks owe together: when they have used a turn, tasks that ran before come first for as
- *   long. A task that calls janus_yield ends that time: it may have started the new tasks.
+ * [aside-fresh]  A task that ended owes as well, but cannot pay. New tasks come first. So in a
+ *   chain of tasks, where each starts the next, the others would get one short turn now and then.
+ *   Therefore new tasks owe together: when they have used a turn, tasks that ran before come first
+ *   for as long. A task that calls janus_yield ends that time: it may have started the new tasks.
  */
 #include "work/aside.h"
 
@@ -24,11 +24,11 @@
 #include "task/turn.h"
 #include "work/seat.h"
 
-enum { OTHERS = 1024 }; /* counted at most */
+enum { OTHERS = 1024 }; /* the largest number of ready tasks counted */
 
-static const uint64_t longest_ns = 1000000000; /* a turn counts as that long at most */
+static const uint64_t longest_ns = 1000000000; /* a longer turn counts as this long */
 
-/* Tasks that ran before and are ready on this worker. */
+/* The number of ready tasks on this worker that ran before. */
 static uint64_t others(const struct jrt_worker *worker)
 {
     uint64_t count = 0;
@@ -38,7 +38,7 @@ static uint64_t others(const struct jrt_worker *worker)
     return count < OTHERS ? count : OTHERS;
 }
 
-/* The worker's own time: without what the kernel took, [turn-kernel]. */
+/* The worker's own time, without what the kernel took, [turn-kernel]. */
 static uint64_t own_time(const struct jrt_worker *worker, uint64_t now)
 {
     return now - worker->turns.taken_ns;
@@ -49,7 +49,7 @@ void jrt_aside_owe(struct jrt_worker *worker, struct jrt_task *task, uint64_t no
     uint64_t count = others(worker);
     if (count == 0 || worker->seat != NULL || jrt_task_is_seated(task)) return;
     struct jrt_purse *purse = jrt_purse_need(task);
-    if (purse == NULL) return; /* no memory: it owes nothing */
+    if (purse == NULL) return; /* no memory: the task owes nothing */
     if (turn > longest_ns) turn = longest_ns;
     purse->owed_rounds = (uint32_t)(turn / worker->turns.limit_ns);
     purse->owed_until_ns = own_time(worker, now) + turn * (count + 1);
@@ -80,7 +80,7 @@ bool jrt_aside_owes(const struct jrt_worker *worker, const struct jrt_task *task
 {
     struct jrt_purse *purse = task->touched ? task->purse : NULL;
     if (purse == NULL || purse->owed_rounds == 0 || worker->seat != NULL) return false;
-    /* relaxed: a hint; the next pick looks again. */
+    /* relaxed: a hint. The next pick looks again. */
     bool idle = !worker->alone && worker->scheduler->stealing &&
                 jrt_load_relaxed(&worker->scheduler->idlers) != 0;
     if (idle) return false;

@@ -1,41 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Idle workers: who searches, who sleeps, who is woken.
+ * Idle workers: which search, which sleep, which are woken.
  *
  * A worker without work first searches: a few rounds of stealing with growing pauses, some 100 us
- * in all. Then it sleeps on a word of its own, without a timeout, so an idle scheduler makes no
- * system call at all. Whoever queues a task wakes one sleeper, unless somebody searches: a
- * searcher will find the task, and the last one to stop searching because it found something
- * wakes the next.
+ * in all. Then it sleeps on a word of its own, without a timeout. So an idle scheduler makes no
+ * system call at all. A thread that queues a task wakes one sleeper, unless a worker searches.
+ * That searcher will find the task. The last searcher that stops because it found a task wakes the
+ * next sleeper.
  *
- * [idle-submit]  a task is put on a queue; light fence; then `idlers` is read.
- * [idle-sleep]   a worker counts itself as sleeping and no longer as searching; heavy fence; then
- *   it looks at every queue once more.
- *   Mirror images: whichever comes second sees the other. The fences are the asymmetric pair, so
- *   that queueing, the frequent side, pays nothing. models/park_wake.pml tries all orders,
- *   models/shelf_feed.pml those of tasks that are nowhere while they are moved.
+ * [idle-submit]  A submitter queues a task, passes a light fence, and then reads `idlers`.
  *
- * [idle-doze]  a task that is stolen costs the two who do it some 200 ns: its record's lines move
- *   there and back, its end is counted by a locked instruction, and both come out of step. Where
- *   tasks are shorter, a second worker makes all slower. So thieves learn. What was stolen is timed
- *   until it has run. After some loots in a row that were found at once and were not worth it, the
- *   thief dozes before it searches again: 2 us, doubled up to 64, until a loot is worth it or there
- *   is none at once. It then raids, for a few tasks only. Who dozes is counted neither as searching
- *   nor as asleep, so that those who spawn feed nobody and wake nobody; to all others it is a
- *   worker that runs a task for as long, and no part of the above. What was injected ends the doze
- *   at once; tasks that ran before and tasks of other lanes when they have been there for some 4 us
- *   and none like them has left a queue meanwhile; and timers are looked after as often. So what is
- *   late is late by 64 us, as long as the thief has a CPU; mostly it is a new task of the NORMAL
- *   lane, behind short ones, on a worker that then runs something long. What divides itself is not
- *   short: a stolen task's children are part of its time. In a world, where no time passes while
- *   tasks run, nobody dozes.
+ * [idle-sleep]  A worker counts itself as sleeping and no longer as searching, passes a heavy
+ *   fence, and then looks at every queue once more. This mirrors [idle-submit]: whichever comes
+ *   second sees the other. The fences are the asymmetric pair, so that queueing, the frequent
+ *   side, pays nothing. models/park_wake.pml tries all orders. models/shelf_feed.pml tries those
+ *   of tasks that are in no queue while they move.
+ *
+ * [idle-doze]  A theft costs thief and victim some 200 ns together. The record's cache lines move
+ *   there and back, a locked instruction counts the task's end, and both workers lose their
+ *   rhythm. Where tasks are shorter, a second worker makes all of them slower. So thieves learn.
+ *   - The thief times its loot until it has run. After a few poor loots in a row, each found at
+ *     once, the thief dozes before it searches again. It dozes 2 us, doubled up to 64, until a
+ *     loot is worth it or nothing is found at once. Then it raids, for a few tasks only.
+ *   - A dozing thief counts neither as searching nor as asleep, so spawners neither feed nor wake
+ *     anybody. To all others it is a worker that runs a task for that long.
+ *   - An injected task ends the doze at once. Tasks that ran before, and tasks of other lanes, end
+ *     it after some 4 us, if none like them has left a queue meanwhile. The thief looks after
+ *     timers as often.
+ *   - So a task is late by at most 64 us, while the thief has a CPU. Usually it is a new task of
+ *     the NORMAL lane, behind short ones, on a worker that then runs something long.
+ *   - Work that divides itself is not short: a stolen task's children are part of its time. In a
+ *     world nobody dozes, because no time passes while tasks run.
  *
  * One sleeper, the keeper, sleeps only until the next timer. Arming an earlier timer wakes it.
  *
- * When the last worker goes to sleep, no timer is armed, no helper thread runs a blocking call and
- * no plain thread can act on a nursery of ours, nothing can ever happen again: deadlock.c.
+ * When the last worker goes to sleep, it looks for a deadlock (deadlock.c). In a deadlock no timer
+ * is armed, no helper thread runs a blocking call, and no plain thread can act on a nursery.
  *
- * Locks: idle_lock, inside of which only deques, counters and the timers' own are looked at.
+ * Locks: idle_lock. Under it, code only looks at deques, counters and the timers' own data.
  */
 #include "task/note.h"
 #include "task/worker.h"
@@ -46,29 +48,29 @@ enum {
     SEARCH_ROUNDS = 8,
     FIRST_PAUSE = 8, /* relaxes; doubled every round */
     LOOK_EVERY = 16, /* relaxes in a pause */
-    FIRST_RAID = 3,  /* round; before it we wait to be fed, which is cheaper */
-    RAID_EVERY = 64, /* searches; that one raids at once */
-    SOON = 4,        /* rounds; what is found before was waiting for us */
+    FIRST_RAID = 3,  /* round; earlier rounds wait to be fed, which is cheaper */
+    RAID_EVERY = 64, /* searches; each such search raids at once */
+    SOON = 4,        /* rounds; a task found before was waiting for the thief */
     POOR_MAX = JRT_POOR_FEW + 5,
 };
 
-static const uint64_t near_ns = 200000000; /* a deadline: picks look for it at once */
-static const uint64_t worth_ns = 250;      /* a task, of what stealing it costs the two who do */
+static const uint64_t near_ns = 200000000; /* picks look at once for a deadline this near */
+static const uint64_t worth_ns = 250;      /* a task at least this long is worth stealing */
 static const uint64_t doze_ns = 2000;      /* after JRT_POOR_FEW; doubled for each more, to 64 us */
 static const uint64_t glance_ns = 4000;
 static const uint64_t wishes_ns = 1000000;
 
-/* Under idle_lock; NULL: nobody sleeps. */
+/* Takes a sleeper off the list, under idle_lock. NULL: nobody sleeps. */
 static struct jrt_worker *take_sleeper(janus_scheduler *scheduler)
 {
     struct jrt_worker *worker = scheduler->sleepers;
     if (worker == NULL) return NULL;
     scheduler->sleepers = worker->next_sleeper;
     scheduler->epoch += 2;
-    /* relaxed: under the lock; [idle-submit] only takes it for a hint. */
+    /* relaxed: under the lock; for [idle-submit] it is a hint. */
     jrt_fetch_sub_relaxed(&scheduler->idlers, JRT_SLEEPER);
     if (scheduler->keeper == worker) scheduler->keeper = NULL;
-    /* release: the sleeper sees what was queued for it. */
+    /* release: the sleeper sees the queued task. */
     jrt_store_release(&worker->signal, 1u);
     return worker;
 }
@@ -91,12 +93,12 @@ void jrt_idle_notify(janus_scheduler *scheduler)
 void jrt_idle_feed(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
-    if (!scheduler->stealing) return; /* what is ours is for nobody else */
+    if (!scheduler->stealing) return; /* the worker's own tasks are for nobody else */
     if (jrt_publish(worker)) {
         jrt_fetch_add_relaxed(&scheduler->fed, 1u); /* relaxed: a hint, see pause_a_while. */
     }
-    /* For those who sleep, and for a searcher that looked for the last time while the tasks were
-     * neither on the shelf nor on the deque. */
+    /* For sleepers, and for a searcher whose last look came while the tasks were neither on the
+     * shelf nor on the deque. */
     jrt_idle_notify(scheduler);
 }
 
@@ -111,7 +113,7 @@ void jrt_idle_wake_all(janus_scheduler *scheduler)
 {
     jrt_lock(&scheduler->idle_lock);
     struct jrt_worker *worker;
-    /* All of them under one lock: who is woken may lie down again before the next is. */
+    /* All under one lock: a woken worker may lie down again before the next is woken. */
     while ((worker = take_sleeper(scheduler)) != NULL) jrt_futex_wake(&worker->signal, 1);
     jrt_unlock(&scheduler->idle_lock);
 }
@@ -141,7 +143,7 @@ static struct jrt_task *look(struct jrt_worker *worker, bool raid)
     return task != NULL ? task : steal(worker, raid);
 }
 
-/* Unless somebody brings something. */
+/* Pauses, unless a worker feeds tasks meanwhile. */
 static void pause_a_while(janus_scheduler *scheduler, int relaxes)
 {
     uint32_t fed = jrt_load_relaxed(&scheduler->fed); /* relaxed, all: hints. */
@@ -153,8 +155,8 @@ static void pause_a_while(janus_scheduler *scheduler, int relaxes)
     }
 }
 
-/* Found in this round of the search. The clock is not looked at where it would make a lone task
- * wait. */
+/* Times a loot that was found in this round of the search. Does not read the clock where that would
+ * delay a lone task. */
 static void begin_loot(struct jrt_worker *worker, int round)
 {
     if (round >= SOON || worker->scheduler->world != NULL) worker->loot = worker->poor = 0;
@@ -171,8 +173,8 @@ void jrt_idle_judge(struct jrt_worker *worker)
     worker->loot = 0;
 }
 
-/* Whether something waits that its worker does not run soon: none of those that ran before has left
- * a queue since the last look. Between two looks a task that gave way goes on. */
+/* Whether a task waits that its worker does not run soon: since the last look, no task that ran
+ * before has left a queue. Between two looks a task that gave way goes on. */
 static bool somebody_waits(const janus_scheduler *scheduler, uint64_t *left_before)
 {
     bool     some = false;
@@ -191,8 +193,9 @@ static bool somebody_waits(const janus_scheduler *scheduler, uint64_t *left_befo
     return some && same;
 }
 
-/* Afterwards it raids, without being fed before: that would have a worker give away the task that
- * spawns, if that has just given way. NULL: nothing was found, or there is no time to doze. */
+/* Dozes, and then raids. The thief is not fed first: that would make a worker give away the task
+ * that spawns, if that task has just given way. NULL: nothing was found, or there is no time to
+ * doze. */
 static struct jrt_task *doze(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
@@ -201,7 +204,7 @@ static struct jrt_task *doze(struct jrt_worker *worker)
     uint64_t now = jrt_clock_now_ns();
     uint64_t until = now + (doze_ns << (worker->poor - JRT_POOR_FEW));
     uint64_t glance = now + glance_ns;
-    uint64_t left = 0; /* none: nothing has waited yet */
+    uint64_t left = 0; /* nothing has waited yet */
     for (; now < until; now = jrt_clock_now_ns()) {
         for (int i = 0; i < LOOK_EVERY; i++) jrt_cpu_relax();
         if (jrt_load_relaxed(&scheduler->injected) != 0) return NULL; /* relaxed: a hint. */
@@ -218,10 +221,10 @@ static struct jrt_task *doze(struct jrt_worker *worker)
 
 static struct jrt_task *search(struct jrt_worker *worker)
 {
-    bool simulated = worker->scheduler->world != NULL; /* there others go on while we pause */
+    bool simulated = worker->scheduler->world != NULL; /* in a world, others go on during a pause */
     int  last = simulated ? FIRST_RAID + 2 : SEARCH_ROUNDS;
-    /* A worker that finds something to do in each first round would never raid, and a task on the
-     * shelf of a worker that computes without a call would wait for it. */
+    /* A worker that finds a task in each first round would never raid. Then a task on the shelf of
+     * a worker that computes without a call would wait. */
     bool raids = ++worker->searches % RAID_EVERY == 0;
     for (int round = simulated ? FIRST_RAID : 0; round < last; round++) {
         struct jrt_task *task = look(worker, raids || round >= FIRST_RAID);
@@ -239,11 +242,11 @@ static struct jrt_task *search(struct jrt_worker *worker)
     return NULL;
 }
 
-/* Counts ourselves among the sleepers. */
+/* Adds the worker to the sleepers. */
 static void lie_down(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
-    jrt_store_relaxed(&worker->signal, 0u); /* relaxed: nobody wakes us before we are listed. */
+    jrt_store_relaxed(&worker->signal, 0u); /* relaxed: nobody wakes it before it is listed. */
     jrt_lock(&scheduler->idle_lock);
     worker->next_sleeper = scheduler->sleepers;
     scheduler->sleepers = worker;
@@ -251,7 +254,7 @@ static void lie_down(struct jrt_worker *worker)
     jrt_unlock(&scheduler->idle_lock);
 }
 
-/* Up again; false: somebody has woken us meanwhile, which comes to the same. */
+/* Takes the worker off the sleepers. False: another thread has already woken it. */
 static bool get_up(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
@@ -265,7 +268,8 @@ static bool get_up(struct jrt_worker *worker)
         listed = true;
         break;
     }
-    /* Listed or not: who was woken just before it fell asleep may have become the keeper since. */
+    /* In either case: a worker woken just before it fell asleep may have become the keeper
+     * since. */
     if (scheduler->keeper == worker) scheduler->keeper = NULL;
     jrt_unlock(&scheduler->idle_lock);
     return listed;
@@ -275,8 +279,8 @@ uint32_t jrt_idle_stuck(janus_scheduler *scheduler)
 {
     if (!scheduler->deadlock_check) return 0;
     jrt_lock(&scheduler->idle_lock);
-    /* relaxed, all: under the lock or after the heavy fence; a false alarm is checked again by
-     * whoever breaks the deadlock. */
+    /* relaxed, all: under the lock or after the heavy fence. The breaker of the deadlock checks a
+     * false alarm again. */
     uint32_t lost = jrt_load_acquire(&scheduler->lost); /* acquire: their tasks are elsewhere. */
     bool     stuck =
         jrt_sleeping(jrt_load_relaxed(&scheduler->idlers)) + lost == scheduler->worker_count &&
@@ -292,7 +296,7 @@ uint32_t jrt_idle_stuck(janus_scheduler *scheduler)
     return stuck ? epoch | 1u : 0;
 }
 
-/* Of all who find the same deadlock, the first. */
+/* Whether this worker is the first of all that find the same deadlock. */
 static bool may_tell(janus_scheduler *scheduler, uint32_t epoch)
 {
     bool stuck = jrt_idle_stuck(scheduler) == epoch;
@@ -303,11 +307,11 @@ static bool may_tell(janus_scheduler *scheduler, uint32_t epoch)
     return first;
 }
 
-/* A worker that computes without a call does not tell of children that ended there before, and a
- * spawn may wait for their room, [limit-wish]. So one sleeper looks, now and then. */
+/* A worker that computes without a call does not report children that ended on it before, and a
+ * spawn may wait for their room, [limit-wish]. So one sleeper looks now and then. */
 static uint64_t look_again_by(const janus_scheduler *scheduler, uint64_t until)
 {
-    /* relaxed, both: who begins to wait wakes the keeper. */
+    /* relaxed, both: a spawn that begins to wait wakes the keeper. */
     if (jrt_likely(jrt_load_relaxed(&scheduler->wishes) == 0)) return until;
     uint64_t idlers = jrt_load_relaxed(&scheduler->idlers); /* relaxed: as above. */
     if (scheduler->world != NULL || jrt_sleeping(idlers) == scheduler->worker_count) return until;
@@ -315,17 +319,18 @@ static uint64_t look_again_by(const janus_scheduler *scheduler, uint64_t until)
     return by < until ? by : until;
 }
 
-/* Sleeps until somebody wakes us or, as the keeper, until the next timer. */
+/* Sleeps until another thread wakes it or, as the keeper, until the next timer. */
 static void sleep_now(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
     uint64_t         until = JRT_NEVER;
     if (worker->audit != NULL) (void)jrt_audit_flush(worker->audit); /* without room: later */
-    jrt_worker_trim(worker); /* listed as a sleeper: whoever asks from now on wakes us */
+    jrt_worker_trim(worker); /* it is listed: a later request wakes it */
     jrt_lock(&scheduler->idle_lock);
     if (scheduler->keeper == NULL) {
         scheduler->keeper = worker;
-        /* relaxed: who arms an earlier timer takes the lock after us and finds us here. */
+        /* relaxed: a thread that arms an earlier timer takes the lock later and finds this
+         * keeper. */
         until = look_again_by(scheduler, jrt_load_relaxed(&scheduler->timer_next));
     }
     jrt_unlock(&scheduler->idle_lock);
@@ -356,7 +361,8 @@ struct jrt_task *jrt_idle(struct jrt_worker *worker)
         /* seq_cst: not to be seen before lying down; [idle-sleep]. */
         uint32_t searchers = jrt_searching(jrt_fetch_sub_seq_cst(&scheduler->idlers, (uint64_t)1));
         if (task != NULL) {
-            if (searchers == 1) jrt_idle_notify(scheduler); /* there may be more where it was */
+            /* More tasks may be where this was found. */
+            if (searchers == 1) jrt_idle_notify(scheduler);
             return task;
         }
         jrt_fence_heavy_seq_cst(); /* seq_cst: [idle-sleep]. */
@@ -401,7 +407,7 @@ bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, ui
         worker->until_others = worker->others_every = 1; /* picks learn the pace, [queue-pace] */
     }
     if (worker != NULL && worker->seat != NULL && deadline_ns < worker->seat->wake_ns) {
-        worker->seat->wake_ns = deadline_ns; /* it wakes up for its own timers */
+        worker->seat->wake_ns = deadline_ns; /* its thread wakes up for its own timers */
     }
     return armed;
 }
@@ -414,7 +420,7 @@ void jrt_sched_timer_disarm(janus_scheduler *scheduler, struct jrt_timer *timer)
     jrt_unlock(&scheduler->timer_lock);
 }
 
-/* What no call waits for: threads that are missing, spawns that wait for room. */
+/* Looks after missing threads, and after spawns that wait for room. No call waits for these. */
 __attribute__((noinline)) static void look_after(janus_scheduler *scheduler)
 {
     /* relaxed, both: hints. */
@@ -432,7 +438,7 @@ uint64_t jrt_sched_timers_fire(janus_scheduler *scheduler)
     if (now < next) return now;
     jrt_lock(&scheduler->timer_lock);
     struct jrt_timer *timer;
-    /* Under the lock: whoever disarms a timer knows afterwards that nobody touches it. */
+    /* Under the lock: after a disarm, nobody touches the timer. */
     while ((timer = jrt_timers_pop_due(&scheduler->timers, now)) != NULL) {
         struct jrt_alarm *alarm = (struct jrt_alarm *)timer;
         jrt_note_by_caller(scheduler, JRT_TRACE_TIMER, 0, now - timer->deadline_ns);

@@ -5,20 +5,21 @@
  *     room of a worker = base - used        never below 0; used = started - ended, here
  *     sum of all rooms + centre + tasks alive = max
  *
- *   A worker that starts a task counts it in `used`, then, after a light fence, looks at `base`; if
- *   there was no room it takes the count back and comes here. Who wants a worker's room lowers its
- *   `base` by what seems free, and after a heavy fence looks at `used`: either the worker saw the
- *   lower base, or its count is seen here; what it has used after all is given back. No more than
- *   that: a count may also be one that found no room and is just being taken back. A base is
- *   changed under the lock only. `used` may be read too late: then a task's end is noticed later,
- *   as if it had ended later.
+ *   A worker that starts a task counts it in `used`, passes a light fence, and reads `base`. If
+ *   there was no room, it takes the count back and calls this file.
  *
- *   A task that ends makes room where it ends.
+ *   A worker that wants another's room lowers that `base` by what seems free, passes a heavy
+ *   fence, and reads `used`. Either the other worker saw the lower base, or its count is visible
+ *   here. The thief returns what was used after all, but no more: the other worker may be taking a
+ *   count back. Only a holder of the lock changes a base. A late read of `used` only delays the
+ *   end of a task.
  *
- *   A refusal needs no fence, which is what keeps a fork bomb at its limit from interrupting all
- *   others: without one a worker's room looks larger than it is, or an end is taken for a later
- *   one. So who is refused has met a moment with all room in use, counting ends that came meanwhile
- *   as not yet there, and starts that were under way as done. models/limit.pml tries all orders.
+ *   A task that ends makes room on the worker where it ends.
+ *
+ *   A refusal needs no fence, so a fork bomb at its limit does not interrupt all others. Without a
+ *   fence, a worker's room looks larger than it is, or an end seems later. So a refused spawn has
+ *   met a moment with all room in use. Ends that came meanwhile count as not yet there, and starts
+ *   under way as done. models/limit.pml tries all orders.
  */
 #include "task/limit.h"
 
@@ -28,7 +29,7 @@ enum { PORTION = 64 };
 
 static int64_t room_of(struct jrt_quota *quota)
 {
-    /* relaxed, both: the fence, or nothing, stands between this and what is done with it. */
+    /* relaxed, both: the caller has a fence after this, or needs none. */
     int64_t used = jrt_load_relaxed(&quota->used);
     return jrt_load_relaxed(&quota->base) - used; /* relaxed: as above. */
 }
@@ -39,7 +40,7 @@ static void change_base(struct jrt_quota *quota, int64_t by)
     jrt_store_relaxed(&quota->base, base + by);    /* relaxed: [limit-seize]. */
 }
 
-/* Gathers what other workers do not use into the centre; under the lock. */
+/* Gathers the room that other workers do not use into the centre; under the lock. */
 static void seize(janus_scheduler *scheduler, const struct jrt_worker *self)
 {
     int64_t hope = 0;
@@ -60,7 +61,8 @@ static void seize(janus_scheduler *scheduler, const struct jrt_worker *self)
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
         struct jrt_worker *worker = &scheduler->workers[i];
         int64_t            used = -room_of(&worker->quota);
-        if (used > worker->seized) used = worker->seized; /* what is above is taken back soon */
+        /* A count above that is about to be taken back. */
+        if (used > worker->seized) used = worker->seized;
         if (used <= 0) continue;
         change_base(&worker->quota, used);
         scheduler->limit.central -= used;
@@ -73,7 +75,7 @@ static int64_t take_central(janus_scheduler *scheduler, const struct jrt_worker 
 {
     struct jrt_limit *limit = &scheduler->limit;
     if (limit->central == 0) seize(scheduler, self);
-    /* Not all at once: others start tasks too, and what a worker has must be seized. */
+    /* Not all at once: others start tasks too, and would have to seize a worker's room. */
     int64_t share = limit->central / (2 * (int64_t)scheduler->worker_count) + 1;
     if (want > share) want = share;
     if (want > limit->central) want = limit->central;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where tasks wait for a worker, and in what order a worker looks (the essay is in worker.c).
+ * Where tasks wait for a worker, and in which order a worker looks. The essay is in worker.c.
  */
 #include "task/nursery.h"
 #include "task/turn.h"
@@ -12,12 +12,12 @@ enum {
     NORMAL_EVERY = 8,
     LOW_EVERY = 32,
     PUBLISH_MAX = 32,
-    CROWD = 256,      /* on a shelf: more than caches hold */
+    CROWD = 256,      /* a shelf with more tasks than caches hold */
     FETCH_RECORD = 8, /* turns ahead */
     FETCH_STRAND = 4,
     RESCUE_EVERY = 64,  /* looks, [queue-rescue] */
-    ROUND_MAX = 64,     /* tasks that owe rounds, for each pick */
-    FETCH_FRAMES = 384, /* bytes, of who waits in a call of ours */
+    ROUND_MAX = 64,     /* tasks that owe rounds, in one pick */
+    FETCH_FRAMES = 384, /* bytes of a task that waits in a library call */
 };
 
 static const uint64_t look_ns = 50000; /* [queue-pace] */
@@ -26,9 +26,9 @@ static const uint64_t patience_ns = 20000000; /* see move_oldest */
 
 static struct jrt_task *as_task(struct jrt_record *record) { return (struct jrt_task *)record; }
 
-/* Records: when there are a batch and some at hand, those that were used last stay and the batch is
- * put aside; when there are none, one is taken. So a worker whose number of tasks goes up and down
- * by less than that does neither. */
+/* Free records. A worker keeps some records and at most one batch. When both are full, it keeps the
+ * records used last and puts the batch aside. When it has none, it takes a batch. So a worker whose
+ * number of tasks varies by less than that does neither. */
 
 struct jrt_task *jrt_task_alloc(janus_scheduler *scheduler, struct jrt_worker *worker)
 {
@@ -53,7 +53,7 @@ void jrt_worker_free_full(struct jrt_worker *worker)
     if (worker->free_batch != NULL) {
         jrt_roster_give_batch(&worker->scheduler->roster, worker->free_batch);
     }
-    struct jrt_task *last = worker->free; /* that stays */
+    struct jrt_task *last = worker->free; /* the last record that stays */
     for (uint32_t i = 1; i < JRT_FREE_KEPT; i++) last = jrt_task_next(last);
     worker->free_batch = jrt_task_next(last);
     last->record.next = NULL;
@@ -77,7 +77,7 @@ void jrt_task_free(janus_scheduler *scheduler, struct jrt_worker *worker, struct
     jrt_roster_give(&scheduler->roster, task);
 }
 
-/* The queue for everybody. */
+/* The queue for all workers. */
 
 static void inject(janus_scheduler *scheduler, struct jrt_task *task)
 {
@@ -95,7 +95,7 @@ static void inject(janus_scheduler *scheduler, struct jrt_task *task)
     jrt_unlock(&scheduler->inject_lock);
 }
 
-/* Which lane a pick looks at first. */
+/* The lane that a pick looks at first. */
 static unsigned first_lane(uint32_t tick)
 {
     if (tick % LOW_EVERY == 0) return 2;
@@ -126,22 +126,22 @@ static struct jrt_task *take_injected(struct jrt_worker *worker)
 /*
  * Submitting.
  *
- * [queue-shelf]  what a worker starts or goes on with itself lies on its shelves first, for nobody
- *   else to see. While somebody searches, the oldest go to the deques; who finds nothing there
- *   raids. Of each kind, what is on the deque is older than what is on the shelf.
+ * [queue-shelf]  Tasks that a worker starts or resumes lie on its shelves first, where nobody else
+ *   sees them. While a worker searches, the oldest go to the deques. A searcher that finds nothing
+ *   there raids. Of each kind, tasks on the deque are older than tasks on the shelf.
  *
- * [queue-served]  two tasks that take turns, one waiting for what the other sends, are best on one
- *   worker. So a task that was woken by another's send or receive, and finds the shelf empty, is
- *   not given to those who search. They see it there, and say so; who sees the same lone task at
- *   a second look, by whomever, knows that its worker is busy otherwise, and raids. Nobody falls
- *   asleep while it is there, and if all sleep one is woken, as for every other task. The same is
- *   done with a task that has to give way at the end of its turn to the only one that waits: else
- *   half of such a pair would be given away each time, every hundred channel operations. If it is
- *   not one, the other goes on for longer than it takes to look twice. Who calls janus_yield wants
- *   others to run, wherever that is.
+ * [queue-served]  Two tasks that take turns, where one waits for what the other sends, run best on
+ *   one worker. So a task that another's send or receive woke, and that finds the shelf empty, is
+ *   not given to searchers. They see it there and note that. If two looks, by any searchers, find
+ *   the same lone task, its worker is busy: raid the shelf. Nobody falls asleep while the task is
+ *   there. If all sleep, one worker is woken, as for every other task.
+ *   A task that yields at the end of its turn to the only waiting task stays on its worker, too.
+ *   Otherwise thieves would take half of such a pair every hundred channel operations. If the two
+ *   are no pair, the other task runs for longer than two looks take. A task that calls janus_yield
+ *   wants others to run, wherever they are.
  */
 
-/* On a deque, or where there is no memory for it to grow, on the list, which needs none. */
+/* Queues on a deque. If there is no memory for it to grow, queues on the list, which needs none. */
 void jrt_submit_openly(struct jrt_worker *worker, struct jrt_deque *deques, struct jrt_task *task)
 {
     if (jrt_unlikely(jrt_task_is_seated(task) || worker->seat != NULL)) { /* [seat-lane] */
@@ -185,7 +185,7 @@ static bool publish_from(struct jrt_shelf *shelf, struct jrt_deque *deque,
                          janus_scheduler *scheduler)
 {
     void *tasks[PUBLISH_MAX];
-    if (!jrt_deque_seems_empty(deque)) return false; /* there is something for them already */
+    if (!jrt_deque_seems_empty(deque)) return false; /* searchers have something already */
     size_t count = jrt_shelf_pop_half(shelf, tasks, PUBLISH_MAX);
     for (size_t i = 0; i < count; i++) {
         if (!jrt_deque_push(deque, tasks[i])) inject(scheduler, tasks[i]);
@@ -204,14 +204,14 @@ bool jrt_publish(struct jrt_worker *worker)
 
 /* Picking. */
 
-/* In a crowd whoever comes next has left the caches long ago. Its record is asked for some turns
- * ahead, then, when that tells where it lies, its strand and the frames below. */
+/* In a crowd, the next task has left the caches long ago. So its record is prefetched some turns
+ * ahead. Later, when the record tells where they lie, its strand and the frames below follow. */
 static void fetch_ahead(struct jrt_shelf *shelf)
 {
     jrt_shelf_enter(shelf);
     const char            *later = jrt_shelf_see(shelf, FETCH_RECORD);
     const struct jrt_task *soon = jrt_shelf_see(shelf, FETCH_STRAND);
-    if (later != NULL) { /* it was a crowd before we were inside */
+    if (later != NULL) { /* it was a crowd before jrt_shelf_enter */
         for (size_t i = 0; i < sizeof *soon; i += 64) __builtin_prefetch(later + i, 1);
     }
     if (soon != NULL && soon->strand != NULL) {
@@ -221,7 +221,7 @@ static void fetch_ahead(struct jrt_shelf *shelf)
     jrt_shelf_leave(shelf);
 }
 
-/* Of those that ran before; the ones on the deque are older. */
+/* Takes the oldest task that ran before. Tasks on the deque are older. */
 static struct jrt_task *take_oldest(struct jrt_worker *worker, unsigned lane)
 {
     struct jrt_deque *deque = &worker->again[lane];
@@ -242,7 +242,8 @@ static inline struct jrt_task *pick_lane(struct jrt_worker *worker, unsigned lan
                                          bool oldest_first)
 {
     struct jrt_task *task = NULL;
-    /* Where more and more come to wait, the two kinds take turns, or the queue would only grow. */
+    /* Where more and more tasks come to wait, the two kinds take turns. Otherwise the queue would
+     * only grow. */
     if ((worker->tick & 1u) && jrt_count_again(worker, lane) > FIFO_EVERY) oldest_first = true;
     if (oldest_first) task = take_oldest(worker, lane);
     if (task == NULL) task = jrt_take_newest(worker, lane);
@@ -257,9 +258,9 @@ static inline struct jrt_task *pick_lane(struct jrt_worker *worker, unsigned lan
     return task;
 }
 
-/* Newest first means that an old one waits for as long as new ones come. One that has been the
- * oldest for some milliseconds goes to those that take turns. Not sooner: who divides work wants
- * the old ones last. */
+/* Newest first means that an old task waits while new ones come. A task that has been the oldest
+ * for some milliseconds joins those that take turns. It does so no sooner: a task that divides work
+ * wants the old ones last. */
 static bool move_oldest(struct jrt_worker *worker, uint64_t now)
 {
     uint64_t oldest = jrt_load_relaxed(&worker->fresh_shelf.oldest); /* relaxed: a hint. */
@@ -276,10 +277,11 @@ static bool move_oldest(struct jrt_worker *worker, uint64_t now)
 }
 
 /*
- * [queue-pace]  a worker looks at timers and at injected tasks once in `others_every` picks. How
- *   long so many picks last depends on what the tasks do between two yields. If it was much longer
- *   than LOOK_NS, the next look comes after fewer picks, in proportion; if it was shorter, after
- *   twice as many, up to FIFO_EVERY. Turns that are measured ([turn-measure]) end with a look each.
+ * [queue-pace]  A worker looks at timers and at injected tasks once in `others_every` picks. How
+ *   long these picks last depends on what the tasks do between two yields. If they lasted much
+ *   longer than LOOK_NS, the next look comes after fewer picks, in proportion. If they were
+ *   shorter, it comes after twice as many, up to FIFO_EVERY. Turns that are measured
+ *   ([turn-measure]) end with a look each.
  */
 static uint64_t look_at_timers(struct jrt_worker *worker)
 {
@@ -317,7 +319,7 @@ static struct jrt_task *pick_from(struct jrt_worker *worker, bool others_first, 
 
 static void rescue(struct jrt_worker *worker);
 
-/* Tasks that owe rounds go back behind the others; [aside-owe], [aside-fresh]. */
+/* Picks, and puts tasks that owe rounds back behind the others; [aside-owe], [aside-fresh]. */
 static struct jrt_task *pick_fairly(struct jrt_worker *worker, bool stays, uint64_t now)
 {
     bool fresh_last = jrt_aside_fresh_last(worker, stays && !worker->gave_way, now);
@@ -326,7 +328,7 @@ static struct jrt_task *pick_fairly(struct jrt_worker *worker, bool stays, uint6
         if (task == NULL || !jrt_aside_owes(worker, task, now)) return task;
         uint64_t before = jrt_count_again(worker, JRT_LANE_NORMAL);
         jrt_submit_again(worker, task);
-        if (before == 0) break; /* it is the only one */
+        if (before == 0) break; /* it is the only task */
     }
     return stays ? NULL : pick_from(worker, false, fresh_last);
 }
@@ -348,16 +350,17 @@ bool jrt_turn_wanted(struct jrt_worker *worker)
 {
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
         if (jrt_count_again(worker, lane) > 0) return true;
-        /* New ones of other lanes: who runs children in place looks at NORMAL ones only. */
+        /* New tasks of other lanes: a task that runs children in place looks only at NORMAL
+         * ones. */
         if (lane != JRT_LANE_NORMAL && jrt_count_fresh(worker, lane) > 0) return true;
     }
     if (jrt_load_relaxed(&worker->scheduler->injected) != 0) return true; /* relaxed: a hint. */
     return move_oldest(worker, worker->turns.looked_ns);
 }
 
-/* Whether all that waits is one that is alone on the shelf and came there since we last looked. Who
- * put it there is about to wait, or it is still there the next time: a pair that takes turns would
- * only be torn apart by another turn in between, [queue-served]. */
+/* Whether only one task waits, alone on the shelf, which came since the last look. The task that
+ * put it there is about to wait, or the lone task is still there next time. Another turn in between
+ * would only tear a pair that takes turns apart, [queue-served]. */
 static bool only_lone(struct jrt_worker *worker)
 {
     if (worker->lanes != JRT_IN_NORMAL || jrt_shelf_size(&worker->again_shelf) != 1) return false;
@@ -372,12 +375,12 @@ static bool only_lone(struct jrt_worker *worker)
 bool jrt_look_for_others(struct jrt_worker *worker)
 {
     uint64_t now = look_at_timers(worker);
-    /* Who searches may want some of what we go through; a lone one waits for us, [queue-served]. */
+    /* Searchers may want some of these tasks. A lone task waits for this worker, [queue-served]. */
     if (jrt_shelf_size(&worker->again_shelf) != 1 || jrt_shelf_size(&worker->fresh_shelf) != 0) {
         jrt_idle_notify_shelf(worker);
     }
     if (only_lone(worker) || !jrt_turn_wanted(worker)) return false;
-    /* Sixty tasks may be a microsecond: a turn has a shortest length too. */
+    /* Sixty tasks may take a microsecond, so a turn also has a shortest length. */
     uint64_t turn = jrt_turn_lasted(worker, now);
     if (turn >= jrt_turn_too_long(worker)) worker->until_others = 1; /* the next pick measures it */
     return turn >= worker->turns.limit_ns;
@@ -385,7 +388,7 @@ bool jrt_look_for_others(struct jrt_worker *worker)
 
 /* Stealing: a bounded number of victims, from each the most urgent lane, oldest first. */
 
-/* Whether there is a lone task that nobody saw there before, [queue-served]. */
+/* Whether the victim has a lone task that nobody saw there before, [queue-served]. */
 static bool is_passing(struct jrt_worker *victim)
 {
     if (jrt_shelf_size(&victim->again_shelf) != 1) return false;
@@ -402,13 +405,13 @@ static void stole(struct jrt_worker *thief, const struct jrt_worker *victim,
     jrt_note(thief, JRT_TRACE_STEAL, task, victim->index, 0);
 }
 
-/* How many at once. Where tasks are short, enough to see whether they still are. */
+/* How many tasks to take at once. Where tasks are short, enough to see whether they still are. */
 static uint32_t loot_max(const struct jrt_worker *thief)
 {
     return thief->poor < JRT_POOR_FEW ? JRT_RAID_MAX : JRT_POOR_LOOT;
 }
 
-/* Up to half of a shelf of the victim's: the oldest to run, the rest for our own. */
+/* Takes up to half of a victim's shelf: the oldest to run, the rest for the thief's own. */
 static struct jrt_task *raid(struct jrt_worker *thief, const struct jrt_worker *victim,
                              struct jrt_shelf *shelf, struct jrt_shelf *own)
 {
@@ -424,9 +427,9 @@ static struct jrt_task *raid(struct jrt_worker *thief, const struct jrt_worker *
     return tasks[0];
 }
 
-/* Of a deque of the victim's the oldest, and a part of the others for our own: who comes seldom
- * disturbs it seldom. What is there was put there for those who search: each takes his share. Who
- * does not, having yielded, takes half. */
+/* Takes the oldest of a victim's deque, and a part of the others for the thief's own: fewer visits
+ * disturb the victim less. The tasks are there for searchers, and each takes its share. A thief
+ * that does not search, because it yielded, takes half. */
 static struct jrt_task *steal_some(struct jrt_worker *thief, const struct jrt_worker *victim,
                                    struct jrt_deque *deque, struct jrt_shelf *own)
 {
@@ -451,7 +454,7 @@ static struct jrt_task *steal_from(struct jrt_worker *thief, struct jrt_worker *
 {
     struct jrt_task *task = NULL;
     for (unsigned lane = 0; lane < JRT_LANES && task == NULL; lane++) {
-        bool normal = lane == JRT_LANE_NORMAL; /* the only one with shelves */
+        bool normal = lane == JRT_LANE_NORMAL; /* the only lane with shelves */
         if (!jrt_deque_seems_empty(&victim->again[lane])) {
             task = steal_some(thief, victim, &victim->again[lane],
                               normal ? &thief->again_shelf : NULL);
@@ -471,7 +474,7 @@ static struct jrt_task *steal_from(struct jrt_worker *thief, struct jrt_worker *
     } else {
         jrt_count(&thief->stats.steals_failed);
     }
-    /* Somebody may have looked while they were nowhere. */
+    /* A worker may have looked while the tasks were in no queue. */
     if (thief->lanes != 0) jrt_idle_notify(thief->scheduler);
     return task;
 }
@@ -490,7 +493,7 @@ struct jrt_task *jrt_steal(struct jrt_worker *thief, bool raids)
     return NULL;
 }
 
-/* Moves up to `want` of the NORMAL tasks of another worker that ran before to our own. */
+/* Moves up to `want` NORMAL tasks of another worker that ran before to this one. */
 static void pull(struct jrt_worker *worker, struct jrt_worker *from, size_t want)
 {
     void  *tasks[JRT_RAID_MAX];
@@ -508,15 +511,15 @@ static void pull(struct jrt_worker *worker, struct jrt_worker *from, size_t want
         if (!jrt_shelf_push(&worker->again_shelf, tasks[i])) inject(worker->scheduler, tasks[i]);
     }
     if (count > 0) worker->lanes |= JRT_IN_NORMAL;
-    /* Somebody may have looked while they were nowhere. */
+    /* A worker may have looked while the tasks were in no queue. */
     if (count > 0) jrt_idle_notify(worker->scheduler);
 }
 
 /*
- * [queue-rescue]  a worker that computes without a call keeps the tasks on its shelf. Idle workers
+ * [queue-rescue]  A worker that computes without a call keeps the tasks on its shelf. Idle workers
  *   raid it, but a worker that always has some short task never idles. So after every RESCUE_EVERY
- *   looks a worker looks at the shelf of another, in turn. If the oldest task there is the one that
- *   it saw the last time, it takes half of them.
+ *   looks a worker looks at the shelf of another, in turn. If the oldest task there is still the
+ *   one it saw last time, it takes half of them.
  */
 static void rescue(struct jrt_worker *worker)
 {
@@ -564,7 +567,7 @@ unsigned jrt_victim_choose(struct jrt_worker *thief, uint32_t attempt)
     return jrt_victim_next(&thief->victims, thief->index, count, attempt, thief->loads);
 }
 
-/* Whether there is anything this worker could run. For those about to sleep. */
+/* Whether there is anything that this worker could run. Workers ask before they sleep. */
 bool jrt_work_for(const struct jrt_worker *worker)
 {
     const janus_scheduler *scheduler = worker->scheduler;

@@ -2,43 +2,44 @@
 /*
  * Threads that end under their workers.
  *
- * What is scheduled on is the worker: the struct with its queues, its timers' turn, its stacks. A
- * thread merely executes it. So a thread that ends is replaced by another that executes the same
- * worker; whatever is queued there stays where it is.
+ * The scheduler schedules on workers: structs with their queues, their share of timers, and their
+ * stacks. A thread merely executes a worker. So when a thread ends, another thread executes the
+ * same worker, and all queued tasks stay where they are.
  *
- * [replace-doom]  a worker that is doomed does one thing more: in its loop, before it looks for
- *   work or instead of going to sleep, it leaves the loop for the thread's own stack, where the
- *   thread starts its successor and returns. Tests doom a worker from outside.
+ * [replace-doom]  A doomed worker does one more thing. In its loop, before it looks for work or
+ *   instead of sleeping, it switches to the thread's own stack. There the thread starts its
+ *   successor and returns. Tests doom a worker from outside.
  *
- * In the middle of a task (pthread_exit, pthread_cancel) the walk up the stack is stopped where the
- * task began, [exit-boundary] in fiber/exit.c. There, on its own strand, the task yields: it is
- * queued as one that is ready, and the worker goes on in a fresh loop, doomed. Whoever takes the
- * task from the queue goes on right behind that yield, which is a panic. So its nurseries end, its
- * defers run, and the task it ran on top of goes on, all by the ways that are there already.
+ * A thread may end in the middle of a task (pthread_exit, pthread_cancel). Then [exit-boundary] in
+ * fiber/exit.c stops the walk up the stack where the task began. There, on its own strand, the
+ * task yields: it is queued as ready, and the worker goes on in a fresh loop, doomed. The worker
+ * that takes the task from the queue continues right behind that yield, with a panic. So its
+ * nurseries end, its defers run, and the task it ran on top of goes on, all by existing paths.
  *
- * [replace-join]  every thread is joined once. The worker has the one that executes it; those that
- *   were replaced are on `formers`, and are joined by the next replacement if they have ended by
- *   then, else when the scheduler stops. threads_lock guards both, and `stopping` is set under it:
- *   who finds it set starts nobody, so that the threads to be joined stay the same.
+ * [replace-join]  Every thread is joined once. The worker has the thread that executes it. Replaced
+ *   threads are on `formers`. The next replacement joins those that have ended by then; the stop
+ *   of the scheduler joins the rest. threads_lock guards both, and `stopping` is set under it. A
+ *   thread that finds `stopping` set starts no thread, so that the threads to be joined stay the
+ *   same.
  *
- * [replace-arrive]  a thread that was started may still be refused what it needs: an alternate
- *   signal stack, or memory for its exit hook. So whoever starts it waits until it has said which,
- *   and a thread that was refused counts as one that could not be started. The word lies in the
- *   starter's frame; the thread's last touch is the count. In a world all threads are one, which
- *   has what it needs. A seat's thread is not waited for: without it the workers run its task.
+ * [replace-arrive]  A started thread may still be refused what it needs: an alternate signal stack,
+ *   or memory for its exit hook. So the starter waits until the thread has reported. A refused
+ *   thread counts as a thread that could not be started. The word lies in the starter's frame; the
+ *   thread's last touch is the count. In a world all threads are one, which has what it needs.
+ *   Nobody waits for a seat's thread: without it the workers run its task.
  *
- * [replace-lost]  where no thread can be started, the one that ends moves what is queued to where
- *   all workers look. Then the worker counts as lost: not as one that could still find something,
- *   for those who look for a deadlock. The others try again, at most ten times a second, while
- *   they have work. If it was the last one, nobody is left to go on: it tries for a second, and
- *   then that is the end, with a sentence.
+ * [replace-lost]  If no thread can be started, the ending thread moves its queued tasks to the
+ *   queue for all workers. Then the worker counts as lost: the search for a deadlock does not
+ *   expect it to find work. The others try again, at most ten times a second, while they have
+ *   work. If the last worker is lost, no thread is left to go on. It tries for a second, and then
+ *   the process ends, with a message.
  *
- * No lock of ours is held while code that is not ours runs, so a thread cannot take one along:
- * entries and defers run without, and so do callbacks of tokens. In the latter it is the end, as
- * is a panic there: they belong to no task that could fail. Our own code has no cancellation points
- * (plat/ makes its system calls without).
+ * The library holds no lock while foreign code runs, so a thread cannot take one along. Entries,
+ * defers and callbacks of tokens run without locks. A thread that ends in a callback ends the
+ * process, as a panic there does: callbacks belong to no task that could fail. The library itself
+ * has no cancellation points (plat/ makes its system calls without).
  *
- * Locks: threads_lock, around starting a thread and what that takes.
+ * Locks: threads_lock, while a thread is started and for what that takes.
  */
 #include "work/replace.h"
 
@@ -57,12 +58,12 @@ struct jrt_former {
 };
 
 static const uint64_t revive_every_ns = 100000000;
-static const uint64_t patience_ns = 1000000000; /* of the last one, [replace-lost] */
+static const uint64_t patience_ns = 1000000000; /* how long the last worker tries, [replace-lost] */
 static const uint64_t pause_ns = 1000000;
 
 static _Atomic(uint32_t) refusals; /* jrt_replacements_refuse */
 
-/* Visible, as nothing here happens to a healthy program. */
+/* Prints to stderr: none of this happens to a healthy program. */
 static void say(uint32_t index, const char *what)
 {
     char line[128];
@@ -70,7 +71,7 @@ static void say(uint32_t index, const char *what)
     (void)jrt_write_all(STDERR_FILENO, line, (size_t)length);
 }
 
-/* In the middle of a task. */
+/* Threads that end in the middle of a task. */
 
 static bool is_on(const struct jrt_stack *stack, const void *address)
 {
@@ -98,7 +99,7 @@ void jrt_worker_on_exit(void)
     janus_panic(message); /* the task, or the fiber that it runs */
 }
 
-/* Coming, [replace-arrive]. */
+/* Starting, [replace-arrive]. */
 
 void jrt_arrivals_tell(struct jrt_worker *worker, bool ready)
 {
@@ -107,7 +108,7 @@ void jrt_arrivals_tell(struct jrt_worker *worker, bool ready)
     worker->arrivals = NULL;
     if (!ready) jrt_store_relaxed(&arrivals->refused, true); /* relaxed: the count follows. */
     jrt_fetch_add_acq_rel(&arrivals->came, 1u);              /* acq_rel: the last touch. */
-    jrt_futex_wake(&arrivals->came, 1);                      /* it looks at the address only */
+    jrt_futex_wake(&arrivals->came, 1);                      /* uses only the address */
 }
 
 bool jrt_arrivals_wait(struct jrt_arrivals *arrivals, uint32_t count)
@@ -120,7 +121,7 @@ bool jrt_arrivals_wait(struct jrt_arrivals *arrivals, uint32_t count)
     return !jrt_load_relaxed(&arrivals->refused); /* relaxed: set before the count. */
 }
 
-/* Starts a thread that executes the worker. False: it, or what it needs, was refused. */
+/* Starts a thread that executes the worker. False: the thread, or what it needs, was refused. */
 static bool start_and_wait(struct jrt_worker *worker, const char *name)
 {
     struct jrt_arrivals arrivals = {0};
@@ -135,7 +136,7 @@ static bool start_and_wait(struct jrt_worker *worker, const char *name)
     return false;
 }
 
-/* Starting the next; under threads_lock. */
+/* Starting a successor; under threads_lock. */
 
 static void join_formers(janus_scheduler *scheduler)
 {
@@ -160,8 +161,8 @@ static bool refused(void)
     return true;
 }
 
-/* The worker has no thread, or the calling one, which must not touch it any more once this is
- * true. */
+/* Starts a successor for a worker without a thread, or for the calling thread's worker. True: the
+ * caller must not touch the worker any more. */
 static bool start_next(struct jrt_worker *worker)
 {
     janus_scheduler   *scheduler = worker->scheduler;
@@ -169,14 +170,14 @@ static bool start_next(struct jrt_worker *worker)
     join_formers(scheduler);
     bool ready = former != NULL && !refused();
     if (ready) {
-        jrt_worker_must_leave(worker); /* a strand to begin with, [strand-last] */
+        jrt_worker_must_leave(worker); /* its first strand, [strand-last] */
         former->thread = worker->os_thread;
         /* relaxed, all: starting a thread orders them; its tasks find themselves counted. */
         uint64_t restarts = jrt_load_relaxed(&worker->stats.restarts);
         jrt_store_relaxed(&worker->stats.restarts, restarts + 1); /* relaxed: as above. */
         jrt_store_relaxed(&worker->doomed, false);
-        /* Not later: its thread may lie down at once, and would count twice for those who look for
-         * a deadlock. release: who sees it found sees it counted. */
+        /* Not later: its thread may lie down at once, and would count twice in the search for a
+         * deadlock. release: a thread that sees it found sees it counted. */
         if (worker->lost) jrt_fetch_sub_release(&scheduler->lost, 1u);
         ready = start_and_wait(worker, former->thread.name);
         if (!ready) {
@@ -200,7 +201,7 @@ static void move_shelf(janus_scheduler *scheduler, struct jrt_shelf *shelf)
     while ((task = jrt_shelf_pop_oldest(shelf)) != NULL) jrt_submit_outside(scheduler, task);
 }
 
-/* Nobody executes this worker any more, [replace-lost]. */
+/* Handles the loss of a worker: no thread executes it any more, [replace-lost]. */
 static void lose(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
@@ -210,7 +211,7 @@ static void lose(struct jrt_worker *worker)
         for (unsigned i = 0; i < 2; i++) {
             bool             lost = false;
             struct jrt_task *task;
-            /* As a thief would, oldest first; we are no worker now, so it goes to all. */
+            /* Steals the tasks, oldest first. This thread is no worker now, so they go to all. */
             while ((task = jrt_deque_steal(both[i], &lost)) != NULL || lost) {
                 if (task != NULL) jrt_submit_outside(scheduler, task);
             }
@@ -223,11 +224,11 @@ static void lose(struct jrt_worker *worker)
     worker->lost = true;
     jrt_fetch_add_acq_rel(&scheduler->lost, 1u); /* acq_rel: after the last task was moved. */
     jrt_unlock(&scheduler->threads_lock);
-    /* Somebody must keep the timers, and look whether anything can happen at all. */
+    /* Another worker must keep the timers, and check for a deadlock. */
     jrt_idle_wake_all(scheduler);
 }
 
-/* The same for a seat, which has nothing queued but what was handed to it. */
+/* Retires a seat, which has nothing queued but the task handed to it. */
 static void retire_seat(struct jrt_seat *seat)
 {
     janus_scheduler *scheduler = seat->worker.scheduler;
@@ -244,7 +245,8 @@ static void retire_seat(struct jrt_seat *seat)
     jrt_seat_vacate(seat);
 }
 
-/* The last one: what was refused may be to be had in a moment. False: it was not. */
+/* Tries again for the last worker: the system may give in a moment what it refused. False: it did
+ * not. */
 static bool replace_last(struct jrt_worker *worker)
 {
     janus_scheduler  *scheduler = worker->scheduler;
@@ -283,18 +285,20 @@ void jrt_worker_retire(struct jrt_worker *worker)
                 __FILE__, __LINE__);
     }
     if (!replaced && !last) lose(worker);
-    if (replaced) say(worker->index, "its thread ended, another goes on"); /* that never changes */
+    /* The index never changes. */
+    if (replaced) say(worker->index, "its thread ended, another goes on");
 }
 
 void jrt_workers_revive(janus_scheduler *scheduler)
 {
     uint64_t now = jrt_clock_now_ns();
-    uint64_t next = jrt_load_relaxed(&scheduler->revive_next); /* relaxed: only who tries, and */
-    if (now < next) return;                                    /* when. */
+    /* relaxed: it only decides which thread tries, and when. */
+    uint64_t next = jrt_load_relaxed(&scheduler->revive_next);
+    if (now < next) return;
     /* relaxed: as above. */
     if (!jrt_cas_relaxed(&scheduler->revive_next, &next, now + revive_every_ns)) return;
     const struct jrt_worker *revived = NULL;
-    jrt_ctx_probe(); /* we may be on a task's stack; an overflow comes now or not at all */
+    jrt_ctx_probe(); /* this may be a task's stack; an overflow comes now or not at all */
     jrt_lock(&scheduler->threads_lock);
     for (uint32_t i = 0; i < scheduler->worker_count && revived == NULL; i++) {
         struct jrt_worker *worker = &scheduler->workers[i];
@@ -309,7 +313,7 @@ void jrt_workers_revive(janus_scheduler *scheduler)
     if (revived != NULL) say(revived->index, "has a thread again");
 }
 
-/* The end. */
+/* Ending. */
 
 void jrt_workers_end(janus_scheduler *scheduler, uint32_t count)
 {

@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Seats: backend THREADED. A child has a thread of its own, on which nothing runs but the child and
- * what it runs synchronously (backend BLOCKING inside).
+ * Seats: backend THREADED. A child has a thread of its own. On it run only the child and what it
+ * runs synchronously (backend BLOCKING inside).
  *
- * A seat is a worker that is in no list of workers: nobody steals from it, and it takes nothing
- * that was queued for all. Its thread executes the same loop. So all calls work there as they do
- * elsewhere: when the task waits, the loop goes to sleep until the task is ready again.
+ * A seat is a worker that is in no list of workers. Nobody steals from it, and it takes nothing
+ * from the queue for all. Its thread executes the same loop. So all calls work there as they do
+ * elsewhere. When the task waits, the loop sleeps until the task is ready again.
  *
- * [seat-lane]  a task that belongs to a seat has a bit in its lane, by which it leaves the fast
- *   ways into queues: no other task pays for the question. The seat's own queues have no place for
- *   anything, so what is made ready by a seat's thread for others leaves the fast ways there, too,
- *   and goes to the queue for everybody.
+ * [seat-lane]  A task that belongs to a seat has a bit in its lane. The bit takes it off the fast
+ *   paths into queues, so no other task pays for the question. The seat's own queues hold nothing.
+ *   So tasks that a seat's thread makes ready for others leave the fast paths, too, and go to the
+ *   queue for all.
  *
- * [seat-one]  at most one task of a seat is ready at a time. There is the task it was made for; on
- *   top of it, or on another strand for which it waits, a child that it runs synchronously, and so
+ * [seat-one]  At most one task of a seat is ready at a time. The seat was made for one task. On top
+ *   of it, or on another strand for which it waits, is a child that it runs synchronously, and so
  *   on. All but the last of these wait for the next.
  *
- * [seat-hand]  by the worker's signal:
+ * [seat-hand]  The worker's signal hands tasks over:
  *
- *     EMPTY   -> HANDED  whoever made the task ready, having written `handed`: its last touch
- *     HANDED  -> EMPTY   the seat's thread, having read `handed`
- *     any     -> GONE    its thread ends in the middle and cannot be replaced; what was handed is
+ *     EMPTY   -> HANDED  the thread that readied the task, after writing `handed`: its last touch
+ *     HANDED  -> EMPTY   the seat's thread, after it read `handed`
+ *     any     -> GONE    the thread ends in the middle and cannot be replaced; a handed task is
  *                        queued for all
  *
- *   Who finds GONE queues the task for all. By [seat-one] there is one hander at a time,
- *   and as the task that is handed has not ended, the seat is there until HANDED is written.
- *   models/seat.pml tries all orders.
+ *   A thread that finds GONE queues the task for all. By [seat-one] there is one hander at a time.
+ *   The handed task has not ended, so the seat exists until HANDED is written. models/seat.pml
+ *   tries all orders.
  *
- * [seat-outside]  a seat whose thread does not sleep is one who can act though no worker runs, and
- *   counts in `outside`: from its making, or from the moment a task is handed, counted by the
- *   hander, until its thread has nothing to do. So a deadlock is seen when all workers and all
- *   seats sleep, and not before.
+ * [seat-outside]  A seat whose thread does not sleep can act although no worker runs, so it counts
+ *   in `outside`. It counts from its making, or from the moment a task is handed to it, until its
+ *   thread has nothing to do. The hander counts it. So a deadlock is found when all workers and
+ *   all seats sleep, and not before.
  *
- * Timers are kept by the workers. As these may be busy with something long, a seat's thread also
- * wakes up when a timer is due that it has armed itself.
+ * The workers keep the timers. They may be busy with something long, so a seat's thread also wakes
+ * up when a timer is due that it has armed itself.
  *
- * [seat-end]  `over`: nobody will come back. `vacant`: the thread is about to return. Seats of
- *   which both is true are joined and freed when the next is made, the others when the scheduler
- *   stops, which it does after the last task. Closing a seat is its own thread's last work, so
- *   what it had at hand is back before that.
+ * [seat-end]  `over`: nobody will come back. `vacant`: the thread is about to return. A seat that
+ *   is over and vacant is freed when the next is made, otherwise at scheduler stop, which comes
+ *   after the last task. A seat's own thread closes it as its last work, so all its resources are
+ *   back before that.
  *
- * Locks: seats_lock, inside of which none is taken.
+ * Locks: seats_lock, under which no other lock is taken.
  */
 #include "work/seat.h"
 
@@ -51,7 +51,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBERS = 60000 }; /* of seats, behind those of the workers; they fit task->worker */
+enum { NUMBERS = 60000 }; /* of seats, after those of the workers; they fit task->worker */
 
 static _Atomic(uint32_t) refusals; /* jrt_seats_refuse */
 
@@ -108,7 +108,7 @@ static struct jrt_seat *make(janus_scheduler *scheduler)
     return NULL;
 }
 
-/* Where dumps find it. */
+/* Adds the seat to the list that dumps use. */
 static void enlist(struct jrt_seat *seat, janus_scheduler *scheduler)
 {
     jrt_lock(&scheduler->seats_lock);
@@ -160,9 +160,10 @@ void jrt_seat_hand(struct jrt_task *task)
     uint32_t         signal = JRT_SEAT_EMPTY;
     jrt_fetch_add_relaxed(&scheduler->outside, 1u); /* relaxed: a count, [seat-outside]. */
     seat->handed = task;
-    /* acq_rel: what is handed; its thread's reading of what was handed before. */
+    /* acq_rel: the handed task; and the thread's read of the one before. */
     if (jrt_cas_acq_rel(&seat->worker.signal, &signal, (uint32_t)JRT_SEAT_HANDED)) {
-        jrt_futex_wake(&seat->worker.signal, 1); /* the seat may be gone: only the address */
+        /* The seat may be gone: only the address is used. */
+        jrt_futex_wake(&seat->worker.signal, 1);
         return;
     }
     jrt_invariant("seat-one", signal == JRT_SEAT_GONE);
@@ -192,7 +193,7 @@ struct jrt_task *jrt_seat_idle(struct jrt_worker *worker)
         signal = jrt_load_acquire(&seat->worker.signal); /* acquire: what was handed. */
     }
     struct jrt_task *task = seat->handed;
-    /* release: we have read it; the next hander writes it, [seat-one]. */
+    /* release: `handed` was read; the next hander writes it, [seat-one]. */
     jrt_store_release(&worker->signal, (uint32_t)JRT_SEAT_EMPTY);
     return task;
 }
@@ -202,11 +203,11 @@ struct jrt_task *jrt_seat_idle(struct jrt_worker *worker)
 void jrt_seat_lose(struct jrt_seat *seat)
 {
     janus_scheduler *scheduler = seat->worker.scheduler;
-    /* acq_rel: what was handed; who finds it GONE does without us. */
+    /* acq_rel: the handed task. A thread that finds GONE does without this seat. */
     uint32_t signal = jrt_exchange_acq_rel(&seat->worker.signal, (uint32_t)JRT_SEAT_GONE);
     if (signal == JRT_SEAT_HANDED) {
         jrt_submit_to_all(scheduler, seat->handed);
-        jrt_outside_less(scheduler); /* its hander's */
+        jrt_outside_less(scheduler); /* counted by its hander */
     }
     jrt_outside_less(scheduler);
 }
@@ -238,7 +239,7 @@ void jrt_seat_vacate(struct jrt_seat *seat)
 
 void jrt_seats_end(janus_scheduler *scheduler)
 {
-    /* Without the lock: whoever makes one has a child that is counted, and there is none. */
+    /* Without the lock: only a counted child makes a seat, and no child is left. */
     struct jrt_list_node *node = scheduler->seats.next;
     while (node != &scheduler->seats) {
         struct jrt_seat *seat = jrt_list_entry(node, struct jrt_seat, link);

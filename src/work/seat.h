@@ -5,24 +5,24 @@
 
 #include "task/worker.h"
 
-/* In a task's `lane`: it runs on a seat, which its purse names; [seat-lane]. */
+/* Part of a task's `lane`: it runs on a seat, which its purse names, [seat-lane]. */
 enum { JRT_LANE_SEATED = 0x80 };
 
-/* What `worker.signal` says on a seat, [seat-hand]. */
+/* The values of `worker.signal` on a seat, [seat-hand]. */
 enum {
-    JRT_SEAT_EMPTY = 0,  /* nobody is ready */
-    JRT_SEAT_HANDED = 1, /* `handed` is */
-    JRT_SEAT_GONE = 2,   /* no thread looks here any more; for good */
+    JRT_SEAT_EMPTY = 0,  /* no task is ready */
+    JRT_SEAT_HANDED = 1, /* `handed` is ready */
+    JRT_SEAT_GONE = 2,   /* no thread looks here any more, for good */
 };
 
 struct jrt_seat {
-    struct jrt_worker    worker;  /* first: what the thread executes; in no list of workers */
+    struct jrt_worker    worker;  /* first: the thread executes it; in no list of workers */
     struct jrt_list_node link;    /* on scheduler->seats; seats_lock */
-    struct jrt_task     *task;    /* for which it was made; constant once it is handed */
+    struct jrt_task     *task;    /* the task it was made for; constant once handed */
     struct jrt_task     *handed;  /* [seat-hand] */
-    uint64_t             wake_ns; /* when its thread looks at the timers; its own */
+    uint64_t             wake_ns; /* when its thread looks at the timers; the thread's own */
     _Atomic(bool)        over;    /* the task has ended */
-    _Atomic(bool)        vacant;  /* the thread has given everything back and returns */
+    _Atomic(bool)        vacant;  /* the thread has freed everything and returns */
 };
 
 static inline bool jrt_task_is_seated(const struct jrt_task *task)
@@ -30,32 +30,32 @@ static inline bool jrt_task_is_seated(const struct jrt_task *task)
     return (task->lane & JRT_LANE_SEATED) != 0;
 }
 
-/* A seat with a thread that waits for a task, which is handed to it next. NULL: memory, or a
+/* Opens a seat whose thread waits for a task. The caller hands one over next. NULL: memory, or a
  * thread, was refused. */
 struct jrt_seat *jrt_seat_open(janus_scheduler *scheduler);
 
-/* Says that a task belongs there, before anybody knows it; it has a purse. */
+/* Assigns a task, which has a purse, to the seat, before anybody knows the task. */
 void jrt_seat_assign(struct jrt_seat *seat, struct jrt_task *task);
 
-/* A seated task is ready: its thread goes on with it. */
+/* Hands a ready task to the thread of its seat. */
 void jrt_seat_hand(struct jrt_task *task);
 
-/* The task it was made for has ended. The last touch, for all but the seat's own thread. */
+/* Ends the seat of a task that has ended. The last touch by all but the seat's own thread. */
 void jrt_seat_over(struct jrt_seat *seat);
 
-/* The seat's thread waits for what is handed to it. NULL: it is to end. */
+/* The seat's thread waits for a task. NULL: the thread must end. */
 struct jrt_task *jrt_seat_idle(struct jrt_worker *worker);
 
-/* The seat's thread ends, and no other will come: its tasks are for all workers. */
+/* The seat's thread ends without a successor: its tasks go to all workers. */
 void jrt_seat_lose(struct jrt_seat *seat);
 
-/* The last thing that the seat's thread does. */
+/* The last call of the seat's thread. */
 void jrt_seat_vacate(struct jrt_seat *seat);
 
-/* All tasks have ended: waits until all threads have. */
+/* Waits until all seats' threads have ended. All tasks have ended. */
 void jrt_seats_end(janus_scheduler *scheduler);
 
-/* For tests. The next `count` seats cannot have a thread. */
+/* For tests: the next `count` seats cannot have a thread. */
 void jrt_seats_refuse(uint32_t count);
 
 #endif

@@ -2,35 +2,38 @@
 /*
  * Strands: where they come from and go, and whether one has room for a task on top.
  *
- * [strand-last]  a worker whose task has to wait needs a stack for its loop, and the system may
- *   refuse one. Most waits then return NO_MEMORY. Some cannot: the end of a nursery, whose children
- *   live in the owner's frames; a mutex that a condition must take back; a thread that ends. For
- *   these every worker has one strand more from its opening on, the last one.
+ * [strand-last]  A worker whose task has to wait needs a stack for its loop, and the system may
+ *   refuse one. Most waits then return NO_MEMORY. Some cannot:
+ *   - the end of a nursery, whose children live in the owner's frames;
+ *   - a mutex that a condition must take back;
+ *   - a thread that ends.
  *
- *   Nothing but the loop runs there. It goes on with a task that has a stack of its own, and the
- *   last strand is free again. A task that has not begun gets a stack, if one is to be had now.
- *   Else the loop takes one that has begun in its place. Else the task ends with NO_MEMORY before
- *   it has begun, and its nursery reports that. So:
+ *   For these every worker has one more strand from its opening on, the last one. Only the loop
+ *   runs there. It resumes a task that has a stack of its own, and the last strand is free again.
+ *   A task that has not begun gets a stack, if the system has one now. Otherwise the loop takes a
+ *   task that has begun in its place. Otherwise the task ends with NO_MEMORY before it has begun,
+ *   and its nursery reports that. So:
  *
  *    - whenever a task runs, the worker's last strand is free, and the task can leave;
- *    - whatever the loop finds on it goes on or ends at once, so the loop never waits for memory;
- *    - a task that is waited for has begun, or is queued and will be found.
+ *    - every task that the loop finds on it goes on or ends at once, so the loop never waits for
+ *      memory;
+ *    - a task that others wait for has begun, or is queued and will be found.
  *
- *   A wait thus ends if it would end with memory at hand, unless a task it needs was refused, and
- *   that is a failure which its nursery tells. Nobody spins, and nobody waits for a stack.
- *   Rejected: to run any task on top of the one that waits. If it waited for that one in turn, both
+ *   So a wait ends if it would end with enough memory, unless the system refused a stack to a task
+ *   it needs. That is a failure, which the task's nursery reports. Nobody spins, and nobody waits
+ *   for a stack.
+ *   Rejected: to run any task on top of the waiting one. If it waited for that one in turn, both
  *   would wait for ever.
  *
- * [strand-canary]  below a stack on the CANARY rung lies nothing that faults. Such a strand has no
- *   brink that a frame can be above: so every call that may wait comes to jrt_worker_stack_look,
- *   which reads the canary, and no child runs in the plainest way. Whoever runs a task there looks
- *   at all that a guard would cover before the task counts as ended (jrt_task_run_watched). Strands
- *   with a guard pay nothing for it.
+ * [strand-canary]  No page that faults lies below a stack on the CANARY rung. Such a strand has no
+ *   limit that a frame can be above. So every call that may wait comes to jrt_worker_stack_look,
+ *   which reads the canary, and no child runs on the plainest path. A worker that runs a task
+ *   there checks all that a guard would cover before the task counts as ended
+ *   (jrt_task_run_watched). Strands with a guard pay nothing for it.
  *
- * [strand-trim]  the stacks at hand of a worker are its thread's alone, so nobody else can give
- *   them back. A caller that asks for it writes how much may stay, counts `trims` up and wakes all
- *   workers. A worker that is about to sleep and finds another count than before empties its cache
- *   and trims the depot.
+ * [strand-trim]  Only a worker's thread uses its cached stacks, so nobody else can free them. A
+ *   caller that wants them back writes how much may stay, raises `trims` and wakes all workers. A
+ *   worker that is about to sleep and finds a new count empties its cache and trims the depot.
  */
 #include "base/options.h"
 #include "task/nursery.h"
@@ -95,7 +98,7 @@ void jrt_strand_drop(struct jrt_worker *worker, struct jrt_strand *strand)
 
 void jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand)
 {
-    if (jrt_unlikely(strand->last)) { /* [strand-last]: it is always the same worker's */
+    if (jrt_unlikely(strand->last)) { /* [strand-last]: it always belongs to the same worker */
         jrt_sanitizer_renew(&strand->context.sanitizer);
         jrt_sanitizer_unwind(jrt_stack_low(strand->stack), strand); /* frames it was left in */
         worker->last = strand;
@@ -149,7 +152,7 @@ void jrt_worker_must_leave(struct jrt_worker *worker)
     worker->last = NULL;
 }
 
-/* Giving back. */
+/* Trimming. */
 
 void jrt_worker_trim(struct jrt_worker *worker)
 {

@@ -4,56 +4,57 @@
  *
  * Budgets count operations; neighbours feel time. Ten thousand checks take three microseconds, ten
  * thousand refused spawns or new pages take milliseconds. If turns counted operations only, a task
- * that makes expensive calls would get a hundred times more CPU than its neighbour. So a turn is at
- * most JANUS_SLICE operations, and about `turn_ns` (an option of the
- * scheduler, 20 us) wherever somebody reads the clock. Budgets
- * stay exact: ops only move between the fuel word and the purse ([purse-fuel]).
+ * that makes expensive calls would get a hundred times more CPU than its neighbour. So a turn is
+ * at most JANUS_SLICE operations, and about `turn_ns` (an option of the scheduler, 20 us) wherever
+ * somebody reads the clock. Budgets stay exact: ops only move between the fuel word and the purse
+ * ([purse-fuel]).
  *
  * [turn-epoch]  A switch does not read the clock: that would be its most expensive part. A worker
- *   counts its switches and the tasks its loop starts. The sum, the epoch, changes whenever another
- *   turn begins. A reader of the clock that finds the epoch it knows also knows when the turn
- *   began; otherwise it is the first reader in this turn. A child that runs in place is part of its
- *   owner's turn.
+ *   counts its switches and the tasks its loop starts. The sum, the epoch, changes whenever
+ *   another turn begins. A reader of the clock that finds the epoch it knows also knows when the
+ *   turn began. Otherwise it is the first reader in this turn. A child that runs in place is part
+ *   of its owner's turn.
  *
  * [turn-toll]  Calls that take long beside their price add tolls. After JRT_TOLLS of them, a few
- *   microseconds, the call reads the clock. If the turn is over, it moves the rest of the fuel word
- *   into the purse, so that the task's next operation ends the turn. The call itself does not wait.
- *   A spawn that a pool pays for takes no op from the task; it asks whether the turn is over. Tolls
- *   are no budget: nobody pays them.
+ *   microseconds, the call reads the clock. If the turn is over, it moves the rest of the fuel
+ *   word into the purse, so that the task's next operation ends the turn. The call itself does not
+ *   wait. A spawn that a pool pays for takes no op from the task; it asks whether the turn is
+ *   over. Tolls are no budget: nobody pays them.
  *
  * [turn-call]  Calls that neither take an op nor wait begin with jrt_call_check, mostly through
  *   jrt_stack_check. It takes four tolls. When the tolls are used up, the call reads the clock; if
  *   the turn is over, other tasks run before the call does anything. The call holds no lock there,
  *   and asks for its worker afterwards. Public calls of the rooms below begin with
  *   jrt_outside_call. Library code that holds locks, or walks lists of its thread, does not call
- *   such a public function. These calls do not return CANCELLED. So a
- *   cancelled task pays an op for each of them, and the library unwinds it when it has used up what
- *   it has for its clean-up ([cancel-patience]).
+ *   such a public function. These calls do not return CANCELLED. So a cancelled task pays an op
+ *   for each of them. When it has used up its cleanup allowance, the library unwinds it
+ *   ([cancel-patience]).
  *
  * [turn-pace]  What a task does between two checks may take long by itself. Nobody knows the pace
- *   of a new task, so its first slice is JRT_FIRST_SLICE operations, and the next one at most
- *   MEASURED if the time of the first is not known. After a slice that lasted much longer than a
+ *   of a new task, so its first slice is JRT_FIRST_SLICE operations. If the time of that slice is
+ *   not known, the next one is at most MEASURED. After a slice that lasted much longer than a
  *   turn, the task's next slices get less fuel, in proportion. After a short one they get more, up
  *   to JANUS_SLICE. The end of a slice is not the end of a turn.
  *
  * [turn-measure]  Yields and waits end a turn without reading the clock. So turns are sampled: the
  *   pick that looks at the timers ([queue-pace]) knows how long all turns since its last look took
- *   together. If that was long, the worker measures each turn for a while, for as many turns as
- *   keep the measuring cheap beside the time that was lost. It also measures each turn while a task
- *   owes time to the others ([aside-owe]).
+ *   together. If that was long, the worker measures each turn for a while. It measures as many
+ *   turns as stay cheap beside the lost time. It also measures each turn while a task owes time to
+ *   the others ([aside-owe]).
  *
  * [turn-kernel]  A thread that the kernel took off its core looks like a long turn. Where a turn
- *   seems long, the worker asks the kernel how long its thread ran, and subtracts the time since it
- *   last asked in which the thread did not run. A task that sleeps in a system call is not found by
- *   this.
+ *   seems long, the worker asks the kernel how long its thread ran. It subtracts the time since
+ *   its last question in which the thread did not run. A task that sleeps in a system call is not
+ *   found by this.
  *
  * [turn-fresh]  A task that starts a crowd of children should go on: the children run on top of it
- *   when it awaits them. So a turn may last ten times as long while only tasks wait that never ran.
+ *   when it awaits them. So a turn may last ten times as long while only tasks wait that never
+ *   ran.
  *
  * [turn-balance]  Only idle workers steal. If all workers are busy, one with two tasks would stay
- *   beside one with six, and a task's share would depend on where it was spawned. So at the end of
- *   every BALANCE_EVERYth slice a worker compares its number of ready tasks with that of another
- *   worker, and takes half of the difference if it has clearly fewer.
+ *   beside one with six. A task's share would depend on where it was spawned. So at the end of
+ *   every BALANCE_EVERYth slice a worker compares its number of ready tasks with another's. If it
+ *   has clearly fewer, it takes half of the difference.
  *
  * Why 20 us: the shortest slice that does something, ten thousand times ten instructions and a
  * check, takes as long. Two reads of the clock and a switch, some 80 ns, are little beside it.
@@ -67,12 +68,13 @@
 enum {
     BALANCE_EVERY = 32,
     MEASURED = 4,          /* operations, [turn-pace] */
-    SAMPLE_NS = 2000,      /* of a sample, for each turn that is measured, [turn-measure] */
+    SAMPLE_NS = 2000,      /* of a sample, for each measured turn, [turn-measure] */
     MEASURED_MAX = 100000, /* turns */
     FRESH_TURNS = 10,      /* [turn-fresh] */
 };
 
-static const int64_t free_of_cost = INT64_MAX / 4; /* above: a callback, which costs nothing */
+/* More fuel than this: a callback, which costs nothing. */
+static const int64_t free_of_cost = INT64_MAX / 4;
 
 static void begin(struct jrt_worker *worker, uint64_t now)
 {
@@ -131,7 +133,7 @@ static uint64_t taken_by_kernel(struct jrt_worker *worker, uint64_t now, uint64_
     return stood < ns ? stood : ns;
 }
 
-/* How long the current turn has lasted, or 0: nobody knows when it began. */
+/* The length of the current turn; 0: nobody knows when it began. */
 static uint64_t measure(struct jrt_worker *worker, uint64_t now)
 {
     if (worker->turns.epoch != jrt_turn_epoch(worker)) return 0;
@@ -159,7 +161,7 @@ void jrt_turn_leave(struct jrt_worker *worker, uint64_t now)
     uint64_t turn = measure(worker, now);
     worker->turns.looked_ns = now;
     bool over = worker->current == NULL || turn >= jrt_turn_too_long(worker);
-    if (over) worker->turns.epoch = 0; /* not measured once more; that number is before all turns */
+    if (over) worker->turns.epoch = 0; /* not measured once more; 0 is before all turns */
     if (worker->current == NULL) {
         jrt_aside_ended(worker, now, turn);
     } else if (over) {
@@ -170,13 +172,14 @@ void jrt_turn_leave(struct jrt_worker *worker, uint64_t now)
 void jrt_turn_begin_next(struct jrt_worker *worker, const struct jrt_task *next, uint64_t now)
 {
     if (next == NULL) return;
-    bool strand_first = worker->current != NULL && !jrt_task_began(next); /* a loop's, then it */
+    /* First a loop's turn, then the task's. */
+    bool strand_first = worker->current != NULL && !jrt_task_began(next);
     worker->turns.epoch = jrt_turn_epoch(worker) + (strand_first ? 2 : 1);
     worker->turns.began_ns = worker->turns.slice_ns = now;
     worker->turns.ops = 0;
 }
 
-/* Less fuel from now on, or more, after `used` operations that took `ns`: see [turn-pace]. */
+/* Changes the slice after `used` operations that took `ns`, [turn-pace]. */
 static void set_pace(const struct jrt_worker *worker, struct jrt_purse *purse, uint64_t used,
                      uint64_t ns, bool known)
 {
@@ -193,12 +196,12 @@ static void set_pace(const struct jrt_worker *worker, struct jrt_purse *purse, u
     purse->slice = (uint32_t)(slice < JANUS_SLICE ? slice : JANUS_SLICE);
 }
 
-/* A turn of `turn` ns is over: others go first. */
+/* Ends a turn of `turn` ns: others run first. */
 static void give_turn(struct jrt_worker *worker, struct jrt_task *task, uint64_t now, uint64_t turn)
 {
     if (turn >= jrt_turn_too_long(worker)) {
         jrt_aside_owe(worker, task, now, turn);
-        worker->turns.epoch = 0; /* it is not measured once more */
+        worker->turns.epoch = 0; /* not measured once more */
     }
     jrt_task_give_way(worker, task);
 }
@@ -214,12 +217,12 @@ static void end_turn(struct jrt_task *task)
         slice = now - worker->turns.slice_ns;
     } else {
         begin(worker, now);
-        /* When this turn began is not known, but it was after anybody last looked. */
+        /* The begin of this turn is unknown, but it was after the last look. */
         known = slice < worker->turns.limit_ns;
         turn = slice;
     }
     worker->turns.slice_ns = worker->turns.looked_ns = now;
-    worker->turns.over = 0; /* that number is before all turns */
+    worker->turns.over = 0; /* 0 is before all turns */
     worker->tolls = JRT_TOLLS;
     if (purse != NULL) {
         int64_t  fuel = jrt_fuel_get();
@@ -233,7 +236,7 @@ static void end_turn(struct jrt_task *task)
     if (known && turn < worker->turns.limit_ns && worker->turns.ops < JANUS_SLICE) return;
     if (known && turn < FRESH_TURNS * worker->turns.limit_ns && !jrt_turn_wanted(worker))
         return;                                /* [turn-fresh] */
-    if (!known) jrt_turn_sample(worker, turn); /* who was it? */
+    if (!known) jrt_turn_sample(worker, turn); /* measures to find the long turn */
     give_turn(worker, task, now, known ? turn : 0);
 }
 
@@ -250,7 +253,8 @@ static void end_call_turn(struct jrt_worker *worker)
     worker->tolls = JRT_TOLLS;
     if (task == NULL) return;
     if (jrt_unlikely(jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE)) {
-        int64_t fuel = jrt_fuel_get(), calls = JRT_TOLLS / 4; /* since it was last here, or fewer */
+        /* At most this many since the last time. */
+        int64_t fuel = jrt_fuel_get(), calls = JRT_TOLLS / 4;
         if (fuel > 0 && fuel < free_of_cost) jrt_fuel_set(fuel > calls ? fuel - calls : 0);
         jrt_purse_bear(task);       /* [cancel-patience] */
         worker = jrt_worker_self(); /* [worker-again] */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Ending a task's wait: the waker's part of [task-park]. */
+/* Ends a task's wait: the waker's part of [task-park]. */
 #include "task/nursery.h"
 #include "task/state.h"
 
-/* Ends it; *out_parked: and the task is to be queued. False: it was awake, or may not be ended. */
+/* Ends the wait. If *out_parked is set, the caller must queue the task. False: it was awake, or
+ * this waker may not end the wait. */
 static inline bool end_wait(struct jrt_task *task, janus_status status, uint32_t required,
                             bool *out_parked)
 {
@@ -11,21 +12,21 @@ static inline bool end_wait(struct jrt_task *task, janus_status status, uint32_t
     uint32_t park = jrt_load_relaxed(&task->park); /* relaxed: a first look, the cas decides. */
     do {
         if ((park & JRT_PARK_MASK) == JRT_AWAKE || (park & required) != required) return false;
-        /* acq_rel [park-wake]: our writes come before the woken task goes on; its strand's are
-         * seen by whoever we queue it for. */
+        /* acq_rel [park-wake]: the waker's writes come before the woken task goes on. The next
+         * worker sees what the task wrote on its strand. */
     } while (!jrt_cas_acq_rel(&task->park, &park, awake));
     *out_parked = (park & JRT_PARK_MASK) == JRT_PARKED;
     if (*out_parked) jrt_task_move(task, JANUS_TASK_READY);
     return true;
 }
 
-/* The same with all that follows; `server`: as jrt_task_serve, or NULL. */
+/* Ends the wait, and queues the task. `server`: the worker for jrt_task_serve, or NULL. */
 __attribute__((noinline)) static bool wake(struct jrt_worker *server, struct jrt_task *task,
                                            janus_status status, uint32_t required)
 {
     bool             parked = false;
     janus_scheduler *scheduler = task->nursery->scheduler;
-    janus_task_id    id = jrt_task_id(task); /* once it is awake it may end */
+    janus_task_id    id = jrt_task_id(task); /* once awake, the task may end */
     if (!end_wait(task, status, required, &parked)) return false;
     jrt_note_by_caller(scheduler, JRT_TRACE_WAKE, id, (uint64_t)-(int64_t)status);
     if (parked && server != NULL) {
@@ -50,7 +51,7 @@ bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task)
     return ended_it;
 }
 
-/* The rare ends of the following. */
+/* Rare cases of jrt_task_serve_at_once. */
 
 __attribute__((noinline)) static bool submit_openly(struct jrt_worker *worker,
                                                     struct jrt_task   *task)

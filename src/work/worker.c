@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Workers: the loop, and going from one strand to another.
+ * Workers: the loop, and the way from one strand to another.
  *
  *     loop:  a task from the own queues, the injected ones, another worker; else sleep
  *            never ran   call it here, on this strand
  *            waited      its strand goes on; this one's stack is free
  *
- * A task that has to wait in the middle (leave) takes its strand off the CPU. The worker goes on in
- * the strand of the next task, directly, or in a loop on a fresh stack. What has to wait until the
- * left strand is off the CPU, queueing the task, marking it parked, freeing the stack, is done
- * by whoever arrives.
+ * A task that has to wait in the middle (leave) takes its strand off the CPU. The worker goes on
+ * in the strand of the next task, directly, or in a loop on a fresh stack. Some work must wait
+ * until the left strand is off the CPU: to queue the task, mark it as parked, or free the stack.
+ * The code that arrives on the next strand does it.
  *
- * [worker-again]  after anything that may leave the CPU the worker may be another one: it is asked
- *   for anew, never kept.
+ * [worker-again]  After anything that may leave the CPU, the worker may be another one. Code asks
+ *   for it again and never keeps it.
  *
- * [task-errno]  errno is the thread's, and a task may go on on another one. So it is kept with the
- *   strand while the task is off the CPU. Whoever leaves saves it, through the address that the
- *   worker has of its thread's errno. A switch from one task straight to another also restores the
- *   next task's, before the switch: the thread stays the same. Otherwise the next task is given its
- *   errno when it arrives. Children that run in place run inside their owner's call: the owner
+ * [task-errno]  errno belongs to the thread, and a task may go on on another thread. So the strand
+ *   keeps errno while the task is off the CPU. Code that leaves saves it, through the worker's
+ *   pointer to its thread's errno. A switch from one task straight to another also restores the
+ *   next task's errno, before the switch: the thread stays the same. Otherwise the next task gets
+ *   its errno when it arrives. Children that run in place run inside their owner's call. The owner
  *   saves its errno before the first of them and restores it after the last.
  *
- * The order of looking. Fresh tasks come newest first, because their parent's data is warm; tasks
- * that ran before come oldest first, so that those who yield take turns. Every 61st pick looks at
- * the second kind and at injected tasks first, so that neither starves. Lanes: HIGH before NORMAL
- * before LOW, but every 8th pick starts at NORMAL and every 32nd at LOW.
+ * Fresh tasks come newest first, because their parent's data is warm. Tasks that ran before come
+ * oldest first, so that yielding tasks take turns. Every 61st pick looks at the second kind and at
+ * injected tasks first, so that neither starves. Lanes: HIGH before NORMAL before LOW, but every
+ * 8th pick starts at NORMAL and every 32nd at LOW.
  */
 #include "task/worker.h"
 
@@ -46,7 +46,7 @@ enum { /* yields of a worker that has nothing else */
 
 /* Arriving: the strand that was left is off the CPU now. */
 
-/* Somebody has woken it meanwhile. */
+/* Queues a task that another thread has woken meanwhile. */
 __attribute__((noinline)) static void queue_woken(struct jrt_worker *worker, struct jrt_task *task)
 {
     jrt_task_move(task, JANUS_TASK_READY);
@@ -59,14 +59,14 @@ static inline __attribute__((always_inline)) void park_arrived(struct jrt_worker
     uint32_t expected = jrt_load_relaxed(&task->park); /* relaxed: the cas decides. */
     while ((expected & JRT_PARK_MASK) == JRT_PARKING) {
         uint32_t parked = (expected & ~(uint32_t)JRT_PARK_MASK) | JRT_PARKED;
-        /* acq_rel: who sees PARKED may run the strand, so what was written on it before it was
-         * left comes first; failing, the waker's status is seen. [task-park] */
+        /* acq_rel: a thread that sees PARKED may run the strand, so everything written on it comes
+         * first. On failure, the waker's status is seen. [task-park] */
         if (jrt_likely(jrt_cas_acq_rel(&task->park, &expected, parked))) return;
     }
     queue_woken(worker, task);
 }
 
-/* It wants to go on, but others come first. */
+/* Queues a task that yielded: it is ready, but others come first. */
 static inline void submit_yielded(struct jrt_worker *worker, struct jrt_task *task)
 {
     if (jrt_unlikely(worker->gave_way)) {
@@ -77,7 +77,7 @@ static inline void submit_yielded(struct jrt_worker *worker, struct jrt_task *ta
     }
 }
 
-/* On the strand that was entered: the left one is off the CPU now. Of the worker that switched,
+/* Runs on the entered strand: the left one is off the CPU now. It is the worker that switched,
  * because a switch changes stacks and not threads. */
 int jrt_worker_arrive(void *argument)
 {
@@ -105,16 +105,16 @@ int jrt_worker_arrive(void *argument)
     return JANUS_OK;
 }
 
-/* The wait of this task has ended: its status. */
+/* The status of a wait that has ended. */
 static inline janus_status ended(struct jrt_task *task)
 {
     uint32_t park = jrt_load_acquire(&task->park); /* acquire: pairs with [park-wake]. */
     jrt_invariant("task-park", (park & JRT_PARK_MASK) == JRT_AWAKE);
-    jrt_store_relaxed(&task->wait, (uint8_t)JRT_WAIT_NONE); /* relaxed: for those who ask. */
+    jrt_store_relaxed(&task->wait, (uint8_t)JRT_WAIT_NONE); /* relaxed: for dumps. */
     return (janus_status) - (int)(park >> 8);
 }
 
-/* What the task that goes on does first, [task-finish]. */
+/* Does the first work of the task that goes on, [task-finish]. */
 static inline int go_on(struct jrt_worker *worker)
 {
     struct jrt_strand *strand = worker->strand;
@@ -131,7 +131,7 @@ static int arrive_and_go_on(struct jrt_worker *worker)
     return go_on(worker);
 }
 
-/* What the switch calls there. */
+/* The switch calls this on the new stack. */
 JRT_BETWEEN_STACKS static int arrive(void *argument)
 {
     struct jrt_worker *worker = argument;
@@ -139,7 +139,7 @@ JRT_BETWEEN_STACKS static int arrive(void *argument)
     return arrive_and_go_on(worker);
 }
 
-/* The same after going straight to another task, with nothing that was put aside. */
+/* Arrives after a switch straight to another task, when nothing was put aside. */
 static inline void arrive_straight(struct jrt_worker *worker)
 {
     const struct jrt_strand *strand = worker->strand;
@@ -221,7 +221,7 @@ static inline __attribute__((always_inline)) janus_status go_to_task(struct jrt_
     return switch_to(worker, from, strand->left);
 }
 
-/* The current strand, which has no task, is left for a loop that begins with this one. */
+/* Leaves the current strand, which has no task, for a loop that begins with `task`. */
 static void run_on(struct jrt_worker *worker, struct jrt_strand *strand, struct jrt_task *task)
 {
     worker->left = JRT_LEFT_STRAND;
@@ -229,7 +229,8 @@ static void run_on(struct jrt_worker *worker, struct jrt_strand *strand, struct 
     jrt_die("invariant [worker-again] broken", "an ended strand was entered", __FILE__, __LINE__);
 }
 
-/* No stack is to be had: the child has failed before it began, and its nursery says how. */
+/* Ends a child for which there is no stack: it fails before it began, and its nursery reports
+ * how. */
 static void fail_without_stack(struct jrt_worker *worker, struct jrt_task *task)
 {
     jrt_task_drop_argument(task);
@@ -238,7 +239,7 @@ static void fail_without_stack(struct jrt_worker *worker, struct jrt_task *task)
     jrt_nursery_child_done(worker, task, NULL);
 }
 
-/* A task that needs a larger stack than this strand's. */
+/* Runs a task that needs a larger stack than this strand's. */
 static void run_on_larger(struct jrt_worker *worker, struct jrt_task *task)
 {
     struct jrt_strand *larger = jrt_strand_of_class(worker, task->stack_class);
@@ -249,7 +250,7 @@ static void run_on_larger(struct jrt_worker *worker, struct jrt_task *task)
     }
 }
 
-/* The oldest of the worker's own tasks that ran before; NULL: there is none. */
+/* Takes the oldest of the worker's own tasks that ran before; NULL: no such task. */
 static struct jrt_task *take_begun(struct jrt_worker *worker)
 {
     struct jrt_task *task = jrt_shelf_pop_oldest(&worker->again_shelf);
@@ -261,7 +262,7 @@ static struct jrt_task *take_begun(struct jrt_worker *worker)
     return NULL;
 }
 
-/* On the last strand, a task that has not begun, [strand-last]. */
+/* Runs a task that has not begun from the last strand, [strand-last]. */
 __attribute__((noinline)) static void run_from_last(struct jrt_worker *worker,
                                                     struct jrt_task   *task)
 {
@@ -292,7 +293,7 @@ static void loop(void)
         if (task == NULL && !doomed) task = jrt_idle(worker);
         if (jrt_unlikely(task == NULL)) break;
         if (jrt_likely(!jrt_task_began(task))) {
-            /* One that is cancelled needs no stack: it must not wait for memory. */
+            /* A cancelled task needs no stack: it must not wait for memory. */
             bool fits = worker->strand->class >= task->stack_class && !worker->strand->last;
             if (jrt_likely(fits) || jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) {
                 jrt_count(&worker->stats.tasks_by_loop);
@@ -309,7 +310,8 @@ static void loop(void)
         jrt_die("invariant [worker-again] broken", "an ended strand was entered", __FILE__,
                 __LINE__);
     }
-    (void)switch_to(worker, &worker->strand->context, &worker->root); /* it gives the strand back */
+    /* The root frees the strand. */
+    (void)switch_to(worker, &worker->strand->context, &worker->root);
     jrt_die("invariant [worker-again] broken", "an ended strand was entered", __FILE__, __LINE__);
 }
 
@@ -331,8 +333,8 @@ static inline __attribute__((always_inline)) janus_status leave(struct jrt_worke
     return go_to_loop(worker, jrt_strand_take(worker), next, strand->left);
 }
 
-/* With what has to be put aside and back: exceptions that are being handled, a fiber of the
- * task's own, inside of which it is that stack which is left. */
+/* Leaves with more to save and restore: exceptions that are being handled, and a fiber of the
+ * task's own. Inside such a fiber, that is the stack that is left. */
 __attribute__((noinline)) static janus_status leave_with_more(struct jrt_worker *worker,
                                                               struct jrt_task   *task,
                                                               struct jrt_task   *next,
@@ -360,7 +362,7 @@ static inline bool has_more(const struct jrt_worker *worker)
     return worker->thread->current != NULL || jrt_exceptions_exist();
 }
 
-/* Straight to another task, which has been running; nothing is put aside. */
+/* Switches straight to another task, which has run before. Nothing is put aside. */
 static inline __attribute__((always_inline)) janus_status go_straight(struct jrt_worker *worker,
                                                                       struct jrt_task   *task,
                                                                       struct jrt_task   *next,
@@ -375,7 +377,7 @@ static inline __attribute__((always_inline)) janus_status go_straight(struct jrt
     strand->error = *error_at;
     *error_at = next->strand->error;
     worker->left_task = task;
-    if (JRT_ASAN || JRT_TSAN) { /* arrive_from_* tell the sanitizer alone */
+    if (JRT_ASAN || JRT_TSAN) { /* arrive_from_* only inform the sanitizer */
         worker->left_context = &strand->context;
         worker->entered_context = to;
     }
@@ -386,7 +388,7 @@ static inline __attribute__((always_inline)) janus_status go_straight(struct jrt
     return (janus_status)jrt_ctx_switch_then(&strand->context.sp, to->sp, then, worker);
 }
 
-/* Ends in the switch, so that a task that goes on does so where it called us, by a jump. */
+/* Ends in the switch, so that the task continues in its caller by a jump. */
 static inline __attribute__((always_inline)) janus_status give_way(struct jrt_worker *worker,
                                                                    struct jrt_task   *task)
 {
@@ -396,17 +398,18 @@ static inline __attribute__((always_inline)) janus_status give_way(struct jrt_wo
         return go_straight(worker, task, next, arrive_from_yield);
     }
     if (next == NULL) next = jrt_pick(worker, true);
-    /* A worker with one task that yields has time to look at the timers at every yield. */
+    /* A worker with one yielding task has time to look at the timers at every yield. */
     if (next == NULL && jrt_sched_timers_fire(worker->scheduler) != 0) {
         next = jrt_pick(worker, true);
     }
-    /* Who only yields is neither searching nor asleep: now and then it looks around. */
+    /* A worker whose task only yields is neither searching nor asleep: now and then it looks
+     * around. */
     if (next == NULL && !worker->alone && worker->tick % STEAL_EVERY == 0) {
         next = jrt_steal(worker, worker->tick % RAID_EVERY == 0);
     }
     if (next == NULL) return JANUS_OK;
     if (jrt_unlikely(!jrt_worker_can_leave(worker))) {
-        jrt_submit_again(worker, next); /* not now: no stack to go on with */
+        jrt_submit_again(worker, next); /* not now: there is no stack to go on with */
         return JANUS_OK;
     }
     jrt_task_move(task, JANUS_TASK_READY);
@@ -421,11 +424,11 @@ void jrt_task_give_way(struct jrt_worker *worker, struct jrt_task *task)
     worker->gave_way = true;
     (void)give_way(worker, task);
     worker = jrt_worker_self(); /* [worker-again] */
-    worker->gave_way = false;   /* where there was nobody to go to */
+    worker->gave_way = false;   /* there may have been no other task */
     jrt_turn_begin(worker);
 }
 
-/* In a cancelled scope of its own a task may have to give way to its children. */
+/* In a cancelled scope of its own, a task may have to yield to its children. */
 __attribute__((noinline)) static janus_status yield_cancelled(struct jrt_worker *worker,
                                                               struct jrt_task   *task)
 {
@@ -463,11 +466,11 @@ void jrt_task_park_begin(struct jrt_task *task, enum jrt_wait wait)
     bool can_end = breakable &&
                    /* relaxed: its own. [task-interrupt] */
                    (jrt_load_relaxed(&task->shield) == 0 || !jrt_shield_holds(task));
-    jrt_store_relaxed(&task->wait, (uint8_t)wait); /* relaxed: for those who ask. */
+    jrt_store_relaxed(&task->wait, (uint8_t)wait); /* relaxed: for dumps. */
     /* relaxed: its own. */
     uint32_t shields = breakable && !can_end ? jrt_load_relaxed(&task->shield) : 0u;
     uint32_t scoped = shields != 0 ? shields << 8 | JRT_SCOPED : 0u; /* [scope-shield] */
-    /* relaxed: nobody knows yet that it waits; registering makes it visible. */
+    /* relaxed: nobody knows yet that it waits; registration makes it visible. */
     jrt_store_relaxed(&task->park, JRT_PARKING | (can_end ? JRT_INTERRUPTIBLE : 0u) |
                                        (breakable ? JRT_BREAKABLE : 0u) | scoped);
 }
@@ -477,13 +480,13 @@ bool jrt_task_park_cancel(struct jrt_task *task)
     uint32_t expected = jrt_load_relaxed(&task->park); /* relaxed: the cas decides. */
     do {
         if ((expected & JRT_PARK_MASK) != JRT_PARKING) return false;
-        /* acq_rel: a waker's writes come before what we do next. */
+        /* acq_rel: a waker's writes come before the caller's next step. */
     } while (!jrt_cas_acq_rel(&task->park, &expected, (uint32_t)JRT_AWAKE));
-    jrt_store_relaxed(&task->wait, (uint8_t)JRT_WAIT_NONE); /* relaxed: for those who ask. */
+    jrt_store_relaxed(&task->wait, (uint8_t)JRT_WAIT_NONE); /* relaxed: for dumps. */
     return true;
 }
 
-/* It leaves the CPU, unless somebody has woken it meanwhile. */
+/* Whether nobody has woken the task meanwhile, so that it leaves the CPU. */
 static inline bool still_parking(const struct jrt_task *task)
 {
     uint32_t park = jrt_load_acquire(&task->park); /* acquire: pairs with [park-wake]. */
@@ -517,7 +520,7 @@ __attribute__((noinline)) static janus_status park_plainly(struct jrt_task *task
     return finish(jrt_worker_self(), task, status); /* [worker-again] */
 }
 
-/* It has said that it waits, and there is no task that is easily gone to. */
+/* Leaves a waiting task when there is no easy task to go to. */
 __attribute__((noinline)) static janus_status leave_to_any(struct jrt_worker *worker,
                                                            struct jrt_task   *task,
                                                            struct jrt_task   *next)
@@ -545,7 +548,7 @@ janus_status jrt_task_park_straight(struct jrt_worker *worker, struct jrt_task *
 janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task,
                                 jrt_finish *finish)
 {
-    /* acquire: the way up is there; relaxed: its own. */
+    /* acquire: everything above is linked; relaxed: its own. */
     bool plain = jrt_load_acquire(&task->linked) && jrt_load_relaxed(&task->shield) == 0;
     if (jrt_unlikely(!plain || has_more(worker))) return park_plainly(task, finish);
     jrt_fence_light_seq_cst(); /* seq_cst: [cancel-park]. */
@@ -565,7 +568,7 @@ void jrt_worker_main(void *argument)
     struct jrt_worker *worker = argument;
     struct jrt_thread *thread = jrt_thread_self();
     if (!jrt_thread_attach(thread)) {
-        if (worker->seat != NULL) { /* its task runs on a worker, then */
+        if (worker->seat != NULL) { /* then a worker runs its task */
             jrt_seat_lose(worker->seat);
             jrt_seat_vacate(worker->seat);
             return;
@@ -587,7 +590,7 @@ void jrt_worker_main(void *argument)
     worker->left = JRT_LEFT_NOTHING;
     (void)go_to_loop(worker, strand, NULL, &worker->root);
     thread->watch = (struct jrt_watch){NULL, NULL};
-    /* The loop has ended; its strand and what else is at hand go back. */
+    /* The loop has ended; its strand and other spare resources go back. */
     jrt_strand_give(worker, worker->strand);
     thread->worker = NULL;
     thread->on_panic = NULL;
