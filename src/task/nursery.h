@@ -10,26 +10,26 @@
 #include "task/turn.h"
 #include "task/worker.h"
 
-/* In `pending` until the owner folds, [nursery-count]. */
+/* Part of `pending` until the owner folds, [nursery-count]. */
 #define JRT_NURSERY_BIAS (INT64_C(1) << 60)
 
 /* Both bytes of `ending`. */
 #define JRT_ENDING UINT16_C(0x0101)
 
-/* A nursery that was opened in a shield is shielded too; [shield-nursery]. */
+/* A nursery that was opened in a shield is shielded, too; [shield-nursery]. */
 enum jrt_cover {
     JRT_COVER_NONE = 0,
     JRT_COVER_FOR_GOOD,
-    JRT_COVER_UNTIL, /* the shield's deadline */
-    JRT_COVER_OVER,  /* it has passed */
+    JRT_COVER_UNTIL, /* until the shield's deadline */
+    JRT_COVER_OVER,  /* the deadline has passed */
 };
 
 /*
- * [nursery-ready]  most nurseries are opened, have children that run in place, and end; nobody else
- *   ever looks. What such a one does not need, the lock and what it guards, is written when it is
- *   first needed, by whoever needs it: the owner, a child that has to wait, one that ends
- *   elsewhere. Who finds it half made waits for the few stores. One with options, and a root, is
- *   ready when it is opened.
+ * [nursery-ready]  Most nurseries are opened, have children that run in place, and end; nobody else
+ *   ever looks. The lock and the fields it guards are initialised by their first user. That is the
+ *   owner, a child that has to wait, or a child that ends elsewhere. A thread that finds them half
+ *   initialised waits for the few stores. A root, and a nursery with options, is ready when it is
+ *   opened.
  */
 enum jrt_readiness {
     JRT_NOT_READY,
@@ -38,13 +38,13 @@ enum jrt_readiness {
 };
 
 /*
- * What the owner changes for every child, what children elsewhere change, and what all only read
- * lie at least a cache line apart.
+ * The owner changes some fields for every child, children elsewhere change others, and all only
+ * read the rest. These groups lie at least a cache line apart.
  */
 struct jrt_nursery {
-    /* Hardly ever change while it is open. */
+    /* These hardly ever change while it is open. */
     janus_scheduler  *scheduler;
-    struct jrt_task  *owner; /* NULL: a plain thread */
+    struct jrt_task  *owner; /* NULL: a plain thread owns it */
     _Atomic(uint64_t) clean; /* [cancel-epoch] */
     union {
         struct {
@@ -54,100 +54,100 @@ struct jrt_nursery {
             _Atomic(uint8_t) cover;  /* enum jrt_cover: whether cancels from above stop here */
             uint32_t         birth;  /* of a child that asks for nothing */
         };
-        _Atomic(uint32_t) plain;     /* the first four: zero when there is nothing about them */
+        _Atomic(uint32_t) plain;     /* the first four: zero if nothing is set */
         uint64_t          beginning; /* all of them */
     };
 
     /*
-     * What makes its end, or its children's, more than counting.
+     * Bits that make its end, or its children's ends, more than counting.
      *
-     * [nursery-bytes]  bits of one byte are one memory location: a thread that writes one of them
-     *   races with threads that read the others. So bits share a byte only if the same lock guards
-     *   them, or if the owner alone reads and writes them.
+     * [nursery-bytes]  The bits of one byte are one memory location: a thread that writes one of
+     *   them races with threads that read the others. So bits share a byte only if the same lock
+     *   guards them, or if only the owner reads and writes them.
      */
     union {
         struct {
             bool          folded : 1;   /* [nursery-count]; the owner's */
             bool          beyond : 1;   /* the owner is in a scope inside it; the owner's */
-            bool          timed : 1;    /* there is a deadline; the owner's */
+            bool          timed : 1;    /* it has a deadline; the owner's */
             bool          unsorted : 1; /* [nursery-twice]; the owner's */
             bool          limited;      /* max_children; never changes */
-            bool          on_terms;     /* its children are started on terms, terms.h */
-            bool          internal;     /* of a fork, fork.h: calls of tasks do not mean it */
-            _Atomic(bool) registered;   /* [tree-lazy]; the lock of the nursery above */
-            bool          failed : 1;   /* there are errors; the lock's */
-            bool          kept : 1;     /* ended children may be left to join; the lock's */
-            bool          bound : 1;    /* a token, bindings or `singles`; the lock's */
+            bool          on_terms;     /* its children start on terms, terms.h */
+            bool          internal;     /* of a fork, fork.h: public calls do not use it */
+            _Atomic(bool) registered;   /* [tree-lazy]; lock of the nursery above */
+            bool          failed : 1;   /* there are errors; under the lock */
+            bool          kept : 1;     /* ended children may be left to join; under the lock */
+            bool          bound : 1;    /* a token, bindings or `singles`; under the lock */
             uint8_t       on_heap;      /* enum jrt_on_heap */
-            _Atomic(bool) starving;     /* [exhaust-await]; somebody was on `exhausted` */
+            _Atomic(bool) starving;     /* [exhaust-await]: a child was on `exhausted` */
         };
-        uint32_t first_four; /* see jrt_nursery_is_apart */
+        uint32_t first_four; /* for jrt_nursery_is_apart */
         uint64_t special;    /* any of them */
     };
-    _Atomic(struct jrt_nursery *) outer; /* the owner's next one around this; [nursery-outer] */
+    _Atomic(struct jrt_nursery *) outer; /* the owner's next nursery around this; [nursery-outer] */
     const char                   *name;  /* clean, [name-clean]; NULL: none */
     union {
-        const struct jrt_thread *thread; /* the owner, where that is a plain thread */
-        uint64_t                 nested; /* else: of the owner's, those around it and itself */
+        const struct jrt_thread *thread; /* the owner, if it is a plain thread */
+        uint64_t                 nested; /* otherwise: the owner's nurseries up to this one */
     };
-    struct jrt_terms *terms; /* what children are started on; NULL: implicit */
+    struct jrt_terms *terms; /* for children; NULL: implicit */
 
-    /* Only once it is `ready`, [nursery-ready], up to `failures`. */
+    /* Valid only once `ready`, [nursery-ready], up to `failures`. */
     _Alignas(16) pthread_mutex_t lock;     /* guards what follows, up to link */
     struct jrt_list_node children;         /* linked ones, [tree-lazy] */
     struct jrt_task     *waiter;           /* the owner, while it waits in await */
     janus_task_id        joining;          /* the child that the owner joins; 0: none */
     struct jrt_list_node finished;         /* kept: joinable children that have ended, by sibling */
-    struct janus_token  *token;            /* a reference of ours; NULL: nobody asked for it */
-    struct jrt_binding  *bindings;         /* tokens that cancel us; the owner's alone */
+    struct janus_token  *token;            /* a reference; NULL: nobody asked for it */
+    struct jrt_binding  *bindings;         /* tokens that cancel this nursery; only the owner's */
     _Atomic(struct jrt_singles *) singles; /* owned; children cancelled alone, [cancel-single] */
     struct jrt_list_node          exhausted; /* children that wait for budget, [exhaust-list] */
     uint64_t                      errors;
-    janus_panic_info             *panic;    /* owned; of the first failure, if that is one */
+    janus_panic_info             *panic;    /* owned; of the first failure, if it is a panic */
     struct jrt_failures          *failures; /* owned; [failure-kept]; NULL: none is kept */
     _Atomic(uint64_t) disturbed; /* children whose own scopes are cancelled, [scope-owner] */
-    _Atomic(bool)     over;      /* Cancelling, and somebody saw all end, [nursery-seen] */
+    _Atomic(bool)     over;      /* Cancelling, and a reader saw all end, [nursery-seen] */
     bool              emptied;   /* lent, and no child is left, [nursery-lend] */
-    _Alignas(16) int64_t local;  /* [nursery-count]; not guarded: the owner's alone */
+    _Alignas(16) int64_t local;  /* [nursery-count]; only the owner's, without the lock */
     union {
         struct {
-            _Atomic(bool) closing; /* [nursery-closing]; not guarded: the owner's to write */
-            _Atomic(bool) awaited; /* [exhaust-await]; the owner's to write */
+            _Atomic(bool) closing; /* [nursery-closing]; only the owner writes, without the lock */
+            _Atomic(bool) awaited; /* [exhaust-await]; only the owner writes */
         };
         _Atomic(uint16_t) ending; /* both: JRT_ENDING, or 0 */
     };
     bool              supervised; /* the waiter waits for exhausted children */
     _Atomic(uint8_t)  ready;      /* enum jrt_readiness */
-    _Atomic(uint32_t) depth;      /* nurseries above, and this one; 0: nobody has counted them */
+    _Atomic(uint32_t) depth;      /* nurseries above, and this one; 0: not counted yet */
     _Alignas(16) int64_t error;
     janus_task_id        error_task;
     janus_panic_kind     panic_kind;
-    _Atomic(bool)        called;   /* on_heap, a root: its thread is in a call that waits */
-    struct jrt_list_node spawners; /* when_full WAIT: those who wait for room, [room-hand] */
+    _Atomic(bool)        called;   /* on_heap, a root: its thread waits inside a call */
+    struct jrt_list_node spawners; /* when_full WAIT: spawners that wait for room, [room-hand] */
     struct jrt_alarm     deadline;
-    uint64_t             deadline_ns; /* timed: when; the owner's */
+    uint64_t             deadline_ns; /* valid if timed; the owner's */
     struct jrt_alarm     uncover;     /* cover is, or was, UNTIL: its end */
     struct jrt_list_node link;        /* on owner->nurseries, or the scheduler's roots */
 
-    struct jrt_nursery *next_visit; /* the visitor's */
-    _Atomic(uint32_t)   joined;     /* futex: changes when the child a thread joins has ended */
-    uint8_t             when_full;  /* limited: janus_when_full */
+    struct jrt_nursery *next_visit;       /* belongs to the visitor */
+    _Atomic(uint32_t)   joined;           /* futex: changes when the joined child has ended */
+    uint8_t             when_full;        /* limited: janus_when_full */
     bool                owner_apart : 1;  /* the owner's own waits are not in the scope */
     bool                owners_alone : 1; /* only its owner cancels it, [cancel-right] */
     uint16_t            level;            /* covered: the owner's shields when it was opened */
     uint32_t            max_children;     /* 0: any number */
-    _Atomic(uint32_t)   alive;            /* children, where max_children limits them */
+    _Atomic(uint32_t)   alive;            /* live children, if max_children limits them */
     _Atomic(uint32_t)   done;             /* futex: 1 when the state is final */
     _Atomic(uint32_t)   visitors;         /* [cancel-visit] */
     _Atomic(int64_t)    pending;          /* [nursery-count] */
-    char                given[JANUS_NAME_BYTES]; /* the name, where one was given */
+    char                given[JANUS_NAME_BYTES]; /* a copy of the given name */
 };
 
-/* Who made a nursery that is on the heap. */
+/* How a nursery on the heap was made. */
 enum jrt_on_heap {
     JRT_NOT_ON_HEAP,
-    JRT_ON_HEAP, /* janus_nursery_create, or a fork */
-    JRT_PAID,    /* janus_nursery_create, and its task pays for it */
+    JRT_ON_HEAP, /* by janus_nursery_create, or a fork */
+    JRT_PAID,    /* by janus_nursery_create, and its task pays for it */
 };
 
 /* The first children that failed; failures.c. */
@@ -156,22 +156,24 @@ struct jrt_failures {
     janus_failure list[];
 };
 
-/* Keeps the failure that was counted last, if there is room. The nursery's lock. */
+/* Keeps the failure that was counted last, if there is room. Under the nursery's lock. */
 void jrt_failures_keep(struct jrt_nursery *n, const struct jrt_task *task);
 void jrt_failures_free(struct jrt_nursery *n);
 
-/* Frees an ended nursery, whose on_heap was that, and, where it was paid, refunds it. In abi.c. */
+/* Frees an ended nursery with this on_heap. Refunds it if its task paid. In abi.c. */
 void jrt_nursery_free(struct jrt_nursery *n, enum jrt_on_heap on_heap);
 
 /*
- * [nursery-outer]  the owner links its nurseries from the inside out. A parallel call links one
- *   around those that its task has open inside (fork.c), while their children look up: so the link
- *   is atomic. What it leads to outlives the nursery: inner nurseries end first. The first function
- *   is for the owner, or for threads that the owner's wait orders. All others call the second.
+ * [nursery-outer]  The owner links its nurseries from the inside out. A parallel call links a
+ *   nursery around those that its task has open inside (fork.c), while their children look up. So
+ *   the link is atomic. Its target outlives the nursery, because inner nurseries end first. The
+ *   first function is for the owner, or for threads that the owner's wait orders. All others call
+ *   the second.
  */
 static inline struct jrt_nursery *jrt_nursery_outer(const struct jrt_nursery *n)
 {
-    return jrt_load_relaxed(&n->outer); /* relaxed: for the owner, who alone writes it. */
+    /* relaxed: only the owner writes it, and the owner reads. */
+    return jrt_load_relaxed(&n->outer);
 }
 
 static inline struct jrt_nursery *jrt_nursery_outer_of_other(const struct jrt_nursery *n)
@@ -186,7 +188,7 @@ _Static_assert(offsetof(struct jrt_nursery, lock) >= 64 &&
 
 _Static_assert(sizeof(struct jrt_nursery) <= sizeof(janus_nursery), "it fits its storage");
 
-/* See [nursery-ready]; from open.c. */
+/* Initialises the rest, [nursery-ready]. In open.c. */
 void jrt_nursery_make_ready(struct jrt_nursery *n);
 
 static inline void jrt_nursery_ready(struct jrt_nursery *n)
@@ -203,7 +205,7 @@ static inline void jrt_nursery_lock(struct jrt_nursery *n)
 
 static inline void jrt_nursery_unlock(struct jrt_nursery *n) { jrt_unlock(&n->lock); }
 
-/* What makes a spawn, or a child's end, more than counting. */
+/* Whether a spawn, or a child's end, is more than counting. */
 static inline bool jrt_nursery_is_apart(const struct jrt_nursery *n)
 {
     return (n->first_four & 0xffff03u) != 0; /* folded, beyond, limited, on_terms */
@@ -214,7 +216,7 @@ static inline struct jrt_nursery *jrt_nursery_of(janus_nursery *nursery)
     return (struct jrt_nursery *)(void *)nursery;
 }
 
-/* The name it was given, or "nursery"; clean, [name-clean]. */
+/* The given name, or "nursery"; clean, [name-clean]. */
 static inline const char *jrt_nursery_name(const struct jrt_nursery *n)
 {
     return n->name != NULL ? n->name : "nursery";
@@ -228,10 +230,10 @@ static inline janus_nursery_state jrt_nursery_state(const struct jrt_nursery *n)
     return (janus_nursery_state)state;
 }
 
-/* The same for anybody who asks: Cancelled as soon as all children have ended, [nursery-seen]. */
+/* The state for any reader: Cancelled as soon as all children have ended, [nursery-seen]. */
 janus_nursery_state jrt_nursery_seen(struct jrt_nursery *n);
 
-/* How it ended; kind PENDING: it has not. */
+/* The result; kind PENDING: the nursery has not ended. */
 void jrt_nursery_result_of(struct jrt_nursery *n, janus_nursery_result *out);
 
 static inline bool jrt_nursery_is_shielded(const struct jrt_nursery *n)
@@ -240,7 +242,7 @@ static inline bool jrt_nursery_is_shielded(const struct jrt_nursery *n)
     return cover == JRT_COVER_FOR_GOOD || cover == JRT_COVER_UNTIL;
 }
 
-/* Arms its deadline; from open.c. */
+/* Arms its deadline. In open.c. */
 bool jrt_nursery_arm(struct jrt_nursery *n, uint64_t deadline_ns);
 
 static inline void jrt_nursery_disarm(struct jrt_nursery *n)
@@ -248,7 +250,7 @@ static inline void jrt_nursery_disarm(struct jrt_nursery *n)
     if (n->timed) jrt_sched_timer_disarm(n->scheduler, &n->deadline.timer);
 }
 
-/* How many shields its owner was in when it opened the nursery. */
+/* The number of the owner's shields when it opened the nursery. */
 static inline uint16_t jrt_nursery_level(const struct jrt_nursery *n)
 {
     uint8_t cover = jrt_load_acquire(&n->cover); /* acquire: the level was written before. */
@@ -258,20 +260,21 @@ static inline uint16_t jrt_nursery_level(const struct jrt_nursery *n)
 /* Whether its owner asked to stay outside of its scope. */
 static inline bool jrt_nursery_owner_is_apart(const struct jrt_nursery *n)
 {
-    if (n->internal) return true; /* a parallel call tells its caller itself */
+    if (n->internal) return true; /* a parallel call reports to its caller itself */
     /* acquire: the options were written before. A nursery without options is not ready at first. */
     return jrt_load_acquire(&n->ready) == JRT_READY && n->owner_apart;
 }
 
-/* Begins to change what nurseries below n were told: nothing counts as clean until the change is
- * finished, [cancel-sticky]. Returns the count to be finished with. */
+/* Begins a change of what nurseries below n saw. Nothing counts as clean until the change is
+ * finished, [cancel-sticky]. Pass the returned count to jrt_cancels_finish. */
 uint64_t jrt_cancels_begin(struct jrt_nursery *n);
 
-/* Finishes it. If it took place, whoever found n or a nursery below it clean looks again. */
+/* Finishes a change. If it took place, readers that found n or a nursery below it clean look
+ * again. */
 void jrt_cancels_finish(struct jrt_nursery *n, uint64_t begun, bool took_place);
 
-/* Why its children are cancelled: it is, its owner is, or something around up to the next shield.
- * NONE: nothing is. */
+/* Why its children are cancelled: because of the nursery, its owner, or something around them up to
+ * the next shield. NONE: they are not. */
 janus_cancel_reason jrt_nursery_reason_above(struct jrt_nursery *n);
 
 static inline bool jrt_nursery_cancelled_above(struct jrt_nursery *n)
@@ -279,10 +282,10 @@ static inline bool jrt_nursery_cancelled_above(struct jrt_nursery *n)
     return jrt_nursery_reason_above(n) != JANUS_CANCEL_NONE;
 }
 
-/* Cancels it, if something above is cancelled; so that it says so, too. */
+/* Cancels it if something above is cancelled, so that its state shows that, too. */
 void jrt_nursery_follow(struct jrt_nursery *n);
 
-/* From single.c, for [cancel-single]: notes a child, looks for it, frees the table. */
+/* Notes a child, finds it, and frees the table, for [cancel-single]. In single.c. */
 bool jrt_single_note(struct jrt_nursery *n, janus_task_id child);
 bool jrt_single_find(const struct jrt_nursery *n, janus_task_id child);
 void jrt_singles_free(struct jrt_nursery *n);
@@ -291,7 +294,7 @@ void jrt_singles_free(struct jrt_nursery *n);
 static inline bool jrt_task_is_singled(const struct jrt_task *task)
 {
     const struct jrt_nursery *n = task->nursery;
-    /* acquire, both: what was written then; a nursery that is not ready has no table. */
+    /* acquire, both: what was written then. A nursery that is not ready has no table. */
     if (jrt_load_acquire(&n->ready) != JRT_READY) return false;
     if (jrt_likely(jrt_load_acquire(&n->singles) == NULL)) return false; /* acquire: as above. */
     return jrt_single_find(n, jrt_task_id(task));
@@ -303,64 +306,66 @@ static inline janus_cancel_reason jrt_task_reason_below(const struct jrt_task *t
     return jrt_task_is_singled(task) ? JANUS_CANCEL_EXPLICIT : JANUS_CANCEL_PARENT;
 }
 
-/* Opens a nursery on no terms for `owner`, who runs here or has a child on top, inside of `around`
- * and around all that it has opened since; [fork-nursery]. From open.c. */
+/* Opens a nursery on no terms for `owner`, inside `around` and around all nurseries opened
+ * since, [fork-nursery]. The owner runs here or has a child on top. In open.c. */
 void jrt_nursery_open_around(struct jrt_nursery *n, struct jrt_worker *worker,
                              struct jrt_task *owner, const struct jrt_nursery *around);
 
 /* Opens a parallel call's nursery as the innermost of the current task, on the terms there. The
- * task does not give way. False: refused, and nothing happened. From open.c. */
+ * task does not yield. False: refused, and nothing happened. In open.c. */
 bool jrt_nursery_open_on_terms(struct jrt_nursery *n, struct jrt_worker *worker);
 
 /* The innermost nursery that a task has opened itself; NULL: none. */
 struct jrt_nursery *jrt_nursery_innermost(const struct jrt_task *task);
 
-/* Starts a piece of a parallel call in a nursery that only counts. False: no room, no memory; that
- * is not written down. From spawn.c. */
+/* Starts a piece of a parallel call in a nursery that only counts. False: no room, or no memory;
+ * the refusal is not recorded. In spawn.c. */
 bool jrt_spawn_piece(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry,
                      void *argument, const char *name);
 
-/* The scope around it: the owner's next nursery whose scope holds its owner, or else the nursery
- * that the owner is a child of. The nursery has an owner. */
+/* The scope around it. This is the owner's next nursery whose scope holds its owner, or else the
+ * nursery that the owner is a child of. The nursery has an owner. */
 struct jrt_nursery *jrt_nursery_above(const struct jrt_nursery *n);
 
-/* The owner's own count is added, so that the last child can make the nursery final. */
+/* Adds the owner's own count, so that the last child can make the nursery final. */
 void jrt_nursery_fold(struct jrt_nursery *n);
 
-/* The count reached zero while the owner lends it, [nursery-lend]; under the lock. */
+/* Notes that the count reached zero while the owner lends it, [nursery-lend]; under the lock. */
 void jrt_nursery_emptied_locked(struct jrt_nursery *n);
 
-/* The nursery ends: its owner's siblings may remember again that nothing is cancelled. */
+/* Ends the scope of a nursery that ends: its owner's siblings may again remember that they are
+ * clean. */
 void jrt_scope_end(struct jrt_nursery *n);
 
-/* Covers a nursery that is being opened, if its owner is in a shield; from shield.c. */
+/* Covers a nursery that is being opened, if its owner is in a shield. In shield.c. */
 janus_status jrt_shield_cover(struct jrt_nursery *n, const struct jrt_task *owner);
 
-/* The nursery ends. */
+/* Ends the cover of a nursery that ends. */
 void               jrt_shield_end_cover(struct jrt_nursery *n);
 static inline void jrt_shield_uncover(struct jrt_nursery *n)
 {
-    /* relaxed: its own, but for the step to OVER, which says the same here. */
+    /* relaxed: the owner's, except for the step to OVER, which changes nothing here. */
     if (jrt_unlikely(jrt_load_relaxed(&n->cover) >= JRT_COVER_UNTIL)) jrt_shield_end_cover(n);
 }
 
-/* Limits, from room.c. Takes room for one more child, where max_children is set: OK, FULL, or if
- * it has to wait what ended that. Gives it back. Sends away all who wait, under the lock. */
+/* Limits, in room.c. The first takes room for one more child, if max_children is set: OK, FULL, or
+ * the status of a wait. The second returns it. The third sends all waiting spawners away, under the
+ * lock. */
 janus_status jrt_room_take(struct jrt_nursery *n);
 void         jrt_room_give(struct jrt_nursery *n);
 void         jrt_room_close_locked(struct jrt_nursery *n);
 
-/* The child that the owner joins has ended; under the lock. From join.c. */
+/* Wakes the owner: the child that it joins has ended. Under the lock. In join.c. */
 void jrt_join_ended(struct jrt_nursery *n);
 
-/* The owner, a plain thread, waits for what children do, and goes on; for the deadlock check. */
+/* For the deadlock check: the owner, a plain thread, begins and ends a wait for children. */
 void jrt_nursery_thread_waits(struct jrt_nursery *n);
 void jrt_nursery_thread_goes_on(struct jrt_nursery *n);
 
-/* One child less in the shared count; the last one ends the nursery, which may then be gone. */
+/* Counts one child off the shared count. The last one ends the nursery, which may then be gone. */
 void jrt_nursery_count_off(struct jrt_nursery *n);
 
-/* Whether nothing around it is cancelled, for certain. */
+/* Whether certainly nothing around the task is cancelled. */
 static inline bool jrt_task_is_clean(const struct jrt_task *task)
 {
     const struct jrt_nursery *n = task->nursery;
@@ -368,21 +373,21 @@ static inline bool jrt_task_is_clean(const struct jrt_task *task)
     return jrt_load_relaxed(&n->clean) == epoch;               /* relaxed: [cancel-epoch]. */
 }
 
-/* Whether the task itself is cancelled, and not only a nursery that it has open; and why. */
+/* Why the task itself is cancelled, apart from nurseries that it has open. NONE: it is not. */
 static inline janus_cancel_reason jrt_task_cancelled_itself(const struct jrt_task *task)
 {
     return jrt_likely(jrt_task_is_clean(task)) ? JANUS_CANCEL_NONE : jrt_task_look_above(task);
 }
 
-/* Whether the calls of this task must say CANCELLED, and why. */
+/* Why the calls of this task must return CANCELLED. NONE: they need not. */
 static inline janus_cancel_reason jrt_task_cancel_reason(const struct jrt_task *task)
 {
     return jrt_likely(jrt_task_is_clean(task)) ? JANUS_CANCEL_NONE : jrt_task_look_up(task);
 }
 
-/* The fuel that a task that is not clean begins with; from purse.c. */
+/* The first fuel of a task that is not clean. In purse.c. */
 int64_t jrt_purse_first_fuel(struct jrt_worker *worker, struct jrt_task *task);
-/* jrt_task_serve from any thread, also one that is no worker of its scheduler. */
+/* Calls jrt_task_serve from any thread, even if it is no worker of the task's scheduler. */
 static inline bool jrt_task_serve_from_anywhere(struct jrt_task *task)
 {
     janus_scheduler   *scheduler = task->nursery->scheduler;
@@ -396,28 +401,29 @@ static inline bool jrt_task_serve_from_anywhere(struct jrt_task *task)
     return woken;
 }
 
-/* The rare ways of jrt_task_run: a task that was cancelled before it started, a call that did not
- * end in the plainest way. They return the worker. */
+/* The rare cases of jrt_task_run: a task that was cancelled before it started, and a call that did
+ * not end in the plainest way. They return the worker. */
 struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *task,
                                  struct jrt_task *below);
 struct jrt_worker *jrt_task_ran_otherwise(struct jrt_task *task, int how, struct jrt_task *owner,
                                           int64_t below);
 
-/* Calls a task's entry where there may be exceptions: what the thread is handling is put aside. */
+/* Calls a task's entry where exceptions may exist: puts those that the thread is handling aside. */
 int jrt_task_call_aside(struct jrt_task *task);
 
-/* A child of n has run in place, and there is nothing more to it. */
+/* Ends a child of n that has run in place, if nothing else is to be done. */
 static inline void jrt_task_over_here(struct jrt_worker *worker, struct jrt_task *task,
                                       struct jrt_nursery *n)
 {
-    if (JRT_DEBUG) jrt_task_move(task, JANUS_TASK_COMPLETED); /* else nobody sees it: it is free */
+    /* Otherwise nobody sees it: the record is free. */
+    if (JRT_DEBUG) jrt_task_move(task, JANUS_TASK_COMPLETED);
     jrt_task_free_here(worker, task);
     jrt_quota_give(&worker->quota);
     n->local--;
 }
 
-/* It has run, for n's owner or NULL, whose fuel `below` was, and ended so; `traced` is a constant.
- */
+/* Ends a task that has run and ended with `how`. `owner`: n's owner, whose fuel was `below`, or
+ * NULL. `traced` is a constant. */
 static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_ran(struct jrt_task *task,
                                                                              struct jrt_nursery *n,
                                                                              struct jrt_task *owner,
@@ -436,10 +442,11 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_ran(str
     return worker;
 }
 
-/* The call of a task on a watched strand has ended so: how it counts, [strand-canary]. */
+/* Checks the canary after a call on a watched strand, and returns how the call
+ * counts, [strand-canary]. */
 int jrt_task_look_below(struct jrt_task *task, const struct jrt_strand *strand, int how);
 
-/* Both halves of jrt_task_run; `traced` is a constant: also, the strand may be watched. */
+/* Both halves of jrt_task_run. `traced` is a constant; if true, the strand may be watched, too. */
 static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run_as(
     struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n, struct jrt_task *owner,
     bool traced)
@@ -466,13 +473,14 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run_as(
     return jrt_task_ran(task, n, owner, how, below, traced);
 }
 
-/* Where there is a trace, or a canary: the same code, and it tells, or looks; from ending.c. */
+/* Runs a task where there is a trace, or a canary. In ending.c. */
 struct jrt_worker *jrt_task_run_traced(struct jrt_worker *worker, struct jrt_task *task,
                                        struct jrt_nursery *n, struct jrt_task *owner);
 
 /*
- * Runs a task that never ran, here and now, on the current strand: a child of n, for n's owner, or
- * for the loop, where `owner` is NULL. Returns the worker, which may be another one afterwards.
+ * Runs a task that never ran, here and now, on the current strand. The task is a child of n. It
+ * runs for n's owner, or for the loop, if `owner` is NULL. Returns the worker, which may be
+ * another one.
  */
 static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
     struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n, struct jrt_task *owner)
@@ -483,33 +491,33 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
     return jrt_task_run_as(worker, task, n, owner, false);
 }
 
-/* Starts the first task of janus_run in its nursery; from spawn.c. */
+/* Starts the first task of janus_run in its nursery. In spawn.c. */
 janus_status jrt_spawn_first(janus_nursery *nursery, janus_entry *entry, void *argument);
 
-/* A public call cancels it: as jrt_nursery_cancel, and if the owner called, an empty one is final
- * at once. OK or STATE. */
+/* Cancels it for a public call. If the owner called, an empty nursery is final at once. OK or
+ * STATE. */
 janus_status jrt_nursery_cancel_called(struct jrt_nursery *nursery, janus_cancel_reason reason);
 
 /* Cancels it and everything below. False: it was cancelled before or is final. */
 bool jrt_nursery_cancel(struct jrt_nursery *nursery, janus_cancel_reason reason);
 
-/* The same while locks are held; jrt_tokens_flush is called when none is any more. */
+/* Cancels it while locks are held. The caller calls jrt_tokens_flush once it holds none. */
 bool jrt_nursery_cancel_locked(struct jrt_nursery *nursery, janus_cancel_reason reason);
 
-/* Whether the caller has the right to cancel it by a public call, [cancel-right]; from admit.c. */
+/* Whether the caller may cancel it by a public call, [cancel-right]. In admit.c. */
 bool jrt_nursery_may_cancel(const struct jrt_nursery *nursery);
 
-/* Whether a record, free or not, is for certain a child of this nursery with that id that can be
- * joined; from peek.c. */
+/* Whether a record, free or not, is certainly a joinable child of this nursery with that id. In
+ * peek.c. */
 bool jrt_task_peek_joinable(const struct jrt_task *task, const struct jrt_nursery *n,
                             janus_task_id id);
 
-/* Whether a record, free or not, is a child of this nursery with that id that has not ended;
- * *out_linked: the child is on the nursery's list. Under the nursery's lock; from peek.c. */
+/* Whether a record, free or not, is a child of this nursery with that id that has not ended.
+ * *out_linked: the child is on the nursery's list. Under the nursery's lock. In peek.c. */
 bool jrt_task_peek_child(const struct jrt_task *task, const struct jrt_nursery *n, janus_task_id id,
                          bool *out_linked);
 
-/* Waits until nobody is on his way to it any more; it is on no list. */
+/* Waits until no cancel is on its way to the nursery, which is on no list. */
 void jrt_nursery_await_visitors(struct jrt_nursery *nursery);
 
 /* Whether the caller is the nursery's owner, task or thread. */
@@ -521,13 +529,13 @@ static inline bool jrt_nursery_is_mine(const struct jrt_nursery *n)
     return worker == NULL && thread == n->thread && !thread->calls_back;
 }
 
-/* Makes it findable from its owner; from the top down. */
+/* Makes it findable from its owner, from the top down. */
 void jrt_nursery_register(struct jrt_nursery *nursery);
 
-/* A root nursery has no children left, or is final. */
+/* Notes that a root nursery has no children left, or is final. */
 void jrt_root_done(janus_scheduler *scheduler);
 
-/* Gives the record of a child back that has ended and that nobody can join. */
+/* Frees the record of a child that has ended and that nobody can join. */
 void jrt_task_retire(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task);
 
 /* Makes a task, and every nursery around it, findable from above: [tree-lazy]. */

@@ -2,11 +2,11 @@
 /*
  * The task and the strand: what is scheduled, and what it runs on.
  *
- * A strand is a stack with a worker's loop at its bottom. A task runs in place: its entry is called
- * by the loop, or by the await of its parent, on the strand that is there. Only when a task has to
- * wait in the middle does its strand leave the CPU with it; the worker goes on with the strand of
- * another task, or with a loop on a fresh stack. So a task that never waits costs neither a stack
- * nor a switch.
+ * A strand is a stack with a worker's loop at its bottom. A task runs in place: the loop, or the
+ * await of its parent, calls its entry on the current strand. Only when a task has to wait in the
+ * middle does its strand leave the CPU with it. The worker goes on with the strand of another
+ * task, or with a loop on a fresh stack. So a task that never waits costs neither a stack nor a
+ * switch.
  */
 #ifndef JRT_TASK_TASK_H
 #define JRT_TASK_TASK_H
@@ -33,27 +33,27 @@ struct jrt_task;
 struct jrt_worker;
 
 /*
- * [task-finish]  every return after a switch is one that the CPU has not foreseen: it remembers
- *   the calls of who was left. So a call that waits often ends in the switch, by a jump, and has no
- *   frame then; who arrives on its strand calls `finish`, and goes on, by a jump, where the call
- *   was made, with what that says. What the call would have had in its frame lies in `place`, of
- *   which a strand needs one: only the task on top of it can wait, and for one thing at a time.
- *   `finish` is set by who leaves and cleared by who arrives, before it is called; the place is
- *   free again when it calls what may wait.
+ * [task-finish]  After a switch every return is mispredicted: the return predictor still holds the
+ *   old stack's calls. So a call that waits often ends in the switch, by a jump, and then has no
+ *   frame. The worker that arrives on its strand calls `finish`, and continues by a jump in the
+ *   caller, with the result of `finish`. What the call would have had in its frame lies in
+ *   `place`. A strand needs only one place: only the task on top of it can wait, and for one thing
+ *   at a time. The leaving code sets `finish`. The arriving code clears it before it calls it. The
+ *   place is free again when `finish` calls something that may wait.
  */
 enum { JRT_PLACE_WORDS = 12 };
 
 typedef janus_status jrt_finish(struct jrt_worker *worker, struct jrt_task *task,
                                 janus_status ended);
 
-/* Of a list of forks, fork.h. */
+/* An element of a list of forks, fork.h. */
 struct jrt_link {
     struct jrt_link *outer, *newer;
 };
 
-/* Whether calls may be divided, fork.h, on a worker. */
+/* Whether calls on a worker may be divided, fork.h. */
 enum jrt_forking {
-    JRT_FORKS_SEEN,  /* in a world: a call is a point, and every fork is looked at */
+    JRT_FORKS_SEEN,  /* in a world: a call is a point, and every fork is a look */
     JRT_FORKS_NEVER, /* nobody steals from it */
     JRT_FORKS_OFTEN,
 };
@@ -62,47 +62,47 @@ enum jrt_forking {
 struct jrt_strand {
     struct jrt_context context; /* suspended: where it goes on */
     struct jrt_stack  *stack;
-    uint8_t class;               /* of the stack */
-    bool                watched; /* nothing but a canary guards it, [strand-canary] */
-    bool                last;    /* it is the worker's last one, [strand-last] */
+    uint8_t class;               /* class of the stack */
+    bool                watched; /* only a canary guards it, [strand-canary] */
+    bool                last;    /* the worker's last one, [strand-last] */
     int                 error;   /* suspended: errno of the task on top, [task-errno] */
     struct jrt_context *left;    /* the context that was left with it: its own, or a fiber's */
-    uintptr_t           brink;  /* the address below which a call must not begin, [stack-reserve] */
-    uintptr_t           ample;  /* the one above which an ordinary child has room; never below it */
-    int64_t             fuel;   /* suspended: of the task on top, [purse-fuel] */
-    jrt_finish         *finish; /* suspended: what it does first; NULL: nothing */
-    void               *place[JRT_PLACE_WORDS]; /* for what it waits with, [task-finish] */
+    uintptr_t           brink;   /* a call must not begin below this address, [stack-reserve] */
+    uintptr_t           ample;   /* above it an ordinary child has room; never below brink */
+    int64_t             fuel;    /* suspended: fuel of the task on top, [purse-fuel] */
+    jrt_finish         *finish;  /* suspended: runs first; NULL: nothing */
+    void               *place[JRT_PLACE_WORDS]; /* memory for a wait, [task-finish] */
     struct jrt_link    *forks;                  /* the newest; [fork-list] */
     struct jrt_link    *unsplit;                /* the newest with nothing left to divide */
     struct jrt_link     no_fork;                /* the end of the list */
 };
 
-/* Whole lines at the top of the stack. Who only yields needs the first of them, unless a sanitizer
- * wants to know more. */
+/* Whole cache lines at the top of the stack. A task that only yields needs the first of them,
+ * unless a sanitizer needs more. */
 enum { JRT_STRAND_BYTES = (sizeof(struct jrt_strand) + 63) / 64 * 64 };
 _Static_assert(offsetof(struct jrt_strand, place) - sizeof(struct jrt_sanitizer) <= 64, "a line");
 
 /*
- * [task-park]  the park word: who may put the task back on a queue.
+ * [task-park]  The park word decides which thread may put the task back on a queue.
  *
  *     AWAKE     it runs, or is on a queue
- *     PARKING   it said it will wait; its strand may still be on the CPU
+ *     PARKING   it is about to wait; its strand may still be on the CPU
  *     PARKED    its strand is off the CPU
  *
  *     the task     AWAKE -> PARKING, before anybody can know that it waits
- *     the arriver  PARKING -> PARKED, when the strand is off the CPU; failing that, somebody has
- *                  woken it meanwhile, and the arriver queues it
+ *     the arriver  PARKING -> PARKED, when the strand is off the CPU; if that fails, a waker
+ *                  has come meanwhile, and the arriver queues the task
  *     a waker      PARKING -> AWAKE, and leaves the queueing to the arriver, or
  *                  PARKED -> AWAKE, and queues it; in both cases with the status the wait returns
  *
- *   Exactly one waker gets to do either; the others see AWAKE and go away.
+ *   Exactly one waker makes either step. The others see AWAKE and do nothing.
  *
- * [task-interrupt]  a cancel may end only waits that say so: not the wait for
- *   children, which end by themselves, nor for a blocking call, which cannot be stopped, nor any
- *   in a shield; a deadlock ends those too. It is a bit of the same word, so that it cannot
- *   belong to another wait than the one that is ended. The end of a shield's deadline sets it in
- *   the middle of a wait ([shield-end]), so whoever changes the word from PARKING tries again when
- *   only the bit did.
+ * [task-interrupt]  A cancel may end only waits that allow it. It may not end the wait for
+ *   children, which end by themselves, nor for a blocking call, which cannot be stopped. Nor may
+ *   it end a wait in a shield; a deadlock ends that, too. The permission is a bit of the same
+ *   word, so that it always belongs to the wait that ends. The end of a shield's deadline sets the
+ *   bit in the middle of a wait ([shield-end]). So code that changes the word from PARKING tries
+ *   again if only the bit changed.
  */
 enum jrt_park {
     JRT_AWAKE = 0,
@@ -110,8 +110,9 @@ enum jrt_park {
     JRT_PARKED = 2,
     JRT_PARK_MASK = 3,
     JRT_INTERRUPTIBLE = 4, /* [task-interrupt] */
-    JRT_BREAKABLE = 8, /* a deadlock may end it: all but those for children and blocking calls */
-    JRT_SCOPED = 16,   /* in shields, whose number is in the bits of the status: [scope-shield] */
+    /* A deadlock may end it: all waits but those for children and blocking calls. */
+    JRT_BREAKABLE = 8,
+    JRT_SCOPED = 16, /* in shields; the status bits hold their number: [scope-shield] */
 };
 
 struct jrt_defer {
@@ -120,20 +121,20 @@ struct jrt_defer {
     void             *argument;
 };
 
-/* A shield with a deadline, in its caller's frame; the essay is in shield.c. */
+/* A shield with a deadline, in its caller's frame. The essay is in shield.c. */
 struct jrt_shield {
     struct jrt_shield *outer; /* the next one with a deadline; plain ones are only counted */
     uint64_t           deadline_ns;
-    uint64_t           depth; /* it is the so-manieth of the task's shields */
+    uint64_t           depth; /* its number among the task's shields */
 };
 
 /*
- * Three cache lines. A task that never waits needs only the first; one that opens nurseries, yields
- * or has something of its own also the second; one that waits all three.
+ * Three cache lines. A task that never waits needs only the first. A task that opens nurseries,
+ * yields or has something of its own also needs the second. A task that waits needs all three.
  *
- * [task-clean]  a record that is free, or new, has zeros in everything below `special`. Who writes
- *   there says so in `special`, and what is special is wiped before the record is free again. So
- *   starting a task writes a few words of one line.
+ * [task-clean]  A free or new record has zeros in everything below `special`. Code that writes
+ *   there marks that in `special`. A marked record is wiped before it is free again. So starting a
+ *   task writes a few words of one line.
  */
 struct jrt_task {
     struct jrt_record record; /* first; its `next` also links the task in queues */
@@ -142,9 +143,9 @@ struct jrt_task {
             janus_entry *entry;
             void        *argument;
         };
-        struct jrt_landing landing; /* from then on; the result stays */
+        struct jrt_landing landing; /* from its start on; the result stays */
     };
-    struct jrt_nursery *nursery; /* borrowed; outlives us */
+    struct jrt_nursery *nursery; /* borrowed; outlives the task */
     const janus_site   *site;
     union {
         struct {
@@ -167,32 +168,33 @@ struct jrt_task {
                 uint32_t special; /* any of them, [task-clean] */
             };
         };
-        uint64_t beginning; /* both: the birth, where nothing is special */
+        uint64_t beginning; /* both: the birth, if nothing is special */
     };
 
-    struct jrt_strand  *strand;    /* waiting or ready again: where it lies; NULL: never ran */
-    struct jrt_nursery *innermost; /* of the nurseries we have open; ours alone */
+    struct jrt_strand  *strand;    /* of a waiting or resumed task; NULL: never ran */
+    struct jrt_nursery *innermost; /* of its open nurseries; only the task's */
     struct jrt_defer   *defers;
     void               *local;
     const char         *name;           /* clean, [name-clean]; NULL: none */
     _Atomic(uint32_t)   park;           /* enum jrt_park | status << 8 */
     _Atomic(uint8_t)    wait;           /* enum jrt_wait */
     uint8_t             panic;          /* janus_panic_kind */
-    bool                saw_cancel : 1; /* a call told it that it is cancelled */
-    bool                owns_name : 1;  /* the name was given; else it is a literal of ours */
-    bool                ending;         /* it has ended and is being cleaned up */
-    _Atomic(uint16_t)   shield;         /* how many are begun */
-    _Atomic(uint16_t)   worker;         /* it last left to wait, if `since` tells */
+    bool                saw_cancel : 1; /* a call reported its cancel to it */
+    bool                owns_name : 1;  /* a copy of a given name; else a literal */
+    bool                ending;         /* its call has ended, and it is cleaning up */
+    _Atomic(uint16_t)   shield;         /* number of shields begun */
+    _Atomic(uint16_t)   worker;         /* that it last left to wait; valid if `since` is not 0 */
     _Atomic(uint32_t)   since;          /* when, in units of JRT_SINCE_NS; 0: never */
-    struct jrt_shield  *bounds;         /* shield > 0: the innermost with a deadline; ours alone */
+    struct jrt_shield  *bounds;         /* shield > 0: innermost with a deadline; only the task's */
 
-    struct jrt_list_node  sibling;   /* on nursery->children, once linked; the nursery's lock */
-    struct jrt_list_node  nurseries; /* registered ones of ours; the nursery's lock */
-    _Atomic(const char *) reason;    /* what it last waited for at a waitpoint, or NULL */
-    const void *fault_data; /* an overflow's address, or a panic's message, which is ours */
+    struct jrt_list_node  sibling;    /* on nursery->children, once linked; nursery's lock */
+    struct jrt_list_node  nurseries;  /* its registered nurseries; the nursery's lock */
+    _Atomic(const char *) reason;     /* of its last wait at a waitpoint, or NULL */
+    const void           *fault_data; /* address of an overflow, or owned message of a panic */
     union {
-        void        (*drop)(void *); /* until it starts: for its argument, [ending-drop]; or NULL */
-        const void *fault_code;      /* an overflow's instruction */
+        /* Until it starts: drops the argument, [ending-drop]; or NULL. */
+        void        (*drop)(void *);
+        const void *fault_code; /* instruction of an overflow */
     };
     struct jrt_purse *purse; /* owned; NULL: an implicit budget, hardly touched */
 } __attribute__((aligned(64)));
@@ -201,7 +203,7 @@ _Static_assert(offsetof(struct jrt_task, strand) == 64, "a line to start and run
 _Static_assert(offsetof(struct jrt_task, sibling) == 128, "a line to run further");
 _Static_assert(sizeof(struct jrt_task) == 192, "three lines");
 
-/* Whether it has been running and lies on a strand of its own. */
+/* Whether it has run before and lies on a strand of its own. */
 static inline bool jrt_task_began(const struct jrt_task *task)
 {
     return task->touched && task->strand != NULL;
@@ -209,131 +211,133 @@ static inline bool jrt_task_began(const struct jrt_task *task)
 
 static inline janus_task_id jrt_task_id(const struct jrt_task *task)
 {
-    /* relaxed: it changes only when the record is given back. */
+    /* relaxed: it changes only when the record is freed. */
     uint32_t generation = jrt_load_relaxed(&task->record.generation);
     return (uint64_t)(task->record.index + 1) << 32 | generation;
 }
 
-/* The name it was given, or "task"; clean, [name-clean]. It lives as long as the task. */
+/* The given name, or "task"; clean, [name-clean]. It lives as long as the task. */
 static inline const char *jrt_task_name(const struct jrt_task *task)
 {
     return task->name != NULL ? task->name : "task";
 }
 
-/* Announces that the current task is about to wait. Before it is registered anywhere. */
+/* Announces that the current task is about to wait, before it is registered anywhere. */
 void jrt_task_park_begin(struct jrt_task *task, enum jrt_wait wait);
 
-/* Leaves the CPU until woken; returns the waker's status. A wake since park_begin counts. */
+/* Leaves the CPU until woken. Returns the waker's status. A wake since park_begin counts. */
 janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task);
 
-/* It will not wait after all. False: somebody has woken it already; then park must be called,
- * which comes back. */
+/* Takes park_begin back. False: a waker has come already. Then the caller must call park, which
+ * returns at once. */
 bool jrt_task_park_cancel(struct jrt_task *task);
 
-/* Ends a task's wait with a status. False: it was awake, or another was first. The caller knows
- * that it is the wait it means: it holds what the task must take before it can wait again. */
+/* Ends a task's wait with a status. False: it was awake, or another waker was first. The caller
+ * must know that it ends the right wait: it holds what the task must take before it can wait
+ * again. */
 bool jrt_task_wake(struct jrt_task *task, janus_status status);
 
-/* The same with OK, by a worker of its scheduler, for one that waited for what the caller has done:
- * see [queue-served]. */
+/* Wakes a task with OK, by a worker of its scheduler, when the caller has done what the task waited
+ * for: [queue-served]. */
 bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task);
 
-/* The same, of one that was taken off where it waited and so will not be served by another; false:
- * nothing happened, and jrt_task_serve is to be asked. It ends in a call, if in any. */
+/* Wakes a task already removed from its wait queue, so that no other serves it. False: nothing
+ * done; call jrt_task_serve. It ends in a call, if it makes one. */
 bool jrt_task_serve_at_once(struct jrt_worker *worker, struct jrt_task *task);
 
-/* The same, only if the wait is one that may be interrupted. */
+/* Ends a wait with a status, if the wait may be interrupted. */
 bool jrt_task_interrupt(struct jrt_task *task, janus_status status);
 
-/* Ends it with DEADLOCK, also in a shield: nothing else ever will. */
+/* Ends a wait with DEADLOCK, even in a shield: nothing else ever will. */
 bool jrt_task_break_wait(struct jrt_task *task);
 
 /*
- * Parks the current task, which is registered where somebody will wake it and has said PARKING. The
- * other half of [cancel-park]. OK comes from a waker alone; on anything else (CANCELLED, DEADLOCK,
- * NO_MEMORY, a waker's own word) its registration may still be there.
+ * Parks the current task, which is registered with its waker and has set PARKING. This is the
+ * other half of [cancel-park]. OK comes only from a waker. On any other status (CANCELLED,
+ * DEADLOCK, NO_MEMORY, a waker's own), its registration may still exist.
  */
 janus_status jrt_task_park_cancellable(struct jrt_task *task);
 
 /*
- * The same as the last thing that a call does: returns, where that was made, what finish(worker,
- * task, ended) says, which is called on the strand when the wait has ended so, [task-finish].
+ * Parks like jrt_task_park_cancellable, as the last thing that a call does. When the wait has
+ * ended with `ended`, the arriving worker calls finish(worker, task, ended) on the strand. The
+ * result goes to the caller, [task-finish].
  */
 janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task,
                                 jrt_finish *finish);
 
 /*
- * The same for one that has what it needs to leave, is linked, in no shield and not in a fiber of
- * its own, and on a worker without a trace. Its park_begin is the second; with the channel's lock
- * or whatever it is registered under.
+ * Parks like jrt_task_park_then, without its checks. The task can leave the CPU, is linked, and is
+ * in no shield and in no fiber of its own. Its worker has no trace. Such a task begins with
+ * jrt_task_park_begin_straight, under the lock that it is registered under.
  */
 janus_status jrt_task_park_straight(struct jrt_worker *worker, struct jrt_task *task,
                                     jrt_finish *finish);
 
 static inline void jrt_task_park_begin_straight(struct jrt_task *task, enum jrt_wait wait)
 {
-    jrt_store_relaxed(&task->wait, (uint8_t)wait); /* relaxed: for those who ask. */
-    /* relaxed: nobody knows yet that it waits; registering makes it visible. */
+    jrt_store_relaxed(&task->wait, (uint8_t)wait); /* relaxed: for dumps. */
+    /* relaxed: nobody knows yet that it waits; registration makes it visible. */
     jrt_store_relaxed(&task->park, (uint32_t)(JRT_PARKING | JRT_INTERRUPTIBLE | JRT_BREAKABLE));
 }
 
-/* Begins a shield without a deadline, ends the innermost; from shield.c. */
+/* Begins a shield without a deadline, and ends the innermost. In shield.c. */
 void jrt_shield_begin(struct jrt_task *task);
 void jrt_shield_end(struct jrt_task *task);
 
-/* The shield that defers run in, the only one then; `grace` lives as long as they run. The second
- * ends all that a defer has begun and left. */
+/* The first begins the only shield that defers run in; `grace` lives as long as they run. The
+ * second ends all shields that a defer has begun and left. */
 void jrt_shield_for_cleanup(struct jrt_task *task, struct jrt_shield *grace);
 void jrt_shield_only(struct jrt_task *task, struct jrt_shield *grace);
 
-/* The call is broken off: instead of its shields there is one without a deadline, until its
- * nurseries have ended. */
+/* Replaces all shields of a broken-off call by one without a deadline, until its nurseries have
+ * ended. */
 void jrt_shield_whole(struct jrt_task *task);
 
-/* Whether the innermost shield, of which there is one, still holds. */
+/* Whether the innermost shield still holds. The task has a shield. */
 bool jrt_shield_holds(const struct jrt_task *task);
 
-/* As jrt_task_park_cancellable, in a shield. */
+/* Does the work of jrt_task_park_cancellable in a shield. */
 janus_status jrt_shield_park(struct jrt_task *task);
 
-/* Ends the wait of the owner of a nursery that is cancelled, unless it is in a shield that it began
- * after it opened the nursery, with `level` shields begun. */
+/* Ends the wait of the owner of a cancelled nursery. It does not end a wait in a shield that began
+ * after the nursery, which was opened with `level` shields. */
 void jrt_task_interrupt_owner(struct jrt_task *task, uint16_t level);
 
-/* Whether the calls of this task must say CANCELLED, and why; the slow part. */
+/* Why the calls of this task must return CANCELLED; the slow path. */
 janus_cancel_reason jrt_task_look_up(const struct jrt_task *task);
 
-/* The same, without the nurseries that the task has open itself. */
+/* Why the task itself is cancelled, apart from nurseries that it has open. */
 janus_cancel_reason jrt_task_look_above(const struct jrt_task *task);
 
-/* The innermost nursery the task has open that is cancelled and holds the task in its scope, or
+/* The innermost open nursery of the task that is cancelled and holds the task in its scope, or
  * NULL. The caller is the task, or knows that the task waits. */
 struct jrt_nursery *jrt_task_cancelled_scope(const struct jrt_task *task);
 
-/* Cancels what the task has open inside of `scope`, or all if that is NULL, up to a shield. */
+/* Cancels the nurseries that the task has open inside `scope`, up to a shield. NULL: all. */
 void jrt_scopes_tell(struct jrt_task *task, const struct jrt_nursery *scope);
 
-/* Whether the task is told CANCELLED because of a nursery of its own alone. */
+/* Whether only a nursery of its own makes the task's calls return CANCELLED. */
 bool jrt_task_only_in_scope(const struct jrt_task *task);
 
 /*
- * [cancel-patience]  a loop that ignores CANCELLED must neither keep its worker nor last for ever.
- *   Each CANCELLED that a call returns costs one op of what the task has to clean up with
- *   ([purse-allowance]), and may end its turn. When that is used up the task ends in the call: it
- *   is unwound, and its defers run. In a defer, the defer ends. An owner that is told because its
- *   own nursery was cancelled lives on, so it pays from its budget like a loop of checks.
+ * [cancel-patience]  A loop that ignores CANCELLED must neither keep its worker nor last for ever.
+ *   Each CANCELLED that a call returns costs one op of the cleanup allowance ([purse-allowance]),
+ *   and may end the turn. When the allowance is used up, the task ends in the call: it is unwound,
+ *   and its defers run. In a defer, only the defer ends. An owner that gets CANCELLED because its
+ *   own nursery was cancelled lives on. So it pays from its budget, like a loop of checks.
  */
 
-/* Returns CANCELLED, or ends the task there, as its mode and its patience want. */
+/* Returns CANCELLED, or ends the task there, as its mode and its patience demand. */
 janus_status jrt_task_obey(struct jrt_task *task);
 
-/* The same, but for the mode. */
+/* Returns CANCELLED whatever the mode, or ends the task when its patience is used up. */
 janus_status jrt_task_remind(struct jrt_task *task);
 
-/* Returns CANCELLED whatever the mode: for waits that must let go of something first. */
+/* Returns CANCELLED whatever the mode, for waits that must first release something. */
 janus_status jrt_task_told(struct jrt_task *task);
 
-/* How a task's call came to its end. */
+/* How a task's call ended. */
 enum jrt_ending {
     JRT_ENDED_RETURNED = 0,
     JRT_ENDED_PANICKED = JRT_ARRIVED_PANICKED,
@@ -341,13 +345,13 @@ enum jrt_ending {
     JRT_ENDED_UNWOUND = 16,
     JRT_ENDED_EXHAUSTED = 17,
     JRT_ENDED_NO_MEMORY = 19, /* for its books, [purse-none] */
-    JRT_ENDED_RESCUED = 18,   /* a panic that the rescue strand has dealt with, [ending-open] */
+    JRT_ENDED_RESCUED = 18,   /* a panic that the rescue strand has handled, [ending-open] */
 };
 
 /*
- * After jrt_ctx_call, in the function that called it and before any other call: where the task has
- * left a nursery open, `how` becomes JRT_ENDED_RESCUED. A macro: a function would write on the
- * stack, [ending-open].
+ * Goes right after jrt_ctx_call, in the same function and before any other call. If the task has
+ * left a nursery open, `how` becomes JRT_ENDED_RESCUED. It is a macro because a function would
+ * write on the stack, [ending-open].
  */
 #define JRT_TASK_LEFT_OPEN(task, how)                                                              \
     do {                                                                                           \
@@ -358,16 +362,17 @@ enum jrt_ending {
         }                                                                                          \
     } while (0)
 
-/* The task will never start: drops its argument, if its spawn said how; from ending.c. */
+/* Drops the argument of a task that will never start, if its spawn named a function. In
+ * ending.c. */
 void jrt_task_drop_argument(struct jrt_task *task);
 
 /* Ends the current task here, after its open nurseries. */
 __attribute__((noreturn)) void jrt_task_break_off(struct jrt_task *task, enum jrt_ending how);
 
-/* Cancels and awaits what the task has open, innermost first; from cancel.c. */
+/* Cancels and awaits the task's open nurseries, innermost first. In cancel.c. */
 void jrt_nurseries_abandon(struct jrt_task *task);
 
-/* Cancels what was noted. The thread holds no lock. */
+/* Cancels the tokens that this thread has noted. The thread holds no lock. */
 void jrt_tokens_flush(void);
 
 #endif
