@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many tasks may live that nobody gave a capability for: exact, over all workers, and without a
- * locked instruction where a worker starts and ends its own. The essay is in limit.c.
+ * The limit of tasks that were started without a capability. It is exact over all workers, and
+ * needs no locked instruction where a worker starts and ends its own tasks. The essay is in
+ * limit.c.
  */
 #ifndef JRT_TASK_LIMIT_H
 #define JRT_TASK_LIMIT_H
@@ -20,15 +21,15 @@
 
 /* One worker's part. */
 struct jrt_quota {
-    _Atomic(int64_t) used; /* tasks it started less those that ended here; its thread's to write */
-    _Atomic(int64_t) base; /* [limit-seize] it may start until `used` is this */
+    _Atomic(int64_t) used; /* tasks started less tasks ended here; its thread writes it */
+    _Atomic(int64_t) base; /* [limit-seize]; it may start tasks until `used` reaches this */
 };
 
 struct jrt_limit {
     pthread_mutex_t      lock;    /* guards the rest, and every change of a base */
     int64_t              max;     /* constant; INT64_MAX: none */
-    int64_t              central; /* not with any worker */
-    struct jrt_list_node wishes;  /* spawns that wait for it, [limit-wish]; next NULL: none yet */
+    int64_t              central; /* room that is with no worker */
+    struct jrt_list_node wishes;  /* waiting spawns, [limit-wish]; next NULL: none yet */
 };
 
 struct jrt_worker;
@@ -36,40 +37,41 @@ struct jrt_nursery;
 struct jrt_terms;
 struct jrt_entry;
 
-/* The slow parts: from the centre, from other workers; FULL tells TASK_LIMIT. In limit.c. */
+/* The slow path: from the centre, or from other workers. False: TASK_LIMIT. In limit.c. */
 bool jrt_limit_take_slow(struct jrt_worker *worker);
 
-/* From a thread that is no worker; and back. */
+/* Take and return room on a thread that is no worker. */
 struct janus_scheduler;
 bool jrt_limit_take_outside(struct janus_scheduler *scheduler);
 void jrt_limit_give_outside(struct janus_scheduler *scheduler);
 
-/* The worker's thread is gone, or it is a seat's that ends: its room goes to the centre. */
+/* Moves the room of a worker without a thread, or of an ending seat, to the centre. */
 void jrt_quota_close(struct jrt_worker *worker);
 
-/* Waits until jrt_terms_admit, which said TASK_LIMIT or was not asked, lets a child in. What it
- * says then; or CANCELLED, DEADLOCK, NO_MEMORY; TASK_LIMIT where nobody can wait. From wish.c. */
+/* Waits until jrt_terms_admit, which returned TASK_LIMIT or was not called, admits a child. Returns
+ * its status, or CANCELLED, DEADLOCK, NO_MEMORY; TASK_LIMIT if the caller cannot wait. In
+ * wish.c. */
 janus_status jrt_wish_wait(struct jrt_nursery *n, const janus_budget *want, struct jrt_entry *out);
 
-/* Whether others wait already for room under the scheduler's limit. */
+/* Whether other spawns already wait for room under the scheduler's limit. */
 bool jrt_wish_is_behind(const struct jrt_nursery *n);
 
-/* Somebody waits: wakes the first, if there is room under the scheduler's limit. */
+/* Wakes the first waiting spawn, if there is room under the scheduler's limit. */
 void jrt_wish_serve(struct janus_scheduler *scheduler);
 
-/* The same under its lock, where room has just come to the centre. */
+/* Serves under the lock, when room has just come to the centre. */
 void jrt_wish_serve_locked(struct janus_scheduler *scheduler);
 
-/* Room under these terms was given back: wakes the first who waits for it. */
+/* Wakes the first spawn that waits for room under these terms, which was returned. */
 void jrt_wish_freed(struct janus_scheduler *scheduler, struct jrt_terms *terms);
 
 /* Whether the limit's quotas have any room; under the lock. */
 bool jrt_limit_has_room(struct janus_scheduler *scheduler);
 
-/* Alive now; exact when nobody starts or ends any. */
+/* The number of live tasks; exact while no task starts or ends. */
 int64_t jrt_limit_alive(struct janus_scheduler *scheduler);
 
-/* One more, if it is easy; `full`: as in jrt_fence_light_as. */
+/* Takes room in the easy case; `full`: as in jrt_fence_light_as. */
 static inline __attribute__((always_inline)) bool jrt_quota_take_easily(struct jrt_quota *quota,
                                                                         bool              full)
 {
@@ -83,7 +85,7 @@ static inline __attribute__((always_inline)) bool jrt_quota_take_easily(struct j
     return false;
 }
 
-/* One more, for the worker that asks; false: the limit is reached. */
+/* Takes room for the calling worker. False: the limit is reached. */
 static inline bool jrt_quota_take(struct jrt_quota *quota, struct jrt_worker *worker)
 {
     return jrt_quota_take_easily(quota, !jrt_fences_are_light()) || jrt_limit_take_slow(worker);
@@ -92,7 +94,7 @@ static inline bool jrt_quota_take(struct jrt_quota *quota, struct jrt_worker *wo
 static inline void jrt_quota_give(struct jrt_quota *quota)
 {
     if (!JRT_CHECKED) return;
-    /* relaxed, both: its own; who reads it late is told too much. */
+    /* relaxed, both: its own. A late reader sees too much. */
     int64_t used = jrt_load_relaxed(&quota->used);
     jrt_store_relaxed(&quota->used, used - 1); /* relaxed: as above. */
 }

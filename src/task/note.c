@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is told to traces, where there is one; trace/trace.h. */
+/* Notes for traces, if there is one; trace/trace.h. */
 #include "task/note.h"
 
 #include "task/nursery.h"

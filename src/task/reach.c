@@ -2,31 +2,31 @@
 /*
  * How far up cancels reach.
  *
- * [reach-depth]  a cancel concerns a nursery and what lies below it, so never a nursery that is
+ * [reach-depth]  A cancel concerns a nursery and what lies below it, so never a nursery that is
  *   less deep. A nursery that was found clean stays clean while all later cancels are deeper.
- *   Without this rule an error that rises through n nurseries costs n * n: each level cancels one
+ *   Without this rule an error that rises through n nurseries costs n * n. Each level cancels one
  *   nursery, and each owner then looks up to the root.
  *
- * [reach-places]  the question is: how deep is the least deep cancel after a given count? A cancel
+ * [reach-places]  The question is: how deep is the least deep cancel after a given count? A cancel
  *   that is followed by one of the same or a lesser depth never answers it. So the places hold
  *   cancels in order of time, each less deep than the next. A new cancel replaces all that are not
- *   less deep. An error that rises needs one place. Where the places are full, the last one takes
- *   the new count and keeps its depth: that answers "perhaps not" too often, and never too rarely.
+ *   less deep. An error that rises needs one place. If the places are full, the last one takes the
+ *   new count and keeps its depth. Then it answers "perhaps not" too often, but never too rarely.
  *
- * [reach-order]  writers have a lock, readers have none. A writer first writes the new cancel to
+ * [reach-order]  Writers have a lock, readers have none. A writer first writes the new cancel to
  *   the lowest place that it replaces, then clears the places above. A reader goes from the last
- *   place down to the first. A reader that finds a place cleared acquires that store, so at a lower
- *   place it finds the cancel which was the reason, or one that replaced that in turn. So it misses
- *   no cancel that was done when it read the count.
+ *   place down to the first. A reader that finds a place cleared acquires that store. So at a
+ *   lower place it finds the cancel that caused the clearing, or a later cancel in its place. It
+ *   misses no cancel that was finished when it read the count.
  *
- * [reach-overlap]  cancels that overlap may note their counts in another order than they began. A
+ * [reach-overlap]  Cancels that overlap may note their counts in another order than they began. A
  *   place that replaces others takes the largest of their counts.
  */
 #include "task/reach.h"
 
 #include "plat/world.h"
 
-/* A place: the count in the upper bits, the depth in those where counts have zeros. */
+/* A place holds the count in the upper bits. The depth is in the bits where counts have zeros. */
 static const uint64_t depth_bits = UINT64_C(0xffff);
 
 static uint64_t depth_in(uint64_t place) { return place & depth_bits; }
@@ -37,7 +37,7 @@ static uint64_t clamped(uint32_t depth) { return depth < depth_bits ? depth : de
 static uint64_t latest_from(const struct jrt_reach *reach, unsigned at, uint64_t count)
 {
     for (; at < JRT_REACH_PLACES; at++) {
-        uint64_t place = jrt_load_relaxed(&reach->places[at]); /* relaxed: the lock's. */
+        uint64_t place = jrt_load_relaxed(&reach->places[at]); /* relaxed: under the lock. */
         if ((place & ~depth_bits) > count) count = place & ~depth_bits;
     }
     return count;
@@ -49,7 +49,7 @@ void jrt_reach_note(struct jrt_reach *reach, uint64_t count, uint32_t depth)
     unsigned at = 0;
     jrt_lock(&reach->lock);
     for (; at < JRT_REACH_PLACES; at++) {
-        uint64_t place = jrt_load_relaxed(&reach->places[at]); /* relaxed: the lock's. */
+        uint64_t place = jrt_load_relaxed(&reach->places[at]); /* relaxed: under the lock. */
         if (place == 0 || depth_in(place) >= deep) break;
         if (at + 1 < JRT_REACH_PLACES) continue;
         deep = depth_in(place); /* full, [reach-places] */

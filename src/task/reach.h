@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How far up the latest cancels were. The essay is in reach.c. */
+/* How far up in the tree the latest cancels were. The essay is in reach.c. */
 #ifndef JRT_TASK_REACH_H
 #define JRT_TASK_REACH_H
 
@@ -13,11 +13,11 @@ enum { JRT_REACH_PLACES = 16 };
 
 /* All zero: nothing was cancelled. */
 struct jrt_reach {
-    pthread_mutex_t   lock; /* of those who note */
+    pthread_mutex_t   lock; /* for writers */
     _Atomic(uint64_t) places[JRT_REACH_PLACES];
 };
 
-/* Notes a cancel at this depth; `count` is a multiple of JRT_CANCELS_ONE. The caller has begun a
+/* Notes a cancel at this depth. `count` is a multiple of JRT_CANCELS_ONE. The caller has begun a
  * cancel and has not finished it, [cancel-sticky]. */
 void jrt_reach_note(struct jrt_reach *reach, uint64_t count, uint32_t depth);
 

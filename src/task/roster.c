@@ -2,20 +2,20 @@
 /*
  * Task records.
  *
- * A task that has not started is nothing but its record, so this is what a million waiting ones
- * cost. Records are carved from blocks in order of address. They are never unmapped while the
- * scheduler lives: an id that was kept too long leads to a record that says so ([task-clean] keeps
- * its generation), never to nothing.
+ * A task that has not started is only its record, so this is the cost of a million waiting tasks.
+ * Records are carved from blocks in order of address. They are never unmapped while the scheduler
+ * lives. So a stale id leads to a record that shows this ([task-clean] keeps its generation),
+ * never to unmapped memory.
  *
- * [roster-home]  when the scheduler goes, every record is here.
+ * [roster-home]  When the scheduler is closed, every record is here.
  *
- * Workers take and give batches, each a list in one piece: one step under the lock for 64 tasks.
+ * Workers take and return batches, each as one list: one step under the lock for 64 tasks.
  *
- * Blocks are of the size of a huge page and aligned to it. From the second one on huge pages are
- * asked for: a crowd's first touch then costs a fault for every 10,000 tasks and not for every 21;
- * one batch of a million tasks takes a third of the time.
+ * Blocks have the size and the alignment of a huge page. From the second block on, the roster asks
+ * for huge pages. The first touch of a crowd then costs a fault for every 10,000 tasks instead of
+ * every 21. One batch of a million tasks takes a third of the time.
  *
- * Locks: roster->lock alone.
+ * Locks: only roster->lock.
  */
 #include "task/roster.h"
 
@@ -44,13 +44,13 @@ void jrt_roster_fini(struct jrt_roster *roster)
         bool   last = i + 1 == roster->block_count;
         size_t used = last ? roster->carved * sizeof(struct jrt_task) : BLOCK_BYTES;
         if (jrt_unlikely(jrt_world_now() != NULL)) memset(roster->blocks[i], 0, used);
-        jrt_map_release_aligned(roster->blocks[i], BLOCK_BYTES); /* in a world as it was */
+        jrt_map_release_aligned(roster->blocks[i], BLOCK_BYTES); /* zeroed in a world, as it was */
     }
     free(roster->blocks);
     pthread_mutex_destroy(&roster->lock);
 }
 
-/* One block more; false: memory refused. */
+/* Adds a block. False: memory refused. */
 static bool add_block(struct jrt_roster *roster)
 {
     if (roster->block_count == roster->block_room) {
@@ -72,7 +72,7 @@ static struct jrt_task *at(const struct jrt_roster *roster, size_t block, uint32
     return (struct jrt_task *)(void *)(roster->blocks[block] + within * sizeof(struct jrt_task));
 }
 
-/* Up to `count` records nobody ever had, as a list; fewer where a block ends. */
+/* Up to `count` new records, as a list. Fewer where a block ends. */
 static struct jrt_task *carve(struct jrt_roster *roster, uint32_t count)
 {
     if (roster->carved == BLOCK_RECORDS && !add_block(roster)) return NULL;
@@ -102,7 +102,7 @@ static void put_loose(struct jrt_roster *roster, struct jrt_task *list)
     }
 }
 
-/* A batch from the loose ones, of which there are enough. */
+/* Makes a batch of the single records, which are enough. */
 static struct jrt_task *bundle(struct jrt_roster *roster)
 {
     struct jrt_task *list = roster->loose;
@@ -121,7 +121,7 @@ static struct jrt_task *find_batch(struct jrt_roster *roster)
     struct jrt_task *list = roster->batches;
     if (list != NULL) {
         roster->batches = (struct jrt_task *)list->record.batch;
-        list->record.batch = NULL; /* its holder from now on: nobody, [task-clean] */
+        list->record.batch = NULL; /* no holder from now on, [task-clean] */
         return list;
     }
     while (roster->loose_count < JRT_ROSTER_BATCH) {

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * [task-moves]  what a task's state may do. Row: from. Bit: to. Everything else is a bug.
+ * [task-moves]  The legal moves of a task's state. Row: from. Bit: to. Every other move is a bug.
  *
  *     READY      -> RUNNING           a worker took it from a queue
  *                -> CANCELLED         skipped: cancelled before it ever ran
- *     RUNNING    -> READY             it gave way
+ *     RUNNING    -> READY             it yielded
  *                -> BLOCKED           it waits
- *                -> BUDGET_EXHAUSTED  a charge could not be paid
+ *                -> BUDGET_EXHAUSTED  it could not pay a charge
  *                -> COMPLETED         its call has ended: returned, panicked, overflowed
  *                -> CANCELLED         its call has ended, and it obeyed a cancel
- *     BLOCKED    -> READY             what it waited for has come
+ *     BLOCKED    -> READY             a waker came
  *                -> CANCELLED
  *     EXHAUSTED  -> READY             it was recharged
  *                -> CANCELLED
  *
- *   A blocked task that is cancelled is woken, runs, cleans up and ends: BLOCKED -> CANCELLED and
- *   its like are legal by the documents but are not made.
+ *   A blocked task that is cancelled is woken, runs, cleans up and ends. The documents allow
+ *   BLOCKED -> CANCELLED and EXHAUSTED -> CANCELLED, but the library does not make them.
  *
- * [task-owner]  only the worker that has the task changes its state: the one that runs it, the one
- *   that took it from a queue and skips it, or, when it leaves the CPU, the one that arrives. The
- *   one exception is the step to READY. It is made by whoever ended the wait, which may be any
- *   thread: by [task-park] it is exactly one, and the task is its own until it is on a queue.
+ * [task-owner]  Only the worker that has the task changes its state. That is the worker that runs
+ *   it, that took it from a queue and skips it, or that arrives after the task left the CPU. The
+ *   exception is the step to READY. The thread that ended the wait makes it, which may be any
+ *   thread. By [task-park] it is exactly one thread, and it owns the task until the task is on a
+ *   queue.
  */
 #include "task/state.h"
 
@@ -58,7 +59,7 @@ static bool is_mine_to_move(const janus_scheduler *scheduler, janus_task_state f
 void jrt_task_check_move(const struct jrt_task *task, janus_task_state to)
 {
     const janus_scheduler *scheduler = task->nursery->scheduler;
-    /* relaxed: we own the task, [task-owner]. */
+    /* relaxed: the caller owns the task, [task-owner]. */
     janus_task_state from = (janus_task_state)jrt_load_relaxed(&task->state);
     if (jrt_unlikely(!jrt_task_may_move(from, to))) {
         char what[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports. A panic of a task is told when it happens, before the task's nurseries and defers end:
- * a program whose supervisor never asks has seen it all the same. The line is made here, once, for
+ * Reports. The library reports a panic when it happens, before the task's nurseries and defers
+ * end. So a program whose supervisor never asks has seen it. The line is made here, once, for
  * stderr and for the scheduler's own callback.
  */
 #include "task/tell.h"
@@ -20,7 +20,7 @@ struct line {
     size_t used;
 };
 
-/* What does not fit is cut; the last byte is kept for a newline. */
+/* Cuts what does not fit. The last byte is reserved for a newline. */
 __attribute__((format(printf, 2, 3))) static void put(struct line *line, const char *format, ...)
 {
     size_t  room = sizeof line->bytes - 1 - line->used;
@@ -38,7 +38,7 @@ static void put_message(struct line *line, const char *message)
     line->used += jrt_text_copy(line->bytes + line->used, room, message);
 }
 
-/* "parse+0x1c" where the program exports its functions, else "prog+0x11a9", for addr2line. */
+/* "parse+0x1c" if the program exports its functions, otherwise "prog+0x11a9", for addr2line. */
 static void put_frame(struct line *line, const void *address)
 {
     Dl_info     info;
@@ -57,16 +57,16 @@ static void put_frame(struct line *line, const void *address)
 }
 
 /*
- * [tell-rate]  a plugin that panics without end must not fill a disk: stderr gets at most
+ * [tell-rate]  A plugin that panics without end must not fill a disk. So stderr gets at most
  *   LINES_A_SECOND lines in a second of the clock. The first line of a later second says how many
- *   were left out. The word is the second, and in its low half how many lines came in it; stderr is
- *   the process's, so the word is, too.
+ *   lines were left out. The word holds the second, and in its low half the number of lines in it.
+ *   stderr belongs to the process, so the word does, too.
  */
 enum { LINES_A_SECOND = 20 };
 
 static _Atomic(uint64_t) rate;
 
-/* Whether this line may be printed; *left_out: how many were not, in the second before. */
+/* Whether this line may be printed. *left_out: the number of lines left out in the last second. */
 static bool may_print(uint32_t *left_out)
 {
     uint64_t second = jrt_clock_now_ns() / 1000000000 << 32, next;
@@ -80,7 +80,7 @@ static bool may_print(uint32_t *left_out)
     return (uint32_t)next <= LINES_A_SECOND;
 }
 
-/* To whoever is to be told. */
+/* Sends the line to the callback, or to stderr. */
 static void tell(janus_scheduler *scheduler, struct line *line, janus_panic_report *report)
 {
     if (scheduler != NULL && scheduler->on_panic != NULL) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was refused last, for janus_explain. Facts only: the sentence is made when somebody asks. */
+/* The last refusal, for janus_explain. It holds facts; janus_explain makes the sentence. */
 #ifndef JRT_TASK_TROUBLE_H
 #define JRT_TASK_TROUBLE_H
 
@@ -12,7 +12,7 @@ struct janus_failure;
 struct jrt_nursery;
 struct jrt_terms;
 
-/* What many tasks share, and may find full. */
+/* Tables that many tasks share, and may find full. */
 enum jrt_table {
     JRT_TABLE_NONE,
     JRT_TABLE_BLOCKING, /* blocking calls that wait */
@@ -23,22 +23,22 @@ enum jrt_table {
     JRT_TABLES
 };
 
-/* A child of `n` failed: the sentence for it. `why` is the reason of a panic. No lock is needed
- * before the child is counted off: the nurseries around it cannot end. */
+/* Writes the sentence about a failed child of `n`. `why` is the reason of a panic. It needs no lock
+ * before the child is counted off: the nurseries around the child cannot end. */
 void jrt_failure_sentence(struct jrt_nursery *n, const struct janus_failure *failure,
                           const char *why, char *buffer, size_t size);
 
-/* Behind jrt_trouble. */
+/* The slow path of jrt_trouble. */
 void jrt_trouble_note(janus_status status, janus_component component, uint64_t used,
                       uint64_t limit);
 
-/* Notes that a table is full: for the terms whose limit was met; NULL, or the scheduler's counter:
- * for all tasks that no terms count. Returns the status. */
+/* Notes that a table is full, for the terms whose limit was reached. NULL, or the scheduler's
+ * counter: for all tasks that no terms count. Returns the status. */
 janus_status jrt_trouble_full(janus_status status, enum jrt_table table,
                               const struct jrt_terms *terms, uint64_t used, uint64_t limit);
 
-/* Notes a refusal, of which so much is used of so much (0 of 0: there are no numbers); what was
- * noted with numbers is not overwritten by the same status without. Returns the status. */
+/* Notes a refusal, with the amount used and the limit (0 and 0: no numbers). A note without numbers
+ * does not replace one with numbers and the same status. Returns the status. */
 static inline janus_status jrt_trouble(janus_status status, janus_component component,
                                        uint64_t used, uint64_t limit)
 {

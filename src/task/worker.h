@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Workers and their scheduler. The essay is in worker.c; sleeping and waking in idle.c. */
+/* Workers and their scheduler. The essay is in worker.c; idle.c is about sleeping and waking. */
 #ifndef JRT_TASK_WORKER_H
 #define JRT_TASK_WORKER_H
 
@@ -26,30 +26,30 @@ enum {
     JRT_LANE_NORMAL = 1,
     JRT_RAID_MAX = 64,      /* tasks taken from a shelf at once */
     JRT_STEAL_ATTEMPTS = 4, /* per cycle, or one for each other worker */
-    JRT_POOR_FEW = 4,       /* loots in a row, [idle-doze]; from then on we only try some: */
+    JRT_POOR_FEW = 4,       /* loots in a row, [idle-doze]; then a thief takes only: */
     JRT_POOR_LOOT = 8,
 };
 
-/* Where there may be something: bit by lane, and whether in the NORMAL one only the shelves. */
+/* The queues that may have a task: a bit for each lane, and a bit for the public NORMAL queues. */
 enum {
     JRT_IN_HIGH = 1,
     JRT_IN_NORMAL = 1 << JRT_LANE_NORMAL,
     JRT_IN_PUBLIC = 1 << JRT_LANES, /* the NORMAL lane's deques */
 };
 
-/* The count of cancels: those on their way in the low bits, those done above, beginning with 1. */
+/* The counter of cancels: begun ones in the low bits, finished ones above, beginning with 1. */
 #define JRT_CANCELS_BEGUN UINT64_C(0xffff)
 #define JRT_CANCELS_ONE UINT64_C(0x10000)
 
-/* What the strand that was just left wants done, now that it is off the CPU. */
+/* What to do for the strand that was just left, now that it is off the CPU. */
 enum jrt_left {
     JRT_LEFT_NOTHING,
     JRT_LEFT_YIELDED, /* queue the task */
-    JRT_LEFT_PARKING, /* [task-park] the arriver's part */
+    JRT_LEFT_PARKING, /* the arriver's part of [task-park] */
     JRT_LEFT_STRAND,  /* its loop ended: the stack is free */
 };
 
-/* A worker's counters: written by its thread, read by anybody. */
+/* A worker's counters. Its thread writes them, and any thread reads them. */
 struct jrt_counts {
     _Atomic(uint64_t) tasks_executed, tasks_by_loop, tasks_cancelled, tasks_stolen;
     _Atomic(uint64_t) steals_failed, switches, parks, yields, restarts;
@@ -58,15 +58,15 @@ struct jrt_counts {
 
 static inline void jrt_count(_Atomic(uint64_t) *counter)
 {
-    /* relaxed, both: one writer; readers take what they get. */
+    /* relaxed, both: one writer. Readers accept any value. */
     uint64_t value = jrt_load_relaxed(counter);
     jrt_store_relaxed(counter, value + 1); /* relaxed: as above. */
 }
 
 /*
- * [worker-plain]  how plainly tasks are started, run in place and ended. PLAIN: nothing is traced
- *   nor simulated, there are no exceptions of C++, and light fences are nothing: the ways that are
- *   taken a hundred million times a second ask this once. FENCED: the same, but for the fences.
+ * [worker-plain]  How plainly tasks are started, run in place and ended. PLAIN: no trace, no
+ *   simulation, no C++ exceptions, and light fences are free. The paths that run a hundred million
+ *   times a second ask this once. FENCED: light fences cost something.
  */
 enum jrt_plainness {
     JRT_NOT_PLAIN,
@@ -78,55 +78,55 @@ struct jrt_purse;
 struct jrt_seat;
 
 struct jrt_worker {
-    /* Written by the worker's own thread alone. */
-    struct jrt_task       *current;    /* the task that runs, NULL in the loop */
-    struct jrt_strand     *strand;     /* we are running on */
+    /* Only the worker's own thread writes these. */
+    struct jrt_task       *current;    /* the running task; NULL: in the loop */
+    struct jrt_strand     *strand;     /* the strand that runs */
     struct jrt_strand     *spare;      /* for the next loop; NULL: take one */
     struct jrt_task       *handoff;    /* for the fresh loop to run first */
-    struct jrt_task       *free;       /* clean task records at hand, fewer than JRT_FREE_MAX */
+    struct jrt_task       *free;       /* clean spare records, fewer than JRT_FREE_MAX */
     struct jrt_task       *free_batch; /* a whole batch more, or NULL */
     struct jrt_thread     *thread;
     int                   *error_at; /* errno of that thread, [task-errno] */
     janus_scheduler       *scheduler;
-    int64_t                slice; /* the fuel of a task that was given nothing; constant */
-    struct jrt_trace_lane *trace; /* where we note what happens; constant; NULL: nowhere */
+    int64_t                slice; /* fuel of a task without a purse; constant */
+    struct jrt_trace_lane *trace; /* where events go; constant; NULL: no trace */
     uint32_t               index, free_count;
     uint32_t               tick;                 /* picks so far */
     uint32_t         until_others, others_every; /* picks until others come first, [queue-pace] */
-    uint32_t         until_timers; /* calls of janus_cancelled until timers are fired */
-    uint32_t         until_clock;  /* waits until `since` is looked up, [peek-time] */
-    uint32_t         since;        /* the time of the last look, as in struct jrt_task */
-    uint32_t         lanes;        /* JRT_IN_*: what may have something */
-    uint32_t         until_split;  /* forks until the next look, [fork-look], */
-    uint32_t         split_every;  /* from one look to the next */
+    uint32_t         until_timers;               /* calls of janus_cancelled until timers fire */
+    uint32_t         until_clock; /* waits until the next look at the clock, [peek-time] */
+    uint32_t         since;       /* time of the last look, as in struct jrt_task */
+    uint32_t         lanes;       /* JRT_IN_*: queues that may have a task */
+    uint32_t         until_split; /* forks until the next look, [fork-look] */
+    uint32_t         split_every; /* forks from one look to the next */
     enum jrt_left    left;
     bool             alone;    /* the only worker: nobody steals */
     uint8_t          forks;    /* enum jrt_forking; constant */
     uint8_t          plain;    /* enum jrt_plainness; constant */
-    bool             gave_way; /* it is about to leave, because others come first, [queue-served] */
-    _Atomic(bool)    doomed;   /* its thread is to end, [replace-doom] */
-    bool             lost;     /* nobody executes it, [replace-lost]; threads_lock */
-    uint64_t         split_ns; /* when forks were last looked at */
+    bool             gave_way; /* its task leaves because others come first, [queue-served] */
+    _Atomic(bool)    doomed;   /* its thread must end, [replace-doom] */
+    bool             lost;     /* no thread executes it, [replace-lost]; threads_lock */
+    uint64_t         split_ns; /* time of the last look at forks */
     struct jrt_turns turns;
     uint32_t         slices;          /* slices that ended here, [turn-balance] */
-    int32_t          tolls;           /* until somebody looks, [turn-toll] */
-    uint64_t         picked_ns;       /* when it last looked at timers, [queue-pace] */
-    uint64_t         oldest_seen;     /* of the fresh shelf, */
-    uint64_t         oldest_since_ns; /* since then */
-    uint64_t         lone_before;     /* on the other shelf, + 1, when others were looked for */
+    int32_t          tolls;           /* left until a look at the clock, [turn-toll] */
+    uint64_t         picked_ns;       /* time of the last look at timers, [queue-pace] */
+    uint64_t         oldest_seen;     /* on the fresh shelf */
+    uint64_t         oldest_since_ns; /* since when */
+    uint64_t         lone_before;     /* on the other shelf, + 1, at the last look for others */
     uint32_t         searches;        /* for work, so far */
     uint32_t         looks;           /* of picks, so far */
-    uint32_t         watched;         /* a worker, [queue-rescue], */
-    uint64_t         watched_oldest;  /* and its oldest task, + 1; 0: not seen yet */
-    uint32_t         loot;            /* new tasks that it stole; 0: none, */
-    uint64_t         loot_ns;         /* then; */
-    uint32_t         poor;            /* loots in a row, [idle-doze] */
+    uint32_t         watched;         /* index of a worker, [queue-rescue] */
+    uint64_t         watched_oldest;  /* its oldest task, + 1; 0: not seen yet */
+    uint32_t         loot;            /* new tasks that it stole; 0: none */
+    uint64_t         loot_ns;         /* when it stole them */
+    uint32_t         poor;            /* poor loots in a row, [idle-doze] */
     unsigned         deques_open;
     struct jrt_task *left_task;
     struct jrt_context    *left_context;
     struct jrt_context    *entered_context;
-    struct jrt_strand     *rescue; /* where a task that overflowed is cleaned up */
-    struct jrt_strand     *last;   /* for when no other is to be had, [strand-last]; NULL: in use */
+    struct jrt_strand     *rescue; /* cleans up after a task that overflowed */
+    struct jrt_strand     *last;   /* for refused memory, [strand-last]; NULL: in use */
     struct jrt_context     root;   /* the thread's own stack, while strands run */
     struct jrt_victims     victims;
     struct jrt_rng         choices; /* of selects */
@@ -134,13 +134,13 @@ struct jrt_worker {
     struct jrt_counts      stats;
     struct jrt_stack_cache stacks;
     struct jrt_heap_cache  heaps;
-    struct jrt_purse      *purses;       /* owned; put aside, */
-    uint32_t               purses_count; /* so many; [purse-spare] */
-    uint32_t               trims;        /* it has seen, [strand-trim] */
-    uint32_t               waits_at;     /* traced: the channel that its task is about to wait at */
+    struct jrt_purse      *purses;       /* owned; spare ones, [purse-spare] */
+    uint32_t               purses_count; /* number of spare ones */
+    uint32_t               trims;        /* requests seen, [strand-trim] */
+    uint32_t               waits_at;     /* traced: channel at which its task is about to wait */
 
-    /* New tasks, newest first; tasks that ran before, oldest first. In the NORMAL lane first those
-     * on the shelves, which are the worker's own until somebody wants them; [queue-shelf]. */
+    /* New tasks, newest first; tasks that ran before, oldest first. NORMAL tasks are first on the
+     * shelves, which are the worker's own until another worker wants them; [queue-shelf]. */
     struct jrt_shelf fresh_shelf;
     struct jrt_shelf again_shelf;
 
@@ -148,16 +148,16 @@ struct jrt_worker {
     struct jrt_deque fresh[JRT_LANES];
     struct jrt_deque again[JRT_LANES];
 
-    /* Written by others too. */
-    _Alignas(64) _Atomic(uint32_t) signal; /* [idle-sleep] 1: somebody woke us */
-    _Atomic(uint64_t)    lone_seen;        /* [queue-served] which lone task others saw last, + 1 */
+    /* Others write these, too. */
+    _Alignas(64) _Atomic(uint32_t) signal; /* [idle-sleep] 1: it was woken */
+    _Atomic(uint64_t)    lone_seen; /* [queue-served] the lone task that others saw last, + 1 */
     struct jrt_worker   *next_sleeper;
     struct jrt_os_thread os_thread;
-    struct jrt_arrivals *arrivals; /* borrowed; who waits for its thread, [replace-arrive] */
+    struct jrt_arrivals *arrivals; /* borrowed; a starter waits for its thread, [replace-arrive] */
 
-    /* Its own again, on another line. */
-    struct jrt_holder       *holder; /* one to give to a task; NULL: none at hand */
-    struct jrt_seat         *seat;   /* it is one, for a task of its own; constant; else NULL */
+    /* The worker's own again, on another line. */
+    struct jrt_holder       *holder; /* spare, for a task; NULL: none */
+    struct jrt_seat         *seat;   /* the seat that it is; constant; else NULL */
     struct jrt_audit_writer *audit;  /* NULL: nothing is recorded */
     uint32_t                *loads;  /* owned; LEAST_LOADED only, else NULL */
     int64_t                  seized; /* of its quota, just now, [limit-seize]; the limit's lock */
@@ -169,50 +169,51 @@ struct janus_scheduler {
     janus_profile profile;
     unsigned      stack_class;
     uint32_t      birth;                   /* of a task that asks for nothing */
-    size_t        room[JRT_STACK_CLASSES]; /* what a child that runs in place must find */
+    size_t        room[JRT_STACK_CLASSES]; /* that a child that runs in place must find */
     bool          stealing, deadlock_check, quiet_panics;
     uint32_t      nesting_max;       /* [nursery-nested] */
-    uint64_t      turn_ns, grace_ns; /* options; grace_ns: defers of cancelled tasks, 0: any time */
+    uint64_t      turn_ns, grace_ns; /* grace_ns: for defers of cancelled tasks; 0: any time */
 
-    /* What tasks have without being given it; constant too. */
-    janus_budget         task_budget; /* each */
-    janus_budget         budget_max;  /* most that can be asked for */
+    /* Implicit means of tasks; constant, too. */
+    janus_budget         task_budget; /* of each task */
+    janus_budget         budget_max;  /* the largest possible request */
     janus_channel_limits channel_limits;
     uint64_t             adrift_max;     /* bytes, [ledger-pool] */
     uint64_t             backends;       /* a set */
     uint32_t             implicit;       /* bits 1 << kind: held without a capability */
     uint32_t             yield_interval; /* iterations */
     uint8_t              exhaustion;     /* janus_exhaustion */
-    bool                 supervisors;    /* recharge without a capability */
+    bool                 supervisors;    /* they recharge without a capability */
     struct jrt_terms    *terms;          /* owned; of root nurseries; NULL: implicit */
     uint32_t             derived_max;    /* capabilities derived under terms; constant */
-    struct jrt_terms    *counter;        /* owned; counts channels that need no capability */
+    struct jrt_terms    *counter;        /* owned; counts channels without a capability */
 
     struct jrt_limit        limit; /* tasks that live without a capability */
-    struct jrt_pool_account bank;  /* every explicit budget comes from here */
+    struct jrt_pool_account bank;  /* source of every explicit budget */
     struct jrt_heap_depot   heaps;
     janus_cap_table        *caps;      /* owned */
-    janus_authority        *authority; /* the table's; NULL: it was taken. roots_lock */
+    janus_authority        *authority; /* the table's; NULL: taken. roots_lock */
     janus_audit            *audit;     /* borrowed, or NULL */
-    janus_on_panic         *on_panic;  /* NULL: stderr, or nobody where */
+    janus_on_panic         *on_panic;  /* NULL: stderr, unless quiet_panics */
     void                   *on_panic_argument;
     struct jrt_run_books   *books; /* of janus_run_with, which reads them at the end; NULL: none */
-    struct jrt_task        *first; /* of janus_run, which may take the authority */
+    struct jrt_task        *first; /* of janus_run; it may take the authority */
     bool                    implicit_open;
 
-    /* Debug builds: is told every change of a task's state. NULL: nobody. Set before the start. */
+    /* Debug builds call this at every change of a task's state. NULL: nobody. Set before the
+     * start. */
     void (*on_move)(const struct jrt_task *task, janus_task_state from, janus_task_state to);
 
     pthread_mutex_t      seats_lock; /* guards the seats, [seat-end] */
     struct jrt_list_node seats;
     uint32_t             seats_made, threads_max; /* threads_max: constant */
-    _Atomic(uint32_t)    threads;                 /* children that have one of their own */
-    struct jrt_counts    seat_stats;              /* of seats that are no more */
+    _Atomic(uint32_t)    threads;                 /* children with a thread of their own */
+    struct jrt_counts    seat_stats;              /* of seats that have ended */
 
-    struct jrt_world   *world;      /* all its threads are simulated there; NULL: they are real */
+    struct jrt_world   *world;      /* simulates all its threads; NULL: they are real */
     struct jrt_depot   *depot;      /* owned */
-    _Atomic(uint32_t)   trims;      /* asked for so far, [strand-trim] */
-    _Atomic(size_t)     trim_bytes; /* that the last one leaves */
+    _Atomic(uint32_t)   trims;      /* requests so far, [strand-trim] */
+    _Atomic(size_t)     trim_bytes; /* that the last request leaves */
     struct jrt_tracer   tracer;
     struct jrt_roster   roster;
     struct jrt_blocking blocking;
@@ -220,24 +221,24 @@ struct janus_scheduler {
     pthread_mutex_t  inject_lock; /* guards the injected tasks */
     struct jrt_task *inject_first[JRT_LANES], *inject_last[JRT_LANES];
     uint32_t         inject_tick;
-    _Alignas(64) _Atomic(uint32_t) injected; /* how many */
+    _Alignas(64) _Atomic(uint32_t) injected; /* number of injected tasks */
 
     pthread_mutex_t   timer_lock; /* guards the timers */
     struct jrt_timers timers;
-    _Atomic(uint64_t) timer_next; /* the earliest deadline, for a look without the lock */
+    _Atomic(uint64_t) timer_next; /* earliest deadline, for a look without the lock */
 
     pthread_mutex_t    idle_lock; /* guards the sleepers */
     struct jrt_worker *sleepers;
     uint32_t           epoch;  /* changes when a sleeper gets up */
-    uint32_t           told;   /* the epoch, | 1, whose deadlock was told */
-    struct jrt_worker *keeper; /* the one that sleeps until timer_next */
-    /* How many look for work, and in units of JRT_SLEEPER how many sleep. One word, because every
-     * submit looks at both. */
+    uint32_t           told;   /* the epoch, | 1, whose deadlock was reported */
+    struct jrt_worker *keeper; /* the sleeper that wakes at timer_next */
+    /* The number of searchers, and in units of JRT_SLEEPER the number of sleepers. One word,
+     * because every submit reads both. */
     _Alignas(64) _Atomic(uint64_t) idlers;
-    _Atomic(uint32_t) fed; /* changes when something was put where those who search look */
+    _Atomic(uint32_t) fed; /* changes when searchers were given tasks */
 
     pthread_mutex_t    threads_lock; /* guards the workers' threads, [replace-join] */
-    struct jrt_former *formers;      /* owned; threads that were replaced and are not joined */
+    struct jrt_former *formers;      /* owned; replaced threads that are not joined yet */
     uint32_t           threadless;   /* workers whose thread could not be replaced */
     union {                          /* what workers look after now and then */
         struct {
@@ -245,45 +246,45 @@ struct janus_scheduler {
         };
         _Atomic(uint64_t) cares; /* both */
     };
-    _Atomic(uint64_t) revive_next; /* when to look for threads for them again */
+    _Atomic(uint64_t) revive_next; /* when to look for threads for lost workers again */
 
     pthread_mutex_t      roots_lock; /* guards the nurseries of plain threads and the state */
     struct jrt_list_node roots;
-    _Atomic(uint32_t)    blocking_calls; /* tasks that wait for one */
-    /* Those who can act though no worker runs: nurseries of threads that do not wait in them,
-     * tokens that cancel a nursery, waitpoints that anybody may open. */
+    _Atomic(uint32_t)    blocking_calls; /* tasks that wait for a blocking call */
+    /* Counts what can act although no worker runs: nurseries whose threads do not wait in them,
+     * tokens that cancel a nursery, public waitpoints. */
     _Atomic(uint32_t)        outside;
     _Atomic(uint32_t)        guests; /* [point-guest] */
     bool                     started, stopped;
-    _Atomic(bool)            stopping, deadlocked; /* the second: one was broken */
+    _Atomic(bool)            stopping, deadlocked; /* deadlocked: a deadlock was broken */
     _Atomic(uint64_t)        cancels;   /* JRT_CANCELS_*; [cancel-epoch], [cancel-sticky] */
-    struct jrt_reach         reach;     /* how far up they were */
-    _Atomic(uint32_t)        root_done; /* futex: changes when a root nursery has no child left */
+    struct jrt_reach         reach;     /* how far up cancels were */
+    _Atomic(uint32_t)        root_done; /* futex: changes when a root has no child left */
     bool                     roster_open, blocking_open, fault_open;
     uint32_t                 workers_open;
-    struct jrt_signal_watch *dump_watch; /* owned; janus_scheduler_dump_on made it */
+    struct jrt_signal_watch *dump_watch; /* owned; made by janus_scheduler_dump_on */
 
     struct jrt_worker workers[];
 };
 
-/* The calling thread's worker; NULL on other threads. Not to be kept across a wait. */
+/* The calling thread's worker; NULL on other threads. Do not keep it across a wait. */
 static inline struct jrt_worker *jrt_worker_self(void) { return jrt_thread_worker(); }
 
-/* A simulated one is driven by the thread that opened it, and used by no other; scheduler.c. */
+/* Whether the scheduler is simulated, and another thread opened it. In scheduler.c. */
 bool jrt_scheduler_is_elsewhere(const janus_scheduler *scheduler);
 
 /*
- * [stack-reserve]  what a public call, and whoever arrives on the strand it leaves, may need of the
- *   stack. A task that has less is told so here and now, where nothing is locked and nobody
- *   switches, by touching the guard. By comparing first: a task that waits near the top of its
- *   stack commits no page for it.
+ * [stack-reserve]  The stack that a public call, and the code that arrives on the strand it leaves,
+ *   may need. A task with less overflows here, where no lock is held and nobody switches: the
+ *   check touches the guard. It compares first, so that a task that waits near the top of its
+ *   stack commits no page.
  */
 enum { JRT_STACK_RESERVE = 3072 * JRT_STACK_FACTOR };
-/* What lies between the frame that looks for room and that of the child's entry. */
+/* Bytes between the frame that looks for room and the frame of the child's entry. */
 enum { JRT_CALL_BYTES = 512 * JRT_STACK_FACTOR };
 
-/* Below the brink, or in a fiber of the task's own; and in a world always: the beginning of a call
- * is a place where another thread may go on, [sim-point]. */
+/* The slow path: below the brink, or in a fiber of the task's own. In a world every call comes
+ * here, because the beginning of a call is a place where another thread may go on, [sim-point]. */
 void jrt_worker_stack_look(const struct jrt_worker *worker, const char *frame);
 
 static inline void jrt_worker_stack_check(const struct jrt_worker *worker)
@@ -293,7 +294,7 @@ static inline void jrt_worker_stack_check(const struct jrt_worker *worker)
         jrt_worker_stack_look(worker, frame);
     }
 }
-/* Whether there is nothing to be looked at; for those who then need no frame. */
+/* Whether the check has nothing to do. For callers that then need no frame. */
 static inline __attribute__((always_inline)) bool jrt_worker_stack_is_fine(
     const struct jrt_worker *worker)
 {
@@ -319,7 +320,7 @@ void         jrt_callback_check(void);        /* no worker: in a task's callback
 #define JRT_SLEEPER ((uint64_t)1 << 32)
 static inline uint32_t jrt_sleeping(uint64_t idlers) { return (uint32_t)(idlers >> 32); }
 static inline uint32_t jrt_searching(uint64_t idlers) { return (uint32_t)idlers; }
-/* A child's lane, stack and mode, where it asks for nothing. */
+/* The lane, stack and mode of a child that asks for nothing. */
 static inline uint32_t jrt_birth(unsigned stack_class)
 {
     struct jrt_task like = {.lane = JRT_LANE_NORMAL, .stack_class = (uint8_t)stack_class};
@@ -332,27 +333,27 @@ static inline unsigned jrt_birth_class(uint32_t birth)
     return like.stack_class;
 }
 
-/* What a worker needs to run anything, its queues apart; and back, also half made. */
+/* Opens a worker, except its queues. Closes it, even if it is half open. */
 bool jrt_worker_open(struct jrt_worker *worker);
 void jrt_worker_close(struct jrt_worker *worker);
 
-/* The thread of a worker. */
+/* The main function of a worker's thread. */
 void jrt_worker_main(void *worker);
 
-/* A strand that can run a loop, with no task on it. NULL: memory refused. */
+/* A strand that can run a loop, without a task on it. NULL: memory refused. */
 struct jrt_strand *jrt_strand_take(struct jrt_worker *worker);
 struct jrt_strand *jrt_strand_of_class(struct jrt_worker *worker, unsigned class);
 void               jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand);
 
-/* Gives its stack back, also where it could be kept as the spare. */
+/* Frees its stack, even if it could be kept as the spare. */
 void jrt_strand_drop(struct jrt_worker *worker, struct jrt_strand *strand);
 
-/* On the strand that was entered: the left one is off the CPU; from worker.c. */
+/* Runs on the entered strand: the left one is off the CPU. In worker.c. */
 int jrt_worker_arrive(void *worker);
 
-/* From janus_panic, in a task; in ending.c. */
+/* janus_panic calls this in a task. In ending.c. */
 void jrt_task_on_panic(const char *message);
-/* In its loop: gives what is at hand back, if janus_scheduler_trim asked for it; [strand-trim]. */
+/* The loop calls this: frees spare stacks if janus_scheduler_trim asked for it, [strand-trim]. */
 void jrt_worker_trim(struct jrt_worker *worker);
 
 /* Makes sure that an overflow on this worker can be survived. False: memory refused. */
@@ -360,22 +361,22 @@ bool jrt_worker_rescue_ready(struct jrt_worker *worker);
 /* Makes sure that the current task can leave the CPU. False: memory refused. */
 bool jrt_worker_can_leave(struct jrt_worker *worker);
 
-/* The same where it has to: where memory is refused, the worker goes on with its last strand. */
+/* For a task that must leave the CPU: if memory is refused, the worker uses its last strand. */
 void jrt_worker_must_leave(struct jrt_worker *worker);
 /* Makes sure that the worker has a last strand. False: memory refused. */
 bool jrt_worker_last_ready(struct jrt_worker *worker);
 
-/* The stack of the current task, or of the fiber it runs, has ended; from ending.c. */
+/* Handles an overflow of the current task, or of the fiber it runs. In ending.c. */
 __attribute__((noreturn)) void jrt_worker_overflowed(struct jrt_worker *worker);
 
 /*
  * Whether the current strand has room for a child on top, with all the stack that it was
  * promised: [stack-eighth] in fiber/stack.c.
  *
- * [room-world]  how large frames are depends on the compiler and its options, and in a world an
- *   execution must not. There strands have room for JRT_NESTED_MAX tasks on top of one, each with
- *   all that it was promised, and a task runs in place unless as many as that and itself, or a
- *   multiple, are around it: so there are never more on one strand.
+ * [room-world]  The size of frames depends on the compiler and its options. In a world an execution
+ *   must not. There strands have room for JRT_NESTED_MAX tasks on top of one, each with all that
+ *   it was promised. A task runs in place unless JRT_NESTED_MAX + 1 tasks, or a multiple, are
+ *   around it. So there are never more on one strand.
  */
 enum { JRT_NESTED_MAX = 3, JRT_NESTED_CLASSES = 2 };
 _Static_assert(JRT_NESTED_MAX + 1 == 1 << JRT_NESTED_CLASSES, "a class has twice the last one");
@@ -387,7 +388,7 @@ static inline unsigned jrt_strand_stack_class(const janus_scheduler *scheduler, 
     return larger < JRT_STACK_CLASSES ? larger : JRT_STACK_CLASSES - 1;
 }
 
-/* The same in a world; from strand.c. */
+/* Decides about room in a world. In strand.c. */
 bool jrt_worker_has_room_by_number(const struct jrt_worker *worker, const struct jrt_task *child);
 
 static inline bool jrt_worker_has_room(const struct jrt_worker *worker,
@@ -399,27 +400,27 @@ static inline bool jrt_worker_has_room(const struct jrt_worker *worker,
     return jrt_worker_has_room_by_number(worker, child);
 }
 
-/* Puts a task where a worker will find it, from anywhere: a new one, one that was woken. */
+/* Queue a new, or a woken, task where a worker will find it. Any thread may call these. */
 void jrt_submit_outside(janus_scheduler *scheduler, struct jrt_task *task);
 void jrt_submit_woken(struct jrt_task *task);
 
-/* The first, for a task whose seat is gone, seat.h. */
+/* Queues a task whose seat is gone for all workers, seat.h. */
 void jrt_submit_to_all(janus_scheduler *scheduler, struct jrt_task *task);
 
-/* On deques that others can take from, `fresh` or `again`; the worker's thread alone. */
+/* The worker's thread queues on deques that others can take from, `fresh` or `again`. */
 void jrt_submit_openly(struct jrt_worker *worker, struct jrt_deque *deques, struct jrt_task *task);
 
-/* A task record, and back. NULL: memory refused. */
+/* Take and free a task record. NULL: memory refused. */
 struct jrt_task *jrt_task_alloc(janus_scheduler *scheduler, struct jrt_worker *worker);
 void jrt_task_free(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task);
 
-/* Of free records at hand there are so many: a batch of them is put aside. */
+/* The number of spare records at which a worker puts a batch aside. */
 enum { JRT_FREE_KEPT = 16, JRT_FREE_MAX = JRT_ROSTER_BATCH + JRT_FREE_KEPT };
 void jrt_worker_free_full(struct jrt_worker *worker);
 
 static inline void jrt_task_free_here(struct jrt_worker *worker, struct jrt_task *task)
 {
-    /* relaxed: from here on the old id is stale; whoever looks it up does so under a lock. */
+    /* relaxed: from here on the old id is stale. Lookups are under a lock. */
     uint32_t generation = jrt_load_relaxed(&task->record.generation) + 1;
     jrt_store_relaxed(&task->record.generation, generation); /* relaxed: as above. */
     if (jrt_unlikely(generation == 0)) {
@@ -431,7 +432,7 @@ static inline void jrt_task_free_here(struct jrt_worker *worker, struct jrt_task
     if (jrt_unlikely(++worker->free_count == JRT_FREE_MAX)) jrt_worker_free_full(worker);
 }
 
-/* The newest fresh task of a lane of the own queues; NULL: there is none. */
+/* The newest fresh task of a lane of the worker's own queues; NULL: none. */
 static inline struct jrt_task *jrt_take_newest(struct jrt_worker *worker, unsigned lane)
 {
     if (jrt_likely(lane == JRT_LANE_NORMAL)) {
@@ -441,11 +442,10 @@ static inline struct jrt_task *jrt_take_newest(struct jrt_worker *worker, unsign
     return jrt_deque_pop(&worker->fresh[lane]);
 }
 
-/* The next task for this worker; NULL: there is none now. `stays`: the current one can go on. */
+/* The next task for this worker; NULL: none now. `stays`: the current task can go on. */
 struct jrt_task *jrt_pick(struct jrt_worker *worker, bool stays);
 
-/* The same where that is easy: a task that ran before, of those on the shelf, and nobody else has a
- * claim. NULL: ask jrt_pick. */
+/* Picks in the easy case: a shelf's oldest task, if no other has a claim. NULL: ask jrt_pick. */
 static inline __attribute__((always_inline)) struct jrt_task *jrt_pick_easily(
     struct jrt_worker *worker)
 {
@@ -456,8 +456,8 @@ static inline __attribute__((always_inline)) struct jrt_task *jrt_pick_easily(
     return jrt_shelf_pop_oldest(&worker->again_shelf);
 }
 
-/* Every so often, for those who run one task after the other without picking: whether tasks that
- * ran before, or were injected, wait. */
+/* For a task that runs others one after the other without picking. Every so often it asks whether
+ * tasks that ran before, or were injected, wait. */
 bool jrt_look_for_others(struct jrt_worker *worker);
 
 static inline bool jrt_others_wait(struct jrt_worker *worker)
@@ -465,23 +465,23 @@ static inline bool jrt_others_wait(struct jrt_worker *worker)
     return jrt_unlikely(--worker->until_others == 0) && jrt_look_for_others(worker);
 }
 
-/* Lets those run; the current task goes to the back of the queue. */
+/* Lets other tasks run. The current task goes to the back of the queue. */
 void jrt_task_give_way(struct jrt_worker *worker, struct jrt_task *task);
 
-/* Whether tasks wait: such that ran before, were injected, are of other lanes or waited long. */
+/* Whether tasks wait that ran before, were injected, are of other lanes or waited long. */
 bool jrt_turn_wanted(struct jrt_worker *worker);
 
-/* At the end of a turn: takes some from a worker that has clearly more, [turn-balance]. */
+/* At the end of a turn: takes some tasks from a worker that has clearly more, [turn-balance]. */
 void jrt_balance(struct jrt_worker *worker);
 
-/* A task of another worker; NULL: none found. `raid`: also from shelves. */
+/* Steals a task of another worker; NULL: none found. `raid`: also from shelves. */
 struct jrt_task *jrt_steal(struct jrt_worker *thief, bool raid);
-/* The current task goes to the back of the queue and the worker to its loop; it can leave. */
+/* Queues the current task, which can leave, and enters the worker's loop. */
 void jrt_task_leave_to_loop(struct jrt_worker *worker, struct jrt_task *task);
 
 unsigned jrt_victim_choose(struct jrt_worker *thief, uint32_t attempt);
 
-/* How many new tasks, or such that ran before, a worker has in a lane; out of date at once. */
+/* The number of new tasks, or of tasks that ran before, in a lane; out of date at once. */
 static inline uint64_t jrt_count_fresh(const struct jrt_worker *worker, unsigned lane)
 {
     uint64_t count = jrt_deque_size(&worker->fresh[lane]);
@@ -494,16 +494,16 @@ static inline uint64_t jrt_count_again(const struct jrt_worker *worker, unsigned
     return lane == JRT_LANE_NORMAL ? count + jrt_shelf_size(&worker->again_shelf) : count;
 }
 
-/* Whether a queue this worker may take from has something, after a fence. */
+/* Whether a queue this worker may take from has something. After a fence. */
 bool jrt_work_for(const struct jrt_worker *worker);
 
-/* From idle.c: after a task was put on a queue others may take from. */
+/* Tells idle workers that a task was put on a public queue. In idle.c. */
 void jrt_idle_notify(janus_scheduler *scheduler);
 
-/* The same for a shelf, from which others have to be given something. */
+/* Gives idle workers tasks from a shelf. */
 void jrt_idle_feed(struct jrt_worker *worker);
 
-/* Whether there is somebody to feed; `full`: as in jrt_fence_light_as_seq_cst. */
+/* Whether some worker is idle; `full`: as in jrt_fence_light_as_seq_cst. */
 static inline __attribute__((always_inline)) bool jrt_idle_somebody(const struct jrt_worker *worker,
                                                                     bool                     full)
 {
@@ -517,10 +517,10 @@ static inline void jrt_idle_notify_shelf(struct jrt_worker *worker)
     if (jrt_unlikely(jrt_idle_somebody(worker, !jrt_fences_are_light()))) jrt_idle_feed(worker);
 }
 
-/* What was stolen has run: was it worth it? [idle-doze], from idle.c. */
+/* Judges whether a loot, which has run, was worth stealing, [idle-doze]. In idle.c. */
 void jrt_idle_judge(struct jrt_worker *worker);
 
-/* By the worker's thread: puts a task on its queues, that of new tasks or of such that go on. */
+/* The worker's thread puts a task on its queue for new tasks, or for tasks that ran before. */
 static inline void jrt_submit_on(struct jrt_worker *worker, struct jrt_shelf *shelf,
                                  struct jrt_deque *deques, struct jrt_task *task)
 {
@@ -542,8 +542,8 @@ static inline void jrt_submit_again(struct jrt_worker *worker, struct jrt_task *
     jrt_submit_on(worker, &worker->again_shelf, worker->again, task);
 }
 
-/* The same for one that a task of this worker has just served, and that will run here as soon as
- * the server waits, [queue-served]. */
+/* Queues a task that a task of this worker has just served. It will run here as soon as the server
+ * waits, [queue-served]. */
 static inline void jrt_submit_served(struct jrt_worker *worker, struct jrt_task *task)
 {
     bool lone = !worker->alone && jrt_shelf_size(&worker->again_shelf) == 0 &&
@@ -556,45 +556,45 @@ static inline void jrt_submit_served(struct jrt_worker *worker, struct jrt_task 
     jrt_idle_notify(worker->scheduler);
 }
 
-/* Moves some of the oldest tasks of the shelves to where others can take them. False: there were
- * some already, or there are none. */
+/* Moves some of the shelves' oldest tasks to the deques. False: the deques had some, or the shelves
+ * are empty. */
 bool jrt_publish(struct jrt_worker *worker);
 
 /* Looks for work, sleeps, looks again. NULL: the scheduler has stopped. */
 struct jrt_task *jrt_idle(struct jrt_worker *worker);
 
-/* Wakes everybody, for the end; the sleeper that waits for the next timer, to look again. */
+/* Wake all sleepers, for the end; wake the keeper, to look at the timers again. */
 void jrt_idle_wake_all(janus_scheduler *scheduler);
 void jrt_idle_wake_keeper(janus_scheduler *scheduler);
 
-/* A timer and what it does, under the timers' lock: wake, or note something. */
+/* A timer and its action, which runs under the timers' lock: wake a task, or note something. */
 struct jrt_alarm {
     struct jrt_timer timer; /* first */
     void             (*ring)(struct jrt_alarm *alarm);
     void            *subject;
 };
 
-/* Arms, disarms, fires what is due; the time, or 0 where that was not asked for. */
+/* Arm, disarm, and fire due timers. The last returns the time, or 0 if it did not read the
+ * clock. */
 bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, uint64_t deadline_ns);
 void jrt_sched_timer_disarm(janus_scheduler *scheduler, struct jrt_timer *timer);
 uint64_t jrt_sched_timers_fire(janus_scheduler *scheduler);
 
-/* A task has ended, in any way; from nursery.c. The record is the nursery's from here on. `below`
- * is the task that ran it in place, or NULL. */
+/* Ends a task, however its call ended. The nursery owns the record from here on. `below` is the
+ * task that ran it in place, or NULL. In nursery.c. */
 void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
                             const struct jrt_task *below);
 
-/* Whether any task waits, and no thread outside could act; from deadlock.c. */
+/* Whether any task waits, and no thread outside could act. In deadlock.c. */
 bool jrt_anybody_waits(janus_scheduler *scheduler);
 
-/* Nothing can happen any more: say so and end the waits; from deadlock.c. */
+/* Reports a deadlock and ends the waits. In deadlock.c. */
 bool jrt_deadlock_break(janus_scheduler *scheduler);
 
-/* Whether nothing can ever happen again: 0, or a number that stays the same while nobody gets up;
- * from idle.c. */
+/* 0, or in a deadlock a number that stays the same while no sleeper gets up. In idle.c. */
 uint32_t jrt_idle_stuck(janus_scheduler *scheduler);
 
-/* One less who might act from outside: a deadlock may be seen only now; from idle.c. */
+/* Counts one off `outside`. Only now may a deadlock be found. In idle.c. */
 void jrt_outside_less(janus_scheduler *scheduler);
 
 #endif
