@@ -6,55 +6,54 @@
  *                  │                                               │ woken by a submit
  *               withdraw                                           │ or ends after idle_ns
  *
- * A submit wakes the helper that went idle last, so that those that are too many stay idle long
- * enough to end; where none is idle it starts one, up to threads_max; where all are busy the job
- * waits. A helper always takes the first job that may run, whoever's submit woke it.
+ * A submit wakes the helper that went idle last, so that surplus helpers stay idle long enough to
+ * end. If none is idle, the submit starts one, up to threads_max. If all are busy, the job waits. A
+ * helper always takes the first job that may run, not the job whose submit woke it.
  *
- * [blocking-share]     A call that never returns keeps its thread, so no party may have them all. A
- *                      party begins a job only while it runs fewer than there are free threads: one
- *                      party alone gets half, a second one half of the rest. A party inside another
- *                      sees as free what is free to the other, minus what the other runs. Jobs
- *                      without a party see no share.
- *                      Waiting jobs form a tree of lists. A party that is skipped runs at least one
- *                      job, so a search passes over at most threads_max + firsts_max parties on
- *                      each level.
+ * [blocking-share]  a call that never returns keeps its thread, so no party may have all threads. A
+ *   party begins a job only while it runs fewer jobs than there are free threads. One party alone
+ *   gets half, a second one half of the rest. An inner party sees as free what is free to the outer
+ *   one, minus what the outer one runs. Jobs without a party have no share.
+ *   Waiting jobs form a tree of lists. A search skips a party only if it runs at least one job. So
+ *   a search skips at most threads_max + firsts_max parties on each level.
  *
- * [blocking-first]     Shares alone do not protect a party: seven parties together take 64 threads.
- *                      So a party that runs nothing may begin one job on a thread above
- *                      threads_max, and so may the jobs without a party. Parties inside a party do
- *                      this only while the outer one runs fewer than FIRSTS_INSIDE jobs: otherwise
- *                      one party would divide itself and take any number of threads. All such
- *                      threads together are at most firsts_max.
+ * [blocking-first]  shares alone do not protect a party: seven parties together take 64 threads. So
+ *   a party that runs nothing may begin one job on a thread above threads_max. The jobs without a
+ *   party may do the same. Inner parties may do this only while the outer party runs fewer than
+ *   FIRSTS_INSIDE jobs. Otherwise one party could divide itself and take any number of threads.
+ *   There are at most firsts_max such threads.
  *
- * [blocking-wait]      A job that waits takes no memory of the pool. So queue_max bounds each
- *                      outermost party for itself, and the jobs without a party together. A party
- *                      inside another waits with fewer jobs than the other has room for.
+ * [blocking-wait]  a waiting job takes no memory of the pool. So queue_max bounds each outermost
+ *   party separately, and the jobs without a party together. An inner party may have fewer jobs
+ *   waiting than the outer one has room for.
  *
- * [blocking-chain]     The end of one job can let two others begin. So a helper that takes a job
- *                      summons another helper if one more job may run and no helper is arriving.
+ * [blocking-chain]  the end of one job can allow two others to begin. So a helper that takes a job
+ *   summons another helper if one more job may run and no helper is arriving.
  *
- * [blocking-arriving]  A woken or started helper needs time until it looks at the queue. Jobs that
- *                      such helpers are on their way to do not wait, so only queued - arriving
- *                      count towards queue_max; else a burst on an idle pool would find it full.
- *                      If a helper that was busy takes such a job first, the other finds nothing
- *                      and goes idle; or, if there is another job, the pool has room for one more.
+ * [blocking-arriving]  a woken or started helper needs time until it looks at the queue. A job that
+ *   such a helper will take does not wait, so only queued - arriving counts towards queue_max.
+ *   Otherwise a burst on an idle pool would find it full. If a busy helper takes such a job first,
+ *   the arriving one finds nothing and goes idle. If it finds another job, the pool has room for
+ *   one more.
  *
- * [blocking-idle]      A helper is on the idle list exactly while its `woken` is 0 and it sleeps
- *                      or is about to. Both change under the lock only, so a helper whose time
- *                      is up and a submit that wakes it agree on which came first.
+ * [blocking-idle]  a helper is on the idle list exactly while its `woken` is 0 and it sleeps or is
+ *   about to. Both change only under the lock. So a helper whose time is up and a submit that wakes
+ *   it agree on which came first.
  *
- * [blocking-spoilt]    A call that ended its thread under it (pthread_exit) was stopped on the way
- *                      out, so that its task gets to know; but the thread must end. Jobs that
- *                      wait are left to others, if there are any or one can be started; else
- *                      it does them first.
+ * [blocking-spoilt]  a call that tried to end its thread (pthread_exit) was stopped on the way out,
+ *   so that its task learns of it. But the thread must end. It leaves the waiting jobs to other
+ *   helpers, or starts one. If neither is possible, it runs them first.
  *
- * A thread that ended is joined by whoever starts the next in its place, or by fini.
+ * The thread that starts the next helper in the same place, or fini, joins an ended thread.
  *
- * Threads are started under the lock. It takes some 15 us, once per thread and idle time, and
- * keeps "no thread and none can be started" a plain answer, given before anything happened.
+ * A submit starts threads under the lock. That takes about 15 us, once for each thread and idle
+ * period. So "no thread, and none can be started" is a definite answer, given before anything
+ * happened.
  *
- * Rejected: a thread for each call (no bound); growing while jobs wait too long, as a timer would
- * have to tell (the bound is what protects the system); one futex for all (wakes the wrong one).
+ * Rejected:
+ * - A thread for each call: it has no bound.
+ * - Growing while jobs wait too long, by a timer: the bound is what protects the system.
+ * - One futex for all: it wakes the wrong helper.
  *
  * Locks: blocking->lock alone; jobs run without it. Shutdown: fini wakes all, joins all.
  */
@@ -72,7 +71,7 @@ enum { FIRSTS_INSIDE = 8 }; /* [blocking-first] */
 
 enum helper_state {
     HELPER_FREE,  /* never started, or joined */
-    HELPER_ALIVE, /* its thread owns it, together with the lock */
+    HELPER_ALIVE, /* its thread and the lock own it */
     HELPER_ENDED, /* its thread touches nothing any more and can be joined */
 };
 
@@ -81,11 +80,11 @@ struct jrt_blocking_helper {
     struct jrt_blocking_helper *next;  /* on the idle list */
     _Atomic(uint32_t)           woken; /* futex */
     enum helper_state           state;
-    bool                        spoilt; /* its own: the thread is to end, [blocking-spoilt] */
+    bool                        spoilt; /* its own: the thread must end, [blocking-spoilt] */
     struct jrt_os_thread        thread;
 };
 
-/* One more than ever run: [blocking-spoilt]. */
+/* One more than can run: [blocking-spoilt]. */
 static size_t places(const struct jrt_blocking *blocking)
 {
     return (size_t)blocking->threads_max + blocking->firsts_max + 1;
@@ -109,7 +108,7 @@ janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned threads_m
     return JANUS_OK;
 }
 
-/* In a simulated system: the call takes long. */
+/* In a world: makes the call take long. */
 static void linger(void)
 {
     _Atomic(uint32_t) never = 0;
@@ -119,21 +118,21 @@ static void linger(void)
 
 /* Parties, [blocking-share]. */
 
-/* Whether one more thread may be above threads_max, [blocking-first]. */
+/* Whether one more thread may exceed threads_max, [blocking-first]. */
 static bool has_first(const struct jrt_blocking *blocking)
 {
     return blocking->firsts < blocking->firsts_max;
 }
 
-/* Threads up to threads_max that run nothing; jobs above it do not count. */
+/* How many of the first threads_max threads run nothing. Jobs above threads_max do not count. */
 static unsigned free_threads(const struct jrt_blocking *blocking)
 {
     unsigned busy = blocking->stats.running - blocking->firsts;
     return busy < blocking->threads_max ? blocking->threads_max - busy : 0;
 }
 
-/* The first job in `party` that may run, where `available` threads are free to it; or NULL.
- * `first`: without any a party that runs nothing may begin one, [blocking-first]. */
+/* The first job in `party` that may run while `available` threads are free to it, or NULL. `first`:
+ * even with none free, a party that runs nothing may begin one, [blocking-first]. */
 static struct jrt_blocking_job *search(const struct jrt_blocking_party *party, unsigned available,
                                        bool first)
 {
@@ -176,7 +175,7 @@ static void enqueue(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
         if (at->queued++ == 0) jrt_list_init(&at->waiting);
         if (item != NULL) item_push(at, item);
         at->item.is_job = false;
-        item = at->queued == 1 ? &at->item : NULL; /* else it is on the list already */
+        item = at->queued == 1 ? &at->item : NULL; /* otherwise it is on the list already */
     }
     if (item != NULL) item_push(&blocking->all, item);
     if (job->party == NULL) blocking->all.queued++;
@@ -184,7 +183,7 @@ static void enqueue(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
     if (queued > blocking->stats.queued_high) blocking->stats.queued_high = queued;
 }
 
-/* The job's parties go behind the others, or, where nothing waits in them, off the lists. */
+/* Moves the job's parties behind the others, or off the lists if nothing waits in them. */
 static void dequeue(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
 {
     jrt_list_remove(&job->item.link);
@@ -207,24 +206,24 @@ static void count_running(struct jrt_blocking *blocking, const struct jrt_blocki
     }
 }
 
-/* Jobs of the party that helpers may be on their way to. */
+/* How many jobs of the party arriving helpers may take. */
 static unsigned soon(const struct jrt_blocking *blocking, const struct jrt_blocking_party *party)
 {
     return party->queued < blocking->arriving ? party->queued : blocking->arriving;
 }
 
-/* Whether a helper that is called for a new job of the party may begin it. Jobs that helpers are on
- * their way to count as running; if that is too many, one of those helpers calls another. */
+/* Whether a helper summoned for a new job of the party may begin it. Jobs that arriving helpers
+ * will take count as running. If that is too many, one of those helpers summons another. */
 static bool may_begin(const struct jrt_blocking *blocking, const struct jrt_blocking_party *party)
 {
     uint64_t had = 0;
-    /* No share: any thread will do. One above threads_max may be idle and have no right to it. */
+    /* No share: any thread will do. An idle thread above threads_max may not run it. */
     if (party == NULL) return blocking->arriving < free_threads(blocking);
     for (; party != NULL; party = party->outer) had += party->running + soon(blocking, party);
     return had < free_threads(blocking);
 }
 
-/* Whether it may on a thread above threads_max, [blocking-first]. */
+/* Whether the job may begin on a thread above threads_max, [blocking-first]. */
 static bool may_be_first(const struct jrt_blocking *blocking, const struct jrt_blocking_job *job)
 {
     const struct jrt_blocking_party *party = job->party != NULL ? job->party : &blocking->all;
@@ -237,7 +236,7 @@ static bool may_be_first(const struct jrt_blocking *blocking, const struct jrt_b
 
 static void summon(struct jrt_blocking *blocking);
 
-/* Runs the next job; false when none may run. Drops the lock meanwhile. */
+/* Runs the next job. False: none may run. Drops the lock meanwhile. */
 static bool run_next(struct jrt_blocking *blocking, struct jrt_blocking_helper *helper)
 {
     struct jrt_blocking_job *job = next_job(blocking);
@@ -268,14 +267,14 @@ static void idle_push(struct jrt_blocking *blocking, struct jrt_blocking_helper 
     jrt_store_relaxed(&helper->woken, 0); /* relaxed: under the lock, [blocking-idle]. */
 }
 
-/* Marks the helper that went idle last as woken; the caller then wakes its futex. */
+/* Marks the helper that went idle last as woken. The caller then wakes its futex. */
 static struct jrt_blocking_helper *idle_pop(struct jrt_blocking *blocking)
 {
     struct jrt_blocking_helper *helper = blocking->idle;
     if (helper == NULL) return NULL;
     blocking->idle = helper->next;
     blocking->arriving++;
-    /* relaxed: under the lock; the sleeper takes the lock before it looks at anything else. */
+    /* relaxed: under the lock. The sleeper takes the lock before it reads anything else. */
     jrt_store_relaxed(&helper->woken, 1);
     return helper;
 }
@@ -290,20 +289,20 @@ static void idle_remove(struct jrt_blocking *blocking, struct jrt_blocking_helpe
     *at = helper->next;
 }
 
-/* Sleeps until somebody wakes the helper: true; false when it was idle for too long. Drops the
- * lock meanwhile. */
+/* Sleeps until a submit wakes the helper: true. False: it was idle for too long. Drops the lock
+ * meanwhile. */
 static bool idle_wait(struct jrt_blocking *blocking, struct jrt_blocking_helper *helper)
 {
     idle_push(blocking, helper);
     jrt_unlock(&blocking->lock);
     uint64_t deadline_ns = jrt_clock_now_ns() + blocking->idle_ns;
     bool     in_time = true;
-    /* relaxed: only tells when to stop sleeping; the lock orders the rest. */
+    /* relaxed: only ends the sleep. The lock orders everything else. */
     while (in_time && jrt_load_relaxed(&helper->woken) == 0) {
         in_time = jrt_futex_wait_until(&helper->woken, 0, deadline_ns);
     }
     jrt_lock(&blocking->lock);
-    /* relaxed: under the lock, [blocking-idle]; a wake-up that came after all counts. */
+    /* relaxed: under the lock, [blocking-idle]. A late wake-up counts. */
     if (jrt_load_relaxed(&helper->woken) != 0) return true;
     idle_remove(blocking, helper);
     return false;
@@ -311,12 +310,12 @@ static bool idle_wait(struct jrt_blocking *blocking, struct jrt_blocking_helper 
 
 static void helper_main(void *argument);
 
-/* Starts one more thread. False when there are `most`, or the system refuses. */
+/* Starts one more thread. False: there are `most`, or the system refused. */
 static bool helper_start(struct jrt_blocking *blocking, unsigned most)
 {
     if (blocking->stats.threads >= most) return false;
     struct jrt_blocking_helper *helper = blocking->helpers;
-    while (helper->state == HELPER_ALIVE) helper++; /* fewer live than there are */
+    while (helper->state == HELPER_ALIVE) helper++; /* one is free: fewer live than there are */
     if (helper->state == HELPER_ENDED) {
         jrt_os_thread_join(&helper->thread);
         helper->state = HELPER_FREE;
@@ -331,7 +330,7 @@ static bool helper_start(struct jrt_blocking *blocking, unsigned most)
     return true;
 }
 
-/* Gets another helper if one more job may run, [blocking-chain]. */
+/* Summons another helper if one more job may run, [blocking-chain]. */
 static void summon(struct jrt_blocking *blocking)
 {
     if (blocking->stats.queued == 0 || blocking->arriving > 0) return;
@@ -340,17 +339,17 @@ static void summon(struct jrt_blocking *blocking)
     if (woken != NULL) {
         jrt_futex_wake(&woken->woken, 1);
     } else {
-        /* Without one the job waits for a busy helper. */
+        /* If that fails, the job waits for a busy helper. */
         (void)helper_start(blocking, blocking->threads_max + blocking->firsts_max);
     }
 }
 
-/* Whether the jobs that wait can be left to others, [blocking-spoilt]. */
+/* Whether the waiting jobs can be left to other helpers, [blocking-spoilt]. */
 static bool can_go(struct jrt_blocking *blocking, const struct jrt_blocking_helper *helper)
 {
     if (!helper->spoilt) return false;
     if (blocking->stats.queued == 0) return true;
-    blocking->stats.threads--; /* for its successor; it has gone before the lock is dropped */
+    blocking->stats.threads--; /* for its successor: this one ends before the lock is dropped */
     bool started = helper_start(blocking, blocking->threads_max + blocking->firsts_max);
     blocking->stats.threads++;
     return started || blocking->stats.threads > 1;
@@ -371,8 +370,8 @@ static void helper_main(void *argument)
     jrt_unlock(&blocking->lock);
 }
 
-/* Whether one more job may wait, [blocking-wait] and [blocking-arriving]; if not, the job says why.
- */
+/* Whether one more job may wait, by [blocking-wait] and [blocking-arriving]. If not, stores the
+ * reason in the job. */
 static bool has_room(const struct jrt_blocking *blocking, struct jrt_blocking_job *job)
 {
     const struct jrt_blocking_party *party = job->party != NULL ? job->party : &blocking->all;
@@ -387,7 +386,7 @@ static bool has_room(const struct jrt_blocking *blocking, struct jrt_blocking_jo
     return true;
 }
 
-/* Wakes or starts a helper for a new job. False: there is none, or the job must wait. */
+/* Wakes or starts a helper for a new job. False: the job must wait. */
 static bool call_helper(struct jrt_blocking *blocking, const struct jrt_blocking_job *job,
                         struct jrt_blocking_helper **out_woken)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Helper threads for calls that block: a worker that waited for a disk itself would take all its
- * fibers along. Bounded in threads and in jobs that wait. The essay is in blocking.c.
+ * Helper threads for calls that block. A worker that waited for a disk itself would stop all its
+ * tasks. The number of threads and the number of waiting jobs are bounded. The essay is in
+ * blocking.c.
  */
 #ifndef JRT_SCHED_BLOCKING_H
 #define JRT_SCHED_BLOCKING_H
@@ -13,82 +14,84 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* On a party's list: a job, or a party inside that has jobs. */
+/* An entry in a party's list: a job, or an inner party that has jobs. */
 struct jrt_blocking_item {
-    struct jrt_list_node link; /* alone when it is on no list */
+    struct jrt_list_node link; /* linked to itself when it is on no list */
     bool                 is_job;
 };
 
-/* Whose jobs they are: each party gets a share of the threads and of the queue, [blocking-share].
- * All zero but for `outer`; it exists at least until its last job's `done` is called. */
+/* The owner of jobs. Each party gets a share of the threads and of the queue, [blocking-share]. All
+ * zero except `outer`. It exists at least until its last job's `done` is called. */
 struct jrt_blocking_party {
-    struct jrt_blocking_party *outer;   /* around it; NULL: the pool itself */
-    struct jrt_blocking_item   item;    /* on the outer party's list while anything waits here */
+    struct jrt_blocking_party *outer;   /* the party around it; NULL: the pool itself */
+    struct jrt_blocking_item   item;    /* in the outer party's list while anything waits here */
     struct jrt_list_node       waiting; /* items, next first; valid while queued > 0 */
-    unsigned                   running; /* jobs of this party and of all inside it */
+    unsigned                   running; /* jobs of this party and its inner parties */
     unsigned                   queued;
 };
 
-/* Embedded in what waits for it. From submit on it is the pool's, until `done` is called, which
- * gets it back (and may free it), or until it was withdrawn. */
+/* Embedded in what waits for it. From submit on, the pool owns it. `done` gets it back (and may
+ * free it), and so does a withdrawal. */
 struct jrt_blocking_job {
     void (*run)(struct jrt_blocking_job *job);  /* may block; on a helper thread */
-    void (*done)(struct jrt_blocking_job *job); /* right after it, on the same thread; short */
+    void (*done)(struct jrt_blocking_job *job); /* right after run, on the same thread; short */
     struct jrt_blocking_party       *party;     /* NULL: the pool itself, which has no share */
-    const struct jrt_blocking_party *full; /* set by submit, FULL: whose queue is; NULL: nobody's */
-    unsigned                         waiting; /* and how many jobs wait there */
-    bool                             first;   /* the pool's: on a thread above threads_max */
-    struct jrt_blocking_item         item;    /* the pool's */
-    bool spoilt; /* set by run: its thread is to end, [exit-spoilt] in fiber/exit.c */
+    const struct jrt_blocking_party *full;      /* out, if FULL: the party with the full queue, or
+                                                 * NULL */
+    unsigned                         waiting;   /* out: how many jobs wait there */
+    bool                             first;     /* the pool's: on a thread above threads_max */
+    struct jrt_blocking_item         item;      /* the pool's */
+    bool spoilt; /* set by run: its thread must end, [exit-spoilt] in fiber/exit.c */
 };
 
 struct jrt_blocking_stats {
     unsigned threads;      /* alive */
-    unsigned running;      /* of them, in a job's run or done */
-    unsigned queued;       /* jobs that no thread has begun */
-    unsigned threads_high; /* the most there ever were */
+    unsigned running;      /* of these, in a job's run or done */
+    unsigned queued;       /* jobs not begun */
+    unsigned threads_high; /* the maximum so far */
     unsigned queued_high;
-    uint64_t jobs; /* begun since the beginning */
+    uint64_t jobs; /* jobs begun so far */
 };
 
 struct jrt_blocking_helper; /* one helper thread, blocking.c */
 
 struct jrt_blocking {
     unsigned threads_max;
-    unsigned firsts_max; /* threads above it, [blocking-first] */
+    unsigned firsts_max; /* threads beyond it, [blocking-first] */
     unsigned queue_max;  /* for each outermost party, [blocking-wait] */
-    uint64_t idle_ns; /* a thread without work ends after it; may be set before the first submit */
+    uint64_t idle_ns; /* an idle thread ends after this time; may be set before the first submit */
 
-    pthread_mutex_t             lock;    /* guards what follows, and all parties */
-    struct jrt_blocking_party   all;     /* the root; it counts jobs without a party */
-    struct jrt_blocking_helper *helpers; /* owned; most never started */
-    struct jrt_blocking_helper *idle;    /* who sleeps, last come first */
-    unsigned                    firsts;  /* jobs that run on threads above threads_max */
-    unsigned                  arriving;  /* started or woken, and has not looked at the queue yet */
-    bool                      stopping;
-    struct jrt_blocking_stats stats;
+    pthread_mutex_t             lock;     /* guards what follows, and all parties */
+    struct jrt_blocking_party   all;      /* the root; it counts jobs without a party */
+    struct jrt_blocking_helper *helpers;  /* owned; most of them never started */
+    struct jrt_blocking_helper *idle;     /* sleeping helpers, the last one first */
+    unsigned                    firsts;   /* jobs that run on threads above threads_max */
+    unsigned                    arriving; /* started or woken, but not yet at the queue */
+    bool                        stopping;
+    struct jrt_blocking_stats   stats;
 };
 
-/* At most `threads_max` threads, at least 1, `firsts_max` more for parties that run nothing, and
- * for each party `queue_max` jobs that wait. Starts no thread. OK, NO_MEMORY. */
+/* At most `threads_max` threads, at least 1, and `firsts_max` more for parties that run nothing. At
+ * most `queue_max` waiting jobs for each party. Starts no thread. OK, NO_MEMORY. */
 janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned threads_max,
                                unsigned firsts_max, unsigned queue_max);
 
-/* Waits for the jobs that run, ends all threads. Nothing is queued, and nobody submits. */
+/* Waits for the running jobs and ends all threads. Nothing may be queued, and no thread may
+ * submit. */
 void jrt_blocking_fini(struct jrt_blocking *blocking);
 
 /*
- * Gives a job to the pool. Jobs of one party begin in the order they came; parties take turns.
- * Waits for nothing but the lock; starts a thread where that is needed and allowed (some 15 us).
+ * Gives a job to the pool. Jobs of one party begin in order, and parties take turns. Waits only for
+ * the lock. If needed and allowed, starts a thread (about 15 us).
  *
- * OK; FULL: the party has its share of threads and queue_max of its jobs wait; NO_MEMORY: there is
- * no thread and none can be started. On any error only job->full and job->waiting are written.
+ * FULL: the party has its share of threads, and queue_max of its jobs wait. NO_MEMORY: there is no
+ * thread, and none can be started. On an error it writes only job->full and job->waiting.
  */
 janus_status jrt_blocking_submit(struct jrt_blocking *blocking, struct jrt_blocking_job *job);
 
-/* Takes back a job that no thread has begun: true, and neither run nor done will be called. False:
- * it was begun, `done` is or will be called. The caller knows that the job still exists: it
- * was submitted, and its done, if it frees it, cannot have come that far. */
+/* Takes back a job that no thread has begun. True: neither run nor done will be called. False:
+ * the job was begun, and `done` is or will be called. The caller must know that the job still
+ * exists. */
 bool jrt_blocking_withdraw(struct jrt_blocking *blocking, struct jrt_blocking_job *job);
 
 /* The books at one moment. */

@@ -7,27 +7,27 @@
  *     ... gone    | . . . . . . . . . . . . | free ...
  *      raiders take, and the owner          the owner adds and takes
  *
- * Most tasks are run by the worker that started them. For these the deque's locked instruction is
- * wasted. So they lie on a shelf first, and go to the deque only when somebody looks for work; a
- * worker that runs one long task and cannot be asked is raided.
+ * Most tasks run on the worker that started them. For these the deque's locked instruction is a
+ * waste. So tasks lie on a shelf first, and go to the deque only when another worker looks for
+ * work. If a worker runs one long task and cannot be asked, another worker raids its shelf.
  *
- * [shelf-lock]  the owner has a lock that costs it two stores and a load:
+ * [shelf-lock]  the owner's lock costs two stores and a load:
  *
  *     owner    busy = 1; light fence; raiding != 0?  then busy = 0, wait, again
  *     raider   raiding = 1 (one at a time); heavy fence; wait while busy != 0
  *
- *   Mirror images: whichever comes second sees the other. The owner gives way, so a raider waits
- *   for a few instructions only, unless the owner's thread is preempted there. The fences are the
- *   asymmetric pair of plat/seam.h: the heavy one interrupts every CPU that runs this process,
- *   some microseconds, which is why raids are the last thing a worker without work tries.
+ *   The two mirror each other: the second one sees the first. The owner gives way, so a raider
+ *   waits only a few instructions, unless the owner's thread is preempted there. The fences are the
+ *   asymmetric pair of plat/seam.h. The heavy one interrupts every CPU that runs this process, for
+ *   some microseconds. That is why an idle worker raids only as the last resort.
  *
- *   Adding needs no lock: it writes a slot that is not there yet, then newest. A raider sees the
- *   item or does not. Only growing, which moves the slots, goes inside.
+ *   Adding needs no lock: it writes a slot beyond newest, then newest. A raider sees the item or
+ *   does not. Only growing, which moves the slots, takes the lock.
  *
- * Rejected: claiming an item by moving newest and looking for raiders afterwards, without busy: one
- * store less, but taking the oldest then cannot be undone when a raider has seen it.
+ * Rejected: claiming an item by moving newest, and looking for raiders afterwards, without busy. It
+ * saves one store. But taking the oldest then cannot be undone when a raider has seen it.
  *
- * All orders of small histories are tried in tests/sched/shelf_model.c.
+ * tests/sched/shelf_model.c tries all orders of small histories.
  *
  * Locks: [shelf-lock].
  */
@@ -55,8 +55,8 @@ void jrt_shelf_enter_slow(struct jrt_shelf *shelf)
 {
     do {
         jrt_store_release(&shelf->busy, 0u); /* release: as in leave. */
-        for (unsigned i = 0; jrt_load_relaxed(&shelf->raiding) != 0; i++) { /* relaxed: a look. */
-            if (i % 64 == 63) jrt_thread_yield(); /* its thread may be off the CPU */
+        for (unsigned i = 0; jrt_load_relaxed(&shelf->raiding) != 0; i++) { /* relaxed: a hint. */
+            if (i % 64 == 63) jrt_thread_yield(); /* the raider's thread may be off the CPU */
             jrt_cpu_relax();
         }
         jrt_store_relaxed(&shelf->busy, 1u); /* relaxed: as in enter. */
@@ -65,7 +65,7 @@ void jrt_shelf_enter_slow(struct jrt_shelf *shelf)
     } while (jrt_load_acquire(&shelf->raiding) != 0);
 }
 
-/* Twice as many slots; inside. */
+/* Doubles the slots. The caller holds the lock. */
 static bool grow(struct jrt_shelf *shelf, uint64_t oldest, uint64_t newest)
 {
     uint64_t         slots = (shelf->mask + 1) * 2;
@@ -84,7 +84,7 @@ static bool grow(struct jrt_shelf *shelf, uint64_t oldest, uint64_t newest)
 
 bool jrt_shelf_push_slow(struct jrt_shelf *shelf, void *item)
 {
-    if (shelf->slots == NULL) return false; /* all zeros: it takes nothing */
+    if (shelf->slots == NULL) return false; /* all zeros: it refuses everything */
     jrt_shelf_enter(shelf);
     uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
     uint64_t oldest = jrt_load_relaxed(&shelf->oldest); /* relaxed: inside. */
@@ -94,7 +94,7 @@ bool jrt_shelf_push_slow(struct jrt_shelf *shelf, void *item)
     return fits && jrt_shelf_push(shelf, item);
 }
 
-/* Inside. */
+/* The caller holds the lock. */
 static size_t take_half(struct jrt_shelf *shelf, void **out, size_t max)
 {
     uint64_t oldest = jrt_load_relaxed(&shelf->oldest); /* relaxed: inside. */
@@ -120,7 +120,7 @@ size_t jrt_shelf_pop_half(struct jrt_shelf *shelf, void **out, size_t max)
 size_t jrt_shelf_raid(struct jrt_shelf *shelf, void **out, size_t max)
 {
     uint32_t nobody = 0;
-    /* acquire: what the last raider did; relaxed would do, the owner orders the rest. */
+    /* acquire: what the last raider did. The owner orders the rest, so relaxed would do. */
     if (!jrt_cas_acquire(&shelf->raiding, &nobody, 1u)) return 0;
     jrt_fence_heavy_seq_cst(); /* seq_cst: [shelf-lock]. */
     /* acquire: what the owner did inside. */

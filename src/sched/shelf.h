@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker's own queue, both ends of it, for items that nobody else has asked for: no locked
- * instruction, no fence. Others can still take from it, at a price that they pay. The essay is in
- * shelf.c.
+ * A worker's private queue with two ends. Its owner needs no locked instruction and no fence. Other
+ * workers can take from it, and they pay for that. The essay is in shelf.c.
  */
 #ifndef JRT_SCHED_SHELF_H
 #define JRT_SCHED_SHELF_H
@@ -15,28 +14,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Slots of the first ring, a power of two; the models make it small. */
+/* Slots of the first ring, a power of two. Models make it small. */
 #ifndef JRT_SHELF_FIRST_SLOTS
 #define JRT_SHELF_FIRST_SLOTS 256
 #endif
 
 struct jrt_shelf {
-    _Atomic(uint64_t) newest; /* items ever added and not taken back; the owner's to write */
-    _Atomic(uint64_t) oldest; /* the first that is there; [shelf-lock] */
-    uint64_t          room;   /* newest may grow up to this; the owner's */
+    _Atomic(uint64_t) newest; /* items ever added and not taken back; only the owner writes it */
+    _Atomic(uint64_t) oldest; /* the oldest item there; [shelf-lock] */
+    uint64_t          room;   /* newest may grow up to this; owner only */
     _Atomic(void *)  *slots;  /* owned; item i lies in slot i & mask; [shelf-lock] */
     uint64_t          mask;
-    _Atomic(uint32_t) busy;    /* [shelf-lock] the owner is inside */
-    _Atomic(uint32_t) raiding; /* [shelf-lock] a raider is inside, or about to be */
+    _Atomic(uint32_t) busy;    /* [shelf-lock] the owner holds the lock */
+    _Atomic(uint32_t) raiding; /* [shelf-lock] a raider holds the lock, or waits for it */
 };
 
-/* False when memory is refused. */
+/* False: no memory. */
 bool jrt_shelf_init(struct jrt_shelf *shelf);
 
-/* Nothing is left on it. */
+/* The shelf must be empty. */
 void jrt_shelf_fini(struct jrt_shelf *shelf);
 
-/* The parts that are rare. */
+/* The slow paths. */
 bool jrt_shelf_push_slow(struct jrt_shelf *shelf, void *item);
 void jrt_shelf_enter_slow(struct jrt_shelf *shelf);
 
@@ -61,7 +60,7 @@ static inline void jrt_shelf_leave(struct jrt_shelf *shelf)
     jrt_store_release(&shelf->busy, 0u); /* release: what we did, for the next raider. */
 }
 
-/* There is room, and so many were added. */
+/* Adds an item. There must be room; `newest` items were added before. */
 static inline void jrt_shelf_place(struct jrt_shelf *shelf, uint64_t newest, void *item)
 {
     /* relaxed: the next line makes it visible. */
@@ -69,8 +68,8 @@ static inline void jrt_shelf_place(struct jrt_shelf *shelf, uint64_t newest, voi
     jrt_store_release(&shelf->newest, newest + 1); /* release: the slot, and the item. */
 }
 
-/* Owner only. Adds the newest item, not NULL. False only when memory to grow is refused; then
- * nothing changed. One that is all zeros refuses always. */
+/* Owner only. Adds the newest item, not NULL. Returns false if there is no memory to grow. Then
+ * nothing changed. A shelf of zeros always refuses. */
 static inline bool jrt_shelf_push(struct jrt_shelf *shelf, void *item)
 {
     uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
@@ -79,7 +78,7 @@ static inline bool jrt_shelf_push(struct jrt_shelf *shelf, void *item)
     return true;
 }
 
-/* The same in two steps: whether there is room now, and if so. */
+/* Push in two steps: has_room, and add if there is room. */
 static inline bool jrt_shelf_has_room(const struct jrt_shelf *shelf)
 {
     return jrt_likely(jrt_load_relaxed(&shelf->newest) != shelf->room); /* relaxed: our own. */
@@ -90,21 +89,21 @@ static inline void jrt_shelf_put(struct jrt_shelf *shelf, void *item)
     jrt_shelf_place(shelf, jrt_load_relaxed(&shelf->newest), item); /* relaxed: our own. */
 }
 
-/* Inside: takes the newest item, of which there is one. */
+/* Takes the newest item of a shelf that is not empty. The caller holds the lock. */
 static inline void *jrt_shelf_drop_newest(struct jrt_shelf *shelf, uint64_t newest)
 {
-    /* relaxed, both: inside; ours. */
+    /* relaxed, both: inside the lock; ours. */
     void *item = jrt_load_relaxed(&shelf->slots[(newest - 1) & shelf->mask]);
     jrt_store_relaxed(&shelf->newest, newest - 1); /* relaxed: leaving releases it. */
     return item;
 }
 
-/* Owner only. Takes the newest item; NULL: there is none. */
+/* Owner only. Takes the newest item; NULL: empty. */
 static inline void *jrt_shelf_pop_newest(struct jrt_shelf *shelf)
 {
     void    *item = NULL;
     uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
-    /* relaxed: only ever too small, and then looked at again. */
+    /* relaxed: at worst too small, and then read again. */
     if (jrt_load_relaxed(&shelf->oldest) == newest) return NULL;
     jrt_shelf_enter(shelf);
     if (jrt_likely(jrt_load_relaxed(&shelf->oldest) != newest)) { /* relaxed: inside. */
@@ -114,7 +113,8 @@ static inline void *jrt_shelf_pop_newest(struct jrt_shelf *shelf)
     return item;
 }
 
-/* The same where nobody else is inside, else NULL; `full`: as in jrt_fence_light_as_seq_cst. */
+/* Takes the newest item if no raider is there, otherwise returns NULL. `full`: as in
+ * jrt_fence_light_as_seq_cst. */
 static inline __attribute__((always_inline)) void *jrt_shelf_pop_newest_easily(
     struct jrt_shelf *shelf, bool full)
 {
@@ -122,7 +122,7 @@ static inline __attribute__((always_inline)) void *jrt_shelf_pop_newest_easily(
     uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
     jrt_store_relaxed(&shelf->busy, 1u); /* relaxed: the fence follows, [shelf-lock]. */
     jrt_fence_light_as_seq_cst(full);    /* seq_cst: [shelf-lock]. */
-    /* acquire: what the last raider did; relaxed: inside. */
+    /* acquire: what the last raider did; relaxed: inside the lock. */
     if (jrt_likely(jrt_load_acquire(&shelf->raiding) == 0 &&
                    jrt_load_relaxed(&shelf->oldest) != newest)) {
         item = jrt_shelf_drop_newest(shelf, newest);
@@ -131,7 +131,7 @@ static inline __attribute__((always_inline)) void *jrt_shelf_pop_newest_easily(
     return item;
 }
 
-/* Owner only. Takes the oldest item; NULL: there is none. */
+/* Owner only. Takes the oldest item; NULL: empty. */
 static inline void *jrt_shelf_pop_oldest(struct jrt_shelf *shelf)
 {
     void    *item = NULL;
@@ -149,7 +149,8 @@ static inline void *jrt_shelf_pop_oldest(struct jrt_shelf *shelf)
     return item;
 }
 
-/* Owner only, inside. The item that lies `ahead` behind the oldest; NULL: there is none. */
+/* Owner only, inside the lock. The item that lies `ahead` behind the oldest; NULL: there is no such
+ * item. */
 static inline void *jrt_shelf_see(const struct jrt_shelf *shelf, uint64_t ahead)
 {
     uint64_t at = jrt_load_relaxed(&shelf->oldest) + ahead;   /* relaxed: inside. */
@@ -160,7 +161,8 @@ static inline void *jrt_shelf_see(const struct jrt_shelf *shelf, uint64_t ahead)
 /* Owner only. Takes up to `max` of the oldest items, at most half of all, rounded up. */
 size_t jrt_shelf_pop_half(struct jrt_shelf *shelf, void **out, size_t max);
 
-/* Any other thread: the same. 0: nothing there, or another was first. Costs a heavy fence. */
+/* Any other thread. Takes up to `max` of the oldest items, at most half of all, rounded up. 0: the
+ * shelf is empty, or another raider was first. Costs a heavy fence. */
 size_t jrt_shelf_raid(struct jrt_shelf *shelf, void **out, size_t max);
 
 #endif

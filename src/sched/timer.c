@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A heap with four children to each node, in one array.
+ * A heap with four children for each node, in one array.
  *
- * The array holds the deadline beside the pointer, so that going up or down compares what lies
- * there and touches a timer only to tell it its new place. The root stands at 3, which puts each
+ * The array holds the deadline beside the pointer. So moving up or down compares only entries of
+ * the array, and touches a timer only to store its new place. The root stands at 3, which puts each
  * group of four siblings into one cache line of 64 bytes:
  *
  *     slot        0 1 2  3  | 4 5 6 7 | 8 9 10 11 | 12 …
@@ -11,22 +11,24 @@
  *                              children of 4
  *     parent of s: s / 4 + 2            first child of s: 4 * s - 8
  *
- * [timer-index]  For every armed timer, entries[timer->index] is its entry; index 0 is no place.
- * [timer-order]  No entry is due before its parent. Which of two equal deadlines is due first is
- *                told by the timers' sequence, so that the order of arming is kept, and with it
- *                the replay of a run in a virtual world, where equal deadlines are common. Only
- *                then is a timer read to compare.
+ * [timer-index]  for every armed timer, entries[timer->index] is its entry. Index 0 means no place.
  *
- * Memory: doubles when full; halves when three quarters are unused, but not below what was
- * reserved, so that a burst of a million does not stay for ever. A refused halving changes
- * nothing. Doubling copies: 4 ms on the way to the millionth timer, once.
+ * [timer-order]  no entry is due before its parent. Of two equal deadlines the timer with the lower
+ *   sequence is due first, so the order of arming holds. A deterministic run, in which equal
+ *   deadlines are common, repeats for this reason. Only for equal deadlines does a comparison read
+ *   a timer.
  *
- * Rejected: a wheel (coarse, or cascades; and the sleeper must know the next deadline exactly); two
- * children to a node (bench/timer_bench.c: 1.2 to 1.4 times as long for a sleep); choosing the
- * least of four without branches (in the cache slower, outside no faster); a pairing heap (a
- * pointer chase for each step).
+ * Memory: the array doubles when full. It halves when three quarters are unused, but not below what
+ * was reserved, so that a burst of a million does not stay for ever. If the system refuses a
+ * halving, nothing changes. Doubling copies: 4 ms on the way to the millionth timer, once.
  *
- * Locks: none here; the owner's.
+ * Rejected:
+ * - A wheel: it is coarse, or cascades, and the sleeper must know the next deadline exactly.
+ * - Two children for each node: 1.2 to 1.4 times as long for a sleep (bench/timer_bench.c).
+ * - Choosing the least of four without branches: slower in the cache, and no faster outside.
+ * - A pairing heap: it chases a pointer at each step.
+ *
+ * Locks: none. The owner locks.
  */
 #include "sched/timer.h"
 
@@ -40,7 +42,7 @@ enum {
     CAPACITY_MIN = 61,
     FANOUT = 4,
     LINE_BYTES = 64,
-    CACHED = 1024, /* children up to here have grandchildren that are in the cache anyway */
+    CACHED = 1024, /* up to this child, the grandchildren are in the cache anyway */
 };
 
 _Static_assert(sizeof(struct jrt_timer_entry) * FANOUT == LINE_BYTES, "siblings share a line");
@@ -106,7 +108,7 @@ static void put(struct jrt_timers *timers, uint32_t slot, struct jrt_timer_entry
     entry.timer->index = slot; /* [timer-index] */
 }
 
-/* Puts `entry` at `slot` or above it; what was there moves down. */
+/* Puts `entry` at `slot` or above. Displaced entries move down. */
 static void rise(struct jrt_timers *timers, uint32_t slot, struct jrt_timer_entry entry)
 {
     while (slot > JRT_TIMERS_ROOT) {
@@ -118,14 +120,14 @@ static void rise(struct jrt_timers *timers, uint32_t slot, struct jrt_timer_entr
     put(timers, slot, entry);
 }
 
-/* The grandchildren of a node are four lines side by side. Asking for all of them while the
- * children are compared takes a sleep among a million others from 370 ns to 240. */
+/* The grandchildren of a node are four adjacent cache lines. Prefetching them while the children
+ * are compared cuts a sleep among a million others from 370 ns to 240. */
 static void prefetch(const struct jrt_timer_entry *grandchildren)
 {
     for (int i = 0; i < FANOUT * FANOUT; i += FANOUT) __builtin_prefetch(&grandchildren[i]);
 }
 
-/* Puts `entry` at `slot` or below it; what was there moves up. */
+/* Puts `entry` at `slot` or below. Displaced entries move up. */
 static void sink(struct jrt_timers *timers, uint32_t slot, struct jrt_timer_entry entry)
 {
     struct jrt_timer_entry *entries = timers->entries;
@@ -146,7 +148,7 @@ static void sink(struct jrt_timers *timers, uint32_t slot, struct jrt_timer_entr
     put(timers, slot, entry);
 }
 
-/* Puts an entry where another was taken out, whichever way the order asks. */
+/* Puts an entry into a freed slot, and moves it up or down as the order requires. */
 static void settle(struct jrt_timers *timers, uint32_t slot, struct jrt_timer_entry entry)
 {
     if (slot > JRT_TIMERS_ROOT && before(&entry, &timers->entries[slot / FANOUT + 2])) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Victims are counted from the thief: 0 is the worker after it, count - 2 the one before it. This
- * leaves out the thief itself, and thieves that move in step have different victims.
+ * Victims are counted from the thief: 0 is the worker after it, count - 2 the worker before it.
+ * This leaves out the thief itself, and thieves that move in step have different victims.
  */
 #include "sched/victim.h"
 
@@ -21,7 +21,7 @@ static unsigned worker_after(unsigned self, unsigned count, unsigned distance)
     return (unsigned)(((uint64_t)self + 1 + distance) % count);
 }
 
-/* Of all others, ordered by falling load and rising distance, the one in place `rank`. */
+/* The worker at place `rank` among all others, ordered by falling load, then by rising distance. */
 static unsigned loaded_distance(unsigned self, unsigned count, unsigned rank, const uint32_t *loads)
 {
     unsigned others = count - 1;
@@ -33,7 +33,7 @@ static unsigned loaded_distance(unsigned self, unsigned count, unsigned rank, co
         for (unsigned distance = 0; distance < others; distance++) {
             uint32_t load = loads[worker_after(self, count, distance)];
             bool     before = load < chosen_load || (load == chosen_load && distance > chosen);
-            if (i > 0 && !before) continue; /* it has an earlier place */
+            if (i > 0 && !before) continue; /* its place came earlier */
             if (best != others && load <= best_load) continue;
             best = distance;
             best_load = load;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whom to steal from. A worker is never its own victim: all draws are among the others, so that
- * none of the few attempts of a cycle is wasted.
+ * Chooses the victim of a thief. A worker is never its own victim: it draws among the others, so
+ * that no attempt of a cycle is wasted.
  */
 #ifndef JRT_SCHED_VICTIM_H
 #define JRT_SCHED_VICTIM_H
@@ -13,24 +13,23 @@
 enum jrt_victim_strategy {
     JRT_VICTIM_RANDOM,       /* the default: self + 1 + jrt_rng_below(count - 1), mod count */
     JRT_VICTIM_ROUND_ROBIN,  /* the workers after this one, in turn */
-    JRT_VICTIM_LEAST_LOADED, /* the longest queue first; after each failed attempt the next */
+    JRT_VICTIM_LEAST_LOADED, /* the longest queue first; after a failed attempt the next */
     JRT_VICTIM_STRATEGIES
 };
 
-/* One for each worker, used by that worker only. */
+/* One for each worker, which alone uses it. */
 struct jrt_victims {
     enum jrt_victim_strategy strategy;
-    unsigned                 turn; /* ROUND_ROBIN: how many workers after us the next victim is */
+    unsigned                 turn; /* ROUND_ROBIN: the next victim is this many workers after us */
     struct jrt_rng           rng;  /* RANDOM */
 };
 
 void jrt_victims_init(struct jrt_victims *v, enum jrt_victim_strategy strategy, uint64_t seed);
 
 /*
- * The next victim of worker `self` among `count` workers, of which there are at least two.
- * `attempt` counts from 0 in each cycle of stealing. `loads` has the length of every worker's queue
- * and may be NULL except for LEAST_LOADED; of equally long queues the one nearest after `self`
- * comes first.
+ * Returns the next victim of worker `self` among `count` workers, at least two. `attempt` counts
+ * from 0 in each cycle of stealing. `loads` has the length of every worker's queue and may be NULL
+ * except for LEAST_LOADED. Of equally long queues, the nearest after `self` comes first.
  */
 unsigned jrt_victim_next(struct jrt_victims *v, unsigned self, unsigned count, unsigned attempt,
                          const uint32_t *loads);
