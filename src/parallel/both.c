@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Two calls. The second may be split off meanwhile, by the worker's own hand: nursery/fork.c. */
+/* Two calls. The worker may split off the second one meanwhile: nursery/fork.c. */
 #include "nursery/fork.h"
 #include "parallel/failure.h"
 #include "task/purse.h"
 
-/* `first` is what f returned; *fork is off the list, and something was split off or f failed. */
+/* Ends a call in which something was split off, or f failed. `first` is what f returned, and *fork
+ * is off the list. */
 __attribute__((noinline)) static int64_t finish(struct jrt_fork *fork, int64_t first,
                                                 janus_parallel_failure *out)
 {
@@ -25,13 +26,13 @@ __attribute__((noinline)) static int64_t finish(struct jrt_fork *fork, int64_t f
         jrt_fork_free(fork);
         if (!started && first >= 0) second = fork->second(fork->argument);
     }
-    /* The first that failed by itself: one that is cancelled has only obeyed. */
+    /* Reports the first call that failed by itself. A call that returns CANCELLED only obeyed. */
     bool obeyed = first == JANUS_CANCELLED && second < 0;
     if (first < 0 && !obeyed) return jrt_failure(out, first, 0, 1, task);
     return second < 0 ? jrt_failure(out, second, 1, 2, second_task) : 0;
 }
 
-/* Where nothing can be divided. */
+/* Runs both calls here: nothing can be split off. */
 static inline int64_t one_after_other(janus_entry *f, void *a, janus_entry *g, void *b,
                                       janus_parallel_failure *out)
 {
@@ -42,14 +43,14 @@ static inline int64_t one_after_other(janus_entry *f, void *a, janus_entry *g, v
     return jrt_failure(out, second, 1, 2, janus_task_current_id());
 }
 
-/* The operation is paid. What is needed after the first call is read from the fork: so nothing but
- * the strand is kept in a register, and saved for that. */
+/* The op is paid. After the first call everything needed is read from the fork. So only the strand
+ * is kept in a register and saved for that. */
 static inline __attribute__((always_inline)) int64_t divisible(struct jrt_worker *worker,
                                                                janus_entry *f, void *a,
                                                                janus_entry *g, void *b, bool look,
                                                                janus_parallel_failure *out)
 {
-    struct jrt_strand *strand = worker->strand; /* this frame lies on it, and stays there */
+    struct jrt_strand *strand = worker->strand; /* this frame lies on it and stays there */
     struct jrt_fork    fork;
     fork.task = worker->current;
     fork.around = fork.task->innermost;
@@ -70,7 +71,7 @@ static inline __attribute__((always_inline)) int64_t divisible(struct jrt_worker
     return jrt_failure(out, second, 1, 2, janus_task_current_id());
 }
 
-/* In all ways but the most frequent ones. */
+/* The slow path, for everything but the most frequent cases. */
 __attribute__((noinline)) static int64_t both_slowly(janus_entry *f, void *a, janus_entry *g,
                                                      void *b, janus_parallel_failure *out)
 {
@@ -80,7 +81,7 @@ __attribute__((noinline)) static int64_t both_slowly(janus_entry *f, void *a, ja
     }
     struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL || worker->current == NULL) return one_after_other(f, a, g, b, out);
-    jrt_worker_stack_check(worker); /* [stack-reserve]; in a world, others may go on */
+    jrt_worker_stack_check(worker); /* [stack-reserve]; in a world, another part may run */
     if (jrt_unlikely(!jrt_fuel_one())) {
         janus_status status = jrt_pay_ops(worker->current, 1);
         if (status != JANUS_OK) return jrt_failure(out, status, 0, 0, janus_task_current_id());
@@ -90,7 +91,7 @@ __attribute__((noinline)) static int64_t both_slowly(janus_entry *f, void *a, ja
     return divisible(worker, f, a, g, b, true, out);
 }
 
-/* On a worker that is alone. */
+/* For a worker that is alone. */
 __attribute__((noinline)) static int64_t both_alone(janus_entry *f, void *a, janus_entry *g,
                                                     void *b)
 {
@@ -98,7 +99,7 @@ __attribute__((noinline)) static int64_t both_alone(janus_entry *f, void *a, jan
     return one_after_other(f, a, g, b, NULL);
 }
 
-/* What is rare is the last thing it does, so that nothing is kept for it. */
+/* Rare cases end in a tail call, so that nothing is kept for them. */
 int64_t janus_both(janus_entry *f, void *a, janus_entry *g, void *b)
 {
     struct jrt_worker *worker = jrt_worker_self();

@@ -2,18 +2,18 @@
 /*
  * Loops.
  *
- * The task that calls janus_for runs the body over one strip of the range after the other. Between
- * strips it pays, looks whether it is cancelled, and whether a thief would find something. If not,
- * the upper half of what is left becomes a piece: a child that does the same with its part. So a
- * range of n strips is divided about log2(n) times if nobody steals.
+ * The task that calls janus_for runs the body over the range, strip after strip. Between strips it
+ * pays, checks for a cancel, and checks whether a thief would find work. If a thief would find
+ * none, the upper half of the rest becomes a piece: a child that does the same with its part. So a
+ * range of n strips is divided about log2(n) times if no thief comes.
  *
- * [loop-strip]  with an automatic grain a strip is as long as takes strip_ns, by the clock: short
- *   beside a turn, long beside what happens between strips. The first is one index, which may take
- *   a second; each next one is at most 8 times as long. In a world, where the clock stands still, a
- *   strip is a sixteenth of the range.
+ * [loop-strip]  with an automatic grain the clock decides how long a strip is: about strip_ns. That
+ *   is short beside a turn, and long beside the work between strips. The first strip is one index,
+ *   which may take a second. Each next strip is at most 8 times as long. In a world, where the
+ *   clock stands still, a strip is a sixteenth of the range.
  *
- * [loop-piece]  pieces lie in the block of their nursery, and their number is bounded: each takes
- *   about half of what is left. A piece of less than a quarter of a strip is not split off.
+ * [loop-piece]  pieces lie in the block of their nursery. Their number is bounded, because each
+ *   takes about half of the rest. A piece of less than a quarter of a strip is not split off.
  */
 #include "nursery/fork.h"
 #include "parallel/failure.h"
@@ -27,11 +27,11 @@ static const uint64_t strip_ns = 10000;
 struct loop;
 
 struct piece {
-    struct loop           *loop; /* that it was split off from */
+    struct loop           *loop; /* the loop it was split off from */
     uint64_t               begin, end, strip;
-    void                  *local; /* the caller's, when it was split off */
+    void                  *local; /* the caller's, at the split */
     bool                   returned;
-    janus_task_id          task; /* that runs it; 0: it has not begun */
+    janus_task_id          task; /* the task that runs it; 0: not begun */
     janus_parallel_failure failure;
 };
 
@@ -83,7 +83,7 @@ static enum jrt_division split(struct jrt_fork *fork, struct jrt_worker *worker)
     return JRT_DIVIDED_MORE;
 }
 
-/* One op for each index. OK; CANCELLED: the loop is to end here. */
+/* Pays one op for each index. OK. CANCELLED: the loop must end here. */
 static janus_status pay(const struct loop *loop, uint64_t count)
 {
     while (count > 0) {
@@ -99,7 +99,8 @@ static janus_status pay(const struct loop *loop, uint64_t count)
     return jrt_task_obey(worker->current);
 }
 
-/* The length of the next strip, after one of `count` that took so long; [loop-strip]. */
+/* The length of the next strip, after a strip of `count` indices that took
+ * `took_ns`, [loop-strip]. */
 static uint64_t next_strip(uint64_t count, uint64_t took_ns)
 {
     uint64_t most = min_u64(count * GROWTH, JANUS_SLICE);
@@ -107,7 +108,7 @@ static uint64_t next_strip(uint64_t count, uint64_t took_ns)
     return fits == 0 ? 1 : min_u64(fits, most);
 }
 
-/* Runs what is left of a loop in the current task, or on a plain thread. */
+/* Runs the rest of a loop in the current task, or on a plain thread. */
 static void run(struct loop *loop, bool divisible)
 {
     bool timed = loop->grain == 0 && jrt_world_now() == NULL;
@@ -132,7 +133,8 @@ static void run(struct loop *loop, bool divisible)
     }
 }
 
-/* Of two failures the one to report: what failed by itself, then what comes first. */
+/* Chooses the failure to report. A failure by itself comes before a cancel, then the lower index
+ * counts. */
 static void prefer(janus_parallel_failure *best, const janus_parallel_failure *other)
 {
     bool obeyed = best->error == JANUS_CANCELLED && other->error != JANUS_CANCELLED;
@@ -141,7 +143,7 @@ static void prefer(janus_parallel_failure *best, const janus_parallel_failure *o
     if (other->error < 0 && (best->error == 0 || obeyed || first)) *best = *other;
 }
 
-/* Waits for the pieces of a loop, and adds what failed in them. */
+/* Waits for the pieces of a loop and adds their failures. */
 static void join(struct loop *loop)
 {
     if (loop->failure.error < 0) jrt_fork_cancel(&loop->fork);
@@ -160,10 +162,10 @@ static void join(struct loop *loop)
     jrt_fork_free(&loop->fork);
 }
 
-/* Runs a loop in the current task, dividing it where somebody can help. */
+/* Runs a loop in the current task, and splits off pieces for thieves. */
 static void run_divisibly(struct loop *loop, struct jrt_worker *worker)
 {
-    struct jrt_strand *strand = worker->strand; /* the loop lies on it, and stays there */
+    struct jrt_strand *strand = worker->strand; /* the loop lies on it and stays there */
     loop->fork = (struct jrt_fork){
         .task = worker->current, .around = worker->current->innermost, .split = split};
     jrt_fork_push(strand, &loop->fork);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reductions: a balanced tree of janus_both over leaves of equal length. Where the tree is cut and
- * what is combined with what follows from the range and the grain alone, never from who runs what,
- * so that results that depend on the order of additions are the same each time.
+ * Reductions: a balanced tree of janus_both over leaves of equal length. Only the range and the
+ * grain decide where the tree is cut and what is combined with what. The workers have no influence.
+ * So a result that depends on the order of additions is the same each time.
  */
 #include "parallel/failure.h"
 #include "task/worker.h"
@@ -30,7 +30,7 @@ struct node {
     janus_parallel_failure  failure;
 };
 
-/* A value: in the frame where it is small, else from the task's memory. */
+/* A value: in the frame if it is small, otherwise from the task's memory. */
 struct room {
     _Alignas(16) char small[SMALL];
     void *large;
@@ -96,7 +96,7 @@ static int64_t reduce_halves(struct node *node, void *value)
     int64_t result = janus_both_with(reduce_node, &left, reduce_node, &right, &branch);
     if (result < 0) {
         node->failure = branch.begin == 0 ? left.failure : right.failure;
-        if (node->failure.error != result) { /* it did not come to its end, or did not begin */
+        if (node->failure.error != result) { /* it did not reach its end, or did not begin */
             uint64_t at = edge(whole, branch.begin == 0 ? left.first : right.first);
             (void)jrt_failure(&node->failure, result, at, at, branch.task);
         }
