@@ -1,41 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Channels: what one step does, and how somebody who waits is told.
+ * Channels: the steps, and how a waiting party is woken.
  *
- * All that a channel is lies under one lock, held for a copy and a few links. What a step does:
+ * One lock guards the whole channel, for a copy and a few links. The steps:
  *
  *     send    closed               CLOSED
  *             a receiver waits     its value is written where it wants it; it is woken
  *             room in the ring     the value goes there
- *             none                 WOULD_WAIT, or what `overflow` says
- *     recv    the ring has one     the oldest; the value of a sender that waits takes its place
+ *             no room              WOULD_WAIT, or what `overflow` says
+ *     recv    the ring has one     the oldest; the value of a waiting sender takes its place
  *             a sender waits       its value, from where it lies; it is woken
  *             closed               CLOSED
  *             neither              WOULD_WAIT
  *
- * [chan-waits]  receivers wait only while the ring is empty and no sender waits; senders only while
- *   it is full; nobody while it is closed, but those that closing has not come to yet, whom no
- *   step looks at any more. Selects that were served elsewhere may still stand in a queue; they do
- *   not count and are passed over.
+ * [chan-waits]  receivers wait only while the ring is empty and no sender waits. Senders wait only
+ *   while it is full. While the channel is closed nobody waits, except entries that close has not
+ *   reached, which no step looks at. Selects that were served elsewhere may still stand in a queue.
+ *   They do not count, and steps skip them.
  *
- * [chan-claim]  who takes an entry off a queue, under the lock, has claimed whoever waits there: it
- *   writes the outcome, and nobody else will. One that waits in several channels stands in several
- *   queues under several locks; it is claimed by a step of `claimed` from 0. Whose step fails
- *   passes it over. The one that waits makes the same step when it gives up.
+ * [chan-claim]  a thread that takes an entry off a queue, under the lock, has claimed the waiting
+ *   party. It writes the outcome, and no other thread will. A select stands in several queues under
+ *   several locks. So a thread claims it by changing `claimed` from 0. A thread whose change fails
+ *   skips the entry. A select that gives up makes the same change.
  *
- * [chan-last]  the waker's last touch, as [point-last]: it wakes with no lock held. If its wake was
- *   the one that ended the wait, it has no more business with it. Otherwise the wait was ended by
- *   a cancel, an alarm or a deadlock; then the task finds that it was claimed, and stays, awake,
- *   until the waker, whose wake has met an awake task and done nothing, sets `done`. What it was
- *   claimed for has happened: it says so, and the cancel is told at its next call. So a value is
- *   neither lost nor received twice, and no wake meets a later wait. A thread always waits for
- *   `done`.
+ * [chan-last]  the waker's last touch, as [point-last]: it wakes with no lock held. If its wake
+ *   ended the wait, it touches the party no more. Otherwise a cancel, an alarm or a deadlock ended
+ *   the wait. Then the task finds itself claimed and stays, awake, until the waker sets `done`. The
+ *   waker's wake has met an awake task and done nothing. The claimed operation has happened, so the
+ *   task returns its outcome, and its next call reports the cancel. So a value is neither lost nor
+ *   received twice, and no wake meets a later wait. A thread always waits for `done`.
  *
- * [chan-close]  closing sets `closed`, which is when it happens, and then claims and wakes those
- *   who wait, some at a time, so that a million of them do not keep the lock.
+ * [chan-close]  a close takes effect when it sets `closed`. Then it claims and wakes the waiting
+ *   parties in batches, so that a million of them do not hold the lock.
  *
- * Locks: a channel's; selects take several, by address. None is held across a wait, a wake, or an
- * allocation.
+ * Locks: a channel's. Selects take several, by address. No thread holds one across a wait, a wake
+ * or an allocation.
  */
 #include "chan/step.h"
 
@@ -49,12 +48,12 @@ struct jrt_chan_entry *jrt_chan_pop(struct jrt_chan_queue *queue)
         struct jrt_chan_entry *entry =
             jrt_list_entry(queue->entries.next, struct jrt_chan_entry, link);
         jrt_chan_dequeue(queue, entry);
-        if (jrt_chan_claim(entry)) return entry; /* the others may be gone at once */
+        if (jrt_chan_claim(entry)) return entry; /* the other entries may be gone at once */
     }
     return NULL;
 }
 
-/* No room. */
+/* A send without room. */
 janus_status jrt_chan_overflow(struct jrt_chan *chan, const void *value)
 {
     if (chan->slots < chan->capacity) return JRT_CHAN_GROW;
@@ -69,11 +68,11 @@ janus_status jrt_chan_overflow(struct jrt_chan *chan, const void *value)
     return JANUS_OK;
 }
 
-/* Growing, for unbounded ones. */
+/* Growing, for unbounded channels. */
 
 enum { FIRST_SLOTS = 16 };
 
-/* Moves the values to a larger ring; under the lock. Returns the old one. */
+/* Moves the values to a larger ring, under the lock. Returns the old ring. */
 static char *move_to(struct jrt_chan *chan, char *larger, uint64_t slots)
 {
     char    *old = chan->ring;
@@ -90,7 +89,7 @@ static char *move_to(struct jrt_chan *chan, char *larger, uint64_t slots)
     return old;
 }
 
-/* Twice the slots, unless somebody else was faster. The lock is not held. */
+/* Doubles the slots, unless another thread was faster. The lock is not held. */
 janus_status jrt_chan_grow(janus_channel handle, const struct jrt_worker *worker, uint64_t slots)
 {
     struct jrt_chan *chan = jrt_chan_of(handle);
@@ -115,7 +114,7 @@ janus_status jrt_chan_grow(janus_channel handle, const struct jrt_worker *worker
 void jrt_chan_wake(struct jrt_chan_party *party)
 {
     if (party->task == NULL) {
-        jrt_store_release(&party->done, 1u); /* release: the outcome, [chan-last]. */
+        jrt_store_release(&party->done, 1u); /* release: publishes the outcome, [chan-last]. */
         jrt_futex_wake(&party->done, 1);
     } else if (jrt_unlikely(!jrt_task_serve_from_anywhere(party->task))) {
         jrt_store_release(&party->done, 1u); /* release: [chan-last]. */

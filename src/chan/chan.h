@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The channel: a ring of values and two queues of those who wait. The essay is in chan.c.
+ * The channel: a ring of values and two queues of waiting parties. The essay is in chan.c.
  */
 #ifndef JRT_CHAN_CHAN_H
 #define JRT_CHAN_CHAN_H
@@ -19,17 +19,18 @@ enum jrt_chan_kind {
     JRT_CHAN_SEND = JANUS_SELECT_SEND,
 };
 
-/* Inside only: an unbounded channel must grow before it can take the value. */
+/* Internal: an unbounded channel must grow before it can take the value. */
 #define JRT_CHAN_GROW JANUS_CLAMPED
 
-/* Who waits: a task or a plain thread, in one channel or, selecting, in several. In its frame. */
+/* A waiting task or plain thread, in one channel or, in a select, in several. It lies in the
+ * waiter's frame. */
 struct jrt_chan_party {
     struct jrt_task       *task;    /* NULL: a plain thread */
-    bool                   selects; /* [chan-claim] must be asked */
-    janus_status           outcome; /* written by who claimed it */
+    bool                   selects; /* `claimed` decides, [chan-claim] */
+    janus_status           outcome; /* written by the claimer */
     _Atomic(uint32_t)      claimed; /* selects: 0, or 1 + the case, or JRT_CHAN_GAVE_UP */
-    _Atomic(uint32_t)      done;    /* futex: 1: who claimed it has let go, [chan-last] */
-    struct jrt_chan_party *next;    /* among those to be woken */
+    _Atomic(uint32_t)      done;    /* futex; 1: the claimer has let go, [chan-last] */
+    struct jrt_chan_party *next;    /* in a list of parties to wake */
 };
 
 #define JRT_CHAN_GAVE_UP UINT32_MAX
@@ -39,18 +40,18 @@ struct jrt_chan_queue {
     uint64_t             count;
 };
 
-/* Its place in one channel's queue; guarded by that channel's lock. */
+/* A party's place in one channel's queue, guarded by that channel's lock. */
 struct jrt_chan_entry {
     struct jrt_list_node   link;
-    struct jrt_chan_queue *queue; /* it stands in; NULL: none, any more */
+    struct jrt_chan_queue *queue; /* the queue it stands in; NULL: none */
     struct jrt_chan_party *party;
     void                  *value;
-    uint32_t               index; /* of the case; where nobody selects: the channel's number */
+    uint32_t               index; /* of the case; without a select: the channel's number */
 };
 
-/* What only its beginning and end, and those who look, need. */
+/* What only opening, destroying and inspecting a channel need. */
 struct jrt_chan_cold {
-    struct jrt_toll toll; /* who counts it and pays for it */
+    struct jrt_toll toll; /* what counts it and pays for it */
     char            name[JANUS_CHANNEL_NAME_BYTES];
 };
 
@@ -59,8 +60,8 @@ struct jrt_chan {
 
     struct jrt_chan_lock lock; /* guards all that follows */
     size_t               item_bytes;
-    uint64_t             capacity; /* values */
-    uint64_t             slots;    /* of the ring; less than capacity where it still grows */
+    uint64_t             capacity; /* in values */
+    uint64_t             slots;    /* of the ring; below capacity while it still grows */
     uint64_t             length;
     uint64_t             first; /* slot of the oldest value */
     char                *ring;  /* owned; NULL: no slots, or no bytes */
@@ -73,31 +74,31 @@ struct jrt_chan {
             bool    unbounded;
             bool    outside;
         };
-        uint32_t special; /* any of them; 0: open, with a ring that stays, and who must wait does */
+        uint32_t special; /* any of them; 0: open, full-sized ring, a full channel waits */
     };
     uint32_t number; /* for traces: in the order of opening */
     uint64_t high_water;
     uint64_t dropped;
 
     struct jrt_chan_cold *cold;      /* owned */
-    struct jrt_chan      *next_free; /* the pool's */
-    uint32_t              place;     /* in the table; never changes */
+    struct jrt_chan      *next_free; /* in the pool */
+    uint32_t              place;     /* in the table; constant */
 };
 
 _Static_assert(offsetof(struct jrt_chan, senders) == 128, "a line to check, a line to send");
 
 /*
- * A handle's first word has, from below, 3 bits of rights, 5 bits that are 0, the
- * number of a place in the table, and bits that are 0. The second word is the first one and the key
- * together, by exclusive or. A handle is passed on as it is, in two registers.
+ * A handle's first word has, from below: 3 bits of rights, 5 zero bits, the number of a place in
+ * the table, and zero bits. The second word is the first word XOR the key. A handle is passed by
+ * value, in two registers.
  */
-enum { JRT_CHAN_PLACE_AT = 8 }; /* so that a place's number, as it stands, is its offset in bytes */
+enum { JRT_CHAN_PLACE_AT = 8 }; /* a place's number is then its offset in bytes */
 
 _Static_assert(sizeof(struct jrt_chan) == 1 << JRT_CHAN_PLACE_AT, "see there");
 
 struct jrt_chan_table {
     _Atomic(char *)   base;
-    _Atomic(uint64_t) mask; /* of offsets; 0: there is one place, which is never used */
+    _Atomic(uint64_t) mask; /* for offsets; 0: one place, which is never used */
 };
 
 extern struct jrt_chan_table jrt_chan_table;
@@ -112,16 +113,16 @@ static inline bool jrt_chan_is_none(janus_channel handle)
     return (handle.opaque[0] | handle.opaque[1]) == 0;
 }
 
-/* Its place in the table. Whatever the handle is, there is one. */
+/* The handle's place in the table. Every handle has one, even a forged one. */
 static inline struct jrt_chan *jrt_chan_of(janus_channel handle)
 {
-    /* acquire: whoever reads the mask reads the base that belongs to it. */
+    /* acquire: a thread that reads the mask reads the base that belongs to it. */
     uint64_t mask = jrt_load_acquire(&jrt_chan_table.mask);
-    char    *base = jrt_load_relaxed(&jrt_chan_table.base); /* relaxed: as above. */
+    char    *base = jrt_load_relaxed(&jrt_chan_table.base); /* relaxed: after the mask. */
     return (struct jrt_chan *)(void *)(base + (handle.opaque[0] & mask));
 }
 
-/* The key that it claims. Compilers do not see where it comes from, and keep one word less. */
+/* The key in the handle. Hidden from the compiler, so that it keeps one word less. */
 static inline __attribute__((always_inline)) uint64_t jrt_chan_key(janus_channel handle)
 {
     uint64_t key = handle.opaque[0] ^ handle.opaque[1];
@@ -135,8 +136,8 @@ static inline bool jrt_chan_has_key(const struct jrt_chan *chan, uint64_t name, 
     return jrt_load_relaxed(&chan->keys[name & JANUS_CHANNEL_MAY_ALL]) == key;
 }
 
-/* Whether the handle is one of the channel that lives there now, [chan-key]. Certain under the
- * lock. */
+/* Whether the handle belongs to the channel that lives at this place, [chan-key]. Certain only
+ * under the lock. */
 static inline bool jrt_chan_is(const struct jrt_chan *chan, janus_channel handle)
 {
     uint64_t key = jrt_chan_key(handle);
@@ -153,8 +154,8 @@ static inline void jrt_chan_leave(struct jrt_chan *chan, bool as_owner)
     jrt_chan_unlock(&chan->lock, as_owner);
 }
 
-/* What a call may do with a handle, before anything happens: OK, INVALID, STALE, CAP_RIGHT. *out is
- * the channel, if OK. */
+/* Checks a handle before anything happens: OK, INVALID, STALE, CAP_RIGHT. *out is the channel, if
+ * OK. */
 static inline janus_status jrt_chan_decode(janus_channel handle, unsigned right,
                                            struct jrt_chan **out)
 {
@@ -172,25 +173,25 @@ static inline unsigned jrt_chan_right_for(enum jrt_chan_kind kind)
     return kind == JRT_CHAN_SEND ? JANUS_CHANNEL_MAY_SEND : JANUS_CHANNEL_MAY_RECV;
 }
 
-/* Heads of channels, from pool.c; [chan-table]. OK, NO_MEMORY, CHANNEL_LIMIT: the table is full,
- * UNAVAILABLE: the system has no random numbers for keys. */
+/* Take and return heads of channels; pool.c, [chan-table]. OK. NO_MEMORY. CHANNEL_LIMIT: the table
+ * is full. UNAVAILABLE: the system has no random numbers for keys. */
 janus_status jrt_chan_take(struct jrt_chan **out);
 void         jrt_chan_give(struct jrt_chan *chan);
 
-/* How many places were ever used, counting the first, which never is one. */
+/* How many places were ever used, including the first, which never is a channel. */
 uint32_t jrt_chan_places_used(void);
 
-/* Tells which tasks wait at channels with names, [place-list]; from waits.c. */
+/* Reports the tasks that wait at named channels, [place-list]; from waits.c. */
 void jrt_chan_tell_waits(jrt_place_told *told, void *subject);
 
-/* Other keys than ever before, or none: no handle is one of it any more. Under the lock. */
+/* Give the channel new keys, or none. No old handle matches afterwards. Under the lock. */
 void jrt_chan_new_keys(struct jrt_chan *chan);
 void jrt_chan_drop_keys(struct jrt_chan *chan);
 
-/* Takes the first off a queue who is still waiting, and claims it; under the lock. */
+/* Takes the first entry that still waits off a queue and claims it. Under the lock. */
 struct jrt_chan_entry *jrt_chan_pop(struct jrt_chan_queue *queue);
 
-/* Takes it off the queue it stands in. */
+/* Takes an entry off its queue. */
 static inline void jrt_chan_dequeue(struct jrt_chan_queue *queue, struct jrt_chan_entry *entry)
 {
     jrt_list_remove(&entry->link);
@@ -207,29 +208,28 @@ static inline void jrt_chan_enqueue(struct jrt_chan *chan, enum jrt_chan_kind ki
     jrt_list_push_front(queue->entries.prev, &entry->link); /* behind the last */
 }
 
-/* Tells who was claimed that it can go on. With no lock held; it may be gone afterwards. */
+/* Wakes a claimed party. No lock is held. The party may be gone afterwards. */
 void jrt_chan_wake(struct jrt_chan_party *party);
 
-/* What a send does where there is no room, under the lock: as jrt_chan_step. */
+/* A send without room, under the lock: returns as jrt_chan_step. */
 janus_status jrt_chan_overflow(struct jrt_chan *chan, const void *value);
 
-/* Makes the ring of an unbounded channel larger, unless it has other than `slots` slots meanwhile.
- * The lock is not held. OK, STALE, NO_MEMORY. */
+/* Enlarges the ring of an unbounded channel, unless it no longer has `slots` slots. The lock is not
+ * held. OK, STALE, NO_MEMORY. */
 janus_status jrt_chan_grow(janus_channel handle, const struct jrt_worker *worker, uint64_t slots);
 
-/* Waits, having said where: the wait's own status, or OK where somebody has claimed it. As a
- * plain thread DEADLINE is the only other one. */
+/* Waits as a plain thread. OK: a claimer served the party. DEADLINE. */
 janus_status jrt_chan_park_thread(struct jrt_chan_party *party, uint64_t deadline_ns);
 
-/* Who claimed it is about to let go. */
+/* Waits until the claimer sets `done`, which it is about to do. */
 void jrt_chan_await_done(struct jrt_chan_party *party);
 
-/* Says PARKING; arms the alarm if there is a deadline. DEADLINE and NO_MEMORY: it has not. */
+/* Sets PARKING, and arms the alarm if there is a deadline. DEADLINE, NO_MEMORY: nothing changed. */
 janus_status jrt_chan_park_begin(struct jrt_worker *worker, enum jrt_wait wait,
                                  struct jrt_alarm *alarm, uint64_t deadline_ns);
 
-/* How a step ended at once, for the current task of `worker`, or NULL; under the lock, so that a
- * trace has the order in which things happened. Only what was done is told. */
+/* Traces a step that ended at once, for the current task of `worker`, or NULL. Under the lock, so
+ * that a trace has the real order. Only successful steps are traced. */
 static inline void jrt_chan_note(const struct jrt_worker *worker, enum jrt_chan_kind kind,
                                  const struct jrt_chan *chan, janus_status status)
 {
@@ -239,7 +239,7 @@ static inline void jrt_chan_note(const struct jrt_worker *worker, enum jrt_chan_
     }
 }
 
-/* The same after waiting. */
+/* Traces a step that ended after a wait. */
 static inline void jrt_chan_note_waited(const struct jrt_worker *worker, enum jrt_chan_kind kind,
                                         uint32_t number)
 {
@@ -247,7 +247,7 @@ static inline void jrt_chan_note_waited(const struct jrt_worker *worker, enum jr
     if (worker != NULL) jrt_note(worker, event, worker->current, number, 1);
 }
 
-/* After something was done without waiting: others may want the CPU. */
+/* Called after a step that did not wait: other tasks may need the CPU. */
 static inline void jrt_chan_took_a_turn(struct jrt_worker *worker)
 {
     if (jrt_unlikely(jrt_others_wait(worker))) jrt_task_give_way(worker, worker->current);

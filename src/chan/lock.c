@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The slow ways into a channel, [chan-lock]. */
+/* The slow paths of a channel's lock, [chan-lock]. */
 #include "chan/lock.h"
 
 enum {
-    PAUSE_MAX = 32, /* relaxes between two looks: who is inside may go in again meanwhile, which is
-                     * cheaper for all than handing the line over at every step */
-    LOOKS_MAX = 16, /* then the core is somebody else's */
+    PAUSE_MAX = 32, /* relaxes between two looks: the holder may take the lock again meanwhile,
+                     * which is cheaper for all than passing the cache line at every step */
+    LOOKS_MAX = 16, /* then yield the core */
 };
 
 static void await_zero(_Atomic(uint32_t) *word)

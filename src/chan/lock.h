@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lock of a channel. It is held for a few instructions and never across a wait.
+ * The lock of a channel. A thread holds it for a few instructions and never across a wait.
  *
- * [chan-lock]  a word that is taken by exchange and given back by a store. Who finds it taken spins
- *   for a moment and then lets other threads have the core: the holder may be off the CPU.
+ * [chan-lock]  a word that a thread takes by an exchange and releases by a store. A thread that
+ *   finds it taken spins for a moment and then yields its core, because the holder may be off the
+ *   CPU.
  *
- * [chan-bias]  a channel that was opened where there is one worker is that worker's own until
- *   somebody else comes. The owner's way in is two stores and a load:
+ * [chan-bias]  a channel that was opened in a scheduler with one worker belongs to that worker
+ *   until another thread comes. The owner enters with two stores and a load:
  *
  *     owner    busy = 1; light fence; owner == me?  in.  else busy = 0, and the word as everybody
  *     another  takes the word; owner = none; heavy fence; waits while busy != 0
  *
- *   Mirror images: whichever comes second sees the other. Once taken away it is not given again:
- *   the heavy fence costs microseconds. The owner is a worker, that is one thread at a time; a
- *   later worker at the same address inherits, which is as good. tests/chan/lock_model.c tries all
- *   orders.
+ *   The two mirror each other: the second one sees the first. Once taken away, ownership does not
+ *   return, because the heavy fence costs microseconds. The owner is a worker, that is, one thread
+ *   at a time. A later worker at the same address inherits it, which is as good.
+ *   tests/chan/lock_model.c tries all orders.
  */
 #ifndef JRT_CHAN_LOCK_H
 #define JRT_CHAN_LOCK_H
@@ -23,22 +24,22 @@
 
 struct jrt_chan_lock {
     _Atomic(uint32_t) word; /* 1: taken */
-    _Atomic(uint32_t) busy; /* 1: the owner is inside */
+    _Atomic(uint32_t) busy; /* 1: the owner holds the lock */
     _Atomic(void *)   owner;
 };
 
-/* The slow ways in. */
+/* The slow paths. */
 void jrt_chan_lock_wait(struct jrt_chan_lock *lock);
 void jrt_chan_lock_disown(struct jrt_chan_lock *lock);
 
-/* True: as its owner. The unlock is told. */
+/* True: locked as its owner. The unlock needs this. */
 static inline bool jrt_chan_lock(struct jrt_chan_lock *lock, const void *self)
 {
-    void *owner = jrt_load_relaxed(&lock->owner); /* relaxed: looked at again below. */
+    void *owner = jrt_load_relaxed(&lock->owner); /* relaxed: read again below. */
     if (owner != NULL && owner == self) {
         jrt_store_relaxed(&lock->busy, 1u); /* relaxed: the fence follows. */
         jrt_fence_light_seq_cst();          /* seq_cst: [chan-bias]. */
-        /* relaxed: while it is ours nobody else was inside. */
+        /* relaxed: no other thread was inside while it is ours. */
         if (jrt_likely(jrt_load_relaxed(&lock->owner) == self)) return true;
         jrt_store_release(&lock->busy, 0u); /* release: as in unlock; nothing happened. */
     }
@@ -49,14 +50,14 @@ static inline bool jrt_chan_lock(struct jrt_chan_lock *lock, const void *self)
     return false;
 }
 
-/* The same where that takes no waiting: the word that is to be zero again, or NULL. */
+/* Takes the lock if that needs no waiting. Returns the word to clear for the unlock, or NULL. */
 static inline _Atomic(uint32_t) *jrt_chan_lock_at_once(struct jrt_chan_lock *lock, const void *self)
 {
-    void *owner = jrt_load_relaxed(&lock->owner); /* relaxed: looked at again below. */
+    void *owner = jrt_load_relaxed(&lock->owner); /* relaxed: read again below. */
     if (jrt_likely(owner == self)) {
         jrt_store_relaxed(&lock->busy, 1u); /* relaxed: the fence follows. */
         jrt_fence_light_seq_cst();          /* seq_cst: [chan-bias]. */
-        /* relaxed: while it is ours nobody else was inside. */
+        /* relaxed: no other thread was inside while it is ours. */
         if (jrt_likely(jrt_load_relaxed(&lock->owner) == self)) return &lock->busy;
         jrt_store_release(&lock->busy, 0u); /* release: as in unlock; nothing happened. */
         return NULL;
@@ -65,7 +66,7 @@ static inline _Atomic(uint32_t) *jrt_chan_lock_at_once(struct jrt_chan_lock *loc
     /* acquire: what the last holder did. */
     if (jrt_unlikely(jrt_exchange_acquire(&lock->word, 1u) != 0)) return NULL;
     if (jrt_likely(jrt_load_relaxed(&lock->owner) == NULL)) return &lock->word; /* relaxed: under */
-    jrt_store_release(&lock->word, 0u); /* release: nothing happened; it is to be taken away. */
+    jrt_store_release(&lock->word, 0u); /* release: nothing happened; the slow path follows. */
     return NULL;
 }
 
@@ -77,7 +78,7 @@ static inline void jrt_chan_let_go(_Atomic(uint32_t) *held)
 static inline void jrt_chan_unlock(struct jrt_chan_lock *lock, bool as_owner)
 {
     if (as_owner) {
-        jrt_store_release(&lock->busy, 0u); /* release: what we did, for who takes it away. */
+        jrt_store_release(&lock->busy, 0u); /* release: what we did, for the next thread. */
     } else {
         jrt_store_release(&lock->word, 0u); /* release: what we did. */
     }

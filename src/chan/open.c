@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Making channels, narrowing handles, closing, looking, ending. */
+/* Opens channels, narrows handles, closes, inspects and destroys. */
 #include "chan/chan.h"
 #include "sim/world.h"
 
 #include <stdlib.h>
 
-#ifndef JRT_CHAN_CLOSE_BATCH    /* a model wants more of them */
+#ifndef JRT_CHAN_CLOSE_BATCH    /* a model sets another */
 #define JRT_CHAN_CLOSE_BATCH 64 /* woken at a time, [chan-close] */
 #endif
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static janus_channel handle_of(const struct jrt_chan *chan, unsigned rights)
 {
     uint64_t key = jrt_load_relaxed(&chan->keys[rights]); /* relaxed: under the lock. */
@@ -17,7 +17,7 @@ static janus_channel handle_of(const struct jrt_chan *chan, unsigned rights)
     return (janus_channel){{name, name ^ key}};
 }
 
-/* As much of the options as the caller knows. */
+/* Copies as many options as the caller's struct has. */
 static bool read_options(const janus_channel_options *given, janus_channel_options *out)
 {
     *out = (janus_channel_options){.struct_bytes = sizeof *out};
@@ -28,7 +28,7 @@ static bool read_options(const janus_channel_options *given, janus_channel_optio
     return (unsigned)out->overflow <= JANUS_OVERFLOW_DROP_OLDEST;
 }
 
-/* What is to be made. */
+/* The channel that will be made. */
 struct plan {
     janus_channel_options options;
     size_t                item_bytes;
@@ -37,7 +37,7 @@ struct plan {
     struct jrt_chan_cold *cold;
 };
 
-/* A name for it that no address is in. */
+/* A name for the channel that does not depend on an address. */
 static uint32_t next_number(void)
 {
     static _Atomic(uint32_t) opened;
@@ -53,7 +53,7 @@ static void note_close(const struct jrt_chan *chan)
     jrt_note(worker, JRT_TRACE_CLOSE, worker->current, chan->number, 0);
 }
 
-/* Claims some of those who wait, the lock held; a list of parties to wake, NULL: nobody is left. */
+/* Claims some waiting parties, under the lock. Returns a list to wake; NULL: no party is left. */
 static struct jrt_chan_party *collect(struct jrt_chan *chan)
 {
     struct jrt_chan_party *list = NULL, **end = &list;
@@ -73,7 +73,7 @@ static void wake_list(struct jrt_chan_party *list)
 {
     while (list != NULL) {
         struct jrt_chan_party *party = list;
-        list = party->next; /* it may be gone once it is woken */
+        list = party->next; /* a woken party may be gone */
         jrt_chan_wake(party);
     }
 }
@@ -87,14 +87,14 @@ static janus_status end_channel(janus_channel channel)
     if (jrt_chan_rights(channel) != JANUS_CHANNEL_MAY_ALL) return JANUS_CAP_RIGHT;
     bool own = jrt_chan_enter(chan, worker);
     bool valid = jrt_chan_is(chan, channel);
-    if (valid) jrt_chan_drop_keys(chan); /* nobody else comes in from here on */
+    if (valid) jrt_chan_drop_keys(chan); /* no other thread can enter from here on */
     if (valid && !chan->closed) note_close(chan);
     if (valid) chan->closed = true;
     jrt_chan_leave(chan, own);
     if (!valid) return JANUS_STALE;
     struct jrt_chan_party *list = NULL;
     do {
-        own = jrt_chan_enter(chan, worker); /* those who give up take their entries off */
+        own = jrt_chan_enter(chan, worker); /* parties that give up remove their entries */
         list = collect(chan);
         jrt_chan_leave(chan, own);
         wake_list(list);
@@ -151,7 +151,7 @@ static void end_by_name(const uint64_t name[2])
     (void)end_channel((janus_channel){{name[0], name[1]}});
 }
 
-/* It is counted and paid for. */
+/* The channel is counted and paid for. */
 static janus_status perform_on(struct plan *plan, const struct jrt_toll *toll, janus_channel *out)
 {
     janus_channel made;
@@ -167,7 +167,7 @@ static janus_status perform_on(struct plan *plan, const struct jrt_toll *toll, j
         free(plan->cold);
         return status;
     }
-    jrt_chan_opened(&plan->cold->toll, made, end_by_name); /* nobody knows it yet */
+    jrt_chan_opened(&plan->cold->toll, made, end_by_name); /* no other thread knows it yet */
     *out = made;
     return JANUS_OK;
 }
@@ -217,7 +217,7 @@ janus_status janus_channel_close(janus_channel channel)
     bool first = true;
     do {
         bool own = jrt_chan_enter(chan, jrt_worker_self());
-        bool valid = jrt_chan_is(chan, channel); /* who destroys it meanwhile wakes the rest */
+        bool valid = jrt_chan_is(chan, channel); /* a destroying thread wakes the rest */
         if (first && !valid) status = jrt_stale(JANUS_STALE, __func__);
         if (valid && !chan->closed) note_close(chan);
         if (valid) chan->closed = true;

@@ -2,25 +2,26 @@
 /*
  * The table of channel heads.
  *
- * [chan-table]  a handle names a place in one table, which is a single mapping, as large as the
- *   table can become and committed as it is used. Every number that fits in a handle names a place
- *   of that mapping, or, before there is a table, a place that is never used. So a forged handle
- *   is refused, and never followed to memory that is no head. The table stays for the life of the
- *   process: a look-up needs no lock, and may come after the channel has ended. It has PLACES
- *   places, or fewer where the system refuses so much address space; when all are used,
+ * [chan-table]  a handle names a place in one table. The table is a single mapping, as large as it
+ *   can become, and committed as it is used. Every number that fits in a handle names a place of
+ *   that mapping, or, before there is a table, a place that is never used. So a forged handle is
+ *   refused, and never followed to memory that is not a head. The table stays for the life of the
+ *   process. So a look-up needs no lock, and may come after the channel has ended. The table has
+ *   PLACES places, or fewer if the system refuses that much address space. When all are used,
  *   janus_channel_open returns CHANNEL_LIMIT.
  *
- * [chan-key]  a head has a key for each set of rights. Both words of a handle together, by
- *   exclusive or, must be the key of the rights that the handle claims. Keys are results of a
- *   keyed function (SipHash-2-4) of a serial number and the rights. Its secret comes from the
- *   kernel, once for each process. So whoever holds handles, however many, can neither compute the
- *   key of other rights nor that of another channel; a guess succeeds once in 2^64. A head without
- *   a channel, and memory that never was one, has keys of zero, which no handle matches. A change
- *   of one word, or of any bit, makes a handle STALE. Calls read a key without the lock to refuse
- *   early, and under the lock to be certain.
+ * [chan-key]  a head has a key for each set of rights. The XOR of both words of a handle must be
+ *   the key of the rights that the handle claims. A keyed function (SipHash-2-4) of a serial number
+ *   and the rights gives the keys. Its secret comes from the kernel, once for each process. So a
+ *   holder of any number of handles cannot compute the key of other rights or of another channel. A
+ *   guess succeeds once in 2^64. A head without a channel, and memory that never was one, has keys
+ *   of zero, which no handle matches. A change of any bit of a handle makes it STALE. Calls read a
+ *   key without the lock to refuse early, and under the lock to be certain.
  *
- * Rejected: keys from a fast generator, whose state follows from a few results; an address in the
- * handle, however well it is checked; keys computed at each call, which costs more than a look.
+ * Rejected:
+ * - Keys from a fast generator: a few results reveal its state.
+ * - An address in the handle, however well it is checked.
+ * - Keys computed at each call: that costs more than a look.
  *
  * Heads belong to the process: tasks of several schedulers and plain threads meet in a channel, and
  * a handle may outlive them all.
@@ -31,7 +32,7 @@
 
 enum {
     PLACES = 1 << 20,
-    PLACES_LEAST = 1 << 10, /* fewer are no table */
+    PLACES_LEAST = 1 << 10, /* with fewer there is no table */
 };
 
 static struct jrt_chan never_used; /* its keys are zero */
@@ -41,13 +42,13 @@ struct jrt_chan_table jrt_chan_table = {.base = (char *)&never_used};
 static struct {
     pthread_mutex_t    lock; /* guards the rest; the secret is written once, before any use */
     struct jrt_chan   *free;
-    uint32_t           places; /* of the table; 0: there is none yet */
-    uint32_t           used;   /* of those, that were a head once, and the first, which never is */
+    uint32_t           places; /* of the table; 0: not made yet */
+    uint32_t           used;   /* of these, used so far, with the first, which is never a head */
     bool               seeded;
     struct jrt_sip_key secret; /* [chan-key] */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .used = 1};
 
-static _Atomic(uint64_t) serials; /* of keys; none comes twice */
+static _Atomic(uint64_t) serials; /* of keys; never repeated */
 
 /* The memory reads as zeros and is committed as it is used. */
 static bool make_table(void)
@@ -56,7 +57,7 @@ static bool make_table(void)
         char *base = jrt_map_reserve_for_ever((size_t)places << JRT_CHAN_PLACE_AT);
         if (base == NULL) continue;
         jrt_store_relaxed(&jrt_chan_table.base, base); /* relaxed: the mask follows. */
-        /* release: whoever reads the mask reads the base that belongs to it. */
+        /* release: a thread that reads the mask reads the base that belongs to it. */
         jrt_store_release(&jrt_chan_table.mask, (uint64_t)(places - 1) << JRT_CHAN_PLACE_AT);
         pool.places = places;
         jrt_store_release(&jrt_places_here, jrt_chan_tell_waits); /* release: the table. */
@@ -101,7 +102,8 @@ uint32_t jrt_chan_places_used(void)
 
 janus_status jrt_chan_take(struct jrt_chan **out)
 {
-    /* Not where memory is needed: in a simulated system what others have left has no say. */
+    /* Decided here, not where memory is needed: in a world, what earlier executions left has no
+     * influence. */
     if (jrt_fails(JRT_FAULT_MEMORY)) return JANUS_NO_MEMORY;
     jrt_lock(&pool.lock);
     janus_status status = take(out);
@@ -120,7 +122,7 @@ void jrt_chan_give(struct jrt_chan *chan)
 static uint64_t key_for(unsigned rights)
 {
     uint64_t key = 0;
-    while (key == 0) { /* which no handle matches */
+    while (key == 0) {                                                  /* no handle matches zero */
         uint64_t serial = jrt_fetch_add_relaxed(&serials, (uint64_t)1); /* relaxed: a number. */
         key = jrt_siphash(&pool.secret, serial, rights);
     }

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Selecting: one of several cases, none of them twice.
+ * Select: does one of several cases, and none twice.
  *
- * First the cases are tried one by one, in an order that is drawn while it is gone through, so that
- * each that can be done is as likely as every other and a case that is found early costs one draw.
- * Where none could be done, all channels are locked, by address, each once. Now it is certain:
- * there is a moment at which no case can be done, which is what a try tells; or it stands in all
- * queues before anybody can change anything, and waits.
+ * First it tries the cases one by one, in an order that is drawn on the way. So all possible cases
+ * are equally likely, and a case that is found early costs one draw. If no case was possible, it
+ * locks all channels, by address, each once. Now it is certain. Either no case is possible at this
+ * moment, which a try reports. Or it stands in all queues before any thread can change anything,
+ * and waits.
  *
- * It is woken by whoever claims it ([chan-claim]), or it gives up, by the same step. Then it takes
- * its entries off the other queues, one lock at a time. Until then others may find them there and
- * pass them over; the entries lie in the caller's cases, and the party in our frame, so we do not
- * return before.
+ * A claimer wakes it ([chan-claim]), or it gives up by the same change of `claimed`. Then it takes
+ * its entries off the other queues, one lock at a time. Until then other threads may find the
+ * entries and skip them. The entries lie in the caller's cases and the party in this frame, so the
+ * call does not return before.
  *
- * [select-fair]  a select that waits may have several entries in one queue. Whoever comes serves
- *   the first of them. So the entries stand in the order that was drawn: all of it was, because a
- *   select waits only after it has tried every case. Each case is as likely to be the first.
+ * [select-fair]  a waiting select may have several entries in one queue, and a step serves the
+ *   first of them. So the entries stand in the drawn order. That order is complete, because a
+ *   select waits only after it has tried every case. Each case is equally likely to be the first.
  *
- * [select-other]  a timer is a case of no channel: the select waits no longer than until the
- *   earliest one and, woken by its alarm, chooses among those that are due. A source (source.h),
- *   such as an event, is joined after the channels are unlocked and before the task parks; if it
- *   is ready then, the select claims itself, unless somebody was faster. It leaves all sources
+ * [select-other]  a timer is a case without a channel. The select waits at most until the earliest
+ *   timer. Woken by its alarm, it chooses among the timers that are due. A source (source.h), such
+ *   as an event, is joined after the channels are unlocked and before the task parks. If it is
+ *   ready then, the select claims itself, unless another thread was faster. It leaves all sources
  *   before it returns.
  *
- * [select-grow]  an unbounded channel that must grow is found ready under all locks, where it
- *   cannot: then all is tried again from the beginning, where it does.
+ * [select-grow]  an unbounded channel that must grow may be found ready under all locks, where it
+ *   cannot grow. Then the select starts again from the beginning, where it can.
  */
 #include "base/rng.h"
 #include "chan/step.h"
@@ -32,16 +32,16 @@
 
 #define CASES_MAX ((size_t)INT32_MAX)
 
-/* What lies in a case while it is used. `drawn` and `sorted` are arrays over all cases. */
+/* What a case holds while it is in use. `drawn` and `sorted` are arrays over all cases. */
 struct place {
     union {
         struct jrt_chan_entry entry;   /* of a channel */
         struct jrt_lookout    lookout; /* of a source */
     };
-    struct jrt_chan *chan;   /* of this case; NULL: it has none */
-    uint32_t         drawn;  /* the so-manieth that is tried */
-    uint32_t         sorted; /* the so-manieth by address */
-    bool             own;    /* how its channel was locked, where it is the first with that */
+    struct jrt_chan *chan;   /* of this case; NULL: it has no channel */
+    uint32_t         drawn;  /* index of the case that is tried at this place */
+    uint32_t         sorted; /* index of the case at this place by address */
+    bool             own;    /* how its channel was locked, if this is the channel's first case */
     bool             joined; /* a source */
     uint32_t         number; /* of its channel, for traces */
 };
@@ -51,11 +51,11 @@ _Static_assert(sizeof(struct place) <= sizeof((janus_select_case *)0)->opaque, "
 struct selection {
     janus_select_case    *cases;
     uint32_t              count;
-    uint32_t              chosen;   /* or where something was wrong */
+    uint32_t              chosen;   /* or the case at fault */
     struct jrt_worker    *worker;   /* NULL: a plain thread; [worker-again] after a wait */
     uint64_t              first_ns; /* the earliest deadline of a timer; JRT_NEVER: no timers */
-    uint64_t              now_ns;   /* looked at for timers, if there are any */
-    bool                  sources;  /* there are some */
+    uint64_t              now_ns;   /* read for timers, if there are any */
+    bool                  sources;  /* there are sources */
     struct jrt_chan_party party;
 };
 
@@ -66,7 +66,7 @@ static enum jrt_chan_kind kind_of(const janus_select_case *at)
     return (enum jrt_chan_kind)at->kind;
 }
 
-/* Cases that are no channel's, [select-other]. */
+/* Decodes a case without a channel, [select-other]. */
 
 static janus_status decode_other(struct selection *s, const janus_select_case *at)
 {
@@ -84,7 +84,7 @@ static void look_at_clock(struct selection *s)
     if (jrt_unlikely(s->first_ns != JRT_NEVER)) s->now_ns = jrt_clock_now_ns();
 }
 
-/* OK: it can be done, that is, it is. */
+/* OK: the case was possible, and is done. */
 static janus_status try_other(const struct selection *s, const janus_select_case *at)
 {
     bool ready = false;
@@ -93,7 +93,7 @@ static janus_status try_other(const struct selection *s, const janus_select_case
     return ready ? JANUS_OK : JANUS_WOULD_WAIT;
 }
 
-/* A wait has ended with `status`: where that is DEADLINE, a timer may have been due. */
+/* A wait has ended with `status`. If that is DEADLINE, a timer may be due. */
 static janus_status choose_timer(struct selection *s, janus_status status)
 {
     if (status != JANUS_DEADLINE || s->first_ns == JRT_NEVER) return status;
@@ -120,8 +120,8 @@ static bool claim_case(struct jrt_lookout *lookout)
 
 static void wake_case(struct jrt_lookout *lookout) { jrt_chan_wake(lookout->party); }
 
-/* Joins all sources; it stands in all queues already. False: one is ready, and the select has
- * claimed itself for that case. True: it waits, or somebody has claimed it and wakes it. */
+/* Joins all sources; the select stands in all queues already. False: a source is ready, and the
+ * select has claimed itself for that case. True: it waits, or a claimer wakes it. */
 static bool join_sources(struct selection *s, bool *out_outside)
 {
     for (uint32_t i = 0; i < s->count; i++) {
@@ -149,7 +149,7 @@ static void leave_sources(struct selection *s)
     }
 }
 
-/* Looks at all cases, before anything happens. */
+/* Checks all cases before anything happens. */
 static janus_status decode(struct selection *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
@@ -172,7 +172,7 @@ static janus_status decode(struct selection *s)
 
 /* One by one. */
 
-/* A number below n; for threads that are no workers from a count of theirs. */
+/* A random number below n. Threads that are not workers use a shared counter. */
 static uint32_t draw(struct selection *s, uint32_t n)
 {
     static _Atomic(uint64_t) draws;
@@ -185,7 +185,7 @@ static uint32_t draw(struct selection *s, uint32_t n)
     return jrt_rng_below(&rng, n);
 }
 
-/* In a select a send waits for room also where it would fail. */
+/* In a select, a send waits for room even if a plain send would fail. */
 static janus_status in_select(janus_status status)
 {
     return status == JANUS_FULL ? JANUS_WOULD_WAIT : status;
@@ -240,7 +240,7 @@ static void sift(struct selection *s, uint32_t from, uint32_t count)
     }
 }
 
-/* By address; in place and without recursion, however many they are. */
+/* Sorts by address, in place and without recursion. */
 static void sort(struct selection *s)
 {
     for (uint32_t i = s->count / 2; i > 0; i--) sift(s, i - 1, s->count);
@@ -250,7 +250,7 @@ static void sort(struct selection *s)
     }
 }
 
-/* Whether the so-manieth by address is the first with its channel. */
+/* Whether the case at this place by address is the first of its channel. */
 static bool is_first(const struct selection *s, uint32_t number)
 {
     struct jrt_chan *chan = chan_at(s, number);
@@ -276,7 +276,8 @@ static void unlock_all(struct selection *s)
     }
 }
 
-/* One that can be done, in the order that was drawn; all locked. As jrt_chan_step_valid. */
+/* Does the first possible case in the drawn order. All channels are locked. Returns as
+ * jrt_chan_step_valid. */
 static janus_status step_any(struct selection *s, struct jrt_chan_party **out_wake, char **out_free)
 {
     for (uint32_t i = 0; i < s->count; i++) {
@@ -296,8 +297,8 @@ static janus_status step_any(struct selection *s, struct jrt_chan_party **out_wa
     return JANUS_WOULD_WAIT;
 }
 
-/* Stands in all queues; all locked. Whether one of the channels is also for others than tasks.
- * The order is the one that was drawn, [select-fair]. */
+/* Enters all queues in the drawn order, [select-fair]. All channels are locked. Returns whether a
+ * channel is also open to plain threads. */
 static bool queue_all(struct selection *s)
 {
     bool outside = false;
@@ -328,7 +329,8 @@ static void dequeue_all(struct selection *s)
     }
 }
 
-/* Certain: does one, or none can be done; then, if it `waits`, it stands in all queues. */
+/* With certainty, does one case or finds that none is possible. Then, if it `waits`, enters all
+ * queues. */
 static janus_status step_or_queue(struct selection *s, bool waits, bool *out_outside)
 {
     struct jrt_chan_party *wake = NULL;
@@ -345,18 +347,18 @@ static janus_status step_or_queue(struct selection *s, bool waits, bool *out_out
 
 /* Waiting. */
 
-/* The wait has ended so: what is to be told. */
+/* Turns the end of a wait into the status to return. */
 static janus_status come_back(struct selection *s, janus_status ended)
 {
     uint32_t nobody = 0;
-    /* acq_rel: [chan-claim]; failing, who claimed us. */
+    /* acq_rel: [chan-claim]. On failure it sees the claimer's writes. */
     bool gave_up =
         ended != JANUS_OK && jrt_cas_acq_rel(&s->party.claimed, &nobody, JRT_CHAN_GAVE_UP);
     if (!gave_up && ended != JANUS_OK) jrt_chan_await_done(&s->party); /* [chan-last] */
     dequeue_all(s);
     if (jrt_unlikely(s->sources)) leave_sources(s);
     if (gave_up) return ended;
-    s->chosen = jrt_load_acquire(&s->party.claimed) - 1; /* acquire: by whom. */
+    s->chosen = jrt_load_acquire(&s->party.claimed) - 1; /* acquire: the claimer's writes. */
     janus_select_case *at = &s->cases[s->chosen];
     if (s->party.outcome == JANUS_OK && place_of(at)->chan != NULL) {
         jrt_chan_note_waited(s->worker, kind_of(at), place_of(at)->number);
@@ -378,10 +380,10 @@ static janus_status wait_as_task(struct selection *s, uint64_t deadline_ns)
         (void)jrt_task_park_cancel(task);
         status = come_back(s, JANUS_OK);
     } else if (status == JANUS_WOULD_WAIT) {
-        /* relaxed, both: a count; we run, so nobody looks for a deadlock now. */
+        /* relaxed, both: a count. This task runs, so no deadlock is possible now. */
         if (outside) jrt_fetch_add_relaxed(&scheduler->outside, 1u);
         status = jrt_task_park_cancellable(task);
-        if (outside) jrt_fetch_sub_relaxed(&scheduler->outside, 1u); /* relaxed: as above. */
+        if (outside) jrt_fetch_sub_relaxed(&scheduler->outside, 1u); /* relaxed: a count. */
         s->worker = jrt_worker_self();                               /* [worker-again] */
         status = come_back(s, status);
     } else {
@@ -430,7 +432,7 @@ static janus_status select_until(struct selection *s, uint64_t deadline_ns)
 
 /* The public calls. */
 
-/* Whether one of the cases was done, or is at fault. */
+/* Whether one of the cases was done or is at fault. */
 static bool names_case(janus_status status)
 {
     return status == JANUS_OK || status == JANUS_CLOSED || status == JANUS_CAP_RIGHT ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a send and a receive do to a channel: inline, as they are short and frequent. */
+/* The steps of send and receive: inline, because they are short and frequent. */
 #ifndef JRT_CHAN_STEP_H
 #define JRT_CHAN_STEP_H
 
@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-#ifndef JRT_CHAN_KEPT_BYTES       /* a model wants to see it shrink */
-#define JRT_CHAN_KEPT_BYTES 65536 /* of an unbounded channel that is empty */
+#ifndef JRT_CHAN_KEPT_BYTES       /* a model sets another */
+#define JRT_CHAN_KEPT_BYTES 65536 /* of an empty unbounded channel */
 #endif
 
 /* The ring. */
@@ -44,16 +44,17 @@ static inline void jrt_chan_drop_first(struct jrt_chan *chan)
 
 /* Steps. */
 
-/* Whether who waits there is the caller's to serve, [chan-claim]; under the lock. */
+/* Claims the waiting party for the caller, [chan-claim]. Under the lock. */
 static inline bool jrt_chan_claim(struct jrt_chan_entry *entry)
 {
     uint32_t nobody = 0;
     if (jrt_likely(!entry->party->selects)) return true;
-    /* acq_rel: once per wait; what it wrote before it stood here is seen under the lock. */
+    /* acq_rel: once for each wait. The lock orders what the party wrote before. */
     return jrt_cas_acq_rel(&entry->party->claimed, &nobody, entry->index + 1);
 }
 
-/* As jrt_chan_pop, of a queue that has some; inline where the first waits in one channel only. */
+/* As jrt_chan_pop, for a queue that is not empty. Inline if the first party waits in one channel
+ * only. */
 static inline struct jrt_chan_entry *jrt_chan_pop_some(struct jrt_chan_queue *queue)
 {
     struct jrt_chan_entry *first = jrt_list_entry(queue->entries.next, struct jrt_chan_entry, link);
@@ -108,8 +109,8 @@ jrt_chan_recv_step(struct jrt_chan *chan, void *value, struct jrt_chan_party **o
 }
 
 /*
- * One step of a channel, under its lock: does it, or says why not (WOULD_WAIT, FULL, GROW, CLOSED,
- * INVALID). *out_wake is who must be woken when the lock is free again, or NULL.
+ * One step of a channel, under its lock: does it, or returns why not (WOULD_WAIT, FULL, GROW,
+ * CLOSED, INVALID). *out_wake is the party to wake after the unlock, or NULL.
  */
 static inline __attribute__((always_inline)) janus_status jrt_chan_step(
     struct jrt_chan *chan, enum jrt_chan_kind kind, void *value, struct jrt_chan_party **out_wake)
@@ -120,7 +121,7 @@ static inline __attribute__((always_inline)) janus_status jrt_chan_step(
     return jrt_chan_recv_step(chan, value, out_wake);
 }
 
-/* An empty ring that is large is given back; under the lock. Returns it, or NULL. */
+/* Detaches a large empty ring, under the lock. Returns it, or NULL. */
 static inline char *jrt_chan_shrink(struct jrt_chan *chan)
 {
     if (jrt_likely(!chan->unbounded || chan->length > 0)) return NULL;
@@ -131,19 +132,19 @@ static inline char *jrt_chan_shrink(struct jrt_chan *chan)
     return ring;
 }
 
-/* The same for what a handle names; and STALE. *out_free is to be freed when the lock is free. */
+/* A step for a handle: also returns STALE. The caller frees *out_free after the unlock. */
 static inline __attribute__((always_inline)) janus_status
 jrt_chan_step_valid(struct jrt_chan *chan, janus_channel handle, enum jrt_chan_kind kind,
                     void *value, struct jrt_chan_party **out_wake, char **out_free)
 {
     if (jrt_unlikely(!jrt_chan_is(chan, handle))) return jrt_stale(JANUS_STALE, __func__);
     janus_status status = jrt_chan_step(chan, kind, value, out_wake);
-    /* Who has to wait frees nothing, and a ring that was made larger is about to be used. */
+    /* A party that must wait frees nothing, and a ring that just grew is about to be used. */
     if (kind == JRT_CHAN_RECV && status == JANUS_OK) *out_free = jrt_chan_shrink(chan);
     return status;
 }
 
-/* The same with taking the lock and, where it must, growing. */
+/* Takes the lock, makes a step, and grows the ring if it must. */
 static inline janus_status jrt_chan_attempt(struct jrt_chan *chan, janus_channel handle,
                                             const struct jrt_worker *worker,
                                             enum jrt_chan_kind kind, void *value)

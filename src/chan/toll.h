@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What channels cost their users, asked before anything happens. A send or a receive costs one op
- * and one channel operation, a select an op for each case and one channel operation. If the call
- * comes to nothing, the channel operation comes back; the ops were for the attempt. Making a
- * channel costs the right to it, room among those that may live, and its memory. Plain threads pay
- * nothing.
+ * What channels cost their users. A call pays before anything happens. A send or a receive costs
+ * one op and one channel operation. A select costs an op for each case and one channel operation.
+ * If nothing was done, the channel operation is refunded, but not the ops, which paid for the
+ * attempt. Opening a channel needs the right, a place under the limit of live channels, and memory.
+ * Plain threads pay nothing.
  */
 #ifndef JRT_CHAN_TOLL_H
 #define JRT_CHAN_TOLL_H
@@ -16,8 +16,8 @@
 
 #include <janusrt/channel.h>
 
-/* One operation of the current task, which may go on on another worker. Anything but OK: it does
- * not take place. */
+/* Pays for one operation of the current task, which may continue on another worker. On any status
+ * but OK the operation must not happen. */
 static inline janus_status jrt_chan_pay(struct jrt_worker **worker)
 {
     struct jrt_task  *task = (*worker)->current;
@@ -26,13 +26,13 @@ static inline janus_status jrt_chan_pay(struct jrt_worker **worker)
         purse->left.channel_ops--;
         return JANUS_OK;
     }
-    const janus_budget price = janus_price_send(); /* as a receive's */
+    const janus_budget price = janus_price_send(); /* the same as a receive's */
     janus_status       status = jrt_pay(task, &price);
     *worker = jrt_worker_self(); /* [worker-again] */
     return status;
 }
 
-/* The call of a task that has paid ends so. If it was not done, the operation comes back. */
+/* Ends the call of a task that has paid. If nothing was done, refunds the channel operation. */
 static inline janus_status jrt_chan_settle(const struct jrt_task *task, janus_status status)
 {
     struct jrt_purse *purse = task->purse;
@@ -42,10 +42,10 @@ static inline janus_status jrt_chan_settle(const struct jrt_task *task, janus_st
     return status;
 }
 
-enum { JRT_CHAN_CASES_PAID = 64 }; /* at a time: so that a turn that is over ends */
+enum { JRT_CHAN_CASES_PAID = 64 }; /* paid at once, so that an expired turn ends in between */
 
-/* A select with so many cases costs an op for each, and one channel operation: each case is looked
- * at, locked and queued. It pays before it does anything, and gives way where a turn is over. */
+/* Pays for a select: an op for each case, which is checked, locked and queued, and one channel
+ * operation. Pays before anything happens, and gives way if the turn is over. */
 static inline janus_status jrt_chan_pay_cases(struct jrt_worker **worker, uint32_t count)
 {
     janus_status status = jrt_chan_pay(worker);
@@ -64,7 +64,8 @@ static inline janus_status jrt_chan_pay_cases(struct jrt_worker **worker, uint32
     return status;
 }
 
-/* As jrt_chan_pay where that is easy; false: not paid. And back, as nothing was done for it. */
+/* Pays as jrt_chan_pay if that is easy. False: not paid. The second function refunds it if nothing
+ * was done. */
 
 static inline bool jrt_chan_pay_at_once(const struct jrt_task *task)
 {
@@ -81,16 +82,16 @@ static inline void jrt_chan_pay_back(const struct jrt_task *task)
     jrt_fuel_put_back();
 }
 
-/* Who counts a channel, and who was charged for it; all NULL: nobody. */
+/* What counts a channel, and what was charged for it. All NULL: nothing. */
 struct jrt_toll {
     struct jrt_terms *terms;
     struct jrt_ward   ward;
 };
 
-enum { JRT_CHAN_BYTES = 512 }; /* what a channel costs in memory, besides its values */
+enum { JRT_CHAN_BYTES = 512 }; /* memory charged for a channel, besides its values */
 
-/* A channel for so many values, in so many bytes, is to be made: the task that makes it needs the
- * right to, room among the channels that may live, and the memory. */
+/* Asks for a channel of `capacity` values in `bytes` bytes. The calling task needs the right, a
+ * place under the limit of live channels, and the memory. */
 static inline janus_status jrt_chan_may_open(uint64_t capacity, uint64_t bytes, bool kept,
                                              struct jrt_toll *out)
 {
@@ -121,7 +122,7 @@ static inline janus_status jrt_chan_may_open(uint64_t capacity, uint64_t bytes, 
     return JANUS_OK;
 }
 
-/* It was made, and `end` ends what has that name; *toll stays where it is. */
+/* The channel was made. `end` will destroy the channel with that name. *toll stays in place. */
 static inline void jrt_chan_opened(struct jrt_toll *toll, janus_channel name,
                                    void (*end)(const uint64_t name[2]))
 {
@@ -132,7 +133,7 @@ static inline void jrt_chan_opened(struct jrt_toll *toll, janus_channel name,
     jrt_ward_join(&toll->ward, toll->ward.purse);
 }
 
-/* It was destroyed, or not made. */
+/* The channel was destroyed, or could not be made. */
 static inline void jrt_chan_closed(struct jrt_toll *toll)
 {
     jrt_ward_leave(&toll->ward);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sending and receiving. */
+/* Send and receive. */
 #include "chan/step.h"
 #include "task/state.h"
 
@@ -8,7 +8,8 @@ static enum jrt_wait wait_for(enum jrt_chan_kind kind)
     return kind == JRT_CHAN_SEND ? JRT_WAIT_SEND : JRT_WAIT_RECV;
 }
 
-/* Tries once more, and queues if it must wait; *out_outside: it waits for others than tasks. */
+/* Tries once more, and enters the queue if it must wait. *out_outside: plain threads may end the
+ * wait. */
 static janus_status step_or_queue(struct jrt_chan *chan, janus_channel handle,
                                   struct jrt_worker *worker, enum jrt_chan_kind kind,
                                   struct jrt_chan_entry *entry, bool *out_outside)
@@ -28,7 +29,7 @@ static janus_status step_or_queue(struct jrt_chan *chan, janus_channel handle,
     return status;
 }
 
-/* The wait has ended so, and nobody has said that it was served: what is to be told. */
+/* Turns the end of a wait into the status to return. No claimer has reported an outcome yet. */
 static janus_status come_back(struct jrt_chan *chan, const struct jrt_worker *worker,
                               struct jrt_chan_entry *entry, janus_status ended)
 {
@@ -41,17 +42,17 @@ static janus_status come_back(struct jrt_chan *chan, const struct jrt_worker *wo
     return entry->party->outcome;
 }
 
-/* Inline, as every return after a switch is one that the CPU has not foreseen. */
+/* Inline, because the CPU mispredicts every return after a switch. */
 static inline __attribute__((always_inline)) janus_status park(struct jrt_chan       *chan,
                                                                struct jrt_worker     *worker,
                                                                struct jrt_chan_entry *entry,
                                                                bool                   outside)
 {
     janus_scheduler *scheduler = worker->scheduler;
-    /* relaxed, both: a count; we run, so nobody looks for a deadlock now. */
+    /* relaxed, both: a count. This task runs, so no deadlock is possible now. */
     if (outside) jrt_fetch_add_relaxed(&scheduler->outside, 1u);
     janus_status status = jrt_task_park_cancellable(entry->party->task);
-    if (outside) jrt_fetch_sub_relaxed(&scheduler->outside, 1u); /* relaxed: as above. */
+    if (outside) jrt_fetch_sub_relaxed(&scheduler->outside, 1u); /* relaxed: a count. */
     if (jrt_likely(status == JANUS_OK)) return entry->party->outcome;
     return come_back(chan, jrt_worker_self(), entry, status); /* [worker-again] */
 }
@@ -91,7 +92,7 @@ static janus_status wait_as_thread(struct jrt_chan *chan, janus_channel handle,
     return status == JANUS_OK ? party.outcome : come_back(chan, NULL, &entry, status);
 }
 
-/* It could not be done at once: a deadline, no stack at hand, a ring that must grow. */
+/* The slow path of a wait: a deadline, no stack at hand, or a ring that must grow. */
 __attribute__((noinline)) static janus_status wait(struct jrt_chan *chan, janus_channel channel,
                                                    enum jrt_chan_kind kind, void *value,
                                                    uint64_t deadline_ns)
@@ -116,13 +117,13 @@ static janus_status transfer_as_thread(janus_channel channel, enum jrt_chan_kind
     return status == JANUS_OK ? wait(chan, channel, kind, value, deadline_ns) : status;
 }
 
-/* What it waits with, in the strand's place. */
+/* What a task waits with, kept in its strand. */
 struct waiting {
     struct jrt_chan_entry entry;
     struct jrt_chan_party party;
     struct jrt_chan      *chan;
     bool                  outside;
-    bool                  sends; /* traced */
+    bool                  sends; /* for the trace */
 };
 
 _Static_assert(sizeof(struct waiting) <= JRT_PLACE_WORDS * sizeof(void *), "it has room there");
@@ -151,7 +152,7 @@ static janus_status finish(struct jrt_worker *worker, struct jrt_task *task, jan
     return finish_slowly(worker, task, ended);
 }
 
-/* With a trace: what it waits for is told before, and that it was done after. */
+/* With a trace: records what the task waits for before, and the result after. */
 
 static janus_status finish_traced(struct jrt_worker *worker, struct jrt_task *task,
                                   janus_status ended)
@@ -173,8 +174,8 @@ __attribute__((cold, noinline)) static jrt_finish *trace_waiting(struct waiting 
     return finish_traced;
 }
 
-/* Who waits, for what. One by one: not all of it must be cleared, and compilers clear so much by a
- * slow loop. */
+/* Fills in the wait. Field by field, because not everything must be cleared, and compilers clear
+ * that much by a slow loop. */
 static inline void begin_waiting(struct waiting *waiting, struct jrt_chan *chan,
                                  struct jrt_task *task, void *value)
 {
@@ -182,12 +183,12 @@ static inline void begin_waiting(struct waiting *waiting, struct jrt_chan *chan,
     waiting->entry.value = value;
     waiting->party.task = task;
     waiting->party.selects = false;
-    jrt_store_relaxed(&waiting->party.done, 0u); /* relaxed: nobody knows it yet. */
+    jrt_store_relaxed(&waiting->party.done, 0u); /* relaxed: not published yet. */
     waiting->chan = chan;
 }
 
-/* The common case of it: a task that has what it needs to leave, and no deadline. The lock is held,
- * and there is nothing to be done. Ends in the switch, [task-finish]. */
+/* The common wait: a task that has a spare stack, and no deadline. The lock is held, and no step is
+ * possible. Ends in the switch, [task-finish]. */
 __attribute__((noinline)) static janus_status wait_at_once(struct jrt_chan   *chan,
                                                            struct jrt_worker *worker,
                                                            enum jrt_chan_kind kind, void *value,
@@ -207,7 +208,7 @@ __attribute__((noinline)) static janus_status wait_at_once(struct jrt_chan   *ch
     return jrt_task_park_then(worker, task, then);
 }
 
-/* A handle that gives no right to this: nobody has paid, so a turn that is over ends. */
+/* Refuses a handle without the right. Nothing was paid, so an expired turn ends here. */
 __attribute__((noinline, cold)) static janus_status refuse(janus_status status)
 {
     jrt_stack_check(); /* [turn-call] */
@@ -248,10 +249,9 @@ static inline __attribute__((always_inline)) janus_status transfer(janus_channel
 }
 
 /*
- * The short way, for what nearly all calls are: a task that may and can pay, a channel of words
- * that is open, a lock that is free. Whatever else there is goes the long way from its beginning,
- * before anything has happened. So this one makes no call that it does not end with, and needs
- * neither a frame nor registers that somebody else wants back.
+ * The fast path, for nearly all calls: a task that may and can pay, an open channel of words, a
+ * free lock. Everything else takes the slow path from its beginning, before anything has happened.
+ * So the fast path makes only tail calls, and needs neither a frame nor saved registers.
  */
 
 static janus_status finish_shortly(struct jrt_worker *worker, struct jrt_task *task,
@@ -283,7 +283,7 @@ __attribute__((noinline)) static janus_status serve(struct jrt_worker     *worke
     return JANUS_OK;
 }
 
-/* The lock is held, and the task has paid. What is to be done, if it is usual. */
+/* The next step, if it is usual. The lock is held, and the task has paid. */
 enum step { STEP_OTHER, STEP_SERVE, STEP_RING, STEP_WAIT };
 
 static inline __attribute__((always_inline)) enum step usual_step(
@@ -298,13 +298,13 @@ static inline __attribute__((always_inline)) enum step usual_step(
         return jrt_likely(chan->length == 0 && jrt_chan_claim(first)) ? STEP_SERVE : STEP_OTHER;
     }
     if (sends ? chan->length < chan->slots : chan->length > 0) return STEP_RING;
-    /* acquire: the way up is there; relaxed: its own. */
+    /* acquire: the way up is complete; relaxed: its own. */
     const struct jrt_task *task = worker->current;
     bool plain = jrt_load_acquire(&task->linked) && jrt_load_relaxed(&task->shield) == 0;
     return jrt_likely(plain && worker->spare != NULL) ? STEP_WAIT : STEP_OTHER;
 }
 
-/* The first of those who wait on the other side, who was claimed, gets or gives a value. */
+/* Exchanges a value with the first waiting party of the other side, which was claimed. */
 static inline __attribute__((always_inline)) struct jrt_chan_party *meet(
     struct jrt_chan_queue *others, enum jrt_chan_kind kind, void *value)
 {
@@ -328,13 +328,13 @@ static inline __attribute__((always_inline)) void pass_by_ring(struct jrt_chan  
     }
 }
 
-/* The handle again. The key is all that is kept of its second word: a register less. */
+/* Rebuilds the handle. Only the key of its second word is kept, which saves a register. */
 static inline __attribute__((always_inline)) janus_channel with_key(uint64_t name, uint64_t key)
 {
     return (janus_channel){{name, name ^ key}};
 }
 
-/* Whether the call may go the short way at all; it has paid then. `name` is the handle's first
+/* Whether the call may take the fast path. If so, it has paid. `name` is the handle's first
  * word. */
 static inline __attribute__((always_inline)) bool may_shortly(const struct jrt_chan *chan,
                                                               uint64_t name, uint64_t key,
@@ -402,7 +402,7 @@ static inline __attribute__((always_inline)) janus_status try_transfer(janus_cha
     return jrt_chan_settle(worker->current, status);
 }
 
-/* What is sent is only read. */
+/* A sent value is only read. */
 static void *as_source(const void *value) { return (void *)(uintptr_t)value; }
 
 __attribute__((noinline)) static janus_status send_at_length(janus_channel channel, void *value)

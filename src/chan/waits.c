@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Which tasks wait at channels that have names: for dumps, [place-list]. */
+/* Which tasks wait at named channels: for dumps, [place-list]. */
 #include "chan/chan.h"
 #include "look/places.h"
 
-/* A first look without the lock: most channels have nobody waiting, and taking the lock of a
- * channel that a worker owns costs microseconds, [chan-bias]. */
+/* A first look without the lock. Most channels have no waiters, and taking the lock of a channel
+ * that a worker owns costs microseconds, [chan-bias]. */
 __attribute__((noinline, no_sanitize("thread"))) static bool has_waiters(const struct jrt_chan *c)
 {
     return *(const volatile uint64_t *)&c->senders.count != 0 ||
            *(const volatile uint64_t *)&c->receivers.count != 0;
 }
 
-/* One queue, under the channel's lock. */
+/* Reports one queue, under the channel's lock. */
 static bool tell_queue(const struct jrt_chan_queue *queue, const char *name, jrt_place_told *told,
                        void *subject)
 {
@@ -28,7 +28,7 @@ void jrt_chan_tell_waits(jrt_place_told *told, void *subject)
 {
     struct jrt_worker *worker = jrt_worker_self();
     uint32_t           used = jrt_chan_places_used();
-    char              *base = jrt_load_relaxed(&jrt_chan_table.base); /* relaxed: as used was. */
+    char              *base = jrt_load_relaxed(&jrt_chan_table.base); /* relaxed: as `used`. */
     bool               room = true;
     for (uint32_t place = 1; place < used && room; place++) {
         struct jrt_chan *chan = (struct jrt_chan *)(void *)base + place;
