@@ -2,10 +2,10 @@
 /*
  * Barriers.
  *
- * [barrier-count]  `arrived` is the length of the queue: who joins it counts itself, who leaves it
- *   ungranted takes that back, both while BUSY. The last party never joins: it grants all in the
- *   queue, sets the count to 0, and leads. So a meeting is one step, and the next one begins with
- *   an empty queue.
+ * [barrier-count]  `arrived` is the length of the queue. A party that joins the queue counts
+ *   itself, and a party that leaves it ungranted uncounts itself, both while BUSY. The last party
+ *   never joins. It grants all in the queue, sets the count to 0, and leads. So a meeting is one
+ *   step, and the next one begins with an empty queue.
  */
 #include "sync/queue.h"
 
@@ -13,7 +13,7 @@
 
 struct barrier {
     struct jrt_sync sync;
-    uint32_t        parties; /* constant; 0: it was never made */
+    uint32_t        parties; /* constant; 0: never initialised */
     uint32_t        arrived; /* while BUSY, [barrier-count] */
 };
 

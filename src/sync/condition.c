@@ -2,14 +2,14 @@
 /*
  * Conditions.
  *
- * [condition-wait]  the waiter joins the queue and then unlocks the mutex, so whoever changes what
- *   it waits for under the mutex and signals afterwards finds it there. Whatever ends the wait, the
- *   mutex is locked again before the call returns, and that cannot be cancelled: the caller's code
- *   after the wait relies on it. Only a deadlock ends that wait too: its holder may be waiting for
- *   us, and to begin again would be to be told again, for ever.
+ * [condition-wait]  the waiter joins the queue and then unlocks the mutex. So a thread that changes
+ *   the condition under the mutex and then signals finds the waiter in the queue. Whatever ends the
+ *   wait, the call locks the mutex again before it returns. A cancel cannot end that second wait,
+ *   because the caller's code relies on the mutex. Only a deadlock ends it: the holder may be
+ *   waiting for this task, and a retry would report the same deadlock for ever.
  *
- *   A signal that was granted is not lost: the waiter returns OK even if it was cancelled at that
- *   moment ([sync-grant]).
+ *   A granted signal is not lost: the waiter returns OK even if it was cancelled at that moment
+ *   ([sync-grant]).
  */
 #include "sync/mutex.h"
 
@@ -45,7 +45,7 @@ static void unlock(void *argument)
     pause->unlocked = jrt_mutex_unlock(pause->mutex) == JANUS_OK;
 }
 
-/* However long it takes. OK, or DEADLOCK: it is not locked. */
+/* Locks the mutex, however long it takes. DEADLOCK: it is not locked. */
 static janus_status lock_again(struct jrt_mutex *mutex, struct jrt_task *task)
 {
     janus_status status;
@@ -73,7 +73,7 @@ janus_status janus_condition_wait_until(janus_condition *condition, janus_mutex 
     if (!jrt_mutex_is_mine(pause.mutex) || pause.mutex->depth > 0) return JANUS_STATE;
     janus_status status = jrt_sync_wait(&call, &waiter); /* [condition-wait] */
     janus_status again = pause.unlocked ? lock_again(pause.mutex, task) : JANUS_OK;
-    /* A mutex that is not locked again matters more than what ended the wait. */
+    /* A mutex that is not locked matters more than what ended the wait. */
     return jrt_sync_end(task, again != JANUS_OK ? again : status);
 }
 
@@ -82,7 +82,7 @@ janus_status janus_condition_wait(janus_condition *condition, janus_mutex *mutex
     return janus_condition_wait_until(condition, mutex, JRT_NEVER);
 }
 
-/* Grants as many as there are, up to `most`. */
+/* Grants up to `most` waiters. */
 static void wake(struct jrt_sync *sync, uint64_t most)
 {
     uint64_t word = jrt_sync_enter(sync);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events, wait groups and broadcasts: those for which all who wait are let go at once.
+ * Events, wait groups and broadcasts: objects that release all waiters at once.
  *
- * [event-word]  the value of an event is 1 while it is set; of a group the number of things that
- *   are not done; of a broadcast how often it was sent, which only grows. Who changes the value so
- *   that waits end grants all of them while BUSY ([sync-grant]), so a queue means: not set; more
- *   than none; the number that all in it have seen.
+ * [event-word]  the value of an event is 1 while it is set. The value of a group is the number of
+ *   things that are not done. The value of a broadcast counts how often it was sent, and only
+ *   grows. A thread whose change ends waits grants all of them while BUSY ([sync-grant]). So a
+ *   queue means: the event is not set, the group is not 0, or all waiters have seen this number.
  */
 #include "sync/queue.h"
 
@@ -19,10 +19,10 @@ _Static_assert(sizeof(struct jrt_sync) <= sizeof(janus_event) &&
 
 static struct jrt_sync *inside(void *object) { return object; }
 
-/* Nobody is at work: what the word says can be relied on, [sync-last]. */
+/* No thread is BUSY: the word is reliable, [sync-last]. */
 static bool is_still(uint64_t word) { return (word & JRT_SYNC_BUSY) == 0; }
 
-/* All who wait are let go. Lets go of the object with that word. */
+/* Grants all waiters, then leaves the object with that word. */
 static void grant_all(struct jrt_sync *sync, uint64_t word)
 {
     struct jrt_waiter *waiter;
@@ -35,7 +35,7 @@ static void grant_all(struct jrt_sync *sync, uint64_t word)
 
 static uint64_t look_at(const struct jrt_sync *sync)
 {
-    return jrt_load_acquire(&sync->word); /* acquire: what was done before it was changed. */
+    return jrt_load_acquire(&sync->word); /* acquire: what was done before the change. */
 }
 
 /* Events. */
@@ -190,7 +190,7 @@ static bool take_newer(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter 
     uint64_t count = jrt_sync_value(*word);
     (void)sync;
     if (count == waiter->number) return false;
-    if (count < waiter->number) waiter->outcome = JANUS_INVALID; /* it never was so many */
+    if (count < waiter->number) waiter->outcome = JANUS_INVALID; /* the count was never that high */
     if (count > waiter->number) waiter->number = count;
     return true;
 }
@@ -213,7 +213,7 @@ void janus_broadcast_send(janus_broadcast *broadcast)
 {
     jrt_stack_check(); /* [stack-reserve] */
     uint64_t word = jrt_sync_enter(inside(broadcast));
-    grant_all(inside(broadcast), word + JRT_SYNC_ONE); /* 2^58 of them take nine years at 1 ns */
+    grant_all(inside(broadcast), word + JRT_SYNC_ONE); /* 2^58 sends take nine years at 1 ns */
 }
 
 janus_status janus_broadcast_wait_until(janus_broadcast *broadcast, uint64_t *seen,

@@ -2,40 +2,41 @@
 /*
  * Mutexes.
  *
- * [mutex-word]  0: free; else the holder's address (holder.c), with WAITERS while there is a
+ * [mutex-word]  0: free. Otherwise the holder's address (holder.c), with WAITERS while there is a
  *   queue. WAITERS alone: free, and the first of the queue is on its way ([mutex-nudge]).
  *
  *     lock         0 -> me                             one compare-and-swap
  *     unlock       me -> 0                             one compare-and-swap; it fails on WAITERS
  *     nudge        me|WAITERS -> WAITERS               while BUSY
  *     grab         WAITERS -> me|WAITERS               while BUSY, by a newcomer
- *     arrive       WAITERS -> the first|WAITERS?       while BUSY, by the one that was nudged
+ *     arrive       WAITERS -> the first|WAITERS?       while BUSY, by the nudged waiter
  *     hand over    me|WAITERS -> the first|WAITERS?    while BUSY
  *     inherit      dead|WAITERS -> the first|WAITERS?  while BUSY; abandoned
  *     take over    dead -> me                          while BUSY; abandoned
  *
- * [mutex-nudge]  a mutex that is always handed to the one that waits belongs, most of the time, to
- *   a task that is not running yet; all who come meanwhile have to wait too, and so for ever on: a
- *   convoy, in which each lock costs two switches. So the first of the queue is only nudged: it is
- *   woken, and until it is there others may grab the mutex. If it comes too late it has lost, and
- *   stays the first; then the next unlock hands the mutex over. So nobody is overtaken by more
- *   than those who come until it has been on a CPU twice. Who leaves the queue while the mutex is
- *   free nudges the next: there is always somebody on his way to a free mutex with a queue.
- *   models/mutex_nudge.pml tries all orders.
+ * [mutex-nudge]  if every unlock handed the mutex to the first waiter, it would mostly belong to a
+ *   task that does not run yet. All newcomers would have to wait too, and so on for ever: a convoy,
+ *   in which each lock costs two switches. So unlock only nudges the first waiter: it wakes it, and
+ *   until it runs, others may grab the mutex. If it comes too late, it has lost and stays the
+ *   first. Then the next unlock hands the mutex over. So newcomers overtake a waiter only until it
+ *   has been on a CPU twice. A waiter that leaves the queue of a free mutex nudges the next one. So
+ *   a free mutex with a queue always has a waiter on its way. models/mutex_nudge.pml tries all
+ *   orders.
  *
- * [mutex-contest]  while it has a holder and a queue, the mutex is on the list of its holder, so
- *   that the holder's end finds it. Both are changed while BUSY, the list under the holder's lock
- *   as well. The holder's end comes from the other side: it has its lock and tries for BUSY;
- *   failing, it lets go and begins again.
+ * [mutex-contest]  while the mutex has a holder and a queue, it is on its holder's list, so that
+ *   the holder's end finds it. Both change while BUSY, the list also under the holder's lock. The
+ *   holder's end has its own lock and tries for BUSY. If that fails, it releases its lock and
+ *   starts again.
  *
- * [mutex-outside]  a task that waits for a holder that is no task of its own scheduler counts as
- *   waiting for somebody outside, [sync-outside]; of a free one, the first of the queue stands for
- *   the holder. When that changes from one side to the other all in the queue are counted anew.
+ * [mutex-outside]  a holder may be no task of the waiter's own scheduler. Then the waiter counts as
+ *   waiting for somebody outside, [sync-outside]. For a free mutex, the first of the queue counts
+ *   as the holder. When that changes from one side to the other, all waiters are counted anew.
  *
- * [mutex-abandoned]  a lock that returned a remark would be held by callers that take every status
- *   but OK for a refusal. So a lock returns OK, and the mutex itself remembers that a holder ended
- *   with it. Whoever passes such a mutex on sets the mark while BUSY; only a holder clears it. The
- *   mark stays until then, so a holder that ignores it hides nothing from the next one.
+ * [mutex-abandoned]  if lock returned a special status for an abandoned mutex, callers that take
+ *   every status but OK for a refusal would keep it locked. So lock returns OK, and the mutex
+ *   itself remembers that a holder ended with it. The thread that passes such a mutex on sets the
+ *   mark while BUSY. Only a holder clears it. The mark stays until then, so a holder that ignores
+ *   it hides nothing from the next one.
  */
 #include "sync/mutex.h"
 
@@ -50,13 +51,13 @@ static struct jrt_holder *holder_in(uint64_t word)
 
 static uint64_t word_of(const struct jrt_holder *holder) { return (uint64_t)(uintptr_t)holder; }
 
-/* The scheduler that a holder's progress depends on; NULL: a thread's. While BUSY. */
+/* The scheduler on which the holder's progress depends; NULL: a plain thread. While BUSY. */
 static const janus_scheduler *home_of(const struct jrt_holder *holder)
 {
     return holder->task != NULL ? holder->task->nursery->scheduler : NULL;
 }
 
-/* On the holder's list and off, while BUSY: see [mutex-contest]. */
+/* Enters and leaves the holder's list, while BUSY: [mutex-contest]. */
 
 static void inherit(struct jrt_holder *dead, struct jrt_contest *contest);
 
@@ -77,7 +78,7 @@ static bool contest_begin(struct jrt_mutex *mutex, struct jrt_holder *holder)
     return lives;
 }
 
-/* Under the holder's lock. */
+/* The caller holds the holder's lock. */
 static void contest_remove(struct jrt_mutex *mutex, struct jrt_holder *holder)
 {
     struct jrt_contest *contest = &mutex->contest;
@@ -94,7 +95,7 @@ static void contest_end(struct jrt_mutex *mutex, struct jrt_holder *holder)
     jrt_spin_unlock(&holder->lock);
 }
 
-/* It depends on `home` now, no longer on `before`: [mutex-outside]. */
+/* Counts the waiters anew: they depend on `home` now, no longer on `before`, [mutex-outside]. */
 static void count_anew(struct jrt_sync *sync, const janus_scheduler *home,
                        const janus_scheduler *before)
 {
@@ -113,7 +114,7 @@ static const janus_scheduler *own_home(void)
     return worker != NULL ? worker->scheduler : NULL;
 }
 
-/* The first of the queue gets it, from the caller. Lets go of the mutex. */
+/* Hands the mutex to the first of the queue, then leaves it. */
 static void hand_over(struct jrt_mutex *mutex)
 {
     struct jrt_sync       *sync = &mutex->sync;
@@ -129,20 +130,20 @@ static void hand_over(struct jrt_mutex *mutex)
     jrt_sync_leave(sync, jrt_sync_marked(sync, word_of(next)));
 }
 
-/* While BUSY: the last holder has ended, however often it had locked it. */
+/* While BUSY: the last holder has ended, at whatever depth. */
 static void abandon(struct jrt_mutex *mutex)
 {
     mutex->depth = 0;
     jrt_store_relaxed(&mutex->abandoned, (uint8_t)1); /* relaxed: the lock orders it. */
 }
 
-/* From the end of its holder. */
+/* Called from the end of the holder. */
 static void inherit(struct jrt_holder *dead, struct jrt_contest *contest)
 {
     struct jrt_mutex *mutex = jrt_list_entry(contest, struct jrt_mutex, contest);
     uint64_t          word = 0;
     bool              entered = jrt_sync_try_enter(&mutex->sync, &word);
-    if (!entered) { /* somebody joins or leaves the queue, and wants our lock */
+    if (!entered) { /* another thread changes the queue and needs our lock */
         jrt_spin_unlock(&dead->lock);
         return;
     }
@@ -153,7 +154,7 @@ static void inherit(struct jrt_holder *dead, struct jrt_contest *contest)
     hand_over(mutex);
 }
 
-/* The parts that the queue asks for. */
+/* The functions that the queue calls. */
 
 static bool take_lock(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *waiter)
 {
@@ -164,7 +165,7 @@ static bool take_lock(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *
         return true;
     }
     if (holder != NULL) {
-        if (first != NULL) return false; /* a dead one's end sees to it, [holder-end] */
+        if (first != NULL) return false; /* the end of a dead holder passes it on, [holder-end] */
         jrt_spin_lock(&holder->lock);
         if (!holder->dead) {
             jrt_spin_unlock(&holder->lock);
@@ -194,7 +195,7 @@ static bool arrive(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *wai
     return true;
 }
 
-/* From the contest on, the holder's end waits for us: it can be looked at. */
+/* From the contest on, the holder's end waits for us, so its record may be read. */
 static bool joined(struct jrt_sync *sync, uint64_t word, struct jrt_waiter *waiter)
 {
     struct jrt_holder *holder = holder_in(word);
@@ -245,7 +246,7 @@ const struct jrt_sync_kind jrt_once_kind = {.reason = JRT_WAIT_ONCE,
 
 /* Locking. */
 
-/* By its holder. */
+/* Called by the holder. */
 static janus_status lock_deeper(struct jrt_mutex *mutex)
 {
     if (mutex->depth == JANUS_MUTEX_DEPTH_MAX - 1) return JANUS_FULL;
@@ -277,7 +278,8 @@ janus_status jrt_mutex_lock(struct jrt_mutex *mutex, const struct jrt_sync_kind 
     if (worker != NULL && jrt_task_cancel_reason(worker->current) != JANUS_CANCEL_NONE) {
         return JANUS_CANCELLED;
     }
-    /* acq_rel: what the last holder wrote; and who finds us as the holder can look at us. */
+    /* acq_rel: sees what the last holder wrote, and publishes our record for threads that find us
+     * as the holder. */
     if (jrt_likely(self != NULL && jrt_cas_acq_rel(&mutex->sync.word, &word, word_of(self)))) {
         self->held++;
         return JANUS_OK;
@@ -288,14 +290,14 @@ janus_status jrt_mutex_lock(struct jrt_mutex *mutex, const struct jrt_sync_kind 
 bool jrt_mutex_is_mine(const struct jrt_mutex *mutex)
 {
     const struct jrt_holder *self = jrt_holder_self(jrt_worker_self());
-    /* relaxed: if it is ours, we wrote it, or were told by who did. */
+    /* relaxed: if it is ours, we wrote it, or the thread that granted it did. */
     return self != NULL && holder_in(jrt_load_relaxed(&mutex->sync.word)) == self;
 }
 
 janus_status jrt_mutex_unlock(struct jrt_mutex *mutex)
 {
     struct jrt_holder *self = jrt_holder_self(jrt_worker_self());
-    uint64_t           word = jrt_load_relaxed(&mutex->sync.word); /* relaxed: as above. */
+    uint64_t           word = jrt_load_relaxed(&mutex->sync.word); /* relaxed: as is_mine. */
     if (self == NULL || holder_in(word) != self) return JANUS_STATE;
     if (jrt_unlikely(mutex->depth > 0)) {
         mutex->depth--;
@@ -303,7 +305,7 @@ janus_status jrt_mutex_unlock(struct jrt_mutex *mutex)
     }
     self->held--;
     word = word_of(self);
-    /* release: what we wrote is for the next holder. */
+    /* release: publishes what we wrote to the next holder. */
     if (jrt_likely(jrt_cas_release(&mutex->sync.word, &word, UINT64_C(0)))) return JANUS_OK;
     word = jrt_sync_enter(&mutex->sync);
     struct jrt_waiter *first = jrt_sync_first(&mutex->sync);
@@ -315,7 +317,7 @@ janus_status jrt_mutex_unlock(struct jrt_mutex *mutex)
     if (first->lost) {
         hand_over(mutex);
     } else {
-        jrt_sync_nudge(first); /* before it may look like a deadlock */
+        jrt_sync_nudge(first); /* before the search for deadlocks runs */
         count_anew(&mutex->sync, home_of(first->holder), own_home());
         jrt_sync_leave(&mutex->sync, JRT_SYNC_WAITERS);
     }
@@ -373,7 +375,7 @@ __attribute__((noinline)) static janus_status unlock_and_give_way(janus_mutex *m
     return status;
 }
 
-/* Who locks and unlocks without end gives way here, without the lock, [turn-call]. */
+/* A task that locks and unlocks without end gives way here, without the lock, [turn-call]. */
 janus_status janus_mutex_unlock(janus_mutex *mutex)
 {
     struct jrt_worker *worker = jrt_worker_self();
@@ -391,7 +393,7 @@ bool janus_mutex_is_abandoned(const janus_mutex *mutex)
 {
     const struct jrt_mutex *inside = (const struct jrt_mutex *)(const void *)mutex;
     jrt_point();
-    /* relaxed: a holder has what the lock ordered; for others it is out of date at once. */
+    /* relaxed: a holder sees what the lock ordered. For others it is out of date at once. */
     return mutex != NULL && jrt_load_relaxed(&inside->abandoned) != 0;
 }
 

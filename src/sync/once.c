@@ -2,9 +2,9 @@
 /*
  * Once: the first call runs the function, the others wait for it.
  *
- * [once-done]  a mutex and a word. The function runs while the mutex is held; when it has succeeded
- *   the word is set, and from then on nothing else is looked at. If it failed, or its task ended in
- *   the middle of it, the next who gets the mutex runs it.
+ * [once-done]  a mutex and a word. The function runs while its caller holds the mutex. When it has
+ *   succeeded, the word is set, and from then on calls read only the word. If it failed, or its
+ *   task ended in the middle of it, the next caller that gets the mutex runs it.
  */
 #include "sync/mutex.h"
 

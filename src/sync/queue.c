@@ -2,34 +2,34 @@
 /*
  * Objects that tasks and threads wait for.
  *
- * [sync-word]  one word: flags in the low bits, above them a value, or for a mutex its holder.
- *   Where nobody waits and nobody is at work, a step is one compare-and-swap of the whole word.
- *   Everything else is done by whoever has set BUSY: while it is set, nobody else changes the word,
- *   and the queue is his. WAITERS says that the queue is not empty; with it set, too, nobody
- *   changes the word who is not BUSY, so no newcomer overtakes. BUSY is held for a few
- *   instructions and a wake-up, never across a wait.
+ * [sync-word]  one word: flags in the low bits, above them a value, or for a mutex its holder. If
+ *   no thread waits and none is BUSY, a step is one compare-and-swap of the whole word. Everything
+ *   else needs BUSY. While a thread has set BUSY, no other thread changes the word, and the queue
+ *   belongs to that thread. WAITERS says that the queue is not empty. With it set, only a BUSY
+ *   thread changes the word, so no newcomer overtakes. A thread holds BUSY for a few instructions
+ *   and a wake-up, never across a wait.
  *
- * [sync-grant]  who opens, under BUSY, gives the first of the queue what it waits for, takes it
- *   off the queue, and wakes it. So who came first goes first, nobody starves, and there is one
- *   wake-up for each wait. (A mutex first nudges, [mutex-nudge]: the first stays in the queue, and
- *   is woken to look itself.)
+ * [sync-grant]  a thread that opens the object, under BUSY, gives the first waiter what it waits
+ *   for, takes it off the queue and wakes it. So waiters are served in order, none starves, and
+ *   each wait has one wake-up. (A mutex first nudges, [mutex-nudge]: the first waiter stays in the
+ *   queue and is woken to try itself.)
  *
- *   A waiter's wait may end otherwise: cancelled, too late, a deadlock. Then it takes BUSY. If it
- *   is still in the queue it leaves it, and nothing happened. If not, it has been granted what it
- *   waited for, at the same moment, and returns as if it had been told so: nothing is lost. As
- *   wakers wake under BUSY, none comes later and meets another wait.
+ *   A wait may end otherwise: by a cancel, a deadline or a deadlock. Then the waiter takes BUSY. If
+ *   it is still in the queue, it leaves it, and nothing happened. If not, it was granted what it
+ *   waited for at the same moment, and returns that: nothing is lost. Wakers wake under BUSY, so no
+ *   late wake-up meets another wait.
  *
- * [sync-last]  a waiter that was granted waits until BUSY is clear before it returns: then who
- *   granted has touched the object for the last time, and the waiter may free it. Objects need no
- *   destroying.
+ * [sync-last]  a granted waiter waits until BUSY is clear before it returns. By then the granting
+ *   thread has touched the object for the last time, and the waiter may free it. So objects need no
+ *   destroy call.
  *
- * [sync-outside]  a task that waits for what somebody outside its scheduler may do is no part of
- *   a deadlock, and counts in scheduler->outside. For a mutex that depends on who holds it; for
- *   the others their maker says it.
+ * [sync-outside]  a task is not part of a deadlock if somebody outside its scheduler may end its
+ *   wait. It counts in scheduler->outside. For a mutex this depends on the holder. For other
+ *   objects their maker declares it.
  *
- * [sync-select]  a select waits in the queue as well, by a waiter that lies in its case. To grant
- *   it is to claim the select, and if that succeeds to wake it. Either way the waiter is off the
- *   queue. The select takes BUSY before it returns, so [sync-last] holds for it, too.
+ * [sync-select]  a select waits in the queue too, by a waiter that lies in its case. To grant it, a
+ *   thread claims the select, and wakes it if that succeeds. Either way the waiter is off the
+ *   queue. The select takes BUSY before it returns, so [sync-last] holds for it too.
  *
  * models/sync_grant.pml tries all orders of a grant, a cancel, and the object's end.
  */
@@ -48,7 +48,8 @@ bool jrt_sync_try_enter(struct jrt_sync *sync, uint64_t *out_word)
     uint64_t word = jrt_load_relaxed(&sync->word); /* relaxed: the cas decides. */
     do {
         if ((word & JRT_SYNC_BUSY) != 0) return false;
-        /* acq_rel: as a lock; and a first waiter's holder is there for who finds it. */
+        /* acq_rel: as a lock. It also publishes the first waiter's holder to threads that find
+         * it. */
     } while (!jrt_cas_acq_rel(&sync->word, &word, word | JRT_SYNC_BUSY));
     *out_word = word;
     return true;
@@ -177,7 +178,8 @@ static bool is_late(const struct jrt_sync_call *call)
     return call->deadline_ns != JRT_NEVER && jrt_clock_now_ns() >= call->deadline_ns;
 }
 
-/* Joins the queue, or need not; then it says DEADLINE where that has passed. */
+/* Joins the queue, or need not wait. In the second case *status is DEADLINE if the deadline has
+ * passed. */
 static bool join(const struct jrt_sync_call *call, struct jrt_waiter *waiter, janus_status *status)
 {
     struct jrt_sync *sync = call->sync;
@@ -203,7 +205,7 @@ static enum jrt_woken woken_how(const struct jrt_waiter *waiter)
     return (enum jrt_woken)jrt_load_acquire(&waiter->woken); /* acquire: the outcome. */
 }
 
-/* It was granted: [sync-last]. */
+/* For a granted waiter: [sync-last]. */
 static janus_status see_it_done(const struct jrt_sync *sync)
 {
     unsigned rounds = 0;
@@ -212,7 +214,7 @@ static janus_status see_it_done(const struct jrt_sync *sync)
     return JANUS_OK;
 }
 
-/* The wait has ended so, and not with OK. */
+/* Ends a wait that did not end with OK. */
 static janus_status give_up(const struct jrt_sync_call *call, struct jrt_waiter *waiter,
                             janus_status ended)
 {
@@ -223,13 +225,13 @@ static janus_status give_up(const struct jrt_sync_call *call, struct jrt_waiter 
         take_out(sync, waiter);
         word = jrt_sync_marked(sync, word);
         if (call->kind->left != NULL) call->kind->left(sync, word, waiter);
-        word = jrt_sync_marked(sync, word); /* others may have been granted */
+        word = jrt_sync_marked(sync, word); /* other waiters may have been granted */
     }
     jrt_sync_leave(sync, word);
     return queued ? ended : JANUS_OK;
 }
 
-/* It was nudged: it looks itself. True: it has it, or was granted it meanwhile. */
+/* A nudged waiter tries itself. True: it has the object, or was granted it meanwhile. */
 static bool look_again(const struct jrt_sync_call *call, struct jrt_waiter *waiter)
 {
     struct jrt_sync *sync = call->sync;
@@ -250,8 +252,8 @@ static void ring_deadline(struct jrt_alarm *alarm)
     (void)jrt_task_wake(alarm->subject, JANUS_DEADLINE);
 }
 
-/* In the queue, PARKING. An alarm that rings while it looks again finds it awake and does nothing;
- * so it looks at the clock when it has said PARKING again. */
+/* In the queue, PARKING. An alarm that rings during a retry finds the task awake and does nothing.
+ * So the task reads the clock after it has set PARKING again. */
 static janus_status stay(const struct jrt_sync_call *call, struct jrt_waiter *waiter)
 {
     struct jrt_task *task = waiter->task;
@@ -268,7 +270,7 @@ static janus_status stay(const struct jrt_sync_call *call, struct jrt_waiter *wa
     }
 }
 
-/* Says PARKING, joins, waits. */
+/* Sets PARKING, joins and waits. */
 static janus_status park(const struct jrt_sync_call *call, struct jrt_waiter *waiter)
 {
     struct jrt_task *task = waiter->task;
@@ -284,7 +286,7 @@ static janus_status park(const struct jrt_sync_call *call, struct jrt_waiter *wa
     if (join(call, waiter, &status)) {
         if (call->between != NULL) call->between(call->argument);
         status = stay(call, waiter);
-        /* relaxed: a count; we run, so nobody looks for a deadlock now. */
+        /* relaxed: a count. This task runs, so no deadlock is possible now. */
         if (waiter->counted) jrt_fetch_sub_relaxed(&scheduler->outside, 1u);
     } else {
         (void)jrt_task_park_cancel(task);
@@ -318,7 +320,7 @@ janus_status jrt_sync_wait(const struct jrt_sync_call *call, struct jrt_waiter *
     if (jrt_thread_self()->calls_back) return JANUS_DEADLINE; /* [callback-plain] */
     waiter->outcome = JANUS_OK;
     waiter->counted = waiter->lost = false;
-    jrt_store_relaxed(&waiter->woken, (uint32_t)JRT_NOT_WOKEN); /* relaxed: its own yet. */
+    jrt_store_relaxed(&waiter->woken, (uint32_t)JRT_NOT_WOKEN); /* relaxed: not published yet. */
     waiter->holder = jrt_holder_make(worker);
     if (waiter->holder == NULL) return JANUS_NO_MEMORY;
     if (worker == NULL) return sleep_thread(call, waiter);

@@ -2,29 +2,29 @@
 /*
  * Reader-writer locks.
  *
- * [rwlock-body]  a lock that somebody holds has a body, which belongs to the library and is never
- *   unmapped. The body has a ring of shares: one for each holder. A share is also on its holder's
- *   own list ([holder-share]). The end of a holder must not touch a lock that nobody waits for: its
- *   user may have freed it. So the end takes the share out of the body and touches nothing else.
- *   If the body has no share left then, its life ends and the body goes back to the pool. The next
- *   caller sees that the body's life is not the one that the lock knows: nobody holds the lock. If
- *   the lock was held for writing, it is abandoned. Lives never repeat.
+ * [rwlock-body]  a held lock has a body, which belongs to the library and is never unmapped. The
+ *   body has a ring of shares, one for each holder. A share is also on its holder's own list
+ *   ([holder-share]). The end of a holder must not touch a lock without waiters, because its user
+ *   may have freed it. So the end takes the share out of the body and touches nothing else. If the
+ *   body then has no share left, its life ends, and the body returns to the pool. The next caller
+ *   sees that the body's life differs from the life that the lock knows: so the lock has no holder.
+ *   If it was held for writing, it is abandoned. Lives never repeat.
  *
- * [rwlock-contest]  while the lock has a queue, body->contested leads to the lock. Whoever changes
- *   that has BUSY and the body's lock. A holder's end comes from the other side: it has the body's
- *   lock and tries for BUSY; failing, it lets go and begins again. So the lock is there for as long
- *   as the end looks at it: a waiter that leaves needs the body's lock first. A lock with a queue
- *   has a holder, or somebody is BUSY with finding one.
+ * [rwlock-contest]  while the lock has a queue, body->contested leads to the lock. A thread that
+ *   changes this has BUSY and the body's lock. A holder's end has the body's lock and tries for
+ *   BUSY. If that fails, it releases the body's lock and starts again. So the lock exists while the
+ *   end looks at it: a waiter that leaves needs the body's lock first. A lock with a queue has a
+ *   holder, or a BUSY thread is finding one.
  *
- * [rwlock-phase]  phase-fair. A reader joins the present readers only if nobody waits. The end of
- *   a writer lets all waiting readers in; if none waits, the first writer. The end of the last
+ * [rwlock-phase]  phase-fair. A reader joins the present readers only if nobody waits. The end of a
+ *   writer lets all waiting readers in, or, if none waits, the first writer. The end of the last
  *   reader lets the first writer in. If the last waiting writer gives up, the readers behind it
  *   join the present readers.
  *
- * [rwlock-outside]  a task that waits depends on all holders. If they are not all tasks of its own
+ * [rwlock-outside]  a waiting task depends on all holders. If they are not all tasks of its own
  *   scheduler, it counts as waiting for somebody outside, [sync-outside].
  *
- * Records for a wait are taken before it begins, so a grant never needs memory.
+ * A wait takes its records before it begins, so a grant never needs memory.
  *
  * Locks: BUSY, then a body's lock, then a holder's.
  */
@@ -36,41 +36,41 @@
 
 struct body;
 
-/* What one holder has of one lock. */
+/* One holder's share of one lock. */
 struct share {
-    struct jrt_share   link;        /* on the holder's list, or among its spares, or in the pool */
+    struct jrt_share   link;        /* in the holder's list, in its spares, or in the pool */
     struct share      *next, *prev; /* in the body's ring; under the body's lock, as `body` */
     struct jrt_holder *holder;
     struct body       *body;
-    uint32_t           depth; /* how often more than once it reads; the holder's */
+    uint32_t           depth; /* reads beyond the first; the holder's */
     bool               writes;
 };
 
 struct rwlock {
     struct jrt_sync   sync;
-    struct body      *body;      /* NULL: nobody holds it; while BUSY, as the next but `life` */
+    struct body      *body;      /* NULL: no holder; while BUSY, as the next but `life` */
     _Atomic(uint64_t) life;      /* of the body */
-    uint32_t          writers;   /* that wait */
+    uint32_t          writers;   /* how many wait */
     bool              writing;   /* the body's only share writes */
     _Atomic(uint8_t)  abandoned; /* as [mutex-abandoned] */
 };
 
 struct body {
-    struct jrt_share       link; /* among a holder's spares, or in the pool */
+    struct jrt_share       link; /* in a holder's spares, or in the pool */
     _Atomic(uint32_t)      lock; /* guards all that follows */
     uint32_t               count;
-    uint64_t               life;      /* 0: it is no lock's */
-    struct rwlock         *contested; /* NULL: nobody waits; [rwlock-contest] */
+    uint64_t               life;      /* 0: it belongs to no lock */
+    struct rwlock         *contested; /* NULL: no waiters; [rwlock-contest] */
     struct share          *first;
-    const janus_scheduler *home;  /* of the holders; NULL: a thread's */
-    bool                   mixed; /* not all are at home there */
+    const janus_scheduler *home;  /* of the holders; NULL: a plain thread */
+    bool                   mixed; /* the holders have different schedulers */
 };
 
-/* One who wants it; in its frame. */
+/* A request, in the caller's frame. */
 struct ask {
-    struct jrt_waiter waiter; /* the first */
+    struct jrt_waiter waiter; /* first */
     struct share     *share;
-    struct body      *body; /* if nobody holds the lock; NULL once it is used */
+    struct body      *body; /* for a lock without a holder; NULL once used */
 };
 
 enum { SPARES_MAX = 4, BLOCK_RECORDS = 63, RECORD_BYTES = 64 };
@@ -83,17 +83,18 @@ static struct ask    *ask_of(struct jrt_waiter *waiter) { return (struct ask *)w
 
 /* Records. */
 
-/* Bodies and shares keep apart: a stale lock may look at a body's lock and life, [rwlock-body]. */
+/* Bodies and shares have separate pools: a stale lock may read a body's lock and
+ * life, [rwlock-body]. */
 struct pool {
     pthread_mutex_t   lock;
     struct jrt_share *free;
-    void             *blocks; /* owned, for ever; the first record of each is the link */
+    void             *blocks; /* owned, never freed; the first record of each is the link */
 };
 
 static struct pool bodies = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static struct pool shares = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Under the pool's lock. */
+/* The caller holds the pool's lock. */
 static void add_block(struct pool *pool)
 {
     char *block = aligned_alloc(RECORD_BYTES, (size_t)(BLOCK_RECORDS + 1) * RECORD_BYTES);
@@ -120,7 +121,7 @@ static void give(struct pool *pool, struct jrt_share *record)
 static void give_body(struct jrt_share *record) { give(&bodies, record); }
 static void give_share(struct jrt_share *record) { give(&shares, record); }
 
-/* A record from the holder's spares, or the pool. NULL: memory refused. */
+/* Takes a record from the holder's spares or the pool. NULL: no memory. */
 static void *take_record(struct jrt_holder *self, struct pool *pool,
                          void (*over)(struct jrt_share *))
 {
@@ -141,7 +142,7 @@ static void *take_record(struct jrt_holder *self, struct pool *pool,
     return record;
 }
 
-/* Back to the spares, or the pool. */
+/* Returns a record to the spares or the pool. */
 static void recycle(struct jrt_holder *self, struct jrt_share *record,
                     void (*over)(struct jrt_share *))
 {
@@ -159,7 +160,7 @@ static void recycle(struct jrt_holder *self, struct jrt_share *record,
 
 /* Bodies, under their locks. */
 
-/* The scheduler that the holders' progress depends on. */
+/* The scheduler on which the holders' progress depends. */
 static const janus_scheduler *home_of(const struct body *body)
 {
     return body->mixed ? NULL : body->home;
@@ -208,7 +209,7 @@ static void take_out(struct body *body, struct share *share)
 
 /* While BUSY. */
 
-/* The body, locked. NULL: nobody holds the lock. */
+/* Returns the body, locked. NULL: the lock has no holder. */
 static struct body *lock_body(struct rwlock *lock)
 {
     struct body *body = lock->body;
@@ -224,7 +225,7 @@ static struct body *lock_body(struct rwlock *lock)
     return NULL;
 }
 
-/* It depends on `home` now, no longer on `before`: [rwlock-outside]. */
+/* Counts the waiters anew: they depend on `home` now, no longer on `before`, [rwlock-outside]. */
 static void count_anew(struct rwlock *lock, const janus_scheduler *home,
                        const janus_scheduler *before)
 {
@@ -265,7 +266,7 @@ static void grant_writer(struct rwlock *lock)
     grant(lock, at);
 }
 
-/* The queue has changed, or the holders, who were at home at `before`. */
+/* Updates the counts after a change of the queue, or of the holders, which depended on `before`. */
 static void settle(struct rwlock *lock, const janus_scheduler *before)
 {
     struct body *body = lock->body;
@@ -276,7 +277,7 @@ static void settle(struct rwlock *lock, const janus_scheduler *before)
     count_anew(lock, home, before);
 }
 
-/* Nobody holds it, and somebody waits: [rwlock-phase]. */
+/* Grants the next phase to a lock with waiters and without a holder, [rwlock-phase]. */
 static void begin_phase(struct rwlock *lock, bool after_writer)
 {
     struct jrt_waiter *first = jrt_sync_first(&lock->sync), *at = first;
@@ -292,7 +293,7 @@ static void begin_phase(struct rwlock *lock, bool after_writer)
     }
 }
 
-/* One holder less. The body, if it is nobody's any more; otherwise NULL. */
+/* Removes one holder. Returns the body if it has no holder left, otherwise NULL. */
 static struct body *release(struct rwlock *lock, struct share *share)
 {
     struct body *body = share->body;
@@ -311,7 +312,7 @@ static struct body *release(struct rwlock *lock, struct share *share)
     return body;
 }
 
-/* From the end of its holder. */
+/* Called from the end of the holder. */
 static void share_over(struct jrt_share *record)
 {
     struct share  *share = (struct share *)record;
@@ -324,7 +325,7 @@ static void share_over(struct jrt_share *record)
         jrt_spin_lock(&body->lock);
         lock = body->contested;
         if (lock == NULL || jrt_sync_try_enter(&lock->sync, &word)) break;
-        jrt_spin_unlock(&body->lock); /* somebody is BUSY, and wants the body */
+        jrt_spin_unlock(&body->lock); /* another thread is BUSY and needs the body */
         jrt_spin_pause(&rounds);
     }
     if (lock == NULL) { /* [rwlock-body] */
@@ -344,7 +345,7 @@ static void share_over(struct jrt_share *record)
     give_share(record);
 }
 
-/* The parts that the queue asks for. */
+/* The functions that the queue calls. */
 
 static void begin_life(struct rwlock *lock, struct body *body)
 {
@@ -354,7 +355,7 @@ static void begin_life(struct rwlock *lock, struct body *body)
     body->count = 0;
     body->first = NULL;
     lock->body = body;
-    jrt_store_relaxed(&lock->life, body->life); /* relaxed: others find it no life of theirs. */
+    jrt_store_relaxed(&lock->life, body->life); /* relaxed: to others it is a foreign life. */
 }
 
 static bool take(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *waiter)
@@ -367,7 +368,7 @@ static bool take(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *waite
     if (free) {
         body = ask->body;
         ask->body = NULL;
-        jrt_spin_lock(&body->lock); /* who has a stale lock may look at it */
+        jrt_spin_lock(&body->lock); /* a thread with a stale lock may read it */
         begin_life(lock, body);
     }
     bool taken = free || (!ask->share->writes && !lock->writing && jrt_sync_first(sync) == NULL);
@@ -396,7 +397,7 @@ static bool joined(struct jrt_sync *sync, uint64_t word, struct jrt_waiter *wait
 static void left(struct jrt_sync *sync, uint64_t word, struct jrt_waiter *waiter)
 {
     struct rwlock         *lock = rwlock_of(sync);
-    const janus_scheduler *before = home_of(lock->body); /* nobody changes it while BUSY */
+    const janus_scheduler *before = home_of(lock->body); /* constant while BUSY */
     (void)word;
     if (ask_of(waiter)->share->writes) lock->writers--;
     bool waiting = jrt_sync_first(sync) != NULL;
@@ -433,21 +434,21 @@ static const struct jrt_sync_kind kind = {.reason = JRT_WAIT_RWLOCK,
 
 /* Locking. */
 
-/* The caller's share of the lock; NULL: none. */
+/* The caller's share of the lock; NULL: it has none. */
 static struct share *own_share(const struct jrt_holder *self, const struct rwlock *lock,
                                uint32_t *out_count)
 {
-    uint64_t life = jrt_load_relaxed(&lock->life); /* relaxed: if we hold it, it stays. */
+    uint64_t life = jrt_load_relaxed(&lock->life); /* relaxed: if we hold it, it does not change. */
     *out_count = 0;
     for (struct jrt_share *at = self->shares; at != NULL; at = at->next) {
         struct share *share = (struct share *)at;
         ++*out_count;
-        if (share->body->life == life) return share; /* a body that we have a share of lives on */
+        if (share->body->life == life) return share; /* a body in which we have a share lives on */
     }
     return NULL;
 }
 
-/* By a caller who has it. */
+/* Called by a holder. */
 static janus_status lock_deeper(struct share *share, bool writes)
 {
     if (writes || share->writes) return JANUS_STATE;
@@ -456,7 +457,7 @@ static janus_status lock_deeper(struct share *share, bool writes)
     return JANUS_OK;
 }
 
-/* With the records in `ask`. */
+/* Locks with the records in `ask`. */
 static janus_status lock_with(struct rwlock *lock, struct ask *ask, bool waits,
                               uint64_t deadline_ns)
 {
@@ -575,7 +576,7 @@ bool janus_rwlock_is_abandoned(const janus_rwlock *lock)
 {
     const struct rwlock *inside = (const struct rwlock *)(const void *)lock;
     jrt_point();
-    /* relaxed: a holder has what the lock ordered; for others it is out of date at once. */
+    /* relaxed: a holder sees what the lock ordered. For others it is out of date at once. */
     return lock != NULL && jrt_load_relaxed(&inside->abandoned) != 0;
 }
 

@@ -3,9 +3,9 @@
  * Semaphores.
  *
  * [semaphore-word]  the value is the number of permits. With a queue it is 0: a permit that is
- *   given back while somebody waits goes to the first, and is never in the word. A waiter whose
- *   wait ends otherwise either leaves the queue with nothing, or has its permit ([sync-grant]).
- *   So permits given and taken always add up. tests/sync/queue_model.c tries all orders.
+ *   returned while a task waits goes to the first waiter and never enters the word. A waiter whose
+ *   wait ends otherwise either leaves the queue with nothing, or has its permit ([sync-grant]). So
+ *   permits given and taken always add up. tests/sync/queue_model.c tries all orders.
  *
  *     acquire   n -> n - 1           one compare-and-swap; not on BUSY or WAITERS
  *     release   n -> n + k           one compare-and-swap; not on BUSY or WAITERS
@@ -34,26 +34,26 @@ static bool take_permit(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter
 static const struct jrt_sync_kind semaphore_kind = {
     .reason = JRT_WAIT_SEMAPHORE, .what = "semaphore", .take = take_permit};
 
-/* One permit, if there is one and nobody is at work or waits. */
+/* Takes one permit if there is one, without BUSY or WAITERS. */
 static bool take_easily(struct jrt_sync *sync)
 {
     uint64_t word = jrt_load_relaxed(&sync->word); /* relaxed: the cas decides. */
     do {
         if ((word & (JRT_SYNC_BUSY | JRT_SYNC_WAITERS)) != 0 || jrt_sync_value(word) == 0)
             return false;
-        /* acquire: what was done before the permit was given back. */
+        /* acquire: what was done before the permit was returned. */
     } while (!jrt_cas_acquire(&sync->word, &word, word - JRT_SYNC_ONE));
     return true;
 }
 
-/* As many permits more, if nobody is at work or waits and they fit. */
+/* Adds permits if they fit, without BUSY or WAITERS. */
 static bool give_easily(struct jrt_sync *sync, uint32_t count)
 {
     uint64_t word = jrt_load_relaxed(&sync->word); /* relaxed: the cas decides. */
     do {
         if ((word & (JRT_SYNC_BUSY | JRT_SYNC_WAITERS)) != 0) return false;
         if (jrt_sync_value(word) + count > JANUS_PERMITS_MAX) return false;
-        /* release: what was done before is for whoever takes the permit. */
+        /* release: publishes what was done before to the taker of the permit. */
     } while (!jrt_cas_release(&sync->word, &word, word + count * JRT_SYNC_ONE));
     return true;
 }
