@@ -2,25 +2,25 @@
 /*
  * Strategies: what decides in a schedule.
  *
- * [explore-usual]  every choice has a usual answer: who runs goes on, the first in order is taken,
- *   nothing fails. A schedule is the list of its other answers. Where who runs has gone on for very
- *   long while others could, the usual answer is the next in order: a task that waits by asking
- *   again and again would else keep all others from what it asks for.
+ * [explore-usual]  every choice has a usual answer: the running part goes on, the first in order is
+ *   taken, nothing fails. A schedule is the list of its other answers. If a part has gone on for
+ *   very long while others could run, the usual answer is the next part. Otherwise a task that
+ *   polls would keep all others from what it waits for.
  *
- * RANDOM draws every answer from the seed, in the order in which a world of that seed would, so
- * that both are the same execution.
+ * RANDOM draws every answer from the seed, in the order in which a world of that seed would. So
+ * both give the same execution.
  *
  * PCT (Burckhardt and others, "A randomized scheduler with probabilistic guarantees of finding
- * bugs") gives threads random priorities; the highest that can goes on. At depth - 1 random choices
- * who would go on falls below all others. Only choices at which a task runs count: all others are
- * the scheduler's own, many, and tell programs nothing. Who goes on for very long, as above, falls
- * too, else it would never let go. Who passes draws a new priority: a worker that searches would
- * else be below those that have work for ever, and nothing would be stolen. Answers that are not
- * about threads are drawn from the seed.
+ * bugs") gives parts random priorities, and the highest ready one runs. At depth - 1 random choices
+ * the part that would run falls below all others. Only choices at which a task runs count. All
+ * others are the scheduler's own: they are many and mean nothing to programs. A part that has gone
+ * on for very long falls too, otherwise it would never give way. A part that passes draws a new
+ * priority. Otherwise a searching worker would stay below those that have work for ever, and
+ * nothing would be stolen. Answers that do not concern parts are drawn from the seed.
  *
- * SEARCH is depth-first: each schedule repeats the one before up to the last place where there is
- * another answer, takes that one, and goes on as usual. Interrupting who could go on costs one, and
- * so does a fault; paths that cost more than the depth are left out.
+ * SEARCH is depth-first. Each schedule repeats the one before up to the last place with another
+ * answer, takes that answer, and continues as usual. Preempting a part that could go on costs one,
+ * and so does a fault. Paths that cost more than the depth are left out.
  */
 #include "explore/decider.h"
 
@@ -33,10 +33,10 @@ enum { PATIENCE = 500 }; /* choices in a row, [explore-usual] */
 struct choice {
     enum jrt_choice kind;
     uint32_t        count;
-    const uint32_t *who;            /* of threads: their numbers */
+    const uint32_t *who;            /* numbers of the parts */
     uint32_t        usual;          /* [explore-usual] */
     uint32_t        thread, number; /* as struct jrt_choice_made */
-    bool            in_task;        /* a task comes to it */
+    bool            in_task;        /* a task makes it */
 };
 
 static uint32_t usual_of(const struct jrt_decider *decider, enum jrt_choice kind,
@@ -78,7 +78,7 @@ static void fall(struct jrt_decider *decider, uint32_t who)
 static void passed(struct jrt_strategy *strategy, uint32_t who)
 {
     struct jrt_decider *decider = (struct jrt_decider *)strategy;
-    decider->priorities[who % JRT_DECIDER_PARTS] = 0; /* a new one is drawn */
+    decider->priorities[who % JRT_DECIDER_PARTS] = 0; /* the next use draws a new one */
 }
 
 static uint32_t by_priority(struct jrt_decider *decider, const struct choice *choice)
@@ -107,7 +107,7 @@ static uint32_t as_listed(const struct jrt_decider *decider, const struct choice
     for (uint32_t i = 0; i < choice->count; i++) {
         if (choice->who[i] == made->value) return i;
     }
-    return choice->usual; /* it cannot go on here */
+    return choice->usual; /* that part cannot run here */
 }
 
 static struct jrt_choice_made made_of(const struct choice *choice, uint32_t value)
@@ -137,7 +137,7 @@ static uint32_t as_searched(struct jrt_decider *decider, const struct choice *ch
     return value;
 }
 
-/* What is written down. */
+/* What the log keeps. */
 
 static void who_is(const struct jrt_world_view *view, struct jrt_log_who *out)
 {
@@ -196,7 +196,7 @@ static uint32_t decide(struct jrt_strategy *strategy, enum jrt_choice kind, uint
     struct jrt_decider   *decider = (struct jrt_decider *)strategy;
     struct jrt_log       *log = decider->log;
     struct jrt_world_view view;
-    (void)must; /* who runs is not among those, then */
+    (void)must; /* then the running part is not among them */
     (void)jrt_world_look(jrt_world_now(), JRT_WORLD_CURRENT, &view);
     const struct jrt_worker *worker = view.record->worker;
     uint32_t                 number = decider->numbers[view.number % JRT_DECIDER_PARTS]++;
@@ -209,7 +209,7 @@ static uint32_t decide(struct jrt_strategy *strategy, enum jrt_choice kind, uint
                                        .in_task = worker != NULL && worker->current != NULL};
     if (kind == JRT_CHOOSE_THREAD && choice.in_task) log->threads++;
     uint32_t value = answer(decider, &choice);
-    if (kind == JRT_CHOOSE_FAULT && value != 1) value = 0; /* all but 1 are the same */
+    if (kind == JRT_CHOOSE_FAULT && value != 1) value = 0; /* all values but 1 mean the same */
     if (jrt_unlikely(decider->keeps) && value != choice.usual) {
         keep(log, &choice, value);
         if (decider->tells) tell(log, &choice, value);

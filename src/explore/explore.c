@@ -18,7 +18,7 @@ struct local {
     struct jrt_spare        spare;
 };
 
-/* LeakSanitizer, if the program has it: a schedule that is given up leaves all that it held. */
+/* LeakSanitizer, if the program has it. A schedule that is given up leaks everything it held. */
 extern void __lsan_disable(void) __attribute__((weak));
 extern void __lsan_enable(void) __attribute__((weak));
 
@@ -26,8 +26,8 @@ static bool attempt(struct jrt_explorer *explorer, const struct jrt_plan *plan, 
 {
     struct local      *local = (struct local *)explorer;
     struct jrt_decider decider;
-    /* Where each piece of memory may be refused, each is asked for: what schedules before have left
-     * must not decide how often that is. */
+    /* If memory may be refused, every piece is requested anew. What earlier schedules left must not
+     * decide how often that is. */
     bool asked = (plan->faults & (JANUS_FAULT_MEMORY | JANUS_FAULT_MAPPING)) != 0;
     jrt_decider_init(&decider, plan, explorer->log);
     decider.keeps = how != JRT_HOW_FAST;
@@ -100,12 +100,12 @@ janus_status janus_explore(const janus_explore_options *options, janus_entry *en
     if (entry == NULL) return JANUS_INVALID;
     if (out != NULL && !jrt_options_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
     if (jrt_world_now() != NULL || jrt_thread_self()->worker != NULL) return JANUS_STATE;
-    janus_status status = jrt_outside_ask(); /* before anything is told */
+    janus_status status = jrt_outside_ask(); /* before anything is printed */
     if (status != JANUS_OK) return status;
     status = jrt_explore_decode(options, &local.explorer.options);
     if (status != JANUS_OK) return status;
     if (!read_scheduler(local.explorer.options.scheduler, &local.scheduler)) return JANUS_INVALID;
-    if (!jrt_fault_open()) return JANUS_UNAVAILABLE; /* once for all of them */
+    if (!jrt_fault_open()) return JANUS_UNAVAILABLE; /* once for all schedules */
     local.explorer.attempt = attempt;
     local.explorer.log = jrt_log_make();
     status = local.explorer.log == NULL ? JANUS_NO_MEMORY : explore(&local, out);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The explorer: runs schedules until one fails, makes that one small, tells it.
+ * The explorer: runs schedules until one fails, minimises that one and reports it.
  *
- * It does not know how a schedule is run: in this process (explore.c), which is fast, or in a child
- * (server.c), which survives whatever the program does.
+ * It does not know how a schedule is run. In this process (explore.c) it is fast. In a child
+ * (session.c) it survives whatever the program does.
  *
- * A schedule that failed is run again, this time writing down what was chosen. If it does not fail
- * in the same way then, something that no schedule decides has a say in it; that is told too.
+ * A failed schedule is run again with a log of its choices. If it does not fail in the same way,
+ * something that no schedule decides has an influence. The explorer reports that too.
  */
 #include "explore/explorer.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The schedule with this number, from 0. PCT: the first of them only measures. */
+/* The schedule with this number, from 0. PCT: the first one only measures. */
 static struct jrt_plan plan_of(const struct jrt_explorer *explorer, uint64_t number,
                                uint64_t length)
 {
@@ -54,7 +54,7 @@ static void note_failing(struct jrt_explorer *explorer)
     explorer->choices = log->choices;
 }
 
-/* The choices in the log become the plan's. */
+/* Moves the choices from the log into the plan. */
 static bool take_choices(struct jrt_explorer *explorer)
 {
     const struct jrt_log   *log = explorer->log;
@@ -71,7 +71,7 @@ static bool take_choices(struct jrt_explorer *explorer)
     return true;
 }
 
-/* The plan has failed: once more, and then as small as it gets. */
+/* The plan has failed: runs it again, then minimises it. */
 static janus_status found(struct jrt_explorer *explorer, const struct jrt_plan *plan)
 {
     explorer->plan = *plan;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A smaller schedule that fails in the same way: with fewer unusual choices.
+ * Finds a smaller schedule that fails in the same way: with fewer unusual choices.
  *
- * First a few are drawn from all, one, two, four, and so on: most bugs need only few, and a list
- * that fails with them is nearly there. Then runs of choices are left out, long ones first, and
- * what still fails is kept. (Zeller's delta debugging, without its complements.) Leaving one out
- * changes what comes after it, so later choices may then be about something else, or be none; the
- * list is what the schedule really did. "In the same way" means: the same kind, the same words.
+ * First it draws a few of all choices: one, two, four, and so on. Most bugs need only few, and a
+ * list that fails with a few is nearly minimal. Then it leaves out runs of choices, long ones
+ * first, and keeps what still fails. This is Zeller's delta debugging, without its complements.
+ * Leaving a choice out changes what comes after it. Later choices may then concern something else,
+ * or not occur. The list is what the schedule really did. "In the same way" means: the same kind
+ * and the same words.
  */
 #include "explore/explorer.h"
 
@@ -20,7 +21,7 @@ enum { TRIES_MAX = 1000, DRAWS = 40 };
 
 static const uint64_t patience_ns = UINT64_C(3000000000);
 
-/* What is known to fail, and the list that is tried. */
+/* What is known to fail, and the list being tried. */
 struct search {
     struct jrt_explorer    *explorer;
     struct jrt_choice_made *tried;
@@ -35,7 +36,7 @@ static bool may_go_on(const struct search *search)
            jrt_clock_now_ns() < search->until_ns;
 }
 
-/* Whether it fails with the first `count` of `tried` alone; then these are what is known. */
+/* Whether the first `count` of `tried` alone still fail. If so, they become what is known. */
 static bool fails_with(struct search *search, size_t count)
 {
     struct jrt_explorer *explorer = search->explorer;
@@ -53,7 +54,7 @@ static bool fails_with(struct search *search, size_t count)
     return true;
 }
 
-/* Leaves out `count` choices from `at` on; true: it fails without them. */
+/* Leaves out `count` choices from `at` on. True: it fails without them. */
 static bool fails_without(struct search *search, size_t at, size_t count)
 {
     const struct jrt_explorer *explorer = search->explorer;
@@ -79,7 +80,8 @@ static bool fails_with_few(struct search *search, uint32_t few)
     return false;
 }
 
-/* From the end to the beginning, `count` at a time; whether any could go. */
+/* Leaves out `count` choices at a time, from the end to the beginning. Returns whether any could
+ * go. */
 static bool pass_over(struct search *search, size_t count)
 {
     const struct jrt_plan *plan = &search->explorer->plan;

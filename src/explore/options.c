@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What to explore: options, and the environment, which wins. */
+/* What to explore: options, and the environment, which overrides them. */
 #include "base/options.h"
 
 #include "explore/explorer.h"
@@ -11,7 +11,7 @@
 
 enum { WORKERS_MAX = 1024, DEPTH_MAX = 64, FAULTS_ALL = 63 };
 
-/* Digits until `end`, or the end of the text. */
+/* Reads digits up to `length`. */
 static bool number_of(const char *text, size_t length, uint64_t *out)
 {
     uint64_t number = 0;
@@ -83,12 +83,13 @@ static void set_defaults(janus_explore_options *options)
     if (options->schedules == 0) {
         options->schedules = all || options->wall_ns != 0 ? UINT64_MAX : 1000;
     }
-    if (options->worker_count == 0) options->worker_count = all ? 2 : 4; /* more: too many */
+    if (options->worker_count == 0)
+        options->worker_count = all ? 2 : 4; /* more would be too many */
     if (options->depth == 0) options->depth = all ? 2 : 3;
     if (options->steps_max == 0) options->steps_max = JRT_STEPS_MAX;
     if (options->time_max_ns == 0) options->time_max_ns = UINT64_C(3600) * 1000000000;
     if (options->faults_every == 0) options->faults_every = 100;
-    /* One in one would be always: there has to be another answer. */
+    /* One in one would always fail: there must be another answer. */
     if (options->faults_every == 1) options->faults_every = 2;
     if (options->replay == NULL) options->replay = secure_getenv("JANUSRT_REPLAY");
 }
@@ -118,8 +119,8 @@ void jrt_explore_begun(bool well)
     size_t digits = strcspn(text, ".");
     if (!number_of(text, digits, &fd) || fd > INT32_MAX || text[digits] == '\0') return;
     if (!number_of(text + digits + 1, strlen(text + digits + 1), &inode)) return;
-    /* The program may have closed it, and have something else there. */
+    /* The program may have closed the pipe and opened something else there. */
     if (fstat((int)fd, &pipe) != 0 || !S_ISFIFO(pipe.st_mode) || pipe.st_ino != inode) return;
     ssize_t written = write((int)fd, well ? "+" : "-", 1);
-    (void)written; /* then the command says that nothing was explored */
+    (void)written; /* then the command reports that nothing was explored */
 }

@@ -58,7 +58,7 @@ char *jrt_plan_text(const struct jrt_plan *plan)
     return text;
 }
 
-/* Reading. Each takes what it expects off *at; false: something else stands there. */
+/* Reading. Each function takes what it expects off *at. False: something else stands there. */
 
 static bool take(const char **at, char expected)
 {
@@ -108,7 +108,7 @@ static bool take_choices(const char *at, struct jrt_plan *plan, struct jrt_choic
     return true;
 }
 
-/* What stands between the workers and the choices. */
+/* Takes the part between the workers and the choices. */
 static bool take_limits(const char **at, struct jrt_plan *plan)
 {
     if (take(at, 'n')) {

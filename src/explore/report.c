@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an explorer prints: seed, progress, what was found, and how to see it again. */
+/* What an explorer prints: seed, progress, the failure, and how to replay it. */
 #include "explore/trial.h"
 
 #include "explore/explorer.h"
@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const uint64_t terminal_ns = 200000000; /* between two lines that are written over, */
-static const uint64_t file_ns = 5000000000;    /* and two that stay */
+static const uint64_t terminal_ns = 200000000; /* between two updates of one line, */
+static const uint64_t file_ns = 5000000000;    /* and between two lines that stay */
 
 enum { COMMAND_BYTES = 4096 };
 
@@ -66,7 +66,7 @@ void jrt_report_progress(struct jrt_explorer *explorer)
 
 /* The command. */
 
-/* As a shell reads it again. */
+/* Quotes a word for a shell. */
 static void put_quoted(const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -86,7 +86,7 @@ static void put_quoted(const char *word)
     fputc('\'', stderr);
 }
 
-/* How this program was called. */
+/* Prints how this program was called. */
 static void put_command(void)
 {
     char    words[COMMAND_BYTES + 1];
@@ -170,7 +170,7 @@ static void put_choices(const struct jrt_explorer *explorer)
     if (log->told_count == JRT_LOG_TOLD) fputs("    and so on\n", stderr);
 }
 
-/* A replay runs one schedule: its number among those that were explored is not known. */
+/* A replay runs one schedule, so it has no number among the explored ones. */
 static void put_which(const struct jrt_explorer *explorer)
 {
     if (explorer->options.replay != NULL) {
@@ -198,7 +198,7 @@ void jrt_report_end(struct jrt_explorer *explorer, const char *replay)
                   stderr);
         }
         fputs("janusrt: run it again", stderr);
-        if (explorer->hash != 0) { /* who died could not say */
+        if (explorer->hash != 0) { /* a schedule that died has no hash */
             fprintf(stderr, ", trace hash %016llx", (unsigned long long)explorer->hash);
         }
         fprintf(stderr, ":\n    JANUSRT_REPLAY=%s ", replay);

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that knows nothing of exploring, explored.
+ * Explores a program that knows nothing of exploring.
  *
- * JANUSRT_EXPLORE makes the first janus_run, or janus_scheduler_open, of a process a server: for
- * each schedule it forks. The child goes on, with that schedule, as the program would have, until
- * its end; the parent waits for it. So whatever the program does is found: a wrong exit status, a
- * crash, or what a world reports. The two share the log, and the child writes to it as it goes;
- * what was chosen before a crash is there.
+ * JANUSRT_EXPLORE turns the first janus_run or janus_scheduler_open of a process into a server. It
+ * forks for each schedule. The child goes on with that schedule, as the program would have, until
+ * its end. The parent waits for it. So it finds every failure: a wrong exit status, a crash, or
+ * what a world reports. The two share the log, and the child writes to it as it goes. So the
+ * choices before a crash are known.
  *
- * [explore-fork]  the child comes back where the parent was called from, past all that the explorer
- *   had begun, by a longjmp. What the explorer holds hangs on `session`, which is never freed.
+ * [explore-fork]  the child returns by a longjmp to where the parent was called from, past
+ *   everything that the explorer had begun. The explorer's memory hangs on `session`, which is
+ *   never freed.
  *
- * JANUSRT_REPLAY makes it one schedule, in this process, so that a debugger can be used.
+ * JANUSRT_REPLAY runs one schedule, in this process, so that a debugger can be used.
  *
- * Later runs of the same thread go on with the choices where the one before has ended.
+ * Later runs of the same thread continue with the choices where the run before ended.
  *
  * [explore-open]  a scheduler that the program opens itself has no call around it that could be
- *   given up. So its world begins when it is opened, on the thread that opens it, and ends when the
- *   last scheduler in it is closed. What breaks in between ends the process on the spot.
+ *   given up. So its world begins when it is opened, on the thread that opens it, and ends when its
+ *   last scheduler is closed. A failure in between ends the process on the spot.
  *
- * Threads of the program are not simulated. If a second thread opens a scheduler, or uses the one
- * that is explored, the session ends with a sentence; the same if there are threads before the
- * first fork, which would not take them along.
+ * Threads of the program are not simulated. If a second thread opens a scheduler, or uses the
+ * explored one, the session ends with a message. It also ends if there are threads before the first
+ * fork, which would not copy them.
  */
 #include "explore/session.h"
 
@@ -49,15 +50,15 @@
 #include <unistd.h>
 
 enum mode {
-    UNKNOWN, /* nobody has looked at the environment */
+    UNKNOWN, /* the environment was not read yet */
     PLAIN,
-    SIMULATED, /* all runs of `thread` are */
+    SIMULATED, /* all runs of `thread` are explored */
 };
 
-enum { PATIENCE_MS = 20000 }; /* with a child; simulated time costs nothing, so this is long */
+enum { PATIENCE_MS = 20000 }; /* for a child; simulated time costs nothing, so this is long */
 
 static struct {
-    pthread_mutex_t      lock; /* guards `mode` and `thread`; static: there is one process */
+    pthread_mutex_t      lock; /* guards `mode` and `thread`; one for the process */
     enum mode            mode;
     pthread_t            thread;
     struct jrt_explorer  explorer;
@@ -84,7 +85,7 @@ __attribute__((noreturn)) static void give_up(janus_status status)
     _exit(2);
 }
 
-/* The program does what cannot be explored. In a child the parent says so. */
+/* Ends a program that cannot be explored. In a child, the parent reports it. */
 __attribute__((noreturn)) static void decline(const char *why)
 {
     struct jrt_log *log = session.explorer.log;
@@ -102,7 +103,7 @@ static void on_elsewhere(void)
     decline("a second thread uses the scheduler; only the thread that opened it can be explored");
 }
 
-/* Whether other threads run; a sanitizer may have one of its own. */
+/* Whether other threads run. A sanitizer may have one of its own. */
 static bool has_threads(void)
 {
     unsigned count = 0;
@@ -149,12 +150,12 @@ __attribute__((noreturn)) static void go_on(const struct jrt_plan *plan, enum jr
 
 /* The parent. */
 
-/* True: it has ended, and *out is how. False: it had to be killed. */
+/* True: the child has ended, and *out is its status. False: it had to be killed. */
 static bool await_child(pid_t child, int *out)
 {
     bool in_time = true;
     int  handle = (int)syscall(SYS_pidfd_open, child, 0);
-    if (handle >= 0) { /* else the kernel is old, and we wait as long as it takes */
+    if (handle >= 0) { /* otherwise the kernel is old, and the wait has no limit */
         struct pollfd ended = {.fd = handle, .events = POLLIN};
         int           got;
         do {
@@ -170,7 +171,7 @@ static bool await_child(pid_t child, int *out)
 
 static void judge(struct jrt_log *log, bool in_time, int ended)
 {
-    if (log->failing != JANUS_FAILING_NOT) return; /* the child knew it */
+    if (log->failing != JANUS_FAILING_NOT) return; /* the child reported it */
     if (!in_time) {
         log->failing = JANUS_FAILING_TIME;
         snprintf(log->message, sizeof log->message, "not done after %d s", PATIENCE_MS / 1000);
@@ -192,7 +193,7 @@ static bool attempt(struct jrt_explorer *explorer, const struct jrt_plan *plan, 
     if (child == 0) go_on(plan, how);
     bool in_time = await_child(child, &ended);
     if (explorer->log->refused) decline(explorer->log->message);
-    explorer->log->status = JANUS_OK; /* the program was told, and has judged */
+    explorer->log->status = JANUS_OK; /* the program got the status and has judged */
     judge(explorer->log, in_time, ended);
     return true;
 }
@@ -201,7 +202,7 @@ __attribute__((noreturn)) static void serve(void)
 {
     struct jrt_explorer *explorer = &session.explorer;
     explorer->attempt = attempt;
-    (void)fflush(NULL); /* else each child would write it once more */
+    (void)fflush(NULL); /* otherwise each child would write it again */
     janus_status status = jrt_explore_all(explorer);
     bool         failed = status == JANUS_CHILD_FAILED;
     char        *replay = failed ? jrt_plan_text(&explorer->plan) : NULL;
@@ -210,7 +211,7 @@ __attribute__((noreturn)) static void serve(void)
     _exit(failed ? 1 : 0);
 }
 
-/* Beginning. Returns in children, and for a replay. */
+/* Begins a session. Returns in children, and for a replay. */
 static void begin(void)
 {
     struct jrt_explorer *explorer = &session.explorer;
@@ -254,7 +255,7 @@ bool jrt_session_wanted(void)
     return wanted;
 }
 
-/* A replay has failed in this process. */
+/* Reports a replay that failed in this process. */
 static void tell_failing(void)
 {
     struct jrt_explorer *explorer = &session.explorer;
@@ -265,11 +266,11 @@ static void tell_failing(void)
     jrt_report_end(explorer, explorer->options.replay);
 }
 
-/* Ends the process, if the schedule has failed. */
+/* Ends the process if the schedule has failed. */
 static void end_if_failed(void)
 {
     if (session.explorer.log->failing == JANUS_FAILING_NOT) return;
-    (void)fflush(NULL); /* what it printed before */
+    (void)fflush(NULL); /* the program's output so far */
     if (!session.child) tell_failing();
     _exit(1);
 }
@@ -286,7 +287,7 @@ static struct jrt_trial make_trial(void)
                               .program = true};
 }
 
-/* As much of the options as the caller knows. */
+/* Copies as many options as the caller's struct has. */
 static bool know(const janus_scheduler_options *options, janus_scheduler_options *out)
 {
     *out = (janus_scheduler_options){.struct_bytes = sizeof *out};
@@ -314,9 +315,9 @@ janus_status jrt_session_run(const janus_scheduler_options *options, janus_entry
     return session.explorer.log->status;
 }
 
-/* Schedulers that the program opens. */
+/* Schedulers that the program opens itself. */
 
-/* On the stack of whoever broke it. */
+/* Runs on the stack of the failing part. */
 static void on_given_up(struct jrt_world_run *run, enum jrt_world_end end)
 {
     jrt_trial_judge(&session.trial, run, end);
@@ -331,7 +332,7 @@ static bool begin_world(void)
                                          .steps_max = session.trial.steps_max,
                                          .time_max_ns = session.trial.time_max_ns,
                                          .given_up = on_given_up};
-    session.decider.strategy.faults = 0; /* until a scheduler is started */
+    session.decider.strategy.faults = 0; /* until a scheduler starts */
     session.open = jrt_world_begin(&session.run);
     if (session.open) {
         jrt_trial_watch(&session.trial);

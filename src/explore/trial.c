@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One schedule: a run of the scheduler in a world of its own, and what is to be said of it.
+ * One schedule: a run of the scheduler in a world of its own, and the verdict on it.
  *
- * What breaks in the middle of it leaves the world at once through jrt_die, as a broken contract
- * does. So the place where it broke is the last that the trace knows of.
+ * A failure in the middle of a run leaves the world at once through jrt_die, as a broken contract
+ * does. So the place of the failure is the last event of the trace.
  */
 #include "explore/trial.h"
 
@@ -21,7 +21,7 @@ static const char stale[] = "stale handle";
 
 static const char panicked[] = "panic";
 
-/* The message may lie in what is about to be forgotten. */
+/* The message may lie in memory that is about to be forgotten. */
 static void on_panic(const char *message)
 {
     static _Thread_local char kept[192];
@@ -33,7 +33,7 @@ static void on_stale(const char *call) { jrt_die(stale, call, __FILE__, __LINE__
 
 static void on_deadlock(void) { jrt_die(deadlock, "every task waits", __FILE__, __LINE__); }
 
-/* Addresses differ from run to run, and are of no use afterwards: "0x7f12" becomes "0x". */
+/* Addresses differ from run to run and are useless afterwards: "0x7f12" becomes "0x". */
 static void forget_addresses(char *text)
 {
     char *out = text;
@@ -58,7 +58,7 @@ __attribute__((format(printf, 3, 4))) static void fail(struct jrt_log *log, janu
     forget_addresses(log->message);
 }
 
-/* Faults begin with the entry: a scheduler that cannot be opened would tell nothing of it. */
+/* Faults begin with the entry: a scheduler that cannot be opened would show nothing. */
 static int64_t run_entry(void *argument)
 {
     const struct jrt_trial *trial = argument;
@@ -99,7 +99,7 @@ static void run_scheduler(void *argument)
          (long long)world->channels);
 }
 
-/* It came to its end. */
+/* Judges a run that reached its end. */
 static void judge_result(const struct jrt_trial *trial, struct jrt_log *log)
 {
     const janus_nursery_result *first = &trial->end.first;
@@ -171,7 +171,8 @@ bool jrt_trial_run(struct jrt_trial *trial)
                                 .main = run_scheduler,
                                 .argument = trial};
     enum jrt_world_end   end = jrt_world_run(&run);
-    /* Given up, its scheduler is not closed; without one it was not begun. */
+    /* If the run was given up, its scheduler is not closed. Without a scheduler the run did not
+     * begin. */
     bool cut = end != JRT_WORLD_DONE && end != JRT_WORLD_REFUSED;
     if (cut && trial->scheduler != NULL && trial->scheduler->trace != NULL) {
         jrt_trace_abandon(trial->scheduler->trace);
@@ -196,7 +197,7 @@ const char *jrt_failing_name(janus_failing failing)
 
 void janus_expect_failed(const char *text, const char *file, int line)
 {
-    char message[160]; /* what a panic keeps */
+    char message[160]; /* as long as a panic's message */
     if (jrt_world_now() != NULL && jrt_world_now()->closed) jrt_die(expectation, text, file, line);
     struct jrt_thread *thread = jrt_thread_self();
     if (thread->current == NULL && thread->on_panic == NULL) jrt_die(expectation, text, file, line);
