@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command: explores a program, or runs it again under one schedule. All of it happens inside the
- * program, in the library; this says to it, through the environment, what is wanted.
+ * The command: explores a program, or runs it again under one schedule. The library inside the
+ * program does the work. This command passes the request through the environment.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +54,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *f
     exit(EXIT_USAGE);
 }
 
-/* What is wanted, as the library reads it. */
+/* The request, as the library reads it. */
 static char wanted[512];
 
 static void want(const char *key, unsigned long long value)
@@ -110,7 +110,7 @@ static void want_minutes(const char *text)
     want("wall_ns", (unsigned long long)(minutes * 60e9) + 1);
 }
 
-/* One option with its value; false: there is none of that name. */
+/* Takes one option with its value. False: there is no such option. */
 static bool take_option(const char *option, const char *value)
 {
     static const char *const strategies[] = {"random", "pct", "exhaustive"};
@@ -141,7 +141,7 @@ static bool take_option(const char *option, const char *value)
     return true;
 }
 
-/* Options stand in front of PROGRAM, as "--seed 7" or "--seed=7". Returns where PROGRAM does. */
+/* Options stand before PROGRAM, as "--seed 7" or "--seed=7". Returns the place of PROGRAM. */
 static char **take_options(char **at)
 {
     for (; *at != NULL && strncmp(*at, "--", 2) == 0 && (*at)[2] != '\0'; at++) {
@@ -166,14 +166,14 @@ static char **take_options(char **at)
     return at;
 }
 
-/* "PROGRAM -- argument": the dashes are ours. */
+/* "PROGRAM -- argument": removes the dashes. */
 static void drop_dashes(char **program)
 {
     if (program[1] == NULL || strcmp(program[1], "--") != 0) return;
     for (char **at = program + 1; *at != NULL; at++) at[0] = at[1];
 }
 
-/* Runs it; exit statuses as --help says. */
+/* Runs the program. Exit statuses as --help says. */
 static int run(char **program)
 {
     int  pipes[2], ended = 0;
@@ -192,7 +192,7 @@ static int run(char **program)
         fprintf(stderr, "janusrt: %s: %s\n", program[0], strerror(errno));
         _exit(127);
     }
-    (void)signal(SIGINT, SIG_IGN); /* the program gets it too, and its end is ours */
+    (void)signal(SIGINT, SIG_IGN); /* the program gets the signal too, and its end is ours */
     while (waitpid(child, &ended, 0) < 0 && errno == EINTR) continue;
     if (WIFEXITED(ended) && WEXITSTATUS(ended) == 127) return EXIT_USAGE;
     ssize_t told = read(pipes[0], all, sizeof all);
@@ -207,7 +207,7 @@ static int run(char **program)
         fprintf(stderr, "janusrt: %s: %s\n", program[0], strsignal(WTERMSIG(ended)));
         return EXIT_FOUND;
     }
-    /* It has said why; perhaps in the middle of a schedule. */
+    /* The program has printed why, perhaps in the middle of a schedule. */
     if (memchr(all, '-', (size_t)told) != NULL) return EXIT_USAGE;
     return WEXITSTATUS(ended) == 0 ? EXIT_NOTHING : EXIT_FOUND;
 }
