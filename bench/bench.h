@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What benches share: time, repetition, and one line for people and one for machines.
+ * What benches share: time, repetition, and two outputs, a line for people and a line for machines.
  *
- * Contenders take turns, so that a slow moment of the machine hits all of them; of each the
- * minimum and the median of all turns are told, and the ratio of minima to the first.
+ * Contenders take turns, so that a slow moment of the machine hits all of them. A bench reports the
+ * minimum and the median of all turns for each, and the ratio of minima to the first.
  */
 #ifndef JANUSRT_BENCH_H
 #define JANUSRT_BENCH_H
@@ -45,7 +45,7 @@ static inline void bench_say(const char *bench, const char *name, double value, 
 
 static inline void bench_race(const char *bench, struct contender *contenders, size_t count)
 {
-    for (size_t i = 0; i < count; i++) (void)contenders[i].run(); /* warm */
+    for (size_t i = 0; i < count; i++) (void)contenders[i].run(); /* warms up */
     for (int turn = 0; turn < BENCH_TURNS; turn++) {
         for (size_t i = 0; i < count; i++) contenders[i].turns[turn] = contenders[i].run();
     }

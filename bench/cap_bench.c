@@ -2,11 +2,13 @@
 /*
  * What does a capability cost where it is used?
  *
- * Timed: a check, beside an empty loop and a call of a function that does nothing; the same over
- * many capabilities, with limits, with the audit log; what a refusal costs; making and ending one.
- * The argument of each check depends on the result of the one before, so that they do not overlap.
+ * Timed: a check, beside an empty loop and a call of an empty function; checks of many
+ *        capabilities, with limits, and with the audit log; a refusal; making and ending a
+ *        capability. The argument of each check depends on the result before, so that checks do not
+ *        overlap.
  * Moves it: whether the entry is in the cache (one line each), the clock (log events), the lock.
- * Expect: 2 to 3 ns above the empty loop for a check; tens of nanoseconds for what takes the lock.
+ * Expect: 2 to 3 ns above the empty loop for a check. Calls that take the lock cost tens of
+ *        nanoseconds.
  */
 #include "bench.h"
 
@@ -138,7 +140,7 @@ static double run_event(void)
 
 static double run_clock(void) { TIMED(FEW, jrt_clock_now_ns() == 0); }
 
-/* A million below one, revoked at once. */
+/* Derives a million from one capability, and revokes them at once. */
 static void say_crowd(void)
 {
     uint64_t begin = bench_now_ns();

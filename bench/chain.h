@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A loop of some 20 instructions a turn, to measure what a check in it costs. */
+/* A loop of about 20 instructions a round, to measure the cost of a check in it. */
 #ifndef JANUSRT_BENCH_CHAIN_H
 #define JANUSRT_BENCH_CHAIN_H
 
@@ -18,7 +18,7 @@ static inline void chain_make(void)
     }
 }
 
-/* A turn: a step along the chain, and what is found there mixed in. */
+/* One round: a step along the chain, mixed with what it finds there. */
 static inline __attribute__((always_inline)) uint64_t chain_walk(uint64_t state, uint64_t i)
 {
     uint64_t found = chain[(uint32_t)state % CHAIN];

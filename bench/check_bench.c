@@ -2,18 +2,18 @@
 /*
  * What does a yield check cost where it is used, in a loop that does something?
  *
- * Timed: four loops of about 10, 12, 20 and 50 instructions a round (a hash of a number, arithmetic
- *        without a chain, a walk along a chain in an array, a hash of eight bytes of a text), each
- *        without a check, with janus_check, with janus_check_or_end as generated code has it,
- *        charged in batches, and in strips (janus_check_n before an inner loop of
- *        janus_yield_interval() rounds). All run in a task; what the ends of its slices cost is in
- *        the time. The last lines are a loop that does nothing: what a check takes by itself.
- * Moves it: whether the loop has room for the check beside its own chain of dependencies; where
- *        the loop's code lies (some percent, either way); the store to the word, which comes back
- *        after some 5 cycles and so bounds loops shorter than that.
- * Expect: at most 1.03 of the loop without, from 10 instructions on, where one round needs the one
- *        before. A loop that fills every slot of the CPU pays for the two instructions that a check
- *        has, a tenth of a nanosecond; in strips it pays nothing.
+ * Timed: four loops of about 10, 12, 20 and 50 instructions a round: a hash of a number, arithmetic
+ *        without a chain, a walk along a chain in an array, a hash of eight bytes of a text. Each
+ *        runs without a check, with janus_check, and with janus_check_or_end as generated code has
+ *        it. Each also runs charged in batches, and in strips: janus_check_n before an inner loop
+ *        of janus_yield_interval() rounds. All run in a task, so the time includes the ends of its
+ *        slices. The last lines are an empty loop: the cost of a check alone.
+ * Moves it: whether the loop has room for the check beside its own chain of dependencies. Where the
+ *        loop's code lies (some percent, either way). The store to the fuel word, which returns
+ *        after about 5 cycles and so bounds shorter loops.
+ * Expect: at most 1.03 of the loop without a check, from 10 instructions on, if each round depends
+ *        on the one before. A loop that fills every slot of the CPU pays for the check's two
+ *        instructions, a tenth of a nanosecond. In strips it pays nothing.
  */
 #include "bench.h"
 #include "chain.h"
@@ -27,7 +27,7 @@ enum way { PLAIN, CHECK, OR_END, BATCH, STRIP, WAYS };
 static unsigned char     text[TEXT + 8];
 static volatile uint64_t sink;
 
-/* Some 10 instructions: a multiplicative hash of a counter, folded. */
+/* About 10 instructions: a multiplicative hash of a counter, folded. */
 static inline __attribute__((always_inline)) uint64_t hash_number(uint64_t state, uint64_t i)
 {
     state ^= i;
@@ -37,8 +37,8 @@ static inline __attribute__((always_inline)) uint64_t hash_number(uint64_t state
     return state;
 }
 
-/* Some 12, and nothing but the sum depends on the round before: the CPU does all it can at once, so
- * every instruction more is seen. */
+/* About 12. Only the sum depends on the round before, so the CPU overlaps rounds and every extra
+ * instruction shows. */
 static inline __attribute__((always_inline)) uint64_t spread(uint64_t state, uint64_t i)
 {
     uint64_t a = i * 3, b = i >> 5;
@@ -46,11 +46,11 @@ static inline __attribute__((always_inline)) uint64_t spread(uint64_t state, uin
     b += i ^ 0x55;
     a = a + (a << 2);
     b ^= a >> 11;
-    __asm__("" : "+r"(a), "+r"(b)); /* no vectors, and no two rounds at once */
+    __asm__("" : "+r"(a), "+r"(b)); /* neither vectors nor two rounds at once */
     return state + (a ^ b);
 }
 
-/* Some 50: eight bytes of a text, one after the other; letters count twice. */
+/* About 50: eight bytes of a text, one after the other. Letters count twice. */
 static inline __attribute__((always_inline)) uint64_t scan(uint64_t state, uint64_t i)
 {
     const unsigned char *at = &text[i % TEXT];
@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) uint64_t nothing(uint64_t state, ui
     return state;
 }
 
-/* One loop for each body and way, so that each is compiled for itself. */
+/* One loop for each body and way, so that each is compiled separately. */
 #define LOOPS(body)                                                                                \
     static __attribute__((noinline, aligned(64))) uint64_t body##_plain(uint64_t rounds)           \
     {                                                                                              \
@@ -147,8 +147,8 @@ static double timed(loop *run)
     return (double)(bench_now_ns() - begin) / (double)ROUNDS;
 }
 
-/* All ways take turns; every second round goes backwards, so that no way is always after the same.
- */
+/* All ways take turns. Every second round goes backwards, so that no way always follows the same
+ * one. */
 static void race(const char *name, loop *const *ways)
 {
     static double turns[WAYS][TURNS];

@@ -2,12 +2,12 @@
 /*
  * What does it cost to queue a task and take it again?
  *
- * Timed: per item, a push and what takes it off. Alone: pop with more items below it, pop of the
- *        last item, the owner taking from the top. Contended: the owner pushes while a thief takes;
- *        two thieves empty a deque; the owner pops while a thief steals.
- * Moves it: the one locked instruction in pop, the second one for the last item, the one in steal;
+ * Timed: for each item, a push and the call that takes it off. Alone: pop with more items below,
+ *        pop of the last item, the owner taking from the top. Contended: the owner pushes while a
+ *        thief takes; two thieves empty a deque; the owner pops while a thief steals.
+ * Moves it: the locked instruction in pop, the second one for the last item, the one in steal, and
  *        cache lines that travel between cores.
- * Expect: 2 to 5 ns alone, which is the locked instructions; 7 to 30 ns where lines travel.
+ * Expect: 2 to 5 ns alone, the price of the locked instructions. 7 to 30 ns if lines travel.
  */
 #include "bench.h"
 #include "sched/deque.h"
@@ -31,7 +31,7 @@ static double per_item(uint64_t start) { return (double)(bench_now_ns() - start)
 
 static double run_pair(void)
 {
-    push(); /* one stays below, so that the popped one is not the last */
+    push(); /* an item below, so that the popped one is not the last */
     uint64_t start = bench_now_ns();
     for (int i = 0; i < ITEMS; i++) {
         push();
@@ -77,7 +77,7 @@ static double run_own_top(void)
     return per_item(start);
 }
 
-/* The thief waits at the line; the clock starts when it is let go. */
+/* The thief waits at the line. The clock starts when it is released. */
 static void wait_at_line(void)
 {
     atomic_store(&at_line, true);
@@ -104,7 +104,7 @@ static void *steal_count(void *wanted)
     return NULL;
 }
 
-/* Takes what it gets until there is nothing. */
+/* Takes items until the deque is empty. */
 static void *steal_all(void *unused)
 {
     bool  lost;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What does it cost to start a task that somebody pays for?
+ * What does it cost to start a task that a budget pays for?
  *
- * Timed: start and await an empty child, in batches of 1000: with the implicit budget and
- *        capability of the profile; out of an explicit pool; under an explicit spawn capability,
- *        which gives every child new units; under both; with a budget of the child's own; and
- *        opening and ending a nursery, plain, with a pool, with a capability. (What the checks of
- *        the implicit ones cost is seen in the work `spawn`, beside a library without any.)
- * Moves it: the record of the child's share (its purse), the lock of the pool's account, taken once
- *        to give and once to get back; the table of capabilities, read without a lock.
- * Expect: 110 to 150 ns for a child with a budget in books that balance, 15 for an implicit one.
+ * Timed: starting and awaiting an empty child, in batches of 1000: with the implicit budget and
+ *        capability of the profile; from an explicit pool; under an explicit spawn capability,
+ *        which gives every child new units; under both; with a budget of its own. Also opening and
+ *        ending a nursery: plain, with a pool, with a capability. (The work `spawn` shows the cost
+ *        of the implicit checks, beside a library without them.)
+ * Moves it: the record of the child's share (its purse). The lock of the pool's account, taken once
+ *        to give and once to return. The table of capabilities, read without a lock.
+ * Expect: 110 to 150 ns for a child with an explicit budget, 15 for an implicit one.
  */
 #include "bench.h"
 
@@ -37,7 +37,7 @@ static void need(janus_status status)
 static const janus_budget share = {100, 0, 0, 0, 0};
 static const janus_budget pool = {CHILDREN * 200, 0, CHILDREN, 0, 0};
 
-/* Batches in nurseries with these options; each child with these. */
+/* Runs batches in nurseries with `options`. Each child gets `each`. */
 static double batches(const janus_nursery_options *options, const janus_spawn_options *each)
 {
     uint64_t start = bench_now_ns();

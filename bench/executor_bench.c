@@ -2,10 +2,10 @@
 /*
  * What does a child cost under each backend?
  *
- * Timed: spawning a child that does nothing and waiting for it, one after the other, in a nursery
- * of :sovereign; beside a thread of the system that does nothing, made and joined.
- * Moves it: the check of the capability and the bank (the same for all three); for THREADED the
- * kernel, a strand and a stack to rescue it, and two wake-ups.
+ * Timed: spawning an empty child and waiting for it, one after the other, in a nursery of
+ *        :sovereign. Beside it, making and joining an empty thread of the system.
+ * Moves it: the check of the capability and the bank, the same for all three. For THREADED the
+ *        kernel, a strand and its rescue stack, and two wake-ups.
  * Expect: 150 to 250 ns for BLOCKING and COOPERATIVE, several bare threads for THREADED.
  */
 #include "bench.h"

@@ -2,11 +2,11 @@
 /*
  * How many schedules of a small test can be tried in a second?
  *
- * Timed: janus_explore of ten tasks, nine that yield and send five times each to the tenth, about a
- *        hundred events; with one, two and four workers, random and by priorities. A schedule is a
- *        scheduler made, run and closed.
- * Moves it: points, of which there are 180 to 270 in each; making a scheduler, whose stacks,
- *        records and tables come from the schedule before.
+ * Timed: janus_explore of ten tasks, about a hundred events. Nine tasks yield and send five times
+ *        each to the tenth. With one, two and four workers, random and by priorities. Each schedule
+ *        makes, runs and closes a scheduler.
+ * Moves it: points, 180 to 270 in each schedule. Making a scheduler, whose stacks, records and
+ *        tables come from the schedule before.
  * Expect: 13 us with one worker, 24 with two, 40 with four: 25,000 in a second.
  */
 #include "bench.h"

@@ -2,16 +2,16 @@
 /*
  * What does memory that one task owns cost, beside malloc?
  *
- * Timed: per block, one allocation and what frees it. Pair: free at once. LIFO, random: 1000
- *        blocks, then all are freed in that order. Task: a heap is opened, 100 blocks (1000) are
- *        taken and the heap is closed; malloc has to free each. The heap's blocks are charged, one
- *        op and the bytes; each block's first byte is written. malloc may keep what it has (it
- *        would otherwise return the top of its memory in every round of large blocks).
- * Moves it: lists of free blocks in the cache or not; for malloc its own cache of seven blocks a
- *        size; the two indirect calls of the hooks.
- * Expect: 0.8 to 1.0 of malloc in pairs, 0.4 to 0.8 beyond its cache, 0.2 to 0.5 for a task's
- *        life; 1.6 to 1.8 for 4 MB in blocks of 4096 that are all freed each time, which the heap
- *        gives back to its worker.
+ * Timed: for each block, an allocation and its free. Pair: free at once. LIFO, random: 1000 blocks,
+ *        then all are freed in that order. Task: open a heap, take 100 (1000) blocks and close the
+ *        heap; malloc has to free each. The heap charges each block, one op and the bytes. Each
+ *        block's first byte is written. malloc may keep its memory; otherwise it would return the
+ *        top in every round of large blocks.
+ * Moves it: whether lists of free blocks are in the cache. malloc's own cache of seven blocks a
+ *        size. The two indirect calls of the hooks.
+ * Expect: 0.8 to 1.0 of malloc in pairs, 0.4 to 0.8 beyond its cache, 0.2 to 0.5 for a task's life.
+ *        1.6 to 1.8 for 4 MB in blocks of 4096 that are all freed each time, because the heap
+ *        returns them to its worker.
  */
 #include "bench.h"
 #include "budget/account.h"
@@ -30,7 +30,7 @@ static size_t                sizes[BLOCKS];
 static int                   order[BLOCKS];
 static void                 *blocks[BLOCKS];
 
-/* As a task's hooks will be: one op and the bytes. */
+/* As a task's hooks: one op and the bytes. */
 static bool may(void *owner, size_t bytes)
 {
     return janus_budget_charge(owner, janus_price_alloc(bytes)) == JANUS_COMPONENT_NONE;
@@ -132,7 +132,7 @@ static void race(const char *what, double (*them)(void), double (*us)(void))
     jrt_heap_close(heap, &cache);
 }
 
-/* A share of a pool and its settlement, as a task with an explicit budget needs at each end. */
+/* Takes a share of a pool and settles it, as a task with an explicit budget does. */
 static struct jrt_pool_account pool;
 
 static double plain_share(void)

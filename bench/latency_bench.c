@@ -2,19 +2,19 @@
 /*
  * How long until a task runs that was just woken, or just started while its worker stays busy?
  *
- * Timed: wake, same worker      a child's last instruction until its parent's join returns
- *        wake, other worker     a call to cancel until the sleeping task goes on elsewhere, because
- *                               the caller stays busy; and that call alone
- *        wake, helper thread    the end of a blocking call until its task goes on
- *        wake, clock            a deadline until the sleeper goes on, the worker being asleep
- *        steal                  a call to spawn until the child runs elsewhere, because the parent
- *                               stays busy without entering the runtime
- *        a futex wake           one thread wakes another that sleeps: what "asleep" cannot beat
- *        For the race: wake, a send until the receiver goes on elsewhere, whose worker slept; and
- *        steal, where the thief searches.
- *        Where it says so the worker that has to run the task searches, having run out of work 1 to
- *        20 us before, or its thread sleeps, which is looked up in the kernel. Nothing here waits
- *        by sleeping.
+ * Timed:
+ *        wake, same worker      from a child's last instruction until its parent's join returns
+ *        wake, other worker     from a cancel until the sleeping task runs on another worker,
+ *                               because the caller stays busy; and that call alone
+ *        wake, helper thread    from the end of a blocking call until its task runs
+ *        wake, clock            from a deadline until the sleeper runs; the worker sleeps
+ *        steal                  from a spawn until the child runs on another worker, because the
+ *                               parent stays busy without entering the library
+ *        a futex wake           one thread wakes another that sleeps: the floor of "asleep"
+ *        For the race: wake, from a send until the receiver runs on another worker, which slept;
+ *        and steal, with a thief that searches. As the line says, the worker that will run the task
+ *        searches, or its thread sleeps. It searches if it ran out of work 1 to 20 us before. The
+ *        bench asks the kernel whether a thread sleeps. Nothing here waits by sleeping.
  * Moves it: the futex wake and the kernel's own way to a sleeping thread (most of every "asleep"),
  *        the pauses of a searching worker, the heavy fence of a cancel, other load on the machine.
  * Expect: well below 1 us on the same worker and for searchers; below 10 us from sleep.
@@ -40,7 +40,7 @@ static double calls[ROUNDS_FULL];
 
 static int rounds(void) { return runner.quick ? ROUNDS_QUICK : ROUNDS_FULL; }
 
-/* As those of the peers spin: by the clock, without a pause for the other thread of a core. */
+/* Spins as the peers do: by the clock, without a pause for the other thread of a core. */
 
 static void spin_for(uint64_t ns)
 {
@@ -78,7 +78,7 @@ static void tell(const char *what, double *values)
     tell_at(what, 99, "us", values, 1000);
 }
 
-/* The other worker's thread: who it is, and whether it sleeps in the kernel. */
+/* The other worker's thread, and whether it sleeps in the kernel. */
 
 static uint64_t other_thread;
 static int      other_file = -1;
@@ -105,7 +105,7 @@ static bool other_sleeps(void)
     return state != NULL && state[1] == ' ' && state[2] == 'S';
 }
 
-/* Twice in a row: it may have waited for a lock the first time. */
+/* Checks twice in a row: at the first check the thread may have waited for a lock. */
 static void until_other_sleeps(void)
 {
     uint64_t start = bench_now_ns();
@@ -115,14 +115,15 @@ static void until_other_sleeps(void)
     spin_for(SETTLE_NS);
 }
 
-static bool asleep; /* what the worker that is to run the task shall do before: else it searches */
+static bool asleep; /* the worker that will run the task sleeps first; otherwise it searches */
 
 static void prepare_other(int round)
 {
     if (asleep) {
         until_other_sleeps();
     } else {
-        /* It has just ended a task. From 1 to 20 us later, as pauses may grow while it searches. */
+        /* The worker has just ended a task. The delay varies from 1 to 20 us, because pauses may
+         * grow while it searches. */
         spin_for(1000 + (uint64_t)(round + WARM) * 7919 % 19000);
     }
 }
@@ -198,7 +199,7 @@ static int64_t wake_other(void *argument)
     return 0;
 }
 
-/* The same by a message, as others have it. */
+/* Wake by a message, for the race. */
 
 static janus_channel letters;
 
@@ -237,8 +238,8 @@ static int64_t wake_by_send(void *argument)
         JANUS_IGNORE(janus_spawn(n, receiver, NULL));
         spin_until_set(&about_to_sleep);
         for (int i = -WARM; i < rounds();) {
-            /* Where the sender's turn ends in its send, the receiver runs on the same worker: that
-             * is no wake, and the other worker sleeps on. */
+            /* If the sender's turn ends in its send, the receiver runs on the same worker. That is
+             * not a wake, and the other worker sleeps on. */
             if (atomic_load(&about_to_sleep) != this_thread()) {
                 watch_thread(atomic_load(&about_to_sleep));
             }
@@ -281,7 +282,7 @@ static int64_t wake_same(void *argument)
     return ended;
 }
 
-/* Wake by a helper thread, with a single worker, which has nothing else to do meanwhile. */
+/* Wake by a helper thread, with a single worker that has nothing else to do. */
 
 static int64_t blocking_call(void *argument)
 {
@@ -313,7 +314,7 @@ static int64_t wake_clock(void *argument)
     return 0;
 }
 
-/* What the kernel alone takes to wake a thread. */
+/* How long the kernel alone takes to wake a thread. */
 
 static _Atomic(uint32_t) word, over;
 
@@ -369,7 +370,7 @@ static void measure(const char *what, unsigned workers, janus_entry *entry, bool
     tell(what, samples);
 }
 
-/* The two of the race, in nanoseconds. */
+/* The two works of the race, in nanoseconds. */
 
 static void race(const char *what, janus_entry *entry, bool sleeps)
 {

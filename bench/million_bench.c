@@ -3,11 +3,11 @@
  * What do a million fibers cost, in memory and in time?
  *
  * Timed: making 1,000,000 fibers; resuming each until it parks; a second round over all of them;
- *        ending them; giving the memory back. Memory is VmRSS + VmPTE, less the value before.
- *        In between, as many pages of a plain mapping are touched, equally far apart: what the
- *        kernel takes for the first touch alone.
+ *        ending them; returning the memory. Memory is VmRSS + VmPTE, less the value before. In
+ *        between, the bench touches as many pages of a plain mapping, equally far apart: the
+ *        kernel's cost of the first touch alone.
  * Moves it: the first touch of a page (nearly all of it), guard installation, page tables.
- * Expect: at most 5 KiB a fiber beyond its record, 256 bytes an unstarted one.
+ * Expect: at most 5 KiB for a fiber beyond its record, 256 bytes for an unstarted one.
  */
 #include "bench.h"
 
@@ -45,7 +45,7 @@ static void check(janus_status status)
     exit(1);
 }
 
-/* A plain mapping in which page after page is touched, as far apart as stacks are. */
+/* A plain mapping to touch page after page, as far apart as stacks. */
 static char *plain_map(size_t spacing)
 {
     char *base = mmap(NULL, spacing * FIBERS, PROT_READ | PROT_WRITE,
@@ -87,8 +87,8 @@ static void run_turn(size_t stack_bytes, struct turn *turn)
     turn->make = (double)(bench_now_ns() - start) / (double)FIBERS;
     double made = footprint();
     turn->made = (made - base) / (double)FIBERS;
-    /* In small portions side by side, so that both get the same memory in the same moments: a
-     * page costs more when the host of a virtual machine has to find it first. */
+    /* In small portions side by side, so that both get memory at the same moments. A page costs
+     * more if the host of a virtual machine has to find it first. */
     size_t spacing = (size_t)272 * 1024;
     char  *plain = plain_map(spacing);
     double touched = 0;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is left to those who behave when their neighbours do not?
+ * What is left for well-behaved tasks beside neighbours that misbehave?
  *
  * Timed: a crew of CPU-bound tasks that check once for each unit of work, alone and beside
- *        attackers, in turns. Told is what the crew gets done in a second of the process's CPU
- *        time, as a part of what it gets done alone, divided by its fair share: its tasks by all
- *        tasks that are ready to run. 1: exactly that; more: the attackers waste their time. Units
- *        are of two sizes, some 2 ns and some 100 ns, so that ten thousand of them are short or
- *        long beside ten thousand operations of theirs.
- * Moves it: how long a turn of an attacker is in time, though every turn has the same operations at
- *        most; the locks that attackers hold; which worker runs whom.
- * Expect: at least 0.80 as the median, where the machine is not busy with other things: on two
- *        workers the kernel's shares are in it too.
+ *        attackers, in turns. The bench reports how much the crew does in a second of the process's
+ *        CPU time. It divides that by what the crew does alone and by its fair share: its tasks by
+ *        all ready tasks. 1: exactly the fair share. More: the attackers waste their time. Units
+ *        have two sizes, about 2 ns and 100 ns, so that ten thousand of them are short or long
+ *        beside ten thousand operations of an attacker.
+ * Moves it: how long an attacker's turn takes, although every turn has the same maximum of
+ *        operations. The locks that attackers hold. Which worker runs which task.
+ * Expect: a median of at least 0.80 on an otherwise idle machine. With two workers the kernel's
+ *        shares count too.
  */
 #include "bench.h"
 
@@ -62,7 +62,7 @@ static int64_t member(void *argument)
     return 0;
 }
 
-/* The attackers; each runs until it is over, and is one task that is ready, if it does not say
+/* The attackers. Each runs until the window is over and is one ready task, unless it says
  * otherwise. */
 
 static int64_t spin(void *argument)
@@ -78,7 +78,7 @@ static int64_t asleep(void *argument)
     return janus_sleep(UINT64_MAX);
 }
 
-/* Has as many children as it may, which sleep, and keeps trying. */
+/* Has as many sleeping children as it may, and keeps trying to spawn. */
 static int64_t refused(void *argument)
 {
     (void)argument;
@@ -90,7 +90,7 @@ static int64_t refused(void *argument)
     return 0;
 }
 
-/* The same against a pool without spawns. */
+/* Keeps trying to spawn from a pool without spawns. */
 static int64_t refused_by_pool(void *argument)
 {
     (void)argument;
@@ -111,7 +111,7 @@ static int64_t nothing(void *argument)
     return 0;
 }
 
-/* Starts and awaits children that do nothing. */
+/* Starts and awaits empty children. */
 static int64_t breeder(void *argument)
 {
     (void)argument;
@@ -124,7 +124,7 @@ static int64_t breeder(void *argument)
     return 0;
 }
 
-/* The real one: every child is like its parent, until as many live as may. All are ready. */
+/* A fork bomb: every child is like its parent, up to the limit of tasks. All are ready. */
 static int64_t bomb(void *argument)
 {
     janus_nursery n;
@@ -147,7 +147,7 @@ static int64_t gobble(void *argument)
     }
 }
 
-/* Takes all memory it may, ends there, and is started again. */
+/* Takes all the memory it may, ends, and is started again. */
 static int64_t gobblers(void *argument)
 {
     (void)argument;
@@ -160,7 +160,7 @@ static int64_t gobblers(void *argument)
     return 0;
 }
 
-/* One op, and much work for the kernel. */
+/* One op that causes much work for the kernel. */
 static int64_t big_blocks(void *argument)
 {
     (void)argument;
@@ -180,7 +180,7 @@ static janus_verdict generous(void *argument, const janus_exhausted *child, janu
     return JANUS_VERDICT_RECHARGE;
 }
 
-/* Lives from hand to mouth. */
+/* Is recharged again and again in small amounts. */
 static int64_t recharged(void *argument)
 {
     janus_budget  pool = JANUS_BUDGET(.ops = 100000, .spawn_count = 1);
@@ -209,7 +209,7 @@ static const struct {
     const char  *name;
     janus_entry *entry;
     int          count;
-    int          ready; /* tasks that are ready to run; 0: LIMIT, less the others */
+    int          ready; /* ready tasks; 0: LIMIT, less the others */
 } attacks[] = {
     {"spinners", spin, ATTACKERS, ATTACKERS},
     {"spawns that are refused, limit", refused, ATTACKERS, ATTACKERS},
@@ -280,7 +280,7 @@ static void attack(size_t which, const char *units)
 {
     double ratios[ROUNDS];
     int    ready = attacks[which].ready;
-    if (ready == 0) ready = LIMIT - CREW - 1; /* the one that measures sleeps */
+    if (ready == 0) ready = LIMIT - CREW - 1; /* the measuring task sleeps */
     double share = (double)CREW / (CREW + ready);
     for (int round = 0; round < ROUNDS; round++) {
         double alone = measure(NULL, 0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What does a stack overflow cost, and does anything stay behind?
+ * What does a stack overflow cost, and does it leak memory?
  *
  * Timed: 100,000 fibers in a row that each overflow a 16 KiB stack, beside as many that return at
- *        once. Memory is looked at before and after.
+ *        once. Memory is measured before and after.
  * Moves it: signal delivery, and filling 16 KiB with frames.
- * Expect: a few microseconds; nothing left.
+ * Expect: a few microseconds and no leak.
  */
 #include "bench.h"
 
@@ -34,7 +34,7 @@ static int64_t return_at_once(void *argument)
     return 0;
 }
 
-/* Nanoseconds each; counts how many panicked by overflow. */
+/* Nanoseconds for each fiber. Counts the panics by overflow. */
 static double run(janus_pool *pool, janus_entry *entry, int *overflows)
 {
     uint64_t start = bench_now_ns();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What takes part in the race of tools/bench.py, in C and C++: a program that says which works it
- * knows, runs one of them, and prints one JSON line for each measurement.
+ * A contestant in the race of tools/bench.py, in C and C++. It lists the works that it knows, runs
+ * one of them, and prints one JSON line for each measurement.
  *
- *     PROGRAM works                        a line for each: its name, the workers it allows at most
+ *     PROGRAM works                        a line for each: its name, its maximum of workers
  *     PROGRAM run WORK WORKERS full|quick  measures
  *
  * Smaller values are better, everywhere.
@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-/* The sizes, the same for everybody. */
+/* The sizes, the same for all contestants. */
 enum {
     RUNNER_BATCH = 1000,
     RUNNER_MILLION = 1000000,
@@ -29,7 +29,7 @@ struct runner_work {
     void        (*run)(void);
 };
 
-/* What is asked for. */
+/* The request. */
 static struct {
     const char *system, *version, *work;
     unsigned    workers;
@@ -40,7 +40,7 @@ static inline int runner_batches(void) { return runner.quick ? 100 : 300; }
 static inline int runner_yields(void) { return runner.quick ? 200000 : 1000000; } /* of each task */
 static inline int runner_fib(void) { return runner.quick ? 27 : 32; }
 
-/* How many spawns fib(n) takes where every call spawns one of its two: fib(n + 1) - 1. */
+/* How many spawns fib(n) takes if every call spawns one of its two: fib(n + 1) - 1. */
 static inline double runner_fib_spawns(int n)
 {
     double previous = 0, current = 1;
@@ -74,7 +74,7 @@ static inline void runner_need(bool right, const char *what)
     exit(1);
 }
 
-/* What the process takes now, VmRSS + VmPTE, in bytes. */
+/* The memory of the process, VmRSS + VmPTE, in bytes. */
 static inline double runner_footprint(void)
 {
     char   line[256];
@@ -89,7 +89,7 @@ static inline double runner_footprint(void)
     return (double)sum * 1024;
 }
 
-/* Some turns, more where they are short; a first one warms up and is not told. */
+/* Runs some turns, more if they are short. A first one warms up and is not reported. */
 static inline void runner_turns(const char *metric, const char *unit, double (*once)(void))
 {
     uint64_t enough = runner.quick ? 50000000 : 300000000;
@@ -107,13 +107,13 @@ static inline void runner_turns(const char *metric, const char *unit, double (*o
     }
 }
 
-/* One of several that take turns inside one program. */
+/* One of several contestants inside one program, which take turns. */
 struct runner_side {
     const char *system, *version, *metric;
     double      (*run)(void); /* nanoseconds a unit of work */
 };
 
-/* A turn of each that warms up and is not told, then five. */
+/* A first turn of each warms up and is not reported. Then come five turns. */
 static inline void runner_sides(const struct runner_side *sides, size_t count)
 {
     for (int turn = -1; turn < 5; turn++) {
@@ -125,7 +125,7 @@ static inline void runner_sides(const struct runner_side *sides, size_t count)
     }
 }
 
-/* `works` ends with one that has no name. */
+/* `works` ends with an entry without a name. */
 static inline int runner_main(int argc, char **argv, const char *system, const char *version,
                               const struct runner_work *works)
 {

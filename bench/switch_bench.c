@@ -2,11 +2,12 @@
 /*
  * How long does it take to leave one stack and enter another?
  *
- * Timed: two stacks on one thread that switch to each other; one switch is half a round trip.
- *        jrt_ctx_switch beside the raw switches of others, in turns; the public resume/suspend;
- *        the same in a round over 1000 fibers whose frames compete for the cache.
+ * Timed: two stacks on one thread that switch to each other. One switch is half a round trip.
+ *        jrt_ctx_switch beside the raw switches of others, in turns; the public resume and suspend;
+ *        and a round over 1000 fibers whose frames compete for the cache.
  * Moves it: `stmxcsr` (half of our time on Zen 4), the indirect jump at the end, cache misses.
- * Expect: at most Boost.Context's jump; ucontext 40 times as long (it calls the kernel).
+ * Expect: at most Boost.Context's jump. ucontext takes 40 times as long, because it calls the
+ *        kernel.
  */
 #include "runner.h"
 
@@ -18,7 +19,7 @@
 
 enum { STACK_BYTES = 64 * 1024, CROWD = 1000 };
 
-/* Slow ones call the kernel. */
+/* The slow ones call the kernel. */
 static int switches(void) { return runner.quick ? 1000000 : 4000000; }
 static int slow_switches(void) { return switches() / 20; }
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What does a lock cost a task, alone and in a crowd; and what does it cost to starve nobody?
+ * What does a lock cost a task, alone and in a crowd? And what does it cost that no task starves?
  *
  * Timed: lock and unlock by one task, beside pthread_mutex in a thread, and a semaphore's acquire
- *        and release. Then a crowd on two workers that all want one mutex, with a little work
- *        inside and more outside, giving way after each round and in every 16th also inside: ours,
- *        which others may grab until the one that was woken is there, but not twice; a rival for
- *        tasks that anybody may grab always; and pthread_mutex with as many threads as workers, and
- *        as tasks. Of the crowd also how many of a million waited while others had the mutex more
- *        than 64 times.
- * Moves it: atomic operations; for the crowd, the price of a switch and how often there is one.
- * Expect: 12 to 20 ns alone; in the crowd 100 to 250 ns a round. Long waits are those of tasks that
- *         were woken on a worker whose thread has lost its CPU, and of who waits behind them.
+ *        and release. Then a crowd on two workers in which all tasks want one mutex. They do a
+ *        little work inside and more outside, and yield after each round and in every 16th also
+ *        inside. The contestants: our mutex, which others may grab until the woken waiter runs, but
+ *        not twice; a rival for tasks that any task may always grab; pthread_mutex with as many
+ *        threads as workers, and as tasks. For the crowd the bench also reports how many of a
+ *        million waited while others had the mutex more than 64 times.
+ * Moves it: atomic operations. For the crowd, the price of a switch and how often there is one.
+ * Expect: 12 to 20 ns alone; in the crowd 100 to 250 ns a round. A wait is long if the task was
+ *        woken on a worker whose thread has lost its CPU, or waits behind such a task.
  */
 #include "bench.h"
 
@@ -97,7 +97,7 @@ static double theirs_alone(void)
     return each(bench_now_ns() - start, ROUNDS);
 }
 
-/* The rival for tasks: who unlocks wakes the first, who tries again. */
+/* The rival for tasks: unlock wakes the first waiter, which tries again. */
 
 struct grabber {
     struct grabber *next;
@@ -160,8 +160,8 @@ static void grab_unlock(void)
 /* The crowd. */
 
 static atomic_int  arrived, crowd_size;
-static atomic_long guarded;                   /* written by who has the mutex */
-static long        long_waits, rounds_of_all; /* of all turns; likewise */
+static atomic_long guarded;                   /* written by the mutex's holder */
+static long        long_waits, rounds_of_all; /* of all turns; written by the holder too */
 
 static void spend(int steps)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What do 1,000,000 tasks that sleep cost, in quick runs 100,000, in memory and in time?
+ * What do 1,000,000 sleeping tasks (quick: 100,000) cost, in memory and in time?
  *
  * Timed: starting all and letting each run until it sleeps (create+block); cancelling all, the call
  *        alone and until the last has ended; waking all by the clock. On stacks of 256 KiB and of
- *        16 KiB, which the scheduler gives by default, and of 16 KiB where only the nursery asks
- *        for them. Memory is VmRSS + VmPTE less the value before, for tasks that never ran and for
- *        tasks that wait. Every task counts when it starts and when it ends. Before, as many pages
- *        are touched that are equally far apart: what the kernel takes for that alone.
- * Moves it: the first touch of a page (about 2 us), guards, page tables; then the heap of timers
- *        and the nursery's lock, which everybody takes.
- * Expect: 5 KiB a waiting task with 256 KiB of stack, 4.4 KiB with 16 KiB, 256 bytes one that never
- *        ran; 2.2 us to create and block; the same for each of 100,000 and of 1,000,000.
+ *        16 KiB by the scheduler's default, and of 16 KiB by the nursery's options. Memory is VmRSS
+ *        + VmPTE less the value before, for tasks that never ran and for waiting tasks. Every task
+ *        counts when it starts and when it ends. First the bench touches as many pages, equally far
+ *        apart: the kernel's cost alone.
+ * Moves it: the first touch of a page (about 2 us), guards, page tables. Then the heap of timers
+ *        and the nursery's lock, which every task takes.
+ * Expect: 5 KiB for a waiting task with 256 KiB of stack, 4.4 KiB with 16 KiB, 256 bytes for a task
+ *        that never ran. 2.2 us to create and block. The same for each of 100,000 and of 1,000,000.
  */
 #include "runner.h"
 
@@ -25,10 +25,10 @@ static const uint64_t far = UINT64_MAX / 2;
 
 static struct {
     int         tasks;
-    size_t      by_default, by_nursery; /* bytes of stack; 0: the same */
+    size_t      by_default, by_nursery; /* bytes of stack; 0: the default */
     const char *stack;
     uint64_t    deadline;     /* they sleep until then */
-    uint64_t    create_block; /* what it took, all together */
+    uint64_t    create_block; /* the total time */
 } crowd;
 
 static _Atomic(int) started, ended, cancelled;
@@ -91,7 +91,7 @@ static int64_t cancel_all(void *argument)
     return 0;
 }
 
-/* Again, on warm stacks; the deadline leaves twice the time that the cold start took. */
+/* Again, on warm stacks. The deadline leaves twice the time of the cold start. */
 static int64_t wake_all(void *argument)
 {
     (void)argument;
@@ -119,7 +119,7 @@ static int64_t both(void *argument)
     return wake_all(argument);
 }
 
-/* What the kernel takes for the first touch of as many pages, as far apart as stacks are. */
+/* The kernel's cost of the first touch of as many pages, as far apart as stacks. */
 static void touch_pages(void)
 {
     size_t spacing = crowd.by_default + (size_t)16 * 1024;

@@ -2,12 +2,12 @@
 /*
  * What does a deadline cost, with a thousand and with a million others waiting?
  *
- * Timed: arm and disarm of one timer that never comes due (a wait that is answered in time); pop
- *        of the earliest and arming it again later (a sleep). Others stay armed all the while, at
- *        random deadlines. Beside it the same on a heap with two children to a node; and once, a
- *        million timers armed one after the other, with all the growing, and popped.
- * Moves it: cache misses: 16 bytes an entry, 24 a timer, so a million are 40 MB.
- * Expect: 15 to 20 ns to arm and disarm; a sleep 35 ns among a thousand, 250 among a million.
+ * Timed: arm and disarm of one timer that never comes due (a wait that is answered in time); pop of
+ *        the earliest and arming it again later (a sleep). The other timers stay armed, at random
+ *        deadlines. Beside it the same on a heap with two children for each node. And once, arming
+ *        a million timers one after the other, with all the growing, and popping them.
+ * Moves it: cache misses: 16 bytes for an entry, 24 for a timer, so a million take 40 MB.
+ * Expect: 15 to 20 ns to arm and disarm. A sleep takes 35 ns among a thousand, 250 among a million.
  */
 #include "bench.h"
 #include "sched/timer.h"
@@ -33,7 +33,7 @@ static void check(bool works)
     exit(1);
 }
 
-/* The rival: a plain binary heap, entries and places kept in the same way. */
+/* The rival: a plain binary heap with the same entries and places. */
 struct pair_heap {
     struct jrt_timer_entry *entries; /* root at 1 */
     uint32_t                count;
@@ -170,7 +170,7 @@ static void fill_and_drain(void)
     struct jrt_timer *timer = calloc(MANY, sizeof *timer);
     uint64_t          worst = 0;
     check(timer != NULL);
-    for (int i = 0; i < MANY; i++) timer[i].sequence = 1; /* its page is there */
+    for (int i = 0; i < MANY; i++) timer[i].sequence = 1; /* so that its page is resident */
     jrt_timers_init(&timers);
     uint64_t start = bench_now_ns();
     for (int i = 0; i < MANY; i++) {

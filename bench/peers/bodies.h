@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bodies of the parallel loops, the same for all who race, and the loops without any help. */
+/* The bodies of the parallel loops, the same for all contestants, and the plain loops. */
 #ifndef JANUSRT_BENCH_BODIES_H
 #define JANUSRT_BENCH_BODIES_H
 
@@ -9,12 +9,12 @@ enum { BODIES_EMPTY = 1000000, BODIES_CELLS = 1024, BODIES_ROUNDS = 150 };
 
 static uint64_t bodies_cells[BODIES_CELLS];
 
-/* Nearly nothing: what a loop costs is what is around it. */
+/* Nearly empty: the loop itself is the cost. */
 static inline void bodies_empty(uint64_t begin, uint64_t end)
 {
     for (uint64_t i = begin; i < end; i++) {
         bodies_cells[i % BODIES_CELLS] = i;
-        __asm__ volatile("" : : "r"(i)); /* each index by itself */
+        __asm__ volatile("" : : "r"(i)); /* each index separately */
     }
 }
 
@@ -33,8 +33,8 @@ static inline void bodies_long(uint64_t begin, uint64_t end)
 
 static inline uint64_t bodies_count(void) { return runner.quick ? 20000 : 100000; }
 
-/* A loop that `run` makes, as a multiple of the same loop on one thread, which takes turns with it:
- * of both the shortest time of ten counts. */
+/* The time of a loop by `run`, as a multiple of the same loop on one thread. The two take turns,
+ * and the shortest of ten times counts. */
 static inline double bodies_ratio(void (*run)(void), void (*serial)(uint64_t, uint64_t),
                                   uint64_t count)
 {

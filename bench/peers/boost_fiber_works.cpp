@@ -2,13 +2,14 @@
 /*
  * The works of janusrt_*.c with Boost.Fiber: round robin on one thread, work stealing on more.
  *
- * Timed: switch, spawn, yield, skynet, pingpong, buffered, mpmc, live, wake. Whatever starts or
- *        joins goes to the back of the queue, so that a tree is alive breadth first: skynet takes
- *        gigabytes; fib and a batch of a million would take more than there is and are left out. It
- *        cannot select. A channel for 128 keeps one place free: there is room for 127. Threads
- *        that steal never sleep, so that wake is told of two threads that do not, as by default.
- * Moves it: stacks of 64 KiB, pooled where one thread reuses them; else from malloc, as the pool
- *        has no lock. For live from malloc too: the pool doubles what it asks for and is refused.
+ * Timed: switch, spawn, yield, skynet, pingpong, buffered, mpmc, live, wake. A fiber that starts or
+ *        joins goes to the back of the queue, so a tree lives breadth first. skynet takes
+ *        gigabytes. fib and a batch of a million would take more than there is and are left out.
+ *        Boost.Fiber cannot select. A channel for 128 keeps one place free: it has room for 127.
+ *        Threads that steal never sleep, so wake uses two threads that do not steal, as by default.
+ * Moves it: stacks of 64 KiB, pooled if one thread reuses them, otherwise from malloc, because the
+ *        pool has no lock. For live from malloc too: the pool doubles its requests, and they are
+ *        refused.
  */
 #include "peer.h"
 
@@ -107,8 +108,8 @@ constexpr std::size_t room = 128;
 int messages() { return runner.quick ? 200000 : 1000000; }
 
 /*
- * Fewer of them between threads, which spin: some 0.8 us each where the cores are free, but 20 to
- * 90 where other programs take turns with them, and the work has to end.
+ * Fewer round trips between threads, which spin. Each takes about 0.8 us on free cores, but 20 to
+ * 90 us beside other programs, and the work has to end.
  */
 int round_trips() { return messages() / (runner.workers > 1 ? 10 : 1); }
 
@@ -161,7 +162,7 @@ double flow(int parties)
 double buffered() { return flow(1); }
 double mpmc() { return flow(4); }
 
-/* The other threads lend themselves to the scheduler until the end. */
+/* The other threads join the scheduler until the end. */
 class Helpers
 {
   public:
@@ -253,7 +254,7 @@ void run_wake()
     peer_tell("a sleeping worker wakes", samples);
 }
 
-/* Its lower floor, boost::context::fiber: a resume there and one back. */
+/* Its floor, boost::context::fiber: a resume there and one back. */
 double resumes()
 {
     int                   switches = runner.quick ? 400000 : 4000000;

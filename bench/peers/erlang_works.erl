@@ -1,15 +1,15 @@
 %% SPDX-License-Identifier: MIT
 
-%% The works of janusrt_*.c with Erlang's processes; the protocol is that of runner.h. A wrapper
-%% starts it with as many schedulers as there are workers and room for four million processes;
-%% all else is as it comes.
+%% The works of janusrt_*.c with Erlang's processes. The protocol is that of runner.h. A wrapper
+%% starts it with as many schedulers as there are workers and room for four million processes.
+%% All other settings are the defaults.
 %%
 %% Timed: yield, spawn, million, growth, fib, skynet, pingpong, buffered, select, live, timers,
-%%        neighbours. A join is a message to the parent. A mailbox has no limit, so that the sender
-%%        of buffered never waits for room; it belongs to one process, so that there is no mpmc;
-%%        to select is to receive what any of eight senders sent. Senders of select wait for an
-%%        answer, as those of a channel without room do. Fib is fib(27) always: the queue is first
-%%        in, first out, so that most calls are alive at once, and fib(32) would take 9 GB.
+%%        neighbours. A join is a message to the parent. A mailbox has no limit, so the sender of
+%%        buffered never waits for room. It belongs to one process, so there is no mpmc. A select
+%%        is a receive from any of eight senders. Senders of select wait for an answer, as those
+%%        of a channel without room do. Fib is always fib(27): the queue is first in, first out,
+%%        so most calls are alive at once, and fib(32) would take 9 GB.
 %% Moves it: a heap for each process, copied messages, counted reductions.
 -module(erlang_works).
 -export([main/0]).
@@ -60,8 +60,8 @@ usage() ->
     io:format(standard_error, "usage: works | run WORK WORKERS full|quick~n", []),
     halt(2).
 
-%% Those that many write to keep their mailboxes out of their heaps, as the manual advises: else
-%% every collection goes through all that has not been read, and a million take half a minute.
+%% A process with many senders keeps its mailbox out of its heap, as the manual advises. Otherwise
+%% every collection visits all unread messages, and a million of them take half a minute.
 run(Run) ->
     process_flag(message_queue_data, off_heap),
     try
@@ -90,7 +90,7 @@ say(Metric, Unit, Value) ->
               [get(work), erlang:system_info(otp_release), get(workers), Metric, Unit,
                float(Value)]).
 
-%% Some turns; a short first one warms up and is not told.
+%% Runs some turns. A short first one warms up and is not reported.
 turns(Metric, Unit, Once) ->
     Enough = pick(50000000, 300000000),
     Start = now_ns(),
@@ -322,7 +322,7 @@ live() ->
     say("wake and end", "ns", (now_ns() - Woken) / Count),
     need(counters:get(Counts, 2) =:= Count, "not all ended").
 
-%% Deadlines: a receive with one that is met, and sleeps.
+%% Deadlines: a receive that meets its deadline, and sleeps.
 
 timers() ->
     Each = pick(5, 10),
@@ -335,7 +335,7 @@ timers() ->
     until(fun() -> counters:get(Counts, 1) =:= ?SLEEPERS end),
     turns("arm and disarm, 100000 others wait", "ns", fun arm_disarm/0).
 
-%% The clock of receive has milliseconds: half of them sleep one, half two.
+%% The clock of receive counts milliseconds: half of the processes sleep one, half two.
 sleeps(Each) ->
     Parent = self(),
     Start = now_ns(),
@@ -375,7 +375,7 @@ arm_disarm() ->
     need(Value =:= Rounds, "an answer is missing"),
     Spent / (2 * Rounds).
 
-%% Neighbours: see go_crowds.go. A unit is as long here as there, some 20 us, of fewer rounds.
+%% Neighbours: see go_crowds.go. A unit takes about 20 us, as there, in fewer rounds.
 
 unit(0, State) -> State;
 unit(Left, State) -> unit(Left - 1, ((State bxor Left) * 40503 + (State bsr 7)) band 16#ffffffff).

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-// Many goroutines: a million that wait, and a few that behave beside some that do not.
+// Many goroutines: a million that wait, and a few well-behaved ones beside some that misbehave.
 //
 // Timed: live        1,000,000 goroutines (quick: 100,000), started until each waits for a channel,
 //
 //	            then until the channel is closed and the last has ended; the memory of one
-//	neighbours  four goroutines, each doing unit after unit and yielding between: from one
-//	            unit's start to the next one's, some 20 us of it work. Alone, and beside four
-//	            that burn the CPU, that start goroutines or that allocate, all without end;
-//	            their own bounds (below) are what keeps the machine alive
+//	neighbours  four goroutines that do unit after unit and yield in between: from one unit's
+//	            start to the next one's, about 20 us of it work. Alone, and beside four that
+//	            burn the CPU, start goroutines or allocate, all without end. Their own bounds
+//	            (below) keep the machine alive
 //
-// Moves it: a stack of 2 KiB and its growth; the 10 ms after which a goroutine is preempted; the
-// collector's help that every allocation has to give.
+// Moves it: a stack of 2 KiB and its growth; the 10 ms after which Go preempts a goroutine; the
+// help that every allocation gives to the collector.
 package main
 
 import (

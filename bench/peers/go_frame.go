@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-// What runner.h is for C, for all the works with goroutines: they are one program.
+// What runner.h is for C. All works with goroutines are one program.
 //
-// Go as it comes: its collector runs, a goroutine that does not yield is preempted, GOMAXPROCS is
-// the number of workers.
+// Go has its default settings: its collector runs, and it preempts a goroutine that does not yield.
+// GOMAXPROCS is the number of workers.
 package main
 
 import (
@@ -22,7 +22,7 @@ var (
 	quick   bool
 )
 
-// Each file adds its own: the name, the workers it allows at most (0: any number), what runs.
+// Each file adds its works: the name, the maximum of workers (0: any number), and the function.
 type workKind struct {
 	most int
 	run  func()
@@ -55,7 +55,7 @@ var begun = time.Now()
 
 func now() int64 { return int64(time.Since(begun)) }
 
-// Some turns; a short first one warms up and is not told.
+// Runs some turns. A short first one warms up and is not reported.
 func turns(metric, unit string, once func() float64) {
 	enough := time.Duration(pick(50, 300)) * time.Millisecond
 	start := time.Now()

@@ -3,15 +3,15 @@
 // How long until a goroutine runs that was just woken, or just started while its starter stays
 // busy; and what deadlines cost.
 //
-// Timed: wake    a send until the receiver goes on in another thread, which slept in the kernel
+// Timed: wake    from a send until the receiver runs in another thread, which slept in the kernel
 //
-//	steal   a go statement until the goroutine runs elsewhere; the other thread has run out of
+//	steal   from a go statement until the goroutine runs in the other thread, which ran out of
 //	        work 1 to 20 us before
-//	timers  a receive with a deadline that is met, the other side's time included, while 100,000
+//	timers  a receive that meets its deadline, with the other side's time, while 100,000
 //	        goroutines sleep; then 100,000 goroutines that sleep 1 to 2 ms, again and again
 //
-// Moves it: the futex; the 3 us that a thief leaves to the owner of what was just made ready, which
-// the kernel's timer slack turns into 40 and more; the heap of timers of each worker.
+// Moves it: the futex; the heap of timers of each worker. A thief leaves a goroutine that was just
+// made ready to its owner for 3 us, and the kernel's timer slack turns this into 40 us and more.
 package main
 
 import (
@@ -45,7 +45,7 @@ func spinUntilSet(stamp *int64) int64 {
 	}
 }
 
-// The other threads: looked up now and then, as new ones may come, and never end.
+// The other threads. They are looked up now and then, because new ones may come; none ends.
 var statFiles = map[int]int{}
 
 func lookUpThreads() {
@@ -62,8 +62,8 @@ func lookUpThreads() {
 	}
 }
 
-// Until all threads but this one sleep, seen twice in a row. By raw system calls: of others the
-// scheduler is told, and may give the worker away.
+// Waits until all other threads sleep, seen twice in a row. By raw system calls: the scheduler
+// notices other calls, and may give the worker away.
 func untilOthersSleep() {
 	start := now()
 	for seen := 0; seen < 2; {
@@ -148,7 +148,7 @@ func steal() {
 	tellLatency("a thief takes a task", samples)
 }
 
-// A receive that has until then.
+// A receive with a deadline.
 func receiveWithin(from chan int64, timer *time.Timer, within time.Duration) int64 {
 	timer.Reset(within)
 	select {
@@ -191,7 +191,7 @@ func armDisarm() float64 {
 }
 
 func timers() {
-	// Those who sleep and sleep are first, as the others stay until the end.
+	// The repeated sleepers are first, because the others stay until the end.
 	each := pick(5, 10)
 	turns("100000 tasks sleep a millisecond or two, a sleep", "ns", func() float64 {
 		var group sync.WaitGroup

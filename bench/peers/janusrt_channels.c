@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What do our channels cost: to meet in, to buffer, to share, to choose from, to close?
+ * What do our channels cost: to meet, to buffer, to share, to select from, to close?
  *
- * Timed: pingpong  two tasks, two channels without room; per round trip
- *        buffered  one sender, one receiver, room for 128; per message
- *        mpmc      four senders, four receivers, room for 128; per message
- *        select    one receiver selects over eight channels without room, a sender at each; per
- *                  message
+ * Timed:
+ *        pingpong  two tasks, two channels without room; for each round trip
+ *        buffered  one sender, one receiver, room for 128; for each message
+ *        mpmc      four senders, four receivers, room for 128; for each message
+ *        select    one receiver selects over eight channels without room, with a sender at each;
+ *                  for each message
  *        crowd     1,000,000 tasks receive from one channel, which is then closed: until the last
  *                  has returned
  * Moves it: the lock of the channel, parking and waking, whether the pair stays on one worker.
@@ -79,10 +80,10 @@ static double pingpong(void)
     return (double)spent / messages();
 }
 
-/* Some send, some receive; the last sender closes. */
+/* Some send, some receive. The last sender closes. */
 struct traffic {
     janus_channel    channel;
-    int              each; /* messages of a sender */
+    int              each; /* of each sender */
     _Atomic(int)     senders;
     _Atomic(int64_t) sum;
 };
@@ -230,7 +231,7 @@ static int64_t turns_select(void *argument)
 
 static void in_scheduler(janus_entry *entry)
 {
-    /* A limit, so that it is kept; the default is less than a crowd. */
+    /* An explicit limit, because the default is less than a crowd. */
     need(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = runner.workers, .max_tasks = 2 * CROWD),
                    entry, NULL, NULL));
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What do the checks cost that others do not have: of the turn and the budget, of a capability?
+ * What do the checks cost that others do not have: of the turn and the budget, and of a capability?
  *
- * Timed: a loop of some 20 instructions a turn, a walk along a chain, with janus_check in each turn
- *        and without ("unchecked"), side by side in one task; janus_cap_check of one capability.
- * Moves it: where the loop's code lies, some percent either way; what the ends of slices cost is in
- *        it. The argument of a capability's check depends on the result of the one before.
- * Expect: at most 1.03 of the loop without; 2 to 3 ns a capability. Other loops, other ways to
- *        check, and what changing capabilities costs: check_bench.c and cap_bench.c.
+ * Timed: a loop of about 20 instructions a round, a walk along a chain, with janus_check in each
+ *        round and without ("unchecked"), side by side in one task; janus_cap_check of one
+ *        capability.
+ * Moves it: where the loop's code lies, some percent either way. The time includes the ends of
+ *        slices. The argument of a capability's check depends on the result before.
+ * Expect: at most 1.03 of the loop without; 2 to 3 ns for a capability. check_bench.c and
+ *        cap_bench.c have other loops, other ways to check, and the cost of changing capabilities.
  */
 #include "chain.h"
 #include "runner.h"

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many tasks: a million that wait, and a few that behave beside some that do not.
+ * Many tasks: a million that wait, and a few well-behaved tasks beside some that misbehave.
  *
- * Timed: live        1,000,000 tasks (quick: 100,000), started until each waits for a channel; then
+ * Timed:
+ *        live        1,000,000 tasks (quick: 100,000), started until each waits for a channel; then
  *                    until it is closed and the last has ended; the memory of one. With the default
  *                    stacks, and as "janusrt 16 KiB" with those. Each in a process of its own, so
  *                    that memory starts from nothing.
- *        neighbours  four tasks, each doing unit after unit and yielding between: from one unit's
- *                    end to the next one's. Alone, and beside four that burn the CPU, that start
- *                    tasks or that allocate, all without end. Limits and budgets are :service's
- *                    defaults. The loops of the attackers have a check in each round, as generated
- *                    code has; one without any would keep its worker, as nothing here preempts.
- * Moves it: live: the first touch of a page, page tables; neighbours: how long a turn of ten
- *        thousand operations is, and how many are ready.
- * Expect: 5.2 KiB a task, with 16 KiB of stack 4.7 KiB, some 300 bytes more than one that sleeps;
- *        to create and block one about twice what the kernel takes for the first touch of a page.
- *        Beside four hogs on one worker about twice the time alone. More is in
- *        tasks_million_bench.c and neighbour_bench.c.
+ *        neighbours  four tasks that do unit after unit and yield in between: from one unit's end
+ *                    to the next one's. Alone, and beside four that burn the CPU, start tasks or
+ *                    allocate, all without end. Limits and budgets are the defaults of :service.
+ *                    The attackers' loops have a check in each round, as generated code has. A loop
+ *                    without checks would keep its worker: nothing here preempts.
+ * Moves it: live: the first touch of a page, page tables. neighbours: how long a turn of ten
+ *        thousand operations takes, and how many tasks are ready.
+ * Expect: 5.2 KiB for a task, 4.7 KiB with 16 KiB of stack, about 300 bytes more than a sleeping
+ *        task. To create and block one takes about twice the kernel's first touch of a page. Beside
+ *        four hogs on one worker about twice the time alone. tasks_million_bench.c and
+ *        neighbour_bench.c measure more.
  */
 #include "runner.h"
 
@@ -30,7 +31,7 @@ static inline void need(janus_status status)
     if (status != JANUS_OK) runner_need(false, janus_status_text(status));
 }
 
-/* Those who wait. */
+/* The waiting tasks. */
 
 static _Atomic(int) standing, ended;
 
@@ -68,7 +69,7 @@ static int64_t gather(void *argument)
     return argument == NULL ? 0 : -1;
 }
 
-/* A limit, so that it is kept; more than are started. */
+/* An explicit limit, above the number of tasks. */
 enum { LIVE_MAX = 2000000 };
 
 /* stack_bytes 0: the default. */
@@ -93,7 +94,7 @@ static void run_live(void)
     live_as("janusrt 16 KiB", (size_t)16 * 1024);
 }
 
-/* Those who behave. */
+/* The well-behaved tasks. */
 
 enum { CREW = 4, ATTACKERS = 4, UNIT_ROUNDS = 10000, SAMPLES = 1 << 17, BOMB_CHILDREN = 1000 };
 
@@ -129,7 +130,7 @@ static int64_t behave(void *argument)
     return 0;
 }
 
-/* Those who do not. */
+/* The attackers. */
 
 static int64_t hog(void *argument)
 {
@@ -151,7 +152,7 @@ static int64_t spawn_bomb(void *argument)
         janus_nursery n;
         need(janus_nursery_open(&n, NULL));
         for (int i = 0; i < BOMB_CHILDREN && janus_spawn(&n, nothing, NULL) == JANUS_OK; i++) {
-            continue; /* until it is refused */
+            continue; /* until a spawn is refused */
         }
         (void)janus_nursery_end(&n, NULL);
     }
@@ -167,7 +168,7 @@ static int64_t gobble(void *argument)
     }
 }
 
-/* Takes what a task may have, ends there, and is started again. */
+/* Takes all the memory a task may have, ends, and is started again. */
 static int64_t allocation_bomb(void *argument)
 {
     while (!over()) {
@@ -203,7 +204,7 @@ static void window(const char *metric, janus_entry *attack)
                    NULL));
     for (int i = 0; i < CREW; i++) {
         runner_need(crew[i].count > 1, "somebody got nothing done");
-        /* The first began before all were there. */
+        /* The first sample began before all tasks ran. */
         for (int k = 1; k < crew[i].count; k++) all[count++] = crew[i].samples[k];
     }
     qsort(all, count, sizeof all[0], bench_compare);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What does dividing work cost, where nobody helps and where somebody does?
+ * What does dividing work cost, with and without a thief?
  *
- * Timed: both  fib(32), every call of it makes its two calls by janus_both; per janus_both
+ * Timed:
+ *        both  fib(32), every call makes its two calls by janus_both; for each janus_both
  *        loop  janus_for over 1,000,000 nearly empty bodies, and over bodies of 100 ns, both as a
  *              multiple of the plain loop on one thread: 1 is as fast, 0.5 is twice as fast
- * Moves it: both: the note that a call leaves in its frame, looks at the shelf every 64 forks.
- *        loop: a look at the clock for every strip of 10 us, pieces that are split off.
- * Expect: some 6 ns a fork on one worker, 4 on two; empty bodies 1.0; bodies of 100 ns 0.5 on two.
+ * Moves it: both: the note that a call leaves in its frame, and a look at the shelf every 64 forks.
+ *        loop: a look at the clock for every strip of 10 us, and pieces that are split off.
+ * Expect: about 6 ns a fork on one worker, 4 on two; empty bodies 1.0; bodies of 100 ns 0.5 on two.
  */
 #include "bodies.h"
 

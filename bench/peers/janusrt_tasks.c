@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What do our tasks cost: to start and wait for, to yield, to divide work, as they get more?
+ * What do our tasks cost: to start and await, to yield, to divide work, and as their number grows?
  *
- * Timed: spawn    batches of 1000 empty children in a nursery, per child
- *        million  one batch of 1,000,000; the first one apart, which has to get its memory
- *        fib      fib(32), every call starts a child for one half; per child
- *        yield    two tasks for each worker that only yield; per yield of one worker
+ * Timed:
+ *        spawn    batches of 1000 empty children in a nursery, for each child
+ *        million  one batch of 1,000,000; the first one separately, which has to get its memory
+ *        fib      fib(32), every call starts a child for one half; for each child
+ *        yield    two tasks for each worker that only yield; for each yield of one worker
  *        skynet   a tree, ten children a task, 1,000,000 leaves that return a number
- *        growth   one batch of 100, 1000, ... 1,000,000, per child
- * Moves it: whether a child runs in place (it does, unless somebody steals it), the cache lines of
+ *        growth   one batch of 100, 1000, ... 1,000,000, for each child
+ * Moves it: whether a child runs in place (it does, unless a thief takes it), the cache lines of
  *        its record, the locked instruction of the deque's pop, wake-ups of other workers.
- * Expect: some 20 ns a child and a yield; two workers divide fib and skynet in half; growth flat.
+ * Expect: about 20 ns for a child and for a yield. Two workers halve fib and skynet. Growth is
+ *        flat.
  */
 #include "runner.h"
 
@@ -136,7 +138,8 @@ static double growth(void)
     return timed_batches(batches > 300 ? 300 : batches, growth_children);
 }
 
-/* All turns of a work in one task of one scheduler, as the others keep their threads too. */
+/* All turns of a work run in one task of one scheduler, because the others keep their threads
+ * too. */
 
 static int64_t turns_spawn(void *argument)
 {
@@ -183,7 +186,7 @@ static int64_t turns_growth(void *argument)
 #define JANUS_BENCH_NAME "janusrt"
 #endif
 
-/* A limit, so that it is kept; more than any work here starts. */
+/* An explicit limit, above the number of tasks of any work. */
 enum { TASKS_MAX = 4000000 };
 
 static void in_scheduler(janus_entry *entry)

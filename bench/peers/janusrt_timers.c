@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What does a deadline cost where it is used: in a receive that is answered in time, in a sleep?
+ * What does a deadline cost where it is used: in a receive that is answered in time, and in a
+ * sleep?
  *
- * Timed: arm and disarm  two tasks ask and answer over channels without room, every receive has a
- *                        deadline and is met; per receive, so the way of the message and the
- *                        switch are in it. 100,000 other tasks sleep meanwhile, for long.
- *        sleeps          100,000 tasks that sleep 1 to 2 ms, again and again; all the time it
- *                        takes, by all the sleeps. Nobody gets below 15 ns: so long they sleep.
- * Moves it: the depth of the heap of timers and the cache lines in it; for sleeps also parking and
+ * Timed:
+ *        arm and disarm  two tasks ask and answer over channels without room, and every receive has
+ *                        a deadline and meets it; for each receive, with the message and the
+ *                        switch. 100,000 other tasks sleep meanwhile, for long.
+ *        sleeps          100,000 tasks that sleep 1 to 2 ms, again and again; the total time
+ *                        divided by the sleeps. The floor is 15 ns, the sleep itself.
+ * Moves it: the depth of the heap of timers and its cache lines. For sleeps also parking and
  *        starting again, on stacks that are in no cache.
- * Expect: some 30 ns more than half a round trip of pingpong, the clock included; a sleep about
- *        1 us. The heap alone is in timer_bench.c.
+ * Expect: about 30 ns more than half a round trip of pingpong, with the clock; about 1 us for a
+ *        sleep. timer_bench.c measures the heap alone.
  */
 #include "runner.h"
 
 #include <janusrt/janus.h>
 #include <stdatomic.h>
 
-/* A limit, so that it is kept; more than are started. */
+/* An explicit limit, above the number of tasks. */
 enum { OTHERS = 100000, TASKS_MAX = 4 * OTHERS };
 
 #define HOUR_NS UINT64_C(3600000000000)
@@ -31,7 +33,7 @@ static inline void need(janus_status status)
     if (status != JANUS_OK) runner_need(false, janus_status_text(status));
 }
 
-/* A receive that has an hour. */
+/* A receive with a deadline of an hour. */
 static int64_t receive(janus_channel from)
 {
     int64_t value = 0;
@@ -110,7 +112,7 @@ static double sleeps(void)
     return (double)spent / (double)slept;
 }
 
-/* Until it is cancelled. */
+/* Sleeps until it is cancelled. */
 static int64_t stand(void *argument)
 {
     uint64_t rest_ns = LONG_NS + (uint64_t)(uintptr_t)argument * 7919 % OTHERS * 10000000;

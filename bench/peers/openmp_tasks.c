@@ -2,9 +2,9 @@
 /*
  * The works of janusrt_tasks.c with OpenMP tasks, once by gcc (libgomp), once by clang (libomp).
  *
- * Timed: spawn, million, fib, skynet, growth; steal: from the directive until the task runs on the
- *        other thread, which has run out of work 1 to 20 us before. Tasks have no stacks and cannot
- *        yield, so yield is left out. both: a task and a call; loop: parallel for. Idle threads
+ * Timed: spawn, million, fib, skynet, growth. steal: from the directive until the task runs on the
+ *        other thread, which ran out of work 1 to 20 us before. Tasks have no stacks and cannot
+ *        yield, so yield is left out. both: a task and a call. loop: parallel for. Idle threads
  *        wait as by default (OMP_WAIT_POLICY not set).
  * Moves it: with one thread libgomp runs every task in place; with more, one lock for the team.
  */
@@ -69,7 +69,7 @@ static double fibs(void)
     return (double)spent / runner_fib_spawns(runner_fib());
 }
 
-/* A loop that a team shares, each thread with a part. */
+/* A loop that a team shares. */
 
 static void empty_loop(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What several peers in C and C++ need beside runner.h: other threads, percentiles.
+ * What several peers in C and C++ need beyond runner.h: other threads, percentiles.
  */
 #ifndef JANUSRT_BENCH_PEER_H
 #define JANUSRT_BENCH_PEER_H
@@ -26,13 +26,14 @@ static inline void peer_spin_for(uint64_t ns)
     while (bench_now_ns() - start < ns) continue;
 }
 
-/* A thief has just run out of work: 1 to 20 us ago, as pauses may grow while it searches. */
+/* The thief ran out of work 1 to 20 us ago. The time varies, because pauses may grow while it
+ * searches. */
 static inline void peer_vary_pause(int round)
 {
     peer_spin_for(1000 + (uint64_t)(round + PEER_WARM) * 7919 % 19000);
 }
 
-/* A time stamp that one thread leaves for another. Acquire: what was written before is seen. */
+/* Waits for a time stamp that another thread leaves. Acquire: what was written before is seen. */
 static inline uint64_t peer_spin_until_set(const uint64_t *stamp)
 {
     uint64_t start = bench_now_ns(), value = 0;
@@ -43,13 +44,13 @@ static inline uint64_t peer_spin_until_set(const uint64_t *stamp)
     return value;
 }
 
-/* Release: see above. */
+/* Release: pairs with peer_spin_until_set. */
 static inline void peer_set(uint64_t *stamp, uint64_t value)
 {
     __atomic_store_n(stamp, value, __ATOMIC_RELEASE);
 }
 
-/* Whether all threads of this process but the caller's sleep in the kernel. */
+/* Whether all other threads of this process sleep in the kernel. */
 static inline bool peer_others_sleep(void)
 {
     bool asleep = true;
@@ -72,7 +73,7 @@ static inline bool peer_others_sleep(void)
     return asleep;
 }
 
-/* Twice in a row: one may have waited for a lock the first time. */
+/* Checks twice in a row: at the first check a thread may have waited for a lock. */
 static inline void peer_until_others_sleep(void)
 {
     uint64_t start = bench_now_ns();

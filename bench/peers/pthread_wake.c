@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The floor of wake: two plain threads, a mutex and a condition variable, no runtime at all.
+ * The floor of wake: two plain threads, a mutex and a condition variable, without a library.
  *
- * Timed: wake  from before the lock to the waiting thread's first instruction after its wait
- * Moves it: the futex, and the kernel's way to a thread that sleeps.
+ * Timed: wake, from before the lock to the waiting thread's first instruction after its wait.
+ * Moves it: the futex, and the kernel's way to a sleeping thread.
  */
 #include "peer.h"
 

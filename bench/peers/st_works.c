@@ -3,12 +3,12 @@
  * The works of janusrt_*.c with State Threads: one thread, no workers, cooperative.
  *
  * Timed: spawn, yield, pingpong, buffered, mpmc, live, timers (its sleeps). The queue is first in,
- *        first out, so that a tree is alive breadth first: fib and skynet would need a stack for
- *        each of a million tasks and are left out. It has no channels: these are made by hand of
- *        condition variables, which need no lock as nobody runs beside. Stacks are of 64 KiB, kept
- *        and reused, without guards.
- * Moves it: a condition variable for each thread that can be joined; a call of mmap for each new
- *        stack; a heap of those that sleep.
+ *        first out, so a tree lives breadth first. fib and skynet would need a stack for each of a
+ *        million tasks and are left out. State Threads has no channels. These consist of condition
+ *        variables, which need no lock, because only one thread runs. Stacks have 64 KiB, are kept
+ *        and reused, and have no guards.
+ * Moves it: a condition variable for each thread that can be joined; an mmap call for each new
+ *        stack; a heap of sleepers.
  */
 #include "peer.h"
 #include "runner.h"
@@ -38,8 +38,8 @@ static double spawn(void)
 }
 
 /*
- * It has no yield: st_sleep(0) goes by the clock and the kernel. Waking the other and waiting is
- * the shortest way to let it run.
+ * State Threads has no yield: st_sleep(0) uses the clock and the kernel. The shortest way is to
+ * wake the other thread and wait.
  */
 static st_cond_t turns[2];
 
@@ -73,7 +73,7 @@ static void start(void *(*entry)(void *), void *argument)
     runner_need(st_thread_create(entry, argument, 0, STACK_BYTES) != NULL, "no thread");
 }
 
-/* What counts to a number and tells when it is there. */
+/* Counts down to zero and signals. */
 static struct {
     st_cond_t reached;
     int       left;
@@ -95,7 +95,7 @@ static void until_counted(void)
     while (countdown.left > 0) st_cond_wait(countdown.reached);
 }
 
-/* Channels. One without room has a slot, and the sender waits until it is empty again. */
+/* Channels. A channel without room has a slot, and the sender waits until it is empty again. */
 
 enum { ROOM = 128 };
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The works of janusrt_tasks.c with oneTBB's task_group in an arena of as many threads as asked.
+ * The works of janusrt_tasks.c with oneTBB's task_group, in an arena of the requested number of
+ * threads.
  *
- * Timed: spawn, million, fib, skynet, growth; steal: from run() until the task runs on the other
- *        thread, which has run out of work 1 to 20 us before. Tasks have no stacks and cannot
- *        yield, so yield is left out. both: parallel_invoke; loop: parallel_for, automatic grain.
+ * Timed: spawn, million, fib, skynet, growth. steal: from run() until the task runs on the other
+ *        thread, which ran out of work 1 to 20 us before. Tasks have no stacks and cannot yield, so
+ *        yield is left out. both: parallel_invoke. loop: parallel_for, automatic grain.
  * Moves it: the allocation of a task, the group's shared count of them.
  */
 #include "bodies.h"
@@ -142,7 +143,7 @@ double steal()
         peer_set(&began, 0);
         uint64_t start = bench_now_ns();
         group.run([] { peer_set(&began, bench_now_ns()); });
-        uint64_t end = peer_spin_until_set(&began); /* nobody but a thief can set it */
+        uint64_t end = peer_spin_until_set(&began); /* only a thief can set it */
         if (i >= 0) samples[i] = (double)(end - start);
     }
     group.wait();
