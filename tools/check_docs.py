@@ -105,7 +105,7 @@ def path_faults(folder, path):
         name = os.path.basename(following) if following else None
         if following and name not in text and f"`{symbol}`" not in text:
             faults.append(f"{step.group(1)}#{step.group(2) or ''} does not name {name}")
-        if not following and not re.search(rf"^\S.*\b{symbol}\([^;]*$", text, re.M):
+        if not following and not re.search(rf"^(\S.*\b)?{symbol}\([^;]*$", text, re.M):
             faults.append(f"{step.group(1)} does not define {symbol}")
     return faults
 
@@ -115,7 +115,7 @@ def question_faults(path):
     if len(parts) // 2 < 10:
         yield f"{path}: fewer than ten questions"
     for title, body in zip(parts[1::2], parts[2::2]):
-        paths = re.findall(r"^Path: (.*)$", body, re.M)
+        paths = re.findall(r"^(\[.*→.*)$", body, re.M)
         if not title.endswith("?") or len(paths) != 1:
             yield f"{path}: {title}: no question, or not one path"
         for fault in [fault for way in paths for fault in path_faults(os.path.dirname(path), way)]:
