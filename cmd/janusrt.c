@@ -22,26 +22,26 @@ static const char help[] =
     "janusrt explore [option...] PROGRAM [--] [argument...]\n"
     "janusrt replay TEXT PROGRAM [--] [argument...]\n"
     "\n"
-    "explore runs PROGRAM, which calls janus_run or janus_explore, under one schedule after the\n"
-    "other, until it fails: with another exit status than 0, by a signal, in a deadlock, by a "
-    "broken\n"
-    "contract. replay runs it under the schedule that explore has printed.\n"
+    "explore runs PROGRAM under many schedules, one after the other, until PROGRAM fails. PROGRAM\n"
+    "calls janus_run or janus_explore. It fails if its exit status is not 0, by a signal, by a\n"
+    "deadlock or by a broken contract. replay runs PROGRAM under the schedule that explore "
+    "printed.\n"
     "\n"
     "  --strategy NAME   random (the default), pct or exhaustive\n"
-    "  --schedules N     how many at most; 1000, or with --minutes any number\n"
-    "  --minutes M       how long at most\n"
-    "  --seed S          of the first schedule; 1\n"
-    "  --workers W       of the scheduler; 4, exhaustive 2\n"
-    "  --depth D         of pct 3, of exhaustive 2 preemptions\n"
-    "  --steps N         of one schedule, at most; 100000\n"
-    "  --faults LIST     memory,mapping,thread,blocking,wake,death or all: what may fail\n"
-    "  --every N         one in so many fails; 100\n"
-    "  --stale           the use of handles after their end is no failure\n"
-    "  --panics          tasks that panic are no failure\n"
-    "  --help            this text\n"
-    "  --version         the version\n"
+    "  --schedules N     try at most N schedules (1000; with --minutes no limit)\n"
+    "  --minutes M       stop after M minutes\n"
+    "  --seed S          the seed of the first schedule (1)\n"
+    "  --workers W       the scheduler's workers (4; exhaustive: 2)\n"
+    "  --depth D         priority changes and 1 for pct (3), preemptions for exhaustive (2)\n"
+    "  --steps N         at most N steps in each schedule (100000)\n"
+    "  --faults LIST     what may fail: memory,mapping,thread,blocking,wake,death or all\n"
+    "  --every N         inject a fault at one in N opportunities (100)\n"
+    "  --stale           do not count the use of an ended handle as a failure\n"
+    "  --panics          do not count a panic of a task as a failure\n"
+    "  --help            print this text\n"
+    "  --version         print the version\n"
     "\n"
-    "Exit status: 0 nothing was found, 1 something was, 2 it could not be tried.\n";
+    "Exit status: 0 no failure was found, 1 a failure was found, 2 PROGRAM could not be tried.\n";
 
 __attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *format, ...)
 {
@@ -49,7 +49,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *f
     va_start(arguments, format);
     fputs("janusrt: ", stderr);
     vfprintf(stderr, format, arguments);
-    fputs(" (janusrt --help tells more)\n", stderr);
+    fputs("; see janusrt --help\n", stderr);
     va_end(arguments);
     exit(EXIT_USAGE);
 }
@@ -71,7 +71,7 @@ static unsigned long long number(const char *option, const char *text, unsigned 
     errno = 0;
     if (text[0] >= '0' && text[0] <= '9') value = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value == 0 || value > max) {
-        refuse("%s: '%s' is no number from 1 to %llu", option, text, max);
+        refuse("%s: '%s' is not a number from 1 to %llu", option, text, max);
     }
     return value;
 }
@@ -82,7 +82,7 @@ static unsigned long long one_of(const char *option, const char *text, size_t le
     for (size_t i = 0; i < count; i++) {
         if (strlen(names[i]) == length && strncmp(names[i], text, length) == 0) return i;
     }
-    refuse("%s: '%.*s' is none of those there are", option, (int)length, text);
+    refuse("%s: '%.*s' is not a known name", option, (int)length, text);
 }
 
 static void want_faults(const char *text)
@@ -105,7 +105,7 @@ static void want_minutes(const char *text)
     char  *end;
     double minutes = strtod(text, &end);
     if (end == text || *end != '\0' || !(minutes > 0) || minutes > 1e6) {
-        refuse("--minutes: '%s' is no number of minutes", text);
+        refuse("--minutes: '%s' is not a number of minutes", text);
     }
     want("wall_ns", (unsigned long long)(minutes * 60e9) + 1);
 }
@@ -156,7 +156,7 @@ static char **take_options(char **at)
         }
         if (value != NULL) *value++ = '\0';
         char *option = *at;
-        if (!take_option(option, NULL)) refuse("%s: there is no such option", option);
+        if (!take_option(option, NULL)) refuse("%s: no such option", option);
         if (value == NULL) value = *++at;
         if (value == NULL) refuse("%s: its value is missing", option);
         (void)take_option(option, value);
@@ -198,8 +198,8 @@ static int run(char **program)
     ssize_t told = read(pipes[0], all, sizeof all);
     if (told < 1) {
         fprintf(stderr,
-                "janusrt: %s has called neither janus_run nor janus_scheduler_open nor "
-                "janus_explore\n",
+                "janusrt: %s called none of janus_run, janus_scheduler_open and janus_explore, so "
+                "nothing was explored\n",
                 program[0]);
         return EXIT_USAGE;
     }
@@ -222,7 +222,7 @@ int main(int count, char **arguments)
         puts("janusrt " JANUS_VERSION_STRING);
         return EXIT_NOTHING;
     }
-    if (count < 2) refuse("what is to be done?");
+    if (count < 2) refuse("a command is missing");
     if (strcmp(arguments[1], "explore") == 0) {
         if (count >= 3 && strcmp(arguments[2], "--help") == 0) {
             fputs(help, stdout);
@@ -234,10 +234,10 @@ int main(int count, char **arguments)
         return run(program);
     }
     if (strcmp(arguments[1], "replay") == 0) {
-        if (count < 4) refuse("replay: TEXT and PROGRAM are missing");
+        if (count < 4) refuse("replay needs TEXT and PROGRAM");
         (void)unsetenv("JANUSRT_EXPLORE");
         if (setenv("JANUSRT_REPLAY", arguments[2], 1) != 0) refuse("no memory");
         return run(arguments + 3);
     }
-    refuse("%s: there is no such thing to do", arguments[1]);
+    refuse("%s: no such command", arguments[1]);
 }

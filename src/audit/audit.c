@@ -79,7 +79,7 @@ static void writer_unlock(struct jrt_audit_writer *writer)
 /* jrt_audit_begin, inside the lock, by [audit-ring]. */
 static janus_status event_begin(struct jrt_audit_writer *writer, bool must)
 {
-    jrt_demand(writer->open == NULL, "an audit event is begun inside another");
+    jrt_demand(writer->open == NULL, "an audit event was begun inside another");
     uint64_t head = jrt_load_relaxed(&writer->head); /* relaxed: only the producer writes it. */
     uint64_t lost = jrt_load_relaxed(&writer->lost); /* relaxed: only the producer writes it. */
     if (head - writer->tail_seen > writer->mask) {
@@ -431,7 +431,7 @@ janus_status jrt_audit_writer_open(janus_audit *audit, struct jrt_audit_writer *
 
 void jrt_audit_writer_close(struct jrt_audit_writer *writer)
 {
-    jrt_demand(!writer->shared, "the shared audit writer is not anybody's to close");
+    jrt_demand(!writer->shared, "the shared audit writer must not be closed");
     janus_audit *audit = writer->audit;
     (void)jrt_audit_flush(writer); /* without room, they stay for the next owner, or for the end */
     jrt_lock(&audit->list_lock);

@@ -53,7 +53,7 @@ static inline uint64_t jrt_rng_next(struct jrt_rng *rng)
  */
 static inline uint32_t jrt_rng_below(struct jrt_rng *rng, uint32_t n)
 {
-    jrt_demand(n > 0, "jrt_rng_below(0): there is no such number");
+    jrt_demand(n > 0, "jrt_rng_below(0): no number is below 0");
     uint64_t scaled = (jrt_rng_next(rng) >> 32) * n;
     if (jrt_unlikely((uint32_t)scaled < n)) {
         uint32_t surplus = (0u - n) % n;

@@ -135,8 +135,10 @@ void jrt_account_close(struct jrt_pool_account *account)
     struct jrt_account_books *books = &account->books;
     struct jrt_pool_account  *parent = account->parent;
     enter(account);
-    jrt_demand(janus_budget_is_zero(books->shares), "an account closed before a task settled");
-    jrt_demand(jrt_list_empty(&account->children), "an account closed before one carved from it");
+    jrt_demand(janus_budget_is_zero(books->shares),
+               "an account was closed before a task settled its share");
+    jrt_demand(jrt_list_empty(&account->children),
+               "an account was closed before an account carved from it");
     janus_budget left = books->left, spent = books->spent;
     put(&books->refunded, &left);
     drop(&books->left, &left);
@@ -231,7 +233,7 @@ janus_component jrt_account_charge(struct jrt_pool_account *account, const janus
 janus_component jrt_account_grant(struct jrt_pool_account *account, const janus_budget *amount)
 {
     struct jrt_pool_account *parent = account->parent;
-    jrt_demand(parent != NULL, "a root account has nobody to grant it anything");
+    jrt_demand(parent != NULL, "a root account has no parent to grant it units");
     janus_component missing = move(parent, &parent->books.nested, amount);
     if (missing != JANUS_COMPONENT_NONE) return missing;
     enter(account);
@@ -244,7 +246,7 @@ janus_component jrt_account_grant(struct jrt_pool_account *account, const janus_
 janus_component jrt_account_refund(struct jrt_pool_account *account, const janus_budget *amount)
 {
     struct jrt_pool_account *parent = account->parent;
-    jrt_demand(parent != NULL, "a root account has nobody to refund to");
+    jrt_demand(parent != NULL, "a root account has no parent to refund to");
     janus_component missing = move(account, &account->books.refunded, amount);
     if (missing != JANUS_COMPONENT_NONE) return missing;
     enter(parent);

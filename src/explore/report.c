@@ -19,7 +19,8 @@ enum { COMMAND_BYTES = 4096 };
 void jrt_report_refused(const struct jrt_explorer *explorer)
 {
     if (explorer->options.quiet) return;
-    fprintf(stderr, "janusrt: replay: '%s' is not understood\n", explorer->options.replay);
+    fprintf(stderr, "janusrt: replay: '%s' is not understood; copy the text from a report\n",
+            explorer->options.replay);
 }
 
 void jrt_report_begin(struct jrt_explorer *explorer)
@@ -121,7 +122,7 @@ static const char *fault_text(uint32_t fault)
     case JRT_FAULT_MEMORY: return "is refused memory";
     case JRT_FAULT_MAPPING: return "is refused address space";
     case JRT_FAULT_THREAD: return "is refused a thread";
-    case JRT_FAULT_BLOCKING: return "is refused a blocking call, or it is slow";
+    case JRT_FAULT_BLOCKING: return "is refused a blocking call, or the call is slow";
     case JRT_FAULT_WAKE: return "wakes up for no reason";
     default: return "loses its thread";
     }
@@ -142,7 +143,7 @@ static void put_told(const struct jrt_log_told *told)
         break;
     case JRT_CHOOSE_CASE:
         put_who(&told->left);
-        fprintf(stderr, " tries case %u of the %u that are left", told->value + 1, told->count);
+        fprintf(stderr, " tries case %u of the %u left", told->value + 1, told->count);
         break;
     case JRT_CHOOSE_SPLIT:
         put_who(&told->left);
@@ -186,15 +187,15 @@ void jrt_report_end(struct jrt_explorer *explorer, const char *replay)
     if (explorer->line_open) fputs("\r\033[K", stderr);
     if (explorer->failing == JANUS_FAILING_NOT) {
         put_progress(explorer, jrt_clock_now_ns());
-        fputs(explorer->complete ? "; these are all\n" : "\n", stderr);
+        fputs(explorer->complete ? "; there are no more schedules\n" : "\n", stderr);
     } else {
         put_which(explorer);
         fprintf(stderr, " failed: %s: %s\n", jrt_failing_name(explorer->failing),
                 explorer->message);
         put_choices(explorer);
         if (explorer->unsteady) {
-            fputs("janusrt: run again it did not fail so: something else than the schedule has a "
-                  "say, as other threads, the time or an address\n",
+            fputs("janusrt: the second run did not fail in this way: it also depends on something "
+                  "that no schedule decides, such as other threads, the clock or an address\n",
                   stderr);
         }
         fputs("janusrt: run it again", stderr);

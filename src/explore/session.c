@@ -174,7 +174,8 @@ static void judge(struct jrt_log *log, bool in_time, int ended)
     if (log->failing != JANUS_FAILING_NOT) return; /* the child reported it */
     if (!in_time) {
         log->failing = JANUS_FAILING_TIME;
-        snprintf(log->message, sizeof log->message, "not done after %d s", PATIENCE_MS / 1000);
+        snprintf(log->message, sizeof log->message, "the program did not end within %d s",
+                 PATIENCE_MS / 1000);
     } else if (WIFSIGNALED(ended)) {
         log->failing = JANUS_FAILING_SIGNAL;
         const char *text = sigdescr_np(WTERMSIG(ended));
@@ -230,8 +231,8 @@ static void begin(void)
         return;
     }
     if (has_threads()) {
-        decline("the program has started threads before its first scheduler; they are not "
-                "simulated");
+        decline("the program has started threads before its first scheduler; they cannot "
+                "be simulated");
     }
     if (setjmp(session.land) == 0) serve();
 }
@@ -250,7 +251,7 @@ bool jrt_session_wanted(void)
     bool wanted = session.mode == SIMULATED && pthread_equal(session.thread, pthread_self());
     bool second = session.mode == SIMULATED && !wanted;
     pthread_mutex_unlock(&session.lock);
-    if (second) decline("a second thread opens a scheduler; one thread can be explored");
+    if (second) decline("a second thread opens a scheduler; only one thread can be explored");
     if (first && wanted) begin();
     return wanted;
 }

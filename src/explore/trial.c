@@ -105,9 +105,9 @@ static void judge_result(const struct jrt_trial *trial, struct jrt_log *log)
     const janus_nursery_result *first = &trial->end.first;
     const char                 *name = "";
     if (log->status == JANUS_DEADLOCK) {
-        fail(log, JANUS_FAILING_DEADLOCK, "every task waits for another");
+        fail(log, JANUS_FAILING_DEADLOCK, "all tasks wait, and no event can come");
     } else if (first->panic.kind == JANUS_PANIC_STACK_OVERFLOW) {
-        fail(log, JANUS_FAILING_PANIC, "a stack was used up");
+        fail(log, JANUS_FAILING_PANIC, "a task overflowed its stack");
     } else if (first->panic.kind != JANUS_PANIC_NONE) {
         fail(log, JANUS_FAILING_PANIC, "%s", first->panic.message);
     } else if (trial->end.began && trial->end.result < 0) {
@@ -125,7 +125,7 @@ static void judge_death(const struct jrt_world_run *run, struct jrt_log *log)
     if (run->what == expectation) {
         fail(log, JANUS_FAILING_EXPECTATION, "%s (%s:%d)", run->why, run->file, run->line);
     } else if (run->what == deadlock) {
-        fail(log, JANUS_FAILING_DEADLOCK, "every task waits for another");
+        fail(log, JANUS_FAILING_DEADLOCK, "all tasks wait, and no event can come");
     } else if (run->what == panicked) {
         fail(log, JANUS_FAILING_PANIC, "a task panicked: %s", run->why);
     } else if (run->what == stale) {
@@ -147,13 +147,13 @@ void jrt_trial_judge(const struct jrt_trial *trial, const struct jrt_world_run *
     switch (end) {
     case JRT_WORLD_REFUSED: break;
     case JRT_WORLD_DIED: judge_death(run, log); break;
-    case JRT_WORLD_STUCK: fail(log, JANUS_FAILING_DEADLOCK, "nothing can go on"); break;
+    case JRT_WORLD_STUCK: fail(log, JANUS_FAILING_DEADLOCK, "no task or thread can go on"); break;
     case JRT_WORLD_TOO_LONG:
-        fail(log, JANUS_FAILING_STEPS, "not done after %llu steps",
+        fail(log, JANUS_FAILING_STEPS, "the program did not end within %llu steps",
              (unsigned long long)trial->steps_max);
         break;
     case JRT_WORLD_TOO_LATE:
-        fail(log, JANUS_FAILING_TIME, "not done after %llu ms of simulated time",
+        fail(log, JANUS_FAILING_TIME, "the program did not end within %llu ms of simulated time",
              (unsigned long long)(trial->time_max_ns / 1000000));
         break;
     case JRT_WORLD_DONE:

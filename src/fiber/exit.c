@@ -52,7 +52,7 @@ _Unwind_Reason_Code jrt_ctx_personality(int version, _Unwind_Action actions,
     struct jrt_thread *thread = jrt_thread_self();
     if ((actions & _UA_FORCE_UNWIND) && thread->on_exit != NULL) {
         jrt_demand(jrt_world_now() == NULL, /* [exit-spoilt] */
-                   "the thread of a deterministic scheduler was ended (pthread_exit, "
+                   "the thread of a deterministic scheduler ended (pthread_exit, "
                    "pthread_cancel)");
         thread->on_exit();
     }

@@ -81,8 +81,10 @@ bool janus_fault_claim(int signal_number, void *siginfo, void *context)
         thread->fault_frame_count = jrt_frames_of_signal(thread->fault_frames, JRT_FRAMES_MAX);
     }
     void **landing = thread->watch.landing != NULL ? thread->watch.landing : thread->rescue;
-    jrt_contract(landing != NULL, "a task ran out of stack, and so did the one before it, while "
-                                  "memory to survive that was refused"); /* [rescue-late] */
+    jrt_contract(
+        landing != NULL,
+        "a task overflowed its stack; the rescue stack is used up by the "
+        "overflow before it, and the system refused memory for another"); /* [rescue-late] */
     jrt_ctx_land_from_signal(interrupted, *landing, JRT_ARRIVED_OVERFLOWED);
     return true;
 }

@@ -35,7 +35,7 @@ static void detach(void *value)
 {
     struct jrt_thread *thread = value;
     jrt_demand(thread->on_exit == NULL, /* [exit-blind] in exit.c */
-               "a thread was ended (pthread_exit, pthread_cancel) in code without unwind tables");
+               "a thread ended (pthread_exit, pthread_cancel) in code without unwind tables");
     jrt_demand(thread->current == NULL, "a thread ended inside a fiber (pthread_exit?)");
     jrt_altstack_close(&thread->altstack);
     thread->attached = false;

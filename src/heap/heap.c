@@ -44,7 +44,7 @@ static _Atomic(uint64_t) opened_without_cache;
 void jrt_heap_complain(const struct jrt_heap *heap, const void *block, uint64_t word)
 {
     char        what[160];
-    const char *why = "it is no block of this task, or something wrote before it";
+    const char *why = "it is not a block of this task, or its header was overwritten";
     uint64_t    live = jrt_block_tag(heap->cookie, block) & JRT_OWNER_MASK;
     if ((word & JRT_OWNER_MASK) == (live & JRT_TAG_MASK)) {
         why = "it was freed already";
@@ -57,7 +57,8 @@ void jrt_heap_complain(const struct jrt_heap *heap, const void *block, uint64_t 
 
 static inline uint64_t checked_word(const void *block)
 {
-    jrt_contract((uintptr_t)block % JRT_UNIT == 0, "memory that is not aligned is not a block");
+    jrt_contract((uintptr_t)block % JRT_UNIT == 0,
+                 "a pointer that is not aligned to 16 bytes is not a block");
     return (uint64_t)jrt_peek_word((const uint64_t *)block - 1); /* the pointer may be invalid */
 }
 
@@ -267,7 +268,7 @@ void *jrt_heap_alloc_aligned(struct jrt_heap *heap, struct jrt_heap_cache *cache
                              size_t size)
 {
     jrt_demand(alignment != 0 && (alignment & (alignment - 1)) == 0,
-               "an alignment is a power of two");
+               "the alignment must be a power of two");
     if (alignment <= JRT_UNIT && size <= JRT_SMALL_MAX) return jrt_heap_alloc(heap, cache, size);
     if (size > SIZE_LIMIT || alignment > SIZE_LIMIT / 2) return NULL;
     if (!jrt_heap_charge(heap, jrt_heap_cost(size))) return NULL;

@@ -119,7 +119,8 @@ void *jrt_heap_set_apart(struct jrt_heap *heap, struct jrt_heap_cache *cache, vo
 /* The word of a detached block. */
 static uint64_t away_word(const void *block)
 {
-    jrt_contract((uintptr_t)block % JRT_UNIT == 0, "memory that is not aligned is not a block");
+    jrt_contract((uintptr_t)block % JRT_UNIT == 0,
+                 "a pointer that is not aligned to 16 bytes is not a block");
     uint64_t word = (uint64_t)jrt_peek_word((const uint64_t *)block - 1);
     jrt_contract(((word ^ jrt_block_tag(JRT_COOKIE_AWAY, block)) & JRT_OWNER_MASK) == 0,
                  "only memory that was given away can be adopted or discarded");
@@ -129,7 +130,7 @@ static uint64_t away_word(const void *block)
 void **jrt_heap_tab(void *block)
 {
     jrt_contract(jrt_word_class(away_word(block)) == JRT_CLASS_LARGE,
-                 "a block was adopted or discarded that no task has detached");
+                 "a task adopted or discarded a block that was not given away");
     return &jrt_large_of(block)->tab;
 }
 

@@ -222,7 +222,8 @@ bool jrt_os_thread_try_join(struct jrt_os_thread *thread)
         return true;
     }
     int error = pthread_tryjoin_np(thread->id, NULL);
-    jrt_demand(error == 0 || error == EBUSY, "jrt_os_thread_try_join of no thread");
+    jrt_demand(error == 0 || error == EBUSY,
+               "jrt_os_thread_try_join of a thread that cannot be joined");
     return error == 0;
 }
 

@@ -93,7 +93,7 @@ static size_t places(const struct jrt_blocking *blocking)
 janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned threads_max,
                                unsigned firsts_max, unsigned queue_max)
 {
-    jrt_demand(threads_max > 0, "a pool for blocking calls without threads");
+    jrt_demand(threads_max > 0, "a pool for blocking calls needs at least one thread");
     *blocking = (struct jrt_blocking){.threads_max = threads_max,
                                       .firsts_max = firsts_max,
                                       .queue_max = queue_max,

@@ -10,7 +10,7 @@
 
 void jrt_victims_init(struct jrt_victims *v, enum jrt_victim_strategy strategy, uint64_t seed)
 {
-    jrt_demand(strategy < JRT_VICTIM_STRATEGIES, "no such way to choose a victim");
+    jrt_demand(strategy < JRT_VICTIM_STRATEGIES, "unknown strategy for choosing a victim");
     v->strategy = strategy;
     v->turn = 0;
     jrt_rng_seed(&v->rng, seed);
@@ -57,7 +57,7 @@ unsigned jrt_victim_next(struct jrt_victims *v, unsigned self, unsigned count, u
         v->turn = distance + 1;
         break;
     case JRT_VICTIM_LEAST_LOADED:
-        jrt_demand(loads != NULL, "the longest queue cannot be found without the lengths");
+        jrt_demand(loads != NULL, "LEAST_LOADED needs the lengths of the queues");
         distance = loaded_distance(self, count, attempt % others, loads);
         break;
     case JRT_VICTIM_STRATEGIES: break;

@@ -248,7 +248,7 @@ static void close_too_early(void *argument)
 TEST("closing before everything came back, and settling what was never taken, are caller's bugs")
 {
     static const char *const cases[] = {"share", "nested", "settle"};
-    static const char *const texts[] = {"before a task settled", "before one carved from it",
+    static const char *const texts[] = {"before a task settled", "before an account carved",
                                         "never taken"};
     for (int i = 0; i < 3; i++) {
         int         status;

@@ -337,12 +337,12 @@ TEST("freeing what is not a live block of the heap ends with a sentence that say
 {
     static const char *const texts[MISTAKES] = {
         [TWICE] = "freed already",
-        [TWICE_ADOPTED] = "no block of this task",
-        [FOREIGN] = "no block of this task",
-        [STALE] = "no block of this task",
-        [INSIDE] = "no block of this task",
+        [TWICE_ADOPTED] = "not a block of this task",
+        [FOREIGN] = "not a block of this task",
+        [STALE] = "not a block of this task",
+        [INSIDE] = "not a block of this task",
         [ODD] = "not aligned",
-        [OVERWRITTEN] = "no block of this task",
+        [OVERWRITTEN] = "not a block of this task",
         [GIVEN] = "given away",
         [KEPT] = "only memory that was given away",
     };

@@ -25,7 +25,7 @@ expect() {
     fi
 }
 
-# What the last one printed to run it again.
+# The replay text that the last command printed.
 replay() { sed -n 's/^ *JANUSRT_REPLAY=\([^ ]*\) .*/\1/p' <<<"$out"; }
 
 expect 0 'nothing found' "$janusrt" explore --schedules 100 "$program" -- none
@@ -44,7 +44,7 @@ expect 1 'failed: deadlock' "$janusrt" explore --schedules 5000 "$program" -- lo
 expect 1 'failed: deadlock' "$janusrt" replay "$(replay)" "$program" -- lock
 expect 0 'nothing found' "$janusrt" explore --faults wake,death --every 10 --schedules 50 \
     "$program" -- none
-expect 0 'these are all' "$janusrt" explore --strategy exhaustive --depth 1 --workers 1 \
+expect 0 'there are no more schedules' "$janusrt" explore --strategy exhaustive --depth 1 --workers 1 \
     "$program" -- none
 
 # Schedulers that the program opens itself.
@@ -59,7 +59,7 @@ for how in open create two; do
 done
 expect 0 'nothing found' "$janusrt" explore --faults wake,death --every 10 --schedules 50 \
     "$program" -- none open
-expect 0 'these are all' "$janusrt" explore --strategy exhaustive --depth 1 --workers 1 \
+expect 0 'there are no more schedules' "$janusrt" explore --strategy exhaustive --depth 1 --workers 1 \
     "$program" -- none open
 expect 1 'too many steps' "$janusrt" explore --steps 20 "$program" -- none open
 expect 2 'a second thread uses the scheduler' "$janusrt" explore "$program" -- none used
@@ -75,23 +75,23 @@ expect 0 '1/w4/a/' echo "$(replay)"
 
 expect 0 'Exit status' "$janusrt" --help
 expect 0 'janusrt ' "$janusrt" --version
-expect 2 'what is to be done' "$janusrt"
-expect 2 'no such thing' "$janusrt" conquer
+expect 2 'a command is missing' "$janusrt"
+expect 2 'no such command' "$janusrt" conquer
 expect 2 'no such option' "$janusrt" explore --sede 7 "$program"
-expect 2 "'x' is no number" "$janusrt" explore --seed x "$program"
-expect 2 "'0' is no number" "$janusrt" explore --schedules 0 "$program"
-expect 2 "'2000' is no number" "$janusrt" explore --workers 2000 "$program"
+expect 2 "'x' is not a number" "$janusrt" explore --seed x "$program"
+expect 2 "'0' is not a number" "$janusrt" explore --schedules 0 "$program"
+expect 2 "'2000' is not a number" "$janusrt" explore --workers 2000 "$program"
 expect 2 'its value is missing' "$janusrt" explore --seed
-expect 2 "'luck' is none" "$janusrt" explore --strategy luck "$program"
-expect 2 "'rain' is none" "$janusrt" explore --faults wake,rain "$program"
-expect 2 'no number of minutes' "$janusrt" explore --minutes -1 "$program"
+expect 2 "'luck' is not a known name" "$janusrt" explore --strategy luck "$program"
+expect 2 "'rain' is not a known name" "$janusrt" explore --faults wake,rain "$program"
+expect 2 'not a number of minutes' "$janusrt" explore --minutes -1 "$program"
 expect 2 'PROGRAM is missing' "$janusrt" explore --seed 7
 expect 2 'No such file' "$janusrt" explore /nowhere/at/all
-expect 2 'neither janus_run nor janus_scheduler_open' "$janusrt" explore "$program" -- nothing
+expect 2 'called none of janus_run, janus_scheduler_open' "$janusrt" explore "$program" -- nothing
 expect 2 'is not understood' "$janusrt" replay 1/w4/zebra "$program" -- none
-[[ $out != *neither* ]] || failed=yes
+[[ $out != *'called none of'* ]] || failed=yes
 expect 2 'is not understood' env JANUSRT_EXPLORE=seed "$program" none
-# Where the command's pipe was is now a file of the program's own, which stays as it is.
+# The program has its own file in place of the command's pipe. The file stays unchanged.
 file=$(mktemp)
 expect 0 'nothing found' \
     env JANUSRT_BEGUN_FD=3.1 JANUSRT_EXPLORE=schedules=3 "$program" none 3>"$file"

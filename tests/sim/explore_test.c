@@ -262,7 +262,7 @@ TEST("a negative number, a panic and a deadlock are failures")
     janus_explore_options options = {.schedules = 3};
     find(options, return_minus_seven, JANUS_FAILING_RESULT, "-7 (JANUS_CLOSED)");
     find(options, panic_at_once, JANUS_FAILING_PANIC, "by itself");
-    find(options, wait_for_nobody, JANUS_FAILING_DEADLOCK, "every task waits");
+    find(options, wait_for_nobody, JANUS_FAILING_DEADLOCK, "all tasks wait");
 }
 
 TEST("a schedule that does not end is a failure")

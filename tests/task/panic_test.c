@@ -246,13 +246,13 @@ static int64_t make_mistake(void *argument)
 TEST("a bad free, realloc, detach, adopt or discard is a panic of the task")
 {
     static const char *const words[MISTAKES] = {
-        [FREE_WILD] = "no block of this task",
+        [FREE_WILD] = "not a block of this task",
         [FREE_ODD] = "not aligned",
         [FREE_TWICE] = "freed already",
         [FREE_WITHOUT] = "does not own",
-        [FREE_INSIDE] = "no block of this task",
-        [DETACH_WILD] = "no block of this task",
-        [REALLOC_WILD] = "no block of this task",
+        [FREE_INSIDE] = "not a block of this task",
+        [DETACH_WILD] = "not a block of this task",
+        [REALLOC_WILD] = "not a block of this task",
         [ADOPT_WILD] = "only memory that was given away",
         [ADOPT_OWN] = "only memory that was given away",
         [DISCARD_WILD] = "only memory that was given away",
