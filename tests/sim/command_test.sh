@@ -44,7 +44,7 @@ expect 1 'failed: deadlock' "$janusrt" explore --schedules 5000 "$program" -- lo
 expect 1 'failed: deadlock' "$janusrt" replay "$(replay)" "$program" -- lock
 expect 0 'nothing found' "$janusrt" explore --faults wake,death --every 10 --schedules 50 \
     "$program" -- none
-expect 0 'there are no more schedules' "$janusrt" explore --strategy exhaustive --depth 1 --workers 1 \
+expect 0 'there are no more' "$janusrt" explore --strategy exhaustive --depth 1 --workers 1 \
     "$program" -- none
 
 # Schedulers that the program opens itself.
@@ -59,7 +59,7 @@ for how in open create two; do
 done
 expect 0 'nothing found' "$janusrt" explore --faults wake,death --every 10 --schedules 50 \
     "$program" -- none open
-expect 0 'there are no more schedules' "$janusrt" explore --strategy exhaustive --depth 1 --workers 1 \
+expect 0 'there are no more' "$janusrt" explore --strategy exhaustive --depth 1 --workers 1 \
     "$program" -- none open
 expect 1 'too many steps' "$janusrt" explore --steps 20 "$program" -- none open
 expect 2 'a second thread uses the scheduler' "$janusrt" explore "$program" -- none used
