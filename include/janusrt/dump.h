@@ -9,7 +9,7 @@
  *       task "main" 0x100000001: blocked, waits for its children, for 3.2 s, last on worker 1
  *         nursery "requests": closing, 3 children
  *           task "task" 0x200000001: blocked, waits for the clock, for 12 ms, last on worker 0
- *           and 2 more that are queued, run, or never had to wait
+ *           and 2 more that are queued, running, or never waited
  *     janusrt: end of dump
  *
  * A line names what its task waits for and, if known, the holder: "waits for mutex "accounts" held

@@ -15,8 +15,8 @@ JANUS_BEGIN_DECLS
  * much was used, and what to do. Ask before the next call that may wait.
  *
  *     task 0x100000001 "plugin" (host.c:41) in run > plugins: as many tasks live as the limit
- *     allows: 100 of 100 used (JANUS_TASK_LIMIT). Wait for some to end, raise
- *     janus_scheduler_options.max_tasks, or start them under a spawn capability that allows more.
+ *     allows: 100 of 100 used (JANUS_TASK_LIMIT). Wait until some tasks end, raise
+ *     janus_scheduler_options.max_tasks, or start tasks under a spawn capability that allows more.
  *
  * Context: anyone, any thread.
  * Yields:  only if the turn is over.

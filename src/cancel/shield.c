@@ -63,7 +63,8 @@ static struct jrt_shield *bound_of(const struct jrt_task *task)
 void jrt_shield_begin(struct jrt_task *task)
 {
     uint16_t count = count_of(task);
-    jrt_contract(count < UINT16_MAX, "65536 shields, one in the other");
+    jrt_contract(count < UINT16_MAX,
+                 "janus_shield_begin: the task has begun 65535 shields, which is the limit");
     if (count == 0) task->bounds = NULL; /* the record may hold a stale pointer */
     set_count(task, (uint16_t)(count + 1));
 }
@@ -137,7 +138,7 @@ void janus_shield_begin_until(janus_shield *shield, uint64_t deadline_ns)
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_task *task = current();
     if (task == NULL) return;
-    jrt_contract(shield != NULL, "janus_shield_begin_until without a place");
+    jrt_contract(shield != NULL, "janus_shield_begin_until: shield is NULL");
     begin_until(task, (struct jrt_shield *)(void *)shield, deadline_ns);
 }
 

@@ -52,7 +52,7 @@ const char *janus_cancel_reason_text(janus_cancel_reason reason)
 {
     static const char *const texts[] = {
         [JANUS_CANCEL_NONE] = "not cancelled",
-        [JANUS_CANCEL_EXPLICIT] = "somebody called cancel",
+        [JANUS_CANCEL_EXPLICIT] = "a task or thread called cancel",
         [JANUS_CANCEL_PARENT] = "the task that owns the nursery was cancelled",
         [JANUS_CANCEL_SIBLING_ERROR] = "another child of the nursery failed",
         [JANUS_CANCEL_DEADLINE] = "its deadline passed",
@@ -244,7 +244,7 @@ static void put_rest(struct text *text, struct jrt_nursery *n, unsigned depth)
     struct jrt_list_node *node = n->children.next;
     for (; node != &n->children; node = node->next) rest--;
     if (rest <= 0) return;
-    put(text, "%*sand %lld more that are queued, run, or never had to wait\n", indent(depth), "",
+    put(text, "%*sand %lld more that are queued, running, or never waited\n", indent(depth), "",
         rest);
 }
 

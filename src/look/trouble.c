@@ -101,13 +101,14 @@ static const char *table_text(enum jrt_table table)
 static const char *table_advice(enum jrt_table table)
 {
     static const char *const texts[JRT_TABLES] = {
-        [JRT_TABLE_BLOCKING] = "Wait for some to end, or raise "
+        [JRT_TABLE_BLOCKING] = "Wait until some calls end, or raise "
                                "janus_scheduler_options.blocking_queue_max.",
-        [JRT_TABLE_THREADS] = "Wait for some to end, or raise threads_max, the nursery's or the "
-                              "scheduler's.",
-        [JRT_TABLE_CAPS] = "Release capabilities that are not used any more, or raise "
+        [JRT_TABLE_THREADS] =
+            "Wait until some children end, or raise threads_max of the nursery or "
+            "the scheduler.",
+        [JRT_TABLE_CAPS] = "Release unused capabilities, or raise "
                            "janus_scheduler_options.max_derived_caps.",
-        [JRT_TABLE_KEPT] = "Free tokens, detached blocks and nurseries that are not used any more.",
+        [JRT_TABLE_KEPT] = "Free unused tokens, detached blocks and nurseries.",
     };
     return texts[table];
 }
@@ -117,21 +118,21 @@ static const char *advice(janus_status status, janus_component component)
 {
     switch (status) {
     case JANUS_TASK_LIMIT:
-        return "Wait for some to end, raise janus_scheduler_options.max_tasks, or start them under "
-               "a spawn capability that allows more.";
-    case JANUS_FULL: return "Wait for some to end.";
+        return "Wait until some tasks end, raise janus_scheduler_options.max_tasks, or start tasks "
+               "under a spawn capability that allows more.";
+    case JANUS_FULL: return "Wait until some of them end.";
     case JANUS_SPAWN_BUDGET:
         if (component == JANUS_COMPONENT_SPAWN_COUNT) {
             return "Give the nursery's budget a larger spawn_count: a child costs one. "
                    "JANUS_BUDGET(...) leaves it 0.";
         }
         return "Give the nursery or the child a larger budget, ask for a smaller stack, or wait "
-               "for children to end.";
+               "until children end.";
     case JANUS_BUDGET_EXHAUSTED:
         return "Give it a larger budget, recharge it (janus_nursery_recharge), or let it do less.";
     case JANUS_NO_MEMORY:
-        return "The system refused memory, also for the books of a budget: free some, or run fewer "
-               "tasks. A larger budget does not help.";
+        return "The system refused memory. Free some, or run fewer tasks. A larger budget does not "
+               "help.";
     case JANUS_NO_SPAWN_CAP: return "Bind a spawn capability: janus_nursery_options.spawn_cap.";
     case JANUS_NO_BUDGET_CAP: return "Bind a budget capability: janus_nursery_options.budget_cap.";
     case JANUS_NO_CHANNEL_CAP:
@@ -139,14 +140,14 @@ static const char *advice(janus_status status, janus_component component)
     case JANUS_NO_EXECUTOR_CAP:
         return "Bind an executor capability: janus_nursery_options.executor_cap.";
     case JANUS_CAP_FOREIGN: return "Have it delegated: copying a handle moves no right.";
-    case JANUS_CAP_WIDENS: return "Ask for no more than is held around it.";
+    case JANUS_CAP_WIDENS: return "Ask for no more than the nursery or task around it holds.";
     case JANUS_CHANNEL_LIMIT:
-        return "Destroy channels that are not used any more (closing frees none), raise "
+        return "Destroy unused channels (closing frees none), raise "
                "janus_scheduler_options.max_channels, or bind a channel capability that allows "
                "more.";
     case JANUS_CAP_LIMIT:
-        return "Ask for less, or for a capability that allows it; for channels with more values, "
-               "also janus_scheduler_options.max_channel_values.";
+        return "Ask for less, or use a capability that allows it. For channels with more values, "
+               "raise janus_scheduler_options.max_channel_values, too.";
     default: return "See janus_cap_check.";
     }
 }
@@ -241,7 +242,8 @@ size_t janus_failure_text(janus_nursery *nursery, const janus_failure *failure, 
     if (nursery == NULL || failure == NULL) return 0;
     bool overflow = failure->panic == JANUS_PANIC_STACK_OVERFLOW;
     put_failure(&text, jrt_nursery_of(nursery), failure,
-                overflow ? "its stack overflowed" : "janus_panic was called");
+                overflow ? "its stack overflowed: spawn it with a larger stack_bytes"
+                         : "janus_panic was called");
     jrt_stack_check(); /* [turn-call] */
     return text.length;
 }

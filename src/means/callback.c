@@ -67,7 +67,7 @@ static void tell_broken(const struct jrt_thread *thread, const char *kind, enum 
 {
     const char *why = thread->panic_message;
     if (end == JRT_GUARDED_EXITED) why = "it ended its thread (pthread_exit or pthread_cancel)";
-    if (end == JRT_GUARDED_OVERFLOWED) why = "it used up the stack";
+    if (end == JRT_GUARDED_OVERFLOWED) why = "it overflowed the stack";
     jrt_tell_callback(kind != NULL ? kind : "a token's callback", why);
 }
 
@@ -150,7 +150,7 @@ void jrt_plain_check(int64_t cost)
     if (jrt_likely(jrt_thread_self()->callback == NULL)) return;
     int64_t left = jrt_fuel_get() - cost;
     jrt_fuel_set(left);
-    if (left < 0) janus_panic("a callback used up its slice of operations");
+    if (left < 0) janus_panic("a callback used up its slice: it must make fewer library calls");
 }
 
 void jrt_callback_check(void)

@@ -202,7 +202,9 @@ static int64_t word_of(const struct jrt_task *task)
     int64_t fuel = jrt_fuel_get();
     if (jrt_unlikely(fuel > JANUS_SLICE) && JRT_CHECKED) {
         jrt_fuel_set(0);
-        if (!task->ending) janus_panic("the fuel word holds more than the library put there");
+        if (!task->ending)
+            janus_panic(
+                "the fuel word holds more than the library wrote: the program overwrote it");
         fuel = 0;
     }
     return fuel > 0 ? fuel : 0;

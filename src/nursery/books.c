@@ -51,8 +51,10 @@ void jrt_panic_describe(janus_panic_info *panic, const struct jrt_task *task)
 /* Why a task panicked. */
 static const char *panic_reason(const struct jrt_task *task)
 {
-    if (task->panic == JANUS_PANIC_STACK_OVERFLOW) return "its stack overflowed";
-    return task->fault_data != NULL ? task->fault_data : "there was no memory to keep the reason";
+    if (task->panic == JANUS_PANIC_STACK_OVERFLOW)
+        return "its stack overflowed: spawn it with a larger stack_bytes";
+    return task->fault_data != NULL ? task->fault_data
+                                    : "the reason is lost: the system refused memory for it";
 }
 
 void jrt_books_failure(struct jrt_nursery *n, const struct jrt_task *task)

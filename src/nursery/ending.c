@@ -141,7 +141,8 @@ int jrt_task_look_below(struct jrt_task *task, const struct jrt_strand *strand, 
     jrt_stack_mend(strand->stack);
     if (how == JRT_ENDED_PANICKED || task->panic != JANUS_PANIC_NONE) return how;
     task->fault_data = task->fault_code = NULL; /* nobody saw the place */
-    begin_panic(task, JANUS_PANIC_STACK_OVERFLOW, "its stack was used up", NULL, 0);
+    begin_panic(task, JANUS_PANIC_STACK_OVERFLOW,
+                "its stack overflowed: spawn it with a larger stack_bytes", NULL, 0);
     return how == 0 ? JRT_ENDED_PANICKED : how;
 }
 
@@ -155,7 +156,7 @@ int jrt_task_look_below(struct jrt_task *task, const struct jrt_strand *strand, 
 void jrt_task_drop_argument(struct jrt_task *task)
 {
     void (*drop)(void *) = task->touched ? task->drop : NULL;
-    if (drop != NULL) jrt_callback_run_for(task, drop, task->argument, "the drop of a spawn");
+    if (drop != NULL) jrt_callback_run_for(task, drop, task->argument, "a spawn's drop function");
 }
 
 /* Ends a task that was cancelled before it started. */
@@ -278,7 +279,8 @@ static void panic_overflow(struct jrt_task *task, struct jrt_thread *thread)
         task->fault_data = thread->fault_address;
         task->fault_code = thread->fault_code;
     }
-    begin_panic(task, JANUS_PANIC_STACK_OVERFLOW, "its stack was used up", thread->fault_frames,
+    begin_panic(task, JANUS_PANIC_STACK_OVERFLOW,
+                "its stack overflowed: spawn it with a larger stack_bytes", thread->fault_frames,
                 thread->fault_frame_count);
 }
 

@@ -224,7 +224,7 @@ __attribute__((cold, noreturn)) static void panic_too(const janus_panic_info *pa
     if (panic->kind != JANUS_PANIC_STACK_OVERFLOW) {
         janus_panic(panic->message[0] != 0 ? panic->message : "a parallel call panicked");
     }
-    jrt_panicked("its stack was used up");
+    jrt_panicked("its stack overflowed: spawn it with a larger stack_bytes");
     task->touched = true;
     if (task->panic == JANUS_PANIC_NONE) {
         task->fault_data = panic->fault_address;

@@ -546,8 +546,9 @@ void janus_nursery_leave(janus_nursery *nursery)
 {
     janus_status status = janus_nursery_end(nursery, NULL);
     if (status == JANUS_CHILD_FAILED) {
-        janus_panic("a nursery was left by return or goto, and a child had failed: leave its block "
-                    "by break, then look at the block's status");
+        janus_panic("return or goto left the block of a nursery whose child failed: use break, and "
+                    "then check the block's status");
     }
-    if (status == JANUS_STATE) janus_panic("a nursery was left by somebody who may not end it");
+    if (status == JANUS_STATE)
+        janus_panic("a task or thread that does not own a nursery left its block");
 }

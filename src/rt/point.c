@@ -62,7 +62,7 @@ void janus_waitpoint_init(janus_waitpoint *given, janus_opener opener)
 {
     struct point *point = point_of(given);
     jrt_contract(point != NULL && (unsigned)opener <= JANUS_OPENED_BY_TASKS,
-                 "janus_waitpoint_init with what is none");
+                 "janus_waitpoint_init: the waitpoint is NULL or the opener is invalid");
     /* relaxed, both: nobody knows it yet. */
     jrt_store_relaxed(&point->word, (uint64_t)POINT_CLOSED);
     jrt_store_relaxed(&point->done, 0u); /* relaxed: as above. */

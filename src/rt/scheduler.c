@@ -45,7 +45,7 @@ static bool seed_from_outside(uint64_t *out)
     if (errno == 0 && *end == '\0' && *out != 0 && *text != '-') return true;
     char line[160];
     int  length = snprintf(line, sizeof line,
-                           "janusrt: JANUSRT_SEED='%.60s' is no seed: wanted is a number from 1 to "
+                           "janusrt: JANUSRT_SEED='%.60s' is no seed: use a number from 1 to "
                             "2^64 - 1\n",
                            text);
     (void)jrt_write_all(STDERR_FILENO, line, (size_t)length);

@@ -93,7 +93,7 @@ static void tell(janus_scheduler *scheduler, struct line *line, janus_panic_repo
     if (!may_print(&left_out)) return; /* [tell-rate] */
     if (left_out > 0) {
         struct line note = {.used = 0};
-        put(&note, "janusrt: %u panics were not shown: more than %d in a second", left_out,
+        put(&note, "janusrt: %u panics are not shown: the limit is %d lines a second", left_out,
             LINES_A_SECOND);
         note.bytes[note.used++] = '\n';
         (void)jrt_write_all(STDERR_FILENO, note.bytes, note.used);

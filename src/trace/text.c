@@ -31,7 +31,7 @@ static const char *reason_name(uint64_t reason)
 {
     switch ((janus_cancel_reason)reason) {
     case JANUS_CANCEL_NONE: return "no reason";
-    case JANUS_CANCEL_EXPLICIT: return "somebody called cancel";
+    case JANUS_CANCEL_EXPLICIT: return "a task or thread called cancel";
     case JANUS_CANCEL_PARENT: return "its owner was cancelled";
     case JANUS_CANCEL_SIBLING_ERROR: return "a child failed";
     case JANUS_CANCEL_DEADLINE: return "its deadline passed";

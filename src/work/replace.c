@@ -205,7 +205,8 @@ static void move_shelf(janus_scheduler *scheduler, struct jrt_shelf *shelf)
 static void lose(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
-    say(worker->index, "its thread ended, no other could be started; the other workers go on");
+    say(worker->index,
+        "its thread ended and no new one could be started; the other workers run its tasks");
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
         struct jrt_deque *both[] = {&worker->again[lane], &worker->fresh[lane]};
         for (unsigned i = 0; i < 2; i++) {
@@ -237,8 +238,10 @@ static void retire_seat(struct jrt_seat *seat)
         jrt_lock(&scheduler->threads_lock);
         bool replaced = start_next(&seat->worker);
         jrt_unlock(&scheduler->threads_lock);
-        say(index, replaced ? "its thread ended, another goes on"
-                            : "its thread ended, no other could be started; the workers go on");
+        say(index,
+            replaced
+                ? "its thread ended; a new thread continues"
+                : "its thread ended and no new one could be started; the workers run its task");
         if (replaced) return;
         jrt_seat_lose(seat);
     }
@@ -281,12 +284,14 @@ void jrt_worker_retire(struct jrt_worker *worker)
     jrt_unlock(&scheduler->threads_lock);
     if (stopping) return;
     if (last && !replace_last(worker)) {
-        jrt_die("no thread", "the last worker's thread ended and no other could be started",
+        jrt_die("no thread",
+                "the last worker's thread ended and no new one could be started; raise the limit "
+                "of threads",
                 __FILE__, __LINE__);
     }
     if (!replaced && !last) lose(worker);
     /* The index never changes. */
-    if (replaced) say(worker->index, "its thread ended, another goes on");
+    if (replaced) say(worker->index, "its thread ended; a new thread continues");
 }
 
 void jrt_workers_revive(janus_scheduler *scheduler)

@@ -234,7 +234,7 @@ TEST("a cancel tells whose nursery, by whom and why, and how its child ended")
                "w0 start B\n"
                "w0 park B waits for the clock\n"
                "w0 resume A\n"
-               "w0 cancel A by A: somebody called cancel\n"
+               "w0 cancel A by A: a task or thread called cancel\n"
                "w0 wake B by A with JANUS_CANCELLED\n"
                "w0 park A waits for its children\n"
                "w0 resume B\n"

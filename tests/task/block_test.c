@@ -178,7 +178,7 @@ static int64_t look_at_panic(void *argument)
     CHECK_EQ(janus_spawn(&n, return_over_failure, argument), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result.panic.kind, JANUS_PANIC_EXPLICIT);
-    CHECK(strstr(result.panic.message, "left by return or goto") != NULL);
+    CHECK(strstr(result.panic.message, "return or goto left the block") != NULL);
     return 0;
 }
 

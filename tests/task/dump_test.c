@@ -111,7 +111,7 @@ TEST("tasks that run or are queued are counted, and the running one is named")
     char *text = dumped(scheduler);
     CHECK(strstr(text, "worker 0: task 0x") != NULL);
     CHECK(strstr(text, "nursery \"nursery\" of a thread: open, 4 children\n") != NULL);
-    CHECK(strstr(text, "  and 4 more that are queued, run, or never had to wait\n") != NULL);
+    CHECK(strstr(text, "  and 4 more that are queued, running, or never waited\n") != NULL);
     free(text);
     atomic_store(&word, 1000);
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);

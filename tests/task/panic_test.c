@@ -193,8 +193,8 @@ static int64_t begin_nowhere(void *argument)
 TEST("to end a shield that was not begun, or to begin 65536, is a panic of the task")
 {
     check_panics(end_without_begin, NULL, "janus_shield_end without janus_shield_begin");
-    check_panics(begin_too_many, NULL, "65536 shields");
-    check_panics(begin_nowhere, NULL, "without a place");
+    check_panics(begin_too_many, NULL, "janus_shield_begin: the task has begun 65535 shields");
+    check_panics(begin_nowhere, NULL, "janus_shield_begin_until: shield is NULL");
     CHECK_EQ(atomic_load(&alive), 0);
 }
 
@@ -338,7 +338,7 @@ TEST("a token's callback that panics or overflows ends alone, and is reported")
         CHECK_EQ(janus_run(options, cancel_token, &broken[i], NULL), JANUS_OK);
         CHECK_EQ(atomic_load(&called), 2);
         CHECK_EQ(atomic_load(&seen.count), 1);
-        CHECK_STR(seen.message, i == 0 ? "in a callback" : "it used up the stack");
+        CHECK_STR(seen.message, i == 0 ? "in a callback" : "it overflowed the stack");
         CHECK_EQ(seen.last.task, 0);
     }
 }
@@ -447,7 +447,8 @@ TEST("an overflow is one line on stderr, with the frames it ended in")
     int         status = 0;
     const char *text = harness_child(run_loudly, (void *)overflow, &status);
     CHECK_EQ(status, 0);
-    CHECK(strstr(text, "panicked: its stack was used up; at ") != NULL);
+    CHECK(strstr(text, "panicked: its stack overflowed: spawn it with a larger stack_bytes; at ") !=
+          NULL);
     CHECK(strchr(text, '\n') == text + strlen(text) - 1);
 }
 

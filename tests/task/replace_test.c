@@ -298,7 +298,8 @@ TEST("when the last worker's thread cannot be replaced the process ends with a s
         uint32_t    workers = counts[c];
         int         status = 0;
         const char *text = harness_child(lose_all, &workers, &status);
-        CHECK(strstr(text, "the last worker's thread ended and no other could be started") != NULL);
+        CHECK(strstr(text, "the last worker's thread ended and no new one could be started") !=
+              NULL);
         CHECK(status != 0);
     }
 }
