@@ -36,12 +36,6 @@
 
 _Static_assert(sizeof(struct jrt_shield) <= sizeof(janus_shield), "it fits its storage");
 
-static struct jrt_task *current(void)
-{
-    struct jrt_worker *worker = jrt_worker_self();
-    return worker != NULL ? worker->current : NULL;
-}
-
 static uint16_t count_of(const struct jrt_task *task)
 {
     return jrt_load_relaxed(&task->shield); /* relaxed: only the task writes it. */
@@ -129,14 +123,14 @@ bool jrt_shield_holds(const struct jrt_task *task)
 void janus_shield_begin(void)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_task *task = current();
+    struct jrt_task *task = jrt_task_current();
     if (task != NULL) jrt_shield_begin(task);
 }
 
 void janus_shield_begin_until(janus_shield *shield, uint64_t deadline_ns)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_task *task = current();
+    struct jrt_task *task = jrt_task_current();
     if (task == NULL) return;
     jrt_contract(shield != NULL, "janus_shield_begin_until: shield is NULL");
     begin_until(task, (struct jrt_shield *)(void *)shield, deadline_ns);
@@ -144,7 +138,7 @@ void janus_shield_begin_until(janus_shield *shield, uint64_t deadline_ns)
 
 void janus_shield_end(void)
 {
-    struct jrt_task *task = current();
+    struct jrt_task *task = jrt_task_current();
     if (task == NULL) return;
     /* The first shield of a task that is cleaning up belongs to the library. */
     jrt_contract(count_of(task) > task->ending, "janus_shield_end without janus_shield_begin");

@@ -126,32 +126,3 @@ void jrt_chan_await_done(struct jrt_chan_party *party)
     /* acquire: the waker's last touch, and the outcome. */
     while (jrt_load_acquire(&party->done) == 0) jrt_thread_yield();
 }
-
-janus_status jrt_chan_park_thread(struct jrt_chan_party *party, uint64_t deadline_ns)
-{
-    if (jrt_thread_self()->calls_back) deadline_ns = 0; /* [callback-plain] */
-    while (jrt_load_acquire(&party->done) == 0) {       /* acquire: the outcome. */
-        if (!jrt_futex_wait_until(&party->done, 0, deadline_ns)) return JANUS_DEADLINE;
-    }
-    return JANUS_OK;
-}
-
-static void ring_deadline(struct jrt_alarm *alarm)
-{
-    (void)jrt_task_wake(alarm->subject, JANUS_DEADLINE);
-}
-
-janus_status jrt_chan_park_begin(struct jrt_worker *worker, enum jrt_wait wait,
-                                 struct jrt_alarm *alarm, uint64_t deadline_ns)
-{
-    struct jrt_task *task = worker->current;
-    bool             timed = deadline_ns != JRT_NEVER;
-    if (timed && jrt_clock_now_ns() >= deadline_ns) return JANUS_DEADLINE;
-    if (jrt_unlikely(!jrt_worker_can_leave(worker))) return JANUS_NO_MEMORY;
-    jrt_task_park_begin(task, wait);
-    if (!timed) return JANUS_OK;
-    *alarm = (struct jrt_alarm){.ring = ring_deadline, .subject = task};
-    if (jrt_sched_timer_arm(worker->scheduler, &alarm->timer, deadline_ns)) return JANUS_OK;
-    (void)jrt_task_park_cancel(task);
-    return JANUS_NO_MEMORY;
-}

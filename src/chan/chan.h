@@ -218,15 +218,8 @@ janus_status jrt_chan_overflow(struct jrt_chan *chan, const void *value);
  * held. OK, STALE, NO_MEMORY. */
 janus_status jrt_chan_grow(janus_channel handle, const struct jrt_worker *worker, uint64_t slots);
 
-/* Waits as a plain thread. OK: a claimer served the party. DEADLINE. */
-janus_status jrt_chan_park_thread(struct jrt_chan_party *party, uint64_t deadline_ns);
-
 /* Waits until the claimer sets `done`, which it is about to do. */
 void jrt_chan_await_done(struct jrt_chan_party *party);
-
-/* Sets PARKING, and arms the alarm if there is a deadline. DEADLINE, NO_MEMORY: nothing changed. */
-janus_status jrt_chan_park_begin(struct jrt_worker *worker, enum jrt_wait wait,
-                                 struct jrt_alarm *alarm, uint64_t deadline_ns);
 
 /* Traces a step that ended at once, for the current task of `worker`, or NULL. Under the lock, so
  * that a trace has the real order. Only successful steps are traced. */

@@ -27,6 +27,7 @@
  *   cannot grow. Then the select starts again from the beginning, where it can.
  */
 #include "base/rng.h"
+#include "cancel/wait.h"
 #include "chan/step.h"
 #include "rt/source.h"
 
@@ -57,6 +58,7 @@ struct selection {
     uint64_t              now_ns;   /* read for timers, if there are any */
     bool                  sources;  /* there are sources */
     struct jrt_chan_party party;
+    struct jrt_waiting    waiting;
 };
 
 static struct place *place_of(janus_select_case *at) { return (struct place *)(void *)at->opaque; }
@@ -366,31 +368,33 @@ static janus_status come_back(struct selection *s, janus_status ended)
     return s->party.outcome;
 }
 
+static janus_status queue_at_all(struct jrt_waiting *waiting, struct jrt_task *task)
+{
+    struct selection *s = jrt_list_entry(waiting, struct selection, waiting);
+    (void)task;
+    janus_status status = step_or_queue(s, true, &waiting->outside);
+    if (status != JANUS_WOULD_WAIT || !s->sources) return status;
+    return join_sources(s, &waiting->outside) ? JANUS_WOULD_WAIT : come_back(s, JANUS_OK);
+}
+
+static janus_status leave_queues(struct jrt_waiting *waiting, struct jrt_task *task,
+                                 janus_status ended)
+{
+    struct selection *s = jrt_list_entry(waiting, struct selection, waiting);
+    (void)task;
+    s->worker = jrt_worker_self(); /* [worker-again] */
+    return come_back(s, ended);
+}
+
 static janus_status wait_as_task(struct selection *s, uint64_t deadline_ns)
 {
-    struct jrt_task *task = s->worker->current;
-    janus_scheduler *scheduler = s->worker->scheduler;
-    struct jrt_alarm alarm;
-    bool             outside = false;
-    s->party = (struct jrt_chan_party){.task = task, .selects = true};
-    janus_status status = jrt_chan_park_begin(s->worker, JRT_WAIT_SELECT, &alarm, deadline_ns);
-    if (status != JANUS_OK) return status;
-    status = step_or_queue(s, true, &outside);
-    if (status == JANUS_WOULD_WAIT && s->sources && !join_sources(s, &outside)) {
-        (void)jrt_task_park_cancel(task);
-        status = come_back(s, JANUS_OK);
-    } else if (status == JANUS_WOULD_WAIT) {
-        /* relaxed, both: a count. This task runs, so no deadlock is possible now. */
-        if (outside) jrt_fetch_add_relaxed(&scheduler->outside, 1u);
-        status = jrt_task_park_cancellable(task);
-        if (outside) jrt_fetch_sub_relaxed(&scheduler->outside, 1u); /* relaxed: a count. */
-        s->worker = jrt_worker_self();                               /* [worker-again] */
-        status = come_back(s, status);
-    } else {
-        (void)jrt_task_park_cancel(task);
-    }
-    if (deadline_ns != JRT_NEVER) jrt_sched_timer_disarm(scheduler, &alarm.timer);
-    return status;
+    if (jrt_wait_is_late(deadline_ns)) return JANUS_DEADLINE;
+    s->party = (struct jrt_chan_party){.task = s->worker->current, .selects = true};
+    s->waiting = (struct jrt_waiting){.why = JRT_WAIT_SELECT,
+                                      .deadline_ns = deadline_ns,
+                                      .join = queue_at_all,
+                                      .leave = leave_queues};
+    return jrt_wait(s->worker, &s->waiting);
 }
 
 static janus_status wait_as_thread(struct selection *s, uint64_t deadline_ns)
@@ -400,7 +404,7 @@ static janus_status wait_as_thread(struct selection *s, uint64_t deadline_ns)
     janus_status status = step_or_queue(s, true, &outside);
     if (status != JANUS_WOULD_WAIT) return status;
     bool waits = !s->sources || join_sources(s, &outside);
-    return come_back(s, waits ? jrt_chan_park_thread(&s->party, deadline_ns) : JANUS_OK);
+    return come_back(s, waits ? jrt_wait_as_thread(&s->party.done, deadline_ns) : JANUS_OK);
 }
 
 static janus_status select_now(struct selection *s)

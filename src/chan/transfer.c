@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Send and receive. */
+#include "cancel/wait.h"
 #include "chan/step.h"
 #include "task/state.h"
 
@@ -42,19 +43,34 @@ static janus_status come_back(struct jrt_chan *chan, const struct jrt_worker *wo
     return entry->party->outcome;
 }
 
-/* Inline, because the CPU mispredicts every return after a switch. */
-static inline __attribute__((always_inline)) janus_status park(struct jrt_chan       *chan,
-                                                               struct jrt_worker     *worker,
-                                                               struct jrt_chan_entry *entry,
-                                                               bool                   outside)
+struct slow_wait {
+    struct jrt_waiting    waiting; /* first */
+    struct jrt_chan      *chan;
+    janus_channel         handle;
+    enum jrt_chan_kind    kind;
+    struct jrt_chan_entry entry;
+};
+
+static janus_status queue_up(struct jrt_waiting *waiting, struct jrt_task *task)
 {
-    janus_scheduler *scheduler = worker->scheduler;
-    /* relaxed, both: a count. This task runs, so no deadlock is possible now. */
-    if (outside) jrt_fetch_add_relaxed(&scheduler->outside, 1u);
-    janus_status status = jrt_task_park_cancellable(entry->party->task);
-    if (outside) jrt_fetch_sub_relaxed(&scheduler->outside, 1u); /* relaxed: a count. */
-    if (jrt_likely(status == JANUS_OK)) return entry->party->outcome;
-    return come_back(chan, jrt_worker_self(), entry, status); /* [worker-again] */
+    struct slow_wait *wait = (struct slow_wait *)waiting;
+    (void)task;
+    return step_or_queue(wait->chan, wait->handle, jrt_worker_self(), wait->kind, &wait->entry,
+                         &waiting->outside);
+}
+
+static janus_status leave_queue(struct jrt_waiting *waiting, struct jrt_task *task,
+                                janus_status ended)
+{
+    struct slow_wait  *wait = (struct slow_wait *)waiting;
+    struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
+    janus_status       status = wait->entry.party->outcome;
+    (void)task;
+    if (jrt_unlikely(ended != JANUS_OK)) {
+        status = come_back(wait->chan, worker, &wait->entry, ended);
+    }
+    if (status == JANUS_OK) jrt_chan_note_waited(worker, wait->kind, wait->entry.index);
+    return status;
 }
 
 static janus_status wait_as_task(struct jrt_chan *chan, janus_channel handle,
@@ -62,21 +78,17 @@ static janus_status wait_as_task(struct jrt_chan *chan, janus_channel handle,
                                  uint64_t deadline_ns)
 {
     struct jrt_task      *task = worker->current;
-    janus_scheduler      *scheduler = worker->scheduler;
     struct jrt_chan_party party = {.task = task};
-    struct jrt_chan_entry entry = {.party = &party, .value = value};
-    struct jrt_alarm      alarm;
-    bool                  outside = false;
-    janus_status          status = jrt_chan_park_begin(worker, wait_for(kind), &alarm, deadline_ns);
-    if (status != JANUS_OK) return status;
-    status = step_or_queue(chan, handle, worker, kind, &entry, &outside);
-    if (jrt_likely(status == JANUS_WOULD_WAIT)) {
-        status = park(chan, worker, &entry, outside);
-        if (status == JANUS_OK) jrt_chan_note_waited(jrt_worker_self(), kind, entry.index);
-    } else {
-        (void)jrt_task_park_cancel(task);
-    }
-    if (deadline_ns != JRT_NEVER) jrt_sched_timer_disarm(scheduler, &alarm.timer);
+    struct slow_wait      wait = {.waiting = {.why = wait_for(kind),
+                                              .deadline_ns = deadline_ns,
+                                              .join = queue_up,
+                                              .leave = leave_queue},
+                                  .chan = chan,
+                                  .handle = handle,
+                                  .kind = kind,
+                                  .entry = {.party = &party, .value = value}};
+    if (jrt_wait_is_late(deadline_ns)) return JANUS_DEADLINE;
+    janus_status status = jrt_wait(worker, &wait.waiting);
     return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
 }
 
@@ -88,7 +100,7 @@ static janus_status wait_as_thread(struct jrt_chan *chan, janus_channel handle,
     bool                  outside = false;
     janus_status          status = step_or_queue(chan, handle, NULL, kind, &entry, &outside);
     if (status != JANUS_WOULD_WAIT) return status;
-    status = jrt_chan_park_thread(&party, deadline_ns);
+    status = jrt_wait_as_thread(&party.done, deadline_ns);
     return status == JANUS_OK ? party.outcome : come_back(chan, NULL, &entry, status);
 }
 

@@ -29,6 +29,7 @@
  * around that have a limit of their own: for all of them or for none.
  */
 #include "nursery/executor.h"
+#include "cancel/wait.h"
 
 #include "task/purse.h"
 #include "task/trouble.h"
@@ -159,23 +160,48 @@ static void run_in_place(struct jrt_nursery *n, struct jrt_worker *worker, struc
     if (jrt_unlikely(jrt_others_wait(worker))) jrt_task_give_way(worker, spawner);
 }
 
+struct run_wait {
+    struct jrt_waiting  waiting; /* first */
+    struct jrt_nursery *nursery;
+    struct jrt_worker  *worker;
+    struct jrt_task    *child;
+};
+
+static janus_status submit_child(struct jrt_waiting *waiting, struct jrt_task *task)
+{
+    const struct run_wait *wait = (struct run_wait *)waiting;
+    (void)task;
+    submit(wait->nursery, wait->worker, wait->child);
+    return JANUS_WOULD_WAIT;
+}
+
+static janus_status child_ended(struct jrt_waiting *waiting, struct jrt_task *task,
+                                janus_status ended)
+{
+    (void)waiting, (void)task;
+    return ended;
+}
+
 static void run_and_wait(struct jrt_launch *launch, struct jrt_nursery *n,
                          struct jrt_worker *worker, struct jrt_task *task)
 {
     struct jrt_runner *runner = &launch->runner;
-    struct jrt_task   *spawner = runner->task;
-    if (spawner != NULL) {
-        jrt_task_park_begin(spawner, JRT_WAIT_RUN);
-        submit(n, worker, task);
-        jrt_task_link(spawner);
-        (void)jrt_task_park(worker, spawner);
+    struct run_wait    wait = {.waiting = {.why = JRT_WAIT_RUN,
+                                           .to_its_end = true,
+                                           .deadline_ns = JRT_NEVER,
+                                           .join = submit_child,
+                                           .leave = child_ended},
+                               .nursery = n,
+                               .worker = worker,
+                               .child = task};
+    if (runner->task != NULL) {
+        (void)jrt_wait(worker, &wait.waiting);
         return;
     }
     bool mine = jrt_nursery_is_mine(n); /* otherwise a blocking call, which is counted itself */
     submit(n, worker, task);
     if (mine) jrt_nursery_thread_waits(n);
-    /* acquire: what the child wrote. */
-    while (jrt_load_acquire(&runner->ended) == 0) jrt_futex_wait(&runner->ended, 0);
+    (void)jrt_wait_as_thread(&runner->ended, JRT_NEVER);
     if (mine) jrt_nursery_thread_goes_on(n);
 }
 

@@ -20,18 +20,13 @@
  *
  * <janusrt/charge.h> describes the policies.
  */
+#include "cancel/wait.h"
 #include "means/terms.h"
 #include "task/nursery.h"
 #include "task/purse.h"
 #include "task/state.h"
 #include "task/trouble.h"
 #include "task/turn.h"
-
-static struct jrt_task *current(void)
-{
-    struct jrt_worker *worker = jrt_worker_self();
-    return worker != NULL ? worker->current : NULL;
-}
 
 void jrt_task_requeue(struct jrt_task *task)
 {
@@ -307,24 +302,31 @@ static void leave_list(struct jrt_nursery *n, struct jrt_purse *purse)
     jrt_nursery_unlock(n);
 }
 
+static janus_status wait_on_list(struct jrt_waiting *waiting, struct jrt_task *task)
+{
+    (void)waiting;
+    if (!join_list(task->nursery, task->purse)) return JANUS_BUDGET_EXHAUSTED;
+    jrt_point(); /* the owner may act on the report before the task has left */
+    return JANUS_WOULD_WAIT;
+}
+
+static janus_status come_back(struct jrt_waiting *waiting, struct jrt_task *task,
+                              janus_status ended)
+{
+    (void)waiting;
+    leave_list(task->nursery, task->purse);
+    bool known = ended == JANUS_OK || ended == JANUS_CANCELLED || ended == JANUS_STATE;
+    return known ? ended : JANUS_BUDGET_EXHAUSTED;
+}
+
 /* OK: recharged. CANCELLED. BUDGET_EXHAUSTED: never to be recharged. STATE: dismissed. */
 static janus_status wait_for_more(struct jrt_task *task)
 {
-    struct jrt_worker  *worker = jrt_worker_self();
-    struct jrt_nursery *n = task->nursery;
-    struct jrt_purse   *purse = task->purse;
-    if (!jrt_worker_can_leave(worker)) return JANUS_BUDGET_EXHAUSTED;
+    struct jrt_waiting waiting = {
+        .why = JRT_WAIT_NONE, .deadline_ns = JRT_NEVER, .join = wait_on_list, .leave = come_back};
     jrt_task_link(task); /* [exhaust-list] */
-    jrt_task_park_begin(task, JRT_WAIT_NONE);
-    if (!join_list(n, purse)) {
-        (void)jrt_task_park_cancel(task);
-        return JANUS_BUDGET_EXHAUSTED;
-    }
-    jrt_point(); /* the owner may act on the report before the task has left */
-    janus_status status = jrt_task_park_cancellable(task);
-    leave_list(n, purse);
-    bool known = status == JANUS_OK || status == JANUS_CANCELLED || status == JANUS_STATE;
-    return known ? status : JANUS_BUDGET_EXHAUSTED;
+    janus_status status = jrt_wait(jrt_worker_self(), &waiting);
+    return status == JANUS_NO_MEMORY ? JANUS_BUDGET_EXHAUSTED : status;
 }
 
 static bool get_more(struct jrt_task *task, janus_exhaustion policy, janus_component lacks,
@@ -480,7 +482,7 @@ janus_status janus_nursery_recharge(janus_nursery *nursery, janus_task_id child,
 int janus_budget_recharge_child(janus_task_id child, janus_budget amount, const janus_cap *cap)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_task *task = current();
+    struct jrt_task *task = jrt_task_current();
     if (task == NULL) return JANUS_STATE;
     janus_status status = jrt_terms_supervise(task, cap, &amount);
     if (status != JANUS_OK) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
@@ -503,7 +505,7 @@ int janus_budget_recharge(janus_budget amount)
 janus_status janus_budget_recharge_current(janus_budget amount, janus_budget *out_granted)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_task *task = current();
+    struct jrt_task *task = jrt_task_current();
     janus_budget     granted;
     if (task == NULL) return JANUS_STATE;
     janus_status status = recharge_self(task, &amount, &granted);

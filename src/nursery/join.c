@@ -9,6 +9,7 @@
  *   returns, so no late wake meets another wait. A thread sleeps on `joined`, which the waker
  *   changes. The nursery exists until the child has counted itself off, which it does later.
  */
+#include "cancel/wait.h"
 #include "task/nursery.h"
 #include "task/purse.h"
 
@@ -73,38 +74,50 @@ static bool is_worth_waiting(struct jrt_nursery *n, const struct jrt_task *task)
     return jrt_task_only_in_scope(task) && jrt_nursery_cancelled_above(n);
 }
 
-static janus_status join_waiting(struct jrt_nursery *n, janus_task_id id, int64_t *out_result,
-                                 bool *out_shielded)
+struct join {
+    struct jrt_waiting  waiting; /* first */
+    struct jrt_nursery *nursery;
+    janus_task_id       id;
+    int64_t            *out_result;
+    bool                shielded;
+};
+
+static janus_status take_or_join(struct jrt_waiting *waiting, struct jrt_task *task)
 {
-    struct jrt_task *task = n->owner;
-    for (;;) {
-        bool running;
-        if (!jrt_worker_can_leave(jrt_worker_self())) return JANUS_NO_MEMORY;
-        jrt_task_park_begin(task, JRT_WAIT_JOIN);
-        struct jrt_task *child = take_or_announce(n, id, &running);
-        if (!running) (void)jrt_task_park_cancel(task);
-        if (child != NULL) return result_of(n, child, out_result);
-        if (!running) return jrt_stale(JANUS_STALE, __func__);
-        janus_status status = jrt_task_park_cancellable(task);
-        if (status == JANUS_OK) continue;
-        take_back(n);
-        if (status == JANUS_CANCELLED) {
-            if (*out_shielded || !is_worth_waiting(n, task)) return JANUS_CANCELLED;
-            jrt_shield_begin(task);
-            *out_shielded = true;
-        } else if (status != JANUS_DEADLOCK) {
-            return status;
-        }
-        /* After DEADLOCK, too: the child was woken as well, and its end is what the owner waits
-         * for. */
-    }
+    struct join     *join = (struct join *)waiting;
+    bool             running;
+    struct jrt_task *child = take_or_announce(join->nursery, join->id, &running);
+    (void)task;
+    if (child != NULL) return result_of(join->nursery, child, join->out_result);
+    return running ? JANUS_WOULD_WAIT : jrt_stale(JANUS_STALE, "janus_join");
+}
+
+static janus_status look_again(struct jrt_waiting *waiting, struct jrt_task *task,
+                               janus_status ended)
+{
+    struct join *join = (struct join *)waiting;
+    if (ended == JANUS_OK) return JANUS_WOULD_WAIT;
+    take_back(join->nursery);
+    /* The child was woken as well, and its end is what the owner waits for. */
+    if (ended == JANUS_DEADLOCK) return JANUS_WOULD_WAIT;
+    if (ended != JANUS_CANCELLED) return ended;
+    if (join->shielded || !is_worth_waiting(join->nursery, task)) return JANUS_CANCELLED;
+    jrt_shield_begin(task);
+    join->shielded = true;
+    return JANUS_WOULD_WAIT;
 }
 
 static janus_status join_as_task(struct jrt_nursery *n, janus_task_id id, int64_t *out_result)
 {
-    bool         shielded = false;
-    janus_status status = join_waiting(n, id, out_result, &shielded);
-    if (shielded) jrt_shield_end(n->owner);
+    struct join  join = {.waiting = {.why = JRT_WAIT_JOIN,
+                                     .deadline_ns = JRT_NEVER,
+                                     .join = take_or_join,
+                                     .leave = look_again},
+                         .nursery = n,
+                         .id = id,
+                         .out_result = out_result};
+    janus_status status = jrt_wait(jrt_worker_self(), &join.waiting);
+    if (join.shielded) jrt_shield_end(n->owner);
     return status == JANUS_CANCELLED ? jrt_task_obey(n->owner) : status;
 }
 

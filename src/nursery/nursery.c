@@ -27,6 +27,7 @@
  * guards the task's own list of nurseries.
  */
 #include "task/nursery.h"
+#include "cancel/wait.h"
 
 #include "cancel/token.h"
 #include "means/terms.h"
@@ -305,20 +306,40 @@ static inline bool is_plainly_over(struct jrt_nursery *n)
     return jrt_load_relaxed(&n->plain) == 0; /* relaxed: nothing follows. */
 }
 
-static void wait_as_task(struct jrt_nursery *n, struct jrt_task *task)
+struct last_wait {
+    struct jrt_waiting  waiting; /* first */
+    struct jrt_nursery *nursery;
+};
+
+static janus_status wait_for_last(struct jrt_waiting *waiting, struct jrt_task *task)
 {
-    while (!is_final(jrt_nursery_state(n))) {
-        struct jrt_worker *worker = jrt_worker_self();
-        jrt_worker_must_leave(worker);
-        jrt_task_park_begin(task, JRT_WAIT_NURSERY);
-        jrt_nursery_lock(n);
-        bool pending = !is_final(jrt_nursery_state(n));
-        if (pending) n->waiter = task;
-        jrt_nursery_unlock(n);
-        if (!pending && jrt_task_park_cancel(task)) break;
-        jrt_nursery_register(n);
-        (void)jrt_task_park(worker, task);
-    }
+    struct jrt_nursery *n = ((struct last_wait *)waiting)->nursery;
+    jrt_nursery_lock(n);
+    bool pending = !is_final(jrt_nursery_state(n));
+    if (pending) n->waiter = task;
+    jrt_nursery_unlock(n);
+    if (!pending) return JANUS_OK;
+    jrt_nursery_register(n);
+    return JANUS_WOULD_WAIT;
+}
+
+static janus_status look_again(struct jrt_waiting *waiting, struct jrt_task *task,
+                               janus_status ended)
+{
+    const struct jrt_nursery *n = ((struct last_wait *)waiting)->nursery;
+    (void)task, (void)ended;
+    return is_final(jrt_nursery_state(n)) ? JANUS_OK : JANUS_WOULD_WAIT;
+}
+
+static void wait_as_task(struct jrt_nursery *n)
+{
+    struct last_wait last = {.waiting = {.why = JRT_WAIT_NURSERY,
+                                         .to_its_end = true,
+                                         .deadline_ns = JRT_NEVER,
+                                         .join = wait_for_last,
+                                         .leave = look_again},
+                             .nursery = n};
+    if (!is_final(jrt_nursery_state(n))) (void)jrt_wait(jrt_worker_self(), &last.waiting);
 }
 
 void jrt_nursery_thread_waits(struct jrt_nursery *n)
@@ -334,9 +355,7 @@ void jrt_nursery_thread_goes_on(struct jrt_nursery *n)
 static void wait_as_thread(struct jrt_nursery *n)
 {
     jrt_nursery_thread_waits(n);
-    while (jrt_load_acquire(&n->done) == 0) { /* acquire: pairs with finish. */
-        jrt_futex_wait(&n->done, 0);
-    }
+    (void)jrt_wait_as_thread(&n->done, JRT_NEVER);
     jrt_nursery_thread_goes_on(n);
 }
 
@@ -377,7 +396,7 @@ janus_status janus_nursery_await_with(janus_nursery *nursery, janus_nursery_resu
             if (!jrt_task_is_clean(task) && jrt_nursery_cancelled_above(n)) {
                 (void)jrt_nursery_cancel(n, jrt_task_reason_below(task));
             }
-            wait_as_task(n, task);
+            wait_as_task(n);
         } else {
             wait_as_thread(n);
         }

@@ -20,9 +20,12 @@
  *   thread's entry has a word to sleep on. The waker's last touch is under the lock, which the
  *   thread takes.
  */
+#include "cancel/wait.h"
 #include "task/nursery.h"
 
 struct spawner {
+    struct jrt_waiting   waiting; /* first; a task */
+    struct jrt_nursery  *nursery;
     struct jrt_list_node link;
     struct jrt_task     *task;    /* NULL: a plain thread */
     janus_status         outcome; /* once off the queue: OK or CLOSED */
@@ -110,19 +113,33 @@ static janus_status come_back(struct jrt_nursery *n, struct spawner *spawner, ja
     return ended != JANUS_OK ? ended : spawner->outcome;
 }
 
+static janus_status queue_up(struct jrt_waiting *waiting, struct jrt_task *task)
+{
+    struct spawner *spawner = (struct spawner *)waiting;
+    (void)task;
+    janus_status status = take_or_queue(spawner->nursery, spawner);
+    return status == JANUS_FULL ? JANUS_WOULD_WAIT : status;
+}
+
+static janus_status leave_queue(struct jrt_waiting *waiting, struct jrt_task *task,
+                                janus_status ended)
+{
+    struct spawner *spawner = (struct spawner *)waiting;
+    (void)task;
+    return come_back(spawner->nursery, spawner, ended);
+}
+
 static janus_status wait_as_task(struct jrt_nursery *n, struct jrt_worker *worker)
 {
     struct jrt_task *task = worker->current;
-    struct spawner   spawner = {.task = task};
+    struct spawner   spawner = {.waiting = {.why = JRT_WAIT_ROOM,
+                                            .deadline_ns = JRT_NEVER,
+                                            .join = queue_up,
+                                            .leave = leave_queue},
+                                .nursery = n,
+                                .task = task};
     if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_obey(task);
-    if (!jrt_worker_can_leave(worker)) return JANUS_NO_MEMORY;
-    jrt_task_park_begin(task, JRT_WAIT_ROOM);
-    janus_status status = take_or_queue(n, &spawner);
-    if (status != JANUS_FULL) {
-        (void)jrt_task_park_cancel(task);
-        return status;
-    }
-    status = come_back(n, &spawner, jrt_task_park_cancellable(task));
+    janus_status status = jrt_wait(worker, &spawner.waiting);
     /* A cancel may send a child of the nursery away before the child learns the reason. */
     bool told = status == JANUS_CLOSED && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
     return told || status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
@@ -135,8 +152,7 @@ static janus_status wait_as_thread(struct jrt_nursery *n)
     janus_status status = take_or_queue(n, &spawner);
     if (status != JANUS_FULL) return status;
     jrt_nursery_thread_waits(n);
-    /* relaxed: the lock follows. */
-    while (jrt_load_relaxed(&spawner.woken) == 0) jrt_futex_wait(&spawner.woken, 0);
+    (void)jrt_wait_as_thread(&spawner.woken, JRT_NEVER);
     jrt_nursery_thread_goes_on(n);
     return come_back(n, &spawner, JANUS_OK);
 }

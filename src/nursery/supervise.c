@@ -15,14 +15,9 @@
  *   A nursery that was cancelled and emptied while it was lent is Cancelling with no child. The
  *   owner's next fold ends it, as any other.
  */
+#include "cancel/wait.h"
 #include "task/nursery.h"
 #include "task/purse.h"
-
-static struct jrt_task *current(void)
-{
-    struct jrt_worker *worker = jrt_worker_self();
-    return worker != NULL ? worker->current : NULL;
-}
 
 void jrt_exhausted_describe(const struct jrt_purse *purse, janus_exhausted *out)
 {
@@ -64,7 +59,7 @@ bool janus_nursery_exhausted_poll(janus_nursery *nursery, janus_exhausted *out)
 
 janus_task_id janus_supervisor_poll_exhausted(void)
 {
-    const struct jrt_task *task = current();
+    const struct jrt_task *task = jrt_task_current();
     janus_exhausted        child = {.task = 0};
     if (task == NULL) return 0;
     for (struct jrt_nursery *n = task->innermost; n != NULL; n = jrt_nursery_outer(n)) {
@@ -115,44 +110,57 @@ static void take_back(struct jrt_nursery *n)
     }
 }
 
-/* Parks once. OK: look again. */
-static janus_status wait_once(struct jrt_nursery *n, struct jrt_task *task, janus_exhausted *out,
-                              bool *found)
+struct supervisor {
+    struct jrt_waiting  waiting; /* first */
+    struct jrt_nursery *nursery;
+    janus_exhausted    *out;
+};
+
+static janus_status look_or_join(struct jrt_waiting *waiting, struct jrt_task *task)
 {
+    struct supervisor  *supervisor = (struct supervisor *)waiting;
+    struct jrt_nursery *n = supervisor->nursery;
     if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return JANUS_CANCELLED;
-    if (!jrt_worker_can_leave(jrt_worker_self())) return JANUS_NO_MEMORY;
-    jrt_task_park_begin(task, JRT_WAIT_EXHAUSTED);
     jrt_nursery_lock(n);
-    *found = report(n, out);
+    bool found = report(n, supervisor->out);
     bool over = n->emptied || jrt_nursery_state(n) >= JANUS_NURSERY_CLOSED;
-    n->supervised = !*found && !over;
+    n->supervised = !found && !over;
     n->waiter = n->supervised ? task : NULL;
     jrt_nursery_unlock(n);
-    if (*found || over) {
-        (void)jrt_task_park_cancel(task);
-        return *found ? JANUS_OK : JANUS_CLOSED;
-    }
+    if (found) return JANUS_OK;
+    if (over) return JANUS_CLOSED;
     jrt_nursery_register(n);
-    janus_status status = jrt_task_park_cancellable(task);
+    return JANUS_WOULD_WAIT;
+}
+
+static janus_status look_again(struct jrt_waiting *waiting, struct jrt_task *task,
+                               janus_status ended)
+{
+    struct jrt_nursery *n = ((struct supervisor *)waiting)->nursery;
+    (void)task;
     jrt_nursery_lock(n);
     n->supervised = false;
     n->waiter = NULL;
     jrt_nursery_unlock(n);
-    return status;
+    return ended == JANUS_OK ? JANUS_WOULD_WAIT : ended;
 }
 
 janus_status janus_nursery_exhausted_wait(janus_nursery *nursery, janus_exhausted *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
-    struct jrt_task    *task = current();
-    bool                found = false;
-    janus_status        status = JANUS_OK;
+    struct jrt_task    *task = jrt_task_current();
+    struct supervisor   supervisor = {.waiting = {.why = JRT_WAIT_EXHAUSTED,
+                                                  .deadline_ns = JRT_NEVER,
+                                                  .join = look_or_join,
+                                                  .leave = look_again},
+                                      .nursery = n,
+                                      .out = out};
     if (nursery == NULL || out == NULL) return JANUS_INVALID;
     if (task == NULL || !jrt_nursery_is_mine(n)) return JANUS_STATE;
     bool lends = !n->folded;
     lend(n);
-    while (status == JANUS_OK && !found) status = wait_once(n, task, out, &found);
+    janus_status status = jrt_wait(jrt_worker_self(), &supervisor.waiting);
     if (lends) take_back(n);
     return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
 }

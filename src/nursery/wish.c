@@ -23,12 +23,14 @@
  *
  *   Room is not handed over. Until the first wish tries, a spawn that does not wait may take it.
  */
+#include "cancel/wait.h"
 #include "means/terms.h"
 #include "task/nursery.h"
 #include "task/purse.h"
 #include "task/turn.h"
 
 struct wish {
+    struct jrt_waiting   waiting; /* first; a task */
     struct jrt_list_node link;
     struct jrt_task     *task;   /* NULL: a plain thread */
     bool                 poked;  /* there may be room since its last try */
@@ -146,27 +148,32 @@ static void end_wait(janus_scheduler *scheduler, struct wish *wish)
     jrt_unlock(&scheduler->limit.lock);
 }
 
-static janus_status wait_as_task(janus_scheduler *scheduler, struct wish *wish)
+static janus_status join_wait(struct jrt_waiting *waiting, struct jrt_task *task)
 {
-    struct jrt_task *task = wish->task;
-    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return JANUS_CANCELLED;
-    if (!jrt_worker_can_leave(jrt_worker_self())) return JANUS_NO_MEMORY;
-    jrt_task_park_begin(task, JRT_WAIT_LIMIT);
-    if (!begin_wait(scheduler, wish)) {
-        (void)jrt_task_park_cancel(task);
-        return JANUS_OK;
-    }
-    janus_status status = jrt_task_park_cancellable(task);
-    end_wait(scheduler, wish);
-    return status;
+    bool waits = begin_wait(task->nursery->scheduler, (struct wish *)waiting);
+    return waits ? JANUS_WOULD_WAIT : JANUS_OK;
+}
+
+static janus_status leave_wait(struct jrt_waiting *waiting, struct jrt_task *task,
+                               janus_status ended)
+{
+    end_wait(task->nursery->scheduler, (struct wish *)waiting);
+    return ended;
+}
+
+static janus_status wait_as_task(struct wish *wish)
+{
+    if (jrt_task_cancel_reason(wish->task) != JANUS_CANCEL_NONE) return JANUS_CANCELLED;
+    wish->waiting = (struct jrt_waiting){
+        .why = JRT_WAIT_LIMIT, .deadline_ns = JRT_NEVER, .join = join_wait, .leave = leave_wait};
+    return jrt_wait(jrt_worker_self(), &wish->waiting);
 }
 
 static janus_status wait_as_thread(struct jrt_nursery *n, struct wish *wish)
 {
     if (!begin_wait(n->scheduler, wish)) return JANUS_OK;
     jrt_nursery_thread_waits(n);
-    /* relaxed: the lock follows. */
-    while (jrt_load_relaxed(&wish->woken) == 0) jrt_futex_wait(&wish->woken, 0);
+    (void)jrt_wait_as_thread(&wish->woken, JRT_NEVER);
     jrt_nursery_thread_goes_on(n);
     end_wait(n->scheduler, wish);
     return JANUS_OK;
@@ -174,7 +181,7 @@ static janus_status wait_as_thread(struct jrt_nursery *n, struct wish *wish)
 
 static janus_status wait_poked(struct jrt_nursery *n, struct wish *wish)
 {
-    return wish->task != NULL ? wait_as_task(n->scheduler, wish) : wait_as_thread(n, wish);
+    return wish->task != NULL ? wait_as_task(wish) : wait_as_thread(n, wish);
 }
 
 /* Of plain threads only the owner may wait. Others, such as a callback, must not. */

@@ -12,12 +12,6 @@ _Static_assert(sizeof(janus_scheduler_config) == 64, "generated code knows its s
 _Static_assert(sizeof(janus_await_result) == 16, "it fits two registers");
 _Static_assert(sizeof(janus_task *) >= sizeof(janus_task_id), "a handle holds an id");
 
-static struct jrt_task *current(void)
-{
-    struct jrt_worker *worker = jrt_worker_self();
-    return worker != NULL ? worker->current : NULL;
-}
-
 static bool config_known(const janus_scheduler_config *config)
 {
     const uint32_t flags = JANUS_CONFIG_NO_STEALING | JANUS_CONFIG_NO_DEADLOCK_CHECK;
@@ -95,7 +89,7 @@ int janus_scheduler_shutdown(janus_scheduler *scheduler)
 
 int janus_scheduler_spawn(janus_entry *function, void *argument)
 {
-    struct jrt_task *task = current();
+    struct jrt_task *task = jrt_task_current();
     if (task == NULL) return JANUS_STATE;
     struct jrt_nursery *innermost = jrt_nursery_innermost(task);
     if (innermost == NULL) return JANUS_NO_NURSERY;
@@ -133,7 +127,7 @@ void jrt_nursery_free(struct jrt_nursery *n, enum jrt_on_heap on_heap)
 
 janus_nursery *janus_nursery_create(void)
 {
-    const struct jrt_task *task = current();
+    const struct jrt_task *task = jrt_task_current();
     struct jrt_ledger     *payer = NULL;
     bool                   paid = task != NULL && has_many(task);
     enum jrt_on_heap       on_heap = paid ? JRT_PAID : JRT_ON_HEAP;
@@ -227,7 +221,7 @@ int janus_nursery_propagate_cancel(janus_nursery *nursery)
     return jrt_nursery_cancel_called(jrt_nursery_of(nursery), JANUS_CANCEL_PARENT);
 }
 
-bool janus_in_task(void) { return current() != NULL; }
+bool janus_in_task(void) { return jrt_task_current() != NULL; }
 
 janus_task *janus_task_current(void) { return (janus_task *)(uintptr_t)janus_task_current_id(); }
 

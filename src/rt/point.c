@@ -38,6 +38,7 @@
  *   Every text outlives its task, and a task leaves the list under the lock. So a dump can always
  *   read the text that it sees.
  */
+#include "cancel/wait.h"
 #include "task/nursery.h"
 
 #include <janusrt/waitpoint.h>
@@ -117,36 +118,28 @@ static janus_status wait_as_thread(struct point *point, uint64_t deadline_ns)
     if (!step(point, POINT_CLOSED, POINT_THREAD)) {
         return is_open(point) ? JANUS_OK : JANUS_STATE;
     }
-    while (jrt_load_acquire(&point->done) == 0) { /* acquire: what the opener wrote. */
-        if (jrt_futex_wait_until(&point->done, 0, deadline_ns)) continue;
-        if (step(point, POINT_THREAD, POINT_CLOSED)) return JANUS_DEADLINE;
-        deadline_ns = JRT_NEVER; /* the opener is about to set `done` */
-    }
-    return JANUS_OK;
+    if (jrt_wait_as_thread(&point->done, deadline_ns) == JANUS_OK) return JANUS_OK;
+    if (step(point, POINT_THREAD, POINT_CLOSED)) return JANUS_DEADLINE;
+    return jrt_wait_as_thread(&point->done, JRT_NEVER); /* the opener is about to set `done` */
 }
 
-static void ring_deadline(struct jrt_alarm *alarm)
-{
-    (void)jrt_task_wake(alarm->subject, JANUS_DEADLINE);
-}
+struct visit {
+    struct jrt_waiting waiting; /* first */
+    struct point      *point;
+};
 
-/* Sets PARKING, and arms the alarm if there is a deadline. */
-static janus_status begin(struct jrt_task *task, const char *reason, struct jrt_alarm *alarm,
-                          uint64_t deadline_ns)
+static janus_status visit(struct jrt_waiting *waiting, struct jrt_task *task)
 {
-    jrt_task_link(task);
-    jrt_store_release(&task->reason, reason); /* release: its bytes, [point-reason]. */
-    jrt_task_park_begin(task, JRT_WAIT_POINT);
-    if (deadline_ns == JRT_NEVER) return JANUS_OK;
-    *alarm = (struct jrt_alarm){.ring = ring_deadline, .subject = task};
-    if (jrt_sched_timer_arm(task->nursery->scheduler, &alarm->timer, deadline_ns)) return JANUS_OK;
-    (void)jrt_task_park_cancel(task);
-    return JANUS_NO_MEMORY;
+    struct point *point = ((struct visit *)waiting)->point;
+    if (step(point, POINT_CLOSED, (uintptr_t)task)) return JANUS_WOULD_WAIT;
+    return is_open(point) ? JANUS_OK : JANUS_STATE;
 }
 
 /* Turns the way in which the wait ended into a status. */
-static janus_status come_back(struct point *point, struct jrt_task *task, janus_status ended)
+static janus_status come_back(struct jrt_waiting *waiting, struct jrt_task *task,
+                              janus_status ended)
 {
+    struct point *point = ((struct visit *)waiting)->point;
     if (ended == JANUS_OK) return JANUS_OK; /* the opener woke it, [point-last] */
     if (step(point, (uintptr_t)task, POINT_CLOSED)) {
         return ended == JANUS_CANCELLED ? jrt_task_told(task) : ended;
@@ -160,25 +153,19 @@ static janus_status wait_as_task(struct point *point, struct jrt_worker *worker,
                                  uint64_t deadline_ns)
 {
     struct jrt_task *task = worker->current;
-    janus_scheduler *scheduler = worker->scheduler;
-    struct jrt_alarm alarm;
+    struct visit     visitor = {
+            .waiting = {.why = JRT_WAIT_POINT,
+                        .outside = point->opener == JANUS_OPENED_BY_ANYBODY,
+                        .deadline_ns = deadline_ns,
+                        .join = visit,
+                        .leave = come_back},
+            .point = point,
+    };
     if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_remind(task);
-    if (deadline_ns != JRT_NEVER && jrt_clock_now_ns() >= deadline_ns) return JANUS_DEADLINE;
-    if (!jrt_worker_can_leave(worker)) return JANUS_NO_MEMORY;
-    janus_status status = begin(task, reason, &alarm, deadline_ns);
-    if (status != JANUS_OK) return status;
-    bool anybody = point->opener == JANUS_OPENED_BY_ANYBODY;
-    if (step(point, POINT_CLOSED, (uintptr_t)task)) {
-        /* relaxed, both: a count. This task runs, so nobody looks for a deadlock now. */
-        if (anybody) jrt_fetch_add_relaxed(&scheduler->outside, 1u);
-        status = come_back(point, task, jrt_task_park_cancellable(task));
-        if (anybody) jrt_fetch_sub_relaxed(&scheduler->outside, 1u); /* relaxed: as above. */
-    } else {
-        (void)jrt_task_park_cancel(task);
-        status = is_open(point) ? JANUS_OK : JANUS_STATE;
-    }
-    if (deadline_ns != JRT_NEVER) jrt_sched_timer_disarm(scheduler, &alarm.timer);
-    return status;
+    if (jrt_wait_is_late(deadline_ns)) return JANUS_DEADLINE;
+    jrt_task_link(task);
+    jrt_store_release(&task->reason, reason); /* release: its bytes, [point-reason]. */
+    return jrt_wait(worker, &visitor.waiting);
 }
 
 janus_status janus_waitpoint_wait_until(janus_waitpoint *given, const char *reason,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls of the current task: sleep, blocking calls, defers. */
+#include "cancel/wait.h"
 #include "fiber/exit.h"
 #include "means/holder.h"
 #include "means/terms.h"
@@ -13,31 +14,24 @@
 
 enum { DEFERS_MAX = 4096 }; /* of one task */
 
-static struct jrt_task *current(void)
-{
-    struct jrt_worker *worker = jrt_worker_self();
-    return worker != NULL ? worker->current : NULL;
-}
-
-janus_status jrt_task_park_cancellable(struct jrt_task *task)
-{
-    jrt_task_link(task);
-    if (jrt_unlikely(jrt_load_relaxed(&task->shield) > 0)) { /* relaxed: its own. */
-        return jrt_shield_park(task);
-    }
-    jrt_fence_light_seq_cst(); /* seq_cst: [cancel-park]. */
-    bool cancelled = jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
-    if (cancelled && jrt_task_park_cancel(task)) return JANUS_CANCELLED;
-    return jrt_task_park(jrt_worker_self(), task);
-}
-
 uint64_t janus_now_ns(void)
 {
     jrt_point(); /* a task that polls the clock lets others go on, [sim-time] */
     return jrt_clock_now_ns();
 }
 
-static void ring_sleeper(struct jrt_alarm *alarm) { (void)jrt_task_wake(alarm->subject, JANUS_OK); }
+static janus_status join_nobody(struct jrt_waiting *waiting, struct jrt_task *task)
+{
+    (void)waiting, (void)task;
+    return JANUS_WOULD_WAIT;
+}
+
+static janus_status as_it_ended(struct jrt_waiting *waiting, struct jrt_task *task,
+                                janus_status ended)
+{
+    (void)waiting, (void)task;
+    return ended;
+}
 
 static janus_status sleep_thread(uint64_t deadline_ns)
 {
@@ -56,16 +50,12 @@ janus_status janus_sleep_until(uint64_t deadline_ns)
     struct jrt_task *task = worker->current;
     if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_obey(task);
     if (jrt_clock_now_ns() >= deadline_ns) return janus_yield();
-    if (!jrt_worker_can_leave(worker)) return JANUS_NO_MEMORY;
-    struct jrt_alarm alarm = {.ring = ring_sleeper, .subject = task};
-    jrt_task_park_begin(task, JRT_WAIT_SLEEP);
-    if (!jrt_sched_timer_arm(worker->scheduler, &alarm.timer, deadline_ns)) {
-        (void)jrt_task_park_cancel(task);
-        return JANUS_NO_MEMORY;
-    }
-    janus_scheduler *scheduler = worker->scheduler;
-    janus_status     status = jrt_task_park_cancellable(task);
-    jrt_sched_timer_disarm(scheduler, &alarm.timer);
+    struct jrt_waiting waiting = {.why = JRT_WAIT_SLEEP,
+                                  .sleeps = true,
+                                  .deadline_ns = deadline_ns,
+                                  .join = join_nobody,
+                                  .leave = as_it_ended};
+    janus_status       status = jrt_wait(worker, &waiting);
     return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
 }
 
@@ -79,6 +69,7 @@ janus_status janus_sleep(uint64_t duration_ns)
 
 struct call {
     struct jrt_blocking_job job; /* first */
+    struct jrt_waiting      waiting;
     struct jrt_task        *task;
     janus_scheduler        *scheduler;
     janus_entry            *function;
@@ -116,6 +107,18 @@ static void call_done(struct jrt_blocking_job *job)
     jrt_store_release(&call->done, true);                  /* release: the result. */
     (void)jrt_task_wake(task, JANUS_OK);                   /* the call's memory may be gone */
     jrt_fetch_sub_relaxed(&scheduler->blocking_calls, 1u); /* relaxed: a count. */
+}
+
+static janus_status submit_call(struct jrt_waiting *waiting, struct jrt_task *task)
+{
+    struct call     *call = jrt_list_entry(waiting, struct call, waiting);
+    janus_scheduler *scheduler = call->scheduler;
+    (void)task;
+    jrt_fetch_add_relaxed(&scheduler->blocking_calls, 1u); /* relaxed: a count. */
+    janus_status status = jrt_blocking_submit(&scheduler->blocking, &call->job);
+    if (status == JANUS_OK) return JANUS_WOULD_WAIT;
+    jrt_fetch_sub_relaxed(&scheduler->blocking_calls, 1u); /* relaxed: as above. */
+    return status;
 }
 
 /* The call did not take place: the system call comes back. The op paid for the attempt. */
@@ -157,21 +160,20 @@ janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_
     if (!jrt_worker_can_leave(worker)) return refund_call(task, JANUS_NO_MEMORY);
     struct call call = {
         .job = {.run = run_call, .done = call_done, .party = jrt_terms_blocking(task)},
+        .waiting = {.why = JRT_WAIT_BLOCKING,
+                    .to_its_end = true,
+                    .deadline_ns = JRT_NEVER,
+                    .join = submit_call,
+                    .leave = as_it_ended},
         .task = task,
         .scheduler = worker->scheduler,
         .function = function,
         .argument = argument,
         .error = *worker->error_at};
-    jrt_task_park_begin(task, JRT_WAIT_BLOCKING);
-    jrt_fetch_add_relaxed(&worker->scheduler->blocking_calls, 1u); /* relaxed: a count. */
-    janus_status status = jrt_blocking_submit(&worker->scheduler->blocking, &call.job);
+    janus_status status = jrt_wait(worker, &call.waiting);
     if (status != JANUS_OK) {
-        jrt_fetch_sub_relaxed(&worker->scheduler->blocking_calls, 1u); /* relaxed: as above. */
-        (void)jrt_task_park_cancel(task);
         return refuse_call(worker->scheduler, &call.job, refund_call(task, status));
     }
-    jrt_task_link(task);
-    (void)jrt_task_park(worker, task);
     jrt_invariant("task-park", jrt_load_acquire(&call.done)); /* acquire: the result. */
     if (jrt_unlikely(call.end != JRT_GUARDED_RETURNED)) {
         bool exited = call.end == JRT_GUARDED_EXITED;
@@ -188,7 +190,7 @@ janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_
 janus_status janus_defer(void (*function)(void *), void *argument)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_task *task = current();
+    struct jrt_task *task = jrt_task_current();
     if (function == NULL) return JANUS_INVALID;
     if (task == NULL) return JANUS_STATE;
     bool counted = task->defers != NULL || task->ending; /* free defers are counted */
@@ -208,13 +210,13 @@ janus_status janus_defer(void (*function)(void *), void *argument)
 
 janus_task_id janus_task_current_id(void)
 {
-    struct jrt_task *task = current();
+    struct jrt_task *task = jrt_task_current();
     return task != NULL ? jrt_task_id(task) : 0;
 }
 
 void **janus_task_local(void)
 {
-    struct jrt_task *task = current();
+    struct jrt_task *task = jrt_task_current();
     if (task == NULL) return NULL;
     task->touched = true; /* the caller may write there */
     return &task->local;

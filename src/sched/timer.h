@@ -18,6 +18,13 @@ struct jrt_timer {
     uint32_t index;    /* place in the heap; 0: not armed */
 };
 
+/* A timer and what it does when it is due, under the timers' lock: wake, or note something. */
+struct jrt_alarm {
+    struct jrt_timer timer; /* first */
+    void             (*ring)(struct jrt_alarm *alarm);
+    void            *subject;
+};
+
 struct jrt_timer_entry {
     uint64_t          deadline_ns; /* the timer's, so that a comparison stays in the array */
     struct jrt_timer *timer;       /* borrowed */

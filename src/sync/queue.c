@@ -34,6 +34,7 @@
  * models/sync_grant.pml tries all orders of a grant, a cancel, and the object's end.
  */
 #include "sync/queue.h"
+#include "cancel/wait.h"
 
 uint64_t jrt_sync_enter(struct jrt_sync *sync)
 {
@@ -247,51 +248,53 @@ static bool look_again(const struct jrt_sync_call *call, struct jrt_waiter *wait
     return done;
 }
 
-static void ring_deadline(struct jrt_alarm *alarm)
+struct stay {
+    struct jrt_waiting          waiting; /* first */
+    const struct jrt_sync_call *call;
+    struct jrt_waiter          *waiter;
+    bool                        joined;
+};
+
+/* Joins; or was woken to look itself, and then looks. */
+static janus_status join_or_look(struct jrt_waiting *waiting, struct jrt_task *task)
 {
-    (void)jrt_task_wake(alarm->subject, JANUS_DEADLINE);
+    struct stay                *stay = (struct stay *)waiting;
+    const struct jrt_sync_call *call = stay->call;
+    janus_status                status = JANUS_OK;
+    (void)task;
+    if (stay->joined) {
+        if (look_again(call, stay->waiter)) return JANUS_OK;
+        return is_late(call) ? give_up(call, stay->waiter, JANUS_DEADLINE) : JANUS_WOULD_WAIT;
+    }
+    if (!join(call, stay->waiter, &status)) return status;
+    if (call->between != NULL) call->between(call->argument);
+    stay->joined = true;
+    return JANUS_WOULD_WAIT;
 }
 
-/* In the queue, PARKING. An alarm that rings during a retry finds the task awake and does nothing.
- * So the task reads the clock after it has set PARKING again. */
-static janus_status stay(const struct jrt_sync_call *call, struct jrt_waiter *waiter)
+static janus_status come_back(struct jrt_waiting *waiting, struct jrt_task *task,
+                              janus_status ended)
 {
-    struct jrt_task *task = waiter->task;
-    for (;;) {
-        janus_status ended = jrt_task_park_cancellable(task);
-        if (ended != JANUS_OK) return give_up(call, waiter, ended);
-        if (woken_how(waiter) == JRT_GRANTED) return see_it_done(call->sync);
-        jrt_worker_must_leave(jrt_worker_self());
-        jrt_task_park_begin(task, call->kind->reason);
-        bool done = look_again(call, waiter);
-        if (!done && !is_late(call)) continue;
-        (void)jrt_task_park_cancel(task);
-        return done ? JANUS_OK : give_up(call, waiter, JANUS_DEADLINE);
-    }
+    const struct stay *stay = (struct stay *)waiting;
+    (void)task;
+    if (ended != JANUS_OK) return give_up(stay->call, stay->waiter, ended);
+    if (woken_how(stay->waiter) == JRT_GRANTED) return see_it_done(stay->call->sync);
+    return JANUS_WOULD_WAIT; /* nudged, [wait-again] */
 }
 
-/* Sets PARKING, joins and waits. */
-static janus_status park(const struct jrt_sync_call *call, struct jrt_waiter *waiter)
+static janus_status park(const struct jrt_sync_call *call, struct jrt_worker *worker,
+                         struct jrt_waiter *waiter)
 {
-    struct jrt_task *task = waiter->task;
-    janus_scheduler *scheduler = task->nursery->scheduler;
-    struct jrt_alarm alarm = {.ring = ring_deadline, .subject = task};
-    janus_status     status = JANUS_OK;
-    bool             timed = call->deadline_ns != JRT_NEVER;
-    jrt_task_park_begin(task, call->kind->reason);
-    if (timed && !jrt_sched_timer_arm(scheduler, &alarm.timer, call->deadline_ns)) {
-        (void)jrt_task_park_cancel(task);
-        return JANUS_NO_MEMORY;
-    }
-    if (join(call, waiter, &status)) {
-        if (call->between != NULL) call->between(call->argument);
-        status = stay(call, waiter);
-        /* relaxed: a count. This task runs, so no deadlock is possible now. */
-        if (waiter->counted) jrt_fetch_sub_relaxed(&scheduler->outside, 1u);
-    } else {
-        (void)jrt_task_park_cancel(task);
-    }
-    if (timed) jrt_sched_timer_disarm(scheduler, &alarm.timer);
+    janus_scheduler *scheduler = worker->scheduler;
+    struct stay      stay = {.waiting = {.why = call->kind->reason,
+                                         .deadline_ns = call->deadline_ns,
+                                         .join = join_or_look,
+                                         .leave = come_back},
+                             .call = call,
+                             .waiter = waiter};
+    janus_status     status = jrt_wait(worker, &stay.waiting);
+    /* relaxed: a count; we run, so nobody looks for a deadlock now. */
+    if (waiter->counted) jrt_fetch_sub_relaxed(&scheduler->outside, 1u);
     return status;
 }
 
@@ -325,10 +328,9 @@ janus_status jrt_sync_wait(const struct jrt_sync_call *call, struct jrt_waiter *
     if (waiter->holder == NULL) return JANUS_NO_MEMORY;
     if (worker == NULL) return sleep_thread(call, waiter);
     if (jrt_sync_cancelled(waiter->task)) return JANUS_CANCELLED;
-    if (!jrt_worker_can_leave(worker)) return JANUS_NO_MEMORY;
     struct jrt_holder *self = waiter->holder;
     jrt_holder_wants(self, &want);
-    janus_status status = park(call, waiter);
+    janus_status status = park(call, worker, waiter);
     jrt_holder_wants(self, NULL);
     return status;
 }

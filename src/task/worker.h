@@ -270,6 +270,13 @@ struct janus_scheduler {
 /* The calling thread's worker; NULL on other threads. Do not keep it across a wait. */
 static inline struct jrt_worker *jrt_worker_self(void) { return jrt_thread_worker(); }
 
+/* The task that this thread runs, or NULL. */
+static inline struct jrt_task *jrt_task_current(void)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    return worker != NULL ? worker->current : NULL;
+}
+
 /* Whether the scheduler is simulated, and another thread opened it. In scheduler.c. */
 bool jrt_scheduler_is_elsewhere(const janus_scheduler *scheduler);
 
@@ -566,13 +573,6 @@ struct jrt_task *jrt_idle(struct jrt_worker *worker);
 /* Wake all sleepers, for the end; wake the keeper, to look at the timers again. */
 void jrt_idle_wake_all(janus_scheduler *scheduler);
 void jrt_idle_wake_keeper(janus_scheduler *scheduler);
-
-/* A timer and its action, which runs under the timers' lock: wake a task, or note something. */
-struct jrt_alarm {
-    struct jrt_timer timer; /* first */
-    void             (*ring)(struct jrt_alarm *alarm);
-    void            *subject;
-};
 
 /* Arm, disarm, and fire due timers. The last returns the time, or 0 if it did not read the
  * clock. */
