@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entry points as a compiler's back end sees them: no header of ours, every pointer a void *,
- * aggregates as words. It links, and it works.
+ * The entry points as a compiler's back end sees them: no library header, every pointer a void *,
+ * aggregates as words. The program must link and work.
  */
 #include "harness.h"
 

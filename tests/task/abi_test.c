@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The entry points for generated code, by their header and the shared library. */
+/* The entry points for generated code, through their header and the shared library. */
 #include "town.h"
 
 #include <janusrt/abi.h>
@@ -20,7 +20,7 @@ static janus_scheduler *create(uint32_t workers)
     return scheduler;
 }
 
-/* Runs `entry` as the only child of a root and gives how that ended. */
+/* Runs `entry` as the only child of a root and returns how it ended. */
 static janus_await_result run(janus_scheduler *scheduler, janus_entry *entry, void *argument)
 {
     janus_nursery *root = janus_nursery_create_in(scheduler);
@@ -158,14 +158,14 @@ static int64_t short_forms(void *argument)
     CHECK_EQ(janus_scheduler_spawn(one, argument), JANUS_OK);
     CHECK_EQ(janus_nursery_destroy(outer), JANUS_STATE); /* not the innermost */
     CHECK_EQ(janus_nursery_await(inner).kind, JANUS_RESULT_SUCCESS);
-    CHECK_EQ(atomic_load((atomic_int *)argument), 1); /* it was the inner one's child */
+    CHECK_EQ(atomic_load((atomic_int *)argument), 1); /* the inner nursery's child */
     CHECK_EQ(janus_scheduler_spawn(one, argument), JANUS_CLOSED);
     CHECK_EQ(janus_nursery_destroy(inner), JANUS_OK);
     for (int i = 0; i < 10; i++) CHECK_EQ(janus_scheduler_spawn(same_task, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_destroy(outer), JANUS_OK); /* joins them */
     janus_nursery own;
     CHECK_EQ(janus_nursery_open(&own, NULL), JANUS_OK);
-    CHECK_EQ(janus_nursery_destroy(&own), JANUS_STATE); /* not ours to free */
+    CHECK_EQ(janus_nursery_destroy(&own), JANUS_STATE); /* the library owns it */
     CHECK_EQ(janus_nursery_end(&own, NULL), JANUS_OK);
     return 0;
 }
@@ -251,7 +251,7 @@ TEST("a million tasks of one nursery, one after the other, leave nothing behind"
     CHECK_EQ(janus_scheduler_shutdown(scheduler), JANUS_OK);
 }
 
-/* On a worker's own stack, on a thread of the program's, on a helper thread. */
+/* On a worker's own stack, on a thread of the program, on a helper thread. */
 
 static void *not_in_task(void *argument)
 {
@@ -304,7 +304,7 @@ TEST("a task knows itself on whatever thread it goes on, and a thread is no task
 
 static int64_t propagate_to_empty(void *argument)
 {
-    for (int way = 0; way < 2; way++) { /* as cancel does, but for the reason */
+    for (int way = 0; way < 2; way++) { /* like cancel, except for the reason */
         janus_nursery       *nursery = janus_nursery_create();
         janus_nursery_result result;
         CHECK_EQ(way == 0 ? (int)janus_nursery_cancel(nursery)

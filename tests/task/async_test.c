@@ -6,7 +6,7 @@
 
 enum { CALLS = 50 };
 
-/* Values of any size; the status is another thing. */
+/* Values of any size, apart from the status. */
 
 struct wide {
     int64_t words[16];
@@ -46,7 +46,7 @@ static int64_t many_values(void *argument)
 
 TEST("an awaited call has written its value, once") { town_all(many_values, NULL, 10); }
 
-/* A number may be negative, and is no failure. */
+/* A value may be negative, and is then no failure. */
 
 static int64_t minus_five(void *argument)
 {

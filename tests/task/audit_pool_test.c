@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The audit log, which the tasks of one pool try to fill: others lose nothing, none is refused. */
+/* The tasks of one pool try to fill the audit log: others lose nothing and are not refused. */
 #include "guild.h"
 
 #include <stdio.h>
@@ -7,9 +7,9 @@
 
 /* What the sink has seen. */
 static struct {
-    int      greedy, modest, host; /* denials, by who was denied */
+    int      greedy, modest, host; /* denials, by holder */
     uint64_t lost;                 /* of the pool "greedy" */
-    int      other_gaps;           /* of nobody in a pool */
+    int      other_gaps;           /* of tasks in no pool */
     int      writers;              /* the highest number */
 } seen;
 
@@ -49,7 +49,7 @@ static bool sink(void *argument, const char *line, size_t bytes)
 
 static janus_authority *root;
 
-/* Is denied so often. */
+/* Gets `argument` denials. */
 static void be_denied(int times)
 {
     const janus_cap none = {0};
@@ -147,7 +147,7 @@ static int64_t refuse_beside(void *argument)
     (void)argument;
     root = guild_root();
     in_pool("greedy", derive_until_full);
-    in_pool("modest", derive_until_full); /* it begins with a ring that is empty */
+    in_pool("modest", derive_until_full); /* its ring is empty at first */
     janus_cap own = guild_spawn(root, 10), out;
     CHECK_EQ(janus_own_attenuate(own, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL), &out), JANUS_OK);
     return 0;

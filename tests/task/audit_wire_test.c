@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A log in memory; lines are taken one at a time, under the drain's lock. */
+/* A log in memory. The drain takes lines one at a time, under its lock. */
 
 enum { TEXT_BYTES = 1 << 22 };
 
@@ -45,7 +45,7 @@ static bool has(const char *line, size_t bytes, const char *what)
     return memmem(line, bytes, what, strlen(what)) != NULL;
 }
 
-/* Over all lines with both texts: how many, or the sum of the numbers behind `key`. */
+/* Over all lines with both texts: their number, or the sum of the numbers behind `key`. */
 static uint64_t sum(const char *one, const char *two, const char *key)
 {
     uint64_t total = 0;
@@ -83,7 +83,7 @@ static void run(janus_audit *audit, uint32_t workers, janus_profile profile, jan
 /* Every kind. */
 
 struct story {
-    janus_cap  caps[6]; /* whose nonces must not be told */
+    janus_cap  caps[6]; /* their nonces must not be shown */
     atomic_int ops;
 };
 
@@ -232,7 +232,8 @@ TEST("what a task makes with another scheduler's authority stands in that one's 
     CHECK_EQ(lines("\"event\":\"creation\"", ""), 0);
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
     CHECK_EQ(janus_audit_destroy(other), JANUS_OK);
-    CHECK_EQ(lines("\"event\":\"creation\"", "\"holder\":\"1\""), 1); /* the outside's */
+    /* The capability for outside threads. */
+    CHECK_EQ(lines("\"event\":\"creation\"", "\"holder\":\"1\""), 1);
 }
 
 /* Uses. */
@@ -249,12 +250,12 @@ static int64_t spawn_thousand(void *argument)
     return 0;
 }
 
-/* CAP:12.3.1; writers are closed with the scheduler, and their places used again. */
+/* CAP:12.3.1; a scheduler closes its writers, and their places are used again. */
 TEST("a thousand uses are a few lines that add up, also over two schedulers with one log")
 {
     janus_audit *audit = begin_log(0, 0, false);
     run(audit, 1, JANUS_PROFILE_SOVEREIGN, spawn_thousand, NULL);
-    CHECK_EQ(janus_audit_drain(audit), JANUS_OK); /* the scheduler is gone, all is handed in */
+    CHECK_EQ(janus_audit_drain(audit), JANUS_OK); /* the scheduler is gone, all uses are written */
     CHECK_EQ(sum(use, spawn_task, "\"count\":"), 1000);
     CHECK(lines(use, spawn_task) <= 3);
     run(audit, 1, JANUS_PROFILE_SOVEREIGN, spawn_thousand, NULL);
@@ -301,7 +302,7 @@ TEST("a worker that has nothing to do hands in the uses it has counted before it
              JANUS_OK);
     CHECK_EQ(janus_spawn(&n, burst, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    do { /* nobody uses anything any more: only the worker itself can hand them in */
+    do { /* nobody uses a capability any more: only the worker itself can write the uses */
         CHECK(janus_now_ns() < limit);
         CHECK_EQ(janus_audit_drain(audit), JANUS_OK);
         jrt_thread_yield();
@@ -418,7 +419,7 @@ TEST("a spawn over the scheduler's own limit is a denial too, from tasks and fro
     CHECK_EQ(janus_audit_destroy(audit), JANUS_OK);
     CHECK_EQ(lines(denial, "JANUS_TASK_LIMIT"), 61);
     CHECK_EQ(lines(denial, "\"holder\":\"1\""), 1); /* the thread */
-    CHECK_EQ(lines(use, ""), 0);                    /* what is implicit is nothing to show */
+    CHECK_EQ(lines(use, ""), 0);                    /* implicit rights show no capability */
 }
 
 /* Gaps. */
@@ -510,7 +511,7 @@ static int64_t recharge_until_full(void *argument)
         closed->started++;
     }
     CHECK_EQ(status, JANUS_AUDIT_FULL);
-    CHECK_EQ(got.ops, 77); /* nothing was given, nothing told */
+    CHECK_EQ(got.ops, 77); /* nothing was given or recorded */
     CHECK(janus_budget_equal(janus_budget_get_current(), before));
     atomic_store(&sink_is_shut, false);
     CHECK_EQ(janus_audit_drain(closed->audit), JANUS_OK);

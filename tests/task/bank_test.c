@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Budgets near 2^64: what one task asks for never refuses another. */
+/* Budgets near 2^64: a task's request never makes the library refuse another task. */
 #include "guild.h"
 
 enum { MANY = 10 };
@@ -30,7 +30,7 @@ static int64_t stay(void *argument)
     return 0;
 }
 
-/* A pool of all units there are, with a task in it, that stays open as long as the others. */
+/* A pool of all units there are, with a task in it. It stays open as long as the others. */
 static int64_t take_all(void *argument)
 {
     janus_nursery    n;
@@ -111,7 +111,7 @@ TEST("a pool inside a pool near 2^64 gets no unit more than the outer one has")
     with_bank(nested);
 }
 
-/* Recharges itself past the end of the numbers: it is told, and keeps what it had. */
+/* Recharges itself past 2^64: it gets CLAMPED and keeps what it had. */
 static int64_t recharge(void *argument)
 {
     struct crowd *crowd = argument;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The barrier and the cancel, under load: nothing is missed, torn, late or left behind. */
+/* The barrier and the cancel under load: nothing is missed, torn, late or left behind. */
 #include "task/nursery.h"
 #include "town.h"
 
 #include <string.h>
 
-/* Slots: what children wrote without atomics can be read when the nursery has ended. */
+/* Slots: the owner can read what children wrote without atomics when the nursery has ended. */
 
 enum { SLOTS = 1000 };
 
@@ -73,11 +73,11 @@ TEST("a thousand children's plain writes are all there when a thread has waited"
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-/* Awaiting, again and again: no wake-up is lost. */
+/* Awaiting again and again: no wake-up is lost. */
 
 enum { AWAITS = TOWN_SLOW || JRT_DEBUG ? 6000 : 1000000 };
 
-/* HIGH, so that its parent does not run it in place: the parent blocks, the child wakes it. */
+/* HIGH, so that its parent does not run it in place: the parent blocks, and the child wakes it. */
 static int64_t await_often(void *argument)
 {
     int times = *(int *)argument;
@@ -101,7 +101,7 @@ TEST("of a million waits for a child that another worker may run none is missed"
     town_run(2, await_often, &times, 1);
 }
 
-/* While it waits it is closing, and blocked. */
+/* While the owner waits, the nursery is closing and the owner is blocked. */
 struct waiting {
     janus_nursery *nursery;
     atomic_int     saw;
@@ -209,7 +209,7 @@ TEST("of eight that fail at once one is the first, with the code and the id of t
     town_run(8, all_fail, NULL, TOWN_SLOW ? 15 : 1000);
 }
 
-/* Never back. */
+/* States never go back. */
 
 struct watched {
     janus_nursery *nursery;
@@ -348,7 +348,7 @@ TEST("a cancel ends sleeping, joining, awaiting and yielding children, and all a
     town_all(cancel_all_kinds, NULL, TOWN_SLOW ? 20 : 200);
 }
 
-/* It waits for a child that does not look, which is not interrupted. */
+/* It waits for a child that never checks, and nobody interrupts that wait. */
 static int64_t no_preemption(void *argument)
 {
     (void)argument;
@@ -423,7 +423,7 @@ TEST("ten thousand nurseries started and cancelled hold no more records and stac
 /* The guide's tree: a supervisor, its agents, their scanners. */
 
 struct company {
-    bool       stay; /* scanners do, until they are cancelled */
+    bool       stay; /* scanners run until they are cancelled */
     atomic_int scanned, scanning, agents, supervisors;
 };
 
@@ -456,7 +456,7 @@ static int64_t supervisor(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&n, agent, company), JANUS_OK);
     janus_status status = janus_nursery_end(&n, NULL);
-    CHECK_EQ(company->agents, 3); /* inner ones first */
+    CHECK_EQ(company->agents, 3); /* inner nurseries first */
     atomic_fetch_add(&company->supervisors, 1);
     return status;
 }
@@ -503,7 +503,7 @@ static int64_t ask_until_cancelled(void *argument)
     CHECK(!janus_cancelled());
     atomic_fetch_add(&asking->asked, 1);
     while (!janus_nursery_is_cancelled(asking->nursery)) (void)janus_yield();
-    while (!janus_token_is_cancelled(asking->token)) continue; /* told right after the state */
+    while (!janus_token_is_cancelled(asking->token)) continue; /* the token follows the state */
     CHECK(janus_cancelled());
     return JANUS_CANCELLED;
 }
@@ -548,7 +548,7 @@ static int64_t wake_first(void *argument)
     CHECK(jrt_worker_can_leave(worker));
     jrt_task_park_begin(task, JRT_WAIT_JOIN);
     CHECK(jrt_task_wake(task, JANUS_CLOSED));
-    CHECK(!jrt_task_wake(task, JANUS_OK)); /* one only */
+    CHECK(!jrt_task_wake(task, JANUS_OK)); /* only one */
     CHECK_EQ(jrt_task_park(worker, task), JANUS_CLOSED);
     CHECK(!jrt_task_wake(task, JANUS_OK));
     return 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A task beside a neighbour on one worker, and what share of the CPU the neighbour gets.
+ * A task beside a neighbour on one worker, and the neighbour's share of the CPU.
  *
- * The neighbour repeats some microseconds of work and a check, and adds up the work, in CPU time of
- * the worker's thread, so that other processes of the machine do not count. What the neighbour gets
- * alone, which is all but the checks and the looks at the clock, counts as the whole.
+ * The neighbour repeats some microseconds of work and a check, and adds up the work. It counts CPU
+ * time of the worker's thread, so that other processes of the machine do not count. What the
+ * neighbour gets alone counts as the whole: all but the checks and the looks at the clock.
  */
 #ifndef JANUSRT_TESTS_TASK_BESIDE_H
 #define JANUSRT_TESTS_TASK_BESIDE_H
@@ -18,8 +18,8 @@
 struct beside {
     janus_entry *entry;
     void        *argument;         /* for the entry's own use */
-    uint64_t     cpu_ns;           /* the measurement lasts at least so long */
-    atomic_bool  over;             /* set by whoever finds that it has lasted so long */
+    uint64_t     cpu_ns;           /* shortest length of the measurement */
+    atomic_bool  over;             /* set by the first task that finds the time over */
     uint64_t     began_ns, own_ns; /* own_ns: the neighbour's */
     double       whole, share;
 };
@@ -31,13 +31,13 @@ static inline uint64_t beside_cpu_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Whether it is over; the entry asks in its loop. It calls nothing of the library. */
+/* Whether the measurement is over. The entry asks in its loop; this makes no library call. */
 static inline bool beside_over(struct beside *beside)
 {
     return atomic_load_explicit(&beside->over, memory_order_relaxed);
 }
 
-/* Native work of so many nanoseconds of CPU time. */
+/* Native work that takes `ns` of CPU time. */
 static inline void beside_work(uint64_t ns)
 {
     for (uint64_t until = beside_cpu_ns() + ns; beside_cpu_ns() < until;) continue;
@@ -50,7 +50,7 @@ static inline void beside_begin(struct beside *beside)
     beside->began_ns = beside_cpu_ns();
 }
 
-/* What the neighbour got of all time since it began. */
+/* The neighbour's share of all time since it began. */
 static inline double beside_part(const struct beside *beside)
 {
     return (double)beside->own_ns / (double)(beside_cpu_ns() - beside->began_ns);
@@ -81,7 +81,7 @@ static inline int64_t beside_alone(void *argument)
     return 0;
 }
 
-/* The nursery's result is of no interest: the entry may be ended by the library. */
+/* The nursery's result does not matter: the library may end the entry. */
 static inline int64_t beside_both(void *argument)
 {
     struct beside *beside = argument;
@@ -94,7 +94,8 @@ static inline int64_t beside_both(void *argument)
     return 0;
 }
 
-/* The neighbour's share beside `entry`, which gets a struct beside and ends when it is over. */
+/* The neighbour's share beside `entry`, which gets a struct beside and ends when the measurement is
+ * over. */
 static inline double beside_share(janus_scheduler *scheduler, janus_entry *entry, void *argument,
                                   uint64_t cpu_ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The block form of a nursery: what its status tells, and every way out of the block. */
+/* The block form of a nursery: its status, and every way out of the block. */
 #include "town.h"
 
 #include <string.h>

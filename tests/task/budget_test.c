@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What things cost a task, where its budget comes from, and when it gives way. */
+/* What calls cost a task, where its budget comes from, and when it yields. */
 #include "energy.h"
 
 /* What a task has. */
@@ -263,7 +263,7 @@ TEST("with 0, 1, 2 and 3 ops exactly so many checks are passed")
     town_all(small_checks, NULL, 3);
 }
 
-/* Giving way. */
+/* Yielding. */
 
 static int64_t many_yields(void *argument)
 {
@@ -279,7 +279,7 @@ TEST("a thousand yields cost nothing") { town_all(many_yields, NULL, 3); }
 
 struct turns {
     atomic_int turn;
-    int        apart; /* most that one was ahead of the other */
+    int        apart; /* the largest lead of one over the other */
     int        count[2];
 };
 
@@ -313,7 +313,7 @@ static int64_t two_yielders(void *argument)
     }
     CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(turns.count[0] + turns.count[1], 2000);
-    /* Real time may make a turn too long, and then its task lets the other go more than once. */
+    /* In real time a turn may be too long, and then its task lets the other run more than once. */
     CHECK(turns.apart <= (town_simulated() ? 2 : TOWN_SLOW ? 500 : 50));
     return 0;
 }
@@ -356,7 +356,7 @@ static int64_t set_flag(void *argument)
     return 0;
 }
 
-/* A busy task with so much, and on the same worker the one that stops it. */
+/* A busy task with this budget, and on the same worker the task that stops it. */
 static void stop_busy(janus_entry *entry, const janus_budget *share)
 {
     janus_nursery n;
@@ -381,7 +381,7 @@ static int64_t all_busy(void *argument)
     return 0;
 }
 
-/* SCHED:1.1.1a. No timer is set: what makes it give way is what it spends. */
+/* SCHED:1.1.1a. No timer is set: the task yields because of what it spends. */
 TEST("a loop that only pays lets others run on its worker, however much it has left")
 {
     const janus_budget most = janus_budget_scale(janus_budget_of(1, 1, 1, 1, 1), UINT64_MAX);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls that pay nothing and end no turn, because they are too cheap to matter: a loop of them is
- * a loop of native code. Each row makes one or more of them, and must take less CPU time than a
- * look at the clock and some more. tools/costs.py reads the rows.
+ * like a loop of native code. Each row makes one or more of them, and must take little more CPU
+ * time than a look at the clock. tools/costs.py reads the rows.
  */
 #include "repeat.h"
 
@@ -57,7 +57,7 @@ CALL(budgets, janus_budget budget = janus_budget_default();
      (void)janus_budget_limits_clamp(&budget, &limits, &budget);
      t->sink = janus_budget_limits_to_budget(&limits).ops)
 
-/* What a task asks about itself. */
+/* Questions of a task about itself. */
 CALL(self, t->sink = janus_in_task(); t->sink = (size_t)janus_task_current();
      t->sink = janus_task_current_id(); t->sink = janus_task_id_of(janus_task_current());
      t->sink = janus_task_is_finished(JANUS_TASK_COMPLETED); t->sink = (size_t)janus_task_local();
@@ -69,7 +69,7 @@ CALL(scheduler_reads, t->sink = janus_scheduler_worker_count(t->scheduler))
 CALL(trace_hash, t->sink = janus_scheduler_trace_hash(t->scheduler))
 CALL(nursery_deadline, t->sink = janus_nursery_deadline(&t->nursery))
 
-/* What others made. */
+/* Questions about others' objects. */
 CALL(token_reads, t->sink = janus_token_is_cancelled(t->token);
      t->sink = (size_t)janus_token_check(t->token); t->sink = janus_token_reason(t->token))
 CALL(token_retain, janus_token_release(janus_token_retain(t->token)))
@@ -146,7 +146,7 @@ static void close_things(struct things *things)
     CHECK_EQ(janus_nursery_end(&things->nursery, NULL), JANUS_OK);
 }
 
-/* The least CPU time of one call, so that what disturbs some rounds does not count. */
+/* The least CPU time of one call, so that disturbed rounds do not count. */
 static uint64_t time_of(const struct repeat_call *call, struct things *things)
 {
     uint64_t least = UINT64_MAX;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Repeated calls of objects that are no tasks: fibers, tables of capabilities, logs, traces, pools
- * and schedulers. repeat.h says what is measured.
+ * Repeated calls on objects that are no tasks: fibers, tables of capabilities, logs, traces, pools
+ * and schedulers. repeat.h explains the measurement.
  */
 #include "repeat.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Repeated calls of channels and of synchronisation that could wait, and need not: what they wait
- * for is there, or their deadline has passed. repeat.h says what is measured.
+ * Repeated calls of channels and synchronisation that could wait but need not: what they wait for
+ * is there, or their deadline has passed. repeat.h explains the measurement.
  */
 #include "repeat.h"
 

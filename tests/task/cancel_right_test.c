@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may cancel a nursery: its owner, plain threads, and tasks below it where nothing between
- * keeps the right. Everybody else gets STATE, and nothing happens. */
+/* The right to cancel a nursery. Its owner and plain threads have it. Tasks below have it if no
+ * nursery between keeps the right. All others get STATE, and nothing happens. */
 #include "guild.h"
 
 static void alone(uint32_t workers, janus_entry *entry)
@@ -41,7 +41,7 @@ static void try_callback(struct attempt *attempt)
     janus_token_release(token);
 }
 
-/* A task's entry. It must not wait afterwards: it may be cancelled. */
+/* A task's entry. It must not wait afterwards, because it may be cancelled. */
 static int64_t try_it(void *argument)
 {
     struct attempt *attempt = argument;
@@ -57,7 +57,7 @@ static int64_t try_it(void *argument)
     return 0;
 }
 
-/* Spawns a task below nurseries of its own that tries. */
+/* Spawns a task, below nurseries of its own, that tries. */
 static int64_t try_further_down(void *argument)
 {
     janus_nursery outer, inner;
@@ -69,7 +69,7 @@ static int64_t try_further_down(void *argument)
     return 0;
 }
 
-/* Opens a nursery so, has a child try, and says what the child was told. */
+/* Opens a nursery with these options, has a child try, and returns the child's status. */
 static janus_status from_child(const janus_nursery_options *options, janus_entry *entry,
                                enum way way)
 {
@@ -137,7 +137,7 @@ TEST("a nursery with a pool or a capability can be cancelled by none of its chil
     alone(2, kept_by_terms);
 }
 
-/* A host with a nursery around that of the plugin. */
+/* A host with a nursery around the plugin's. */
 static janus_status from_inside(const janus_nursery_options *options, enum way way)
 {
     janus_nursery  around, plugins;
@@ -221,7 +221,7 @@ TEST("a task that is not below a nursery cannot cancel it by its pointer, in any
     alone(2, stolen_pointers);
 }
 
-/* A task above a nursery that a child of its own has open: it cancels its own nursery instead. */
+/* A task above a nursery that a child of its own has open. It cancels its own nursery instead. */
 
 static janus_nursery *_Atomic lower;
 
@@ -256,7 +256,7 @@ TEST("a task cannot cancel a nursery that its child has open, but can cancel the
     alone(2, from_above);
 }
 
-/* What stays allowed where the owner keeps the right. */
+/* What stays allowed if the owner keeps the right. */
 
 static int64_t cancel_token(void *argument)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of backends share: a :sovereign first task that holds all, and thread counts. */
+/* Helpers for tests of backends: a :sovereign first task that holds all capabilities, and thread
+ * counts. */
 #ifndef JANUSRT_TESTS_TASK_COURT_H
 #define JANUSRT_TESTS_TASK_COURT_H
 
@@ -88,14 +89,15 @@ static inline int court_threads(void)
     return count;
 }
 
-/* Between schedulers: waits until the threads of the last are gone. One that was joined may be
- * there for a moment more. Returns how many are left. */
+/* Between schedulers: waits until the threads of the last one are gone, and returns how many are
+ * left. A joined thread may exist for a moment more. */
 static inline int court_settle(void)
 {
     static int quiet;
     uint64_t   limit = janus_now_ns() + 20000 * town_ms;
-    if (quiet == 0) quiet = court_threads(); /* the first time, there was none */
-    if (JRT_TSAN && quiet == 1) quiet = 2;   /* its own comes with the first of ours */
+    if (quiet == 0) quiet = court_threads(); /* there was none the first time */
+    /* Its own thread comes with the first of the scheduler's. */
+    if (JRT_TSAN && quiet == 1) quiet = 2;
     while (court_threads() > quiet) {
         CHECK(janus_now_ns() < limit);
         sched_yield();
@@ -115,7 +117,7 @@ static inline void court_run(uint32_t workers, janus_entry *entry, void *argumen
     CHECK(status == JANUS_OK || status == JANUS_DEADLOCK); /* some entries want one */
 }
 
-/* Opens a nursery of the first task's with a backend and what else is said. */
+/* Opens a nursery of the first task with a backend and further options. */
 #define COURT_OPEN(nursery, which, ...)                                                            \
     CHECK_EQ(janus_nursery_open(                                                                   \
                  nursery,                                                                          \
@@ -123,7 +125,7 @@ static inline void court_run(uint32_t workers, janus_entry *entry, void *argumen
                                        .backend = JANUS_BACKEND_SET(which), __VA_ARGS__)),         \
              JANUS_OK)
 
-/* Gives way until there are so many threads; those that end take a moment. */
+/* Yields until there are this many threads. Threads that end take a moment. */
 static inline bool court_threads_become(int count)
 {
     uint64_t limit = janus_now_ns() + 20000 * town_ms;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deadlocks are seen, told once, and nobody is taken for a part of one who is not. Nothing in the
- * library waits for ever yet, so tasks are parked by hand.
+ * Deadlocks are found and reported once, and no other task is taken for a part of one. Nothing in
+ * the library waits for ever yet, so the tests park tasks by hand.
  */
 #include "town.h"
 
@@ -64,7 +64,7 @@ TEST("a deadlock is told, and waits that begin afterwards are left alone")
     CHECK(file != NULL && saved >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
     town_run(4, wait_and_clean_up, NULL, TIMES);
     CHECK(dup2(saved, STDERR_FILENO) >= 0);
-    CHECK(headings(fileno(file)) >= town_few(TIMES)); /* more, where somebody got up in between */
+    CHECK(headings(fileno(file)) >= town_few(TIMES)); /* more, if a worker got up in between */
     (void)close(saved);
     (void)fclose(file);
 }
@@ -85,7 +85,7 @@ struct witness {
     atomic_int       ready, waiting;
 };
 
-/* Ending its nursery takes long, and only at the very end it lets go of the token. */
+/* Ending its nursery takes long, and it releases the token only at the very end. */
 static void *go_away_slowly(void *argument)
 {
     struct witness *witness = argument;
@@ -133,13 +133,13 @@ TEST("a deadlock is seen when the last thread that could have ended it is gone")
     CHECK(strstr(text, heading) != NULL);
 }
 
-/* A thread that starts something while the deadlock is being told. */
+/* A thread that starts something during the report of a deadlock. */
 
 enum { CROWD = 200, SLEEP_MS = 30 };
 
 static struct {
     janus_scheduler *scheduler;
-    int              pipe[2]; /* stderr; takes less than the crowd's description */
+    int              pipe[2]; /* stderr; holds less than the crowd's description */
     atomic_int       told, over;
 } late;
 
@@ -160,7 +160,7 @@ static int64_t sleep_a_little(void *argument)
     return 0;
 }
 
-/* Reads what is told, from the moment on when the sleeper sleeps. */
+/* Reads the report from the moment on when the sleeper sleeps. */
 static void *read_all(void *argument)
 {
     (void)argument;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For death_test.c. Compiled without unwind tables: nobody can walk up the stack past here. */
+/* For death_test.c. Compiled without unwind tables: no walk up the stack can pass it. */
 #include <stdint.h>
 
 enum way { EXIT, CANCEL };

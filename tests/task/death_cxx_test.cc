@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks in C++ that end their thread, or throw what they do not catch: destructors of the task's
- * own frames run, those of a task that runs it in place do not.
+ * C++ tasks that end their thread, or throw without catching. Destructors of the task's own frames
+ * run; those of a task that runs it in place do not.
  */
 #include <atomic>
 #include <cstdint>
@@ -50,7 +50,7 @@ static int64_t rethrow_end(void *)
 {
     try {
         (void)end_thread_below(5);
-    } catch (...) { /* the C library wants it thrown again */
+    } catch (...) { /* the C library demands that it is thrown again */
         CHECK_EQ(Guard::alive, 2);
         throw;
     }
@@ -69,7 +69,7 @@ static int64_t parent(void *argument)
         CHECK_EQ(janus_spawn_at(&n, i % 2 == 0 ? entry : rethrow_end, nullptr, nullptr), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
         CHECK_EQ(result.panic.kind, JANUS_PANIC_EXPLICIT);
-        CHECK_EQ(Guard::alive, 2); /* ours, untouched */
+        CHECK_EQ(Guard::alive, 2); /* the owner's, untouched */
         try {
             throw std::runtime_error("as usual");
         } catch (const std::runtime_error &error) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks that end their thread, by pthread_exit or by being cancelled as POSIX means it. What ends
- * between tasks, and threads that cannot be replaced, are in replace_test.c.
+ * Tasks that end their thread, by pthread_exit or pthread_cancel. Threads that end between tasks,
+ * and threads that cannot be replaced, are in replace_test.c.
  */
 #include "town.h"
 
@@ -432,7 +432,7 @@ TEST("janus_run tells that its task ended the thread")
     FOR_EACH_WAY(way) CHECK_EQ(janus_run(NULL, die, &way, NULL), JANUS_CHILD_FAILED);
 }
 
-/* What cannot be survived. */
+/* Ends that the process does not survive. */
 
 static void die_in_callback(void *argument) { end_thread(*(enum way *)argument); }
 

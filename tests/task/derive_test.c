@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The scheduler's table of capabilities, which one nursery tries to fill by deriving. */
+/* One nursery tries to fill the scheduler's table of capabilities by deriving. */
 #include "guild.h"
 
 #include <string.h>
@@ -9,9 +9,9 @@ enum { MOST = 50 };
 static janus_authority *root;
 
 struct deriver {
-    const char *whose;   /* whose limit it meets; NULL: nobody's */
+    const char *whose;   /* whose limit it reaches; NULL: nobody's */
     int         wanted;  /* how many it derives */
-    atomic_int  arrived; /* derivers that hold theirs */
+    atomic_int  arrived; /* derivers that keep theirs */
     atomic_int  open;
 };
 
@@ -22,7 +22,7 @@ static janus_cap derive_from(janus_cap cap)
     return out;
 }
 
-/* Derives up to the limit, and stays until it is let go. */
+/* Derives up to the limit, and stays until the test lets it end. */
 static int64_t derive(void *argument)
 {
     struct deriver *deriver = argument;
@@ -65,7 +65,7 @@ static void open_named(janus_nursery *n, const char *name)
              JANUS_OK);
 }
 
-/* Opens a nursery of its own, so that it lies beside others. */
+/* Opens a nursery of its own, which lies beside others. */
 static int64_t derive_in(void *argument)
 {
     janus_nursery   n;
@@ -214,7 +214,7 @@ TEST(
              JANUS_OK);
 }
 
-/* Somebody else ends what a nursery derived, while the nursery ends. */
+/* Another task ends what a nursery derived while the nursery ends. */
 
 struct race {
     janus_task_id to;

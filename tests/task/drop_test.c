@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is given to children that never run is dropped, once; nurseries are opened once; what a
- * thread leaves behind is inherited. */
+/* Arguments of children that never run are dropped, once. A nursery is opened once. Shutdown takes
+ * over what a thread leaves behind. */
 #include "town.h"
 
 #include <pthread.h>
@@ -120,7 +120,7 @@ TEST("a scheduler that is stopped drops the arguments of children that never ran
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-/* Drops that do what they must not. */
+/* Drops that do forbidden things. */
 
 static janus_nursery *_Atomic outside;
 static atomic_int dropped_badly;

@@ -296,7 +296,7 @@ TEST("a signal asks for a dump of every scheduler that wants one, until it is cl
     (void)close(pipes[1]);
 }
 
-/* Nothing in the library waits for ever yet, so a task is parked by hand. */
+/* Nothing in the library waits for ever yet, so the test parks a task by hand. */
 static int64_t wait_for_ever(void *argument)
 {
     (void)argument;
@@ -347,7 +347,7 @@ static void deep_deadlock(void *argument)
 TEST("a deadlock at the bottom of 2000 nested nurseries is ended on a small stack")
 {
     int         status = -1;
-    intptr_t    depth = JRT_TSAN ? 40 : 2000; /* ThreadSanitizer: at most 64 locks are held */
+    intptr_t    depth = JRT_TSAN ? 40 : 2000; /* ThreadSanitizer allows at most 64 held locks */
     const char *text = harness_child(deep_deadlock, (void *)depth, &status);
     CHECK_EQ(status, 0);
     CHECK(strstr(text, "janusrt: deadlock: every task waits\n") != NULL);

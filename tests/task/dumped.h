@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a scheduler dumps, as text. */
+/* The dump of a scheduler as text. */
 #ifndef JANUSRT_TESTS_TASK_DUMPED_H
 #define JANUSRT_TESTS_TASK_DUMPED_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of budgets share: children that spend, pools whose books are looked at. */
+/* Helpers for tests of budgets: children that spend, and the books of pools. */
 #ifndef JANUSRT_TESTS_TASK_ENERGY_H
 #define JANUSRT_TESTS_TASK_ENERGY_H
 
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Counts in *argument how often it was let on. It never ends by itself, and listens to nobody. */
+/* Counts its passed checks in *argument. It never ends by itself, and ignores every status. */
 static inline int64_t spin(void *argument)
 {
     atomic_long *count = argument;
@@ -18,7 +18,7 @@ static inline int64_t spin(void *argument)
     return 0;
 }
 
-/* The same, as generated code does it. */
+/* Counts its checks as generated code does them. */
 static inline int64_t spin_generated(void *argument)
 {
     atomic_long *count = argument;
@@ -29,7 +29,7 @@ static inline int64_t spin_generated(void *argument)
     return 0;
 }
 
-/* The same, but it obeys. */
+/* Counts its passed checks, and obeys a cancel. */
 static inline int64_t spin_until_told(void *argument)
 {
     atomic_long *count = argument;
@@ -49,14 +49,14 @@ static inline void check_budget(janus_budget budget, uint64_t ops, uint64_t memo
     CHECK_EQ(budget.syscalls, syscalls);
 }
 
-/* a - b, where nothing of b is more. */
+/* a - b; no component of b is larger. */
 static inline janus_budget less(janus_budget a, janus_budget b)
 {
     CHECK_EQ(janus_budget_charge(&a, b), JANUS_COMPONENT_NONE);
     return a;
 }
 
-/* The books, which balance. */
+/* The books, which must balance. */
 static inline janus_pool_books books_of(janus_nursery *n)
 {
     janus_pool_books books;
@@ -79,7 +79,7 @@ static inline janus_exhausted await_exhausted(janus_nursery *n)
     return child;
 }
 
-/* The first failure of a nursery that was waited for. */
+/* The first failure of an awaited nursery. */
 static inline janus_failure failure_of(janus_nursery *n)
 {
     janus_failure failure;
@@ -87,7 +87,7 @@ static inline janus_failure failure_of(janus_nursery *n)
     return failure;
 }
 
-/* The sentence contains the word. */
+/* Checks that the message contains the word. */
 static inline void check_says(const char *sentence, const char *word)
 {
     if (strstr(sentence, word) == NULL) CHECK_STR(sentence, word);
@@ -121,14 +121,14 @@ static inline janus_cap mint(const janus_authority *root, janus_cap_kind kind, u
     return cap;
 }
 
-/* For so many ops, and a little of the rest. */
+/* A budget of this many ops, and a little of the rest. */
 static inline janus_cap mint_budget(const janus_authority *root, uint32_t rights, uint64_t ops)
 {
     return mint(root, JANUS_CAP_BUDGET, rights,
                 (janus_cap_limits){.budget = {.cpu_budget = ops, .memory_budget = 4096}});
 }
 
-/* Runs `entry(argument)` as the first task of a scheduler with such options; it must succeed. */
+/* Runs `entry(argument)` as the first task of a scheduler with these options. It must succeed. */
 static inline void town_first(janus_scheduler_options *options, janus_entry *entry, void *argument)
 {
     if (options->max_tasks == 0) options->max_tasks = JANUS_UNLIMITED;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random trees of tasks in pools within pools, which pay, allocate, hand memory on, spawn, are
+ * Random trees of tasks in pools within pools. They pay, allocate, hand memory on, spawn, are
  * exhausted, recharged, cancelled and fail. 1, 2 and 8 workers in turn.
  *
  *     energy_stress [seconds for each number of workers [seed [workers]]]
  *
  * Every task counts what it has paid, for its pool and all around it. When all children of a pool
- * have ended its books must say so: nothing is out, all memory is back, as many spawns are spent as
- * there were, at least as many ops as were paid and never more than the pool was given; and exactly
- * as many where nothing was refused, cancelled or broken off. Debug builds check the bank when the
- * scheduler is closed. The seed is printed first; the same seed makes the same choices, the
- * interleaving is the machine's.
+ * have ended, its books must agree:
+ * - no share is out, and all memory is back;
+ * - the spent spawns are the spawns that happened;
+ * - the spent ops are at least those that were paid, and never more than the pool was given;
+ * - they are exactly those if nothing was refused, cancelled or broken off.
+ *
+ * Debug builds check the bank when the scheduler is closed. The program prints the seed first. The
+ * same seed makes the same choices; the machine decides the interleaving.
  */
 #include "storm.h"
 
@@ -28,7 +31,7 @@ static atomic_long pools_seen, pools_exact, tasks_seen, recharges, refusals;
 
 static uint64_t below(uint64_t *state, uint64_t bound) { return next_random(state) % bound; }
 
-/* What the tasks say of a pool; in the frame of its nursery's owner. */
+/* What the tasks count for a pool; in the frame of its nursery's owner. */
 struct pool {
     struct pool *around;
     atomic_long  paid; /* ops, also in pools within */
@@ -36,10 +39,10 @@ struct pool {
     atomic_bool  troubled; /* something was refused, cancelled or failed */
 };
 
-/* One task, or one to be. */
+/* One task, or a task to come. */
 struct node {
     uint64_t       random;
-    struct pool   *pool; /* that its budget comes from; NULL: it is implicit */
+    struct pool   *pool; /* source of its budget; NULL: implicit */
     janus_nursery *nursery;
     int            depth;
 };
@@ -103,7 +106,7 @@ static janus_verdict decide(void *argument, const janus_exhausted *child, janus_
     return verdict;
 }
 
-/* Those that are exhausted get more, or are sent away, or nothing. */
+/* Recharges, dismisses or ignores exhausted children. */
 static void supervise(struct node *node, janus_nursery *n, struct pool *pool)
 {
     janus_exhausted child;
@@ -180,7 +183,7 @@ static janus_nursery_options choose(struct node *node, struct pool *pool, janus_
     return options;
 }
 
-/* Opens a nursery, mostly with a pool of its own, fills it and ends it. */
+/* Opens a nursery, usually with a pool of its own, fills it and ends it. */
 static void nest(struct node *node)
 {
     struct pool           own = {.around = node->pool};
@@ -217,7 +220,7 @@ static janus_status pay(struct node *node)
 {
     uint64_t     ops = 1 + below(&node->random, 400);
     janus_status status = JANUS_OK;
-    if (janus_cancelled()) trouble(node->pool); /* it may pay with what it got to clean up with */
+    if (janus_cancelled()) trouble(node->pool); /* it may pay from its cleanup allowance */
     switch (below(&node->random, 4)) {
     case 0: status = janus_check_n((uint32_t)ops); break;
     case 1: status = janus_charge(janus_price_loop(ops)); break;
@@ -258,7 +261,7 @@ static janus_status use_memory(struct node *node)
             janus_discard(block);
         }
         break;
-    default: break; /* it goes with the task */
+    default: break; /* it ends with the task */
     }
     return JANUS_OK;
 }

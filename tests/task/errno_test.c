@@ -94,7 +94,7 @@ static int wait_by_sleep(struct one *one, unsigned round)
 
 TEST("a task keeps its errno over sleeps") { check_kept(wait_by_sleep); }
 
-/* Pairs that send numbers to and fro, without room. */
+/* Pairs that exchange numbers over channels without a buffer. */
 static int wait_by_channel(struct one *one, unsigned round)
 {
     int      pair = (one->number - 1) / 2, side = (one->number - 1) % 2;
@@ -180,7 +180,7 @@ static int wait_for_result(struct one *one, unsigned round)
     janus_nursery_result result;
     CHECK_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&nursery, spoil, round % 2 != 0 ? one : NULL), JANUS_OK);
-    return janus_nursery_end(&nursery, &result); /* the slow way */
+    return janus_nursery_end(&nursery, &result); /* the slow path */
 }
 
 TEST("a nursery whose result is asked for leaves its owner's errno alone")
@@ -284,7 +284,7 @@ static void change_mask(int how, int number)
     CHECK_EQ(pthread_sigmask(how, &mask, NULL), 0);
 }
 
-/* The signals that the threads of a scheduler leave open. */
+/* The signals that a scheduler's threads do not block. */
 static const int open_signals[] = {SIGPROF, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 
 static bool is_open(int number)
@@ -364,7 +364,7 @@ TEST("a mask that a task changed stays with its worker, for whatever runs there 
 {
     CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), change_for_others, NULL, NULL),
              JANUS_OK);
-    change_mask(SIG_UNBLOCK, SIGUSR1); /* in a world it was ours */
+    change_mask(SIG_UNBLOCK, SIGUSR1); /* in a world it was this thread's */
 }
 
 static int64_t find_mask_of_opener(void *argument)

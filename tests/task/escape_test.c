@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ways out of a restriction, by calls that anybody may make: a spawn further out, a blocking call,
- * a callback, a scheduler of one's own. All are closed.
+ * Ways out of a restriction by public calls: a spawn further out, a blocking call, a callback, an
+ * own scheduler. All are closed.
  */
 #include "guild.h"
 
@@ -38,7 +38,7 @@ static int64_t break_out(void *argument)
     return 0;
 }
 
-/* Until so many have tried: their nurseries must be open meanwhile. */
+/* Waits until this many have tried: their nurseries must be open meanwhile. */
 static void await_tries(int count)
 {
     while (atomic_load(&over) < count) CHECK_EQ(janus_yield(), JANUS_OK);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One program under each backend, with the same results; what BLOCKING promises; who may choose.
- * Threads are in thread_test.c.
+ * One program under each backend, with the same results; what BLOCKING promises; the right to
+ * choose. Threads are in thread_test.c.
  */
 #include "court.h"
 
 #include "../audit/sink.h"
 
-/* The program. Everything that can be told from its outcome, in an order that no schedule changes.
- */
+/* The program. It shows everything that its outcome tells, in an order that no schedule changes. */
 
 enum { NUMBERS = 64 };
 
@@ -62,7 +61,7 @@ enum way { RETURNS, FAILS, PANICS, SLEEPS, UNWINDS, SPENDS, WAYS };
 
 struct child {
     enum way     way;
-    int64_t      told; /* what the call said */
+    int64_t      told; /* what the call returned */
     int64_t      trace;
     janus_budget budget;
 };
@@ -107,7 +106,7 @@ static void all_ways(struct outcome *outcome, janus_backend backend)
         janus_cancel_mode    mode = way == UNWINDS ? JANUS_CANCEL_UNWIND : JANUS_CANCEL_RETURN;
         bool                 late = way == SLEEPS || way == UNWINDS;
         janus_status         status;
-        do { /* the machine may be busy: then it had no chance to begin */
+        do { /* on a busy machine it may not have begun */
             COURT_OPEN(&n, backend, .policy = JANUS_WAIT_ALL,
                        .deadline_ns = late ? janus_now_ns() + wait_ns : 0);
             status =
@@ -213,7 +212,7 @@ static int64_t inherit(void *argument)
         janus_nursery n, inner;
         COURT_OPEN(&n, court_backends[i], .policy = JANUS_WAIT_ALL);
         (void)tell_backend(&told);
-        CHECK_EQ(told, court_backends[i]); /* what this task would start things under */
+        CHECK_EQ(told, court_backends[i]); /* what this task would start children under */
         told = JANUS_BACKENDS;
         CHECK_EQ(janus_spawn(&n, tell_below, &told), JANUS_OK);
         CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_OK);
@@ -464,7 +463,7 @@ TEST("a plain thread that spawns into a blocking nursery waits for the child")
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-/* Who may choose. */
+/* The right to choose. */
 
 static janus_status try_open(janus_cap executor, uint64_t set, uint32_t threads_max)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Exhaustion: who waits, who goes on, who ends; and that nobody hangs because of it. */
+/* Exhaustion: which tasks wait, go on or end, and that nothing hangs because of it. */
 #include "energy.h"
 
 #include "task/worker.h"
 
-/* Nobody hangs. */
+/* Nothing hangs. */
 
 enum how_to_wait { BY_END, BY_WAIT, BY_JOIN };
 
@@ -13,8 +13,8 @@ struct way {
     janus_exhaustion    policy;
     janus_on_exhausted *callback;
     enum how_to_wait    how;
-    bool                pool;   /* the nursery has one; else the child alone has a budget */
-    bool                before; /* it is exhausted before the owner waits; else maybe in place */
+    bool                pool;   /* the nursery has a pool; else only the child has a budget */
+    bool                before; /* exhausted before the owner waits; otherwise perhaps in place */
     bool                generated;
 };
 
@@ -244,7 +244,7 @@ static janus_budget so_much(janus_component component, uint64_t amount, uint64_t
     return janus_budget_of(of[1], of[2], of[3], of[4], of[5]);
 }
 
-/* Three uses are paid, the fourth is not; then it is recharged for one more, then for the rest. */
+/* Three uses are paid, the fourth is not. Then a recharge allows one more, then the rest. */
 static void use_up(janus_component component)
 {
     janus_nursery   n;
@@ -375,8 +375,8 @@ static int64_t moved(void *argument)
     return 0;
 }
 
-/* SCHED:5.2.2/Running→BudgetExhausted, BudgetExhausted→Ready. On one worker nobody else waits, so
- * that nothing else moves it. */
+/* SCHED:5.2.2/Running→BudgetExhausted, BudgetExhausted→Ready. On one worker no other task waits, so
+ * nothing else moves it. */
 TEST("a task that cannot pay moves to exhausted, one that got more to ready, and a worker on")
 {
     janus_scheduler *scheduler = NULL;
@@ -390,7 +390,7 @@ TEST("a task that cannot pay moves to exhausted, one that got more to ready, and
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-/* Cancelled ones. */
+/* Cancelled tasks. */
 
 static const uint64_t forever = UINT64_MAX;
 
@@ -430,7 +430,7 @@ struct stop {
     janus_exhaustion  policy;
     janus_cancel_mode mode;
     uint64_t          spins;
-    bool              exhausted; /* it was, when it was cancelled */
+    bool              exhausted; /* it was exhausted when it was cancelled */
 };
 
 static int64_t stop_child(void *argument)
@@ -494,7 +494,7 @@ static int64_t stop_with_grace(void *argument)
     return argument != NULL;
 }
 
-/* C12. The grace is over at once: from then on its checks say CANCELLED. */
+/* C12. The grace is over at once: from then on its checks return CANCELLED. */
 TEST("a defer that spins is broken off, too, when its grace is over and it does not listen")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
@@ -524,7 +524,7 @@ static int64_t deaf(void *argument)
         CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
         long before = atomic_load(&count);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
-        /* Each may end the slice it is in, is told, and gets one more. */
+        /* Each may end its current slice, gets CANCELLED, and gets one more slice. */
         CHECK(atomic_load(&count) - before <= 3L * 2 * (JANUS_SLICE + 1));
     }
     return 0;
@@ -577,7 +577,8 @@ static int64_t exhausted_in_shield(void *argument)
     return 0;
 }
 
-/* C8, C12. A cancelled nursery recharges nobody, so that a shield is no place to wait in. */
+/* C8, C12. Nobody recharges the children of a cancelled nursery, so a task must not wait in a
+ * shield there. */
 TEST("in a shield, too, a recharge ends exhaustion and a cancel ends the exhausted")
 {
     town_all(exhausted_in_shield, NULL, 5);

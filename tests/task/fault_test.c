@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks that fail while they are cleaned up after failing. */
+/* Tasks that fail during the cleanup after a failure. */
 #include "town.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ static int64_t contain_both(void *argument)
     CHECK_EQ(janus_spawn(&n, fail_twice, &plan), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(plan.ran, 3);
-    /* The first failure is told: the task's, or the defer's if the task itself was well. */
+    /* The first failure counts: the task's, or the defer's if the task itself succeeded. */
     CHECK_EQ(result.panic.kind, kinds[plan.task != RETURN ? plan.task : plan.defer]);
     if (plan.task == PANIC) CHECK_STR(result.panic.message, "in the task");
     if (plan.task == RETURN && plan.defer == PANIC) CHECK_STR(result.panic.message, "in the defer");
@@ -137,7 +137,7 @@ TEST("a task that overflows with nurseries open takes their children with it")
     town_all(contain_families, &how, REPEATS / 5);
 }
 
-/* Close to the end of the stack, each call of a fork and join: either it is done or the task has
+/* Each call of a fork and join close to the end of the stack. Either it is done or the task has
  * overflowed, and no child is lost between the two. */
 
 enum { BRINK_STACK = 65536, BRINK_BELOW = 9000, BRINK_STEP = 48, BRINK_CHILDREN = 8 };
@@ -171,7 +171,7 @@ __attribute__((noinline)) static void at_the_brink(janus_nursery *outer, const s
         (void)janus_nursery_end(&inner, NULL);
         break;
     }
-    down[1] = down[0]; /* it is not the last thing: there is a frame */
+    down[1] = down[0]; /* not a tail call: it needs a frame */
 }
 
 static int64_t go_to_the_brink(void *argument)
@@ -186,7 +186,7 @@ static int64_t go_to_the_brink(void *argument)
 
 static int64_t all_brinks(void *argument)
 {
-    enum { END_OF_STACK = BRINK_STACK + BRINK_STACK / 8 }; /* what a task may have at most */
+    enum { END_OF_STACK = BRINK_STACK + BRINK_STACK / 8 }; /* the most that a task may have */
     struct brink_at at = {*(const enum brink *)argument, END_OF_STACK - BRINK_BELOW};
     int             overflowed = 0;
     for (; at.deep < END_OF_STACK; at.deep += BRINK_STEP) {
@@ -201,7 +201,7 @@ static int64_t all_brinks(void *argument)
         CHECK_EQ(result.panic.kind, JANUS_PANIC_STACK_OVERFLOW);
         overflowed++;
     }
-    CHECK(town_simulated() || overflowed > 0); /* there strands are larger */
+    CHECK(town_simulated() || overflowed > 0); /* in a world strands are larger */
     return 0;
 }
 

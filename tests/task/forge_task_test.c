@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles that were guessed, altered, kept too long or copied, shown by tasks to start things
- * under: none is accepted, each is counted.
+ * Tasks show guessed, altered, stale or copied handles to start children. Each is refused and
+ * counted.
  */
 #include "base/rng.h"
 #include "guild.h"
@@ -17,7 +17,7 @@ static uint64_t refused(const janus_cap_stats *stats)
            stats->refused_delegation + stats->refused_authority + stats->refused_audit;
 }
 
-/* Shows it in the i-th of the ways there are; what it was told. */
+/* Shows the handle in the i-th way, and returns the status. */
 static janus_status show(janus_nursery *n, janus_cap cap, unsigned way)
 {
     janus_nursery inner;
@@ -52,9 +52,9 @@ static int64_t guess(void *argument)
     before = guild_stats(here());
     for (int i = 0; i < tries; i++) {
         uint64_t  bits = jrt_rng_next(&rng);
-        janus_cap cap = {.slot = (uint32_t)bits % 10, /* most of them places that are used, */
-                         .generation = (uint32_t)(bits >> 32) % 3, /* and that may be, */
-                         .nonce = jrt_rng_next(&rng)};             /* but for this */
+        janus_cap cap = {.slot = (uint32_t)bits % 10, /* most of them name used places */
+                         .generation = (uint32_t)(bits >> 32) % 3, /* and possible generations */
+                         .nonce = jrt_rng_next(&rng)};             /* but not the nonce */
         if (i % 8 == 0) cap.slot = (uint32_t)(bits >> 8);
         if (i % 16 == 0) cap.generation = (uint32_t)(bits >> 32);
         janus_status status = show(&n, cap, (unsigned)i);

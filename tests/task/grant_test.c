@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Capabilities in the hands of tasks: the authority, minting, handing on, taking back. What they
- * are good for is in terms_test; tables by themselves are in tests/cap.
+ * Capabilities of tasks: the authority, minting, delegating, revoking. What they allow is in
+ * terms_test; tables by themselves are in tests/cap.
  */
 #include "guild.h"
 
@@ -101,7 +101,7 @@ static int64_t mint_for_other(void *argument)
 {
     janus_authority *other = argument;
     janus_cap        strange = guild_spawn(other, 3);
-    (void)guild_spawn(guild_root(), 3); /* one in the same place here */
+    (void)guild_spawn(guild_root(), 3); /* a handle in the same place here */
     return use_others(&strange);
 }
 
@@ -120,7 +120,7 @@ TEST("what another scheduler's authority makes is nothing here")
 
 /* Reading. */
 
-/* `bytes`: of the member of the union that counts. */
+/* `bytes`: size of the union's member that counts. */
 static void check_read(const janus_authority *root, janus_cap_kind kind,
                        const janus_cap_limits *limits, size_t bytes)
 {
@@ -260,10 +260,11 @@ static int64_t bequeath(void *argument)
     CHECK_EQ(janus_spawn_with(&n, inherit, &heir, NULL, &to), JANUS_OK);
     CHECK_EQ(janus_own_delegate(kept, to, NULL, &out), JANUS_NOT_DELEGATABLE);
     CHECK_EQ(janus_own_delegate(given, to, NULL, &heir.cap), JANUS_OK);
-    CHECK_EQ(janus_own_check(heir.cap, JANUS_CAP_SPAWN, 0), JANUS_CAP_FOREIGN); /* its, not ours */
+    /* The heir's, not this task's. */
+    CHECK_EQ(janus_own_check(heir.cap, JANUS_CAP_SPAWN, 0), JANUS_CAP_FOREIGN);
     atomic_store(&heir.ready, 1);
     CHECK(town_wait(&heir.done));
-    CHECK_EQ(janus_own_revoke(heir.cap, kept), JANUS_CAP_FOREIGN); /* does not come from it */
+    CHECK_EQ(janus_own_revoke(heir.cap, kept), JANUS_CAP_FOREIGN); /* not derived from it */
     CHECK_EQ(janus_own_revoke(heir.cap, given), JANUS_OK);
     atomic_store(&heir.revoked, 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
@@ -306,7 +307,7 @@ TEST("a task derives what is narrower, and nothing that is wider")
     guild_sovereign(1, narrow, NULL);
 }
 
-/* Taking back. */
+/* Revoking. */
 
 static int64_t revoke_under_way(void *argument)
 {
@@ -321,7 +322,7 @@ static int64_t revoke_under_way(void *argument)
     CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_CAP_REVOKED);
     CHECK_EQ(guild_context().tasks_alive, 10);
     atomic_store(&gate.open, 1);
-    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK); /* those who run go on to their end */
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK); /* tasks that run go on to their end */
     CHECK_EQ(gate.arrived, 10);
     return 0;
 }
@@ -360,7 +361,7 @@ static int64_t revoke_in_the_storm(void *argument)
     struct spawners        all = {.in = &n};
     (void)argument;
     guild_open(&makers, storm);
-    guild_open(&n, spawn); /* inside: further out they would start nothing */
+    guild_open(&n, spawn); /* inside: further out they could start nothing */
     for (int i = 0; i < 8; i++) CHECK_EQ(janus_spawn(&makers, spawn_until_revoked, &all), JANUS_OK);
     while (atomic_load(&all.ran) < 1000) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_own_revoke(spawn, spawn), JANUS_OK);
@@ -410,7 +411,7 @@ TEST("a thread starts tasks of a sovereign scheduler under what was minted for t
                  &scheduler),
              JANUS_OK);
     CHECK_EQ(janus_authority_take(scheduler, &root), JANUS_OK);
-    janus_cap spawn = guild_spawn(root, 2); /* outside of tasks: the outside's */
+    janus_cap spawn = guild_spawn(root, 2); /* outside of tasks: of outside threads */
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_NO_SPAWN_CAP);

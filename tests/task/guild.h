@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of capabilities in tasks share: the authority, and what is minted with it. */
+/* Helpers for tests of capabilities in tasks: the authority, and capabilities minted with it. */
 #ifndef JANUSRT_TESTS_TASK_GUILD_H
 #define JANUSRT_TESTS_TASK_GUILD_H
 
 #include "town.h"
 
-/* Runs `entry(argument)` as the first task, where nothing is given that was not granted. */
+/* Runs `entry(argument)` as the first task, where every right must be granted. */
 static inline void guild_sovereign(uint32_t workers, janus_entry *entry, void *argument)
 {
     CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .yield_interval = 512,
@@ -15,7 +15,7 @@ static inline void guild_sovereign(uint32_t workers, janus_entry *entry, void *a
              JANUS_OK);
 }
 
-/* The same on one worker, two and eight. */
+/* Runs it on one worker, two and eight. */
 static inline void guild_all(janus_entry *entry, void *argument)
 {
     guild_sovereign(1, entry, argument);
@@ -32,7 +32,7 @@ static inline janus_authority *guild_root(void)
     return root;
 }
 
-/* For whoever calls. */
+/* For the caller. */
 static inline janus_cap guild_mint(const janus_authority *root, janus_cap_kind kind,
                                    uint32_t rights, const janus_cap_limits *limits)
 {
@@ -43,7 +43,7 @@ static inline janus_cap guild_mint(const janus_authority *root, janus_cap_kind k
     return cap;
 }
 
-/* For so many tasks with the default budget. */
+/* For this many tasks with the default budget. */
 static inline janus_cap guild_spawn(const janus_authority *root, uint64_t max_tasks)
 {
     const janus_cap_limits limits = {

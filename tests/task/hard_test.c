@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where it gets tight: the end of the stack inside our calls, workers that never look up, old tasks
- * behind new ones, memory that is refused, waits in shields that nothing can end. */
+/* Tight places: the end of the stack inside library calls, workers that never look up, old tasks
+ * behind new ones, refused memory, waits in shields that nothing can end. */
 #include "task/worker.h"
 #include "town.h"
 
@@ -69,7 +69,7 @@ static void do_call(void)
         (void)!janus_waitpoint_wait_until(&point, "nobody", janus_now_ns() + 1000);
         break;
     case CALL_MUTEX: (void)!janus_mutex_lock_until(&theirs, janus_now_ns() + 1000); break;
-    case CALL_CONDITION: /* who overflows inside leaves it abandoned */
+    case CALL_CONDITION: /* a task that overflows inside leaves it abandoned */
         if (janus_mutex_lock(&ours) < JANUS_OK) break;
         (void)!janus_condition_wait_until(&never, &ours, janus_now_ns() + 1000);
         (void)janus_mutex_unlock(&ours);
@@ -93,7 +93,7 @@ static int64_t overflow_in_calls(void *argument)
 {
     (void)argument;
     for (which = CALL_ON_CANCEL; which < CALLS; which++) {
-        if (JRT_ASAN && which == CALL_TOKEN) continue; /* a token goes lost with its task: a leak */
+        if (JRT_ASAN && which == CALL_TOKEN) continue; /* a token is lost with its task: a leak */
         for (uintptr_t i = 0; i < (TOWN_SLOW ? 10 : 100); i++) {
             janus_nursery        n;
             janus_nursery_result result;
@@ -236,7 +236,7 @@ TEST("a wait in a shield that nothing can end any more ends as a deadlock")
     town_all(wait_for_nobody, NULL, 1);
 }
 
-/* Joins against the order of ending. */
+/* Joins against the order of the children's ends. */
 
 enum { JOINS = TOWN_SLOW ? 2000 : 40000 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the library holds for a task: paid for by that task, or bounded for its nursery alone. */
+/* What the library holds for a task: that task pays for it, or its nursery alone has a bound. */
 #include "guild.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ static int64_t open_more_than_it_has(void *argument)
     (void)argument;
     while (janus_nursery_create() != NULL) open++;
     CHECK_EQ(open, FREE_ONES);
-    janus_panic("with nurseries open"); /* which are ended, and refunded */
+    janus_panic("with nurseries open"); /* they are ended, and refunded */
 }
 
 static int64_t heap_nurseries(void *argument)
@@ -100,7 +100,7 @@ static int64_t leave_behind(void *argument)
     atomic_store(&left_behind, 0);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool, .name = "leavers")),
              JANUS_OK);
-    for (int i = 0; i < LEAVERS; i++) { /* one after the other: each has its share for itself */
+    for (int i = 0; i < LEAVERS; i++) { /* one after another: each has the whole share */
         janus_task_id id;
         CHECK_EQ(
             janus_spawn_with(&n, leave_a_block, NULL, JANUS_SPAWN_OPTIONS(.budget = &share), &id),

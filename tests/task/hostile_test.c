@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Hostile tasks, one by one, each beside neighbours that must finish: SCHED:15.1.1. All run in
- * :service with its limits, in a nursery of their own, and each is named when it is stopped.
+ * :service with its limits, in a nursery of their own. The report of each end names the task.
  */
 #include "energy.h"
 
@@ -27,8 +27,8 @@ struct attack {
     void               *argument;
     const janus_budget *pool;    /* NULL: implicit budgets */
     const janus_budget *share;   /* NULL: the default */
-    bool                endless; /* it must be cancelled; else it is stopped by itself */
-    const char         *why;     /* in the sentence about its end */
+    bool                endless; /* the test must cancel it; otherwise it ends by itself */
+    const char         *why;     /* words in the message about its end */
 };
 
 /* The attack in its nursery, neighbours in another; the neighbours finish first. */
@@ -51,7 +51,7 @@ static int64_t contain(void *argument)
     for (int i = 0; i < NEIGHBOURS; i++) {
         janus_status status;
         while ((status = janus_spawn(&good, honest, &finished)) == JANUS_TASK_LIMIT) {
-            CHECK_EQ(janus_yield(), JANUS_OK); /* a bomb holds all places, for a while */
+            CHECK_EQ(janus_yield(), JANUS_OK); /* a bomb holds all room for a while */
         }
         CHECK_EQ(status, JANUS_OK);
     }
@@ -172,7 +172,7 @@ static int64_t nested_bomb(void *argument)
     return 0;
 }
 
-/* Each opens a pool inside the pool, as large as it can, and starts itself in there. */
+/* Each opens a pool inside the pool, as large as it can, and starts itself there. */
 static int64_t pool_bomb(void *argument)
 {
     struct bomb  *bomb = argument;
@@ -209,7 +209,7 @@ TEST("a fork bomb in a pool meets the lifetime of the pool's spawns")
     const janus_budget share = janus_budget_of(5000, 0, 0, 0, 0);
     attack_with((struct attack){
         .name = "direct", .entry = direct_bomb, .argument = &bomb, .pool = &pool, .share = &share});
-    CHECK(bomb.started <= 4 * 4 && bomb.refused > 0); /* one of the five is itself */
+    CHECK(bomb.started <= 4 * 4 && bomb.refused > 0); /* one of the five is this task */
 }
 
 TEST("a fork bomb of fork bombs is contained, with implicit budgets and in a pool")
@@ -280,7 +280,7 @@ TEST("bombs of many small blocks, of one huge one and of growing ones end, out o
     }
 }
 
-/* The pool's memory is one mebibyte, the child that asks for more has none. */
+/* The pool's memory is one mebibyte; the child that asks for more has none. */
 static int64_t poor_but_honest(void *argument)
 {
     CHECK(janus_alloc(500000) != NULL); /* from the pool */
@@ -299,7 +299,7 @@ static int64_t pool_of_two(void *argument)
     CHECK_EQ(janus_spawn_with(&n, one_huge, NULL, JANUS_SPAWN_OPTIONS(.budget = &none), NULL),
              JANUS_OK);
     (void)await_exhausted(&n);
-    CHECK_EQ(books_of(&n).left.memory, 1 << 20); /* it took none of it */
+    CHECK_EQ(books_of(&n).left.memory, 1 << 20); /* it took nothing */
     CHECK_EQ(janus_spawn_with(&n, poor_but_honest, &finished, JANUS_SPAWN_OPTIONS(.budget = &none),
                               NULL),
              JANUS_OK);
@@ -362,7 +362,7 @@ static int64_t adopt_bomb(void *argument)
 
 TEST("who adopts without end gets what its budget allows") { town_all(adopt_bomb, NULL, 3); }
 
-/* Beyond what is allowed. */
+/* Beyond the limits. */
 
 static int64_t recharge_for_ever(void *argument)
 {

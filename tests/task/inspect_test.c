@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking at one task, one nursery, one worker; and who may. */
+/* Inspection of a task, a nursery and a worker, and the right to it. */
 #include "look/peek.h"
 #include "task/nursery.h"
 #include "town.h"
@@ -35,7 +35,7 @@ static bool fits(size_t given, size_t asked)
     return JRT_ASAN || JRT_TSAN ? given >= asked : given == asked;
 }
 
-/* Gives way until a child is in that state. */
+/* Yields until a child is in that state. */
 static janus_task_info wait_for(janus_nursery *nursery, janus_task_id id, janus_task_state state)
 {
     uint64_t        limit = janus_now_ns() + 20000 * town_ms;
@@ -48,7 +48,7 @@ static janus_task_info wait_for(janus_nursery *nursery, janus_task_id id, janus_
     return info;
 }
 
-/* A nursery is opened in memory that was used before; what nobody needed yet is not looked at. */
+/* Opens a nursery in used memory. An inspection shows no field that nobody has initialised. */
 
 static int64_t look_at_once(void *argument)
 {
@@ -161,7 +161,8 @@ static int64_t all_states(void *argument)
     CHECK_EQ(janus_spawn_with(&n, nothing, NULL, NULL, &quick), JANUS_OK);
     CHECK(wait_for(&n, quick, JANUS_TASK_COMPLETED).has_result);
     CHECK_EQ(janus_spawn_with(&n, keep_worker, &gate, NULL, &held), JANUS_OK);
-    while (!atomic_load(&gate.arrived)) town_spin(); /* the other worker has it: this one is ours */
+    /* The other worker runs it: this one is free. */
+    while (!atomic_load(&gate.arrived)) town_spin();
     janus_task_info info = task_of(&n, held);
     CHECK_EQ(info.state, JANUS_TASK_RUNNING);
     CHECK(info.worker < 2 && info.worker != self().worker);
@@ -219,7 +220,7 @@ TEST("the time a task has been blocked is right to a tick, and afterwards a boun
     town_run(2, time_in_state, NULL, 2);
 }
 
-/* Results, and who may see them. */
+/* Results, and the right to see them. */
 
 static int64_t panic_now(void *argument)
 {
@@ -402,7 +403,7 @@ static int64_t father(void *argument)
     CHECK(look(&n).parent == self().nursery);
     CHECK_EQ(janus_spawn_with(&n, son, &family, NULL, &id), JANUS_OK);
     while (atomic_load(&family.inside) < 3) CHECK_EQ(janus_yield(), JANUS_OK);
-    /* The three sleep, and their parent waits for them, or lies below one of them. */
+    /* The three sleep. Their parent waits for them, or lies below one of them. */
     janus_task_info info = wait_for(&n, id, JANUS_TASK_BLOCKED);
     CHECK_STR(info.wait, "its children");
     CHECK(info.owned == family.inner);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Joining by plain threads; who else may not; many at once. Joining by tasks is in scope_test. */
+/* Joins by plain threads, refusals for all others, and many joins at once. Joins by tasks are in
+ * scope_test. */
 #include "town.h"
 
 #include <pthread.h>
@@ -62,7 +63,7 @@ TEST("a thread's join gives a failure, and tells a cancelled child from it")
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-/* Not by others. */
+/* Refused to others. */
 
 struct foreign {
     janus_scheduler *scheduler;
@@ -113,7 +114,7 @@ TEST("neither another thread nor a task joins a thread's child, nor through anot
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-/* No polling, and no waking for the ends of others. */
+/* No polling, and no wake-up for the ends of others. */
 
 static int64_t nap(void *argument)
 {
@@ -257,7 +258,7 @@ TEST("a cancelled task in unwind mode ends where it waits for its nursery")
     town_all(cancel_unwound, NULL, REPEATS);
 }
 
-/* Started before it is told, so that it does fail. */
+/* Started before the cancel, so that it does fail. */
 static int64_t fail_when_told(void *argument)
 {
     atomic_store(&((struct unwound *)argument)->began, 1);
@@ -280,7 +281,7 @@ static int64_t go_on(void *argument)
              JANUS_OK);
     while (unwound->wait && !atomic_load(&unwound->began)) CHECK_EQ(janus_yield(), JANUS_OK);
     atomic_store(&unwound->ready, 1);
-    while (!janus_cancelled()) { /* as one that does not wait */
+    while (!janus_cancelled()) { /* like a task that does not wait */
     }
     if (!unwound->wait) janus_shield_begin();
     CHECK_EQ(janus_nursery_await_with(&n, NULL),

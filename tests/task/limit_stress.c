@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The limit of live tasks while everybody starts and ends some: small limits, so that workers take
- * each other's room all the time.
+ * The limit of live tasks while all start and end some. The limits are small, so that workers
+ * seize each other's room all the time.
  *
  *     limit_stress [seconds for each number of workers [seed]]
  *
- * Every task counts itself in and out; there are never more than the limit. A refusal is answered
- * by trying again later. When nobody is left, all of the room is back.
+ * Every task counts itself in and out, and there are never more than the limit. After a refusal a
+ * task tries again later. When no task is left, all of the room is back.
  */
 #include <janusrt/janus.h>
 
@@ -91,7 +91,7 @@ static void *outside(void *argument)
     return NULL;
 }
 
-/* One scheduler, one limit, for so long. */
+/* One scheduler and one limit, for this long. */
 static void one_round(uint32_t workers, uint64_t *random)
 {
     janus_scheduler *scheduler = NULL;
@@ -112,7 +112,8 @@ static void one_round(uint32_t workers, uint64_t *random)
         while ((status = janus_spawn(&n, starter, &seeds[i])) == JANUS_TASK_LIMIT) continue;
         MUST(status == JANUS_OK);
     }
-    int threads_used = storm_simulated() != 0 ? 0 : THREADS; /* there, nobody is outside */
+    /* In a world there is no outside thread. */
+    int threads_used = storm_simulated() != 0 ? 0 : THREADS;
     for (int i = 0; i < threads_used; i++) {
         threads[i] = (struct thread){scheduler, next_random(random)};
         MUST(pthread_create(&handles[i], NULL, outside, &threads[i]) == 0);

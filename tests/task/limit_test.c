@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How many tasks may live: exactly so many, whoever starts them, and again when some have ended. */
+/* The limit of live tasks: exact, whichever task or thread starts them, and free again when some
+ * have ended. */
 #include "energy.h"
 
 #include "task/limit.h"
@@ -48,7 +49,7 @@ static int64_t a_hundred(void *argument)
         atomic_store(&gate.open, 0);
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
         for (int i = 0; i < 99; i++) CHECK_EQ(janus_spawn(&n, tell_full, &gate), JANUS_OK);
-        CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_TASK_LIMIT); /* we are one ourselves */
+        CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_TASK_LIMIT); /* this task is one of them */
         CHECK_EQ(janus_spawn_with(&n, nothing, NULL, NULL, NULL), JANUS_TASK_LIMIT);
         check_explained("100 of 100", "max_tasks");
         atomic_store(&gate.open, 1);
@@ -85,7 +86,7 @@ TEST("under the profile's limit 10,000 tasks pass one after the other, and the 1
     }
 }
 
-/* C7. Who has joined a child has its room, however small the limit. */
+/* C7. A task that has joined a child has its room, however small the limit. */
 TEST("with room for one child, a child that was joined makes room for the next, every time")
 {
     int many = (int)town_few(TOWN_SLOW ? 2000 : 20000);
@@ -105,7 +106,7 @@ struct crowd {
     int              starters;
 };
 
-/* As many as there is room for. */
+/* Starts as many as there is room for. */
 static int64_t fill_up(struct crowd *crowd, janus_nursery *n)
 {
     janus_status status;
@@ -140,7 +141,7 @@ static void *fill_up_outside(void *argument)
     return NULL;
 }
 
-/* So many tasks and so many threads start children until all are refused. */
+/* This many tasks and threads start children until all are refused. */
 static void crowd_in(uint32_t workers, uint64_t max, int inside, int outside)
 {
     struct crowd  crowd = {.starters = inside + outside};
@@ -206,7 +207,7 @@ static int64_t ten_of_fifty(void *argument)
     for (int i = 0; i < 45; i++) CHECK_EQ(janus_spawn(&outer, at_gate, &gate), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.spawn_cap = narrow)), JANUS_OK);
     for (int i = 0; i < 5; i++) CHECK_EQ(janus_spawn(&inner, at_gate, &gate), JANUS_OK);
-    CHECK_EQ(janus_spawn(&inner, nothing, NULL), JANUS_TASK_LIMIT); /* ten, but of the fifty */
+    CHECK_EQ(janus_spawn(&inner, nothing, NULL), JANUS_TASK_LIMIT); /* ten, but out of the fifty */
     check_explained("50", "JANUS_TASK_LIMIT");
     atomic_store(&gate.open, 1);
     CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);

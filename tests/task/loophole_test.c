@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ways around a budget, a capability or a wait that were open once: units out of nothing, lives
+ * Ways around a budget, a capability or a wait that were open once: units from nothing, lives
  * after a cancel, waits that nobody ends. Each is closed.
  */
 #include "energy.h"
@@ -24,7 +24,7 @@ static void run(uint32_t workers, janus_entry *entry)
              JANUS_OK);
 }
 
-/* Memory of a scope stays its task's. */
+/* Memory of a scope stays with its task. */
 
 enum { SCOPES = 8 };
 
@@ -69,7 +69,7 @@ static int64_t live_on_scopes(void *argument)
     janus_status  status =
         janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = handed, .scope = true));
     CHECK_EQ(status, JANUS_CANCELLED);
-    for (;;) { /* and its allowance is all it has */
+    for (;;) { /* its allowance is all it has */
         atomic_fetch_add(&after_cancel, 1);
         (void)janus_check();
     }
@@ -282,7 +282,7 @@ static int64_t loosen(void *argument)
              JANUS_CAP_WIDENS);
     CHECK_EQ(janus_nursery_open(
                  &n, JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_AUTO, .budget = &pool)),
-             JANUS_OK); /* of its own it may dispose */
+             JANUS_OK); /* it may dispose of its own */
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return count_me(argument);
 }

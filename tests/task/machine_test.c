@@ -8,13 +8,13 @@ enum call { SPAWN, SPAWN_WITH, CLOSE, CANCEL, WAIT, TRY, IS_CANCELLED, END, CALL
 
 enum { S_OPEN, S_CLOSING, S_CANCELLING, S_CLOSED, S_CANCELLED, STATES };
 
-/* What a call answers, and the state after it. TRY and IS_CANCELLED answer 0 or 1. */
+/* What a call returns, and the state after it. TRY and IS_CANCELLED return 0 or 1. */
 struct cell {
     int answer;
     int after;
 };
 
-/* One child that has not ended in the first three states; none in the others. */
+/* One child has not ended in the first three states; there is no child in the others. */
 static const struct cell table[STATES][CALLS] = {
     [S_OPEN] = {[SPAWN] = {JANUS_OK, S_OPEN},
                 [SPAWN_WITH] = {JANUS_OK, S_OPEN},
@@ -150,7 +150,7 @@ static int64_t foreign_calls(void *argument)
         CHECK_EQ(janus_nursery_open(&m, NULL), JANUS_OK);
         bring_to(state, &n, &gate);
         CHECK_EQ(janus_spawn(&m, of_the_owner_only, &n), JANUS_OK);
-        /* Meanwhile the owner goes about its business. */
+        /* Meanwhile the owner does something else. */
         CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_await_with(&m, NULL), JANUS_OK);
@@ -240,7 +240,8 @@ static int64_t final_after_others_cancel(void *argument)
     CHECK(janus_spawn(&n, yield_for_ever, NULL) == JANUS_OK || soon != 0);
     if (strcmp(how, "error") == 0) CHECK_EQ(janus_spawn(&n, minus_seven, NULL), JANUS_OK);
     if (strcmp(how, "child") == 0) CHECK_EQ(janus_spawn(&n, cancel_it, &n), JANUS_OK);
-    uint64_t limit = janus_now_ns() + 2000 * town_ms; /* who asks for the result alone gets it */
+    /* A task that only asks for the result gets it. */
+    uint64_t limit = janus_now_ns() + 2000 * town_ms;
     while (!janus_nursery_try_result(&n, &result) && janus_now_ns() < limit) (void)janus_yield();
     CHECK(town_wait_state(&n, JANUS_NURSERY_CANCELLED));
     CHECK(janus_nursery_try_result(&n, &result));
@@ -353,7 +354,7 @@ static int64_t error_then_cancel(void *argument)
 
 TEST("an error before a cancel is the result") { town_all(error_then_cancel, NULL, 50); }
 
-/* An inner nursery that its own task cancelled says nothing about the task. */
+/* An inner nursery that its own task cancelled does not cancel the task. */
 static int64_t asks_about_another(void *argument)
 {
     (void)argument;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of tasks: what it costs, who owns it, and that it is gone when they are. */
+/* Memory of tasks: its cost, its owner, and that it is freed when they end. */
 #include "energy.h"
 
 static janus_memory_info memory(void)
@@ -9,7 +9,7 @@ static janus_memory_info memory(void)
     return info;
 }
 
-/* Runs one child with such a budget and awaits it; what the nursery says. */
+/* Runs one child with this budget and awaits it. Returns the nursery's status. */
 static janus_status run_child(janus_entry *entry, void *argument, const janus_budget *share)
 {
     janus_nursery n;
@@ -88,7 +88,7 @@ static int64_t over_budget(void *argument)
     janus_free(out);
     CHECK_EQ(memory().live_bytes, 0);
     atomic_fetch_add(passed, 1);
-    block = janus_alloc(1025); /* and this waits, and ends */
+    block = janus_alloc(1025); /* this waits, and ends */
     atomic_fetch_add(passed, block == NULL ? 10 : 100);
     return 0;
 }
@@ -150,7 +150,7 @@ static int64_t grow(void *argument)
 
 TEST("a block grows and shrinks, and the budget with it") { town_all(grow, NULL, 3); }
 
-/* However it ends. */
+/* However the task ends. */
 
 enum ending { RETURNS, FAILS, PANICS, OVERFLOWS, UNWINDS, EXHAUSTS, ENDINGS };
 
@@ -254,7 +254,7 @@ static int64_t consume(void *argument)
     CHECK_EQ(janus_adopt(text), JANUS_OK);
     CHECK_EQ(before - janus_budget_get_current().memory, (parcel->size + 15) / 16 * 16);
     CHECK(text[0] == 'x' && text[parcel->size - 1] == 'x');
-    if (parcel->size % 2 == 0) janus_free(text); /* else it goes with the task */
+    if (parcel->size % 2 == 0) janus_free(text); /* otherwise it ends with the task */
     return 0;
 }
 
@@ -346,7 +346,7 @@ static int64_t cancel_allocating(void *argument)
 /* NSM:4.3/d. */
 TEST("a loop of allocations notices that it is cancelled") { town_all(cancel_allocating, NULL, 5); }
 
-/* What is adrift is limited, too. */
+/* Detached blocks are limited, too. */
 
 enum { ADRIFT = 70 };
 
@@ -360,11 +360,11 @@ static int64_t set_one_adrift(void *argument)
     char text[400];
     CHECK(janus_explain(text, sizeof text) > 0);
     CHECK(strstr(text, "memory") != NULL && strstr(text, "JANUS_BUDGET_EXHAUSTED") != NULL);
-    memset(block, 1, (size_t)1 << 20); /* it is still here, and goes with the task */
+    memset(block, 1, (size_t)1 << 20); /* still here; it ends with the task */
     return 0;
 }
 
-/* Each by a task that ends: while it lives, it pays itself. */
+/* A task that ends detaches each: while it lives, it pays itself. */
 static int64_t set_adrift(void *argument)
 {
     void       **blocks = argument;
@@ -375,7 +375,7 @@ static int64_t set_adrift(void *argument)
         CHECK_EQ(janus_spawn(&n, set_one_adrift, &blocks[i]), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
         if (blocks[i] != NULL) continue;
-        void *other = NULL; /* what these have used up is not missing elsewhere */
+        void *other = NULL; /* other schedulers do not miss what these have used up */
         CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, set_one_adrift, &other), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
@@ -388,7 +388,7 @@ static int64_t set_adrift(void *argument)
 
 enum { CRUMBS = 500 };
 
-/* One block of sixteen bytes is kept of each chunk. */
+/* Keeps one block of sixteen bytes of each chunk. */
 static int64_t keep_crumbs(void *argument)
 {
     void **crumbs = argument;

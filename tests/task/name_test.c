@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names are copied, cut and escaped: nobody reads what their giver has freed. */
+/* Names are copied, cut and escaped: the library never reads a name that its giver has freed. */
 #include "dumped.h"
 #include "town.h"
 
@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* How the names of these tests are kept. */
+/* How these tests keep names. */
 static const char wild[] = "a\nb\x1b[2J\"c\\d\xff";
 static const char tame[] = "a\\nb\\x1b[2J\\\"c\\\\d\\xff";
 
-/* Whether text can stand in a terminal: lines of printable characters, and nothing else. */
+/* Whether text can stand in a terminal: lines of printable characters only. */
 static void check_clean(const char *text)
 {
     for (const char *at = text; *at != '\0'; at++) {
@@ -39,7 +39,7 @@ static char *name_of(const char *text)
 
 static void forget(char *name, const char *text) { CHECK_EQ(munmap(name, strlen(text) + 1), 0); }
 
-/* Dumps until the words are there. */
+/* Dumps until the words appear. */
 static void check_dump_says(janus_scheduler *scheduler, const char *words)
 {
     uint64_t limit = janus_now_ns() + 20000 * town_ms;
@@ -118,7 +118,7 @@ static int64_t unterminated(void *argument)
     CHECK(pages != MAP_FAILED);
     CHECK_EQ(mprotect(pages + page, page, PROT_NONE), 0);
     memcpy(pages + page - 5, "brink", 5);
-    for (int i = 0; i < 2; i++) { /* the second is not there at all */
+    for (int i = 0; i < 2; i++) { /* the second page is unmapped */
         const char *name = pages + page - (i == 0 ? 5 : 0);
         CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.name = name)), JANUS_OK);
         CHECK_EQ(janus_spawn_with(&n, minus_seven, NULL, JANUS_SPAWN_OPTIONS(.name = name), NULL),
@@ -170,7 +170,7 @@ static int64_t inspect_all(void *argument)
     return 0;
 }
 
-/* On a scheduler of its own with so many workers. */
+/* Runs on a scheduler of its own with this many workers. */
 static void play(uint32_t workers, janus_entry *entry)
 {
     struct scene scene = {.arrived = 0};

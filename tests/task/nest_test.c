@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Nurseries inside nurseries: how many a task may have open, and what a look-up costs deep down. */
+/* Nurseries inside nurseries: how many a task may have open, and the cost of a look-up deep
+ * down. */
 #include "town.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 
 enum { NESTING_MAX = 1000 };
 
-/* Opens them in an array, upwards or downwards in memory, until one is refused. */
+/* Opens nurseries in an array, upwards or downwards in memory, until one is refused. */
 static int64_t open_all(void *argument)
 {
     const int     *limit = argument;
@@ -50,7 +51,7 @@ TEST("the scheduler's nesting_max says how many nurseries a task has open")
     }
 }
 
-/* A chain of tasks, each in a nursery of the one above. */
+/* A chain of tasks, each in a nursery of the task above. */
 
 struct chain {
     int      depth, level;
@@ -65,7 +66,7 @@ static uint64_t cpu_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* At the bottom somebody is cancelled, far up and elsewhere; then each task looks. */
+/* At the bottom: something far up and elsewhere is cancelled, then each task looks. */
 static int64_t go_down(void *argument)
 {
     struct chain *chain = argument;

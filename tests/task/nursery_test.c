@@ -10,7 +10,7 @@ enum { REPEATS = 50, MANY = 2000 };
 enum { REPEATS = 1000, MANY = 100000 };
 #endif
 
-/* The scenarios of the nursery's document: so often everywhere. */
+/* The scenarios of the nursery's document run this often on each number of workers. */
 enum { SCENARIOS = 1000 };
 
 static const uint32_t worker_counts[] = {1, 2, 8};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Cancelled children that obey, however they learned of it; and arguments that are NULL. */
+/* Cancelled children that obey, however they learned of it; and NULL arguments. */
 #include "town.h"
 
-/* A child that waits until its nursery is cancelled, without a call that tells it so. */
+/* A child that waits until its nursery is cancelled, without a call that reports it. */
 
 struct scope {
     janus_nursery n;
@@ -86,7 +86,8 @@ static int64_t obey_token(void *argument)
     CHECK_EQ(janus_spawn_with(&n, ask_token, token, NULL, &told), JANUS_OK);
     CHECK_EQ(janus_join(&n, told, &number), JANUS_CHILD_CANCELLED);
     CHECK_EQ(number, JANUS_CANCELLED);
-    CHECK_EQ(janus_spawn_with(&n, count_me, &ran, NULL, &other), JANUS_OK); /* nobody else ended */
+    /* No other child ended. */
+    CHECK_EQ(janus_spawn_with(&n, count_me, &ran, NULL, &other), JANUS_OK);
     CHECK_EQ(janus_join(&n, other, &number), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_OK);
     CHECK_EQ(result.kind, JANUS_RESULT_SUCCESS);
@@ -120,7 +121,7 @@ TEST("a child that returns -1 where nothing is cancelled has failed")
     town_all(fail_with_that_number, NULL, 3);
 }
 
-/* Joining and awaiting what was cancelled. */
+/* Joining and awaiting cancelled children. */
 
 static int64_t sleep_long(void *argument, void *value)
 {
@@ -153,7 +154,7 @@ TEST("an await tells a cancelled child from one that failed, and from its own ca
     town_all(await_cancelled, NULL, 3);
 }
 
-/* Pointers that are NULL. */
+/* NULL pointers. */
 
 static int64_t pass_null(void *argument)
 {

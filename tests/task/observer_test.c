@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What others see of a nursery that somebody else cancelled: it is Cancelled when its last child
- * has ended, whatever its owner does meanwhile. */
+/* What observers see of a cancelled nursery: it is Cancelled when its last child has ended,
+ * whatever its owner does meanwhile. */
 #define TOWN_TURN_NS JANUS_TURN_NS
 #include "town.h"
 
-/* A nursery, its owner and somebody who looks at it. */
+/* A nursery, its owner and an observer. */
 struct scene {
     janus_nursery n;
     atomic_int    begun; /* the nursery is there, with its children */
     atomic_int    seen;  /* the observer has seen what it waits for */
     int           children;
-    bool          computes; /* the owner does, else it waits */
+    bool          computes; /* the owner does so, otherwise it waits */
     janus_event   released;
 };
 
@@ -130,7 +130,7 @@ TEST("a thread's nursery is Cancelled for others while the thread does something
     }
 }
 
-/* The owner goes on starting children while it is cancelled. */
+/* The owner goes on starting children while the nursery is cancelled. */
 
 struct race {
     janus_nursery n;

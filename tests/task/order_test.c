@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who runs when: fairness, lanes, turns. One worker, so that the order is the scheduler's alone. */
+/* The order of tasks: fairness, lanes, turns. One worker, so that only the scheduler decides. */
 #include "town.h"
 
 #include <string.h>
@@ -62,7 +62,7 @@ TEST("two tasks that yield take turns, one by one")
     CHECK_EQ(log.count, 1000);
     int repeats = 0;
     for (int i = 1; i < 1000; i++) repeats += log.letters[i] == log.letters[i - 1];
-    /* Real time may make a turn too long, and then its task lets the other go more than once. */
+    /* In real time a turn may be too long, and then its task lets the other run more than once. */
     CHECK(repeats <= (town_simulated() ? 0 : TOWN_SLOW ? 500 : 50));
 }
 
@@ -178,7 +178,7 @@ TEST("a task from outside gets in although the worker's own queue is never empty
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-/* In an endless loop of nurseries that end in place there is a place for others, too. */
+/* An endless loop of nurseries that end in place lets others run, too. */
 static int64_t nurseries_until_done(void *argument)
 {
     struct outsider *outsider = argument;
@@ -211,7 +211,7 @@ struct mixed {
     janus_channel there, back;
     atomic_int    hops;
     atomic_bool   over;
-    int           turns;   /* of the busy task, after each of which messages had gone on */
+    int           turns;   /* checks of the busy task after which messages had moved */
     long          longest; /* checks of the busy task between two messages */
 };
 
@@ -294,11 +294,11 @@ static const janus_priority priorities[] = {JANUS_PRIORITY_LOW, JANUS_PRIORITY_D
                                             JANUS_PRIORITY_HIGH};
 static const char           letters[] = "LNH";
 
-/* What a thread queues while the worker is held waits together, however many. A task may have to
- * give way after the 32 operations of its first slice, and then some run before all are there. */
+/* Tasks that a thread queues while the worker is held wait together, however many. A task may have
+ * to yield after the 32 operations of its first slice, and then some run before all are queued. */
 enum { OF_EACH = 40, OF_EACH_CHILD = 10 };
 
-/* Where the last H is, how many of a letter come before it. */
+/* Counts a letter before the last H. */
 static int before_last_high(const struct log *log, char letter)
 {
     int last = 0, count = 0;
@@ -355,7 +355,7 @@ static int64_t hold_worker(void *argument)
     return 0;
 }
 
-/* Queues from this thread while the only worker is held, then lets it go. */
+/* Queues tasks from this thread while the only worker is held, then releases the worker. */
 static void from_outside(struct log *log, int low, int normal, int high)
 {
     static struct writer writers[3];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What no task's limits bound (schedulers, pools of fibers, tables, logs, traces) is made by plain
- * threads, by tasks that nothing restricts, and by holders of executor.configure; by nobody else.
+ * Objects that no task's limits bound: schedulers, pools of fibers, tables, logs, traces. Only
+ * plain threads, unrestricted tasks and holders of executor.configure make them.
  */
 #include "guild.h"
 
@@ -11,7 +11,7 @@
 static janus_scheduler *running;
 static int              nowhere;
 
-/* Tries everything; each must return what is expected. */
+/* Tries everything; each call must return the expected status. */
 static int64_t make_all(void *argument)
 {
     janus_status     expected = *(const janus_status *)argument;
@@ -66,7 +66,7 @@ static int64_t root_by_blocking(void *argument)
     return 0;
 }
 
-/* Each of three tasks, one after the other, in a nursery with such options. */
+/* Runs each of three tasks, one after another, in a nursery with these options. */
 static void in_nursery(const janus_nursery_options *options, const janus_status *expected)
 {
     static janus_entry *const entries[] = {make_all, by_blocking, root_by_blocking};

@@ -119,7 +119,7 @@ TEST("an owner that waits in the block is told that a child failed, by every wai
     }
 }
 
-/* Sleeping siblings keep looking up, so that they would mark the shared nursery clean. */
+/* Sleeping siblings keep looking up, so that they could mark the shared nursery clean. */
 
 static int64_t own_and_wait(void *argument)
 {
@@ -175,7 +175,7 @@ static int64_t nested(void *argument)
             CHECK_EQ(janus_spawn(inner, sleep_long, NULL), JANUS_OK);
             CHECK_EQ(janus_spawn(outer, cancel_it, outer), JANUS_OK);
             CHECK_EQ(janus_sleep(UINT64_MAX), JANUS_CANCELLED);
-        } /* would wait for ever, were its child not cancelled with the outer one */
+        } /* would wait for ever if its child were not cancelled with the outer nursery */
         CHECK_EQ(inner_ended, JANUS_CANCELLED);
         CHECK_EQ(janus_sleep(1), JANUS_CANCELLED);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A task that breaks a contract panics with a sentence, and the process lives. */
+/* A task that breaks a contract panics with a message, and the process lives. */
 #include "town.h"
 
 #include <stdio.h>
@@ -215,7 +215,7 @@ enum mistake {
     MISTAKES,
 };
 
-static void *const wild = (void *)0x10; /* nothing is mapped there */
+static void *const wild = (void *)0x10; /* an unmapped address */
 
 static int64_t make_mistake(void *argument)
 {

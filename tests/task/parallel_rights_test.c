@@ -7,7 +7,7 @@ enum { ROUNDS = TOWN_SLOW ? 5 : 50 };
 
 static const uint64_t an_hour_ns = UINT64_C(3600000000000);
 
-/* Counts indices, and those that another task than the given one has reached. */
+/* Counts indices, and those that another task than the given one reached. */
 struct tally {
     janus_task_id caller;
     atomic_int    indices, elsewhere;
@@ -223,7 +223,7 @@ TEST("a caller that is cancelled cancels all pieces, also of a loop that never w
     town_all(cancelled, NULL, ROUNDS / 5);
 }
 
-/* Two branches. In the first, a nursery that knows a waiting child before the call is divided. */
+/* Two branches. In the first, a nursery has a waiting child before the call is divided. */
 struct branches {
     janus_event child_fails, second_ends;
     atomic_int  child_waits, second_waits;

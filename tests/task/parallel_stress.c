@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Random programs of parallel calls, nurseries, waits, failures and panics, all at once on more
- * workers than CPUs. Each counts what it has begun and what has ended: nothing of a call is left
- * when the call has returned, however that happened.
+ * workers than CPUs. Each counts what it has begun and what has ended. When a call has returned,
+ * nothing of it is left, however it ended.
  */
 #include "town.h"
 
@@ -64,7 +64,7 @@ static int64_t grow_children(struct tree *tree)
     CHECK(spawned == JANUS_OK || spawned == JANUS_CANCELLED || spawned == JANUS_CLOSED);
     int64_t      own = grow(&branches[1]);
     janus_status ended = janus_nursery_end(&n, NULL);
-    /* Its own part may only have been told that the child failed. */
+    /* Its own part may only have learned that the child failed. */
     return own >= 0 || ended == JANUS_CHILD_FAILED ? ended : own;
 }
 
@@ -99,8 +99,7 @@ static int64_t grow_inside(struct tree *tree)
     }
 }
 
-/* A call that may panic is counted off by the task's end: by a defer, in a task of its own. Others
- * count themselves. */
+/* A defer counts off a call that may panic, in a task of its own. Others count themselves. */
 static int64_t grow(void *argument)
 {
     struct tree *tree = argument;
@@ -121,7 +120,7 @@ static int64_t plant(void *argument)
     return grow(tree);
 }
 
-/* Three programs beside each other; what is left of them when all have ended? */
+/* Three programs beside each other; checks that nothing is left when all have ended. */
 static int64_t programs(void *argument)
 {
     struct tree         *seeds = argument;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Parallel calls as a user meets them: what is called, what fails, what it may and costs. */
+/* Parallel calls as a user meets them: what is called, what fails, what is allowed and what it
+ * costs. */
 #include "town.h"
 
 #include <string.h>
@@ -389,7 +390,7 @@ static double numbers[MANY];
 static int64_t add(void *argument, uint64_t begin, uint64_t end, void *value)
 {
     (void)argument;
-    double sum = 0; /* as compilers do that add in lanes: only whole calls are comparable */
+    double sum = 0; /* as compilers that add in lanes: only whole calls are comparable */
     for (uint64_t i = begin; i < end; i++) sum += numbers[i];
     *(double *)value += sum;
     return 0;
@@ -421,8 +422,7 @@ TEST("a sum of floating-point numbers is the same to the last bit on any number 
     CHECK(known[0] != 0 && known[0] != known[1]);
 }
 
-/* Ranges of indices; joining them in another order than theirs is seen. 80 bytes: not a small
- * value. */
+/* Ranges of indices: a join in another order is detected. 80 bytes: not a small value. */
 struct span {
     uint64_t begin, end;
     char     large[64];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Loops that ignore CANCELLED, and energy from nothing: both end, and neighbours go on. */
+/* Loops that ignore CANCELLED, and units from nothing: both end, and neighbours go on. */
 #include "town.h"
 
-/* Cancelled tasks that go on all the same. */
+/* Cancelled tasks that go on. */
 
 struct deaf {
     const char     *name;
@@ -132,7 +132,7 @@ TEST("with grace_ns a defer that ignores CANCELLED ends, and the next one runs")
     cancel_all(go_on_afterwards, town_ms);
 }
 
-/* In a shield a wait that began before the cancel goes on: only calls that come back count. */
+/* In a shield a wait that began before the cancel goes on: only calls that return count. */
 TEST("with grace_ns a shield of a task that yields for ever ends")
 {
     janus_scheduler *scheduler =

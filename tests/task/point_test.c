@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waitpoints: a wake that comes early, late, at the same moment as something else. */
+/* Waitpoints: a wake that comes early, late, or at the same moment as something else. */
 #include "town.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@ enum { REPEATS = TOWN_SLOW ? 5 : 50 };
 static const uint64_t run_ns = (TOWN_SLOW ? UINT64_C(800) : UINT64_C(500)) * 1000000;
 static const uint64_t hour = UINT64_C(3600) * 1000000000;
 
-/* One after the other. */
+/* One after another. */
 
 static int64_t early(void *argument)
 {
@@ -130,10 +130,11 @@ static int64_t second_waiter(void *argument)
 
 TEST("a second one cannot wait at the same point") { town_run(1, second_waiter, NULL, REPEATS); }
 
-/* At the same moment. The waiter frees the waitpoint at once, so a late touch is seen. */
+/* At the same moment. The waiter frees the waitpoint at once, so that a sanitizer finds a late
+ * touch. */
 
 struct post {
-    _Atomic(janus_waitpoint *) point; /* NULL: none is there to be opened */
+    _Atomic(janus_waitpoint *) point; /* NULL: no waitpoint to open */
     atomic_int                 stop;
 };
 
@@ -210,7 +211,7 @@ TEST("a thread's opening at the moment of the wait is not lost, and its last tou
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
-/* An opener that may outlive the scheduler of who it woke. */
+/* An opener that may outlive the scheduler of the task it woke. */
 
 static int64_t meet_once(void *argument)
 {
@@ -230,14 +231,14 @@ TEST("a scheduler may be closed as soon as the task that was woken from outside 
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
-/* Cancelled, late or in time, as it is opened. */
+/* Cancelled, late or in time, while it is opened. */
 
 struct contest {
     struct post post;
     atomic_long opened, cancelled, late;
 };
 
-/* As the header shows it: who cannot take it back waits on. */
+/* As the header shows it: a waiter that cannot take it back waits on. */
 static janus_status contend(struct contest *contest, uint64_t deadline_ns)
 {
     janus_waitpoint *point = malloc(sizeof *point), *mine = point;
@@ -250,7 +251,7 @@ static janus_status contend(struct contest *contest, uint64_t deadline_ns)
             free(point);
             return JANUS_CANCELLED;
         }
-        janus_shield_begin(); /* not to be unwound before it is freed */
+        janus_shield_begin(); /* not unwound before it is freed */
         CHECK_EQ(janus_yield(), JANUS_OK);
         janus_shield_end();
     }
@@ -279,7 +280,7 @@ static int64_t contend_for_ever(void *argument)
         uint64_t     deadline = timed ? janus_now_ns() + round % 16 * 500 : UINT64_MAX;
         janus_status status = contend(contest, deadline);
         if (status == JANUS_CANCELLED) return JANUS_CANCELLED;
-        uint64_t until = janus_now_ns() + 1000; /* no wake that comes late may end this one */
+        uint64_t until = janus_now_ns() + 1000; /* no late wake may end this one */
         status = janus_sleep_until(until);
         if (status != JANUS_OK) return status;
         CHECK(janus_now_ns() >= until);
@@ -290,7 +291,7 @@ static int64_t cancel_contenders(void *argument)
 {
     struct contest *contest = argument;
     uint64_t        now, end = janus_now_ns() + town_few(run_ns), last = end + 20000 * town_ms;
-    /* Where the machine is busy it may take longer until there was one of each. */
+    /* On a busy machine it may take longer until each outcome has come once. */
     for (uint64_t round = 0; (now = janus_now_ns()) < end ||
                              (now < last && (contest->opened == 0 || contest->cancelled == 0));
          round++) {
@@ -365,7 +366,7 @@ TEST("a cancel ends the wait and returns, in both modes; a shield holds it off")
     town_all(cancel_waiter, NULL, REPEATS);
 }
 
-/* What is said about it. */
+/* Reports about a wait. */
 
 static char *dump_of(janus_scheduler *scheduler)
 {
@@ -472,7 +473,7 @@ TEST("a wait for tasks that all wait is told as a deadlock, however deep it is")
 struct patient {
     janus_waitpoint  point;
     janus_scheduler *scheduler;
-    atomic_long      parks; /* of the only worker, while the task runs, plus 1; 0: not yet */
+    atomic_long      parks; /* epoch of the only worker while the task runs, plus 1; 0: not yet */
 };
 
 static long parks_of(struct patient *patient)
@@ -490,7 +491,7 @@ static int64_t wait_for_thread(void *argument)
     return 0;
 }
 
-/* When the worker sleeps: it has found that nothing can happen inside. */
+/* When the worker sleeps, it has found that nothing can happen inside. */
 static void *open_later(void *argument)
 {
     struct patient *patient = argument;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pools: how they are split, nested and refunded, and who may have one. */
+/* Pools: how they are split, nested and refunded, and which tasks may have one. */
 #include "energy.h"
 
 static int64_t tell_budget(void *argument)
@@ -15,7 +15,7 @@ static const struct split {
 } splits[] = {
     /* larger than the default in everything */
     {{20000, 2 << 20, 5, 200, 20}, {10000, 1 << 20, 0, 100, 10}},
-    /* equal, and the price of the spawn */
+    /* equal, plus the price of the spawn */
     {{10001, 1 << 20, 1, 100, 10}, {10000, 1 << 20, 0, 100, 10}},
     /* equal: the price is missing */
     {{10000, 1 << 20, 1, 100, 10}, {9999, 1 << 20, 0, 100, 10}},
@@ -182,7 +182,7 @@ static int64_t nested(void *argument)
     (void)argument;
     CHECK_EQ(janus_nursery_open(&outer, JANUS_NURSERY_OPTIONS(.budget = &pool, .name = "outer")),
              JANUS_OK);
-    for (int i = 0; i < 3; i++) { /* one at a time: nobody else moves the books */
+    for (int i = 0; i < 3; i++) { /* one at a time: nobody else changes the books */
         CHECK_EQ(janus_spawn_with(&outer, carve, &outer, NULL, &id), JANUS_OK);
         CHECK_EQ(janus_join(&outer, id, NULL), JANUS_OK);
     }
@@ -222,7 +222,7 @@ static int64_t guide_tree(void *argument)
     }
     CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(leaves, 9);
-    /* The same under a pool, which the branches share. */
+    /* The tree under a pool, which the branches share. */
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
     janus_budget share = janus_budget_of(100, 0, 0, 0, 0);
     for (int i = 0; i < 3; i++) {

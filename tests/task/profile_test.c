@@ -141,7 +141,7 @@ static int64_t full_budget(void *argument)
     return at_gate(&full->gate);
 }
 
-/* The task that asks is one of `max`. */
+/* The asking task is one of `max`. */
 static void fill_to(uint64_t max, janus_entry *entry, struct full *full)
 {
     janus_nursery n;

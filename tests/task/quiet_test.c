@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is measured: memory that stays flat, an idle scheduler that does nothing, few wake-ups. */
+/* Measurements: memory that stays flat, an idle scheduler that does nothing, few wake-ups. */
 #include "town.h"
 
 #include <dirent.h>
@@ -140,7 +140,7 @@ static int64_t some_work(void *argument)
     return 0;
 }
 
-/* A second of nothing: measured, not waited for. */
+/* A second without work: measured, not waited for. */
 static void check_quiet(int workers)
 {
     uint64_t limit = janus_now_ns() + 10000 * town_ms;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two things at the same moment: wakes that come late, cancels that hit a wait of another kind. */
+/* Two events at the same moment: wakes that come late, cancels that hit a wait of another kind. */
 #include "town.h"
 
 #include <pthread.h>
@@ -48,7 +48,7 @@ TEST("a cancel ends neither a shielded wait nor a blocking call, however close i
     town_run(4, cancel_changers, NULL, 1);
 }
 
-/* A child's end wakes its joiner; the joiner was cancelled and waits for something else by now. */
+/* A child's end wakes its joiner; the joiner was cancelled and already waits for something else. */
 static int64_t short_nap(void *argument)
 {
     (void)argument;
@@ -188,7 +188,7 @@ TEST("stopping a scheduler while a thread starts tasks loses none")
     }
 }
 
-/* Eight at once cancel the same nursery; one of them did it. */
+/* Eight tasks cancel the same nursery at once; exactly one succeeds. */
 
 struct cancellers {
     janus_nursery *nursery;
@@ -226,7 +226,8 @@ TEST("of eight that cancel at once one has done it")
     town_run(8, eight_cancel, NULL, TOWN_SLOW ? 20 : 300);
 }
 
-/* Told once, told always; while others are cancelled, so that it has to look each time. */
+/* A task that once got CANCELLED always gets it, while others are cancelled, so that it has to look
+ * each time. */
 
 struct sticky {
     atomic_int stop, told;
@@ -284,7 +285,7 @@ TEST("a task that was told once that it is cancelled is told so each time")
     town_run(8, cancel_lookers, NULL, 1);
 }
 
-/* Children look up through a nursery while its owner writes the marks that are its own. */
+/* Children look up through a nursery while its owner writes its own marks. */
 struct marks {
     janus_nursery around, within; /* opened in this order */
     atomic_int    looking;

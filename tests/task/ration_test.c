@@ -55,7 +55,7 @@ static int64_t ask_itself(void *argument)
         CHECK_EQ(got.ops, 7); /* untouched */
         return 0;
     }
-    CHECK(janus_budget_equal(got, janus_budget_of(100, 0, 0, 0, 5))); /* of syscalls there are 5 */
+    CHECK(janus_budget_equal(got, janus_budget_of(100, 0, 0, 0, 5))); /* there are 5 syscalls */
     CHECK_EQ(janus_budget_get_current().ops, had.ops + 100);
     CHECK_EQ(janus_budget_get_current().syscalls, had.syscalls + 5);
     CHECK_EQ(janus_budget_recharge_current(janus_budget_of(1, 0, 0, 0, 1), &got), JANUS_CLAMPED);
@@ -163,7 +163,7 @@ TEST("a child is given what budget.transfer allows; more is refused and changes 
     guild_all(supervise, NULL);
 }
 
-/* Channels, which ask here before they are made. */
+/* Channels ask for these before they are made. */
 
 static struct jrt_task *self(void) { return jrt_worker_self()->current; }
 
@@ -255,14 +255,14 @@ static int64_t nested_channels(void *argument)
     CHECK_EQ(jrt_terms_channel(self(), 0, &of[0]), JANUS_OK);
     open_channels(&inner, three);
     for (int i = 1; i < 3; i++) CHECK_EQ(jrt_terms_channel(self(), 0, &of[i]), JANUS_OK);
-    for (int i = 0; i < 5; i++) { /* the outer one's, and nothing stays taken in the inner one */
+    for (int i = 0; i < 5; i++) { /* the outer limit; nothing stays taken in the inner one */
         CHECK_EQ(jrt_terms_channel(self(), 0, &none), JANUS_CHANNEL_LIMIT);
     }
     jrt_terms_channel_gone(of[0]);
     CHECK_EQ(jrt_terms_channel(self(), 0, &of[0]), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&outer, NULL), JANUS_OK);
-    /* They outlive their nurseries, and with them the terms they are counted in. */
+    /* They outlive their nurseries, and keep the terms that count them. */
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(of[i]->outer->use.channels, 3 - i);
         jrt_terms_channel_gone(of[i]);
@@ -276,7 +276,7 @@ TEST("channels count in all nurseries around that hold a capability, and may out
     guild_all(nested_channels, NULL);
 }
 
-/* Executors; that backends run what they should is tested elsewhere. */
+/* Executors. Other tests check that backends run what they should. */
 
 static int64_t choose(void *argument)
 {

@@ -22,7 +22,7 @@ static void with_pool(uint32_t workers, janus_entry *entry, int times)
     CHECK_EQ(janus_pool_destroy(pool), JANUS_OK);
 }
 
-/* A task that is put back while another holds its worker, so that a thief must take it. */
+/* A task that is queued again while another holds its worker, so that a thief must take it. */
 struct move {
     atomic_int moved;
     int        home; /* where it was */
@@ -246,5 +246,5 @@ TEST("a task unwound from inside a fiber leaves its worker in no fiber")
 {
     CHECK_EQ(janus_pool_create(NULL, &pool), JANUS_OK);
     town_run(1, unwind_from_fiber, NULL, 1);
-    /* The fiber is in the middle of its call for ever: the pool cannot be given back. */
+    /* The fiber stays in the middle of its call for ever: the pool cannot be destroyed. */
 }

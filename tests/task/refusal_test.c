@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A refused call takes nothing but the op of the attempt. Every call that charges is made again and
- * again in a simulated world, and each time the world refuses another of the things it asks for.
+ * A refused call takes nothing but the op of the attempt. The test repeats every call that charges
+ * in a simulated world. Each time the world refuses another of the things that the call asks for.
  */
 #include "plat/world.h"
 #include "task/purse.h"
@@ -12,7 +12,7 @@
 
 enum { ASKED_MAX = 60, CASES = 3, BIG = 1 << 20 };
 
-/* What the world refuses: the nth thing that is asked for. */
+/* The world refuses the nth request. */
 static struct {
     int  nth, asked;
     bool armed;
@@ -25,11 +25,11 @@ static bool refuse(struct jrt_world *world, enum jrt_fault fault)
     return refusal.asked++ == refusal.nth;
 }
 
-/* One attempt, and what the books said before it. */
+/* One attempt, and the books before it. */
 struct attempt {
     void             (*row)(struct attempt *attempt);
     const char      *name;
-    janus_nursery   *pool; /* whose books are compared, too; NULL: none */
+    janus_nursery   *pool; /* its books are compared, too; NULL: none */
     janus_budget     before;
     janus_pool_books books;
     janus_status     status;
@@ -534,7 +534,7 @@ static bool refuse_all(struct jrt_world *world, enum jrt_fault fault)
     return refusal.armed && fault == JRT_FAULT_MEMORY;
 }
 
-/* In a nursery with this policy; returns what it says. */
+/* Runs in a nursery with this policy; returns its status. */
 static janus_status without_memory(janus_entry *entry, janus_exhaustion policy,
                                    janus_nursery_result *result)
 {

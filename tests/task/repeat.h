@@ -25,7 +25,7 @@ struct repeat_call {
     void        (*make)(struct things *things);
 };
 
-/* How a file opens and closes its things, inside the task that repeats. */
+/* A file opens and closes its objects with these, inside the task that repeats. */
 struct repeat_kit {
     void (*open)(struct things *things);
     void (*close)(struct things *things);
@@ -79,7 +79,8 @@ static inline int repeat_all(const struct repeat_call *calls, size_t count,
     int starved = 0;
     for (size_t i = 0; i < count; i++) {
         double share = repeat_share(&calls[i], kit, things);
-        /* Something else may disturb a measurement: a call that starves does so each time. */
+        /* Something else may disturb a measurement: a call that really starves does so each
+         * time. */
         for (int more = 0; more < 3 && share < repeat_least; more++) {
             share = repeat_share(&calls[i], kit, things);
         }

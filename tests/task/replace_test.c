@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Worker threads that end between tasks, as told by the test, and threads that cannot be replaced.
- * Tasks that end their own thread are in death_test.c.
+ * Worker threads that the test ends between tasks, and threads that cannot be replaced. Tasks that
+ * end their own thread are in death_test.c.
  */
 #include "town.h"
 
@@ -27,7 +27,7 @@ static janus_scheduler *open_with(uint32_t workers, bool no_stealing)
     return town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .no_stealing = no_stealing));
 }
 
-/* On a plain thread: lets others run until the worker has had so many new threads. */
+/* On a plain thread: yields until the worker has had this many new threads. */
 static void await_restarts(const janus_scheduler *scheduler, uint32_t worker, uint64_t wanted)
 {
     uint64_t limit = janus_now_ns() + 20000 * town_ms;
@@ -107,7 +107,7 @@ static int64_t go_and_come(void *argument)
 
 enum { CROWD = TOWN_SLOW ? 200 : 1000 };
 
-/* Queues its children, then has the thread end on which they, and itself, would go on. */
+/* Queues its children, then ends the thread on which they, and itself, would go on. */
 static int64_t crowd_on_doomed(void *argument)
 {
     struct town  *town = argument;
@@ -134,7 +134,7 @@ TEST("tasks queued on a worker whose thread ends are run, once each, also where 
                 town.doom_others = i % 2 != 0;
                 town_do(town.scheduler, crowd_on_doomed, &town);
             }
-            /* In few rounds it may not have come to its end before the tasks did. */
+            /* In few rounds it may not have ended before the tasks did. */
             CHECK(town_simulated() || restarts(town.scheduler, UINT32_MAX) > 0);
             CHECK_EQ(janus_scheduler_close(town.scheduler), JANUS_OK);
         }
@@ -170,9 +170,9 @@ TEST("trees of tasks come to their end while threads end all over the place")
     }
 }
 
-/* No thread to be had. */
+/* No thread can be started. */
 
-/* Where the doomed thread cannot be replaced, and then on those that are left. */
+/* First where the doomed thread cannot be replaced, and then on the workers that are left. */
 static void lose_one(janus_scheduler *scheduler)
 {
     struct town town = {.scheduler = scheduler};
@@ -196,14 +196,14 @@ TEST("where no thread can be started the others run what was queued, also where 
     }
 }
 
-/* Keeps the workers busy until none is without a thread. */
+/* Keeps the workers busy until each has a thread. */
 static void await_revival(janus_scheduler *scheduler)
 {
     atomic_int ran = 0;
     uint64_t   limit = janus_now_ns() + 20000 * town_ms;
     while (atomic_load(&scheduler->lost) != 0 && janus_now_ns() < limit) {
         town_do(scheduler, go_and_come, &ran);
-        if (town_simulated()) (void)janus_sleep(town_ms); /* it is tried ten times a second */
+        if (town_simulated()) (void)janus_sleep(town_ms); /* tried ten times a second */
     }
     CHECK_EQ(atomic_load(&scheduler->lost), 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Nurseries with a limit that spawns wait at. */
+/* Nurseries with a limit at which spawns wait. */
 #include "town.h"
 
 #include <pthread.h>
@@ -9,7 +9,7 @@ enum { REPEATS = TOWN_SLOW ? 5 : 50 };
 
 #define WAIT_AT(limit) JANUS_NURSERY_OPTIONS(.max_children = (limit), .when_full = JANUS_FULL_WAIT)
 
-/* At no time more than so many. */
+/* Never more than the limit. */
 
 struct limit {
     atomic_int alive, most, ran;
@@ -72,7 +72,7 @@ TEST("what to do when full is one of two, and a limit of none never waits")
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-/* In the order they came. A child of the nursery, the captain, has helpers that spawn into it. */
+/* In the order of arrival. A child of the nursery, the captain, has helpers that spawn into it. */
 
 enum { HELPERS = 8 };
 
@@ -154,7 +154,7 @@ static int64_t in_order(void *argument)
 
 TEST("those who wait for room get it in the order they came") { town_run(1, in_order, NULL, 20); }
 
-/* Sent away. */
+/* Refused while they wait. */
 
 static int64_t cancel_waiters(void *argument)
 {
@@ -259,21 +259,22 @@ static int64_t call_that_spawns(void *argument)
 
 TEST("a thread that does not own the nursery is refused") { town_all(call_that_spawns, NULL, 5); }
 
-/* Children that wait for each other to end. */
+/* Children that wait for each other's end. */
 
 struct siblings {
     janus_nursery *nursery;
     atomic_int     alive, deadlocks;
 };
 
-/* Asks for room when all three live, so that nobody's end makes any. */
+/* Asks for room when all three live, so that no end makes room. */
 static int64_t start_sibling(void *argument)
 {
     struct siblings *siblings = argument;
     atomic_fetch_add(&siblings->alive, 1);
     while (atomic_load(&siblings->alive) < 3) CHECK_EQ(janus_yield(), JANUS_OK);
     janus_status status = janus_spawn(siblings->nursery, nothing, NULL);
-    CHECK(status == JANUS_DEADLOCK || status == JANUS_OK); /* OK: after one was told, and ended */
+    /* OK: after one got DEADLOCK, and ended. */
+    CHECK(status == JANUS_DEADLOCK || status == JANUS_OK);
     atomic_fetch_add(&siblings->deadlocks, status == JANUS_DEADLOCK);
     return 0;
 }
@@ -317,7 +318,7 @@ struct storm {
     struct limit   limit;
     atomic_int     started, over;
     uint64_t       pause_ns;
-    bool           whole; /* the whole nursery is cancelled, not only those who spawn */
+    bool           whole; /* the whole nursery is cancelled, not only the spawners */
 };
 
 static int64_t live_in_storm(void *argument)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the result of a run tells, after the run. */
+/* The result of a run, read after the run. */
 #include "town.h"
 
 #include <janusrt/sync.h>
@@ -125,7 +125,7 @@ TEST("an entry that panics has not returned")
     CHECK_EQ(result.first.panic, JANUS_PANIC_EXPLICIT);
 }
 
-/* Many fail at once: one of them is told, as a whole. */
+/* Many tasks fail at once: the result describes one of them completely. */
 
 enum { CROWD = 64 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The documents' example programs with capabilities, in C; and the scope of one. */
+/* The documents' example programs with capabilities, in C; and the scope of a capability. */
 #include "guild.h"
 
 #include <string.h>
@@ -123,8 +123,9 @@ static int64_t run_plugin(const janus_authority *root, struct plugin *plugin, co
              JANUS_OK);
     CHECK(janus_budget_equal(janus_budget_get_current(), limits.spawn.task_budget));
     int64_t result = plugin->process(plugin, data);
-    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);               /* `return` joins first */
-    CHECK(janus_budget_equal(janus_budget_get_current(), before)); /* the plugin paid, not we */
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK); /* `return` joins first */
+    /* The plugin paid, not this task. */
+    CHECK(janus_budget_equal(janus_budget_get_current(), before));
     return result;
 }
 
@@ -156,7 +157,7 @@ static int64_t read_a_file(void *argument)
 {
     const janus_cap *cap = argument;
     janus_nursery    n;
-    CHECK_EQ(janus_charge(janus_price_file_io()), JANUS_OK); /* outside: its own, there are ten */
+    CHECK_EQ(janus_charge(janus_price_file_io()), JANUS_OK); /* outside: its own ten */
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = *cap, .scope = true)),
              JANUS_OK);
     (void)janus_charge(janus_price_file_io());
@@ -198,7 +199,7 @@ static int64_t watch_plugin(void *argument)
     CHECK_EQ(result.error, JANUS_BUDGET_EXHAUSTED);
     CHECK_EQ(janus_nursery_failures(&n, &failure, 1), 1);
     CHECK_EQ(failure.lacks, JANUS_COMPONENT_SYSCALLS);
-    CHECK_EQ(failure.limit, 0); /* the sandbox's, not the ten of its own */
+    CHECK_EQ(failure.limit, 0); /* the sandbox's, not its own ten */
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);
     return 0;
 }
@@ -255,7 +256,7 @@ TEST("a task that enters one sandbox after the other does not get a capability's
 /* C37; on any error nothing happened. */
 TEST("a sandbox that is refused leaves the task what it had") { guild_all(bad_scopes, NULL); }
 
-/* The plugin cannot help itself. */
+/* The plugin cannot help itself to more. */
 
 static int64_t break_out(void *argument)
 {
@@ -327,7 +328,8 @@ static int64_t family(void *argument)
     CHECK_EQ(janus_spawn_with(&n, forty_two, NULL, NULL, &of.brother), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, spy, &of), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&other, NULL), JANUS_OK);
-    CHECK_EQ(janus_join(&other, of.brother, &result), JANUS_STALE); /* ours, but not its child */
+    /* This task's nursery, but not its child. */
+    CHECK_EQ(janus_join(&other, of.brother, &result), JANUS_STALE);
     CHECK_EQ(janus_nursery_end(&other, NULL), JANUS_OK);
     CHECK_EQ(janus_join(&n, of.brother, &result), JANUS_OK);
     CHECK_EQ(result, 42);

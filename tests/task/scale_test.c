@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast and how small. Times are CPU time of the measuring thread, the best of some rounds, so
- * that a busy machine changes nothing; the bounds are those of the requirements.
+ * Speed and size. Times are CPU time of the measuring thread, the best of some rounds, so that a
+ * busy machine changes nothing. The bounds are those of the requirements.
  */
 #include "town.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Schedulers: any number of workers, stealing, stacks, identities, books, and being idle. */
+/* Schedulers: numbers of workers, stealing, stacks, identities, statistics, and idleness. */
 #include "town.h"
 
 #include "plat/cpus.h"
@@ -162,7 +162,7 @@ TEST("by every strategy a child is stolen while its parent does not give way")
     }
 }
 
-/* Whether what was stolen took long enough, [idle-doze]; an eternity, and none. */
+/* Judges whether a loot took long enough, [idle-doze]: an eternity, and no time at all. */
 static int64_t judge_loot(void *argument)
 {
     (void)argument;
@@ -208,7 +208,7 @@ TEST("behind many short children one is stolen whose parent does not give way")
         town_run(workers, needs_a_thief_again, NULL, 1);
 }
 
-/* Holds its worker until a sleeper has woken, which only another worker can see to. */
+/* Holds its worker until a sleeper has woken, which needs another worker. */
 static int64_t sleep_then_count(void *argument)
 {
     CHECK_EQ(janus_sleep(town_ms / 2), JANUS_OK);
@@ -239,7 +239,7 @@ TEST("a sleeper wakes in time though a task holds one of two workers")
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-/* A worker whose task yields in a loop has time for what others have queued. */
+/* A worker whose task yields in a loop has time for tasks that others have queued. */
 static int64_t yield_until_counted(void *argument)
 {
     uint64_t limit = janus_now_ns() + 3000 * town_ms;
@@ -281,7 +281,7 @@ TEST("a worker whose only task yields in a loop still takes work from one that i
 
 /* Moving. */
 
-/* A task that is put back while another holds its worker, so that a thief must take it. */
+/* A task that is queued again while another holds its worker, so that a thief must take it. */
 struct move {
     atomic_int moved, children;
     int        home; /* where it was */
@@ -315,7 +315,7 @@ static int64_t yield_until_moved(void *argument)
     atomic_store(&move->moved, 1);
     janus_task_info info = {.struct_bytes = sizeof info};
     CHECK_EQ(janus_task_inspect_current(&info), JANUS_OK);
-    CHECK(info.owned == &n && info.nurseries == 1); /* its nurseries have come along */
+    CHECK(info.owned == &n && info.nurseries == 1); /* its nurseries have moved with it */
     CHECK_EQ(janus_scheduler_spawn(count_me, &move->children), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(move->children, 1);
@@ -490,7 +490,7 @@ TEST("inside a task a scheduler cannot be stopped, nor a root nursery opened")
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-/* Books. */
+/* Statistics. */
 
 static int64_t skip_ten(void *argument)
 {

@@ -6,7 +6,7 @@
 
 enum { REPEATS = TOWN_SLOW ? 10 : 100 };
 
-/* The document's scenario: so often everywhere. */
+/* The document's scenario runs this often on each number of workers. */
 enum { SCENARIOS = 1000 };
 
 /* A log that tasks write words to. */
@@ -86,7 +86,7 @@ TEST("inner nurseries are done and cleaned up before outer ones")
     town_all(lifo_cleanup, NULL, SCENARIOS);
 }
 
-/* What the owner of the inner nursery was told by its wait it may return: it has obeyed. */
+/* The owner of the inner nursery may return the status of its wait: it has obeyed. */
 TEST("a task that passes on the CANCELLED of its inner nursery has obeyed")
 {
     town_all(lifo_cleanup, "cancel", SCENARIOS);
@@ -332,7 +332,7 @@ TEST("a deadline cancels children that sleep") { town_all(nursery_deadline, "sle
 
 TEST("a deadline cancels children that yield") { town_all(nursery_deadline, NULL, 10); }
 
-/* A child under a deadline that waits for nothing but grandchildren that run at once. */
+/* A child under a deadline that waits only for grandchildren that run in place. */
 static int64_t busy_with_nurseries(void *argument)
 {
     uint64_t limit = janus_now_ns() + 3000 * town_ms;
@@ -407,7 +407,7 @@ TEST("a cancelled task waits inside a shield, and not outside of it")
     town_all(shield_holds, NULL, REPEATS);
 }
 
-/* A cancelled task's cleaning up may need children too. */
+/* The cleanup of a cancelled task may need children, too. */
 static int64_t nursery_in_shield(void *argument)
 {
     atomic_int *count = argument;

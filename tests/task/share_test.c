@@ -116,7 +116,7 @@ TEST("a parent that awaits one fresh child after the other leaves its neighbour 
 /* Sleeps of a millisecond beside tasks that work for 5 ms between two yields. */
 struct punctual {
     int           yielders;
-    atomic_int    after, late; /* yields since the deadline; the most of them */
+    atomic_int    after, late; /* yields since the deadline; the maximum */
     atomic_bool   over;
     atomic_ullong due_ns;
 };

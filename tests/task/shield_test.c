@@ -6,7 +6,7 @@
 
 enum { REPEATS = TOWN_SLOW ? 5 : 30 };
 
-/* A child that is cancelled as soon as it has arrived; the rest is up to `body`. */
+/* A child that is cancelled as soon as it has arrived; `body` does the rest. */
 struct trial {
     void       (*body)(void);
     bool       stay; /* it is not cancelled */
@@ -124,10 +124,10 @@ static void nested(void)
     janus_shield outer, inner;
     janus_shield_begin_until(&outer, 0);
     CHECK_EQ(janus_yield(), JANUS_CANCELLED);
-    janus_shield_begin(); /* plain: holds, though the one around is over */
+    janus_shield_begin(); /* plain: holds, although the shield around is over */
     CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_sleep(town_ms / 20), JANUS_OK);
-    janus_shield_begin_until(&inner, 0); /* over, though the one around holds */
+    janus_shield_begin_until(&inner, 0); /* over, although the shield around holds */
     CHECK_EQ(janus_yield(), JANUS_CANCELLED);
     janus_shield_end();
     CHECK_EQ(janus_yield(), JANUS_OK);
@@ -136,7 +136,7 @@ static void nested(void)
     janus_shield_end();
     janus_shield_end();
     CHECK_EQ(janus_yield(), JANUS_CANCELLED);
-    janus_shield_begin_until(&inner, in_ns(hour)); /* later than the one around */
+    janus_shield_begin_until(&inner, in_ns(hour)); /* later than the shield around */
     CHECK_EQ(janus_yield(), JANUS_OK);
     janus_shield_end();
     janus_shield_end();
@@ -329,7 +329,7 @@ TEST("a cancel after the deadline reaches a nursery that was opened before it")
     town_all(cancel_late, "nursery", REPEATS);
 }
 
-/* The cancel and the deadline at the same moment, again and again: no wait is left behind. */
+/* The cancel and the deadline at the same moment, again and again: every wait ends. */
 
 enum { CROWD = 12 };
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* One child that is cancelled by its id, whatever it does; and its siblings, which go on. */
+/* A child is cancelled by its id, whatever it does, and its siblings go on. */
 #include "court.h"
 
-/* A child that does something until it is told, and siblings that must not be. */
+/* A child that runs until it gets CANCELLED, and siblings that must not get it. */
 
 struct life {
     janus_nursery n;
     janus_mutex   mutex;
     janus_channel channel;
     struct gate   gate;   /* of the siblings */
-    atomic_int    began;  /* the child, or what is below it */
-    atomic_int    ended;  /* what is below it */
+    atomic_int    began;  /* the child, or a task below it */
+    atomic_int    ended;  /* a task below it */
     atomic_int    opened; /* shielded: it may go on */
 };
 
@@ -184,7 +184,7 @@ static int64_t cancel_each(void *argument)
 
 TEST("a child that is cancelled by its id ends, whatever it does, and its sibling goes on")
 {
-    /* On one worker a child that computes without giving way keeps its owner from going on. */
+    /* On one worker, a child that computes without yielding keeps its owner from going on. */
     town_run(2, cancel_each, NULL, 20);
     town_run(8, cancel_each, NULL, 20);
 }
@@ -265,7 +265,7 @@ TEST("a child that is cancelled by its id before it begins never does, and all o
     town_run(8, cancel_queued, &workers, 20);
 }
 
-/* In place: the owner ends the nursery and runs it there. */
+/* In place: the owner ends the nursery and runs the child there. */
 static int64_t cancel_and_end(void *argument)
 {
     janus_nursery       n;
@@ -289,7 +289,7 @@ TEST("a child that cannot be joined is cancelled by its id all the same")
     town_run(1, cancel_and_end, NULL, 50);
 }
 
-/* Many, one after the other and at a time. */
+/* Many, one after another and at once. */
 
 static int64_t crowd(void *argument)
 {
@@ -359,7 +359,7 @@ TEST("an exhausted child that is cancelled by its id ends as cancelled")
     town_all(cancel_starved, NULL, 10);
 }
 
-/* Who may. */
+/* The right to cancel. */
 
 struct owned {
     janus_nursery *n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tests of deadlocks share: a scheduler that sleeps and is not stuck. */
+/* Helper for tests of deadlocks: a scheduler that sleeps and is not stuck. */
 #ifndef JANUSRT_TESTS_TASK_SLUMBER_H
 #define JANUSRT_TESTS_TASK_SLUMBER_H
 
@@ -10,8 +10,9 @@
 #include <sched.h>
 
 /*
- * On a thread that is no worker: waits until all workers sleep, and so have looked for a deadlock
- * or are about to, and so many count as waiting for somebody outside, be they tasks or threads.
+ * Waits, on a thread that is no worker, until all workers sleep. Then they have looked for a
+ * deadlock or are about to. `outside` tasks or threads must count as waiting for an outside
+ * thread.
  */
 static inline void slumber_until(janus_scheduler *scheduler, uint32_t outside)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The stacks of tasks: as large as promised, watched without a guard, bounded when idle, paid for
- * when large; and what happens when there are none. */
+/* The stacks of tasks: as large as promised, checked without a guard, bounded when idle, paid for
+ * when large; and what happens without memory for stacks. */
 #include "plat/altstack.h"
 #include "task/worker.h"
 #include "town.h"
@@ -218,7 +218,7 @@ static int64_t descend(void *argument)
     struct level  next = {level->depth - 1, level->done};
     janus_nursery n;
     if (level->depth == 0) {
-        janus_status status = janus_sleep(1000); /* which links it, and all around it */
+        janus_status status = janus_sleep(1000); /* it links the task, and all around it */
         atomic_store(level->done, 1);
         return status;
     }
@@ -242,7 +242,7 @@ TEST("a task inside any number of nurseries can wait on a small stack")
     }
 }
 
-/* No stack to be had. */
+/* Without memory for stacks. */
 
 struct shortage {
     janus_scheduler *scheduler;
@@ -295,14 +295,14 @@ static int64_t crowd(void *argument)
                                   JANUS_SPAWN_OPTIONS(.priority = JANUS_PRIORITY_HIGH), NULL),
                  JANUS_OK);
     }
-    /* Some of them may not have begun, and then say so. */
+    /* Some of them may not have begun, and then report so. */
     janus_nursery_result result;
     janus_status         status = janus_nursery_end(&n, &result);
     CHECK(status == JANUS_OK || result.error == JANUS_NO_MEMORY);
     return 0;
 }
 
-/* The first task may not begin either: other workers have the last stacks at hand. */
+/* The first task may not begin either, if other workers cache the last stacks. */
 static void try_crowd(janus_scheduler *scheduler, struct shortage *shortage)
 {
     janus_nursery        root;
@@ -334,7 +334,7 @@ TEST("where no stack can be had nurseries end, with NO_MEMORY for children that 
     }
 }
 
-/* The stacks of signal handlers. */
+/* Stacks of signal handlers. */
 
 TEST("a scheduler whose workers are refused alternate signal stacks does not start, and says so")
 {
@@ -369,7 +369,7 @@ TEST("a worker whose next thread is refused an alternate signal stack leaves its
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-/* Idle ones. */
+/* Idle stacks. */
 
 struct hall {
     atomic_int in, open;
@@ -426,7 +426,7 @@ TEST("idle stacks hold no more memory than the option says, however large they a
     CHECK_EQ(stats.idle_bytes_max, 8 * MIB);
     CHECK(stats.idle_bytes <= 8 * MIB);
     CHECK(stats.stacks_idle > 0);
-    if (!TOWN_SLOW && !town_simulated()) { /* 2 workers have at most 8 MiB each at hand */
+    if (!TOWN_SLOW && !town_simulated()) { /* 2 workers cache at most 8 MiB each */
         CHECK(resident() < (size_t)40 * MIB);
     }
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
@@ -441,7 +441,7 @@ TEST("trimming gives the memory of idle stacks back, also of those that workers 
     size_t used = stacks_of(scheduler).stacks_used;
     CHECK(stacks_of(scheduler).idle_bytes > 0);
     CHECK(janus_scheduler_trim(scheduler, 0) > 0);
-    /* Both workers give theirs when they have nothing to do; they keep four each, at most. */
+    /* Both workers free theirs when they have nothing to do; they keep four each, at most. */
     uint64_t limit = janus_now_ns() + 20000 * town_ms;
     while (stacks_of(scheduler).stacks_used > 8 && janus_now_ns() < limit) {
         (void)janus_sleep(town_ms);
@@ -468,7 +468,7 @@ TEST("the books of stacks are read by callers with a shorter struct, and refused
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-/* Large ones. */
+/* Large stacks. */
 
 static const janus_budget plenty = {.ops = 1000000,
                                     .memory = 100 * MIB,
@@ -519,7 +519,7 @@ static int64_t be_repaid(void *argument)
     uint64_t     left = 3 * MIB - (MIB - 65536);
     janus_budget pool = janus_budget_of(100000, 3 * MIB, 1000, 0, 0);
     janus_budget share = janus_budget_of(1000, 3 * MIB, 0, 0, 0);
-    for (int i = 0; i < 20; i++) { /* each has all of it: what the last one paid is back */
+    for (int i = 0; i < 20; i++) { /* each has the whole budget: what the last one paid is back */
         janus_nursery n;
         CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
         for (int j = 0; j < 3; j++) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A task's states: the table of moves, and for each event the moves it leads to, as told by a debug
- * build. There are no budgets yet: of BUDGET_EXHAUSTED only the table is tested.
+ * A task's states: the table of moves, and the moves of each event, as a debug build reports them.
  */
 #include "task/state.h"
 
@@ -24,7 +23,7 @@ enum {
     STATES,
 };
 
-/* By the documents, and the four that they leave out. */
+/* The moves of the documents, and the four that they leave out. */
 static const bool legal[STATES][STATES] = {
     [READY] = {[RUNNING] = true, [CANCELLED] = true},
     [RUNNING] = {[READY] = true,
@@ -56,7 +55,7 @@ struct wish {
     int from, to;
 };
 
-/* A task of nobody, with as much around it as a move looks at. */
+/* A task without an owner, with the fields that a move looks at. */
 static void make_move(void *argument)
 {
     struct wish       *wish = argument;
@@ -130,7 +129,7 @@ static void note_move(const struct jrt_task *task, janus_task_state from, janus_
     events.moves[at].to = (int)to;
 }
 
-/* Runs `entry` as the first task with so many workers, and notes every move. */
+/* Runs `entry` as the first task with this many workers, and notes every move. */
 static void watch(uint32_t workers, janus_entry *entry, void *argument)
 {
     janus_scheduler *scheduler = NULL;
@@ -143,7 +142,7 @@ static void watch(uint32_t workers, janus_entry *entry, void *argument)
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-/* A task's states one after the other, as letters; it began as R. Valid until the next call. */
+/* A task's states one after another, as letters; it began as R. Valid until the next call. */
 static const char *path_of(janus_task_id id)
 {
     static const char letters[] = "RrBECX"; /* Ready, running, Blocked, Exhausted, Completed, X */
@@ -161,7 +160,7 @@ static const char *path_of(janus_task_id id)
     return path;
 }
 
-/* Where a move stands in the log; -1: nowhere. */
+/* The place of a move in the log; -1: nowhere. */
 static int place_of(janus_task_id id, int from, int to)
 {
     for (int i = 0; i < atomic_load(&events.count); i++) {
@@ -176,7 +175,7 @@ struct subject {
     janus_entry      *entry;
     void             *argument;
     janus_cancel_mode cancel;
-    bool              cancels; /* its parent does, when it has begun */
+    bool              cancels; /* its parent does so once it has begun */
     bool              high;    /* so that its parent cannot run it in place */
     janus_task_id     id, owner;
 };
@@ -287,7 +286,7 @@ TEST("a wait moves a task from running to blocked, its end to ready, and a worke
     CHECK_STR(path_when((struct subject){.entry = sleep_a_moment}), "RrBRrC");
     CHECK_STR(path_when((struct subject){.entry = await_a_high_child}), "RrBRrC");
     CHECK_STR(path_when((struct subject){.entry = join_a_child}), "RrBRrC");
-    /* The call may be over before the task has left: then it has not waited. */
+    /* The call may return before the task has left: then it has not waited. */
     const char *path = path_when((struct subject){.entry = call_what_blocks});
     CHECK(harness_same(path, "RrBRrC") || harness_same(path, "RrC"));
 }
@@ -315,7 +314,7 @@ TEST("giving way moves a task from running to ready and back")
     if (!JRT_DEBUG) SKIP("only debug builds tell");
     janus_task_id id = 0;
     watch(1, yield_in_company, &id);
-    /* Where each turn is too long, a yield may go on: the other owes it rounds. */
+    /* If each turn is too long, a yield may return at once: the other owes it rounds. */
     if (!TOWN_SLOW) CHECK_STR(path_of(id), "RrRrRrC");
     CHECK_EQ(strncmp(path_of(id), "RrR", 3), 0);
 }
@@ -351,7 +350,7 @@ TEST("a task that obeys a cancel moves from running to cancelled, once it has cl
     CHECK_STR(path + strlen(path) - 2, "rX");
 }
 
-/* R:notify: the child's end is told to its nursery, which wakes who waits. */
+/* R:notify: the child's end is reported to its nursery, which wakes the waiter. */
 TEST("the last child completes before its waiting owner is made ready")
 {
     if (!JRT_DEBUG) SKIP("only debug builds tell");
@@ -411,7 +410,7 @@ TEST("tasks cancelled between queue and run are skipped, counted, and told to th
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-/* Everything at once: whatever happens, each task's moves are a path from ready to an end. */
+/* Everything at once: each task's moves are a path from ready to an end. */
 
 static int64_t mixed_tree(void *argument)
 {

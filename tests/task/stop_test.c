@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stopping a scheduler that is in the middle of everything: nothing is dropped, nobody hangs. */
+/* Stopping a scheduler in the middle of everything: nothing is dropped, and nothing hangs. */
 #include "town.h"
 
 #include "plat/seam.h"
@@ -9,7 +9,7 @@
 
 enum { REPEATS = TOWN_SLOW ? 5 : 40, OF_EACH = 8, QUEUED = 200 };
 
-/* Everybody in town. */
+/* Tasks of every kind. */
 struct town {
     janus_scheduler *scheduler;
     janus_nursery    root;
@@ -38,7 +38,7 @@ static int64_t end(struct town *town, int64_t result)
     return result;
 }
 
-/* Those who wait. */
+/* Tasks that wait. */
 
 static int64_t sleeper(void *argument)
 {
@@ -99,7 +99,7 @@ static int64_t blocker(void *argument)
     return end(argument, JANUS_CANCELLED);
 }
 
-/* Those who do not listen. */
+/* Tasks that ignore cancels. */
 
 static int64_t shielded(void *argument)
 {
@@ -134,7 +134,7 @@ static void await_arrived(struct town *town, int wanted)
     CHECK(atomic_load(&town->arrived) >= wanted);
 }
 
-/* Lets go of the stubborn when the scheduler has begun to stop. */
+/* Releases the stubborn tasks when the scheduler has begun to stop. */
 static void release_in_time(void *argument)
 {
     struct town *town = argument;
@@ -201,7 +201,7 @@ TEST("stopping ends all of them also while every worker's thread ends")
     }
 }
 
-/* At no particular moment. */
+/* At a random moment. */
 
 static int64_t anything(void *argument)
 {

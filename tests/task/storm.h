@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the storms share: a seed that is told when something is wrong, choices by it, a watchdog. */
+/* Helpers for the storms: a seed that a failure prints, choices from it, a watchdog. */
 #ifndef JANUSRT_TESTS_TASK_STORM_H
 #define JANUSRT_TESTS_TASK_STORM_H
 
@@ -40,7 +40,7 @@ static inline uint64_t storm_simulated(void)
     return text != NULL ? strtoull(text, NULL, 0) : 0;
 }
 
-/* The seed of the choices: as asked for, the engine's, or a new one. Printed. */
+/* The seed of the choices: the given one, the engine's, or a new one. Prints it. */
 static inline void storm_begin(const char *asked)
 {
     seed = (uint64_t)time(NULL) << 20 ^ (uint64_t)getpid();
@@ -50,7 +50,7 @@ static inline void storm_begin(const char *asked)
     fflush(stdout);
 }
 
-/* Whether there is a round of this number: until `end`, or a few where time is not real. */
+/* Whether there is another round: until `end`, or a few rounds where time is not real. */
 static inline bool storm_again(uint64_t number, uint64_t end)
 {
     return storm_simulated() != 0 ? number < 4 : janus_now_ns() < end;

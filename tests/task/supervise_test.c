@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Supervisors: who is told that a child is exhausted, what they may do, and what they may not. */
+/* Supervisors: how they learn of exhausted children, and what they may do. */
 #include "energy.h"
 
 #define SUPERVISED(...) JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_SUPERVISE, __VA_ARGS__)
@@ -49,8 +49,7 @@ static int64_t poll_in_order(void *argument)
     CHECK_EQ(janus_supervisor_poll_exhausted(), 0);
     for (int i = 0; i < 3; i++) ids[i] = spawn_ten(&n, exhaust_at_gate, &gates.gate[i]);
     for (int turn = 0; turn < 3; turn++) {
-        for (int i = 0; i < 3;
-             i++) { /* 1, 2, 0: then each is exhausted before the next is let on */
+        for (int i = 0; i < 3; i++) { /* 1, 2, 0: each is exhausted before the next runs */
             int             which = (i + 1) % 3;
             janus_task_info info = {.struct_bytes = sizeof info};
             atomic_store(&gates.gate[which].open, 1);
@@ -69,7 +68,7 @@ static int64_t poll_in_order(void *argument)
         CHECK_EQ(janus_supervisor_poll_exhausted(), 0); /* each once */
         CHECK(!janus_nursery_exhausted_poll(&n, &child));
         CHECK_EQ(janus_nursery_recharge(&n, ids[2], ten), JANUS_OK);
-        CHECK_EQ(await_exhausted(&n).task, ids[2]); /* and again when it is again */
+        CHECK_EQ(await_exhausted(&n).task, ids[2]); /* and again when it is exhausted again */
     }
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);
     CHECK_EQ(janus_supervisor_poll_exhausted(), 0);
@@ -121,7 +120,7 @@ static int64_t three_verdicts(void *argument)
     CHECK_EQ(janus_join(&n, ids[0], NULL), JANUS_OK);
     CHECK_EQ(workers[0].done, 1);
     CHECK_EQ(less(before.left, books_of(&n).left).ops, 15);
-    CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED); /* the one that was ignored */
+    CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED); /* the ignored child */
     CHECK_EQ(result.errors, 1);
     CHECK_EQ(result.task, ids[2]);
     CHECK_EQ(result.error, JANUS_BUDGET_EXHAUSTED);
@@ -249,7 +248,7 @@ static int64_t wait_in_vain(void *argument)
     CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.policy = JANUS_WAIT_ALL)), JANUS_OK);
     (void)spawn_ten(&n, needs_more, NULL);
     CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_OK);
-    janus_status status = janus_nursery_exhausted_wait(&n, &child); /* it was told of all */
+    janus_status status = janus_nursery_exhausted_wait(&n, &child); /* it learned of all */
     CHECK(status == JANUS_DEADLOCK || status == JANUS_CLOSED);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);
     return 0;
@@ -276,7 +275,7 @@ static int64_t wait_to_be_cancelled(void *argument)
     atomic_store(&cancelled->waits, 1);
     CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_CANCELLED);
     atomic_store(&gate.open, 1);
-    (void)janus_nursery_end(&n, NULL); /* CANCELLED, if the child was not faster */
+    (void)janus_nursery_end(&n, NULL); /* CANCELLED, unless the child was faster */
     uint64_t start = janus_now_ns();   /* no late wake meets another wait */
     janus_shield_begin();
     CHECK_EQ(janus_sleep(town_ms / 10), JANUS_OK);
@@ -309,7 +308,7 @@ struct boss {
     janus_verdict verdict;
     janus_budget  grant;
     atomic_int    calls;
-    int           times; /* after so many calls it ignores */
+    int           times; /* it ignores the child after this many calls */
 };
 
 static janus_verdict decide(void *argument, const janus_exhausted *child, janus_budget *grant)
@@ -359,7 +358,7 @@ static int64_t boss_cancels(void *argument)
         JANUS_OK);
     (void)spawn_ten(&n, work, &worker);
     CHECK_EQ(janus_spawn(&n, count_me, &neighbour), JANUS_OK);
-    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK); /* it alone; that is no failure */
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK); /* only this child; that is no failure */
     CHECK_EQ(boss.calls, 1);
     CHECK_EQ(worker.cleaned, 1);
     CHECK_EQ(worker.done, 0);
@@ -392,7 +391,7 @@ TEST("a callback is called once for each time, in the child, which pays, and its
     town_all(boss_has_little, NULL, 10);
 }
 
-/* As janus_nursery_recharge would be refused: the units are new, and the limit is 100,000. */
+/* Refused like janus_nursery_recharge: the units are new, and the limit is 100,000. */
 static int64_t boss_overreaches(void *argument)
 {
     struct boss   boss = {.verdict = JANUS_VERDICT_RECHARGE, .times = 100};
@@ -435,7 +434,7 @@ TEST("a callback cannot give what its nursery's owner could not")
                boss_without_cap, NULL);
 }
 
-/* Who may. */
+/* The right to recharge. */
 
 static int64_t recharge_others(void *argument)
 {
@@ -448,7 +447,7 @@ struct scene {
     janus_cap      all, weak, other, foreign, revoked, forged;
 };
 
-/* Capabilities that are wrong in all ways, and one that is right. */
+/* Capabilities that are wrong in every way, and one good one. */
 static void mint_all(struct scene *scene, const janus_authority *root)
 {
     janus_cap_limits spawn_limits = {.spawn = {.max_tasks = 1}};
@@ -494,7 +493,7 @@ static void go_wrong(const struct scene *scene)
     CHECK_EQ(janus_nursery_cancel_exhausted(n, scene->running), JANUS_STALE);
 }
 
-/* One exhausted child in a pool of 100, and all that can be wrong with recharging it. */
+/* One exhausted child in a pool of 100, and every wrong way to recharge it. */
 static int64_t all_wrong(const janus_authority *root)
 {
     janus_nursery n;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all tasks of a scheduler share, and one nursery tries to use up: the helper threads of
- * blocking calls, the bank, the capability table, the audit log. Others still get theirs.
+ * Tables that all tasks of a scheduler share, and that one nursery tries to use up: the helper
+ * threads of blocking calls, the bank, the capability table, the audit log. Others still get
+ * theirs.
  */
 #include "guild.h"
 
 #include <string.h>
 
-/* Blocking calls. They wait for an event, which also simulated helper threads can do. */
+/* Blocking calls. They wait for an event, which simulated helper threads can do, too. */
 
 static janus_event release;
 static atomic_int  inside; /* blocking calls that run */
@@ -186,7 +187,7 @@ static int64_t queue_beside(void *argument)
             JANUS_OK);
     }
     await_inside(2);
-    /* Two run, eight wait, and up to four more while helpers are on their way. */
+    /* Two run, eight wait, and up to four more while helpers start. */
     while (atomic_load(&refused) < 6) CHECK_EQ(janus_yield(), JANUS_OK);
     for (int i = 0; i < 10; i++) CHECK_EQ(janus_spawn(&own, block, NULL), JANUS_OK);
     await_inside(4);
@@ -205,7 +206,7 @@ TEST("blocking calls of one nursery that wait fill its own queue only, and FULL 
 
 enum { POOLS = 12 };
 
-/* A pool of its own, three calls of which do not return. */
+/* A pool of its own; three calls do not return. */
 static int64_t keep_threads(void *argument)
 {
     janus_nursery         n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Terms: what tasks start things under, how it is inherited, restricted and counted. Spawning,
- * budgets, channels and executors, each with its capability.
+ * Terms: what tasks start children under, and how it is inherited, restricted and counted.
+ * Spawning, budgets, channels and executors, each with its capability.
  */
 #include "guild.h"
 #include "task/nursery.h"
@@ -56,7 +56,7 @@ static int64_t hold_all_four(void *argument)
     CHECK_EQ(janus_spawn(&n, same_context, &info), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     info = guild_context();
-    CHECK_EQ(info.kinds, 0); /* what was bound to the nursery went with it */
+    CHECK_EQ(info.kinds, 0); /* the children have what was bound to the nursery */
     return 0;
 }
 
@@ -326,7 +326,7 @@ static int64_t refused_inside(void *argument)
     guild_open(&inner, same);
     CHECK_EQ(janus_spawn(&inner, at_gate, &gate), JANUS_OK);
     for (int i = 0; i < 50; i++) CHECK_EQ(janus_spawn(&inner, at_gate, &gate), JANUS_TASK_LIMIT);
-    CHECK_EQ(guild_context().tasks_alive, 1); /* refused around: nothing stays taken within */
+    CHECK_EQ(guild_context().tasks_alive, 1); /* refused outside: nothing stays taken inside */
     atomic_store(&gate.open, 1);
     CHECK_EQ(janus_nursery_await_with(&inner, NULL), JANUS_OK);
     CHECK_EQ(guild_context().tasks_alive, 0);
@@ -342,7 +342,7 @@ TEST("a spawn that an outer sandbox refuses takes no room in the inner one")
     guild_all(refused_inside, NULL);
 }
 
-/* C36: exact, from everywhere. */
+/* C36: exact, on all workers. */
 
 struct crowd {
     janus_nursery *in;

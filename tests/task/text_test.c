@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What users of tasks read: texts, durations, and the scheduler that they are run by. */
+/* What users of tasks read: texts, durations, and their scheduler. */
 #include "town.h"
 
 #include <janusrt/dump.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static volatile bool deeper = true; /* so that no compiler sees that it never ends */
+static volatile bool deeper = true; /* hides from the compiler that it never ends */
 
 static int64_t overflow(void *argument)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The backend THREADED: a thread for each child, all calls on it, its limits, its end. What all
- * backends have in common is in executor_test.c.
+ * The backend THREADED: a thread for each child, all calls on it, its limits, its end.
+ * executor_test.c has what all backends share.
  */
 #include "court.h"
 
@@ -174,7 +174,7 @@ TEST("when all threads and all workers wait it is a deadlock") { court_all(stuck
 static int64_t work_then_open(void *argument)
 {
     uint64_t until = janus_now_ns() + 5 * town_ms;
-    while (janus_now_ns() < until) continue; /* no worker has anything to do meanwhile */
+    while (janus_now_ns() < until) continue; /* meanwhile no worker has anything to do */
     janus_waitpoint_open(argument);
     return 0;
 }
@@ -219,7 +219,7 @@ TEST("a child wakes up in time though the only worker is kept busy")
     court_run(1, busy_worker, NULL);
 }
 
-/* What goes wrong. */
+/* Failures. */
 
 static int64_t overflow(void *argument)
 {
@@ -349,7 +349,7 @@ TEST("a spawn for which there is no thread is refused, and nothing happened")
     court_all(refused_thread);
 }
 
-/* How many. */
+/* Numbers of threads. */
 
 static int64_t fill_up(void *argument)
 {
@@ -405,7 +405,7 @@ TEST("a scheduler has no more threads for children than it was made with")
     court_run(2, fill_scheduler, NULL);
 }
 
-/* Seen from outside. */
+/* Inspection. */
 
 static int64_t look(void *argument)
 {
@@ -457,7 +457,7 @@ TEST("what threads of children did is in the scheduler's books when they have en
     court_run(2, sum_up, NULL);
 }
 
-/* The end of it all. */
+/* Stopping. */
 
 /* A scheduler with a nursery of the test's own thread. */
 static janus_scheduler *open_outside(janus_nursery *n)

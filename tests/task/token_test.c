@@ -155,7 +155,7 @@ static void remove_self(void *argument)
     self->calls++;
     CHECK_EQ(janus_token_remove(self->token, self->handle), JANUS_STALE);
     CHECK_EQ(janus_token_cancel(self->token, JANUS_CANCEL_EXPLICIT), JANUS_STATE);
-    janus_token_release(self->token); /* the last one but the canceller's own */
+    janus_token_release(self->token); /* the last reference but the canceller's own */
 }
 
 TEST("a callback may remove itself, cancel again and release its token")
@@ -320,7 +320,7 @@ TEST("the token of a nursery that ended well is never cancelled")
 struct deep {
     int          depth;
     atomic_int  *ready;
-    janus_token *token; /* the innermost's */
+    janus_token *token; /* of the innermost nursery */
 };
 
 static int64_t go_deep(void *argument)
@@ -333,8 +333,7 @@ static int64_t go_deep(void *argument)
     } else {
         CHECK_EQ(janus_nursery_token(&n, &deep->token), JANUS_OK);
         atomic_store(deep->ready, 1);
-        while (!janus_token_is_cancelled(deep->token))
-            jrt_thread_yield(); /* it never asks upwards */
+        while (!janus_token_is_cancelled(deep->token)) jrt_thread_yield(); /* it never looks up */
     }
     (void)janus_nursery_end(&n, NULL);
     return JANUS_CANCELLED;

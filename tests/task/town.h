@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of tasks share: a scheduler around a first task, and children of all sorts. */
+/* Helpers for tests of tasks: a scheduler around a first task, and children of all sorts. */
 #ifndef JANUSRT_TESTS_TASK_TOWN_H
 #define JANUSRT_TESTS_TASK_TOWN_H
 
@@ -21,7 +21,7 @@ static const uint64_t town_ms = 1000000;
 
 /*
  * A turn ends after JANUS_SLICE operations, or when it has lasted for `turn_ns`. On a busy machine
- * the second may happen at any call. Most tests mean the first only; those of time say
+ * the second may happen at any call. Most tests mean only the first; tests of time define
  * TOWN_TURN_NS before they include this.
  */
 #ifndef TOWN_TURN_NS
@@ -29,7 +29,7 @@ static const uint64_t town_ms = 1000000;
 #endif
 static const uint64_t town_turn_ns = TOWN_TURN_NS;
 
-/* First in a test whose stack ends: ThreadSanitizer's own code runs on it, too. */
+/* Comes first in a test whose stack ends: ThreadSanitizer's own code runs on it, too. */
 #define TOWN_OVERFLOWS()                                                                           \
     do {                                                                                           \
         if (JRT_TSAN) SKIP("ThreadSanitizer's own code dies where the stack ends, locks held");    \
@@ -42,19 +42,20 @@ static inline bool town_simulated(void)
     return text != NULL && strtoull(text, NULL, 0) != 0;
 }
 
-/* First in a test that means real threads, or real time. */
+/* Comes first in a test that needs real threads or real time. */
 #define TOWN_REAL(reason)                                                                          \
     do {                                                                                           \
         if (town_simulated()) SKIP("simulated: " reason);                                          \
     } while (0)
 
-/* How many rounds, how long: there each costs more, and other seeds go other ways. */
+/* The number of rounds, or the length: in a world each costs more, and other seeds go other
+ * ways. */
 static inline uint64_t town_few(uint64_t count)
 {
     return town_simulated() ? (count + 49) / 50 : count;
 }
 
-/* In a loop that waits without giving way: there, others go on at calls of the library. */
+/* For a loop that waits without yielding: in a world others go on at library calls. */
 static inline void town_spin(void) { (void)janus_now_ns(); }
 
 /* Tells one worker's thread from another's, in a task. */
@@ -66,7 +67,7 @@ static inline int town_place(void)
     return (int)info.worker;
 }
 
-/* A started scheduler; for as many tasks as a test wants, unless it says how many. */
+/* A started scheduler, for as many tasks as a test wants, unless it sets a limit. */
 static inline janus_scheduler *town_open(const janus_scheduler_options *given)
 {
     janus_scheduler        *scheduler = NULL;
@@ -80,7 +81,7 @@ static inline janus_scheduler *town_open(const janus_scheduler_options *given)
     return scheduler;
 }
 
-/* Runs `entry(argument)` as a task of it; the task must succeed. */
+/* Runs `entry(argument)` as a task of the scheduler; the task must succeed. */
 static inline void town_do(janus_scheduler *scheduler, janus_entry *entry, void *argument)
 {
     janus_nursery root;
@@ -89,7 +90,7 @@ static inline void town_do(janus_scheduler *scheduler, janus_entry *entry, void 
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
 }
 
-/* The same on a scheduler of its own with so many workers, `times` times. */
+/* Runs it `times` times on a scheduler of its own with this many workers. */
 static inline void town_run(uint32_t workers, janus_entry *entry, void *argument, int times)
 {
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
@@ -97,7 +98,7 @@ static inline void town_run(uint32_t workers, janus_entry *entry, void *argument
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-/* On one worker, two and eight. */
+/* Runs it on one worker, two and eight. */
 static inline void town_all(janus_entry *entry, void *argument, int times)
 {
     town_run(1, entry, argument, times);
@@ -105,7 +106,7 @@ static inline void town_all(janus_entry *entry, void *argument, int times)
     town_run(8, entry, argument, times);
 }
 
-/* Gives way until `flag` is set; also in a cancelled task. False: it took too long. */
+/* Yields until `flag` is set, even in a cancelled task. False: it took too long. */
 static inline bool town_wait(const atomic_int *flag)
 {
     uint64_t limit = janus_now_ns() + 20000 * town_ms;
@@ -115,7 +116,7 @@ static inline bool town_wait(const atomic_int *flag)
     return atomic_load(flag) != 0;
 }
 
-/* Gives way until the nursery is in that state. False: it took too long. */
+/* Yields until the nursery is in that state. False: it took too long. */
 static inline bool town_wait_state(const janus_nursery *nursery, janus_nursery_state state)
 {
     uint64_t limit = janus_now_ns() + 2000 * town_ms;
@@ -168,7 +169,7 @@ static inline int64_t minus_seven(void *argument)
     return -7;
 }
 
-/* Yields until it is cancelled, and says so. */
+/* Yields until it is cancelled, and returns CANCELLED. */
 static inline int64_t yield_for_ever(void *argument)
 {
     if (argument != NULL) atomic_fetch_add((atomic_int *)argument, 1);

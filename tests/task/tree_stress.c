@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random trees of nested nurseries, with everything that can go wrong in them: errors, cancels from
- * inside and from a foreign thread, deadlines, joins, sleeps, yields, panics, stack overflows,
- * blocking calls, shields, shutdown. 1, 2 and 8 workers in turn.
+ * Random trees of nested nurseries, with everything that can go wrong in them: errors, cancels
+ * from inside and from a foreign thread, deadlines, joins, sleeps, yields, panics, stack
+ * overflows, blocking calls, shields, shutdown. 1, 2 and 8 workers in turn.
  *
  *     tree_stress [seconds for each number of workers [seed [workers]]]
  *
- * Every task ends exactly once and before its nursery does; every nursery counts exactly its
- * failed children; a shielded wait is never cut short; nothing hangs. A watchdog prints who was
- * doing what and aborts. The seed is printed first; the same seed makes the same choices, the
- * interleaving is the machine's.
+ * Every task ends exactly once and before its nursery does. Every nursery counts exactly its
+ * failed children. A shielded wait is never cut short. Nothing hangs. A watchdog prints what each
+ * task was doing and aborts. The program prints the seed first. The same seed makes the same
+ * choices; the machine decides the interleaving.
  */
 #include "plat/seam.h"
 
@@ -46,8 +46,9 @@ struct node {
     atomic_int     entered, left;
     atomic_int     depth;
     janus_task_id  id;
-    atomic_int     waits; /* a nursery of it lets spawns wait: siblings would, for each other */
-    int64_t        result;
+    /* A nursery of it makes spawns wait: siblings would wait for each other. */
+    atomic_int waits;
+    int64_t    result;
     const char *_Atomic doing;
 };
 
@@ -86,7 +87,7 @@ static void withdraw(struct slot *slot, janus_nursery *nursery)
     pthread_mutex_unlock(&slot->lock);
 }
 
-/* Cancels one of them, if there is one. */
+/* Cancels one of them, if any. */
 static void cancel_one(uint64_t *random)
 {
     struct slot *slot = &slots[next_random(random) % SLOTS];
@@ -114,7 +115,7 @@ static void *foreign_main(void *argument)
     return NULL;
 }
 
-/* The same where no thread is outside: a task beside the tree, until that has ended. */
+/* Cancels where there is no outside thread: a task beside the tree, until the tree has ended. */
 static int64_t foreign_task(void *argument)
 {
     uint64_t random = ~*(uint64_t *)argument;
@@ -127,7 +128,7 @@ static int64_t foreign_task(void *argument)
 
 /* The watchdog. */
 
-/* As dprintf, which may not be called in a signal handler. */
+/* A dprintf for signal handlers, which may not call dprintf. */
 __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
 {
     char    text[300];
@@ -197,7 +198,7 @@ static int64_t failed(struct node *node, int64_t code)
     return code;
 }
 
-/* A wait said CANCELLED; so it must be, and obeying is no failure. */
+/* A wait returned CANCELLED; so the task must be cancelled, and obeying is no failure. */
 static int64_t obey(struct node *node, janus_status status)
 {
     MUST(status == JANUS_CANCELLED, "%s: %d", atomic_load(&node->doing), status);
@@ -229,7 +230,7 @@ static void shielded(struct node *node)
     janus_shield_end();
 }
 
-/* Time to clean up: what is left of it, and not more where it is cancelled. */
+/* The time left to clean up, or less if it is cancelled. */
 static int64_t shielded_until(struct node *node)
 {
     janus_shield shield;
@@ -306,7 +307,7 @@ static int64_t act(struct node *node)
 
 static int64_t node_main(void *argument);
 
-/* Starts a child of `parent` in its nursery; `who` does it, the parent or another child. */
+/* Starts a child of `parent` in its nursery; `who` starts it, the parent or another child. */
 static bool grow(struct node *who, struct node *parent, janus_nursery *nursery,
                  atomic_int *failures, janus_task_id *out_id, struct node **out)
 {
@@ -403,16 +404,16 @@ static int64_t scope(struct node *node)
     doing(node, "waiting for its nursery");
     if (slot != NULL) {
         publish(slot, &nursery);
-        janus_shield_begin(); /* not to be unwound before it is withdrawn */
+        janus_shield_begin(); /* not unwound before it is withdrawn */
         (void)janus_nursery_await_with(&nursery, NULL);
         janus_shield_end();
         withdraw(slot, &nursery);
     }
-    if (status < 0) janus_shield_begin(); /* a failure on its way out is not to be unwound */
+    if (status < 0) janus_shield_begin(); /* a failure on its way out is not unwound */
     janus_status ended = janus_nursery_end(&nursery, &result);
     if (status < 0) janus_shield_end();
     check_result(ended, &result, atomic_load(&failures));
-    /* Told for this nursery alone: with its end the task is not cancelled any more. */
+    /* CANCELLED because of this nursery alone: after its end the task is no longer cancelled. */
     return status == JANUS_CANCELLED && !janus_cancelled() ? 0 : status;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Turns: who does what is dear keeps its worker no longer than others, and pays what it owes. */
+/* Turns: a task with expensive operations keeps its worker no longer than others, and repays what
+ * it owes. */
 #define TOWN_TURN_NS JANUS_TURN_NS
 #include "town.h"
 
 #include "task/turn.h"
 
-/* One that gives way all the time, and counts how often it came to run. */
+/* A task that yields all the time, and counts how often it ran. */
 struct watcher {
     atomic_int  turns;
     atomic_bool over;
@@ -21,7 +22,7 @@ static int64_t watch(void *argument)
     return 0;
 }
 
-/* Runs `entry` beside a watcher on one worker; how often the watcher ran meanwhile. */
+/* Runs `entry` beside a watcher on one worker; returns how often the watcher ran. */
 struct beside {
     janus_entry   *entry;
     struct watcher watcher;
@@ -62,7 +63,7 @@ static int64_t asleep(void *argument)
     return janus_sleep(UINT64_MAX);
 }
 
-/* Until the watcher has run so often; a runtime that forgets it lets the test time out. */
+/* Until the watcher has run this often; a runtime that forgets it makes the test time out. */
 static bool seen(const struct watcher *watcher, int turns)
 {
     return atomic_load(&watcher->turns) >= turns;
@@ -159,8 +160,8 @@ static int64_t long_units(void *argument)
 
 TEST("after a slice that lasted long the next ones are shorter")
 {
-    /* Of forty milliseconds the first slice has ten, and nobody knows when it began; the second
-     * has ten and is measured; then turns are at most twice as long as they should be. */
+    /* Of forty milliseconds the first slice has ten, and nobody knows when it began. The second has
+     * ten and is measured. Then turns are at most twice as long as they should be. */
     CHECK(beside(long_units, 0) >= 20000000 / (int)JANUS_TURN_NS / 4);
 }
 
@@ -184,7 +185,7 @@ static int64_t nobody_ran(void *argument)
 static int64_t somebody_ran(void *argument)
 {
     while (calls_only(argument) == 0) {
-    } /* a library that forgets turns lets the test time out */
+    } /* a library that forgets turns makes the test time out */
     return 0;
 }
 
@@ -275,7 +276,7 @@ TEST("turns that are cut short cost no op more or less")
     CHECK_EQ(dear.checks, SPENT);
 }
 
-/* What a cancelled task got to clean up with stays with it. */
+/* A cancelled task keeps its cleanup allowance. */
 
 static int64_t tidy_up(void *argument)
 {
@@ -340,8 +341,8 @@ TEST("of tasks that are moved between busy workers none is lost or run twice")
     for (uint32_t workers = 2; workers <= 8; workers *= 2) town_run(workers, many, NULL, 5);
 }
 
-/* One has a worker to itself, without a check, while eight others begin on the other; then it goes
- * on as they do. It never has nothing to do, so its worker never looks for work. */
+/* One task has a worker to itself, without a check, while eight others begin on the other worker.
+ * Then it goes on as they do. Its worker always has a task, so it never looks for work. */
 struct spinner {
     _Alignas(64) atomic_uint_fast64_t units;
     atomic_bool *over;
@@ -396,5 +397,5 @@ TEST("a task that is alone on its worker does not stay so while eight share the 
         town_run(2, spin_all, &ratio, 1);
         if (ratio < least) least = ratio;
     }
-    CHECK(least < 4); /* eight, if nobody moves; of five tries the system may spoil some */
+    CHECK(least < 4); /* eight, if no task moves; the system may spoil some of five tries */
 }

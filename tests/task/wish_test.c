@@ -152,7 +152,7 @@ static int64_t stand_in_line(void *argument)
     JANUS_NURSERY(n, status)
     {
         CHECK_EQ(janus_spawn_wait(n, note_place, place), JANUS_OK);
-        while (atomic_load(&line->got) < 3) CHECK_EQ(janus_yield(), JANUS_OK); /* gives no room */
+        while (atomic_load(&line->got) < 3) CHECK_EQ(janus_yield(), JANUS_OK); /* makes no room */
     }
     return status;
 }
@@ -329,7 +329,7 @@ TEST("room that a child leaves on a worker that computes for ever is found by ot
 }
 
 /* Two limits, one inside the other: a spawn that takes room under the inner one, and finds none
- * under the outer one, gives it back. */
+ * under the outer one, returns it. */
 
 struct pair {
     janus_authority *root;
@@ -358,8 +358,8 @@ static int64_t end_at_once(void *argument)
     return 0;
 }
 
-/* The inner limit has room, the outer one not yet; then it stays until somebody else got the room.
- */
+/* The inner limit has room, the outer one does not yet. Then it stays until another spawn got the
+ * room. */
 static int64_t try_in_between(void *argument)
 {
     struct pair *pair = argument;

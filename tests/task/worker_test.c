@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Workers: what can be seen of them, where they look for work, whom they steal from. */
+/* Workers: what can be inspected, where they look for work, and from which worker they steal. */
 #include "task/worker.h"
 #include "town.h"
 
@@ -61,7 +61,7 @@ static int64_t where_am_i(void *argument)
 {
     janus_scheduler *scheduler = argument;
     for (int i = 0; i < 20; i++) {
-        /* No call between the two looks gives way, so they are of the same worker. */
+        /* No call between the two looks yields, so both see the same worker. */
         CHECK_EQ(worker_of(scheduler, here()).task, janus_task_current_id());
         CHECK_EQ(janus_yield(), JANUS_OK);
     }
@@ -89,8 +89,8 @@ TEST("each worker has a number, a current task, and a flag whether it steals")
 }
 
 /*
- * The rest is done by hand, on schedulers that are not started: a worker's queues and its choices
- * are the same without its thread.
+ * The rest is done by hand, on schedulers that are not started: a worker's queues and choices are
+ * the same without its thread.
  */
 
 enum { WORKERS_MOST = 8 };
@@ -154,7 +154,7 @@ TEST("a cycle of stealing asks four others, or as many as there are, and none wi
     }
 }
 
-/* Whom each of eight workers asks first, fifty times. */
+/* The first victims of each of eight workers, fifty times. */
 static void first_victims(uint64_t seed, unsigned out[WORKERS_MOST][50])
 {
     janus_scheduler *scheduler =
@@ -205,7 +205,8 @@ TEST("LEAST_LOADED steals from the longest queue, ROUND_ROBIN from one after the
         CHECK(jrt_steal(&scheduler->workers[0], true) == oldest[longest ? 2 : 1]);
         if (!longest) CHECK(jrt_steal(&scheduler->workers[0], true) == oldest[2]);
         while (jrt_steal(&scheduler->workers[0], true) != NULL) continue;
-        while (jrt_pick(&scheduler->workers[0], false) != NULL) continue; /* what came with them */
+        /* Tasks that came with them. */
+        while (jrt_pick(&scheduler->workers[0], false) != NULL) continue;
         while (made > 0) jrt_task_free(scheduler, NULL, tasks[--made]);
         CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
     }
@@ -255,7 +256,7 @@ TEST("a task for eight workers that sleep wakes one, which wakes one more to loo
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-enum { CROWD = 600 }; /* more than are few, see fetch_ahead */
+enum { CROWD = 600 }; /* more than fetch_ahead calls few */
 
 static atomic_int crowd_waits, crowd_woke;
 
