@@ -84,7 +84,7 @@ TEST("several schedulers live side by side")
     CHECK_EQ(sum, 3);
 }
 
-TEST("how children ended is in the result")
+TEST("a nursery's result says how its children ended")
 {
     janus_scheduler   *scheduler = create(2);
     janus_await_result result = run(scheduler, fail, NULL);
@@ -121,7 +121,7 @@ TEST("shutting down ends what runs, waits or is queued, and frees forgotten nurs
     }
 }
 
-TEST("outside a task the short forms say so")
+TEST("outside a task the short forms are refused")
 {
     CHECK(!janus_in_task());
     CHECK_EQ(janus_task_current_id(), 0);
@@ -195,7 +195,7 @@ static int64_t yields_cancelled(void *argument)
     return 0;
 }
 
-TEST("yielding says CANCELLED in a cancelled task")
+TEST("a yield returns CANCELLED in a cancelled task")
 {
     janus_scheduler *scheduler = create(2);
     CHECK_EQ(run(scheduler, yields_cancelled, NULL).kind, JANUS_RESULT_SUCCESS);
@@ -209,7 +209,7 @@ static int64_t panic_inside(void *argument)
     janus_panic(argument);
 }
 
-TEST("a panic ends and frees the nurseries that were created and not destroyed")
+TEST("a panic ends and frees the nurseries that its task created and did not destroy")
 {
     janus_scheduler *scheduler = create(2);
     CHECK_EQ(run(scheduler, panic_inside, "left open").value, INT64_MIN);

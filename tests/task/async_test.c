@@ -110,7 +110,7 @@ static int64_t failures(void *argument)
     return 0;
 }
 
-TEST("a call that fails or panics says so, and the nursery has failed")
+TEST("an await reports a call that failed or panicked, and the nursery has failed")
 {
     town_all(failures, NULL, 10);
 }
@@ -201,7 +201,7 @@ static int64_t cancel_awaiter(void *argument)
     return 0;
 }
 
-TEST("an await that is cancelled leaves the call to be awaited later")
+TEST("after a cancelled await the call can be awaited later")
 {
     town_all(cancel_awaiter, NULL, 10);
 }

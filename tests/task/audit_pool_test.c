@@ -115,7 +115,7 @@ static int64_t deny_beside(void *argument)
     return 0;
 }
 
-TEST("denials of one pool are lost to that pool alone, and the gap names it")
+TEST("a pool with too many denials loses only its own records, and the gap names it")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         janus_audit *audit = begin_log(false);
@@ -153,7 +153,7 @@ static int64_t refuse_beside(void *argument)
     return 0;
 }
 
-TEST("in a log that fails closed a pool that fills its ring is refused, and nobody else")
+TEST("in a log that fails closed only the pool that fills its ring is refused")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         janus_audit *audit = begin_log(true);
@@ -173,7 +173,7 @@ static int64_t come_and_go(void *argument)
     return 0;
 }
 
-TEST("pools that come and go use their rings again once these are read")
+TEST("pools that come and go reuse their rings once these are read")
 {
     janus_audit *audit = begin_log(false);
     run(audit, 2, come_and_go);

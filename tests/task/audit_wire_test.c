@@ -219,7 +219,7 @@ static int64_t mint_elsewhere(void *argument)
 }
 
 /* CAP:12.3.1. */
-TEST("what a task makes with another scheduler's authority stands in that one's log")
+TEST("what a task mints with another scheduler's authority is in that scheduler's log")
 {
     janus_audit     *audit = begin_log(0, 0, false), *other = NULL;
     janus_scheduler *scheduler;
@@ -291,7 +291,7 @@ static janus_scheduler *open_watched(janus_audit *audit, janus_cap *out)
 }
 
 /* [audit-uses] of a worker. */
-TEST("a worker that has nothing to do hands in the uses it has counted before it sleeps")
+TEST("a worker writes the uses that it has counted before it sleeps")
 {
     janus_audit     *audit = begin_log(0, 0, false);
     janus_cap        cap;
@@ -342,7 +342,7 @@ static int64_t be_denied(void *argument)
 }
 
 /* CAP:9.3.1/spawn, CAP:9.3.1/budget, CAP:9.3.1/backend, C33. */
-TEST("each denial is a line of its own, also where no capability was shown")
+TEST("each denial is a line of its own, even if no capability was shown")
 {
     janus_audit *audit = begin_log(0, 0, false);
     run(audit, 2, JANUS_PROFILE_SOVEREIGN, be_denied, NULL);
@@ -434,7 +434,7 @@ static int64_t be_denied_often(void *argument)
 }
 
 /* CAP:12.3.1. */
-TEST("what a full ring has no room for is missing visibly, with its number")
+TEST("a gap in the log says how many records a full ring lost")
 {
     janus_audit *audit = begin_log(8, 0, false);
     run(audit, 1, JANUS_PROFILE_SOVEREIGN, be_denied_often, NULL);
@@ -480,7 +480,7 @@ static int64_t spawn_until_full(void *argument)
 }
 
 /* CAP:12.3.1 (nothing unrecorded). */
-TEST("a log that fails closed lets no task start that it cannot record, and loses nothing")
+TEST("with a log that fails closed no task starts unrecorded, and no record is lost")
 {
     for (uint32_t workers = 1; workers <= 4; workers *= 4) {
         struct closed closed = {.audit = begin_log(16, 1, true)};
@@ -521,7 +521,7 @@ static int64_t recharge_until_full(void *argument)
 }
 
 /* CAP:12.3.1. */
-TEST("a log that fails closed lets no budget grow that it cannot record, in part or in whole")
+TEST("with a log that fails closed no budget grows unrecorded, in part or in whole")
 {
     struct closed closed = {.audit = begin_log(16, 0, true)};
     run(closed.audit, 1, JANUS_PROFILE_SOVEREIGN, recharge_until_full, &closed);
@@ -533,7 +533,7 @@ TEST("a log that fails closed lets no budget grow that it cannot record, in part
 }
 
 /* CAP:12.3.1; a plain thread has no worker's ring. */
-TEST("a thread that recharges a child is in the log as well")
+TEST("a thread's recharge of a child is in the log")
 {
     janus_audit       *audit = begin_log(0, 0, false);
     const janus_budget pool = janus_budget_of(2000, 0, 5, 0, 0);

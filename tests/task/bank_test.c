@@ -81,7 +81,7 @@ static int64_t shares_of_all(void *argument)
     return 0;
 }
 
-TEST("ten tasks with a budget of 2^64 - 2 leave the bank to an eleventh")
+TEST("after ten tasks with budgets of 2^64 - 2 the bank still serves an eleventh")
 {
     with_bank(shares_of_all);
 }
@@ -106,7 +106,7 @@ static int64_t nested(void *argument)
     return 0;
 }
 
-TEST("a pool inside a pool near 2^64 gets no unit more than the outer one has")
+TEST("a pool inside a pool near 2^64 gets no more units than the outer pool has")
 {
     with_bank(nested);
 }
@@ -148,7 +148,7 @@ static int64_t recharges(void *argument)
     return 0;
 }
 
-TEST("tasks that recharge themselves to the end of the numbers are clamped, and refuse nobody")
+TEST("tasks that recharge themselves up to 2^64 are clamped, and no other task is refused")
 {
     guild_all(recharges, NULL);
 }

@@ -52,14 +52,13 @@ static int64_t slots_in_a_task(void *argument)
     return 0;
 }
 
-TEST(
-    "a thousand children's plain writes, after random delays, are all there when a task has waited")
+TEST("a task that has awaited a thousand children, randomly delayed, sees all their plain writes")
 {
     static struct slot slots[SLOTS];
     town_all(slots_in_a_task, slots, TOWN_SLOW ? 3 : 30);
 }
 
-TEST("a thousand children's plain writes are all there when a thread has waited")
+TEST("a thread that has awaited a thousand children sees all their plain writes")
 {
     static struct slot slots[SLOTS];
     janus_scheduler   *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4));
@@ -94,7 +93,7 @@ static int64_t await_often(void *argument)
     return 0;
 }
 
-TEST("of a million waits for a child that another worker may run none is missed")
+TEST("a million waits for a child that another worker may run all return")
 {
     int times = (int)town_few(AWAITS / 2);
     town_run(1, await_often, &times, 1);
@@ -154,7 +153,8 @@ static int64_t wait_closes_in_place(void *argument)
     return 0;
 }
 
-TEST("a nursery whose owner waits is closing and takes no more children, whoever runs the child")
+TEST("a nursery whose owner waits is closing and takes no more children, whichever worker runs the "
+     "child")
 {
     for (uint32_t workers = 1; workers <= 2; workers++) {
         town_run(workers, wait_closes_in_place, NULL, TOWN_SLOW ? 20 : 200);
@@ -204,7 +204,7 @@ static int64_t all_fail(void *argument)
     return 0;
 }
 
-TEST("of eight that fail at once one is the first, with the code and the id of the same child")
+TEST("if eight children fail at once, the result has the code and the id of the same child")
 {
     town_run(8, all_fail, NULL, TOWN_SLOW ? 15 : 1000);
 }
@@ -343,7 +343,7 @@ static int64_t cancel_all_kinds(void *argument)
     return 0;
 }
 
-TEST("a cancel ends sleeping, joining, awaiting and yielding children, and all are cancelled then")
+TEST("a cancel ends sleeping, joining, awaiting and yielding children, and all end as cancelled")
 {
     town_all(cancel_all_kinds, NULL, TOWN_SLOW ? 20 : 200);
 }
@@ -369,7 +369,7 @@ static int64_t no_preemption(void *argument)
     return 0;
 }
 
-TEST("a cancelled child that does not look runs on to its end, and is waited for")
+TEST("a cancelled child that never checks runs to its end, and its owner waits for it")
 {
     town_run(2, no_preemption, NULL, TOWN_SLOW ? 20 : 200);
 }
@@ -529,12 +529,12 @@ static int64_t ask(void *argument)
     return 0;
 }
 
-TEST("a child that asks its nursery, its token or itself hears no, then yes after a cancel")
+TEST("a child's nursery, its token and the child itself report the cancel, and not before")
 {
     town_all(ask, NULL, TOWN_SLOW ? 20 : 200);
 }
 
-TEST("a child's failure triggers the token, and its siblings hear of it")
+TEST("a child's failure cancels the token, and its siblings see that")
 {
     town_all(ask, "error", TOWN_SLOW ? 20 : 200);
 }
@@ -554,7 +554,7 @@ static int64_t wake_first(void *argument)
     return 0;
 }
 
-TEST("a task that is woken before it has left does not leave, and hears what the waker said")
+TEST("a task that is woken before it has left the CPU stays, and gets the waker's status")
 {
     town_all(wake_first, NULL, 10);
 }

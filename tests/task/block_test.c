@@ -30,7 +30,7 @@ static int64_t status_tells(void *argument)
     return 0;
 }
 
-TEST("the status of a block is what ended its nursery") { town_all(status_tells, NULL, 20); }
+TEST("the status of a block says how its nursery ended") { town_all(status_tells, NULL, 20); }
 
 static int64_t skip_block(void *argument)
 {
@@ -92,7 +92,7 @@ static int64_t with_result(void *argument)
     return 0;
 }
 
-TEST("a block with a result tells which error the first child failed with")
+TEST("the result of a block has the error of the child that failed first")
 {
     town_all(with_result, NULL, 20);
 }
@@ -182,7 +182,7 @@ static int64_t look_at_panic(void *argument)
     return 0;
 }
 
-TEST("a return past a child that failed panics the task, so that the failure is told")
+TEST("a return out of a block whose child failed is a panic, so that the failure is reported")
 {
     atomic_int count = 0;
     town_all(look_at_panic, &count, 1);

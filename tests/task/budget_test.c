@@ -23,7 +23,7 @@ static int64_t defaults(void *argument)
 }
 
 /* SCHED:3.1.1, 12.1.1/get, C41, G:budget/child. */
-TEST("a task that was given nothing has the documented five numbers")
+TEST("a task without an explicit budget has the five documented numbers")
 {
     town_all(defaults, NULL, 3);
     check_budget(janus_budget_get_current(), 0, 0, 0, 0, 0);
@@ -43,7 +43,7 @@ static int64_t large_numbers(void *argument)
 }
 
 /* SCHED:3.1.1, C3, G:budget/fields. */
-TEST("every component of a task's budget can be larger than 32 bits and is told as it was given")
+TEST("every component of a task's budget can exceed 32 bits and is reported exactly")
 {
     const uint64_t     big = UINT64_C(1) << 40;
     const janus_budget given = janus_budget_of(big + 1, big + 2, big + 3, big + 4, big + 5);
@@ -139,7 +139,7 @@ static int64_t try_charges(void *argument)
 }
 
 /* SCHED:3.1.2, C4. */
-TEST("a charge beyond any component is refused by its name and leaves all five as they were")
+TEST("a charge beyond any component is refused, names the component and changes nothing")
 {
     town_all(try_charges, NULL, 3);
 }
@@ -258,7 +258,7 @@ static int64_t small_checks(void *argument)
 }
 
 /* SCHED:4.1.2. */
-TEST("with 0, 1, 2 and 3 ops exactly so many checks are passed")
+TEST("with 0, 1, 2 and 3 ops exactly 0, 1, 2 and 3 checks pass")
 {
     town_all(small_checks, NULL, 3);
 }
@@ -382,7 +382,7 @@ static int64_t all_busy(void *argument)
 }
 
 /* SCHED:1.1.1a. No timer is set: the task yields because of what it spends. */
-TEST("a loop that only pays lets others run on its worker, however much it has left")
+TEST("a loop that only charges lets others run on its worker, however much budget it has")
 {
     const janus_budget most = janus_budget_scale(janus_budget_of(1, 1, 1, 1, 1), UINT64_MAX);
     town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .budget_max = &most), all_busy, NULL);

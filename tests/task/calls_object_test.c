@@ -223,7 +223,8 @@ static void close_things(struct things *things)
     CHECK_EQ(close(things->null), 0);
 }
 
-TEST("beside a task that repeats any call of other objects, a neighbour has half of the worker")
+TEST("beside a task that repeats any call on channels, tokens or other objects, a neighbour has "
+     "half of the worker")
 {
     static const struct repeat_kit kit = {open_things, close_things};
     struct things                  things = {.text = ""};

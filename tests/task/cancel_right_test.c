@@ -131,7 +131,7 @@ static int64_t kept_by_terms(void *argument)
     return 0;
 }
 
-TEST("a nursery with a pool or a capability can be cancelled by none of its children")
+TEST("no child can cancel a nursery that has a pool or a capability")
 {
     alone(1, kept_by_terms);
     alone(2, kept_by_terms);
@@ -163,7 +163,7 @@ static int64_t kept_around(void *argument)
     return 0;
 }
 
-TEST("what keeps children from cancelling their nursery keeps them from those around it, too")
+TEST("children that may not cancel their nursery may not cancel those around it either")
 {
     alone(1, kept_around);
     alone(2, kept_around);
@@ -215,7 +215,7 @@ static int64_t stolen_pointers(void *argument)
     return 0;
 }
 
-TEST("a task that is not below a nursery cannot cancel it by its pointer, in any way")
+TEST("a task that is not below a nursery cannot cancel it in any way, even with its pointer")
 {
     alone(1, stolen_pointers);
     alone(2, stolen_pointers);
@@ -285,7 +285,7 @@ static int64_t owners_ways(void *argument)
     return 0;
 }
 
-TEST("an owner that keeps the right cancels in every way, and shares it by a token that it binds")
+TEST("an owner that keeps the right cancels in every way, and can share the right by a bound token")
 {
     alone(1, owners_ways);
     alone(2, owners_ways);

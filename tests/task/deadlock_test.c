@@ -57,7 +57,7 @@ static unsigned headings(int fd)
     return count;
 }
 
-TEST("a deadlock is told, and waits that begin afterwards are left alone")
+TEST("a deadlock is reported, and waits that begin afterwards go on")
 {
     FILE *file = tmpfile();
     int   saved = dup(STDERR_FILENO);
@@ -124,7 +124,7 @@ static void wait_with_a_witness(void *argument)
     CHECK_EQ(janus_scheduler_close(witness.scheduler), JANUS_OK);
 }
 
-TEST("a deadlock is seen when the last thread that could have ended it is gone")
+TEST("a deadlock is found when the last thread that could have ended it is gone")
 {
     TOWN_REAL("a thread outside takes part");
     int         status = -1;
@@ -204,7 +204,7 @@ static void be_late(void *argument)
     CHECK(dup2(saved, STDERR_FILENO) >= 0);
 }
 
-TEST("tasks that begin while a deadlock is told are no part of it")
+TEST("tasks that begin during the report of a deadlock are no part of it")
 {
     TOWN_REAL("a thread outside takes part");
     int         status = -1;
@@ -228,7 +228,7 @@ static void run_deadlocked(void *argument)
     if (*(janus_status *)argument != JANUS_DEADLOCK) _exit(3);
 }
 
-TEST("janus_run returns DEADLOCK after one was broken, also if the tasks took it well")
+TEST("janus_run returns DEADLOCK after a deadlock was broken, even if all tasks succeeded")
 {
     janus_status result = JANUS_OK;
     int          status = 0;

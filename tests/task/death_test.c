@@ -174,13 +174,13 @@ static int64_t survive_crowd(void *argument)
     return 0;
 }
 
-TEST("where every tenth task ends its thread all the others are run, once each")
+TEST("if every tenth task ends its thread, all others run exactly once")
 {
     TOWN_REAL("the one thread cannot be ended");
     FOR_EACH_WAY(way) town_all(survive_crowd, &way, 2);
 }
 
-TEST("every thread that a task ended was replaced by one, and is counted")
+TEST("every thread that a task ended was replaced once, and is counted")
 {
     TOWN_REAL("the one thread cannot be ended");
     FOR_EACH_WAY(way)
@@ -221,7 +221,7 @@ static int64_t survive_families(void *argument)
     return 0;
 }
 
-TEST("a task that ends its thread with nurseries open takes their children with it")
+TEST("a task that ends its thread cancels the children of its open nurseries")
 {
     TOWN_REAL("the one thread cannot be ended");
     for_all(survive_families);
@@ -266,7 +266,7 @@ static int64_t survive_late(void *argument)
     return 0;
 }
 
-TEST("a defer that ends its thread ends there, the others still run")
+TEST("a defer that ends its thread ends there, and the others still run")
 {
     TOWN_REAL("the one thread cannot be ended");
     for_all(survive_late);
@@ -291,7 +291,7 @@ static int64_t survive_fiber(void *argument)
     return 0;
 }
 
-TEST("a fiber in a task that ends its thread has panicked, the task goes on")
+TEST("a fiber that ends its task's thread has panicked, and the task goes on")
 {
     TOWN_REAL("the one thread cannot be ended");
     for_all(survive_fiber);
@@ -333,7 +333,7 @@ static int64_t survive_data(void *argument)
     return 0;
 }
 
-TEST("a thread that a task ended really ends: what was specific to it is destroyed")
+TEST("a thread that a task ended really ends: its thread-specific data is destroyed")
 {
     TOWN_REAL("the one thread cannot be ended");
     CHECK_EQ(pthread_key_create(&key, destroy), 0);
@@ -383,7 +383,7 @@ static int64_t survive_blocking(void *argument)
     return 0;
 }
 
-TEST("a blocking call that ends its helper thread is a panic of its task, other calls are made")
+TEST("a blocking call that ends its helper thread panics its task, and other calls still run")
 {
     TOWN_REAL("the one thread cannot be ended");
     for (enum way way = EXIT; way <= CANCEL; way++) { /* on threads' own stacks: also with TSan */
@@ -404,7 +404,7 @@ static int64_t die_when_cancelled(void *argument)
     return die(argument);
 }
 
-TEST("tasks that end their thread while the scheduler is being stopped are awaited all the same")
+TEST("a stop of the scheduler awaits tasks that end their thread meanwhile")
 {
     TOWN_REAL("the one thread cannot be ended");
     static const uint32_t counts[] = {1, 2, 8};
@@ -426,7 +426,7 @@ TEST("tasks that end their thread while the scheduler is being stopped are await
     }
 }
 
-TEST("janus_run tells that its task ended the thread")
+TEST("janus_run reports that its task ended the thread")
 {
     TOWN_REAL("the one thread cannot be ended");
     FOR_EACH_WAY(way) CHECK_EQ(janus_run(NULL, die, &way, NULL), JANUS_CHILD_FAILED);
@@ -454,7 +454,7 @@ TEST("a token's callback that ends a worker's thread is reported, and another th
     FOR_EACH_WAY(way) town_run(2, cancel_token, &way, 1);
 }
 
-TEST("a token's callback that ends a plain thread ends the process with a sentence")
+TEST("a token's callback that ends a plain thread ends the process with a message")
 {
     TOWN_REAL("the one thread cannot be ended");
     static const char sentence[] = "a token's callback ended its thread";
@@ -476,7 +476,7 @@ static int64_t block_blind(void *argument) { return janus_blocking(end_blindly, 
 
 static void go_blind_in_helper(void *argument) { town_run(2, block_blind, argument, 1); }
 
-TEST("ending the thread in code without unwind tables ends the process with a sentence")
+TEST("ending the thread in code without unwind tables ends the process with a message")
 {
     TOWN_REAL("the one thread cannot be ended");
     static const char sentence[] = "in code without unwind tables";
@@ -504,7 +504,7 @@ static void die_simulated_in_call(void *argument)
     (void)!janus_run(options, die_in_call, argument, NULL);
 }
 
-TEST("the one thread of a deterministic scheduler cannot be ended: a sentence ends the process")
+TEST("a task that ends the thread of a deterministic scheduler ends the process with a message")
 {
     static const char sentence[] = "the thread of a deterministic scheduler was ended";
     void              (*const bodies[])(void *) = {die_simulated, die_simulated_in_call};

@@ -96,7 +96,8 @@ static int64_t beside(void *argument)
     return 0;
 }
 
-TEST("a nursery that derives up to its limit is told whose it is, and others derive beside it")
+TEST("a refusal at a nursery's limit of derived capabilities names the nursery, and others still "
+     "derive")
 {
     with_limit(beside);
 }
@@ -182,7 +183,7 @@ static int64_t come_and_go(void *argument)
     return 0;
 }
 
-TEST("what a nursery's children derived ends with it, and nurseries that come and go leave nothing")
+TEST("capabilities that a nursery's children derived end with it, and nothing is left behind")
 {
     with_limit(come_and_go);
 }
@@ -206,8 +207,7 @@ static int64_t child_alone(void *argument)
     return 0;
 }
 
-TEST(
-    "a child with capabilities of its own has a limit of its own, and what it derived ends with it")
+TEST("a child with its own capabilities has its own limit, and what it derived ends with it")
 {
     CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_derived_caps = MOST),
                        child_alone, NULL, NULL),
@@ -270,7 +270,7 @@ static int64_t end_beside(void *argument)
     return 0;
 }
 
-TEST("what a nursery derived may be given up by others while the nursery ends") /* under tsan */
+TEST("others may release a nursery's derived capabilities while the nursery ends") /* under tsan */
 {
     with_limit(end_beside);
 }

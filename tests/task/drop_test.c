@@ -66,7 +66,7 @@ static int64_t some_ran(void *argument)
     return 0;
 }
 
-TEST("a child cancelled before it ran has its argument dropped once, and one that ran has not")
+TEST("the argument of a child is dropped once if the child never ran, and not otherwise")
 {
     alone(1, never_ran);
     alone(2, some_ran);
@@ -171,7 +171,7 @@ static int64_t bad_drops(void *argument)
     return 0;
 }
 
-TEST("a drop that panics or never ends is ended alone, and one that waits or breaks out is refused")
+TEST("a drop that panics or never ends ends alone, and a drop that waits or breaks out is refused")
 {
     alone(1, bad_drops);
 }
@@ -199,7 +199,7 @@ static int64_t inherit(void *argument)
     return 0;
 }
 
-TEST("a child has its spawner's task-local pointer if asked for, and else none")
+TEST("a child has its spawner's task-local pointer only if the spawn asks for it")
 {
     alone(1, inherit);
     alone(2, inherit);
@@ -282,7 +282,7 @@ static void *await_a_nursery(void *argument)
     return NULL;
 }
 
-TEST("shutdown inherits the nurseries that other threads made, gone or waiting")
+TEST("shutdown takes over nurseries that other threads made, gone or waiting")
 {
     TOWN_REAL("other threads");
     janus_scheduler *scheduler = janus_scheduler_create((janus_scheduler_config){0});

@@ -148,7 +148,7 @@ static int64_t churn_on(void *argument)
     return 0;
 }
 
-TEST("dumps may be taken by threads and tasks while everything runs")
+TEST("threads and tasks may dump while everything runs")
 {
     TOWN_REAL("a thread outside takes part");
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
@@ -233,7 +233,7 @@ TEST("a dump of nurseries in nurseries ends at a depth")
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("what cannot be dumped or watched is refused")
+TEST("a dump refuses a bad scheduler, file descriptor or signal")
 {
     janus_scheduler *scheduler = start(1);
     CHECK_EQ(janus_scheduler_dump(NULL, 2), JANUS_INVALID);
@@ -316,7 +316,7 @@ static void deadlock(void *argument)
              JANUS_DEADLOCK);
 }
 
-TEST("a deadlock is told with the same tree, and ended")
+TEST("a deadlock is reported with the same tree, and ended")
 {
     int         status = -1;
     const char *text = harness_child(deadlock, NULL, &status);
@@ -406,7 +406,7 @@ static int64_t inspect(void *argument)
     return 0;
 }
 
-TEST("the owner of a nursery can look at its children, and nobody else's")
+TEST("the owner of a nursery can inspect its own children only")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), inspect, NULL, NULL),

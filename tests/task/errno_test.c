@@ -169,7 +169,7 @@ static int wait_for_children(struct one *one, unsigned round)
     return status;
 }
 
-TEST("children that run in place, or wait there, leave their parent's errno alone")
+TEST("children that run in place, or wait there, do not change their parent's errno")
 {
     check_kept(wait_for_children);
 }
@@ -183,7 +183,7 @@ static int wait_for_result(struct one *one, unsigned round)
     return janus_nursery_end(&nursery, &result); /* the slow path */
 }
 
-TEST("a nursery whose result is asked for leaves its owner's errno alone")
+TEST("asking for a nursery's result does not change its owner's errno")
 {
     check_kept(wait_for_result);
 }
@@ -205,7 +205,7 @@ static int64_t keep_over_backends(void *argument)
     return 0;
 }
 
-TEST("a child that a spawn runs to its end leaves its spawner's errno alone")
+TEST("a child that a spawn runs to its end does not change its spawner's errno")
 {
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
         court_run(workers, keep_over_backends, &court);
@@ -235,7 +235,7 @@ static int wait_for_callback(struct one *one, unsigned round)
     return JANUS_OK;
 }
 
-TEST("a token's callback leaves the errno of the task that cancels alone")
+TEST("a token's callback does not change the errno of the task that cancels")
 {
     check_kept(wait_for_callback);
 }
@@ -360,7 +360,7 @@ static int64_t change_for_others(void *argument)
     return 0;
 }
 
-TEST("a mask that a task changed stays with its worker, for whatever runs there next")
+TEST("a signal mask that a task changed stays with its worker for the next task")
 {
     CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), change_for_others, NULL, NULL),
              JANUS_OK);

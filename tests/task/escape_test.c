@@ -104,7 +104,7 @@ static int64_t restrict_by_each_kind(void *argument)
     return 0;
 }
 
-TEST("a task restricted by a capability of any kind starts nothing where that does not hold")
+TEST("a task restricted by a capability of any kind starts nothing outside of it")
 {
     alone(1, restrict_by_each_kind);
     alone(2, restrict_by_each_kind);
@@ -340,7 +340,7 @@ static int64_t hoard_tokens(void *argument)
     return 0;
 }
 
-TEST("tokens, callbacks and bindings are paid for by the task that makes them")
+TEST("the task that makes tokens, callbacks and bindings pays for them")
 {
     if (JRT_ASAN) SKIP("AddressSanitizer knows one stack where a function does not return");
     alone(1, hoard_tokens);

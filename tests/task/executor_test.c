@@ -223,7 +223,7 @@ static int64_t inherit(void *argument)
     return 0;
 }
 
-TEST("nurseries below, and tasks in them, have the backend of the one around them")
+TEST("inner nurseries and their tasks have the backend of the nursery around them")
 {
     court_run(1, inherit, NULL);
     court_run(2, inherit, NULL);
@@ -275,7 +275,7 @@ static int64_t in_order(void *argument)
     return 0;
 }
 
-TEST("a blocking spawn returns when the child, and what that started there, has ended")
+TEST("a blocking spawn returns when the child and the children that it started have ended")
 {
     for (uint32_t workers = 1; workers <= 4; workers *= 2) court_run(workers, in_order, NULL);
 }
@@ -335,7 +335,7 @@ static int64_t deep(void *argument)
     return 0;
 }
 
-TEST("where the stack has no room for a child it runs on another, and its spawner waits")
+TEST("a child for which the stack has no room runs on another stack, and its spawner waits")
 {
     court_run(1, deep, NULL);
     court_run(2, deep, NULL);
@@ -435,7 +435,7 @@ static int64_t stuck(void *argument)
     return 0;
 }
 
-TEST("a blocking child that waits for its spawner is a deadlock, and told as one")
+TEST("a blocking child that waits for its spawner is reported as a deadlock")
 {
     court_run(1, stuck, NULL);
     court_run(2, stuck, NULL);
@@ -514,7 +514,7 @@ static int64_t choose_in_service(void *argument)
     return 0;
 }
 
-TEST("in :service and :cluster only the cooperative backend can be had")
+TEST("in :service and :cluster only the cooperative backend can be chosen")
 {
     CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), choose_in_service, NULL, NULL),
              JANUS_OK);

@@ -92,7 +92,8 @@ static void with_workers(janus_exhaustion policy, janus_on_exhausted *callback)
 }
 
 /* C8, SCHED:8.1.3/2. Each: owner a task or a thread; by end, wait or join; in place or not. */
-TEST("AUTO: an exhausted child that nobody recharges ends when its owner waits, after exactly all")
+TEST("AUTO: an exhausted child that nobody recharges uses exactly its budget and ends when its "
+     "owner waits")
 {
     with_workers(JANUS_EXHAUSTION_AUTO, NULL);
 }
@@ -102,7 +103,7 @@ TEST("SUPERVISE: an exhausted child that nobody recharges ends when its owner wa
     with_workers(JANUS_EXHAUSTION_SUPERVISE, NULL);
 }
 
-TEST("SUPERVISE: one that the callback ignores ends when its owner waits")
+TEST("SUPERVISE: an exhausted child that the callback ignores ends when its owner waits")
 {
     with_workers(JANUS_EXHAUSTION_SUPERVISE, ignore);
 }
@@ -129,7 +130,7 @@ static int64_t wait_for_room(void *argument)
     return 0;
 }
 
-TEST("an owner that waits for room behind an exhausted child is told, and does not hang")
+TEST("an owner that waits for room behind an exhausted child gets an error and does not hang")
 {
     town_all(wait_for_room, NULL, 3);
 }
@@ -377,7 +378,7 @@ static int64_t moved(void *argument)
 
 /* SCHED:5.2.2/Running→BudgetExhausted, BudgetExhausted→Ready. On one worker no other task waits, so
  * nothing else moves it. */
-TEST("a task that cannot pay moves to exhausted, one that got more to ready, and a worker on")
+TEST("a task that cannot pay moves to exhausted, after a recharge to ready, and then to running")
 {
     janus_scheduler *scheduler = NULL;
     if (!JRT_DEBUG) SKIP("only debug builds tell");
@@ -470,14 +471,14 @@ static void stop_all(uint64_t spins)
 }
 
 /* C12, C14, SCHED:8.3.1/3. */
-TEST("an exhausted child that is cancelled is told, and has enough to clean up with")
+TEST("an exhausted child that is cancelled gets CANCELLED, and has enough ops to clean up")
 {
     stop_all(0);
     stop_all(5000);
 }
 
 /* C12. */
-TEST("a defer that spins is broken off when what there is to clean up with is used up")
+TEST("a defer that spins is broken off when the cleanup allowance is used up")
 {
     stop_all(forever);
 }
@@ -495,7 +496,7 @@ static int64_t stop_with_grace(void *argument)
 }
 
 /* C12. The grace is over at once: from then on its checks return CANCELLED. */
-TEST("a defer that spins is broken off, too, when its grace is over and it does not listen")
+TEST("a defer that spins and ignores CANCELLED is broken off when its grace is over")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .grace_ns = 1), stop_with_grace,
@@ -531,7 +532,7 @@ static int64_t deaf(void *argument)
 }
 
 /* C12. */
-TEST("a cancelled spinner that ignores all it is told ends within two slices")
+TEST("a cancelled spinner that ignores CANCELLED ends within two slices")
 {
     town_all(deaf, NULL, 3);
 }
@@ -579,7 +580,7 @@ static int64_t exhausted_in_shield(void *argument)
 
 /* C8, C12. Nobody recharges the children of a cancelled nursery, so a task must not wait in a
  * shield there. */
-TEST("in a shield, too, a recharge ends exhaustion and a cancel ends the exhausted")
+TEST("in a shield, too, a recharge ends exhaustion, and a cancel ends an exhausted task")
 {
     town_all(exhausted_in_shield, NULL, 5);
     town_all(exhausted_in_shield, &moves, 5);

@@ -89,9 +89,9 @@ TEST("a stack overflow in a defer after another changes nothing")
     twice(OVERFLOW, OVERFLOW);
 }
 
-TEST("a panic in a defer of a task that was well is its failure") { twice(RETURN, PANIC); }
+TEST("a panic in a defer of a task that succeeded is the task's failure") { twice(RETURN, PANIC); }
 
-TEST("a stack overflow in a defer of a task that was well is its failure")
+TEST("a stack overflow in a defer of a task that succeeded is the task's failure")
 {
     TOWN_OVERFLOWS();
     twice(RETURN, OVERFLOW);
@@ -124,13 +124,13 @@ static int64_t contain_families(void *argument)
     return 0;
 }
 
-TEST("a task that panics with nurseries open takes their children with it")
+TEST("a task that panics cancels the children of its open nurseries")
 {
     enum how how = PANIC;
     town_all(contain_families, &how, REPEATS);
 }
 
-TEST("a task that overflows with nurseries open takes their children with it")
+TEST("a task that overflows cancels the children of its open nurseries")
 {
     TOWN_OVERFLOWS();
     enum how how = OVERFLOW;
@@ -216,6 +216,6 @@ static void at_all_brinks(enum brink what)
     }
 }
 
-TEST("a nursery that is ended where the stack ends loses no child") { at_all_brinks(END); }
-TEST("a spawn where the stack ends happens or does not") { at_all_brinks(SPAWN); }
+TEST("ending a nursery where the stack ends loses no child") { at_all_brinks(END); }
+TEST("a spawn where the stack ends happens completely or not at all") { at_all_brinks(SPAWN); }
 TEST("a whole nursery where the stack ends loses no child") { at_all_brinks(ALL); }

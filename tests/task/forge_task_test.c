@@ -111,7 +111,7 @@ static int64_t alter(void *argument)
 }
 
 /* CAP:12.1.1/forge. */
-TEST("a handle with any one or two bits changed is refused as if it were guessed")
+TEST("a handle with one or two changed bits is refused like a guessed one")
 {
     guild_sovereign(1, alter, NULL);
 }
@@ -142,7 +142,7 @@ static int64_t keep_old(void *argument)
 }
 
 /* CAP:12.1.1/forge. */
-TEST("a handle that was released or revoked stays what it is, also when its place is used again")
+TEST("a released or revoked handle stays invalid when its place is used again")
 {
     guild_sovereign(1, keep_old, NULL);
 }
@@ -170,7 +170,7 @@ static int64_t confuse(void *argument)
 }
 
 /* CAP:12.1.1/forge, C33. */
-TEST("a capability of another kind is none, and a spawn without any is counted too")
+TEST("a capability of another kind is refused, and a spawn without any is counted, too")
 {
     guild_sovereign(1, confuse, NULL);
 }

@@ -19,7 +19,7 @@ static int64_t take_none(void *argument)
 }
 
 /* CAP:12.1.1/create, C31. */
-TEST("whoever makes a scheduler takes the authority once, before it is started")
+TEST("the maker of a scheduler takes the authority once, before it is started")
 {
     janus_scheduler *scheduler;
     janus_authority *root = NULL, *again = NULL;
@@ -36,7 +36,7 @@ TEST("whoever makes a scheduler takes the authority once, before it is started")
 }
 
 /* CAP:12.1.1/create. */
-TEST("of a scheduler that runs nobody gets the authority, inside or outside")
+TEST("nobody gets the authority of a running scheduler, inside or outside")
 {
     janus_scheduler *scheduler = town_open(NULL);
     janus_authority *root = NULL;
@@ -85,7 +85,7 @@ static int64_t mint_nothing(void *argument)
 }
 
 /* CAP:12.1.1/create. */
-TEST("without the authority nothing is minted") { town_all(mint_nothing, NULL, 1); }
+TEST("without the authority no capability is minted") { town_all(mint_nothing, NULL, 1); }
 
 static int64_t use_others(void *argument)
 {
@@ -106,7 +106,7 @@ static int64_t mint_for_other(void *argument)
 }
 
 /* CAP:12.1.1/forge. */
-TEST("what another scheduler's authority makes is nothing here")
+TEST("a capability minted with another scheduler's authority is refused here")
 {
     janus_scheduler *other;
     janus_authority *root;
@@ -151,7 +151,7 @@ static int64_t read_all(void *argument)
 }
 
 /* CAP:3.1.1, CAP:4.1.1, CAP:5.1.1, CAP:6.1.1. */
-TEST("a task reads back what its capabilities of each kind were made with")
+TEST("a task reads back the limits of its capabilities of each kind")
 {
     guild_sovereign(1, read_all, NULL);
 }
@@ -209,7 +209,7 @@ static int64_t share_copy(void *argument)
 }
 
 /* CAP:12.1.1/ref, CAP:12.2.1/pass, CAP:12.2.1/store. */
-TEST("a handle that lies in shared memory is nobody's but its holder's, in every call")
+TEST("a handle in shared memory works only for its holder, in every call")
 {
     guild_all(share_copy, NULL);
 }
@@ -273,7 +273,7 @@ static int64_t bequeath(void *argument)
 }
 
 /* CAP:12.2.1/pass, CAP:12.2.2, C31. */
-TEST("a task hands a right on only if that was allowed, and can take it back from its heir")
+TEST("a task delegates a right only if it may, and can revoke it from the new holder")
 {
     guild_all(bequeath, NULL);
 }
@@ -302,7 +302,7 @@ static int64_t narrow(void *argument)
 }
 
 /* C31 (widening). */
-TEST("a task derives what is narrower, and nothing that is wider")
+TEST("a task derives narrower capabilities, and no wider ones")
 {
     guild_sovereign(1, narrow, NULL);
 }
@@ -328,7 +328,7 @@ static int64_t revoke_under_way(void *argument)
 }
 
 /* CAP:12.2.1 (taking back), CAP:11.1.1/spawn. */
-TEST("when a capability is revoked what runs under it goes on, and nothing new is started")
+TEST("when a capability is revoked its tasks go on, and no new one starts")
 {
     guild_all(revoke_under_way, NULL);
 }
@@ -380,7 +380,7 @@ TEST("no spawn that begins after a revocation has returned succeeds, from any wo
 
 /* Outside. */
 
-TEST("outside of tasks the calls of tasks say so")
+TEST("outside of tasks the calls for tasks return STATE")
 {
     const janus_cap    none = {0};
     janus_cap          cap;
@@ -400,7 +400,7 @@ TEST("outside of tasks the calls of tasks say so")
 }
 
 /* SCHED:10.2.4, C31. */
-TEST("a thread starts tasks of a sovereign scheduler under what was minted for the outside")
+TEST("a thread starts tasks of a sovereign scheduler under a capability minted for outside threads")
 {
     janus_scheduler *scheduler;
     janus_authority *root;

@@ -106,7 +106,7 @@ static int64_t overflow_in_calls(void *argument)
     return 0;
 }
 
-TEST("a task whose stack ends inside any call of ours panics, and nothing stays locked")
+TEST("a task whose stack ends inside any library call panics, and nothing stays locked")
 {
     TOWN_OVERFLOWS();
     CHECK_EQ(janus_token_create(&token), JANUS_OK);
@@ -145,7 +145,7 @@ static int64_t deadline_over_computing(void *argument)
     return 0;
 }
 
-TEST("a deadline passes also while every worker computes and only asks whether it is cancelled")
+TEST("a deadline fires although every worker only computes and calls janus_cancelled")
 {
     for (int workers = 1; workers <= 2; workers++) {
         town_run((uint32_t)workers, deadline_over_computing, &workers, 3);
@@ -173,7 +173,7 @@ static int64_t behind_new_ones(void *argument)
     return 0;
 }
 
-TEST("a task that waits in the queue is not starved by a sibling's endless new children")
+TEST("a sibling's endless new children do not starve a task in the queue")
 {
     janus_priority priorities[] = {JANUS_PRIORITY_HIGH, JANUS_PRIORITY_NORMAL, JANUS_PRIORITY_LOW};
     for (int i = 0; i < 3; i++) {
@@ -188,7 +188,7 @@ TEST("a task that waits in the queue is not starved by a sibling's endless new c
 
 /* Memory that is refused. */
 
-TEST("a child whose stack cannot be had has failed with NO_MEMORY")
+TEST("a child whose stack is refused fails with NO_MEMORY")
 {
     if (JRT_ASAN || JRT_TSAN) SKIP("a sanitizer's own address space is beyond any limit");
     struct rlimit        old, tight;
@@ -231,7 +231,7 @@ static int64_t wait_for_nobody(void *argument)
     return 0;
 }
 
-TEST("a wait in a shield that nothing can end any more ends as a deadlock")
+TEST("a wait in a shield that nothing can end ends as a deadlock")
 {
     town_all(wait_for_nobody, NULL, 1);
 }
@@ -298,7 +298,7 @@ static int64_t many_failures(void *argument)
     return 0;
 }
 
-TEST("later failures can be had too, the first is that of the result")
+TEST("later failures can be read, and the result has the first")
 {
     town_all(many_failures, NULL, 3);
 }
@@ -354,7 +354,7 @@ static int64_t stop_from_callback(void *argument)
     return 0;
 }
 
-TEST("a scheduler is not stopped from within a token's callback in one of its tasks")
+TEST("a token's callback in one of its tasks cannot stop a scheduler")
 {
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     town_do(scheduler, stop_from_callback, scheduler);

@@ -62,7 +62,7 @@ static int64_t heap_nurseries(void *argument)
     return 0;
 }
 
-TEST("sixteen open nurseries on the heap are free, the next are paid for, and the end refunds them")
+TEST("a task pays for nurseries on the heap from the 17th on, and gets a refund when they end")
 {
     town_all(heap_nurseries, NULL, 5);
 }
@@ -113,7 +113,7 @@ static int64_t leave_behind(void *argument)
     return 0;
 }
 
-TEST("tasks of a pool, one after the other, leave no more behind than the pool's memory")
+TEST("tasks of a pool, one after another, leave no more behind than the pool's memory")
 {
     town_all(leave_behind, NULL, 5);
 }

@@ -83,14 +83,14 @@ static const janus_budget small_pool = {20000, 1 << 20, 5, 0, 0};
 
 /* Spinners. */
 
-TEST("a spinner of checks with an explicit budget ends by itself, one without when it is cancelled")
+TEST("a loop of checks ends when its explicit budget is used up, or without one when cancelled")
 {
     attack_with((struct attack){
         .name = "spinner", .entry = spin, .pool = &small_pool, .why = "ops, 19999 of 19999 used"});
     attack_with((struct attack){.name = "spinner", .entry = spin, .endless = true});
 }
 
-TEST("a spinner of generated checks is contained in the same ways")
+TEST("a loop of generated checks ends when its explicit budget is used up, or when cancelled")
 {
     attack_with((struct attack){.name = "generated",
                                 .entry = spin_generated,
@@ -195,14 +195,14 @@ static int64_t pool_bomb(void *argument)
     return 0;
 }
 
-TEST("a fork bomb meets the limit of live tasks, is told so, and neighbours get places")
+TEST("a fork bomb gets TASK_LIMIT at the limit of live tasks, and neighbours get room")
 {
     struct bomb bomb = {0};
     attack_with((struct attack){.name = "direct", .entry = direct_bomb, .argument = &bomb});
     CHECK(bomb.started <= 4 * 99 && bomb.refused > 0);
 }
 
-TEST("a fork bomb in a pool meets the lifetime of the pool's spawns")
+TEST("a fork bomb in a pool uses up the pool's spawns and no more")
 {
     struct bomb        bomb = {0};
     const janus_budget pool = janus_budget_of(20000, 1 << 20, 5, 0, 0);
@@ -270,7 +270,8 @@ static int64_t grow_for_ever(void *argument)
     }
 }
 
-TEST("bombs of many small blocks, of one huge one and of growing ones end, out of memory to spend")
+TEST("tasks that allocate many small, one huge or growing blocks end when their memory budget is "
+     "used up")
 {
     janus_entry *const bombs[] = {many_small, one_huge, most_of_all, grow_for_ever};
     for (int i = 0; i < 4; i++) {
@@ -308,7 +309,7 @@ static int64_t pool_of_two(void *argument)
     return 0;
 }
 
-TEST("who asks for more than a pool has takes nothing from it") { town_all(pool_of_two, NULL, 5); }
+TEST("a request for more than a pool has takes nothing from it") { town_all(pool_of_two, NULL, 5); }
 
 struct mine {
     void *blocks[64];
@@ -360,7 +361,10 @@ static int64_t adopt_bomb(void *argument)
     return 0;
 }
 
-TEST("who adopts without end gets what its budget allows") { town_all(adopt_bomb, NULL, 3); }
+TEST("a task that adopts without end gets what its budget allows")
+{
+    town_all(adopt_bomb, NULL, 3);
+}
 
 /* Beyond the limits. */
 
@@ -380,7 +384,8 @@ static int64_t recharge_for_ever(void *argument)
     return spin(NULL);
 }
 
-TEST("who recharges itself without end gets the limit once, and with an explicit budget nothing")
+TEST("a task that recharges itself without end gets the limit once, and with an explicit budget "
+     "nothing")
 {
     attack_with((struct attack){
         .name = "charger", .entry = recharge_for_ever, .argument = "implicit", .endless = true});
@@ -409,7 +414,7 @@ static int64_t mint_without(void *argument)
     return 0;
 }
 
-TEST("who has no authority makes no capability, by minting, deriving or guessing")
+TEST("a task without the authority gets no capability by minting, deriving or guessing")
 {
     attack_with((struct attack){.name = "minter", .entry = mint_without});
 }
@@ -428,7 +433,7 @@ static int64_t shield_and_spin(void *argument)
     return spin(argument);
 }
 
-TEST("who spins in defers, or behind a shield in a pool, ends")
+TEST("a task that spins in defers, or behind a shield in a pool, ends")
 {
     attack_with((struct attack){.name = "defers",
                                 .entry = die_slowly,

@@ -63,7 +63,7 @@ static int64_t look_at_once(void *argument)
     return argument == NULL ? 0 : -1;
 }
 
-TEST("a nursery in memory that was used before tells nothing of that")
+TEST("a nursery in used memory shows nothing of the old content")
 {
     town_run(1, look_at_once, NULL, 1);
 }
@@ -110,7 +110,7 @@ static int64_t all_of_a_task(void *argument)
     return 0;
 }
 
-TEST("all that a task has can be asked for while it waits and when it has ended")
+TEST("every field of a task can be inspected while it waits and after its end")
 {
     town_all(all_of_a_task, NULL, TOWN_SLOW ? 10 : 100);
 }
@@ -142,7 +142,7 @@ static int64_t defaults(void *argument)
     return 0;
 }
 
-TEST("what is not asked for is the nursery's stack, which is the profile's, and NORMAL")
+TEST("a child without options has the profile's stack and NORMAL priority")
 {
     town_all(defaults, NULL, 5);
 }
@@ -260,7 +260,7 @@ static int64_t results(void *argument)
     return 0;
 }
 
-TEST("what a child returned, or that it panicked, can be seen until it is joined")
+TEST("a child's result or panic can be inspected until it is joined")
 {
     town_all(results, NULL, TOWN_SLOW ? 10 : 100);
 }
@@ -329,7 +329,7 @@ static int64_t keep_secret(void *argument)
     return 0;
 }
 
-TEST("a child's result is refused to siblings, strangers, and through another nursery")
+TEST("siblings, strangers and other nurseries cannot inspect a child's result")
 {
     town_all(keep_secret, NULL, TOWN_SLOW ? 10 : 100);
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
@@ -418,7 +418,7 @@ static int64_t father(void *argument)
     return 0;
 }
 
-TEST("from a task to its nursery, from a nursery to its task and its parent, one level down")
+TEST("inspection leads from a task to its nursery, and from a nursery to its owner and parent")
 {
     town_all(father, NULL, TOWN_SLOW ? 10 : 100);
 }
@@ -518,7 +518,7 @@ static int64_t sizes(void *argument)
     return 0;
 }
 
-TEST("a shorter struct is filled as far as it goes, and what is no struct is refused")
+TEST("a shorter struct is filled as far as it goes, and a bad size is refused")
 {
     town_run(1, sizes, NULL, 1);
     janus_task_info   info = {.struct_bytes = sizeof info};
@@ -577,7 +577,7 @@ static int64_t watch_children(void *argument)
     return 0;
 }
 
-TEST("children may be looked at while they run, wait and end")
+TEST("children may be inspected while they run, wait and end")
 {
     town_all(watch_children, NULL, TOWN_SLOW ? 30 : 1000);
 }

@@ -42,7 +42,7 @@ TEST("a plain thread joins its children, in any order, each once")
     }
 }
 
-TEST("a thread's join gives a failure, and tells a cancelled child from it")
+TEST("a thread's join returns a failure, and distinguishes a cancelled child")
 {
     janus_nursery    n;
     janus_task_id    id;
@@ -91,7 +91,7 @@ static void *join_as_thread(void *argument)
     return NULL;
 }
 
-TEST("neither another thread nor a task joins a thread's child, nor through another nursery")
+TEST("only the owning thread joins its child, and only through the child's nursery")
 {
     TOWN_REAL("a thread outside takes part");
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
@@ -144,7 +144,7 @@ TEST("a thread that joins is woken by the child it joins, not by others, and doe
 
 /* A child ends at the moment it is joined. */
 
-TEST("a join at the moment of the child's end comes back")
+TEST("a join at the moment of the child's end returns")
 {
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     uint64_t         end = janus_now_ns() + town_few((TOWN_SLOW ? 1500 : 800) * town_ms);
@@ -188,7 +188,7 @@ static void join_deadlocked(void *argument)
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("a deadlock is told while a thread joins")
+TEST("a deadlock is reported while a thread joins")
 {
     int         status = 0;
     const char *text = harness_child(join_deadlocked, NULL, &status);
@@ -315,7 +315,7 @@ TEST("a task in unwind mode goes on when only its inner nursery was cancelled, o
     town_run(8, cancel_one_that_goes_on, NULL, REPEATS);
 }
 
-TEST("a cancelled task in unwind mode is told of a child's failure, and ends at its next wait")
+TEST("a cancelled task in unwind mode learns of a child's failure, and ends at its next wait")
 {
     town_run(2, cancel_one_that_goes_on, "failure", REPEATS);
     town_run(8, cancel_one_that_goes_on, "failure", REPEATS);

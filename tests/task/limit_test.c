@@ -87,7 +87,7 @@ TEST("under the profile's limit 10,000 tasks pass one after the other, and the 1
 }
 
 /* C7. A task that has joined a child has its room, however small the limit. */
-TEST("with room for one child, a child that was joined makes room for the next, every time")
+TEST("with room for one child, each joined child makes room for the next")
 {
     int many = (int)town_few(TOWN_SLOW ? 2000 : 20000);
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
@@ -164,14 +164,14 @@ static void crowd_in(uint32_t workers, uint64_t max, int inside, int outside)
 }
 
 /* C36, C7. */
-TEST("eight threads start tasks to the limit exactly")
+TEST("eight threads together start exactly as many tasks as the limit allows")
 {
     TOWN_REAL("a thread outside takes part");
     for (int i = 0; i < (TOWN_SLOW ? 5 : 20); i++) crowd_in(2, 50 + (uint64_t)i, 0, 8);
 }
 
 /* C36, C7. */
-TEST("eight tasks on one, two and eight workers start others to the limit exactly")
+TEST("eight tasks on one, two and eight workers start exactly as many tasks as the limit allows")
 {
     for (int i = 0; i < (TOWN_SLOW ? 3 : 10); i++) {
         crowd_in(1, 50 + (uint64_t)i, 8, 0);
@@ -181,7 +181,7 @@ TEST("eight tasks on one, two and eight workers start others to the limit exactl
 }
 
 /* C36, C7. */
-TEST("tasks and threads together start others to the limit exactly")
+TEST("tasks and threads together start exactly as many tasks as the limit allows")
 {
     TOWN_REAL("a thread outside takes part");
     for (int i = 0; i < (TOWN_SLOW ? 3 : 10); i++) {

@@ -52,7 +52,7 @@ static int64_t keep_of_scopes(void *argument)
     return 0;
 }
 
-TEST("what is allocated in scopes and kept is charged to who keeps it") { run(2, keep_of_scopes); }
+TEST("a task that keeps memory from a scope is charged for it") { run(2, keep_of_scopes); }
 
 /* A scope is no new life. */
 
@@ -135,7 +135,7 @@ static int64_t fill_pool(void *argument)
     return 0;
 }
 
-TEST("what children recharge themselves with does not fill the pool") { run(2, fill_pool); }
+TEST("units that children recharge themselves with do not fill the pool") { run(2, fill_pool); }
 
 /* A supervisor's callback has a slice. */
 
@@ -231,7 +231,7 @@ static int64_t end_fast(void *argument)
     return 0;
 }
 
-TEST("an end that runs children in place first sends away whom they may wait for")
+TEST("an end that runs children in place first ends the exhausted ones that they may wait for")
 {
     run(1, end_fast);
     run(2, end_fast);

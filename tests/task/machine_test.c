@@ -162,7 +162,7 @@ static int64_t foreign_calls(void *argument)
     return 0;
 }
 
-TEST("who is not the owner can neither close, await, end nor join, in any state")
+TEST("only the owner can close, await, end or join, in every state")
 {
     town_all(foreign_calls, NULL, TOWN_SLOW ? 5 : 50);
 }
@@ -458,7 +458,7 @@ static int64_t many_failures(void *argument)
     return result.error == -100 ? 0 : result.error;
 }
 
-TEST("of twenty failures the first is told and all are counted")
+TEST("of twenty failures the result has the first, and all are counted")
 {
     town_run(1, many_failures, NULL, TOWN_SLOW ? 5 : 50);
 }
@@ -483,4 +483,4 @@ static int64_t bad_options(void *argument)
     return 0;
 }
 
-TEST("what is refused leaves no child behind") { town_all(bad_options, NULL, 1); }
+TEST("a refused call leaves no child behind") { town_all(bad_options, NULL, 1); }

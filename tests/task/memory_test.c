@@ -39,7 +39,7 @@ static int64_t pairs(void *argument)
 }
 
 /* C49, SCHED:3.3.1/allocation. */
-TEST("after any number of pairs of alloc and free the memory of the budget is what it was")
+TEST("after any number of allocations and frees the memory budget is what it was")
 {
     town_all(pairs, NULL, 1);
 }
@@ -112,7 +112,7 @@ static int64_t memory_exhausts(void *argument)
 }
 
 /* SCHED:14.1.1/MemoryBudgetExhausted, C43. */
-TEST("over budget a try tells the component and takes nothing; an allocation exhausts with it")
+TEST("over budget a try names the component and takes nothing, and an allocation exhausts the task")
 {
     town_all(memory_exhausts, NULL, 5);
 }
@@ -283,7 +283,7 @@ static int64_t hand_on(void *argument)
     return 0;
 }
 
-TEST("a block is handed to a sibling, to the parent, to nobody, and charged to one task at a time")
+TEST("a block handed to a sibling, to the parent or to nobody is charged to one task at a time")
 {
     town_all(hand_on, NULL, 10);
 }
@@ -404,14 +404,14 @@ static int64_t keep_crumbs(void *argument)
     return 0;
 }
 
-TEST("a small block that was detached keeps nothing alive but itself")
+TEST("a small detached block keeps only itself alive")
 {
     void *crumbs[CRUMBS];
     town_run(2, keep_crumbs, crumbs, 1);
     for (int i = 0; i < CRUMBS; i++) janus_discard(crumbs[i]);
 }
 
-TEST("what was let go of and not taken has a limit, and who meets it keeps the block")
+TEST("detached blocks have a limit, and a task that reaches it keeps its block")
 {
     const janus_budget each = JANUS_BUDGET(.memory = (uint64_t)2 << 20);
     void              *blocks[ADRIFT];
@@ -453,7 +453,7 @@ static int64_t own_and_spawn(void *argument)
     return run_child(free_foreign, block, NULL);
 }
 
-TEST("a task that frees what is another's panics")
+TEST("a task that frees another task's block panics")
 {
     const janus_scheduler_options *options = JANUS_SCHEDULER_OPTIONS(.quiet_panics = true);
     CHECK_EQ(janus_run(options, own_and_spawn, NULL, NULL), JANUS_CHILD_FAILED);

@@ -85,12 +85,12 @@ static int64_t fail_named(void *argument)
     return 0;
 }
 
-TEST("a failure tells the right name although the name was unmapped right after the spawn")
+TEST("a failure has the right name although the name was unmapped right after the spawn")
 {
     town_all(fail_named, (void *)(uintptr_t)"worker of the week", 10);
 }
 
-TEST("newlines, escapes, quotes and bytes that are no UTF-8 reach no sentence")
+TEST("newlines, escapes, quotes and bytes that are no UTF-8 reach no message")
 {
     char kept[JANUS_NAME_BYTES];
     (void)jrt_name_copy(kept, sizeof kept, wild);
@@ -132,7 +132,7 @@ static int64_t unterminated(void *argument)
     return 0;
 }
 
-TEST("a name that runs into memory that is not there ends before it")
+TEST("a name that runs into unmapped memory ends before it")
 {
     if (JRT_TSAN) SKIP("ThreadSanitizer delays the handler of the fault");
     town_all(unterminated, NULL, 3);
@@ -179,7 +179,7 @@ static void play(uint32_t workers, janus_entry *entry)
     CHECK_EQ(janus_scheduler_close(scene.scheduler), JANUS_OK);
 }
 
-TEST("dumps and inspections tell clean copies of names that were unmapped")
+TEST("dumps and inspections show clean copies of names that were unmapped")
 {
     play(1, inspect_all);
     play(2, inspect_all);
@@ -326,7 +326,7 @@ static int64_t explain_named(void *argument)
     return 0;
 }
 
-TEST("an explanation tells clean copies of names that were unmapped")
+TEST("an explanation has clean copies of names that were unmapped")
 {
     const janus_scheduler_options *options =
         JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .max_tasks = 2);

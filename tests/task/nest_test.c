@@ -39,7 +39,7 @@ TEST("a task has a thousand nurseries open, and one more is FULL, wherever they 
     town_all(open_all, &(int){-NESTING_MAX}, 1);
 }
 
-TEST("the scheduler's nesting_max says how many nurseries a task has open")
+TEST("the scheduler's nesting_max limits the nurseries that a task has open")
 {
     for (int most = 1; most < 12; most++) {
         int              down = -most;
@@ -116,7 +116,7 @@ static uint64_t time_chain(int depth)
     return least;
 }
 
-TEST("after a cancel far up, looks in a chain of nurseries cost its length once, not each time")
+TEST("after a cancel far up, all looks in a chain of nurseries together cost its length once")
 {
     TOWN_REAL("CPU time is measured");
     if (TOWN_SLOW) SKIP("too slow to tell");

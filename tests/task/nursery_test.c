@@ -308,7 +308,7 @@ static int64_t defers_run(void *argument)
     return 0;
 }
 
-TEST("what a task deferred runs last first, however it ends")
+TEST("a task's defers run in reverse order, however it ends")
 {
     scenario(defers_run, REPEATS / 10);
 }
@@ -371,7 +371,7 @@ static int64_t blocking_calls(void *argument)
     return 0;
 }
 
-TEST("a blocking call gives its result and blocks nobody else")
+TEST("a blocking call returns its result and blocks no other task")
 {
     scenario(blocking_calls, REPEATS / 10);
 }
@@ -387,7 +387,7 @@ TEST("the common case is one call")
              JANUS_PROFILE);
 }
 
-TEST("stopping a scheduler ends what runs, waits or is queued")
+TEST("stopping a scheduler ends tasks that run, wait or are queued")
 {
     for (size_t i = 0; i < 3; i++) {
         janus_scheduler *scheduler;

@@ -96,7 +96,7 @@ static int64_t obey_token(void *argument)
     return 0;
 }
 
-TEST("a child that returns what a cancelled token said has obeyed, and its siblings go on")
+TEST("a child that returns a cancelled token's status has obeyed, and its siblings go on")
 {
     town_all(obey_token, NULL, 3);
 }
@@ -116,7 +116,7 @@ static int64_t fail_with_that_number(void *argument)
     return 0;
 }
 
-TEST("a child that returns -1 where nothing is cancelled has failed")
+TEST("a child that returns -1 when nothing is cancelled has failed")
 {
     town_all(fail_with_that_number, NULL, 3);
 }
@@ -149,7 +149,7 @@ static int64_t await_cancelled(void *argument)
     return 0;
 }
 
-TEST("an await tells a cancelled child from one that failed, and from its own cancellation")
+TEST("an await distinguishes a cancelled child, a failed child and its own cancellation")
 {
     town_all(await_cancelled, NULL, 3);
 }
@@ -264,7 +264,7 @@ static int64_t look_at_exhausted(void *argument)
     return 0;
 }
 
-TEST("a child that was reported exhausted inspects as exhausted, at once")
+TEST("an inspection shows a child as exhausted as soon as it was reported")
 {
     town_all(look_at_exhausted, NULL, 2);
 }

@@ -216,7 +216,7 @@ static int64_t race_them(void *argument)
     return 0;
 }
 
-TEST("no child ends after a nursery was seen Cancelled, and no observer sees it go back")
+TEST("no child ends after an observer saw its nursery Cancelled, and the state never goes back")
 {
     town_run(2, race_them, NULL, TOWN_SLOW ? 50 : 500);
     town_run(8, race_them, NULL, TOWN_SLOW ? 20 : 100);

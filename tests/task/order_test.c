@@ -137,7 +137,7 @@ static int64_t finite_among_breeders(void *argument)
     return 0;
 }
 
-TEST("an endless supply of fresh tasks does not starve one that yields")
+TEST("an endless supply of fresh tasks does not starve a yielding task")
 {
     struct fair fair = {.turns = 50};
     fair.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
@@ -165,7 +165,7 @@ static int64_t set_done(void *argument)
     return 0;
 }
 
-TEST("a task from outside gets in although the worker's own queue is never empty")
+TEST("a task from outside runs although the worker's own queue is never empty")
 {
     struct outsider  outsider = {0};
     janus_nursery    n;
@@ -192,7 +192,7 @@ static int64_t nurseries_until_done(void *argument)
     return atomic_load(&outsider->done) ? 0 : -1;
 }
 
-TEST("a task that only waits for children that run in place lets others in")
+TEST("a task that only waits for children that run in place lets others run")
 {
     struct outsider  outsider = {0};
     janus_nursery    n;

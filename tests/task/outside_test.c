@@ -103,7 +103,7 @@ static int64_t try_all(void *argument)
     return 0;
 }
 
-TEST("only unrestricted tasks and holders of executor.configure make what no limits bound")
+TEST("only unrestricted tasks and holders of executor.configure make objects without limits")
 {
     nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     for (uint32_t workers = 1; workers <= 2; workers++) {

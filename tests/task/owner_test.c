@@ -107,7 +107,7 @@ static int64_t wait_for_started(void *argument)
     return 0;
 }
 
-TEST("an owner that waits in the block is told that a child failed, by every wait until its end")
+TEST("after a child failed every wait of the owner in the block returns CANCELLED")
 {
     for (int i = 0; i < WAITS; i++) {
         struct place place = {.wait = (enum wait)i, .mutex = JANUS_MUTEX_INIT("held")};
@@ -225,7 +225,7 @@ static int64_t shields(void *argument)
     return 0;
 }
 
-TEST("a shield keeps out what is cancelled outside of it, and nothing else")
+TEST("a shield holds off cancels from outside of it, and no others")
 {
     town_all(shields, NULL, 20);
 }
@@ -279,7 +279,7 @@ static int64_t start_unwinding(void *argument)
     return 0;
 }
 
-TEST("an owner that is to be unwound is not, where only its own nursery is cancelled")
+TEST("an owner in unwind mode is not unwound if only its own nursery is cancelled")
 {
     went_on = 0;
     town_run(2, start_unwinding, NULL, 1);
@@ -347,7 +347,7 @@ static int64_t time_out_both(void *argument)
     return argument != NULL;
 }
 
-TEST("a timeout is told as DEADLINE, a cancellation from outside as CANCELLED")
+TEST("a timeout returns DEADLINE, and a cancellation from outside CANCELLED")
 {
     town_all(time_out_both, NULL, 3);
 }
@@ -409,7 +409,7 @@ static int64_t be_watched(void *argument)
     return 0;
 }
 
-TEST("observers see CANCELLED once the owner's wait was ended, although the owner asks nothing")
+TEST("observers see CANCELLED once the owner's wait has ended, although the owner does not ask")
 {
     town_all(be_watched, NULL, 20);
 }

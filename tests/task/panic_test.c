@@ -190,7 +190,7 @@ static int64_t begin_nowhere(void *argument)
     return 0;
 }
 
-TEST("to end a shield that was not begun, or to begin 65536, is a panic of the task")
+TEST("a task that ends a shield that it did not begin, or begins 65536, panics")
 {
     check_panics(end_without_begin, NULL, "janus_shield_end without janus_shield_begin");
     check_panics(begin_too_many, NULL, "janus_shield_begin: the task has begun 65535 shields");
@@ -243,7 +243,7 @@ static int64_t make_mistake(void *argument)
     return 0;
 }
 
-TEST("a bad free, realloc, detach, adopt or discard is a panic of the task")
+TEST("a task with a bad free, realloc, detach, adopt or discard panics")
 {
     static const char *const words[MISTAKES] = {
         [FREE_WILD] = "not a block of this task",
@@ -279,7 +279,7 @@ static int64_t point_badly(void *argument)
     return 0;
 }
 
-TEST("to begin a semaphore or a waitpoint with nonsense is a panic of the task")
+TEST("a task that initialises a semaphore or a waitpoint with bad values panics")
 {
     check_panics(begin_badly, NULL, "janus_semaphore_init");
     check_panics(point_badly, NULL, "janus_waitpoint_init");
@@ -458,7 +458,7 @@ static void run_quietly(void *entry)
     (void)!janus_run(options, (janus_entry *)entry, NULL, NULL);
 }
 
-TEST("a scheduler that is told to be quiet about panics says nothing")
+TEST("a scheduler with quiet_panics reports no panic")
 {
     int status = 0;
     CHECK_STR(harness_child(run_quietly, (void *)start_named, &status), "");

@@ -44,7 +44,7 @@ static int64_t alone(void *argument)
     return 0;
 }
 
-TEST("where only one task may live, everything runs in the caller, and no refusal is counted")
+TEST("if only one task may live, everything runs in the caller, and no refusal is counted")
 {
     janus_scheduler *scheduler =
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4, .max_tasks = 1));
@@ -55,7 +55,7 @@ TEST("where only one task may live, everything runs in the caller, and no refusa
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("where nobody steals, everything runs in the caller")
+TEST("without stealing everything runs in the caller")
 {
     janus_scheduler *scheduler =
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4, .no_stealing = true));
@@ -108,7 +108,7 @@ static int64_t in_backends(void *argument)
     return 0;
 }
 
-TEST("a child under a capability runs everything itself, whatever runs it")
+TEST("a child under a capability runs everything itself, under every backend")
 {
     court_run(1, in_backends, NULL);
     court_run(4, in_backends, NULL);
@@ -273,7 +273,7 @@ static int64_t cancel_inside_first(void *argument)
     return 0;
 }
 
-TEST("a nursery that is cancelled inside of the first branch leaves the second branch alone")
+TEST("a nursery that is cancelled inside the first branch does not affect the second")
 {
     town_all(cancel_inside_first, NULL, 2 * ROUNDS);
 }
@@ -309,7 +309,7 @@ static int64_t has_budget(void *argument)
     return 0;
 }
 
-TEST("a task with a budget of its own pays for every index, and no piece gets more from nowhere")
+TEST("a task with an explicit budget pays for every index, and no piece gets new units")
 {
     town_all(has_budget, NULL, ROUNDS / 5);
 }

@@ -147,7 +147,7 @@ static int64_t programs(void *argument)
     return 0;
 }
 
-TEST("random parallel programs end, and nothing of them goes on afterwards")
+TEST("random parallel programs end, and none of their calls goes on afterwards")
 {
     struct tree seeds = {.seed = 1};
     town_run(WORKERS, programs, &seeds, PROGRAMS);

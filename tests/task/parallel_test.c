@@ -280,7 +280,7 @@ static int64_t any_index_fails(void *argument)
     return 0;
 }
 
-TEST("a failure is reported with the indices of its call, whoever made it")
+TEST("a failure is reported with the indices of its call, whichever task made it")
 {
     town_all(any_index_fails, NULL, ROUNDS / 5);
 }
@@ -344,7 +344,7 @@ static int64_t panics_rise(void *argument)
     return 0;
 }
 
-TEST("a panic in a call is one of the caller, with its message, wherever the call ran")
+TEST("a panic in a call is a panic of the caller, with its message, wherever the call ran")
 {
     town_all(panics_rise, NULL, ROUNDS);
 }
@@ -377,7 +377,7 @@ static int64_t overflow_rises(void *argument)
     return 0;
 }
 
-TEST("a stack overflow in a branch is one of the caller, wherever the branch ran")
+TEST("a stack overflow in a branch is an overflow of the caller, wherever the branch ran")
 {
     TOWN_OVERFLOWS();
     town_all(overflow_rises, NULL, ROUNDS / 5);
@@ -513,7 +513,7 @@ TEST("a fold or a combination that fails ends the reduction and is reported with
     town_all(reduction_fails, NULL, ROUNDS / 5);
 }
 
-TEST("arguments that are missing are refused, and nothing is called")
+TEST("missing arguments are refused, and no function is called")
 {
     double sum = 0;
     int    calls = 0;

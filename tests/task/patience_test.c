@@ -122,7 +122,7 @@ static void cancel_all(janus_entry *entry, uint64_t grace_ns)
     }
 }
 
-TEST("a loop that ignores CANCELLED, of whichever call, ends, its defers run, its nursery ends")
+TEST("a loop of any call that ignores CANCELLED ends, its defers run, and its nursery ends")
 {
     cancel_all(go_on, 0);
 }
@@ -238,7 +238,7 @@ static int64_t multiply(void *argument)
     return 0;
 }
 
-TEST("what a task gets to clean up with is no more than it was granted, once in its life")
+TEST("a task's cleanup allowance is no more than it was granted, once in its life")
 {
     defers_run = 0;
     town_run(1, multiply, NULL, 1);
@@ -273,7 +273,7 @@ static int64_t charge_beside(void *argument)
     return 0;
 }
 
-TEST("a price that no budget has ends the task that is to pay it")
+TEST("a price that no budget has ends the task that must pay it")
 {
     town_all(charge_beside, NULL, 2);
 }

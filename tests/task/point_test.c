@@ -34,7 +34,7 @@ static int64_t early(void *argument)
     return 0;
 }
 
-TEST("an opening before the wait is not lost, and a deadline without one is told")
+TEST("an opening before the wait is not lost, and a wait without one returns DEADLINE")
 {
     CHECK_EQ(early(NULL), 0); /* on a plain thread */
     town_all(early, NULL, REPEATS);
@@ -84,7 +84,7 @@ static int64_t question(void *argument)
     return 0;
 }
 
-TEST("what was written before an opening is read after the wait")
+TEST("the waiter sees what the opener wrote before the opening")
 {
     town_all(question, NULL, REPEATS * 10);
 }
@@ -128,7 +128,10 @@ static int64_t second_waiter(void *argument)
     return 0;
 }
 
-TEST("a second one cannot wait at the same point") { town_run(1, second_waiter, NULL, REPEATS); }
+TEST("a second waiter at the same waitpoint is refused")
+{
+    town_run(1, second_waiter, NULL, REPEATS);
+}
 
 /* At the same moment. The waiter frees the waitpoint at once, so that a sanitizer finds a late
  * touch. */
@@ -310,7 +313,7 @@ static int64_t cancel_contenders(void *argument)
     return 0;
 }
 
-TEST("a wait that is opened, cancelled and late at once ends once, and says OK if it was opened")
+TEST("a wait that is opened, cancelled and late at once ends once, with OK if it was opened")
 {
     TOWN_REAL("a thread outside takes part");
     struct contest contest = {0};
@@ -408,7 +411,7 @@ static void check_told(janus_scheduler *scheduler, janus_nursery *n, janus_task_
     free(text);
 }
 
-TEST("dumps and inspections show the reason that was given")
+TEST("dumps and inspections show the reason of a wait")
 {
     struct pair      pair;
     janus_nursery    n;
@@ -458,7 +461,7 @@ static void run_deadlock(void *argument)
     town_run(2, wait_deep, argument, 1);
 }
 
-TEST("a wait for tasks that all wait is told as a deadlock, however deep it is")
+TEST("a wait for tasks that all wait is reported as a deadlock, at any depth")
 {
     int         status = 0, depth = 1;
     const char *text = harness_child(run_deadlock, &depth, &status);

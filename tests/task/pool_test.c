@@ -53,7 +53,8 @@ static int64_t split_pools(void *argument)
 }
 
 /* SCHED:8.1.2/3, 8.2.1, C6. */
-TEST("a child gets of each the default or what the pool has, no spawns, and the pool is reduced")
+TEST(
+    "a child gets the default or what the pool has of each component, no spawns, and the pool pays")
 {
     town_all(split_pools, NULL, 3);
 }
@@ -89,7 +90,7 @@ static int64_t service_pool(void *argument)
 
 /* C6, SCHED:14.1.1/SpawnBudgetExhausted (ops). */
 TEST(
-    "a service pool feeds nine full children and a tenth with the rest; an eleventh after a refund")
+    "a service pool pays nine full children, a tenth with the rest, and an eleventh after a refund")
 {
     town_all(service_pool, NULL, 3);
 }
@@ -134,7 +135,7 @@ static int64_t told_share(void *argument)
     return 0;
 }
 
-TEST("a child that is given its own budget gets that, where the pool has it")
+TEST("a child with a budget of its own gets that, if the pool has it")
 {
     town_all(told_share, NULL, 3);
 }
@@ -193,7 +194,7 @@ static int64_t nested(void *argument)
 }
 
 /* C5. */
-TEST("a nested pool is carved from the one around it, and what it did not spend goes back")
+TEST("a nested pool is carved from the pool around it, which gets back what was not spent")
 {
     town_all(nested, NULL, 5);
 }
@@ -237,7 +238,7 @@ static int64_t guide_tree(void *argument)
 }
 
 /* C5. */
-TEST("a tree of nested nurseries works in :service, though its tasks have no spawns of their own")
+TEST("a tree of nested nurseries works in :service, although its tasks have no spawns of their own")
 {
     town_all(guide_tree, NULL, 5);
 }
@@ -272,7 +273,7 @@ static int64_t without_grant(void *argument)
 }
 
 /* SCHED:1.1.2, C5, C33. */
-TEST("in :sovereign the same tree needs a capability, and without one nothing is started")
+TEST("in :sovereign a tree of nurseries needs a capability, and without one no task starts")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .yield_interval = 100,
@@ -301,7 +302,7 @@ static int64_t clamped(void *argument)
 }
 
 /* C32, G:budget/service. */
-TEST("a pool that is asked for beyond the limit is cut to it, and that is told")
+TEST("a request for a pool beyond the limit is cut to it, and `granted` says so")
 {
     town_all(clamped, NULL, 3);
 }
@@ -324,7 +325,7 @@ static int64_t recharge_myself(void *argument)
 }
 
 /* SCHED:3.2.3c, 12.1.1/recharge, C32. */
-TEST("a task recharges itself up to its limit, all in all, and then gets nothing")
+TEST("a task recharges itself up to its limit in total, and then gets nothing")
 {
     town_all(recharge_myself, NULL, 3);
     CHECK_EQ(janus_budget_recharge(janus_budget_zero()), JANUS_STATE);

@@ -11,7 +11,7 @@ static const uint64_t mib = 1 << 20;
 /* Names and stacks. */
 
 /* R:profiles, G:profileStackSize, C28 (constants). */
-TEST("each profile has a name, a stack and limits, and a number that is none has nothing")
+TEST("each profile has a name, a stack and limits, and an invalid profile has none")
 {
     CHECK_STR(janus_profile_name(JANUS_PROFILE_CORE), ":core");
     CHECK_STR(janus_profile_name(JANUS_PROFILE_SERVICE), ":service");
@@ -188,7 +188,7 @@ static int64_t accept_loop(void *argument)
 }
 
 /* C7. */
-TEST("ten thousand tasks one after the other are no crowd")
+TEST("ten thousand tasks one after another stay below the limit")
 {
     atomic_int ran = 0;
     CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2), accept_loop, &ran, NULL),
@@ -340,7 +340,7 @@ static int64_t empty(void *argument)
 }
 
 /* CAP:7.1.1/sovereign, CAP:7.5.1, CAP:11.2.1/NoSpawnCapability and C33 (the status in C). */
-TEST("a task in :sovereign holds nothing that was not granted")
+TEST("a task in :sovereign holds only what was granted")
 {
     janus_scheduler *scheduler;
     CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN),

@@ -41,7 +41,7 @@ static int64_t spawn_one_by_one(void *argument)
     return 0;
 }
 
-TEST("a million children one after the other in one nursery need no more memory than a few")
+TEST("a million children one after another in one nursery need no more memory than a few")
 {
 #if JRT_TSAN
     SKIP("ThreadSanitizer's own memory grows with what it has seen");
@@ -169,7 +169,7 @@ TEST("idle workers are not switched to once in a second and use no time")
     }
 }
 
-TEST("workers whose tasks all wait for a far clock are just as quiet")
+TEST("workers whose tasks all wait for a far deadline use no time")
 {
     TOWN_REAL("threads of the system are looked at");
     atomic_int       asleep = 0;
@@ -197,7 +197,7 @@ static int64_t hold_with_queue(void *argument)
     return 0;
 }
 
-TEST("without stealing a worker does not look for what another has queued")
+TEST("without stealing a worker does not look at another's queue")
 {
     TOWN_REAL("threads of the system are looked at");
     if (TOWN_SLOW) SKIP("measures time");

@@ -130,7 +130,7 @@ static void run_callers(void *argument)
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("no deadlock is told while blocking calls end and threads begin to wait")
+TEST("no deadlock is reported while blocking calls end and threads begin to wait")
 {
     int         status = 0;
     const char *text = harness_child(run_callers, NULL, &status);
@@ -221,7 +221,7 @@ static int64_t eight_cancel(void *argument)
     return 0;
 }
 
-TEST("of eight that cancel at once one has done it")
+TEST("if eight tasks cancel at once, exactly one succeeds")
 {
     town_run(8, eight_cancel, NULL, TOWN_SLOW ? 20 : 300);
 }
@@ -279,7 +279,7 @@ static int64_t cancel_lookers(void *argument)
     return 0;
 }
 
-TEST("a task that was told once that it is cancelled is told so each time")
+TEST("a task that once got CANCELLED always gets it")
 {
     town_run(4, cancel_lookers, NULL, 1);
     town_run(8, cancel_lookers, NULL, 1);

@@ -39,7 +39,7 @@ static int64_t request(void *argument)
 }
 
 /* CAP:4.2.1/request, CAP:4.2.2, CAP:11.1.1/budget, CAP:11.2.1/BudgetLimitExceeded, C32. */
-TEST("a pool is exactly what was asked for up to the limit, and cut to it in each field above")
+TEST("a pool is exactly the request up to the limit, and cut to it in each component above")
 {
     guild_all(request, NULL);
 }
@@ -197,7 +197,7 @@ static int64_t channels_of_service(void *argument)
 }
 
 /* CAP:1.1.2/channel, CAP:7.3.2/channels, CAP:11.2.1/ChannelLimitExceeded (what channels ask). */
-TEST("channels are the profile's in :service, and nobody's in :sovereign")
+TEST("tasks open channels without a capability in :service, and not in :sovereign")
 {
     guild_sovereign(1, without_channels, NULL);
     CHECK_EQ(janus_run(NULL, channels_of_service, NULL, NULL), JANUS_OK);
@@ -271,7 +271,7 @@ static int64_t nested_channels(void *argument)
 }
 
 /* CAP:5.2.1/count, C36. */
-TEST("channels count in all nurseries around that hold a capability, and may outlive them")
+TEST("a channel counts in all nurseries around it that hold a capability, and may outlive them")
 {
     guild_all(nested_channels, NULL);
 }

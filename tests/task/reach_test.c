@@ -16,7 +16,7 @@ static uint32_t some_depth(struct jrt_rng *rng)
     return 1 + (uint32_t)(jrt_rng_next(rng) % most);
 }
 
-TEST("a clean nursery is never kept from a later cancel that is not deeper than itself")
+TEST("a clean nursery always sees a later cancel that is not deeper than itself")
 {
     for (uint64_t seed = 1; seed < 60; seed++) {
         struct jrt_reach reach = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -36,7 +36,7 @@ TEST("a clean nursery is never kept from a later cancel that is not deeper than 
     }
 }
 
-TEST("while an error rises, what lies above it stays clean")
+TEST("while an error rises, the nurseries above it stay clean")
 {
     struct jrt_reach reach = {.lock = PTHREAD_MUTEX_INITIALIZER};
     uint64_t         count = ONE;

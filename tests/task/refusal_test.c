@@ -587,7 +587,7 @@ static void in_world(janus_entry *entry)
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("a task whose books get no memory goes on, or ends with NO_MEMORY, and is never exhausted")
+TEST("a task whose books get no memory goes on, or ends with NO_MEMORY, but is never exhausted")
 {
     in_world(check_without_books);
 }

@@ -71,7 +71,7 @@ static int64_t sleep_briefly(void *argument)
     return count_me(argument);
 }
 
-TEST("timers go off although every thread that could wait for them has ended")
+TEST("timers fire although every thread that could wait for them has ended")
 {
     for (int c = 0; c < COUNTS; c++) {
         janus_scheduler *scheduler = open_with(counts[c], false);
@@ -125,7 +125,7 @@ static int64_t crowd_on_doomed(void *argument)
     return 0;
 }
 
-TEST("tasks queued on a worker whose thread ends are run, once each, also where nobody steals")
+TEST("tasks queued on a worker whose thread ends run exactly once, even without stealing")
 {
     for (int c = 0; c < COUNTS; c++) {
         for (int quiet = 0; quiet < 2; quiet++) {
@@ -151,7 +151,7 @@ static int64_t grow_tree(void *argument)
     return janus_nursery_end(&n, NULL);
 }
 
-TEST("trees of tasks come to their end while threads end all over the place")
+TEST("trees of tasks end while threads end at random")
 {
     for (int c = 0; c < COUNTS; c++) {
         janus_scheduler *scheduler = open_with(counts[c], false);
@@ -183,7 +183,7 @@ static void lose_one(janus_scheduler *scheduler)
     CHECK_EQ(ran, 20);
 }
 
-TEST("where no thread can be started the others run what was queued, also where nobody steals")
+TEST("if no thread can be started, the other workers run the queued tasks, even without stealing")
 {
     for (int c = 1; c < COUNTS; c++) {
         for (uint64_t i = 0; i < town_few(REPEATS); i++) {
@@ -215,7 +215,7 @@ static void await_lost(janus_scheduler *scheduler, uint32_t wanted)
     CHECK_EQ(atomic_load(&scheduler->lost), wanted);
 }
 
-TEST("a worker that lost its thread gets one as soon as there is one")
+TEST("a worker that lost its thread gets a new one as soon as one can be started")
 {
     for (int c = 1; c < COUNTS; c++) {
         for (int i = 0; i < 4; i++) {
@@ -245,7 +245,7 @@ static int64_t wait_for_ever(void *argument)
     return 0;
 }
 
-TEST("a deadlock is told although a worker has lost its thread, before or while it is waited for")
+TEST("a deadlock is reported although a worker has lost its thread before or meanwhile")
 {
     for (uint64_t i = 0; i < town_few(REPEATS); i++) {
         janus_scheduler *scheduler = open_with(2, false);
@@ -262,7 +262,7 @@ TEST("a deadlock is told although a worker has lost its thread, before or while 
     }
 }
 
-TEST("timers go off although the thread that waited for them could not be replaced")
+TEST("timers fire although the thread that waited for them could not be replaced")
 {
     for (uint32_t i = 0; i < town_few(REPEATS); i++) {
         janus_scheduler *scheduler = open_with(2, false);
@@ -292,7 +292,7 @@ static void lose_all(void *argument)
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("when the last worker's thread cannot be replaced the process ends with a sentence")
+TEST("when the last worker's thread cannot be replaced the process ends with a message")
 {
     for (int c = 0; c < COUNTS; c++) {
         uint32_t    workers = counts[c];

@@ -41,7 +41,7 @@ static int64_t spawn_many(void *argument)
     return 0;
 }
 
-TEST("a spawn into a full nursery waits for room, and never are there more than the limit")
+TEST("a spawn into a full nursery waits for room, and the limit is never exceeded")
 {
     town_all(spawn_many, NULL, REPEATS);
 }
@@ -60,7 +60,7 @@ TEST("a plain thread waits for room too")
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("what to do when full is one of two, and a limit of none never waits")
+TEST("when_full has two valid values, and a nursery without a limit never waits")
 {
     janus_nursery    n;
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
@@ -152,7 +152,10 @@ static int64_t in_order(void *argument)
     return 0;
 }
 
-TEST("those who wait for room get it in the order they came") { town_run(1, in_order, NULL, 20); }
+TEST("spawners that wait for room get it in the order of their arrival")
+{
+    town_run(1, in_order, NULL, 20);
+}
 
 /* Refused while they wait. */
 
@@ -173,7 +176,7 @@ static int64_t cancel_waiters(void *argument)
     return 0;
 }
 
-TEST("a task that is cancelled while it waits for room starts nothing and keeps none")
+TEST("a task that is cancelled while it waits for room starts nothing and takes no room")
 {
     town_run(1, cancel_waiters, NULL, 20);
 }
@@ -194,12 +197,12 @@ static int64_t close_on_waiters(void *argument)
     return 0;
 }
 
-TEST("those who wait for room are sent away when the nursery is closed")
+TEST("spawners that wait for room are refused when the nursery is closed")
 {
     town_run(1, close_on_waiters, "close", 20);
 }
 
-TEST("those who wait for room are sent away when the nursery is cancelled, in a shield too")
+TEST("spawners that wait for room are refused when the nursery is cancelled, even in a shield")
 {
     town_run(1, close_on_waiters, "cancel", 20);
     town_run(1, close_on_waiters, "shielded", 20);
@@ -222,7 +225,7 @@ static void *spawn_when_full(void *argument)
     return NULL;
 }
 
-TEST("a thread that waits for room is sent away when the scheduler stops")
+TEST("a thread that waits for room is refused when the scheduler stops")
 {
     TOWN_REAL("a thread outside takes part");
     for (int i = 0; i < 10; i++) {
@@ -302,7 +305,7 @@ static void run_siblings(void *argument)
     }
 }
 
-TEST("children that all wait for room in their own nursery are told of the deadlock")
+TEST("children that all wait for room in their own nursery get DEADLOCK")
 {
     int         status = 0;
     const char *text = harness_child(run_siblings, NULL, &status);

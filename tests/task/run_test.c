@@ -22,7 +22,7 @@ static janus_status run(uint32_t workers, janus_entry *entry, void *argument)
 
 static int64_t give(void *argument) { return *(int64_t *)argument; }
 
-TEST("a run that went well tells what the entry returned, and no failure")
+TEST("the result of a successful run has the entry's result and no failure")
 {
     int64_t seven = 7;
     CHECK_EQ(run(2, give, &seven), JANUS_OK);
@@ -91,7 +91,7 @@ static void check_first(int64_t error, janus_panic_kind kind, const char *words)
     CHECK(strstr(result.first.text, "(plugin.c:41)") != NULL);
 }
 
-TEST("the first failure of a run is told where the error began, with copies of its names")
+TEST("the first failure of a run names the task where the error began, with copies of its names")
 {
     struct fall error = {fail_plainly, DEPTH}, panic = {panic_plainly, DEPTH};
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
@@ -109,7 +109,7 @@ static int64_t handle(void *argument)
     return 0;
 }
 
-TEST("a failure that the entry handled is told, and the run went well")
+TEST("a failure that the entry handled is in the result, and the run succeeds")
 {
     struct fall error = {fail_plainly, 1};
     CHECK_EQ(run(2, handle, &error), JANUS_OK);
@@ -144,7 +144,7 @@ static int64_t crowd(void *argument)
     return status;
 }
 
-TEST("of many tasks that fail at once one is told, as a whole, and all are counted")
+TEST("if many tasks fail at once, the result describes one of them completely and counts all")
 {
     for (unsigned i = 0; i < town_few(200); i++) {
         char words[32];
@@ -192,7 +192,7 @@ TEST("a report of a deadlock that is too long is cut after a whole line")
     CHECK_EQ(result.deadlock_text[length - 1], '\n');
 }
 
-TEST("a run whose options are refused tells that, and one without a result is not run")
+TEST("a run with bad options is refused, and so is a run without a result")
 {
     janus_run_result short_one = {.struct_bytes = 3};
     memset(&result, 0, sizeof result);

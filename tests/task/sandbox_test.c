@@ -35,7 +35,7 @@ static int64_t example_main(void *argument)
 }
 
 /* CAP:7.5.2, C31: passing within a module is no delegation. */
-TEST("a function that was passed a capability spawns with the budget it says")
+TEST("a function that was passed a capability spawns with that capability's budget")
 {
     guild_all(example_main, NULL);
 }
@@ -71,7 +71,7 @@ static int64_t service_main(void *argument)
 TEST("a worker with a spawn capability starts two tasks") { guild_all(sovereign_worker, NULL); }
 
 /* CAP:3.4/ex2. */
-TEST("in :service two tasks are started without any")
+TEST("in :service two tasks start without a capability")
 {
     CHECK_EQ(janus_run(NULL, service_main, NULL, NULL), JANUS_OK);
 }
@@ -146,7 +146,7 @@ static int64_t host(void *argument)
 }
 
 /* CAP:14.3, C37. */
-TEST("a plugin in a sandbox has ten tasks, no system calls, and gives its result")
+TEST("a plugin in a sandbox has ten tasks, no system calls, and returns its result")
 {
     guild_all(host, NULL);
 }
@@ -248,13 +248,13 @@ static int64_t recharge_in_scopes(void *argument)
 }
 
 /* C37, CAP:4.2.1/recharge. */
-TEST("a task that enters one sandbox after the other does not get a capability's limit twice")
+TEST("a task that enters one sandbox after another does not get a capability's limit twice")
 {
     guild_all(recharge_in_scopes, NULL);
 }
 
 /* C37; on any error nothing happened. */
-TEST("a sandbox that is refused leaves the task what it had") { guild_all(bad_scopes, NULL); }
+TEST("a refused sandbox leaves the task's budget unchanged") { guild_all(bad_scopes, NULL); }
 
 /* The plugin cannot help itself to more. */
 
@@ -337,7 +337,7 @@ static int64_t family(void *argument)
 }
 
 /* SCHED:15.2.2, C46. */
-TEST("a result is given to the owner of the child's nursery, through that nursery, and nobody else")
+TEST("only the owner of a child's nursery gets the child's result, and only through that nursery")
 {
     town_all(family, NULL, 5);
 }

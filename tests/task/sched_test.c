@@ -89,7 +89,7 @@ TEST("a scheduler opened without a worker count has one worker for each availabl
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("a scheduler is not closed while a nursery of it is open, and its tasks have ended then")
+TEST("a scheduler does not close while one of its nurseries is open, and its tasks have ended then")
 {
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     janus_nursery    n, m;
@@ -104,7 +104,7 @@ TEST("a scheduler is not closed while a nursery of it is open, and its tasks hav
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("several schedulers run at once and know nothing of each other")
+TEST("several schedulers run at once and do not affect each other")
 {
     enum { SCHEDULERS = 4 };
     janus_scheduler *schedulers[SCHEDULERS];
@@ -148,7 +148,7 @@ static int64_t needs_a_thief(void *argument)
     return 0;
 }
 
-TEST("by every strategy a child is stolen while its parent does not give way")
+TEST("with every strategy a child is stolen while its parent does not yield")
 {
     for (int victims = JANUS_VICTIMS_DEFAULT; victims <= JANUS_VICTIMS_LEAST_LOADED; victims++) {
         for (uint32_t workers = 2; workers <= 8; workers += 3) {
@@ -182,10 +182,7 @@ static int64_t judge_loot(void *argument)
     return 0;
 }
 
-TEST("a loot that was worth it makes up for all that were not")
-{
-    town_run(1, judge_loot, NULL, 1);
-}
+TEST("one loot that was worth stealing ends the doze") { town_run(1, judge_loot, NULL, 1); }
 
 /* Thieves that have learned that there are only short tasks. */
 static int64_t needs_a_thief_again(void *argument)
@@ -202,7 +199,7 @@ static int64_t needs_a_thief_again(void *argument)
     return 0;
 }
 
-TEST("behind many short children one is stolen whose parent does not give way")
+TEST("a child behind many short ones is stolen while its parent does not yield")
 {
     for (uint32_t workers = 2; workers <= 4; workers++)
         town_run(workers, needs_a_thief_again, NULL, 1);
@@ -223,7 +220,7 @@ static int64_t hold_until_counted(void *argument)
     return atomic_load((atomic_int *)argument) ? 0 : -1;
 }
 
-TEST("a sleeper wakes in time though a task holds one of two workers")
+TEST("a sleeper wakes in time although a task holds one of two workers")
 {
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     for (int i = 0; i < 100; i++) {
@@ -273,7 +270,7 @@ static int64_t hold_and_queue(void *argument)
     return result;
 }
 
-TEST("a worker whose only task yields in a loop still takes work from one that is held")
+TEST("a worker whose only task yields in a loop still steals from a busy worker")
 {
     struct pair pair = {0};
     town_run(2, hold_and_queue, &pair, 1);
@@ -397,7 +394,7 @@ static int64_t in_little_room(void *argument)
     return 0;
 }
 
-TEST("every size of stack that is accepted is enough to run small tasks")
+TEST("every accepted stack size is enough to run small tasks")
 {
     size_t smallest = TOWN_SLOW ? 65536 : JANUS_STACK_BYTES_MIN;
     for (size_t bytes = smallest; bytes <= 1024 * 1024; bytes *= 2) {
@@ -452,7 +449,7 @@ TEST("no two tasks have the same id, and none has 0")
 
 static void set_flag(void *argument) { *(bool *)argument = true; }
 
-TEST("outside a task the calls of tasks say so")
+TEST("outside a task the calls for tasks return STATE, do nothing or act on the thread")
 {
     bool          flag = false;
     janus_nursery n;
@@ -503,7 +500,7 @@ static int64_t skip_ten(void *argument)
     return 0;
 }
 
-TEST("every task started is in the books once: executed, or skipped as cancelled")
+TEST("every task is counted once in the statistics: executed, or skipped as cancelled")
 {
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     for (int i = 0; i < 7; i++) town_do(scheduler, skip_ten, NULL);
@@ -517,7 +514,7 @@ TEST("every task started is in the books once: executed, or skipped as cancelled
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("the books can be read while they move")
+TEST("the statistics can be read while they change")
 {
     janus_nursery    n;
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
@@ -543,7 +540,7 @@ static int64_t publish_nothing(void *argument)
     return 0;
 }
 
-TEST("a worker that has nothing to publish does not take itself for one that has")
+TEST("a worker with nothing to publish does not report that it published")
 {
     town_run(1, publish_nothing, NULL, 1);
 }

@@ -302,7 +302,7 @@ static int64_t limit_children(void *argument)
     return 0;
 }
 
-TEST("a nursery with max_children is full, and works again when one has ended")
+TEST("a full nursery with max_children takes a child again when one has ended")
 {
     town_all(limit_children, NULL, REPEATS);
 }
@@ -480,7 +480,7 @@ static int64_t defers_wait(void *argument)
     return 0;
 }
 
-TEST("what is deferred can still wait in a task that was cancelled or panicked")
+TEST("defers can still wait in a task that was cancelled or panicked")
 {
     town_all(defers_wait, NULL, REPEATS / 5);
 }

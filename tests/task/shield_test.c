@@ -98,7 +98,7 @@ static void wait_through(void)
     janus_shield_end();
 }
 
-TEST("to a task that is not cancelled the deadline does nothing")
+TEST("a shield's deadline does nothing to a task that is not cancelled")
 {
     try_all(wait_through, true, REPEATS);
 }
@@ -143,7 +143,7 @@ static void nested(void)
     CHECK_EQ(janus_yield(), JANUS_CANCELLED);
 }
 
-TEST("of nested shields the innermost decides, and the outer one again after it")
+TEST("of nested shields the innermost decides, and after its end the outer one")
 {
     try_all(nested, false, REPEATS);
 }
@@ -207,7 +207,7 @@ static void check_panics(janus_entry *entry, const char *words)
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("to end a shield that was not begun, or to begin 65536, is a panic of the task")
+TEST("a task that ends a shield that it did not begin, or begins 65536, panics")
 {
     check_panics(end_without_begin, "janus_shield_end without janus_shield_begin");
     check_panics(end_in_defer, "janus_shield_end without janus_shield_begin");
@@ -418,7 +418,7 @@ static int64_t cancel_cleaner(void *argument)
     return 0;
 }
 
-TEST("with grace_ns what a cancelled task deferred waits so long and no longer")
+TEST("with grace_ns the defers of a cancelled task wait at most that long")
 {
     for (uint32_t workers = 1; workers <= 2; workers++) {
         struct cleanup   cleanup = {.slept = JANUS_OK};
@@ -479,7 +479,7 @@ static int64_t unwind_in_shield(void *argument)
     return 0;
 }
 
-TEST("a task that is to be unwound ends at the deadline of its shield")
+TEST("a cancelled task in unwind mode ends at the deadline of its shield")
 {
     town_all(unwind_in_shield, NULL, REPEATS);
 }

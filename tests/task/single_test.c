@@ -255,7 +255,7 @@ static int64_t cancel_queued(void *argument)
     return 0;
 }
 
-TEST("a child that is cancelled by its id before it begins never does, and all others do")
+TEST("a child that is cancelled by its id before it begins never begins, and all others do")
 {
     int workers = 1;
     town_run(1, cancel_queued, &workers, 20);
@@ -284,7 +284,7 @@ static int64_t cancel_and_end(void *argument)
     return 0;
 }
 
-TEST("a child that cannot be joined is cancelled by its id all the same")
+TEST("a child that cannot be joined can be cancelled by its id")
 {
     town_run(1, cancel_and_end, NULL, 50);
 }
@@ -315,7 +315,7 @@ static int64_t crowd(void *argument)
     return 0;
 }
 
-TEST("any number of children are cancelled one by one, and the nursery goes on")
+TEST("any number of children can be cancelled one by one, and the nursery goes on")
 {
     town_all(crowd, NULL, 10);
 }

@@ -39,7 +39,7 @@ static int64_t use_some_and_have_a_child(void *argument)
     return status;
 }
 
-TEST("a child has all the stack it was promised, whatever its parent uses of it")
+TEST("a child has all the stack it was promised, however much its parent uses")
 {
     TOWN_OVERFLOWS();
     if (JRT_ASAN) SKIP("instrumented frames have no known size");
@@ -163,7 +163,7 @@ TEST("without guards a task that wrote 4 KiB below its stack has overflowed when
     without_guards(write_below);
 }
 
-TEST("without guards one word that was written far below a stack is found when the task ends")
+TEST("without guards one word written far below a stack is found when the task ends")
 {
     without_guards(write_a_word_far_below);
 }
@@ -173,12 +173,12 @@ TEST("without guards a task that has overflowed does not come back from a call t
     without_guards(write_below_and_yield);
 }
 
-TEST("without guards a task that has overflowed takes the children of its open nurseries along")
+TEST("without guards a task that has overflowed cancels the children of its open nurseries")
 {
     without_guards(write_below_with_children);
 }
 
-TEST("without guards a task whose stack ends at a call of ours panics there")
+TEST("without guards a task whose stack ends at a library call panics there")
 {
     TOWN_OVERFLOWS();
     without_guards(dig);
@@ -313,7 +313,7 @@ static void try_crowd(janus_scheduler *scheduler, struct shortage *shortage)
     CHECK(status == JANUS_OK || result.error == JANUS_NO_MEMORY);
 }
 
-TEST("where no stack can be had nurseries end, with NO_MEMORY for children that could not begin")
+TEST("without memory for stacks nurseries end, with NO_MEMORY for children that could not begin")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         janus_scheduler *scheduler =
@@ -432,7 +432,7 @@ TEST("idle stacks hold no more memory than the option says, however large they a
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("trimming gives the memory of idle stacks back, also of those that workers have at hand")
+TEST("trimming frees idle stacks, including those that workers cache")
 {
     struct hall      hall = {.deep = 50000};
     janus_scheduler *scheduler =
@@ -453,7 +453,7 @@ TEST("trimming gives the memory of idle stacks back, also of those that workers 
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("the books of stacks are read by callers with a shorter struct, and refused to others")
+TEST("stack statistics fill a shorter struct, and refuse a bad size")
 {
     janus_scheduler  *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     janus_stack_stats stats = {.struct_bytes = offsetof(janus_stack_stats, idle_bytes)};
@@ -498,7 +498,8 @@ static int64_t ask_for_large_stacks(void *argument)
     return 0;
 }
 
-TEST("a stack beyond the scheduler's size is paid from the child's memory, or refused")
+TEST("the child's memory budget pays for a stack beyond the scheduler's size, or the spawn is "
+     "refused")
 {
     for (uint32_t workers = 1; workers <= 2; workers++) {
         CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .stack_bytes = 65536,
@@ -535,7 +536,7 @@ static int64_t be_repaid(void *argument)
     return 0;
 }
 
-TEST("what a child paid for its stack is its pool's again when it has ended")
+TEST("the pool gets back what a child paid for its stack when the child has ended")
 {
     for (uint32_t workers = 1; workers <= 2; workers++) {
         CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .stack_bytes = 65536,

@@ -35,7 +35,7 @@ static const bool legal[STATES][STATES] = {
     [EXHAUSTED] = {[READY] = true, [CANCELLED] = true},
 };
 
-TEST("of 36 moves between six states 11 are legal, and none from or to what is no state")
+TEST("of 36 moves between six states 11 are legal, and no move from or to an invalid state is")
 {
     int found = 0;
     for (int from = -1; from <= STATES; from++) {
@@ -78,7 +78,7 @@ static bool died_saying(struct wish *wish, const char *word)
     return strstr(text, word) != NULL;
 }
 
-TEST("every move that is not legal ends the process and names both states")
+TEST("every illegal move ends the process and names both states")
 {
     if (!JRT_DEBUG) SKIP("only debug builds look");
     for (int from = 0; from < STATES; from++) {
@@ -94,7 +94,7 @@ TEST("every move that is not legal ends the process and names both states")
     }
 }
 
-TEST("a thread that is no worker may make a task ready that waited, and move it no other way")
+TEST("a thread that is no worker may move a waiting task to ready, and make no other move")
 {
     if (!JRT_DEBUG) SKIP("only debug builds look");
     for (int from = 0; from < STATES; from++) {
@@ -280,7 +280,7 @@ static int64_t join_a_child(void *argument)
     return janus_nursery_end(&n, NULL);
 }
 
-TEST("a wait moves a task from running to blocked, its end to ready, and a worker on")
+TEST("a wait moves a task from running to blocked, its end to ready, and a worker to running")
 {
     if (!JRT_DEBUG) SKIP("only debug builds tell");
     CHECK_STR(path_when((struct subject){.entry = sleep_a_moment}), "RrBRrC");
@@ -309,7 +309,7 @@ static int64_t yield_in_company(void *argument)
     return janus_nursery_end(&n, NULL);
 }
 
-TEST("giving way moves a task from running to ready and back")
+TEST("a yield moves a task from running to ready and back")
 {
     if (!JRT_DEBUG) SKIP("only debug builds tell");
     janus_task_id id = 0;
@@ -376,7 +376,7 @@ static int64_t must_not_run(void *argument)
     return 0;
 }
 
-TEST("tasks cancelled between queue and run are skipped, counted, and told to their nursery")
+TEST("tasks cancelled between queue and run are skipped, counted, and reported to their nursery")
 {
     janus_scheduler     *scheduler = NULL;
     janus_nursery        busy, n;

@@ -183,7 +183,8 @@ static void stop_town(uint32_t workers, bool die)
     CHECK_EQ(janus_scheduler_close(town.scheduler), JANUS_OK);
 }
 
-TEST("stopping ends those who sleep, join, await, block, are shielded, do not listen or are queued")
+TEST("stopping ends tasks that sleep, join, await, block, are shielded, ignore cancels or are "
+     "queued")
 {
     for (int i = 0; i < (int)town_few(REPEATS); i++) {
         stop_town(1, false);
@@ -192,7 +193,7 @@ TEST("stopping ends those who sleep, join, await, block, are shielded, do not li
     }
 }
 
-TEST("stopping ends all of them also while every worker's thread ends")
+TEST("stopping ends all tasks even while every worker's thread ends")
 {
     for (int i = 0; i < (int)town_few(REPEATS); i++) {
         stop_town(1, true);

@@ -76,7 +76,7 @@ static int64_t poll_in_order(void *argument)
 }
 
 /* CAP:8.2.1/1, 8.2.1/2, 8.3.1/poll. */
-TEST("exhausted children are reported in the order they were, each once for each time")
+TEST("exhausted children are reported in order, once for each exhaustion")
 {
     town_all(poll_in_order, NULL, 5);
     CHECK_EQ(janus_supervisor_poll_exhausted(), 0);
@@ -159,7 +159,7 @@ static int64_t keep_going(void *argument)
 }
 
 /* CAP:8.2.1/2, 8.2.1/4. */
-TEST("a supervisor that waits is told of every child until none is left")
+TEST("a waiting supervisor learns of every exhausted child until no child is left")
 {
     town_all(keep_going, NULL, TOWN_SLOW ? 20 : 100);
 }
@@ -189,7 +189,7 @@ static int64_t start_more(void *argument)
     return 0;
 }
 
-TEST("a supervisor that waited starts more children, until it ends the nursery")
+TEST("after a wait a supervisor can start more children until it ends the nursery")
 {
     town_all(start_more, NULL, TOWN_SLOW ? 20 : 100);
 }
@@ -297,7 +297,7 @@ static int64_t cancel_supervisor(void *argument)
     return 0;
 }
 
-TEST("a supervisor that waits is told when it is cancelled")
+TEST("a waiting supervisor gets CANCELLED when it is cancelled")
 {
     town_all(cancel_supervisor, NULL, TOWN_SLOW ? 20 : 200);
 }
@@ -384,7 +384,7 @@ static int64_t boss_has_little(void *argument)
 }
 
 /* SCHED:3.2.3b, CAP:8.2.1/2, 8.2.1/3, 8.2.1/5. */
-TEST("a callback is called once for each time, in the child, which pays, and its verdict is done")
+TEST("a callback runs once for each exhaustion, in the child, which pays, and its verdict holds")
 {
     town_all(boss_recharges, NULL, 10);
     town_all(boss_cancels, NULL, 10);

@@ -148,7 +148,7 @@ static int64_t call_beside_inside(void *argument)
     return 0;
 }
 
-TEST("a nursery inside a nursery leaves helper threads to those beside it")
+TEST("a nursery inside a nursery leaves helper threads to its siblings")
 {
     with_helpers(1, 8, 0, call_beside_inside);
     with_helpers(2, 8, 0, call_beside_inside);

@@ -184,7 +184,7 @@ static int64_t up_to_three(void *argument)
 }
 
 /* CAP:3.2.1/spawn, CAP:3.2.1/limit, CAP:11.1.1/spawn, CAP:11.2.1/TaskLimitExceeded. */
-TEST("of three tasks that are allowed the fourth is refused, and let in when one has ended")
+TEST("with a limit of three the fourth task is refused, and admitted when one has ended")
 {
     guild_all(up_to_three, NULL);
 }
@@ -309,10 +309,7 @@ static int64_t outer_sandbox(void *argument)
 }
 
 /* CAP:3.2.1/limit, C36. */
-TEST("what lives in a sandbox counts in every sandbox around it")
-{
-    guild_all(outer_sandbox, NULL);
-}
+TEST("a task in a sandbox counts in every sandbox around it") { guild_all(outer_sandbox, NULL); }
 
 static int64_t refused_inside(void *argument)
 {

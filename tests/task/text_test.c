@@ -46,7 +46,7 @@ static int64_t read_panics(void *argument)
     return 0;
 }
 
-TEST("the text of a task's panic names the task as dumps do, and no fiber")
+TEST("the text of a task's panic names the task as dumps do, and names no fiber")
 {
     for (uint32_t workers = 1; workers <= 2; workers++) {
         CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .quiet_panics = true),
@@ -148,7 +148,7 @@ static int64_t restrict_child(void *argument)
     return status;
 }
 
-TEST("a restricted task is not told its scheduler, and no task can stop, close or start it")
+TEST("a restricted task cannot get its scheduler, and no task can stop, close or start it")
 {
     CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2), restrict_child, NULL, NULL),
              JANUS_OK);

@@ -39,7 +39,7 @@ static int64_t count_threads(void *argument)
     return 0;
 }
 
-TEST("each living child has one thread, and when they have ended there are as many as before")
+TEST("each living child has one thread, and when all have ended there are as many as before")
 {
     TOWN_REAL("threads of the system are counted");
     court_all(count_threads);
@@ -126,7 +126,7 @@ static int64_t stay_all(void *argument)
     return 0;
 }
 
-TEST("a child stays on its thread, alone but for what it runs synchronously")
+TEST("a child stays on its thread, alone with the children that it runs synchronously")
 {
     TOWN_REAL("threads of the system are counted");
     court_run(1, stay_all, NULL);
@@ -169,7 +169,7 @@ static int64_t stuck(void *argument)
     return 0;
 }
 
-TEST("when all threads and all workers wait it is a deadlock") { court_all(stuck); }
+TEST("when all threads and all workers wait, a deadlock is reported") { court_all(stuck); }
 
 static int64_t work_then_open(void *argument)
 {
@@ -192,7 +192,7 @@ static int64_t not_stuck(void *argument)
     return 0;
 }
 
-TEST("as long as a thread computes it is none") { court_all(not_stuck); }
+TEST("while a thread computes, no deadlock is reported") { court_all(not_stuck); }
 
 static int64_t sleep_and_open(void *argument)
 {
@@ -214,7 +214,7 @@ static int64_t busy_worker(void *argument)
     return janus_nursery_end(&n, NULL);
 }
 
-TEST("a child wakes up in time though the only worker is kept busy")
+TEST("a child wakes up in time although the only worker is busy")
 {
     court_run(1, busy_worker, NULL);
 }
@@ -319,7 +319,7 @@ TEST("a child that ends its thread has panicked, on another thread")
     court_all(end_replaced);
 }
 
-TEST("where there is no other thread the workers run the child's end")
+TEST("if its thread cannot be replaced, the workers run the child's end")
 {
     TOWN_REAL("the one thread cannot be ended");
     court_all(end_lost);
@@ -399,7 +399,7 @@ static int64_t fill_scheduler(void *argument)
     return 0;
 }
 
-TEST("a scheduler has no more threads for children than it was made with")
+TEST("a scheduler has no more threads for children than its options allow")
 {
     TOWN_REAL("threads of the system are counted");
     court_run(2, fill_scheduler, NULL);
@@ -451,7 +451,7 @@ static int64_t sum_up(void *argument)
     return 0;
 }
 
-TEST("what threads of children did is in the scheduler's books when they have ended")
+TEST("the scheduler's statistics include the threads of children that have ended")
 {
     TOWN_REAL("threads of the system are counted");
     court_run(2, sum_up, NULL);

@@ -45,7 +45,7 @@ TEST("a new token is not cancelled, a cancelled one stays so with its first reas
     janus_token_release(token);
 }
 
-TEST("what is no token or no reason is refused")
+TEST("a NULL token or an invalid reason is refused")
 {
     janus_token *token = make();
     CHECK_EQ(janus_token_create(NULL), JANUS_INVALID);
@@ -62,7 +62,7 @@ TEST("what is no token or no reason is refused")
     janus_token_release(NULL);
 }
 
-TEST("cancelling a parent cancels its children, cancelling a child not its parent")
+TEST("cancelling a parent cancels its children, and cancelling a child does not cancel its parent")
 {
     janus_token *parent = make(), *left = child_of(parent), *right = child_of(parent);
     janus_token *below = child_of(left);
@@ -404,7 +404,7 @@ static int64_t ask_in_shield(void *argument)
     return 0;
 }
 
-TEST("the token of a nursery in a shield is not cancelled by what is around the shield")
+TEST("a cancel around a shield does not cancel the token of a nursery in the shield")
 {
     in_task(ask_in_shield, NULL);
 }

@@ -198,7 +198,7 @@ static void beside_turns(janus_entry *entry, uint64_t turn_ns)
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("a task that only calls the library gives way after turn_ns, not before")
+TEST("a task that only calls the library yields after turn_ns, not before")
 {
     TOWN_REAL("the time of a turn is measured");
     beside_turns(nobody_ran, 3600 * JANUS_SECONDS);
@@ -303,7 +303,7 @@ static int64_t cancel_and_wait(void *argument)
     return 0;
 }
 
-TEST("a cancelled task that cleans up by dear operations gets to its end")
+TEST("a cancelled task that cleans up with expensive operations reaches its end")
 {
     atomic_int reached = 0;
     town_run(1, cancel_and_wait, &reached, 1);
@@ -336,7 +336,7 @@ static int64_t many(void *argument)
     return 0;
 }
 
-TEST("of tasks that are moved between busy workers none is lost or run twice")
+TEST("no task that is moved between busy workers is lost or run twice")
 {
     for (uint32_t workers = 2; workers <= 8; workers *= 2) town_run(workers, many, NULL, 5);
 }
@@ -389,7 +389,7 @@ static int64_t spin_all(void *argument)
     return 0;
 }
 
-TEST("a task that is alone on its worker does not stay so while eight share the other")
+TEST("a task does not stay alone on its worker while eight share the other")
 {
     TOWN_REAL("shares of real time are compared");
     double least = 1000, ratio = 0;

@@ -250,7 +250,7 @@ static int64_t wait_for_each_other(void *argument)
     return status;
 }
 
-TEST("tasks that all wait for each other's room are told that it is a deadlock")
+TEST("tasks that all wait for each other's room get DEADLOCK")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         atomic_int told = 0;
@@ -276,7 +276,10 @@ static int64_t ask_wrongly(void *argument)
     return 0;
 }
 
-TEST("a spawn that waits refuses what every spawn refuses") { town_all(ask_wrongly, NULL, 1); }
+TEST("a waiting spawn refuses the same bad arguments as any spawn")
+{
+    town_all(ask_wrongly, NULL, 1);
+}
 
 /* A worker that does not call. */
 
@@ -320,7 +323,7 @@ static int64_t wait_beside_busy(void *argument)
     return status;
 }
 
-TEST("room that a child leaves on a worker that computes for ever is found by others")
+TEST("others find room that a child left on a worker that computes for ever")
 {
     TOWN_REAL("a worker that calls nothing keeps the only thread");
     for (int i = 0; i < 20; i++) {
@@ -404,7 +407,7 @@ static int64_t limit_twice(void *argument)
     return janus_nursery_end(&outer, NULL);
 }
 
-TEST("room that a refused spawn gives back is found by the spawn that waits for it")
+TEST("a waiting spawn finds room that a refused spawn returned")
 {
     TOWN_REAL("it explores by itself");
     const janus_scheduler_options *sovereign =

@@ -38,7 +38,7 @@ static int64_t own_queue(void *argument)
     return 0;
 }
 
-TEST("a task's children go to its own worker's queue, a thread's to the one for all")
+TEST("a task's children go to its worker's queue, and a thread's to the queue for all")
 {
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     janus_nursery    n;
@@ -117,7 +117,7 @@ static janus_worker_stats books(const janus_scheduler *scheduler, uint32_t worke
     return stats;
 }
 
-TEST("a worker looks at its own queue, then at the one for all, then at others'")
+TEST("a worker looks at its own queue, then at the queue for all, then at others' queues")
 {
     janus_scheduler   *scheduler = make(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     struct jrt_worker *worker = &scheduler->workers[0], *other = &scheduler->workers[1];
@@ -137,7 +137,7 @@ TEST("a worker looks at its own queue, then at the one for all, then at others'"
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("a cycle of stealing asks four others, or as many as there are, and none without the flag")
+TEST("a cycle of stealing asks four other workers, or all, and none without the flag")
 {
     static const uint32_t counts[] = {1, 2, 3, 4, 5, 8, 64};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
@@ -168,7 +168,7 @@ static void first_victims(uint64_t seed, unsigned out[WORKERS_MOST][50])
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("the seed decides whom workers steal from, each by its own generator")
+TEST("the seed decides from which worker each steals, by its own generator")
 {
     static unsigned first[WORKERS_MOST][50], again[WORKERS_MOST][50], other[WORKERS_MOST][50];
     first_victims(42, first);
@@ -185,7 +185,7 @@ TEST("the seed decides whom workers steal from, each by its own generator")
     }
 }
 
-TEST("LEAST_LOADED steals from the longest queue, ROUND_ROBIN from one after the other")
+TEST("LEAST_LOADED steals from the longest queue, ROUND_ROBIN from one after another")
 {
     static const int loads[] = {0, 2, 5, 3};
     for (int victims = JANUS_VICTIMS_ROUND_ROBIN; victims <= JANUS_VICTIMS_LEAST_LOADED;
@@ -239,7 +239,7 @@ TEST("before it sleeps a worker makes a few rounds of attempts, and then none")
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("a task for eight workers that sleep wakes one, which wakes one more to look")
+TEST("a task for eight sleeping workers wakes one, which wakes one more to search")
 {
     enum { TASKS = 100 };
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = WORKERS_MOST));
@@ -283,7 +283,7 @@ static int64_t wake_crowd(void *argument)
     return 0;
 }
 
-TEST("a crowd that is woken at once goes on, every one, also while others take from its queue")
+TEST("every task of a crowd that is woken at once goes on, even while others steal from its queue")
 {
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
         janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
