@@ -175,7 +175,7 @@ janus_cancel_reason jrt_task_look_above(const struct jrt_task *task)
     /* relaxed: its own. */
     if (jrt_load_relaxed(&task->shield) > 0 && jrt_shield_holds(task)) return JANUS_CANCEL_NONE;
     struct jrt_nursery *n = task->nursery;
-    /* acquire: read before looking, so that a cancel we miss has a later epoch. */
+    /* acquire: read before looking, so that a missed cancel has a later epoch. */
     uint64_t            epoch = jrt_load_acquire(&n->scheduler->cancels);
     janus_cancel_reason reason = reason_above(n, epoch);
     if (reason != JANUS_CANCEL_NONE) return reason;
@@ -386,7 +386,7 @@ static void cancel_listed(struct jrt_nursery *list)
     while (list != NULL) {
         struct jrt_nursery *n = list;
         list = cancel_children(n, n->next_visit);
-        jrt_fetch_sub_release(&n->visitors, 1u); /* release: the last time we touch it. */
+        jrt_fetch_sub_release(&n->visitors, 1u); /* release: the last touch. */
     }
 }
 

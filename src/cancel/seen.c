@@ -51,7 +51,7 @@ void jrt_nursery_result_of(struct jrt_nursery *n, janus_nursery_result *out)
 {
     memset(out, 0, sizeof *out);
     janus_nursery_state state = jrt_nursery_seen(n);
-    jrt_nursery_lock(n); /* the thread that made it final has also let go of it */
+    jrt_nursery_lock(n); /* the thread that made it final has also released it */
     if (!is_final(state)) state = jrt_nursery_state(n);
     out->errors = n->errors;
     out->kind = JANUS_RESULT_SUCCESS;

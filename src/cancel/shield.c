@@ -212,7 +212,7 @@ janus_status jrt_shield_cover(struct jrt_nursery *n, const struct jrt_task *owne
     bool                     ends = bound != NULL && bound->deadline_ns != JRT_NEVER;
     if (ends && !jrt_shield_holds(owner)) return JANUS_OK;
     n->level = count_of(owner); /* before the cover: [scope-shield] */
-    /* relaxed: nobody knows the nursery yet; the alarm takes the timers' lock. */
+    /* relaxed: nobody knows the nursery yet. The alarm takes the timers' lock. */
     jrt_store_relaxed(&n->cover, (uint8_t)(ends ? JRT_COVER_UNTIL : JRT_COVER_FOR_GOOD));
     if (!ends) return JANUS_OK;
     n->uncover = (struct jrt_alarm){.ring = ring_cover, .subject = n};

@@ -2,17 +2,22 @@
 /*
  * The one way to wait.
  *
- * [wait-order]  A task that waits takes these steps, in this order. It makes sure that it can leave
- *   the CPU. It says PARKING, and arms an alarm if the wait has a deadline. `join` registers it
- *   where a waker will find it. It parks. `leave` takes back what `join` registered. It disarms the
- *   alarm. Whoever finds the task registered finds it PARKING or PARKED, so no wake is lost; when
- *   the call returns, nobody knows of the task any more, so no late wake meets another wait.
+ * [wait-order]  A waiting task takes these steps, in this order:
+ *   1. It makes sure that it can leave the CPU.
+ *   2. It sets PARKING, and arms an alarm if the wait has a deadline.
+ *   3. `join` registers it where a waker will find it.
+ *   4. It parks.
+ *   5. `leave` takes back what `join` registered.
+ *   6. It disarms the alarm.
  *
- * [wait-again]  `leave` may say WOULD_WAIT: the waker only meant "look again". Then the task says
- *   PARKING and joins once more. An alarm that rang meanwhile found it awake and did nothing;
- *   `join` of such a wait looks at the clock itself.
+ *   A waker that finds the task registered finds it PARKING or PARKED, so no wake is lost. When
+ *   the call returns, no waker knows the task any more, so no late wake meets another wait.
  *
- * Rooms above wait by jrt_wait; only the channels' fast path, which ends in the switch
+ * [wait-again]  `leave` may return WOULD_WAIT: the waker only meant "look again". Then the task
+ *   sets PARKING and joins once more. An alarm that rang meanwhile found it awake and did nothing.
+ *   So `join` of such a wait looks at the clock itself.
+ *
+ * Rooms above wait by jrt_wait. Only the channels' fast path, which ends in the switch
  * ([task-finish]), takes the steps by itself.
  */
 #ifndef JRT_CANCEL_WAIT_H
@@ -23,20 +28,20 @@
 
 struct jrt_waiting {
     enum jrt_wait why;
-    bool          to_its_end;  /* no cancel ends it: it waits for children, or for a native call */
-    bool          outside;     /* `join` may set it: others than tasks can end it: no deadlock */
-    bool          sleeps;      /* the deadline is what it waits for: it says OK, not DEADLINE */
+    bool          to_its_end;  /* no cancel ends it: it waits for children, or a native call */
+    bool          outside;     /* `join` may set it: others than tasks can end it */
+    bool          sleeps;      /* it waits for the deadline: OK, not DEADLINE */
     uint64_t      deadline_ns; /* JRT_NEVER: none */
 
-    /* WOULD_WAIT: the task is registered. Anything else is what the call returns. */
+    /* WOULD_WAIT: the task is registered. The call returns any other status. */
     janus_status (*join)(struct jrt_waiting *waiting, struct jrt_task *task);
 
-    /* The wait ended so, perhaps on another worker. Returns what the call returns; the caller
-     * obeys a cancel, which may unwind the task, only after jrt_wait. */
+    /* Runs when the wait ended with `ended`, perhaps on another worker. Returns the status of the
+     * call. The caller obeys a cancel, which may unwind the task, only after jrt_wait. */
     janus_status (*leave)(struct jrt_waiting *waiting, struct jrt_task *task, janus_status ended);
 };
 
-/* The rings of alarms: they end the wait of their subject, a task, with DEADLINE or with OK. */
+/* The alarms of waits: they end the wait of their subject, a task, with DEADLINE or with OK. */
 void jrt_wait_ring(struct jrt_alarm *alarm);
 void jrt_wait_ring_sleeper(struct jrt_alarm *alarm);
 
@@ -52,11 +57,11 @@ static inline __attribute__((always_inline)) janus_status jrt_wait_once(struct j
     janus_scheduler *scheduler = worker->scheduler;
     janus_status     status = waiting->join(waiting, task);
     if (jrt_unlikely(status != JANUS_WOULD_WAIT)) {
-        /* `join` may have been found and woken before it took itself back. */
+        /* A waker may have found and woken the task before `join` took its registration back. */
         if (!jrt_task_park_cancel(task)) (void)jrt_task_park(worker, task);
         return status;
     }
-    /* relaxed, both: a count; we run, so nobody looks for a deadlock now. */
+    /* relaxed, both: a count. This task runs, so nobody looks for a deadlock now. */
     bool outside = waiting->outside;
     if (outside) jrt_fetch_add_relaxed(&scheduler->outside, 1u);
     if (waiting->to_its_end) {
@@ -70,8 +75,9 @@ static inline __attribute__((always_inline)) janus_status jrt_wait_once(struct j
 }
 
 /*
- * The current task of `worker` waits, [wait-order]. NO_MEMORY: nothing happened; a wait to its end
- * never says so. Inline, so that the calls of `join` and `leave` are direct ones.
+ * Makes the current task of `worker` wait, [wait-order]. NO_MEMORY: nothing happened; a wait
+ * `to_its_end` never returns that. It is inline, so that the calls of `join` and `leave` are
+ * direct.
  */
 static inline __attribute__((always_inline)) janus_status jrt_wait(struct jrt_worker  *worker,
                                                                    struct jrt_waiting *waiting)
@@ -105,8 +111,8 @@ static inline __attribute__((always_inline)) janus_status jrt_wait(struct jrt_wo
     return status;
 }
 
-/* A plain thread waits until a waker has written another number than 0. DEADLINE; a callback, which
- * must not wait, gets that at once, [callback-plain]. */
+/* A plain thread waits until a waker has written a number other than 0. DEADLINE: too late. A
+ * callback must not wait and gets DEADLINE at once, [callback-plain]. */
 janus_status jrt_wait_as_thread(_Atomic(uint32_t) *word, uint64_t deadline_ns);
 
 #endif

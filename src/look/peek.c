@@ -61,7 +61,7 @@ __attribute__((noinline, no_sanitize("thread"))) bool jrt_task_peek_joinable(
     if ((uint32_t)id != jrt_load_acquire(&task->record.generation)) return false;
     struct jrt_nursery *nursery = *(struct jrt_nursery *const volatile *)&task->nursery;
     bool                joinable = *(const volatile bool *)&task->joinable;
-    jrt_fence_seq_cst(); /* seq_cst: the second look comes after what we read. */
+    jrt_fence_seq_cst(); /* seq_cst: the second look comes after these reads. */
     /* relaxed: after the fence. */
     if ((uint32_t)id != jrt_load_relaxed(&task->record.generation)) return false;
     return joinable && nursery == n;
@@ -75,7 +75,7 @@ __attribute__((noinline, no_sanitize("thread"))) bool jrt_task_peek_child(
     struct jrt_nursery *nursery = *(struct jrt_nursery *const volatile *)&task->nursery;
     bool                kept = *(const volatile bool *)&task->kept;
     *out_linked = *(const volatile bool *)(const volatile void *)&task->linked;
-    jrt_fence_seq_cst(); /* seq_cst: the second look comes after what we read. */
+    jrt_fence_seq_cst(); /* seq_cst: the second look comes after these reads. */
     /* relaxed: after the fence. */
     if ((uint32_t)id != jrt_load_relaxed(&task->record.generation)) return false;
     return nursery == n && !kept;

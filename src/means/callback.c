@@ -119,7 +119,7 @@ static void call_plainly(const struct jrt_callback *callback)
          * in its loop. */
         jrt_demand(worker != NULL, "a token's callback ended its thread (pthread_exit)");
         (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-        jrt_store_relaxed(&worker->doomed, true); /* relaxed: our own, [replace-doom]. */
+        jrt_store_relaxed(&worker->doomed, true); /* relaxed: its own, [replace-doom]. */
     }
     tell_broken(thread, kind, end);
 }

@@ -149,7 +149,7 @@ static struct jrt_audit_writer *writer_of(const janus_scheduler *scheduler, stru
     if (jrt_likely(writer != NULL)) return writer;
     made = jrt_audit_party_open(scheduler->audit,
                                 terms->of != NULL ? jrt_nursery_name(terms->of) : "");
-    /* acq_rel: as above, for others and for us. */
+    /* acq_rel: as above, in both directions. */
     if (jrt_cas_acq_rel(&terms->audit, &writer, made)) return made;
     jrt_audit_party_close(made);
     return writer;

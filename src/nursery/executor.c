@@ -14,9 +14,9 @@
  *
  * BLOCKING. A spawning task runs the child on top of itself, as an awaiting owner does
  * (nursery.c). If the child waits, the strand waits with it. If the stack has no room, or the
- * spawner is in a fiber of its own, the child is queued and the spawner waits for it. A plain
- * thread always waits. This wait cannot be interrupted: whatever cancels the spawner either
- * cancels the child too or does not concern it.
+ * spawner is in a fiber, the child is queued and the spawner waits for it. A plain thread always
+ * waits. This wait cannot be interrupted: whatever cancels the spawner either cancels the child
+ * too or does not concern it.
  *
  * [launch-tell]  The runner lies in the spawner's frame. The child's last worker reads it from the
  *   purse, closes the purse and makes room for other children. Then it tells the runner, once: it
@@ -38,7 +38,7 @@
 
 static bool count_up(_Atomic(uint32_t) *count, uint32_t max)
 {
-    uint32_t now = jrt_load_relaxed(count); /* relaxed: a count; it guards no memory. */
+    uint32_t now = jrt_load_relaxed(count); /* relaxed: a count. It guards no memory. */
     do {
         if (now >= max) return false;
     } while (!jrt_cas_relaxed(count, &now, now + 1)); /* relaxed: as above. */

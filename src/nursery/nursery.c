@@ -47,7 +47,7 @@ static bool is_final(janus_nursery_state state) { return state >= JANUS_NURSERY_
 static bool move(struct jrt_nursery *n, janus_nursery_state from, janus_nursery_state to)
 {
     uint8_t expected = (uint8_t)from;
-    /* seq_cst: a cancel changes the state before it looks for waiting tasks; a task sets PARKING
+    /* seq_cst: a cancel changes the state before it looks for waiting tasks. A task sets PARKING
      * before it looks at the state ([cancel-park] in cancel.c). */
     return jrt_cas_seq_cst(&n->state, &expected, (uint8_t)to);
 }
@@ -162,7 +162,7 @@ void jrt_nursery_count_off(struct jrt_nursery *n)
 {
     janus_scheduler *scheduler = n->scheduler;
     bool             root = n->owner == NULL;
-    /* acq_rel: our writes before the count; all others' before the final state. */
+    /* acq_rel: this child's writes before the count, all others' before the final state. */
     int64_t left = jrt_fetch_sub_acq_rel(&n->pending, (int64_t)1) - 1;
     if (left == 0) {
         finish(n);
@@ -478,7 +478,7 @@ __attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n
     if (status == JANUS_STATE) return status;
     jrt_nursery_disarm(n);
     jrt_shield_uncover(n);
-    /* acquire: pairs with jrt_nursery_register; all children are gone. */
+    /* acquire: pairs with jrt_nursery_register. All children are gone. */
     if (jrt_load_acquire(&n->registered)) {
         unregister(n);
         jrt_nursery_await_visitors(n); /* [cancel-visit] */
@@ -522,7 +522,7 @@ static inline __attribute__((always_inline)) janus_status end_as(struct jrt_nurs
     struct jrt_task *owner = worker->current;
     /* The innermost nursery is the owner's own. */
     if (jrt_unlikely(owner->innermost != n || n->folded)) return end_slowly(n, NULL);
-    /* relaxed: [nursery-closing]; the fence follows, [exhaust-await]. */
+    /* relaxed: [nursery-closing]. The fence follows, [exhaust-await]. */
     jrt_store_relaxed(&n->ending, JRT_ENDING);
     jrt_fence_light_as_seq_cst(full); /* seq_cst: [exhaust-await]. */
     /* relaxed: after the fence. A child that runs in place may wait for an exhausted one. */

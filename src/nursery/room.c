@@ -62,7 +62,7 @@ static void give_locked(struct jrt_nursery *n)
 void jrt_room_give(struct jrt_nursery *n)
 {
     if (n->when_full == JANUS_FULL_REFUSE) {
-        jrt_fetch_sub_relaxed(&n->alive, 1u); /* relaxed: a count; it guards no memory. */
+        jrt_fetch_sub_relaxed(&n->alive, 1u); /* relaxed: a count. It guards no memory. */
         return;
     }
     jrt_nursery_lock(n);
@@ -77,7 +77,7 @@ void jrt_room_close_locked(struct jrt_nursery *n)
 
 static janus_status take_or_refuse(struct jrt_nursery *n)
 {
-    uint32_t alive = jrt_load_relaxed(&n->alive); /* relaxed: a count; it guards no memory. */
+    uint32_t alive = jrt_load_relaxed(&n->alive); /* relaxed: a count. It guards no memory. */
     do {
         if (alive >= n->max_children) return JANUS_FULL;
     } while (!jrt_cas_relaxed(&n->alive, &alive, alive + 1)); /* relaxed: as above. */

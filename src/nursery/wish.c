@@ -13,9 +13,9 @@
  *   One atomic step returns room under a capability. Its giver passes a light fence, reads the
  *   count of wishes, and pokes. A spawn does so, too, if it took room under one capability and was
  *   refused under the next: others may have found no room meanwhile. Room under the scheduler's
- *   limit is a plain store of the worker where a child ends. That worker reads the count of wishes
- *   when it looks after timers: at the end of a turn, every few dozen tasks, and before it sleeps.
- *   A worker that computes without a call does not. So while a spawn waits, one sleeper wakes up
+ *   limit is a plain store of the worker where a child ends. That worker reads the count when it
+ *   looks after timers: at the end of a turn, every few dozen tasks, and before it sleeps. A
+ *   worker that computes without a call does not. So while a spawn waits, one sleeper wakes up
  *   every millisecond and looks in its place.
  *
  *   A spawn counts its wish, passes a heavy fence, and then tries first. So either this try sees

@@ -4,8 +4,8 @@
  *
  * [async-value]  The int64 that a task returns stays a status. The value lies in the caller's
  *   memory. The short form has its place in the call itself, and its child returns 0: there, a
- *   negative number is a value and not a failure. The join that ends an await orders the child's
- *   writes before the caller's reads.
+ *   negative number is no failure. The join that ends an await orders the child's writes before
+ *   the caller's reads.
  */
 #include "base/options.h"
 #include "task/nursery.h"

@@ -87,7 +87,7 @@ void janus_waitpoint_open(janus_waitpoint *given)
     uint64_t      word = jrt_load_relaxed(&point->word); /* relaxed: the cas decides. */
     do {
         if (word == POINT_OPEN) return;
-        /* acq_rel: the waiter reads what the opener wrote; the opener sees the waiter's PARKING. */
+        /* acq_rel: the waiter reads what the opener wrote. The opener sees the waiter's PARKING. */
     } while (!jrt_cas_acq_rel(&point->word, &word, (uint64_t)POINT_OPEN));
     if (word == POINT_CLOSED) return;
     if (word != POINT_THREAD) {
@@ -108,7 +108,7 @@ static bool is_open(const struct point *point)
 /* One step of the waiter. False: the word had changed. */
 static bool step(struct point *point, uint64_t from, uint64_t to)
 {
-    /* acq_rel: PARKING before the opener's look; on failure, what the opener wrote. */
+    /* acq_rel: PARKING before the opener's look. On failure, what the opener wrote. */
     return jrt_cas_acq_rel(&point->word, &from, to);
 }
 

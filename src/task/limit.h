@@ -71,7 +71,7 @@ bool jrt_limit_has_room(struct janus_scheduler *scheduler);
 /* The number of live tasks; exact while no task starts or ends. */
 int64_t jrt_limit_alive(struct janus_scheduler *scheduler);
 
-/* Takes room in the easy case; `full`: as in jrt_fence_light_as. */
+/* Takes room in the easy case. `full`: as in jrt_fence_light_as. */
 static inline __attribute__((always_inline)) bool jrt_quota_take_easily(struct jrt_quota *quota,
                                                                         bool              full)
 {

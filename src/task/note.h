@@ -26,7 +26,7 @@ static inline void jrt_note(const struct jrt_worker *worker, enum jrt_trace_kind
 JRT_RECORDS void jrt_note_by_caller(janus_scheduler *scheduler, enum jrt_trace_kind kind,
                                     janus_task_id task, uint64_t amount);
 
-/* A task begins on top of `below`, or NULL; begins to wait; has ended. */
+/* A task begins on top of `below` (or NULL), begins to wait, or has ended. */
 JRT_RECORDS void jrt_note_start(const struct jrt_worker *worker, const struct jrt_task *task,
                                 const struct jrt_task *below);
 JRT_RECORDS void jrt_note_park(const struct jrt_worker *worker, const struct jrt_task *task);

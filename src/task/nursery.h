@@ -318,8 +318,8 @@ bool jrt_nursery_open_on_terms(struct jrt_nursery *n, struct jrt_worker *worker)
 /* The innermost nursery that a task has opened itself; NULL: none. */
 struct jrt_nursery *jrt_nursery_innermost(const struct jrt_task *task);
 
-/* Starts a piece of a parallel call in a nursery that only counts. False: no room, or no memory;
- * the refusal is not recorded. In spawn.c. */
+/* Starts a piece of a parallel call in a nursery that only counts. False: no room, or no memory.
+ * The refusal is not recorded. In spawn.c. */
 bool jrt_spawn_piece(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry,
                      void *argument, const char *name);
 

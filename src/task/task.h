@@ -112,7 +112,7 @@ enum jrt_park {
     JRT_INTERRUPTIBLE = 4, /* [task-interrupt] */
     /* A deadlock may end it: all waits but those for children and blocking calls. */
     JRT_BREAKABLE = 8,
-    JRT_SCOPED = 16, /* in shields; the status bits hold their number: [scope-shield] */
+    JRT_SCOPED = 16, /* in shields; the status bits hold their number, [scope-shield] */
 };
 
 struct jrt_defer {
@@ -277,7 +277,7 @@ janus_status jrt_task_park_straight(struct jrt_worker *worker, struct jrt_task *
 static inline void jrt_task_park_begin_straight(struct jrt_task *task, enum jrt_wait wait)
 {
     jrt_store_relaxed(&task->wait, (uint8_t)wait); /* relaxed: for dumps. */
-    /* relaxed: nobody knows yet that it waits; registration makes it visible. */
+    /* relaxed: nobody knows yet that it waits. Registration makes it visible. */
     jrt_store_relaxed(&task->park, (uint32_t)(JRT_PARKING | JRT_INTERRUPTIBLE | JRT_BREAKABLE));
 }
 

@@ -510,7 +510,7 @@ void jrt_idle_notify(janus_scheduler *scheduler);
 /* Gives idle workers tasks from a shelf. */
 void jrt_idle_feed(struct jrt_worker *worker);
 
-/* Whether some worker is idle; `full`: as in jrt_fence_light_as_seq_cst. */
+/* Whether some worker is idle. `full`: as in jrt_fence_light_as_seq_cst. */
 static inline __attribute__((always_inline)) bool jrt_idle_somebody(const struct jrt_worker *worker,
                                                                     bool                     full)
 {

@@ -67,7 +67,7 @@ static struct jrt_worker *take_sleeper(janus_scheduler *scheduler)
     if (worker == NULL) return NULL;
     scheduler->sleepers = worker->next_sleeper;
     scheduler->epoch += 2;
-    /* relaxed: under the lock; for [idle-submit] it is a hint. */
+    /* relaxed: under the lock. For [idle-submit] it is a hint. */
     jrt_fetch_sub_relaxed(&scheduler->idlers, JRT_SLEEPER);
     if (scheduler->keeper == worker) scheduler->keeper = NULL;
     /* release: the sleeper sees the queued task. */
@@ -174,7 +174,7 @@ void jrt_idle_judge(struct jrt_worker *worker)
 }
 
 /* Whether a task waits that its worker does not run soon: since the last look, no task that ran
- * before has left a queue. Between two looks a task that gave way goes on. */
+ * before has left a queue. Between two looks a task that yielded goes on. */
 static bool somebody_waits(const janus_scheduler *scheduler, uint64_t *left_before)
 {
     bool     some = false;
@@ -390,7 +390,7 @@ struct jrt_task *jrt_idle(struct jrt_worker *worker)
 
 static void note_next(janus_scheduler *scheduler)
 {
-    /* relaxed: a hint; the keeper rereads it under idle_lock. */
+    /* relaxed: a hint. The keeper rereads it under idle_lock. */
     jrt_store_relaxed(&scheduler->timer_next, jrt_timers_next(&scheduler->timers));
 }
 

@@ -205,7 +205,7 @@ bool jrt_publish(struct jrt_worker *worker)
 /* Picking. */
 
 /* In a crowd, the next task has left the caches long ago. So its record is prefetched some turns
- * ahead. Later, when the record tells where they lie, its strand and the frames below follow. */
+ * ahead. Later, when the record shows where they are, its strand and the frames below follow. */
 static void fetch_ahead(struct jrt_shelf *shelf)
 {
     jrt_shelf_enter(shelf);

@@ -93,7 +93,7 @@ void jrt_worker_on_exit(void)
                "a task ended its thread (pthread_exit, pthread_cancel) in a signal handler");
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     jrt_worker_must_leave(worker);
-    jrt_store_relaxed(&worker->doomed, true); /* relaxed: our own, [replace-doom]. */
+    jrt_store_relaxed(&worker->doomed, true); /* relaxed: its own, [replace-doom]. */
     jrt_task_move(task, JANUS_TASK_READY);
     jrt_task_leave_to_loop(worker, task);
     janus_panic(message); /* the task, or the fiber that it runs */
@@ -154,7 +154,7 @@ static void join_formers(janus_scheduler *scheduler)
 
 static bool refused(void)
 {
-    uint32_t left = jrt_load_relaxed(&refusals); /* relaxed: a count; tests order the rest. */
+    uint32_t left = jrt_load_relaxed(&refusals); /* relaxed: a count. Tests order the rest. */
     do {
         if (left == 0) return false;
     } while (!jrt_cas_relaxed(&refusals, &left, left - 1)); /* relaxed: as above. */
@@ -172,7 +172,7 @@ static bool start_next(struct jrt_worker *worker)
     if (ready) {
         jrt_worker_must_leave(worker); /* its first strand, [strand-last] */
         former->thread = worker->os_thread;
-        /* relaxed, all: starting a thread orders them; its tasks find themselves counted. */
+        /* relaxed, all: starting a thread orders them. Its tasks find themselves counted. */
         uint64_t restarts = jrt_load_relaxed(&worker->stats.restarts);
         jrt_store_relaxed(&worker->stats.restarts, restarts + 1); /* relaxed: as above. */
         jrt_store_relaxed(&worker->doomed, false);
@@ -350,5 +350,5 @@ void jrt_worker_doom(janus_scheduler *scheduler, uint32_t index)
 
 void jrt_replacements_refuse(uint32_t count)
 {
-    jrt_store_relaxed(&refusals, count); /* relaxed: a count; tests order the rest. */
+    jrt_store_relaxed(&refusals, count); /* relaxed: a count. Tests order the rest. */
 }

@@ -57,12 +57,12 @@ static _Atomic(uint32_t) refusals; /* jrt_seats_refuse */
 
 void jrt_seats_refuse(uint32_t count)
 {
-    jrt_store_relaxed(&refusals, count); /* relaxed: a count; tests order the rest. */
+    jrt_store_relaxed(&refusals, count); /* relaxed: a count. Tests order the rest. */
 }
 
 static bool refused(void)
 {
-    uint32_t left = jrt_load_relaxed(&refusals); /* relaxed: a count; tests order the rest. */
+    uint32_t left = jrt_load_relaxed(&refusals); /* relaxed: a count. Tests order the rest. */
     do {
         if (left == 0) return false;
     } while (!jrt_cas_relaxed(&refusals, &left, left - 1)); /* relaxed: as above. */
@@ -160,7 +160,7 @@ void jrt_seat_hand(struct jrt_task *task)
     uint32_t         signal = JRT_SEAT_EMPTY;
     jrt_fetch_add_relaxed(&scheduler->outside, 1u); /* relaxed: a count, [seat-outside]. */
     seat->handed = task;
-    /* acq_rel: the handed task; and the thread's read of the one before. */
+    /* acq_rel: the handed task. And the thread's read of the one before. */
     if (jrt_cas_acq_rel(&seat->worker.signal, &signal, (uint32_t)JRT_SEAT_HANDED)) {
         /* The seat may be gone: only the address is used. */
         jrt_futex_wake(&seat->worker.signal, 1);
@@ -187,13 +187,13 @@ struct jrt_task *jrt_seat_idle(struct jrt_worker *worker)
         jrt_count(&worker->stats.parks);
         if (!jrt_futex_wait_until(&worker->signal, JRT_SEAT_EMPTY, seat->wake_ns)) {
             jrt_sched_timers_fire(scheduler);
-            /* relaxed: a hint; the workers look too. */
+            /* relaxed: a hint. The workers look too. */
             seat->wake_ns = jrt_load_relaxed(&scheduler->timer_next);
         }
         signal = jrt_load_acquire(&seat->worker.signal); /* acquire: what was handed. */
     }
     struct jrt_task *task = seat->handed;
-    /* release: `handed` was read; the next hander writes it, [seat-one]. */
+    /* release: `handed` was read. The next hander writes it, [seat-one]. */
     jrt_store_release(&worker->signal, (uint32_t)JRT_SEAT_EMPTY);
     return task;
 }

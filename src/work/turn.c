@@ -6,7 +6,7 @@
  * thousand refused spawns or new pages take milliseconds. If turns counted operations only, a task
  * that makes expensive calls would get a hundred times more CPU than its neighbour. So a turn is
  * at most JANUS_SLICE operations, and about `turn_ns` (an option of the scheduler, 20 us) wherever
- * somebody reads the clock. Budgets stay exact: ops only move between the fuel word and the purse
+ * a call reads the clock. Budgets stay exact: ops only move between the fuel word and the purse
  * ([purse-fuel]).
  *
  * [turn-epoch]  A switch does not read the clock: that would be its most expensive part. A worker

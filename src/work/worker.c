@@ -287,7 +287,7 @@ static void loop(void)
         worker->handoff = NULL;
         jrt_point(); /* [sim-point] */
         if (jrt_fails(JRT_FAULT_DEATH))
-            jrt_store_relaxed(&worker->doomed, true); /* relaxed: ours. */
+            jrt_store_relaxed(&worker->doomed, true); /* relaxed: its own. */
         bool doomed = task == NULL && jrt_worker_doomed(worker);
         if (task == NULL && !doomed) task = jrt_pick(worker, false);
         if (task == NULL && !doomed) task = jrt_idle(worker);
@@ -470,7 +470,7 @@ void jrt_task_park_begin(struct jrt_task *task, enum jrt_wait wait)
     /* relaxed: its own. */
     uint32_t shields = breakable && !can_end ? jrt_load_relaxed(&task->shield) : 0u;
     uint32_t scoped = shields != 0 ? shields << 8 | JRT_SCOPED : 0u; /* [scope-shield] */
-    /* relaxed: nobody knows yet that it waits; registration makes it visible. */
+    /* relaxed: nobody knows yet that it waits. Registration makes it visible. */
     jrt_store_relaxed(&task->park, JRT_PARKING | (can_end ? JRT_INTERRUPTIBLE : 0u) |
                                        (breakable ? JRT_BREAKABLE : 0u) | scoped);
 }
