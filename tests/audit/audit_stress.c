@@ -106,11 +106,11 @@ static void run(bool fail_closed, bool own_thread)
     if (fail_closed) CHECK_EQ(lost, 0);
 }
 
-TEST("what is lost and what is written together are all events") { run(false, false); }
+TEST("lost and written events together are all events") { run(false, false); }
 
 TEST("a log that fails closed loses nothing") { run(true, false); }
 
-TEST("the log's own thread drains beside the writers, woken when a ring is half full")
+TEST("the log's own thread drains beside the writers and wakes when a ring is half full")
 {
     run(true, true);
 }
@@ -156,7 +156,7 @@ static void *run_user(void *argument)
     return NULL;
 }
 
-TEST("every use and every denial of many threads is written, whoever drains when")
+TEST("every use and every denial of many threads is written, whichever thread drains")
 {
     pthread_t              threads[OWN + FOREIGN];
     const janus_cap_limits limits = {.words = {1}};

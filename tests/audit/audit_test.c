@@ -43,7 +43,7 @@ static void check_name(const char *name, const char *written)
     CHECK_STR(at, want);
 }
 
-TEST("a name can neither end its line, nor its string, nor speak to a terminal")
+TEST("a name can neither end its line or its string nor control a terminal")
 {
     check_name("plain", "plain");
     check_name("a\"b\\c", "a\\\"b\\\\c");
@@ -54,7 +54,7 @@ TEST("a name can neither end its line, nor its string, nor speak to a terminal")
     check_name("\xc2\x9b 31m", "\\u009b 31m");
 }
 
-TEST("what is no text is replaced, byte by byte")
+TEST("bytes that are not text are replaced, one by one")
 {
     check_name("\xff\xfe", "\\ufffd\\ufffd");
     check_name("\xc0\xaf", "\\ufffd\\ufffd");            /* too long for what it is */
@@ -79,7 +79,7 @@ TEST("the longest line fits its buffer")
     }
 }
 
-TEST("events of a writer are numbered one by one and carry what happened")
+TEST("events of a writer are numbered one by one and say what happened")
 {
     struct sink              sink;
     janus_audit             *audit = open_log(&sink, 64, false);
@@ -107,7 +107,7 @@ TEST("events of a writer are numbered one by one and carry what happened")
     close_log(audit, &sink);
 }
 
-TEST("events without room leave a gap that says how many")
+TEST("events without room leave a gap with their number")
 {
     struct sink              sink;
     janus_audit             *audit = open_log(&sink, 8, false);
@@ -278,7 +278,7 @@ TEST("uses are counted and written together, denials one by one")
     realm_close(&realm);
 }
 
-TEST("capabilities that share a place in the table of uses are all counted right")
+TEST("capabilities that share a place in the table of uses are all counted correctly")
 {
     struct realm realm;
     janus_cap    caps[200];
@@ -296,7 +296,7 @@ TEST("capabilities that share a place in the table of uses are all counted right
     realm_close(&realm);
 }
 
-TEST("a log that fails closed refuses what it cannot record, and nothing has happened then")
+TEST("a log that fails closed refuses what it cannot record, and then nothing has happened")
 {
     struct realm       realm;
     janus_cap          cap, out = {0};
@@ -358,7 +358,7 @@ TEST("uses that found no room when their writer closed are written at the end")
     sink_empty(&realm.sink);
 }
 
-TEST("threads that are no workers share a writer, and the drain hands their uses in")
+TEST("threads that are not workers share a writer, and the drain writes their uses")
 {
     struct realm realm;
     janus_cap    cap;
@@ -378,7 +378,7 @@ TEST("threads that are no workers share a writer, and the drain hands their uses
     realm_close(&realm);
 }
 
-TEST("lines reach a descriptor whole, also when it takes them in pieces")
+TEST("lines reach a descriptor whole, even if it takes them in pieces")
 {
     janus_audit             *audit;
     struct jrt_audit_writer *writer;
@@ -415,7 +415,7 @@ TEST("lines reach a descriptor whole, also when it takes them in pieces")
     CHECK_EQ(close(ends[0]) + close(ends[1]), 0);
 }
 
-TEST("what cannot be is refused")
+TEST("impossible options and missing objects are refused")
 {
     janus_audit      *audit;
     janus_audit_stats stats = {.struct_bytes = 3};

@@ -41,7 +41,7 @@ TEST("a seed is four steps of splitmix64, and seed zero works")
     CHECK((rng.s[0] | rng.s[1] | rng.s[2] | rng.s[3]) != 0);
 }
 
-TEST("equal seeds give equal numbers, other seeds give others")
+TEST("equal seeds give equal numbers, and different seeds give different ones")
 {
     struct jrt_rng one, same, other;
     jrt_rng_seed(&one, 7);

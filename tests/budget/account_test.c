@@ -60,7 +60,7 @@ TEST("a share is taken whole or not at all, and unused units come back")
     CHECK_EQ(pool.books.refunded.ops, 60);
 }
 
-TEST("nobody returns more than he got")
+TEST("a task never returns more than it got")
 {
     struct jrt_pool_account pool;
     janus_budget            share = budget(10, 10, 0), unused = budget(11, 5, 1);
@@ -113,7 +113,7 @@ TEST("an explicit service pool feeds ten children, and the eleventh after a refu
     close_account(&pool);
 }
 
-TEST("requests up to a limit are granted until the limit is used up, and then nothing")
+TEST("requests are granted until the limit is used up, and then refused")
 {
     struct jrt_pool_account limit;
     janus_budget            want = budget(60, 0, 0), got;
@@ -131,7 +131,7 @@ TEST("requests up to a limit are granted until the limit is used up, and then no
     close_account(&limit);
 }
 
-TEST("a nested pool is carved from its parent and returns what is left, spent units counted")
+TEST("a nested pool is carved from its parent, and returns what is left and what was spent")
 {
     struct jrt_pool_account outer, inner;
     janus_budget amount = budget(50, 50, 2), price = janus_price_spawn(), back = budget(9, 0, 0);
@@ -186,7 +186,7 @@ TEST("minted units appear in every account above, and a full tree takes no more"
     close_account(&outer);
 }
 
-TEST("a bank refuses nobody, whatever others took, and its books balance to the end")
+TEST("a bank refuses no request, whatever others took, and its books balance to the end")
 {
     struct jrt_pool_account bank, pools[3];
     const janus_budget all = budget(UINT64_MAX, UINT64_MAX, UINT64_MAX), some = budget(5, 5, 5);
@@ -214,7 +214,7 @@ TEST("a bank refuses nobody, whatever others took, and its books balance to the 
     close_account(&bank);
 }
 
-TEST("the checker finds one missing unit, and where")
+TEST("the checker finds one missing unit and names its account")
 {
     struct jrt_pool_account  outer, inner;
     struct jrt_account_fault fault;
@@ -245,7 +245,7 @@ static void close_too_early(void *argument)
     jrt_account_close(&pool);
 }
 
-TEST("closing before everything came back, and settling what was never taken, are caller's bugs")
+TEST("closing an account too early, and settling a share never taken, end the process")
 {
     static const char *const cases[] = {"share", "nested", "settle"};
     static const char *const texts[] = {"before a task settled", "before an account carved",
@@ -408,7 +408,8 @@ static void wind_up(struct town *town)
     }
 }
 
-TEST("random trees of carving, taking, charging, refunding and closing lose and make no unit")
+TEST("random trees of carving, taking, charging, refunding and closing neither lose nor make a "
+     "unit")
 {
     static struct town town;
     for (uint64_t seed = 1; seed <= 20; seed++) {

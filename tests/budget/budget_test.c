@@ -60,7 +60,7 @@ TEST("a charge that cannot be paid names the component and changes nothing")
     }
 }
 
-TEST("of several missing components the first of the struct is named")
+TEST("of several missing components the first one of the struct is named")
 {
     janus_budget none = janus_budget_zero();
     CHECK_EQ(janus_budget_charge(&none, janus_budget_of(0, 1, 1, 1, 1)), JANUS_COMPONENT_MEMORY);
@@ -83,7 +83,7 @@ TEST("adding and scaling stop at the largest number")
     CHECK(!janus_budget_is_zero(with(janus_budget_zero(), JANUS_COMPONENT_SYSCALLS, 1)));
 }
 
-TEST("a clamp lowers what is above the limit and says whether it did")
+TEST("a clamp lowers what is above the limit and reports whether it did")
 {
     janus_budget limit = janus_budget_of(10, 20, 30, 40, 50);
     for (int i = 0; i < COMPONENTS; i++) {
@@ -123,7 +123,7 @@ TEST("the default budgets are the documented numbers")
     CHECK(same(janus_budget_cluster_default(), 1000000, 104857600, 1000, 10000, 1000));
 }
 
-TEST("a budget of which some fields are named has the default's numbers in the others")
+TEST("a budget with some named fields has the default's numbers in the others")
 {
     CHECK(same(JANUS_BUDGET(.ops = 500, .syscalls = 0), 500, 1048576, 0, 100, 0));
     CHECK(same(JANUS_BUDGET(.memory = 1), 10000, 1, 0, 100, 10));
@@ -168,7 +168,8 @@ TEST("the implicit pool holds a full budget for each of the tasks a profile prom
                              janus_budget_scale(janus_budget_actor_default(), 10000)));
 }
 
-TEST("the yield interval is the profile's unless asked for, and :sovereign must ask")
+TEST("the yield interval is the profile's unless an option sets it, and :sovereign needs the "
+     "option")
 {
     CHECK_EQ(janus_profile_yield_interval(JANUS_PROFILE_SERVICE, 0), 1024);
     CHECK_EQ(janus_profile_yield_interval(JANUS_PROFILE_DEFAULT, 0), 1024);
@@ -246,7 +247,7 @@ TEST("a child that asks for spawns of its own gets them from the pool")
     CHECK(same(pool, 89, 0, 5, 0, 0));
 }
 
-TEST("components and budgets can be told to people")
+TEST("components and budgets have texts")
 {
     char         text[200];
     janus_budget budget = janus_budget_of(9990, 3 << 20, 0, 100, UINT64_MAX);

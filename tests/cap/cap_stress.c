@@ -91,7 +91,7 @@ static void *run_filler(void *argument)
     return NULL;
 }
 
-TEST("after a revocation has returned no check of the branch succeeds")
+TEST("after a revocation has returned, no check of the branch succeeds")
 {
     pthread_t threads[CHECKERS + 1];
     realm.table = NULL;

@@ -47,7 +47,7 @@ TEST("budget, channel and executor capabilities give back their limits")
     realm_close(&realm);
 }
 
-TEST("only the root authority of the same table mints, revokes at will and ends the table")
+TEST("only the authority of the same table mints, revokes any capability and ends the table")
 {
     struct realm          realm = realm_open(0), other = realm_open(0);
     janus_cap             cap = {0}, kept = mint_spawn(&realm, ALICE);
@@ -69,7 +69,7 @@ TEST("only the root authority of the same table mints, revokes at will and ends 
     realm_close(&realm);
 }
 
-TEST("what cannot be is refused before anything is made")
+TEST("impossible grants are refused before anything is made")
 {
     struct realm realm = realm_open(0);
     janus_cap    cap;
@@ -105,7 +105,7 @@ TEST("what cannot be is refused before anything is made")
     realm_close(&realm);
 }
 
-TEST("every permission token can be taken away, and then it alone is refused")
+TEST("every right can be taken away, and then it alone is refused")
 {
     struct realm                  realm = realm_open(JANUS_PROFILE_SOVEREIGN);
     static const janus_cap_limits limits = {.words = {1, 1, 1, 1, 1, 1}};
@@ -138,7 +138,7 @@ TEST("every permission token can be taken away, and then it alone is refused")
     realm_close(&realm);
 }
 
-TEST("without a capability the answer names the kind that is missing")
+TEST("without a capability the status names the missing kind")
 {
     struct realm realm = realm_open(0);
     janus_cap    none = {0};
@@ -185,7 +185,7 @@ TEST("an attenuated capability is never wider, in any right or limit, and a refu
     realm_close(&realm);
 }
 
-TEST("a set of backends can lose members and never win one")
+TEST("a set of backends can lose members and never gain one")
 {
     struct realm     realm = realm_open(JANUS_PROFILE_SOVEREIGN);
     janus_cap        out, cap;
@@ -210,7 +210,7 @@ TEST("a set of backends can lose members and never win one")
     realm_close(&realm);
 }
 
-TEST("a capability cannot be delegated unless that was asked for when it was made")
+TEST("a capability cannot be delegated unless its grant allows it")
 {
     struct realm realm = realm_open(0);
     janus_cap    out, cap = mint(&realm, ALICE, JANUS_CAP_SPAWN, &many_tasks, 0);
@@ -247,7 +247,7 @@ TEST("delegation goes as deep as allowed and no deeper")
     realm_close(&realm);
 }
 
-TEST("a handle in another holder's hands is refused, by every call")
+TEST("every call refuses a handle that another holder presents")
 {
     struct realm   realm = realm_open(0);
     janus_cap      out, cap = mint_spawn(&realm, ALICE);
@@ -280,7 +280,7 @@ TEST("a budget capability converts to a budget field by field")
     CHECK_EQ(sizeof(janus_budget), 40);
 }
 
-TEST("a request is granted up to each limit, and the answer says when it was cut")
+TEST("a request is granted up to each limit, and the status reports a cut")
 {
     const janus_budget_limits limits = {10, 20, 30, 40, 50};
     const janus_budget        most = janus_budget_limits_to_budget(&limits);

@@ -121,7 +121,7 @@ TEST("an old handle never uses the rights, or the limits, of what came after it"
     pass_in_every_memory(scenario);
 }
 
-TEST("two checks of different handles and a reuse at the same time are all right")
+TEST("two checks of different handles and a reuse at the same time are correct")
 {
     struct model_scenario scenario = {
         .name = "two checks", .setup = setup, .bodies = {revoke_and_reuse, check_old, check_new}};
@@ -130,7 +130,7 @@ TEST("two checks of different handles and a reuse at the same time are all right
     model_pass(&scenario);
 }
 
-TEST("a check that looked at the state first would be caught")
+TEST("the model finds a check that reads the state first")
 {
     struct model_scenario scenario = {
         .name = "state first", .setup = setup, .bodies = {revoke_and_reuse, check_old}};
@@ -140,7 +140,7 @@ TEST("a check that looked at the state first would be caught")
     world.state_first = false;
 }
 
-TEST("a revocation that returned before its mark is seen would be caught")
+TEST("the model finds a revocation that returns before its mark is seen")
 {
     struct model_scenario scenario = {.name = "late mark",
                                       .setup = setup,

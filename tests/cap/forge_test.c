@@ -85,7 +85,7 @@ TEST("a handle with any bit changed, or any two, is never accepted")
     realm_close(&realm);
 }
 
-TEST("parts of good handles put together make no good handle")
+TEST("parts of good handles do not make another good handle")
 {
     struct jrt_rng rng;
     prepare();
@@ -118,7 +118,7 @@ TEST("stale handles, handles of other holders and of other tables are never acce
     realm_close(&realm);
 }
 
-TEST("nonces do not repeat and look like coin tosses")
+TEST("nonces do not repeat and look random")
 {
     prepare();
     int ones = 0;
@@ -141,7 +141,7 @@ static void write_before_the_places(void *argument)
     places[-1] = 1;
 }
 
-TEST("a wild write just before the places hits a guard")
+TEST("a wild write just before the table hits a guard")
 {
     int status;
     prepare();

@@ -7,7 +7,7 @@
 
 static const struct jrt_cap_actor alice = {.holder = ALICE};
 
-TEST("three tasks are allowed, the fourth is refused until one has ended")
+TEST("three tasks are allowed, and the fourth is refused until one has ended")
 {
     struct realm       realm = realm_open(0);
     janus_cap_limits   limits = {.spawn = {.max_tasks = 3, .task_budget = {.ops = 9}}};
@@ -26,7 +26,7 @@ TEST("three tasks are allowed, the fourth is refused until one has ended")
     realm_close(&realm);
 }
 
-TEST("the spawn gate wants spawn.task of its own holder, and takes nothing when it refuses")
+TEST("the spawn gate needs spawn.task of its own holder, and takes nothing when it refuses")
 {
     struct realm         realm = realm_open(0);
     janus_cap            cap = mint_spawn(&realm, ALICE);
@@ -62,7 +62,7 @@ TEST("channels are limited in size and in number")
     realm_close(&realm);
 }
 
-TEST("the budget gate clamps to the capability and wants the right that is used")
+TEST("the budget gate clamps to the capability and needs the right that is used")
 {
     struct realm           realm = realm_open(0);
     const janus_cap_limits limits = {.budget = {10, 20, 30, 40, 50}};
@@ -86,7 +86,7 @@ TEST("the budget gate clamps to the capability and wants the right that is used"
     realm_close(&realm);
 }
 
-TEST("a backend outside the set is refused, and one that does not exist is invalid")
+TEST("a backend outside the set is refused, and a backend that does not exist is invalid")
 {
     struct realm              realm = realm_open(JANUS_PROFILE_SERVICE);
     const janus_cap_defaults *defaults = janus_profile_cap_defaults(JANUS_PROFILE_SERVICE);
@@ -140,14 +140,14 @@ static void run_threads(void *(*body)(void *))
     for (int i = 0; i < THREADS; i++) CHECK_EQ(pthread_join(threads[i], NULL), 0);
 }
 
-TEST("eight threads spawn to the limit exactly")
+TEST("eight threads together spawn exactly up to the limit")
 {
     run_threads(take_to_the_limit);
     CHECK_EQ(atomic_load(&taken), LIMIT);
     CHECK_EQ(atomic_load(&shared_use.tasks), LIMIT);
 }
 
-TEST("a count is never above its limit, not even for a moment, and comes back to zero")
+TEST("a count never exceeds its limit, not even for a moment, and returns to zero")
 {
     atomic_store(&taken, 0);
     run_threads(take_and_give);
@@ -158,7 +158,7 @@ TEST("a count is never above its limit, not even for a moment, and comes back to
 
 /* Profiles. */
 
-TEST("the service profile gives what its document says")
+TEST("the service profile grants what its document says")
 {
     const janus_cap_defaults *given = janus_profile_cap_defaults(JANUS_PROFILE_SERVICE);
     CHECK_EQ(given->kinds, 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4);
@@ -181,7 +181,7 @@ TEST("the service profile gives what its document says")
     CHECK(janus_profile_cap_defaults(JANUS_PROFILE_DEFAULT) == given);
 }
 
-TEST("the cluster profile gives what its document says")
+TEST("the cluster profile grants what its document says")
 {
     const janus_cap_defaults *given = janus_profile_cap_defaults(JANUS_PROFILE_CLUSTER);
     CHECK_EQ(given->spawn.max_tasks, 10000);
@@ -202,7 +202,7 @@ TEST("the cluster profile gives what its document says")
     CHECK(given->supervisor_recharge);
 }
 
-TEST("core gives blocking execution and nothing else, sovereign gives nothing")
+TEST("core grants blocking execution and nothing else, and sovereign grants nothing")
 {
     static const janus_cap_limits zero;
     const janus_cap_defaults     *core = janus_profile_cap_defaults(JANUS_PROFILE_CORE);
@@ -216,7 +216,7 @@ TEST("core gives blocking execution and nothing else, sovereign gives nothing")
     CHECK(janus_profile_cap_defaults(77) == NULL);
 }
 
-TEST("a profile bounds what even the root authority can mint")
+TEST("a profile bounds even what the authority can mint")
 {
     struct realm                  core = realm_open(JANUS_PROFILE_CORE), service = realm_open(0);
     struct realm                  sovereign = realm_open(JANUS_PROFILE_SOVEREIGN);

@@ -42,7 +42,7 @@ TEST("revoking a capability revokes everything derived from it and nothing else"
     realm_close(&realm);
 }
 
-TEST("only what stands above can revoke, and the root authority can revoke anything")
+TEST("only the capability itself, an ancestor or the authority can revoke a capability")
 {
     struct realm realm = realm_open(0);
     janus_cap    top = mint_spawn(&realm, ALICE), other = mint_spawn(&realm, BOB);
@@ -134,7 +134,7 @@ TEST("a place whose generations are used up is never used again")
     realm_close(&realm);
 }
 
-TEST("a table says when it is full and has room again after a release")
+TEST("a full table refuses a capability, and has room again after a release")
 {
     struct realm realm;
     janus_cap    caps[8], cap;
@@ -188,7 +188,7 @@ TEST("a million capabilities, wide and deep, are revoked as one branch")
     realm_close(&realm);
 }
 
-TEST("who derives without end leaves the authority a quarter of the table")
+TEST("a task that derives without end leaves the authority a quarter of the table")
 {
     struct realm realm;
     janus_cap    cap, last;

@@ -176,7 +176,7 @@ static void pass(const char *name, bool cancels)
     shortly = false;
 }
 
-TEST("senders and receivers that meet in a channel without room have a story")
+TEST("sends and receives in a channel without room are linearizable")
 {
     clear(0, 0, true);
     SCRIPT(0, {.verb = 's', .value = 1});
@@ -212,7 +212,7 @@ TEST("a channel with room is a queue")
     pass("one place more", false);
 }
 
-TEST("closing is one moment: what was sent before is received, nothing is sent after")
+TEST("a close is one moment: values sent before are received, and nothing is sent after")
 {
     clear(0, 0, true);
     SCRIPT(0, {.verb = 's', .value = 1});
@@ -226,7 +226,7 @@ TEST("closing is one moment: what was sent before is received, nothing is sent a
     pass("with room", false);
 }
 
-TEST("no value of a sender that waits is taken once it is closed, while they are told one by one")
+TEST("after a close no value of a waiting sender is taken, while the senders are woken one by one")
 {
     clear(1, 0, false);
     SCRIPT(0, {.verb = 's', .value = 1}, {.verb = 's', .value = 2});
@@ -242,7 +242,7 @@ TEST("no value of a sender that waits is taken once it is closed, while they are
     pass("receivers", false);
 }
 
-TEST("a full channel fails or drops the oldest, in all orders")
+TEST("a full channel fails or drops the oldest value, in all orders")
 {
     clear(1, 0, false);
     story.overflow[0] = JANUS_OVERFLOW_FAIL;
@@ -258,7 +258,7 @@ TEST("a full channel fails or drops the oldest, in all orders")
     pass("it drops", false);
 }
 
-TEST("an unbounded channel grows and shrinks under its users' hands")
+TEST("an unbounded channel grows and shrinks while others use it")
 {
     static struct op either[] = {{.verb = 's', .channel = 0, .value = 5},
                                  {.verb = 'r', .channel = 1}};
@@ -280,7 +280,7 @@ TEST("an unbounded channel grows and shrinks under its users' hands")
     pass("a select sends", false);
 }
 
-TEST("a select does one of its cases, the others it leaves as they were")
+TEST("a select does one of its cases and leaves the others unchanged")
 {
     static struct op receive[] = {{.verb = 'r', .channel = 0}, {.verb = 'r', .channel = 1}};
     static struct op turn[] = {{.verb = 's', .channel = 0, .value = 5},
@@ -308,7 +308,7 @@ TEST("a select does one of its cases, the others it leaves as they were")
     pass("there is a moment at which nothing can be done", false);
 }
 
-TEST("who is cancelled has done what it says and nothing else")
+TEST("a cancelled task has done what it reports and nothing else")
 {
     static struct op receive[] = {{.verb = 'r', .channel = 0}, {.verb = 'r', .channel = 1}};
     clear(0, 0, false);
@@ -337,7 +337,7 @@ static void find(const char *name, bool cancels, const char *word)
     model_find(&all, word);
 }
 
-TEST("claiming without asking, or touching what was let go, is found out")
+TEST("the model finds a claim without asking, and a touch after letting go")
 {
     static struct op receive[] = {{.verb = 'r', .channel = 0}, {.verb = 'r', .channel = 1}};
     clear(0, 0, false);

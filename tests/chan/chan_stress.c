@@ -197,9 +197,9 @@ static void run(uint32_t workers)
     CHECK(atomic_load(&sea.seen[-JANUS_CLOSED]) > 0);
 }
 
-TEST("with one worker nothing is lost or comes twice, whoever is cancelled") { run(1); }
-TEST("with two workers nothing is lost or comes twice, whoever is cancelled") { run(2); }
-TEST("with eight workers nothing is lost or comes twice, whoever is cancelled") { run(8); }
+TEST("with one worker no value is lost or comes twice, whichever task is cancelled") { run(1); }
+TEST("with two workers no value is lost or comes twice, whichever task is cancelled") { run(2); }
+TEST("with eight workers no value is lost or comes twice, whichever task is cancelled") { run(8); }
 
 /* Channels that are made and destroyed under their users. */
 
@@ -269,7 +269,7 @@ static int64_t wreckers(void *argument)
     return 0;
 }
 
-TEST("channels that are destroyed under their users say STALE or CLOSED and nothing breaks")
+TEST("users of a destroyed channel get STALE or CLOSED, and nothing breaks")
 {
     for (uint32_t workers = 1; workers < 4; workers += 2) {
         pthread_t     thread;

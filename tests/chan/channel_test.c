@@ -34,7 +34,7 @@ static int64_t ring_around(void *argument)
     return 0;
 }
 
-TEST("values come out in the order they went in, as many as the capacity, on tasks and threads")
+TEST("values come out in the order they went in, up to the capacity, on tasks and threads")
 {
     CHECK_EQ(ring_around(NULL), 0);
     town_all(ring_around, NULL, REPEATS);
@@ -106,7 +106,7 @@ static int64_t rights(void *argument)
     return 0;
 }
 
-TEST("a handle can do what its rights say and no other handle can be made of it")
+TEST("a handle allows what its rights say, and no other handle can be made from it")
 {
     CHECK_EQ(rights(NULL), 0);
     town_run(2, rights, NULL, 1);
@@ -150,7 +150,7 @@ static int64_t stale(void *argument)
     return 0;
 }
 
-TEST("a handle of a channel that is gone is told so for ever")
+TEST("a handle of a destroyed channel is STALE for ever")
 {
     CHECK_EQ(stale(NULL), 0);
     town_run(1, stale, NULL, 2);
@@ -178,7 +178,7 @@ static int64_t changed(void *argument)
     return 0;
 }
 
-TEST("a handle of which any single bit was changed is told so, and nothing happens")
+TEST("a handle with any single bit changed is refused, and nothing happens")
 {
     CHECK_EQ(changed(NULL), 0);
     town_run(1, changed, NULL, 1);
@@ -208,7 +208,7 @@ static int64_t widen(void *argument)
     return 0;
 }
 
-TEST("a handle with other rights is STALE, whatever is computed from the handles that a task has")
+TEST("a handle with other rights is STALE, whatever a task computes from its handles")
 {
     CHECK_EQ(widen(NULL), 0);
     town_run(2, widen, NULL, 1);
@@ -245,14 +245,14 @@ static int64_t forge(void *argument)
     return 0;
 }
 
-TEST("a forged handle is STALE, whatever it names, and no memory is followed to a fault")
+TEST("a forged handle is STALE, whatever it names, and causes no fault")
 {
     CHECK_EQ(forge(NULL), 0);
     town_run(1, forge, NULL, 1);
     town_run(2, forge, NULL, 1);
 }
 
-TEST("what no channel can be is refused and nothing is made")
+TEST("impossible options are refused and no channel is made")
 {
     janus_channel         channel = {{1, 2}};
     janus_channel_options options = {.struct_bytes = sizeof options, .overflow = 3};
@@ -316,7 +316,7 @@ static int64_t policies(void *argument)
     return 0;
 }
 
-TEST("a full channel fails or drops its oldest value, counted, where it was asked to")
+TEST("a full channel fails, or drops its oldest value and counts it, as its options say")
 {
     town_run(2, policies, NULL, 1);
 }
@@ -375,7 +375,7 @@ static int64_t grow_late(void *argument)
     return 0;
 }
 
-TEST("who comes late to make a channel larger leaves it as it is")
+TEST("a task that comes late to enlarge a channel leaves it unchanged")
 {
     CHECK_EQ(grow_late(NULL), 0);
     town_run(1, grow_late, NULL, 1);
@@ -424,7 +424,7 @@ static int64_t shrink(void *argument)
     return 0;
 }
 
-TEST("an unbounded channel that is empty again keeps at most 64 KiB, whoever took the last value")
+TEST("an unbounded channel that is empty again keeps at most 64 KiB, whichever task emptied it")
 {
     CHECK_EQ(shrink(NULL), 0);
     town_run(1, shrink, NULL, 1);

@@ -61,7 +61,7 @@ static int64_t close_on_senders(void *argument)
     return 0;
 }
 
-TEST("of a crowd that waits to send nobody is served once the channel is closed")
+TEST("after a close no value of a crowd of waiting senders is taken")
 {
     town_run(1, close_on_senders, NULL, ROUNDS);
     town_run(2, close_on_senders, NULL, ROUNDS);

@@ -97,7 +97,7 @@ static int64_t talk(void *argument)
     return 0;
 }
 
-TEST("a task, a shielded one and one in a fiber of its own talk with a task")
+TEST("a plain task, a shielded one and one in its own fiber exchange values with a task")
 {
     town_all(talk, NULL, TOWN_SLOW ? 1 : 5);
 }
@@ -153,7 +153,7 @@ static int64_t end_them(void *argument)
     return 0;
 }
 
-TEST("a task that is ended in its wait can wait at channels in its defers")
+TEST("a task that ended in its wait can wait at channels in its defers")
 {
     town_all(end_them, NULL, REPEATS);
 }
@@ -197,7 +197,7 @@ static int64_t tell_them(void *argument)
     return 0;
 }
 
-TEST("a task that was told of a cancel in its wait can wait in a shield")
+TEST("a task that was cancelled in its wait can wait in a shield")
 {
     town_all(tell_them, NULL, REPEATS);
 }

@@ -193,9 +193,9 @@ static void many(uint32_t workers)
     CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
 }
 
-TEST("random histories on one worker have a story") { many(1); }
+TEST("random histories on one worker are linearizable") { many(1); }
 
-TEST("random histories on three workers have a story") { many(3); }
+TEST("random histories on three workers are linearizable") { many(3); }
 
 static void clear_story(void)
 {
@@ -210,7 +210,7 @@ static void clear_story(void)
     }
 }
 
-TEST("a history in which a value comes twice, is lost or overtakes has none")
+TEST("the checker finds a history in which a value comes twice, is lost or overtakes")
 {
     clear_story();
     CHECK(story_holds((struct tale){0}));
@@ -229,7 +229,7 @@ TEST("a history in which a value comes twice, is lost or overtakes has none")
     CHECK(!story_holds((struct tale){0}));
 }
 
-TEST("a history in which a full channel fails or drops is told as such, and no other")
+TEST("the checker accepts a full channel that fails or drops, and only such a one")
 {
     clear_story();
     story.capacity[0] = 1;

@@ -55,7 +55,7 @@ static int64_t outlive(void *argument)
     return 0;
 }
 
-TEST("a channel that a task forgot ends with the task, and one that is kept does not")
+TEST("a channel that a task forgot ends with the task, and a kept channel does not")
 {
     town_all(outlive, NULL, REPEATS);
 }
@@ -92,7 +92,7 @@ static int64_t end_under_waiter(void *argument)
     return 0;
 }
 
-TEST("a task that waits at a channel whose task ends is told CLOSED, and then STALE")
+TEST("a task that waits at a channel whose task ends gets CLOSED, and then STALE")
 {
     town_all(end_under_waiter, NULL, REPEATS);
 }
@@ -155,7 +155,7 @@ static int64_t end_with_terms(void *argument)
     return 0;
 }
 
-TEST("a channel that is kept ends with the nursery on whose terms it was opened")
+TEST("a kept channel ends with the nursery on whose terms it was opened")
 {
     town_all(end_with_terms, NULL, REPEATS);
 }
@@ -180,7 +180,7 @@ static int64_t pay(void *argument)
     return 0;
 }
 
-TEST("a channel's memory is charged to its task, returned at its end, and refused where it lacks")
+TEST("a channel's memory is charged to its task, returned at its end, and refused if it lacks")
 {
     town_all(pay, NULL, 2);
 }
@@ -215,7 +215,7 @@ static int64_t use_it_again(void *argument)
     return 0;
 }
 
-TEST("the memory of a channel that somebody else destroyed is its maker's again")
+TEST("if another task destroys a channel, its maker gets the memory back")
 {
     town_all(use_it_again, NULL, REPEATS);
 }
@@ -246,7 +246,7 @@ static int64_t refill(void *argument)
     return 0;
 }
 
-TEST("what a forgotten channel cost goes back to the pool of its task")
+TEST("the memory of a forgotten channel goes back to the pool of its task")
 {
     town_all(refill, NULL, 2);
 }
@@ -297,7 +297,7 @@ static int64_t set_limits(void *argument)
     return 0;
 }
 
-TEST("a scheduler has as many channels, and values in one, as its options say")
+TEST("the options limit a scheduler's channels, and the values in each")
 {
     janus_scheduler *scheduler =
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_channels = MOST,
@@ -326,7 +326,7 @@ static int64_t fill_pools(void *argument)
     return 0;
 }
 
-TEST("channels that one pool has used up refuse nobody outside of it")
+TEST("channels that one pool has used up refuse no task outside it")
 {
     janus_scheduler *scheduler =
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_channels = MOST));

@@ -82,7 +82,7 @@ static void check_three(void *state)
     MODEL_CHECK(atomic_load(&world.count) == 4 && atomic_load(&world.lock.owner) == NULL);
 }
 
-TEST("an owner whose lock is taken away is never inside with somebody else")
+TEST("an owner whose lock is taken away is never inside together with another thread")
 {
     struct model_scenario two = {.name = "owner twice, another once",
                                  .setup = set_up,
@@ -95,7 +95,7 @@ TEST("an owner whose lock is taken away is never inside with somebody else")
     model_pass(&two);
 }
 
-TEST("two others who come at once take it away once")
+TEST("two threads that come at once take the ownership away once")
 {
     struct model_scenario three = {.name = "owner twice, two others once",
                                    .setup = set_up,
@@ -107,7 +107,7 @@ TEST("two others who come at once take it away once")
     model_pass(&three);
 }
 
-TEST("without the heavy fence both are inside")
+TEST("the model finds that without the heavy fence both are inside")
 {
     struct model_scenario two = {.name = "a light fence only",
                                  .setup = set_up,

@@ -119,7 +119,7 @@ static int64_t name_wildly(void *argument)
     return 0;
 }
 
-TEST("a channel's name is escaped, and ends before memory that is not there")
+TEST("a channel's name is escaped, and ends before unmapped memory")
 {
     if (JRT_TSAN) SKIP("ThreadSanitizer delays the handler of the fault");
     town_run(1, name_wildly, NULL, 1);

@@ -60,7 +60,7 @@ static int64_t at_once(void *argument)
     return 0;
 }
 
-TEST("a select does what can be done at once, or says that nothing can, or which case is wrong")
+TEST("a select does a possible case at once, or reports WOULD_WAIT or the wrong case")
 {
     CHECK_EQ(at_once(NULL), 0);
     town_all(at_once, NULL, REPEATS);
@@ -102,7 +102,7 @@ static void check_even(const int *counts)
     }
 }
 
-TEST("of the cases that can be done each is as likely as every other, wherever it stands")
+TEST("all possible cases are equally likely, wherever they stand")
 {
     int counts[CASES];
     CHECK_EQ(count_choices(counts), 0);
@@ -156,7 +156,7 @@ static int64_t count_pairs(void *argument)
     return janus_nursery_end(&n, NULL);
 }
 
-TEST("a select that waits with two cases on one channel is served each of them as often")
+TEST("a select that waits with two cases on one channel gets each of them equally often")
 {
     for (int sends = 0; sends < 2; sends++) {
         struct pair pair = {.channel = open_channel(0), .sends = sends == 1};
@@ -300,7 +300,7 @@ TEST("a select that waits, over one case or 300, is served once and leaves all q
     town_all(wait_for_one, &crowd, 2);
 }
 
-TEST("a plain thread's select waits and is served too, and has a deadline")
+TEST("a plain thread's select waits, is served, and has a deadline")
 {
     TOWN_REAL("a thread outside takes part");
     static struct crowd crowd;
@@ -346,7 +346,7 @@ static int64_t both_ways(void *argument)
     return 0;
 }
 
-TEST("two selects that would send or receive on one channel meet, and none meets itself")
+TEST("two selects that send and receive on one channel meet, and no select meets itself")
 {
     town_all(both_ways, NULL, REPEATS);
 }
@@ -484,7 +484,7 @@ static int64_t cannot_grow(void *argument)
     return 0;
 }
 
-TEST("a select whose channel cannot grow says so and names no case")
+TEST("a select whose channel cannot grow reports that and names no case")
 {
     const size_t  item_bytes = (size_t)1 << 62; /* of which none is ever touched */
     janus_channel huge;

@@ -56,7 +56,7 @@ static int64_t prices(void *argument)
 }
 
 /* SCHED:3.3.1/channel-send, channel-recv, file-I/O. */
-TEST("a send and a receive cost an op and a channel operation, a try in vain an op, a select many")
+TEST("a send and a receive cost an op and a channel operation, a failed try an op, a select many")
 {
     town_all(prices, NULL, 3);
 }
@@ -101,7 +101,7 @@ static int64_t contain_flood(void *argument)
 }
 
 /* SCHED:15.1.1, C4. */
-TEST("a flood of sends ends with the channel operations of its pool, by name")
+TEST("a flood of sends ends when its pool's channel operations are used up, and names them")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         CHECK_EQ(
@@ -167,7 +167,7 @@ static int64_t sovereign(void *argument)
 }
 
 /* CAP:1.1.2/channel, 5.2.2. */
-TEST("in :sovereign nobody makes a channel without a capability, and a handle is enough to use one")
+TEST("in :sovereign a channel needs a capability to be made, and only a handle to be used")
 {
     janus_channel channel = channel_for(4, JANUS_OVERFLOW_BLOCK);
     uint64_t      value = 0;

@@ -183,7 +183,7 @@ static int64_t share_with_selects(void *argument)
     return 0;
 }
 
-TEST("beside a task that selects among 10,000 cases a neighbour has a third of the worker")
+TEST("a neighbour of a task that selects among 10,000 cases gets a third of the worker")
 {
     TOWN_REAL("it measures time");
     if (TOWN_SLOW) SKIP("shares of CPU time are measured in optimised builds");
@@ -239,7 +239,7 @@ static int64_t keep_all_busy(void *argument)
     return 0;
 }
 
-TEST("a task that was served by one that keeps its worker runs on another")
+TEST("a task served by a task that keeps its worker runs on another worker")
 {
     for (int pairs = 1; pairs < 4; pairs++) {
         town_run((uint32_t)pairs + 1, keep_all_busy, &pairs, REPEATS);

@@ -73,7 +73,7 @@ static int64_t meet(void *argument)
     return 0;
 }
 
-TEST("whatever is sent is received once, with and without room, and closing tells all receivers")
+TEST("each sent value is received once, with and without room, and a close wakes all receivers")
 {
     static struct meeting meeting = {.senders = 8, .receivers = 5, .each = 500};
     town_all(meet, &meeting, 2);
@@ -135,7 +135,7 @@ static int64_t first_come(void *argument)
     return 0;
 }
 
-TEST("who has waited longest is served first") { town_all(first_come, NULL, REPEATS); }
+TEST("the longest waiter is served first") { town_all(first_come, NULL, REPEATS); }
 
 static int64_t close_on_them(void *argument)
 {
@@ -174,7 +174,7 @@ static int64_t close_on_them(void *argument)
     return 0;
 }
 
-TEST("closing or destroying tells all who wait CLOSED; senders keep their values, the rest drains")
+TEST("a close or destroy wakes all with CLOSED, senders keep their values, receivers drain")
 {
     static int destroying;
     town_all(close_on_them, NULL, REPEATS);
@@ -203,7 +203,7 @@ static int64_t too_late(void *argument)
     return 0;
 }
 
-TEST("a deadline ends a wait, not what can be done at once, and leaves nobody in the queue")
+TEST("a deadline ends a wait, not what can be done at once, and leaves no entry in the queue")
 {
     CHECK_EQ(too_late(NULL), 0);
     town_all(too_late, NULL, REPEATS);
@@ -239,7 +239,7 @@ static int64_t talk(void *argument)
     return 0;
 }
 
-TEST("a plain thread and a task talk, each blocking in its own way")
+TEST("a plain thread and a task exchange values, each blocking in its own way")
 {
     TOWN_REAL("a thread outside takes part");
     for (uint64_t capacity = 0; capacity < 2; capacity++) {
@@ -259,7 +259,7 @@ static int64_t talk_far(void *argument) { return talk(argument); }
 
 static int64_t echo_task(void *argument) { return echo_thread(argument) != NULL; }
 
-TEST("tasks of two schedulers talk")
+TEST("tasks of two schedulers exchange values")
 {
     janus_channel    both[2] = {open_outside(0), open_outside(1)};
     janus_scheduler *here = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
@@ -308,7 +308,7 @@ static int64_t cancel_them(void *argument)
     return 0;
 }
 
-TEST("a cancel ends waits at channels at once and leaves them as if nobody had waited")
+TEST("a cancel ends waits at channels at once and leaves the channels as before the wait")
 {
     town_all(cancel_them, NULL, REPEATS);
 }
@@ -356,7 +356,7 @@ static int64_t cancel_before(void *argument)
     return 0;
 }
 
-TEST("a cancelled task does not send, though there is room, unless it is shielded or only tries")
+TEST("a cancelled task does not send, even with room, unless it is shielded or only tries")
 {
     town_all(cancel_before, NULL, 2);
 }
@@ -383,8 +383,7 @@ static void all_stuck(void *argument)
     }
 }
 
-TEST(
-    "where all tasks wait at channels they are told that nothing can happen, and at what they wait")
+TEST("if all tasks wait at channels, they get DEADLOCK, and the report names the channels")
 {
     int         status = 0;
     const char *text = harness_child(all_stuck, NULL, &status);
@@ -438,7 +437,8 @@ static int64_t wait_for_late(void *argument)
     return 0;
 }
 
-TEST("waiting at a channel that others use too, or at several with such a one, is no deadlock")
+TEST("waiting at a channel that plain threads may use, or at several with such a one, is no "
+     "deadlock")
 {
     TOWN_REAL("a thread outside takes part");
     for (int i = 0; i < REPEATS * LATE_WAYS; i++) {
@@ -545,7 +545,7 @@ static int64_t close_on_many(void *argument)
     return 0;
 }
 
-TEST("of thousands that wait at a channel closing tells every one")
+TEST("a close wakes each of thousands of tasks that wait at a channel")
 {
     town_all(close_on_many, NULL, 1);
 }

@@ -95,7 +95,7 @@ static long double third_x87(void)
 static long double third_x87(void) { return third(); }
 #endif
 
-TEST("a fiber's rounding mode is its own and a new fiber starts with its maker's")
+TEST("a fiber's rounding mode is its own, and a new fiber starts with its maker's")
 {
     SKIP_UNDER_SANITIZERS;
     fesetround(FE_DOWNWARD);
@@ -127,7 +127,7 @@ static void look_at_alignment(void *argument, int message)
     for (;;) (void)jrt_ctx_switch(&fiber_sp, main_sp, 0);
 }
 
-TEST("a new context enters its function with the stack aligned as the ABI wants it")
+TEST("a new context enters its function with the stack alignment that the ABI requires")
 {
     SKIP_UNDER_SANITIZERS;
     entry_misalignment = 99;

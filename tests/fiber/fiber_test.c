@@ -10,7 +10,7 @@ static int64_t answer(void *argument)
     return 42;
 }
 
-TEST("a fiber runs its entry with its argument and hands over what it returns")
+TEST("a fiber runs its entry with its argument, and its outcome has what the entry returned")
 {
     janus_pool   *pool = pool_new();
     janus_fiber  *fiber = fiber_new(pool, answer, NULL);
@@ -47,7 +47,7 @@ TEST("values travel by resume and suspend")
     pool_close(pool);
 }
 
-TEST("a fiber that has ended, or runs, cannot be resumed and nothing happens")
+TEST("resuming a fiber that has ended or runs is refused, and nothing happens")
 {
     janus_pool  *pool = pool_new();
     janus_fiber *fiber = fiber_new(pool, answer, NULL);
@@ -81,7 +81,7 @@ TEST("a fiber can neither resume nor destroy itself")
     pool_close(pool);
 }
 
-TEST("outside a fiber there is no current fiber and suspend says so")
+TEST("outside a fiber there is no current fiber, and suspend returns STATE")
 {
     CHECK(janus_fiber_current() == NULL);
     CHECK_EQ(janus_fiber_suspend(NULL, NULL), JANUS_STATE);
@@ -164,7 +164,7 @@ static int64_t panic_now(void *argument)
     janus_panic(text); /* on a stack that is gone when the outcome is read */
 }
 
-TEST("a panic ends the fiber only and its message, name and id are in the outcome")
+TEST("a panic ends only the fiber, and the outcome has its message, name and id")
 {
     janus_pool  *pool = pool_new();
     janus_fiber *fiber = NULL;
@@ -187,7 +187,7 @@ TEST("a panic ends the fiber only and its message, name and id are in the outcom
 
 static void panic_outside(void *argument) { janus_panic(argument); }
 
-TEST("a panic outside a fiber says so and aborts")
+TEST("a panic outside a fiber prints why and aborts")
 {
     int         status = 0;
     const char *text = harness_child(panic_outside, "nobody home", &status);
@@ -226,7 +226,7 @@ TEST("bad options are refused and leave nothing behind")
     pool_close(pool);
 }
 
-TEST("a caller with an older, shorter struct gets what it knows and no more")
+TEST("a caller with an older, shorter struct gets the fields that it knows and no more")
 {
     struct {
         size_t   struct_bytes, fibers_live;
@@ -241,7 +241,7 @@ TEST("a caller with an older, shorter struct gets what it knows and no more")
     pool_close(pool);
 }
 
-TEST("a full pool refuses one more fiber and takes it after one is gone")
+TEST("a full pool refuses one more fiber, and makes it after another was destroyed")
 {
     janus_pool  *pool = NULL;
     janus_fiber *fibers[3], *extra = NULL;
@@ -268,7 +268,7 @@ TEST("ids start at one and are never used again")
     pool_close(pool);
 }
 
-TEST("statuses, states, rungs and profiles have names and numbers that are none are told")
+TEST("statuses, states, rungs and profiles have names, and other numbers have a placeholder")
 {
     CHECK_STR(janus_status_text(JANUS_NO_MEMORY), "the system refused memory");
     CHECK_STR(janus_status_name(JANUS_STATE), "JANUS_STATE");

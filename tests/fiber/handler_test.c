@@ -73,7 +73,7 @@ static void probe_addresses(void *argument)
     CHECK_EQ(calls, 8);
 }
 
-TEST("a handler that was there before may leave by longjmp, any number of times")
+TEST("an earlier handler may leave by longjmp, any number of times")
 {
     NEEDS_PLAIN_SIGNALS;
     CHECK_EQ(in_child(probe_addresses), 0);
@@ -94,7 +94,7 @@ static void fault_with_one_shot_handler(void *argument)
     *nowhere = 1;
 }
 
-TEST("a handler that wanted to be called once is called once, then the default acts")
+TEST("an earlier handler with SA_RESETHAND runs once, then the default acts")
 {
     NEEDS_PLAIN_SIGNALS;
     int status = in_child(fault_with_one_shot_handler);
@@ -114,7 +114,7 @@ static void fault_with_reentrant_handler(void *argument)
     CHECK_EQ(calls, 3);
 }
 
-TEST("a handler that wanted the signal unblocked has it unblocked")
+TEST("an earlier handler with SA_NODEFER finds the signal unblocked")
 {
     NEEDS_PLAIN_SIGNALS;
     CHECK_EQ(in_child(fault_with_reentrant_handler), 0);
@@ -162,7 +162,7 @@ static void chain_of_handlers(void *argument)
     *nowhere = 1;
 }
 
-TEST("a chain of handlers around us stays whole when pools come and go")
+TEST("a chain of handlers around the library's stays whole when pools come and go")
 {
     NEEDS_PLAIN_SIGNALS;
     int status = in_child(chain_of_handlers);
@@ -254,7 +254,7 @@ static void signal_frame_does_not_fit(void *argument)
     overflow_is_contained(pool); /* the handler is still there */
 }
 
-TEST("a signal that finds no room on a fiber's stack is that fiber's overflow")
+TEST("a signal that does not fit on a fiber's stack is that fiber's overflow")
 {
     NEEDS_PLAIN_SIGNALS;
     CHECK_EQ(in_child(signal_frame_does_not_fit), 0);
@@ -275,7 +275,7 @@ static int64_t overflow_strangely(void *argument)
     return 0;
 }
 
-TEST("whatever the flags and the x87 stack were, the resumer gets them as the ABI wants them")
+TEST("whatever the flags and the x87 stack were, the resumer gets them as the ABI requires")
 {
     NEEDS_PLAIN_SIGNALS;
     janus_pool *pool = pool_new();

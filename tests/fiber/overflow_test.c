@@ -155,7 +155,7 @@ static void strike_in_a_fiber(void *address)
     (void)run_once(pool, strike, address);
 }
 
-TEST("a fault elsewhere in a fiber ends the process as it would without us")
+TEST("a fault elsewhere in a fiber ends the process as it would without the library")
 {
 #if JRT_ASAN || JRT_TSAN
     SKIP("the sanitizer's own handler exits instead of dying by the signal");
@@ -178,7 +178,7 @@ static void mend(int number, siginfo_t *info, void *context)
     if (mprotect(mended_page, 4096, PROT_READ | PROT_WRITE) != 0) _exit(3);
 }
 
-TEST("a fault elsewhere goes to the handler that was there before, with its address, and resumes")
+TEST("a fault elsewhere goes to the earlier handler, with its address, and resumes")
 {
     long page = sysconf(_SC_PAGESIZE);
     mended_page = mmap(NULL, (size_t)page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -244,7 +244,7 @@ static void fault_in_a_ring(void *argument)
     (void)run_once(pool, strike, (void *)16);
 }
 
-TEST("two handlers that pass on to each other do not go round for ever")
+TEST("two handlers that forward to each other do not loop for ever")
 {
 #if JRT_ASAN || JRT_TSAN
     SKIP("the sanitizer's own handler exits instead of dying by the signal");
@@ -279,7 +279,7 @@ static int64_t dig_a_little(void *argument)
     return sum;
 }
 
-TEST("without guard pages the canary tells of an overflow at the next switch")
+TEST("without guard pages the canary reports an overflow at the next switch")
 {
 #if JRT_ASAN || JRT_TSAN
     SKIP("instrumented frames have no known size");

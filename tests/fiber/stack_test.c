@@ -27,7 +27,7 @@ static int64_t park(void *argument)
     return 1;
 }
 
-TEST("each profile reserves the stack its documents promise")
+TEST("each profile reserves the stack that the documents promise")
 {
     CHECK_EQ(janus_profile_stack_bytes(JANUS_PROFILE_CORE), 64 * 1024);
     CHECK_EQ(janus_profile_stack_bytes(JANUS_PROFILE_SERVICE), 256 * 1024);
@@ -99,7 +99,7 @@ TEST("the minimum stack runs a small fiber")
     pool_close(pool);
 }
 
-TEST("the rung in use can be asked for and a forced one is what stacks get")
+TEST("the stack info names the rung in use, and a forced rung is the rung of all stacks")
 {
     janus_guard rungs[] = {JANUS_GUARD_MARKER, JANUS_GUARD_MPROTECT, JANUS_GUARD_CANARY};
     for (size_t i = 0; i < 3; i++) {
@@ -125,7 +125,7 @@ TEST("the rung in use can be asked for and a forced one is what stacks get")
     pool_close(pool);
 }
 
-TEST("a forced mprotect rung says FULL when its mappings are used up, and loses nothing")
+TEST("a forced mprotect rung returns FULL when its mappings are used up, and loses nothing")
 {
     janus_pool *pool =
         pool_with(JANUS_POOL_OPTIONS(.guard = JANUS_GUARD_MPROTECT, .guard_mappings_max = 20));
@@ -166,7 +166,7 @@ static void read_foreign_guard(void *argument)
     (void)run_once(pool, read_at, (char *)(uintptr_t)info.low - 1);
 }
 
-TEST("a fiber that touches the guard of another fiber's stack does not get away with it")
+TEST("a fiber that touches the guard of another fiber's stack ends the process")
 {
     janus_guard rungs[] = {JANUS_GUARD_MARKER, JANUS_GUARD_MPROTECT};
     for (size_t i = 0; i < 2; i++) {
@@ -205,7 +205,7 @@ TEST("the high-water mark follows the deepest byte written")
     pool_close(pool);
 }
 
-TEST("a budget of mappings is no obstacle while idle stacks are there")
+TEST("a spent budget of mappings stops no fiber while idle stacks are left")
 {
     janus_pool *pool =
         pool_with(JANUS_POOL_OPTIONS(.guard = JANUS_GUARD_MPROTECT, .guard_mappings_max = 150));
@@ -270,7 +270,7 @@ __attribute__((no_sanitize("address"))) static int64_t find_secret(void *argumen
     return found;
 }
 
-TEST("a scrubbing pool hands out stacks without the former fiber's words")
+TEST("a scrubbing pool gives out stacks without the former fiber's words")
 {
     janus_pool *plain = pool_new();
     (void)run_once(plain, write_secret, NULL);
@@ -327,8 +327,7 @@ static size_t footprint(void)
 
 static janus_fiber *crowd[CROWD];
 
-TEST("a crowd of parked fibers costs little more than a page each, all guarded, and all of it "
-     "comes back")
+TEST("a crowd of parked, guarded fibers costs little more than a page each, and all of it returns")
 {
     janus_pool *pool = pool_new();
     memset(crowd, 1, sizeof crowd); /* not counted below */
@@ -363,7 +362,7 @@ TEST("a crowd of parked fibers costs little more than a page each, all guarded, 
 #endif
 }
 
-TEST("past the watermark idle stacks go back to the system by themselves")
+TEST("above the limit, idle stacks return to the system without a trim")
 {
     janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.idle_stack_bytes = 100 << 14));
     for (int i = 0; i < 2000; i++) {
@@ -377,7 +376,7 @@ TEST("past the watermark idle stacks go back to the system by themselves")
     pool_close(pool);
 }
 
-TEST("past the watermark idle pages go back also between stacks in use")
+TEST("above the limit, idle pages also return from between stacks in use")
 {
 #if JRT_ASAN || JRT_TSAN || defined(__aarch64__)
     SKIP("emulation and shadow memory have a footprint of their own");
@@ -396,7 +395,7 @@ TEST("past the watermark idle pages go back also between stacks in use")
     pool_close(pool);
 }
 
-TEST("trimming drops idle pages between stacks in use, whose bytes stay")
+TEST("trimming drops idle pages between stacks in use, and those keep their bytes")
 {
     janus_pool *pool = pool_new();
     for (int i = 0; i < 300; i++) {

@@ -160,7 +160,7 @@ TEST("a block is charged by its size rounded up to 16, and freeing refunds the s
     heap_end(heap);
 }
 
-TEST("an owner who refuses gets NULL, and nothing happened")
+TEST("an owner that refuses gets NULL, and nothing happened")
 {
     struct jrt_heap      *heap = heap_new(100);
     void                 *block = jrt_heap_alloc(heap, &cache, 64);
@@ -227,7 +227,7 @@ TEST("a block keeps its content when it grows and shrinks, and is charged for it
     heap_end(heap);
 }
 
-TEST("zeroed memory is zero, also where others wrote before")
+TEST("zeroed memory is zero, also where another task wrote before")
 {
     struct jrt_heap *heap = heap_new(1 << 24);
     for (size_t size = 1; size < 20000; size = size * 3 + 5) {
@@ -254,7 +254,7 @@ TEST("a block can be aligned to any power of two")
     heap_end(heap);
 }
 
-TEST("sizes beyond all memory are refused without asking the owner")
+TEST("sizes beyond all memory are refused, and the owner is not asked")
 {
     struct jrt_heap    *heap = heap_new(SIZE_MAX);
     void               *block = jrt_heap_alloc(heap, &cache, 10);
@@ -270,7 +270,7 @@ TEST("sizes beyond all memory are refused without asking the owner")
     heap_end(heap);
 }
 
-TEST("when the system refuses memory nothing is charged and the heap goes on")
+TEST("if the system refuses memory, nothing is charged and the heap works on")
 {
     struct jrt_heap *heap = heap_new(1 << 24);
     char            *small = jrt_heap_alloc(heap, &cache, 100);
@@ -333,7 +333,7 @@ static void make_mistake(void *argument)
     jrt_heap_free(heap, &cache, block);
 }
 
-TEST("freeing what is not a live block of the heap ends with a sentence that says why")
+TEST("freeing a pointer that is not a live block of the heap aborts with the reason")
 {
     static const char *const texts[MISTAKES] = {
         [TWICE] = "freed already",
@@ -363,7 +363,7 @@ TEST("a task with a few hundred bytes holds one KiB")
     heap_end(heap);
 }
 
-TEST("memory that was freed goes back, whatever sizes it had and in whatever order")
+TEST("freed memory goes back to the system, whatever its sizes and in whatever order")
 {
     enum { COUNT = 4000 };
     static void     *blocks[COUNT];

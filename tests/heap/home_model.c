@@ -145,14 +145,14 @@ static struct model_scenario scenario(const char *name)
     };
 }
 
-TEST("a chunk whose blocks come home while the heap ends is given back once, by the last")
+TEST("a chunk whose blocks return while its heap ends is given back once, by the last thread")
 {
     struct model_scenario ending = scenario("two come home, the heap ends");
     world.sweep = jrt_heap_sweep, world.sweeps = 0, world.ends = true;
     model_pass(&ending);
 }
 
-TEST("a heap that sweeps keeps a chunk as long as somebody is on the way to it")
+TEST("a heap that sweeps keeps a chunk while a block is on its way back to it")
 {
     struct model_scenario sweeping = scenario("two come home, the heap sweeps twice");
     world.sweep = jrt_heap_sweep, world.sweeps = 2, world.ends = false;
@@ -166,7 +166,7 @@ TEST("sweeping and then ending gives every chunk back once")
     model_pass(&both);
 }
 
-TEST("a sweep that does not ask who is on the way is found out")
+TEST("the model finds a sweep that ignores blocks on their way back")
 {
     struct model_scenario broken = scenario("a careless sweep");
     world.sweep = broken_sweep, world.sweeps = 2, world.ends = true;

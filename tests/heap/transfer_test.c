@@ -72,7 +72,7 @@ static struct jrt_heap_stats stats(const struct jrt_heap *heap)
 static const size_t sizes[] = {1, 100, 1000, 8200, 8201, 100000};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
-TEST("a block keeps its place and content, and its price moves with it")
+TEST("a detached block keeps its place and content, and its price moves with it")
 {
     for (int i = 0; i < SIZES; i++) {
         begin(1 << 24);
@@ -116,7 +116,7 @@ TEST("a block outlives the heap that made it, and its last owner's end frees it"
     end();
 }
 
-TEST("an owner who refuses leaves the block to nobody, and it can still be adopted or discarded")
+TEST("a block that its adopter refused stays detached, and can be adopted or discarded")
 {
     for (int i = 0; i < SIZES; i++) {
         begin(jrt_heap_cost(sizes[i]) - 1);
@@ -136,7 +136,7 @@ TEST("an owner who refuses leaves the block to nobody, and it can still be adopt
     }
 }
 
-TEST("a block may be handed on, again and again")
+TEST("tasks may hand a block on again and again")
 {
     begin(1 << 24);
     for (int i = 0; i < SIZES; i++) {
@@ -198,7 +198,7 @@ TEST("the register of adopted blocks survives freeing in any order")
     end();
 }
 
-TEST("a task that gives everything away for ever does not grow")
+TEST("a task that gives every block away for ever does not grow")
 {
     begin(1 << 24);
     for (int i = 0; i < 200000; i++) {
@@ -214,7 +214,7 @@ TEST("a task that gives everything away for ever does not grow")
     end();
 }
 
-TEST("a heap that swept keeps the chunks whose blocks are away")
+TEST("a heap that swept keeps the chunks whose blocks other tasks own")
 {
     enum { COUNT = 4000 };
     static char *blocks[COUNT];

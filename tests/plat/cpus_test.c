@@ -55,13 +55,13 @@ TEST("a quota is rounded up to whole processors")
     CHECK_EQ(limit_of("300000\n"), 3); /* the period is 100 ms if it is not told */
 }
 
-TEST("max is no limit")
+TEST("a quota of max is no limit")
 {
     CHECK(limit_of("max 100000\n") == JRT_CPUS_UNLIMITED);
     CHECK(limit_of("max\n") == JRT_CPUS_UNLIMITED);
 }
 
-TEST("garbage is no limit")
+TEST("a file that cannot be parsed is no limit")
 {
     static const char *const texts[] = {"",       "\n",         " ",      "cpu",
                                         "-1 100", "12x 100000", "100 0",  "0 100000",
@@ -75,7 +75,7 @@ TEST("garbage is no limit")
     CHECK_EQ(limit("nonsense\n0::/a", tree), 1);
 }
 
-TEST("a limit on a parent only counts, and of several the smallest")
+TEST("a limit that only a parent has counts, and of several limits the smallest")
 {
     struct fake_file *parent =
         TREE({V2 "/a/cpu.max", "300000 100000\n"}, {V2 "/a/b/cpu.max", "max 100000\n"});
@@ -87,7 +87,7 @@ TEST("a limit on a parent only counts, and of several the smallest")
     CHECK_EQ(limit("0::/a/b/c/\n", several), 3);
 }
 
-TEST("the root of what is mounted counts, wherever the path says we are")
+TEST("the root of the mount counts, wherever the process's path is")
 {
     struct fake_file *tree = TREE({V2 "/cpu.max", "200000 100000\n"});
     CHECK_EQ(limit("0::/\n", tree), 2);
@@ -95,7 +95,7 @@ TEST("the root of what is mounted counts, wherever the path says we are")
     CHECK_EQ(limit("0::/../sibling\n", tree), 2);
 }
 
-TEST("a path that leads out of what is mounted is not followed")
+TEST("a path that leads out of the mount is not followed")
 {
     struct fake_file *tree = TREE({"/sys/fs/cgroup/../sibling/cpu.max", "100000 100000\n"},
                                   {"/sys/fs/cpu.max", "100000 100000\n"});
@@ -104,7 +104,7 @@ TEST("a path that leads out of what is mounted is not followed")
 
 #define V1 "/sys/fs/cgroup/cpu"
 
-TEST("version 1 counts too, under either name of its directory, on a parent too")
+TEST("version 1 counts too, under either name of its directory, and on a parent")
 {
     struct fake_file *one =
         TREE({V1 "/a/cpu.cfs_quota_us", "250000\n"}, {V1 "/a/cpu.cfs_period_us", "100000\n"},
@@ -119,7 +119,7 @@ TEST("version 1 counts too, under either name of its directory, on a parent too"
     CHECK(limit("4:cpu:/\n", half) == JRT_CPUS_UNLIMITED);
 }
 
-TEST("where both versions limit, the smaller counts")
+TEST("if both versions set a limit, the smaller one counts")
 {
     struct fake_file *tree =
         TREE({V1 "/cpu.cfs_quota_us", "400000\n"}, {V1 "/cpu.cfs_period_us", "100000\n"},
@@ -127,7 +127,7 @@ TEST("where both versions limit, the smaller counts")
     CHECK_EQ(limit("1:cpu:/\n0::/a\n", tree), 2);
 }
 
-TEST("a path that is too long ends the search below, not the program")
+TEST("a path that is too long ends the search, not the program")
 {
     static char       cgroup[9000];
     struct fake_file *tree = TREE({V2 "/cpu.max", "200000 100000\n"});

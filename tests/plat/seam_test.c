@@ -22,7 +22,7 @@ TEST("the clock does not go back")
     }
 }
 
-TEST("the coarse clock is the same clock, a tick late at most")
+TEST("the coarse clock is the same clock, at most a tick late")
 {
     const uint64_t tick = 10000000;
     uint64_t       last = 0;
@@ -50,7 +50,7 @@ TEST("a deadline in the past returns at once")
     CHECK(!jrt_futex_wait_until(&word, 0, jrt_clock_now_ns()));
 }
 
-TEST("a wait that nobody ends is over at its deadline and not before")
+TEST("a wait without a wake-up ends at its deadline and not before")
 {
     _Atomic(uint32_t) word = 0;
     uint64_t          deadline_ns = jrt_clock_now_ns() + 2000000;
@@ -139,7 +139,7 @@ static void look_around(void *argument)
     CHECK(pthread_getname_np(pthread_self(), seen->name, sizeof seen->name) == 0);
 }
 
-TEST("a thread takes faults and SIGPROF, leaves other signals to the program, has its name")
+TEST("a thread gets faults and SIGPROF, leaves other signals to the program, and has its name")
 {
     struct jrt_os_thread thread;
     struct seen          seen;
@@ -157,7 +157,7 @@ TEST("a thread takes faults and SIGPROF, leaves other signals to the program, ha
     for (int i = 1; i < SIGRTMIN; i++) CHECK_EQ(sigismember(&before, i), sigismember(&after, i));
 }
 
-TEST("the kind of fence is decided once, and symmetric under ThreadSanitizer")
+TEST("the kind of fence is decided once, and is symmetric under ThreadSanitizer")
 {
     bool asymmetric = jrt_fences_asymmetric();
     CHECK_EQ(jrt_fences_asymmetric(), asymmetric);
@@ -205,7 +205,7 @@ static void dekker_heavy(void *argument)
     dekker_run(1);
 }
 
-TEST("of a light and a heavy side at least one sees the other's flag")
+TEST("at least one of a light and a heavy side sees the other's flag")
 {
     struct jrt_os_thread heavy;
     CHECK(jrt_os_thread_start(&heavy, dekker_heavy, NULL, "heavy"));

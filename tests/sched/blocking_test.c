@@ -80,7 +80,7 @@ static void wait_for_threads(struct jrt_blocking *pool, unsigned threads)
     while (jrt_blocking_stats_read(pool).threads != threads) jrt_thread_yield();
 }
 
-TEST("no thread is started before it is needed, and one that is idle is used again")
+TEST("no thread starts before it is needed, and an idle one is used again")
 {
     struct jrt_blocking pool;
     pool_open(&pool, 4, 4);
@@ -109,7 +109,7 @@ TEST("a pool that was never used closes")
     jrt_blocking_fini(&pool);
 }
 
-TEST("never more jobs run at once than there may be threads")
+TEST("at most as many jobs run at once as there may be threads")
 {
     enum { JOBS = 20, THREADS = 3 };
     struct jrt_blocking pool;
@@ -134,7 +134,7 @@ TEST("never more jobs run at once than there may be threads")
     jrt_blocking_fini(&pool);
 }
 
-TEST("jobs are begun in the order they came")
+TEST("jobs begin in the order of their submits")
 {
     enum { JOBS = 50 };
     struct jrt_blocking pool;
@@ -156,7 +156,7 @@ TEST("jobs are begun in the order they came")
     jrt_blocking_fini(&pool);
 }
 
-TEST("a job that was not begun can be withdrawn, once; one that was begun cannot")
+TEST("a job that has not begun can be withdrawn, once, and a job that has begun cannot")
 {
     struct jrt_blocking pool;
     struct gate         gate = {0};
@@ -182,7 +182,7 @@ TEST("a job that was not begun can be withdrawn, once; one that was begun cannot
     jrt_blocking_fini(&pool);
 }
 
-TEST("a full queue says so, and has room again after a withdrawal")
+TEST("a full queue refuses a job, and has room again after a withdrawal")
 {
     struct jrt_blocking pool;
     struct gate         gate = {0};
@@ -202,7 +202,7 @@ TEST("a full queue says so, and has room again after a withdrawal")
     jrt_blocking_fini(&pool);
 }
 
-TEST("jobs for threads that are on their way do not count as waiting")
+TEST("jobs for arriving threads do not count as waiting")
 {
     enum { THREADS = 4 };
     struct jrt_blocking pool;
@@ -221,7 +221,7 @@ TEST("jobs for threads that are on their way do not count as waiting")
     }
 }
 
-TEST("threads that are idle end, and later jobs get new ones")
+TEST("idle threads end, and later jobs get new ones")
 {
     struct jrt_blocking pool;
     pool_open(&pool, 3, 3);
@@ -248,7 +248,7 @@ static void job_slow(struct jrt_blocking_job *job)
     task->place = 1;
 }
 
-TEST("closing the pool waits for the job that runs")
+TEST("closing the pool waits for the running job")
 {
     struct jrt_blocking pool;
     struct task         task = task_new(NULL);
@@ -278,7 +278,7 @@ static void allow_threads(pthread_attr_t *old)
     pthread_attr_destroy(old);
 }
 
-TEST("where no thread can be started the job is refused, unless another thread will come to it")
+TEST("if no thread can be started, a job is refused, unless another thread will run it")
 {
     struct jrt_blocking pool;
     struct gate         gate = {0};
@@ -331,7 +331,7 @@ static void submit_many(void *argument)
     }
 }
 
-TEST("of many submitters' jobs each is run once or withdrawn")
+TEST("each job of many submitters is run once or withdrawn")
 {
     struct submitter submitters[SUBMITTERS];
     int              withdrawn = 0;
@@ -363,7 +363,7 @@ static bool somebody_is_idle(struct jrt_blocking *pool)
     return idle;
 }
 
-TEST("a queue is full also while a thread above the usual number has nothing it may begin")
+TEST("a queue is full even while a thread above threads_max idles and may begin nothing")
 {
     struct jrt_blocking       pool;
     struct jrt_blocking_party parties[2] = {{.queued = 0}};

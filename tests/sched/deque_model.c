@@ -270,14 +270,14 @@ TEST("the owner may take from the top as thieves do")
     pass("++s-", "s", "s");
 }
 
-TEST("what ended before something else began comes before it")
+TEST("operations that do not overlap take effect in their order")
 {
     pass_timed("+-", "ss", NULL);
     pass_timed("++--", "s", NULL);
     pass_timed("+-", "s", "s");
 }
 
-TEST("all orders of a small history, none left out")
+TEST("the model tries all orders of a small history")
 {
     struct model_scenario scenario = scene(&shipped, "+-", "s", NULL);
     scenario.every = true;
@@ -364,35 +364,35 @@ static void find(struct verbs broken, enum model_memory memory, const char *owne
     model_find(&scenario, word);
 }
 
-TEST("a pop that does not compare and swap for the last item is found out")
+TEST("the model finds a pop that does not compare and swap for the last item")
 {
     struct verbs broken = shipped;
     broken.pop = pop_last_without_cas;
     find(broken, MODEL_SC, "+-", "s", "taken twice");
 }
 
-TEST("a pop that claims its item by less than seq_cst is found out where stores come late")
+TEST("with late stores, the model finds a pop that claims its item by less than seq_cst")
 {
     struct verbs broken = shipped;
     broken.pop = pop_with_weak_claim;
     find(broken, MODEL_TSO, "++--", "ss", "taken twice");
 }
 
-TEST("a push that does not release its item is found out where stores are not in order")
+TEST("with unordered stores, the model finds a push that does not release its item")
 {
     struct verbs broken = shipped;
     broken.push = push_without_release;
     find(broken, MODEL_PSO, "+", "s", "lost");
 }
 
-TEST("a push that ignores a full ring is found out")
+TEST("the model finds a push that ignores a full ring")
 {
     struct verbs broken = shipped;
     broken.push = push_beyond_room;
     find(broken, MODEL_SC, "+++", "s", "lost");
 }
 
-TEST("a steal that reads bottom before top, or the ring before both, is found out")
+TEST("the model finds a steal that reads bottom before top, or the ring before both")
 {
     struct verbs broken = shipped;
     broken.steal = steal_bottom_first;

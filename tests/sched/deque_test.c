@@ -143,7 +143,7 @@ TEST("old rings together are smaller than the newest")
     close(&d);
 }
 
-TEST("a deque whose first ring is refused says so")
+TEST("a deque returns false if its first ring is refused")
 {
     struct jrt_deque d;
     allocations_left = 0;
@@ -151,7 +151,7 @@ TEST("a deque whose first ring is refused says so")
     allocations_left = -1;
 }
 
-TEST("a push that is refused memory changes nothing and may be tried again")
+TEST("a push without memory changes nothing and may be tried again")
 {
     struct jrt_deque d = deque_new();
     uintptr_t        full = JRT_DEQUE_FIRST_SLOTS;

@@ -354,14 +354,14 @@ TEST("nothing is lost, doubled or out of order while the ring grows and its slot
     pass_longest("++o++h", "rr", NULL);
 }
 
-TEST("what ended before something else began comes before it")
+TEST("operations that do not overlap take effect in their order")
 {
     pass_timed("+-o", "rr", NULL);
     pass_timed("+++-", "r", NULL);
     pass_timed("+-", "r", "r");
 }
 
-TEST("all orders of a small history, none left out")
+TEST("the model tries all orders of a small history")
 {
     struct model_scenario scenario = scene(&shipped, "+-", "r", NULL);
     scenario.every = true;
@@ -469,7 +469,7 @@ static void find(struct verbs broken, enum model_memory memory, const char *owne
     model_find(&scenario, word);
 }
 
-TEST("a raid without the heavy fence, or with an ordinary one, is found out where stores come late")
+TEST("with late stores, the model finds a raid without the heavy fence, or with an ordinary one")
 {
     struct verbs broken = shipped;
     broken.heavy = no_fence;
@@ -479,7 +479,7 @@ TEST("a raid without the heavy fence, or with an ordinary one, is found out wher
     find(broken, MODEL_TSO, "+o", "r", "");
 }
 
-TEST("where stores are seen at once the heavy fence is not missed")
+TEST("without late stores, a raid without the heavy fence does no harm")
 {
     struct verbs          plain = shipped;
     struct model_scenario scenario;
@@ -488,35 +488,35 @@ TEST("where stores are seen at once the heavy fence is not missed")
     model_pass(&scenario);
 }
 
-TEST("a pop that does not say it is inside before it looks for raiders is found out")
+TEST("the model finds a pop that looks for raiders before it sets busy")
 {
     struct verbs broken = shipped;
     broken.pop_newest = pop_that_looks_first;
     find(broken, MODEL_SC, "+-", "r", "");
 }
 
-TEST("a pop that does not look again inside is found out")
+TEST("the model finds a pop that does not look again inside the lock")
 {
     struct verbs broken = shipped;
     broken.pop_newest = pop_that_looks_once;
     find(broken, MODEL_SC, "+-", "r", "");
 }
 
-TEST("a pop that leaves by less than a release is found out where stores are not in order")
+TEST("with unordered stores, the model finds a pop that leaves by less than a release")
 {
     struct verbs broken = shipped;
     broken.pop_newest = pop_that_leaves_early;
     find(broken, MODEL_PSO, "++-", "rr", "");
 }
 
-TEST("a push that does not release its item is found out where stores are not in order")
+TEST("with unordered stores, the model finds a push that does not release its item")
 {
     struct verbs broken = shipped;
     broken.push = push_without_release;
     find(broken, MODEL_PSO, "+", "r", "");
 }
 
-TEST("a push that ignores a full ring, or grows it outside the lock, is found out")
+TEST("the model finds a push that ignores a full ring, or grows it outside the lock")
 {
     struct verbs broken = shipped;
     broken.push = push_beyond_room;
@@ -525,14 +525,14 @@ TEST("a push that ignores a full ring, or grows it outside the lock, is found ou
     find(broken, MODEL_SC, "+++", "1", "");
 }
 
-TEST("a raid that does not wait for the owner is found out")
+TEST("the model finds a raid that does not wait for the owner")
 {
     struct verbs broken = shipped;
     broken.raid = raid_without_waiting;
     find(broken, MODEL_SC, "+-", "r", "");
 }
 
-TEST("two raiders inside together are found out")
+TEST("the model finds two raiders inside together")
 {
     struct verbs broken = shipped;
     broken.raid = raid_together;

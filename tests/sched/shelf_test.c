@@ -70,7 +70,7 @@ TEST("a new shelf is empty from both ends, for its owner and for raiders")
     close(&shelf);
 }
 
-TEST("the owner takes the newest or the oldest, as it likes")
+TEST("the owner takes the newest or the oldest item")
 {
     struct jrt_shelf shelf = shelf_new();
     push(&shelf, 1, 50);
@@ -83,7 +83,7 @@ TEST("the owner takes the newest or the oldest, as it likes")
     close(&shelf);
 }
 
-TEST("the owner sees what comes next, also where the slots begin again, and no further")
+TEST("the owner sees the next items, also where the slots begin again, and no further")
 {
     struct jrt_shelf shelf = shelf_new();
     push(&shelf, 1, FIRST);
@@ -118,14 +118,14 @@ static void take_halves(take_function *taker)
     close(&shelf);
 }
 
-TEST("half a shelf is its oldest items, rounded up and no more than asked for")
+TEST("half a shelf is its oldest items, rounded up, and no more than asked for")
 {
     take_halves(jrt_shelf_pop_half);
 }
 
-TEST("a raid takes the same") { take_halves(jrt_shelf_raid); }
+TEST("a raid takes the oldest half too") { take_halves(jrt_shelf_raid); }
 
-TEST("all that can be done to a shelf may be mixed in any order")
+TEST("all operations on a shelf may be mixed in any order")
 {
     /* Beside a plain array in which the items of the shelf lie from first to last. */
     enum { STEPS = 200000 };
@@ -184,7 +184,7 @@ TEST("a shelf that is never full does not grow, however many items pass through 
     close(&shelf);
 }
 
-TEST("a shelf whose first ring is refused says so")
+TEST("a shelf returns false if its first ring is refused")
 {
     struct jrt_shelf shelf;
     allocations_left = 0;
@@ -192,7 +192,7 @@ TEST("a shelf whose first ring is refused says so")
     allocations_left = -1;
 }
 
-TEST("a push that is refused memory changes nothing and may be tried again")
+TEST("a push without memory changes nothing and may be tried again")
 {
     struct jrt_shelf shelf = shelf_new();
     allocations_left = 0;
@@ -214,7 +214,7 @@ TEST("a push that is refused memory changes nothing and may be tried again")
     close(&shelf);
 }
 
-TEST("a raider is refused while another is inside, and takes nothing")
+TEST("a raider takes nothing while another one is inside")
 {
     struct jrt_shelf shelf = shelf_new();
     push(&shelf, 1, 4);

@@ -74,7 +74,7 @@ TEST("equal deadlines are due in the order of arming, and arming again goes to t
     jrt_timers_fini(&timers);
 }
 
-TEST("a timer that is not armed can be disarmed, twice too")
+TEST("disarming a timer that is not armed, even twice, changes nothing")
 {
     struct jrt_timers timers;
     struct jrt_timer  timer = {0};
@@ -87,7 +87,7 @@ TEST("a timer that is not armed can be disarmed, twice too")
     jrt_timers_fini(&timers);
 }
 
-TEST("what was reserved is there, and stays when everything else is given back")
+TEST("a reservation holds, and stays when all other memory is given back")
 {
     enum { COUNT = 5000 };
     static struct jrt_timer timer[COUNT];
@@ -160,7 +160,7 @@ static void model_step(struct model *model, uint64_t *seed, uint64_t range)
     CHECK_EQ(jrt_timer_armed(&model->timer[i]), model->armed[i]);
 }
 
-TEST("arming, disarming and popping in any order agrees with a searched list")
+TEST("arming, disarming and popping in any order agree with a searched list")
 {
     static const uint64_t ranges[] = {4, 50, 1000000000};
     for (size_t r = 0; r < sizeof ranges / sizeof ranges[0]; r++) {
@@ -178,7 +178,7 @@ TEST("arming, disarming and popping in any order agrees with a searched list")
     }
 }
 
-TEST("very many timers come out in order, those between them disarmed, and the memory goes back")
+TEST("very many timers come out in order while others are disarmed, and the memory goes back")
 {
     struct jrt_timers timers;
     struct jrt_timer *timer = calloc(MANY, sizeof *timer);

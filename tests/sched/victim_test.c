@@ -51,7 +51,7 @@ TEST("random victims are those of the reference generator for the seed")
     }
 }
 
-TEST("random victims are equal for equal seeds and differ for others")
+TEST("equal seeds give equal random victims, and different seeds different ones")
 {
     struct jrt_victims one = victims(JRT_VICTIM_RANDOM, 1), same = one;
     struct jrt_victims other = victims(JRT_VICTIM_RANDOM, 2);
@@ -64,7 +64,7 @@ TEST("random victims are equal for equal seeds and differ for others")
     CHECK(different > 50);
 }
 
-TEST("every other worker is a random victim about equally often, oneself never")
+TEST("every other worker is a random victim about equally often, and a worker never its own")
 {
     enum { WORKERS = 5, DRAWS = 40000 };
     struct jrt_victims v = victims(JRT_VICTIM_RANDOM, 7);
@@ -80,7 +80,7 @@ TEST("every other worker is a random victim about equally often, oneself never")
     }
 }
 
-TEST("of two workers each one's victim is always the other")
+TEST("of two workers, each one's victim is always the other")
 {
     static const uint32_t loads[2] = {0, 0};
     for (unsigned strategy = 0; strategy < JRT_VICTIM_STRATEGIES; strategy++) {
@@ -92,7 +92,7 @@ TEST("of two workers each one's victim is always the other")
     }
 }
 
-TEST("round robin visits the workers after oneself in turn and begins again")
+TEST("round robin visits the workers after the thief in turn and begins again")
 {
     static const unsigned expected[] = {3, 4, 0, 1, 3, 4, 0, 1, 3};
     struct jrt_victims    v = victims(JRT_VICTIM_ROUND_ROBIN, 0);
@@ -101,7 +101,7 @@ TEST("round robin visits the workers after oneself in turn and begins again")
     }
 }
 
-TEST("least loaded means: the first victim has the longest queue, the next the next longest")
+TEST("least loaded visits the longest queue first, then the next longest")
 {
     static const uint32_t loads[] = {5, 900, 70, 8, 100};
     static const unsigned expected[] = {4, 2, 3, 0};
@@ -111,7 +111,7 @@ TEST("least loaded means: the first victim has the longest queue, the next the n
     CHECK_EQ(jrt_victim_next(&v, 0, 5, 0, loads), 1);
 }
 
-TEST("equally long queues are visited each once, the nearest after oneself first")
+TEST("equally long queues are visited once each, the nearest after the thief first")
 {
     static const uint32_t loads[] = {3, 3, 3, 7, 3};
     static const unsigned expected[] = {3, 2, 4, 0};
@@ -119,7 +119,7 @@ TEST("equally long queues are visited each once, the nearest after oneself first
     for (unsigned i = 0; i < 4; i++) CHECK_EQ(jrt_victim_next(&v, 1, 5, i, loads), expected[i]);
 }
 
-TEST("three hundred workers are as good as three")
+TEST("three hundred workers work as three do")
 {
     static uint32_t    loads[300];
     struct jrt_victims random = victims(JRT_VICTIM_RANDOM, 1);
@@ -139,7 +139,7 @@ static void steal_alone(void *argument)
     (void)jrt_victim_next(&v, 0, 1, 0, NULL);
 }
 
-TEST("a worker that is alone asks for no victim")
+TEST("a worker that is alone may not ask for a victim")
 {
     int status = 0;
     (void)harness_child(steal_alone, NULL, &status);

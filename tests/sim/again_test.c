@@ -36,7 +36,7 @@ static int64_t go_round(void *argument)
     return 0;
 }
 
-TEST("a trace that schedules share is free after one that failed, and tells of it")
+TEST("a trace shared by schedules is free after a failed one, and describes it")
 {
     janus_trace          *trace = NULL;
     janus_trace_info      info = {.struct_bytes = sizeof info};
@@ -58,7 +58,7 @@ TEST("a trace that schedules share is free after one that failed, and tells of i
     CHECK_EQ(janus_trace_close(trace), JANUS_OK);
 }
 
-TEST("how many steps there may be, and whether handles may be stale, is in the text")
+TEST("the replay text holds the limit of steps and whether handles may be stale")
 {
     janus_explore_options few = {.steps_max = 2000, .no_minimising = true};
     janus_explore_result  first = scout(few, go_round);
@@ -94,7 +94,7 @@ static int64_t lose_units(void *argument)
     return 0;
 }
 
-TEST("books that do not balance when a schedule has ended are a failure")
+TEST("books that do not balance at the end of a schedule are a failure")
 {
     janus_entry *const entries[] = {keep_units, lose_units};
     for (int i = 0; i < 2; i++) {
@@ -128,7 +128,7 @@ static int64_t overflow_below(void *argument)
     return 0;
 }
 
-TEST("a stack that is used up is a failure, as a panic is")
+TEST("a stack overflow is a failure, as a panic is")
 {
     if (JRT_TSAN) SKIP("ThreadSanitizer's own code dies where the stack ends, locks held");
     janus_explore_result result = scout((janus_explore_options){.schedules = 1}, overflow_below);

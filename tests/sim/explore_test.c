@@ -98,7 +98,7 @@ static int64_t note_all(void *argument)
     return 0;
 }
 
-TEST("a random schedule is what its seed gives elsewhere")
+TEST("a random schedule is the execution that its seed gives elsewhere")
 {
     uint64_t kept[2000];
     int      different = 0;
@@ -118,7 +118,7 @@ TEST("a random schedule is what its seed gives elsewhere")
     CHECK(different >= (JRT_TSAN ? 3 : 18));
 }
 
-TEST("every strategy finds a lost update, and its text runs it again")
+TEST("every strategy finds a lost update, and its text replays it")
 {
     find((janus_explore_options){.strategy = JANUS_STRATEGY_RANDOM}, add_twice,
          JANUS_FAILING_EXPECTATION, "shared == 20 (");
@@ -129,7 +129,7 @@ TEST("every strategy finds a lost update, and its text runs it again")
          add_twice, JANUS_FAILING_EXPECTATION, "shared == 20 (");
 }
 
-TEST("without minimising the text is the seed, and runs it again too")
+TEST("without minimising the text is the seed, and replays the failure too")
 {
     janus_explore_options options = {.no_minimising = true, .seed = 3};
     janus_explore_result  result = scout(options, add_twice);
@@ -162,7 +162,7 @@ static int64_t fail_once(void *argument)
     return ++runs == 3 ? -1 : 0;
 }
 
-TEST("what a schedule does not decide is noticed")
+TEST("an influence that no schedule decides is reported")
 {
     janus_explore_result result = scout((janus_explore_options){0}, fail_once);
     CHECK_EQ(result.failing, JANUS_FAILING_RESULT);
@@ -249,7 +249,7 @@ static int64_t panic_below(void *argument)
     return 0;
 }
 
-TEST("a panic is a failure also where nobody looks, unless panics are part of the test")
+TEST("a panic that no code inspects is a failure, unless panics are allowed")
 {
     find((janus_explore_options){0}, panic_below, JANUS_FAILING_PANIC, "by itself");
     janus_explore_result result =
@@ -277,7 +277,7 @@ TEST("a schedule that does not end is a failure")
     }
 }
 
-TEST("a broken contract, what is left behind and handles used too late are failures")
+TEST("a broken contract, a leaked channel and a stale handle are failures")
 {
     janus_explore_options options = {.schedules = 3};
     find(options, break_a_contract, JANUS_FAILING_CONTRACT, "contract broken");
@@ -331,7 +331,7 @@ static int64_t want_much(void *argument)
     return refused > 0 ? -100 - refused : 0;
 }
 
-TEST("faults are choices: a schedule with them is run again too, whatever was before it")
+TEST("faults are choices: a schedule with faults replays, whatever ran before it")
 {
     static const uint32_t faults[] = {JANUS_FAULT_MEMORY, JANUS_FAULT_MAPPING, JANUS_FAULT_THREAD,
                                       JANUS_FAULT_BLOCKING, 63};
@@ -370,7 +370,7 @@ static int64_t ask_for_flag(void *argument)
     return 0;
 }
 
-TEST("who asks again and again does not keep the others from going on")
+TEST("a task that polls does not keep the others from running")
 {
     for (int strategy = JANUS_STRATEGY_RANDOM; strategy <= JANUS_STRATEGY_EXHAUSTIVE; strategy++) {
         janus_explore_options options = {.strategy = (janus_strategy)strategy,
@@ -404,7 +404,7 @@ static int64_t choose_one(void *argument)
 }
 
 /* With one worker the scheduler's own choices are the same whichever case the select takes. */
-TEST("an exhaustive search runs every schedule once, and says so")
+TEST("an exhaustive search runs every schedule once, and reports that it is complete")
 {
     uint64_t base = 0;
     for (ready_cases = 1; ready_cases <= 4; ready_cases++) {
@@ -423,7 +423,7 @@ TEST("an exhaustive search runs every schedule once, and says so")
     CHECK(base >= 1 && base <= 16);
 }
 
-TEST("a search that is not over does not say that it is")
+TEST("an unfinished search does not claim to be complete")
 {
     janus_explore_result result = scout(
         (janus_explore_options){.strategy = JANUS_STRATEGY_EXHAUSTIVE, .schedules = 5}, note_all);
@@ -431,7 +431,7 @@ TEST("a search that is not over does not say that it is")
     CHECK_EQ(result.schedules, 5);
 }
 
-TEST("a search of one preemption more runs more schedules")
+TEST("a search with one more preemption runs more schedules")
 {
     uint64_t before = 0;
     if (JRT_TSAN) SKIP("too slow: it counts schedules");
@@ -449,7 +449,7 @@ TEST("a search of one preemption more runs more schedules")
 
 /* Bad input. */
 
-TEST("a text that is none is refused")
+TEST("a text that is not a schedule is refused")
 {
     static const char *const texts[] = {
         "",
@@ -488,7 +488,7 @@ static int64_t explore_inside(void *argument)
     return janus_explore(NULL, note_all, NULL, NULL);
 }
 
-TEST("options that are none, and a call in a task, are refused")
+TEST("invalid options, and a call in a task, are refused")
 {
     janus_explore_result small = {.struct_bytes = 3};
     int64_t              result = 0;
@@ -525,7 +525,7 @@ static void replay_loudly(void *argument)
     explore_loudly(NULL);
 }
 
-TEST("the seed comes first, then what was found and the line that runs it again")
+TEST("the report begins with the seed, then has the failure and the command for a replay")
 {
     if (JRT_TSAN) SKIP("too slow: it prints the same without");
     int         status;
@@ -551,7 +551,7 @@ static void deadlock_loudly(void *argument)
     (void)janus_explore(NULL, wait_for_nobody, NULL, NULL);
 }
 
-TEST("of a deadlock the tree is told, once")
+TEST("a deadlock's tree is printed once")
 {
     int         status;
     const char *text = harness_child(deadlock_loudly, NULL, &status);
@@ -571,7 +571,7 @@ static int64_t expect_wrongly(void *argument)
 
 static void expect_on_a_thread(void *argument) { (void)expect_wrongly(argument); }
 
-TEST("elsewhere a failed expectation is a panic of its task, or the end of the process")
+TEST("outside an exploration a failed expectation is a panic of its task, or ends the process")
 {
     int status;
     CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), expect_wrongly, NULL, NULL),

@@ -36,7 +36,7 @@ static janus_trace *nested(uint32_t workers, const janus_trace_options *options)
 
 /* Binary. */
 
-TEST("what was written as binary is read back the same, in every format")
+TEST("a binary trace is read back the same, in every format")
 {
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
         janus_trace *trace = nested(workers, NULL), *back = NULL;
@@ -201,7 +201,7 @@ static struct tracks follow_all(janus_trace *trace)
     return tracks;
 }
 
-TEST("the JSON is one, its slices lie in each other, and arrows end where they should")
+TEST("the JSON is valid, its slices nest, and its arrows end where they should")
 {
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
         janus_trace  *trace = nested(workers, NULL);
@@ -231,7 +231,7 @@ static void outline(janus_trace *trace, char *out, size_t room)
     free(json);
 }
 
-TEST("a task is a slice while it runs, inside of the one it runs on, wherever that goes on")
+TEST("a running task is a slice inside the slice of the task below it, wherever it continues")
 {
     struct jrt_trace_event events[] = {
         {1000, 5, 0, jrt_trace_rest(JRT_TRACE_START, 0, 0)},
@@ -251,7 +251,7 @@ TEST("a task is a slice while it runs, inside of the one it runs on, wherever th
     close_trace(trace);
 }
 
-TEST("a trace that begins in the middle, or that somebody made up, is drawn all the same")
+TEST("a trace that begins in the middle, or is forged, is drawn too")
 {
     for (uint32_t events = 1; events <= 64; events *= 2) {
         janus_trace *trace = nested(2, JANUS_TRACE_OPTIONS(.ring_events = events));
@@ -279,7 +279,7 @@ TEST("a trace that begins in the middle, or that somebody made up, is drawn all 
 
 /* Limits. */
 
-TEST("what an option cannot be is refused, and what is missing")
+TEST("impossible options and missing arguments are refused")
 {
     janus_trace *trace = NULL;
     CHECK_EQ(janus_trace_open(JANUS_TRACE_OPTIONS(.ring_events = (1 << 24) + 1), &trace),
@@ -319,7 +319,7 @@ TEST("an empty trace can be written in every format")
     close_trace(back);
 }
 
-TEST("one scheduler has a trace at a time, and it outlives the scheduler")
+TEST("one scheduler at a time uses a trace, and the trace outlives it")
 {
     janus_trace     *trace = open_trace(NULL);
     janus_scheduler *other = NULL;

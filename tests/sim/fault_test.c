@@ -438,7 +438,7 @@ static void run_all(uint32_t faults, uint32_t every, uint32_t workers)
         if (JRT_TSAN) SKIP("too slow: all faults at once are tried");                              \
     } while (0)
 
-TEST("a program that nothing is refused to does well")
+TEST("without faults the program succeeds")
 {
     run_all(0, 0, 4);
     CHECK_EQ(seen.no_memory + seen.no_stack + seen.no_thread + seen.no_scheduler + seen.refused +
@@ -446,21 +446,21 @@ TEST("a program that nothing is refused to does well")
              0);
 }
 
-TEST("refused memory is told, and nothing is lost")
+TEST("refused memory is reported, and nothing is lost")
 {
     ONE_FAULT();
     run_all(JANUS_FAULT_MEMORY, 20, 4);
     CHECK(seen.no_memory > 0 && seen.no_scheduler > 0);
 }
 
-TEST("refused address space is told, and nothing is lost")
+TEST("refused address space is reported, and nothing is lost")
 {
     ONE_FAULT();
     run_all(JANUS_FAULT_MAPPING, 4, 4);
     CHECK(seen.no_scheduler > 0 && seen.no_stack > 0);
 }
 
-TEST("a thread that is not to be had is told, and nothing is lost")
+TEST("a refused thread is reported, and nothing is lost")
 {
     ONE_FAULT();
     run_all(JANUS_FAULT_THREAD, 10, 4);
@@ -486,7 +486,7 @@ TEST("threads that end under their workers are replaced")
     run_all(JANUS_FAULT_DEATH, 20, 4);
 }
 
-TEST("all of it at once, on one worker and on several")
+TEST("all faults together do no harm, on one worker and on several")
 {
     run_all(ALL, 50, 2);
     if (JRT_TSAN) return;

@@ -102,12 +102,12 @@ static void find_and_replay(const struct row *row, janus_strategy strategy)
     CHECK(found >= ENOUGH);
 }
 
-TEST("each is found by chance within its number of schedules, and replayed")
+TEST("random schedules find each bug within its number of schedules, and replay it")
 {
     for (int i = 0; i < ROWS; i++) find_and_replay(&rows[i], JANUS_STRATEGY_RANDOM);
 }
 
-TEST("each is found by PCT within its number of schedules, and replayed")
+TEST("PCT finds each bug within its number of schedules, and replays it")
 {
     for (int i = 0; i < ROWS; i++) find_and_replay(&rows[i], JANUS_STRATEGY_PCT);
 }
@@ -126,7 +126,7 @@ static void survive(const struct row *row, janus_strategy strategy)
     CHECK_EQ(result.schedules, schedules);
 }
 
-TEST("where it is mended none of as many schedules fails")
+TEST("with the fix, none of as many schedules fails")
 {
     for (int i = 0; i < ROWS; i++) {
         survive(&rows[i], JANUS_STRATEGY_RANDOM);
@@ -144,7 +144,7 @@ static void find_and_print(void *argument)
     free(result.replay);
 }
 
-TEST("a replay text works in another process than the one that found it")
+TEST("a replay text works in a process other than the one that found it")
 {
     for (int i = 0; i < ROWS; i += FEWER) {
         int         ended;

@@ -76,7 +76,7 @@ static int64_t keep_two(void *argument)
     return 0;
 }
 
-TEST("errno belongs to who set it")
+TEST("errno belongs to the part that set it")
 {
     (void)explore((janus_explore_options){.schedules = 50}, keep_two);
 }
@@ -105,7 +105,7 @@ static int64_t await_it(void *argument)
     return 0;
 }
 
-TEST("who asks again and again lets others go on, also where nothing else was chosen")
+TEST("a part that polls lets others run, also if no choice was made")
 {
     (void)explore((janus_explore_options){.replay = "1/w2/s1/c"}, await_it);
     (void)explore((janus_explore_options){.strategy = JANUS_STRATEGY_PCT, .schedules = 20},

@@ -64,7 +64,7 @@ static int64_t add_twice(void *argument)
     return shared == 20 ? status : -20;
 }
 
-TEST("exploring finds an update that is lost between two branches, and finds it again")
+TEST("exploring finds an update that is lost between two branches, and replays it")
 {
     janus_explore_options options = {.schedules = 1000, .no_minimising = JRT_TSAN};
     janus_explore_result  found = scout(options, add_twice);
@@ -148,7 +148,7 @@ TEST("in every schedule a failed loop has ended all its calls, and its error is 
     CHECK_EQ(scout(options, fails_as_told).failing, JANUS_FAILING_NOT);
 }
 
-TEST("where memory is refused nothing is split off, and the result is the same")
+TEST("if memory is refused, nothing is split off, and the result is the same")
 {
     janus_explore_options options = {
         .schedules = SCHEDULES, .faults = JANUS_FAULT_MEMORY, .faults_every = 5};

@@ -89,13 +89,13 @@ static void check_scribes(const janus_trace_options *options, uint32_t workers)
     close_trace(trace);
 }
 
-TEST("a copy has whole events only, in order, however fast they are overwritten")
+TEST("a copy has only whole events, in order, however fast they are overwritten")
 {
     check_scribes(JANUS_TRACE_OPTIONS(.ring_events = 8), 1);
     check_scribes(JANUS_TRACE_OPTIONS(.ring_events = 64), 2);
 }
 
-TEST("events of several workers are put in the order of their times")
+TEST("events of several workers are sorted by time")
 {
     janus_trace          *trace = open_trace(JANUS_TRACE_OPTIONS(.ring_events = 8));
     struct jrt_tracer     tracer;
@@ -203,17 +203,17 @@ static void check_flight(uint32_t workers, const janus_trace_options *options)
     close_trace(pool.trace);
 }
 
-TEST("two workers go on while snapshots of their rings are written")
+TEST("two workers write on while snapshots of their rings are written")
 {
     check_flight(2, JANUS_TRACE_OPTIONS(.ring_events = 64));
 }
 
-TEST("four workers go on while snapshots of their rings are written")
+TEST("four workers write on while snapshots of their rings are written")
 {
     check_flight(4, JANUS_TRACE_OPTIONS(.ring_events = 256));
 }
 
-TEST("two workers go on while all that they do is kept, up to a limit")
+TEST("two workers write on while a trace keeps all events up to a limit")
 {
     check_flight(2, JANUS_TRACE_OPTIONS(.bytes_max = 100000));
 }
@@ -261,7 +261,7 @@ TEST("a ring keeps the newest events, counts the others and shows a gap")
     close_trace(trace);
 }
 
-TEST("a trace that keeps all keeps the first ones when it is full, and counts the others")
+TEST("a full trace that keeps all events keeps the first ones, and counts the others")
 {
     int          times = 1000;
     char         gap[64];
@@ -290,7 +290,7 @@ static int64_t on_threads(void *argument)
     return 0;
 }
 
-TEST("tasks with threads of their own are told, under the threads' numbers")
+TEST("tasks with threads of their own are recorded under the threads' numbers")
 {
     for (uint64_t seed = 0; seed < 2; seed++) {
         janus_trace      *trace = open_trace(NULL);

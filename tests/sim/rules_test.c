@@ -22,7 +22,7 @@ static void *use_elsewhere(void *argument)
     return NULL;
 }
 
-TEST("another thread can neither use, start, stop nor close it, and it goes on")
+TEST("another thread can neither use, start, stop nor close a simulated scheduler, which goes on")
 {
     janus_scheduler *scheduler = open_simulated(2);
     pthread_t        thread;
@@ -55,7 +55,7 @@ static int64_t block_twice(void *argument)
     return 0;
 }
 
-TEST("what the thread holds stays held, whatever blocking calls hold and leave on the same thread")
+TEST("what a thread holds stays held, whatever blocking calls on the same thread hold and leave")
 {
     janus_mutex      mutex = JANUS_MUTEX_INIT("held");
     janus_scheduler *scheduler = open_simulated(2);
@@ -89,7 +89,7 @@ static int64_t end_those_who_compute(void *argument)
     return 0;
 }
 
-TEST("computing takes simulated time: a deadline passes while all only compute")
+TEST("computing takes simulated time: a deadline passes while all tasks only compute")
 {
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
         janus_scheduler *scheduler = open_simulated(workers);
@@ -134,7 +134,7 @@ static int64_t tell(void *argument)
     return 0;
 }
 
-TEST("a task that waits by asking lets others go on at each question")
+TEST("a task that polls lets others run at each question")
 {
     struct asked asked;
     janus_event_init(&asked.event, JANUS_OPENED_BY_TASKS, "event");
@@ -148,7 +148,7 @@ TEST("a task that waits by asking lets others go on at each question")
 
 /* The environment. */
 
-TEST("a seed in the environment is one, or nothing is made")
+TEST("a seed in the environment is valid, or no scheduler is made")
 {
     static const char *const wrong[] = {"seven", "7x", "0", "-1", "99999999999999999999999"};
     janus_scheduler         *scheduler = NULL;

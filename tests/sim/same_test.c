@@ -30,7 +30,7 @@ TEST("the same seed gives the same execution, a hundred times, for 1, 2, 4 and 8
 }
 
 /* SCHED:7.3.2, SCHED:9.2.1/rng, SCHED:9.3.1. */
-TEST("another seed gives another execution, and another number of workers too")
+TEST("another seed, and another number of workers, give another execution")
 {
     uint64_t seen[COUNTS * SEEDS];
     for (int i = 0; i < COUNTS * SEEDS; i++) {
@@ -55,7 +55,7 @@ static void write_rows(const char *path)
 }
 
 /* Not in the order of the table: what ran before must not matter. */
-TEST("every build gives the executions that the release build gave")
+TEST("every build gives the executions of the release build")
 {
     if (getenv("SAME_WRITE") != NULL) {
         write_rows(getenv("SAME_WRITE"));

@@ -51,7 +51,7 @@ static int64_t many_sleep(void *argument)
     return 0;
 }
 
-TEST("who sleeps for days of simulated time takes milliseconds")
+TEST("a task that sleeps for days of simulated time takes milliseconds")
 {
     uint64_t begun = real_ns();
     run_all(many_sleep, NULL);
@@ -102,7 +102,7 @@ static int64_t one_is_busy(void *argument)
     return 0;
 }
 
-TEST("time jumps only when nobody can go on, and to the earliest deadline")
+TEST("time jumps only when no part can run, and to the earliest deadline")
 {
     run_all(one_is_busy, NULL);
 }

@@ -41,7 +41,7 @@ static int64_t send_to_child(void *argument)
     return 0;
 }
 
-TEST("a child, a channel and a yield are told in the order in which they happen")
+TEST("a trace shows a child, a channel and a yield in the order in which they happen")
 {
     check_tale(send_to_child, NULL, JANUS_OK,
                "w- spawn A\n"
@@ -89,7 +89,7 @@ static int64_t empty_later(void *argument)
     return 0;
 }
 
-TEST("timers, deadlines and a channel that is full are told")
+TEST("a trace shows timers, deadlines and a full channel")
 {
     check_tale(empty_later, NULL, JANUS_OK,
                "w- spawn A\n"
@@ -156,7 +156,7 @@ static int64_t serve_selects(void *argument)
     return 0;
 }
 
-TEST("selects tell their case, at once and after waiting")
+TEST("a trace shows the case of a select, at once and after waiting")
 {
     check_tale(serve_selects, NULL, JANUS_OK,
                "w- spawn A\n"
@@ -224,7 +224,7 @@ static int64_t await_one(void *argument)
     return 0;
 }
 
-TEST("a cancel tells whose nursery, by whom and why, and how its child ended")
+TEST("a trace shows whose nursery a cancel ends, by whom and why, and how its child ended")
 {
     check_tale(cancel_sleeper, NULL, JANUS_OK,
                "w- spawn A\n"
@@ -244,7 +244,7 @@ TEST("a cancel tells whose nursery, by whom and why, and how its child ended")
                "w0 complete A ok\n");
 }
 
-TEST("a child that fails or panics in place says so, and cancels its nursery")
+TEST("a trace shows a child that fails or panics in place, and the cancel of its nursery")
 {
     janus_entry *entries[] = {fail, panic};
     const char  *ends[] = {"failed", "panicked"};
@@ -289,7 +289,7 @@ static int64_t supervise(void *argument)
     return 0;
 }
 
-TEST("exhaustion and a recharge tell what and how much")
+TEST("a trace shows the component and the amount of exhaustion and recharge")
 {
     check_tale(supervise, NULL, JANUS_OK,
                "w- spawn A\n"
@@ -349,7 +349,7 @@ static int64_t crowd(void *argument)
 
 static const uint32_t worker_counts[] = {1, 2, 4, 8};
 
-TEST("the same seed is the same trace, line by line, and another seed is another")
+TEST("equal seeds give equal traces, line by line, and another seed gives another")
 {
     for (int i = 0; i < 4; i++) {
         char        *first = NULL;
@@ -378,7 +378,7 @@ TEST("the same seed is the same trace, line by line, and another seed is another
     }
 }
 
-TEST("a task that is stolen is told, and goes on with the thief")
+TEST("a trace shows that a task is stolen, and that it goes on with the thief")
 {
     janus_trace *trace = open_trace(NULL);
     int          steals = 0;
@@ -413,7 +413,7 @@ static uint64_t hash_of(janus_trace *trace, uint32_t workers, uint64_t seed)
     return hash;
 }
 
-TEST("the hash is the same whether it is recorded in rings, wholly, hardly or not at all")
+TEST("the hash is the same whether the trace keeps rings, all events, few or none")
 {
     janus_trace *ring = open_trace(NULL);
     janus_trace *all = open_trace(JANUS_TRACE_OPTIONS(.bytes_max = 1 << 20));
@@ -469,7 +469,7 @@ static uint64_t world_hash(uint64_t seed, janus_trace *trace)
     return run.hash;
 }
 
-TEST("a world has a hash of what happened there, and a trace if it is given one")
+TEST("a world has a hash of what happened in it, and a trace if it is given one")
 {
     janus_trace *trace = open_trace(NULL);
     uint64_t     hash = world_hash(1, NULL);
@@ -495,7 +495,7 @@ static void run_stuck(void *argument)
     (void)run_traced(NULL, 2, 0, wait_for_nobody, NULL);
 }
 
-TEST("of a world that was given up there is a trace up to there, and somebody else can have it")
+TEST("a world that was given up leaves a trace up to that point, which another scheduler can use")
 {
     if (JRT_ASAN) SKIP("what a world that was given up held is leaked");
     janus_trace         *trace = open_trace(NULL);

@@ -45,7 +45,7 @@ static int64_t crowd(void *argument)
     return janus_nursery_end(&n, NULL);
 }
 
-TEST("no schedule of spawns that wait, end and are cancelled leaves one waiting")
+TEST("no schedule of spawns that wait, end and are cancelled leaves a spawn waiting")
 {
     const janus_strategy    strategies[] = {JANUS_STRATEGY_RANDOM, JANUS_STRATEGY_PCT};
     janus_scheduler_options limited = {.struct_bytes = sizeof limited, .max_tasks = 4};

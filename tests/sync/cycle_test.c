@@ -56,7 +56,7 @@ static int64_t dine(void *argument)
     return 0;
 }
 
-TEST("tasks that wait for each other's mutexes are told as a circle, with what and where")
+TEST("tasks that wait for each other's mutexes are reported as a circle, with what and where")
 {
     for (uint32_t workers = 1; workers <= 4; workers *= 4) {
         for (int size = 2; size <= RING_MAX; size += 19) {
@@ -121,7 +121,7 @@ static int64_t form_chain(void *argument)
     return 0;
 }
 
-TEST("a long circle is told in the order in which its tasks wait, the first again at the end")
+TEST("a long circle is reported in the order of its waits, with the first task again at the end")
 {
     static struct link links[LONG_RING];
     int                first = -1, told = 0;
@@ -203,7 +203,7 @@ static int64_t wait_in_vain(void *argument)
     return 0;
 }
 
-TEST("a wait that nobody ends is a deadlock without a circle")
+TEST("a wait that no task can end is a deadlock without a circle")
 {
     janus_semaphore semaphore = JANUS_SEMAPHORE_INIT(0, JANUS_OPENED_BY_TASKS, "empty");
     listen_to(2, wait_in_vain, &semaphore);

@@ -60,7 +60,7 @@ static int64_t start_all(void *argument)
     return 0;
 }
 
-TEST("an event lets all go who wait, until it is reset") { town_all(start_all, NULL, 10); }
+TEST("an event wakes all waiters until it is reset") { town_all(start_all, NULL, 10); }
 
 /* A waiter frees what it waited for at once. */
 
@@ -103,7 +103,7 @@ static int64_t free_at_once(void *argument)
     return 0;
 }
 
-TEST("the only one that waits may free an event or a group as soon as it returns")
+TEST("the only waiter may free an event or a group as soon as its wait returns")
 {
     town_all(free_at_once, NULL, 2);
 }
@@ -136,7 +136,10 @@ static int64_t count_down(void *argument)
     return 0;
 }
 
-TEST("a group's wait ends when as much is done as was added") { town_all(count_down, NULL, 20); }
+TEST("a group's wait ends when everything that was added is done")
+{
+    town_all(count_down, NULL, 20);
+}
 
 /* Broadcasts. */
 
@@ -185,7 +188,7 @@ static int64_t on_air(void *argument)
     return 0;
 }
 
-TEST("every listener hears the last that was sent") { town_all(on_air, NULL, 2); }
+TEST("every listener hears the last value sent") { town_all(on_air, NULL, 2); }
 
 static int64_t from_elsewhere(void *argument)
 {
@@ -215,7 +218,7 @@ static int64_t from_elsewhere(void *argument)
     return 0;
 }
 
-TEST("a listener with a number that the broadcast never had is told so and does not wait")
+TEST("a listener with a number that the broadcast never had gets INVALID and does not wait")
 {
     CHECK_EQ(from_elsewhere(NULL), 0);
     town_all(from_elsewhere, NULL, 5);
@@ -268,7 +271,10 @@ static int64_t only_once(void *argument)
     return 0;
 }
 
-TEST("a once runs until it has succeeded, and never after") { town_all(only_once, NULL, 10); }
+TEST("a once runs its function until it succeeds, and never again")
+{
+    town_all(only_once, NULL, 10);
+}
 
 static int64_t call_inside(void *argument)
 {
@@ -287,7 +293,7 @@ static void *inside_on_thread(void *argument)
     return NULL;
 }
 
-TEST("a once that is called inside itself says STATE")
+TEST("a once that is called inside itself returns STATE")
 {
     pthread_t thread;
     CHECK_EQ(pthread_create(&thread, NULL, inside_on_thread, NULL), 0);

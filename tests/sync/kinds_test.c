@@ -225,7 +225,7 @@ static int64_t all_pairs(void *argument)
     return 0;
 }
 
-TEST("whatever a task waited for first, what it holds at its end goes to those who wait")
+TEST("whatever a task waited for first, its mutex goes to a waiter when it ends")
 {
     town_all(all_pairs, NULL, 1);
 }
@@ -250,7 +250,7 @@ static void *thread_asker(void *argument)
     return NULL;
 }
 
-TEST("whatever a thread waited for first, the mutex it holds at its end goes to those who wait")
+TEST("whatever a thread waited for first, its mutex goes to a waiter when it ends")
 {
     TOWN_REAL("threads outside");
     for (int first = 0; first < WAITS; first++) {

@@ -44,7 +44,7 @@ static void knot(void *argument)
              JANUS_DEADLOCK);
 }
 
-TEST("who waits at a condition, and then for a holder that waits for him, is told once")
+TEST("a task that waits at a condition, then for a holder that waits for it, gets one DEADLOCK")
 {
     int         status = 0;
     const char *text = harness_child(knot, NULL, &status);
@@ -94,7 +94,7 @@ static int64_t send_exactly(void *argument)
     return 0;
 }
 
-TEST("what replenishes does so in defers, too") { town_all(send_exactly, NULL, 3); }
+TEST("a budget that replenishes also does so in defers") { town_all(send_exactly, NULL, 3); }
 
 /* A cancelled task empties a channel. */
 
@@ -152,10 +152,7 @@ static int64_t leave_locked(void *argument)
     return 0;
 }
 
-TEST("a mutex that a blocking call leaves locked has lost its owner")
-{
-    town_all(leave_locked, NULL, 3);
-}
+TEST("a mutex that a blocking call leaves locked is abandoned") { town_all(leave_locked, NULL, 3); }
 
 /* One that is woken to take a mutex, is overtaken, and out of time before it has looked: its alarm
  * finds it awake. */
@@ -201,7 +198,7 @@ static int64_t overtake(void *argument)
     return 0;
 }
 
-TEST("who was woken for a mutex and overtaken does not miss its deadline on the way")
+TEST("a waiter that was woken for a mutex and overtaken does not miss its deadline")
 {
     town_run(1, overtake, NULL, 20);
 }

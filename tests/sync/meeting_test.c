@@ -43,7 +43,7 @@ static int64_t meet_often(void *argument)
     return 0;
 }
 
-TEST("no party passes a barrier before all have come, and one of each meeting leads")
+TEST("no party passes a barrier before all have come, and one party of each meeting leads")
 {
     town_all(meet_often, NULL, 2);
 }
@@ -111,13 +111,13 @@ static int64_t come_alone(void *argument)
     return 0;
 }
 
-TEST("a barrier that nobody else can come to is a deadlock, and told as one")
+TEST("a barrier that no other party can reach is a deadlock, and is reported")
 {
     listen_to(1, come_alone, NULL);
     CHECK(times_said("waits for barrier \"lonely\"") > 0);
 }
 
-TEST("a barrier of nobody is refused, and one of a single party never waits")
+TEST("a barrier for zero parties is refused, and one for a single party never waits")
 {
     janus_barrier barrier = {NULL, {0, 0, 0}};
     bool          leads = false;

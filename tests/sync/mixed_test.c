@@ -127,7 +127,7 @@ static int64_t hold_fair(void *argument)
     return 0;
 }
 
-TEST("what tasks on workers and tasks on threads send each other is received once")
+TEST("values between tasks on workers and tasks on threads are received once")
 {
     mix_all(hold_fair);
 }
@@ -416,7 +416,7 @@ static int64_t serve_them(void *argument)
     return 0;
 }
 
-TEST("who waits on a worker or a thread of his own is served by one of the other kind")
+TEST("a task on a worker or on its own thread is served by a task of the other kind")
 {
     mix_all(serve_them);
 }
@@ -428,7 +428,7 @@ static int64_t cancel_them(void *argument)
     return 0;
 }
 
-TEST("a cancel ends waits on threads of their own, and leaves all as if nobody had waited")
+TEST("a cancel ends waits on threads of their own, and leaves everything as before")
 {
     mix_all(cancel_them);
 }
@@ -440,7 +440,7 @@ static int64_t let_them_be_late(void *argument)
     return 0;
 }
 
-TEST("a deadline ends waits on threads of their own, and leaves all as if nobody had waited")
+TEST("a deadline ends waits on threads of their own, and leaves everything as before")
 {
     mix_all(let_them_be_late);
 }
@@ -507,7 +507,7 @@ static int64_t race_them(void *argument)
     return 0;
 }
 
-TEST("what is given while its takers are cancelled, on threads of their own too, is not lost")
+TEST("nothing given to takers that are cancelled is lost, on threads of their own too")
 {
     mix_all(race_them);
 }
@@ -555,7 +555,7 @@ static int64_t leave_and_find(void *argument)
     return 0;
 }
 
-TEST("a mutex that a task on a thread of its own has left, or is left to it, has lost its owner")
+TEST("a mutex left by, or left to, a task on a thread of its own is abandoned")
 {
     mix_all(leave_and_find);
 }
@@ -588,7 +588,7 @@ static void be_stuck(void *argument)
     mix_all(all_wait);
 }
 
-TEST("where all on workers and on threads wait at a channel, all are told that it is a deadlock")
+TEST("if all tasks on workers and on threads wait at a channel, all get DEADLOCK")
 {
     int         status = 0;
     const char *text = harness_child(be_stuck, NULL, &status);

@@ -50,7 +50,7 @@ static int64_t open_shop(void *argument)
 
 TEST("only one task at a time has a mutex") { town_all(open_shop, NULL, 2); }
 
-TEST("only one task at a time has a mutex, also if it waits while it has it")
+TEST("only one task at a time has a mutex, even if it waits while it holds it")
 {
     town_all(open_shop, "yields", 1);
 }
@@ -105,7 +105,7 @@ static void *refused_thread(void *argument)
     return NULL;
 }
 
-TEST("locking twice and unlocking what is not locked say STATE and change nothing")
+TEST("locking twice and unlocking a free mutex return STATE and change nothing")
 {
     pthread_t thread;
     town_run(1, refused, NULL, 1);
@@ -142,7 +142,7 @@ static int64_t meddled_with(void *argument)
     return 0;
 }
 
-TEST("another cannot unlock it, and one that tries is told that it would wait")
+TEST("another task cannot unlock a mutex, and its try returns WOULD_WAIT")
 {
     town_all(meddled_with, NULL, 10);
 }
@@ -196,7 +196,7 @@ static int64_t in_order(void *argument)
     return 0;
 }
 
-TEST("of those who wait, who came first goes first") { town_run(1, in_order, NULL, 20); }
+TEST("waiters get the mutex in the order they came") { town_run(1, in_order, NULL, 20); }
 
 /* One that grabs it as often as it can, another that wants it once. */
 
@@ -233,10 +233,7 @@ static int64_t grab_often(void *argument)
     return 0;
 }
 
-TEST("who was overtaken once on its way is handed the mutex next")
-{
-    town_run(1, grab_often, NULL, 20);
-}
+TEST("a waiter that was overtaken once gets the mutex next") { town_run(1, grab_often, NULL, 20); }
 
 /* Locks, deadlines and cancels at random: nobody is forgotten in the queue. */
 
@@ -279,7 +276,7 @@ static int64_t give_up_often(void *argument)
     return 0;
 }
 
-TEST("who gives up waiting never leaves the others waiting for ever")
+TEST("a waiter that gives up never leaves the others waiting for ever")
 {
     town_all(give_up_often, NULL, 2);
 }
@@ -315,7 +312,10 @@ static int64_t too_late(void *argument)
     return 0;
 }
 
-TEST("a lock that is not to be had until the deadline says so") { town_all(too_late, NULL, 10); }
+TEST("a lock that is not free until the deadline returns DEADLINE")
+{
+    town_all(too_late, NULL, 10);
+}
 
 static int64_t cancelled(void *argument)
 {
@@ -334,7 +334,7 @@ static int64_t cancelled(void *argument)
     return 0;
 }
 
-TEST("tasks that are cancelled leave the queue") { town_all(cancelled, NULL, 20); }
+TEST("cancelled tasks leave the queue") { town_all(cancelled, NULL, 20); }
 
 /* Left behind. */
 
@@ -405,7 +405,7 @@ static int64_t leave_and_find(void *argument)
     return 0;
 }
 
-TEST("a task that ends with a mutex, however it ends, leaves it to who waits, who is told once")
+TEST("a mutex goes to a waiter when its task ends, however it ends, and is abandoned once")
 {
     town_all(leave_and_find, NULL, 5);
 }
@@ -435,7 +435,7 @@ static void find_gone(janus_mutex *lock)
     CHECK_EQ(janus_mutex_unlock(lock), JANUS_OK);
 }
 
-TEST("what was left is found later, also when its scheduler is closed, or its thread gone")
+TEST("an abandoned mutex is found later, even after its scheduler closed or its thread ended")
 {
     static janus_mutex locks[20];
     for (int i = 0; i < 20; i++) town_run(1, lock_and_go, &locks[i], 1);
@@ -486,7 +486,7 @@ static int64_t deferred(void *argument)
     return 0;
 }
 
-TEST("a defer unlocks what its task had when it ended") { town_all(deferred, NULL, 10); }
+TEST("a defer unlocks what its task held when it ended") { town_all(deferred, NULL, 10); }
 
 /* The last user frees it. */
 
@@ -583,7 +583,7 @@ static int64_t many_graves(void *argument)
     return 0;
 }
 
-TEST("every mutex that is left behind is told of once, whoever wants it meanwhile")
+TEST("every abandoned mutex is reported once, whichever task wants it meanwhile")
 {
     town_all(many_graves, NULL, 2);
 }

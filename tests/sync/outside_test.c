@@ -124,7 +124,7 @@ static int64_t hand_to_thread(void *argument)
     return 0;
 }
 
-TEST("waiting for a mutex that a thread came to hold is no deadlock")
+TEST("waiting for a mutex that a thread took meanwhile is no deadlock")
 {
     happen(1, hand_to_thread, (struct outside){.behind = 2});
     happen(2, hand_to_thread, (struct outside){.behind = 2});
@@ -155,7 +155,7 @@ static int64_t leave_to_thread(void *argument)
     return 0;
 }
 
-TEST("waiting for a mutex that a task has left to a thread is no deadlock")
+TEST("waiting for a mutex that a task has passed to a thread is no deadlock")
 {
     happen(1, leave_to_thread, (struct outside){.abandoned = true, .behind = 2});
     happen(2, leave_to_thread, (struct outside){.abandoned = true, .behind = 2});
@@ -196,7 +196,7 @@ static int64_t have_it_left(void *argument)
     return 0;
 }
 
-TEST("who waits for a mutex that a thread has left to a task counts no longer as outside")
+TEST("a waiter for a mutex that a thread has passed to a task no longer counts as outside")
 {
     happen(1, have_it_left, (struct outside){.behind = 2, .leaves = true});
     happen(2, have_it_left, (struct outside){.behind = 2, .leaves = true});
@@ -333,7 +333,7 @@ static void *open_late(void *argument)
     return NULL;
 }
 
-TEST("waiting for what anybody may open is no deadlock")
+TEST("waiting for an object that any thread may open is no deadlock")
 {
     for (int i = 0; i < TIMES * WHATS; i++) {
         struct anybody anybody = {.what = (enum what)(i % WHATS)};

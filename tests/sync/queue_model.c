@@ -328,15 +328,15 @@ static void pass(int permits, const char *first, const char *second)
     model_pass(&scenario);
 }
 
-TEST("one thread at a time has a mutex, and nobody waits for ever")
+TEST("one thread at a time has a mutex, and no thread waits for ever")
 {
     pass(0, "lU", "lU");
     pass(0, "lU", "tU");
 }
 
-TEST("a lock that is given up leaves the mutex to the other") { pass(0, "lU", "LU"); }
+TEST("a waiter that gives up leaves the mutex to the other") { pass(0, "lU", "LU"); }
 
-TEST("a mutex whose holder ends goes to who waits or comes, who is told")
+TEST("a mutex whose holder ends goes to a waiter or newcomer, and is abandoned")
 {
     pass(0, "l!", "lU");
     pass(0, "l!", "LU");
@@ -353,7 +353,7 @@ TEST("permits are neither lost nor made")
     pass(1, "R", "AA");
 }
 
-TEST("who waits for a group or an event may free it at once")
+TEST("a waiter for a group or an event may free it at once")
 {
     pass(0, "w", "dd");
     pass(0, "W", "s");
@@ -366,7 +366,7 @@ static void find_failure(const char *word, const char *first, const char *second
     model_find(&scenario, word);
 }
 
-TEST("the model notices a waiter that frees too early, gives up blindly, or leaves others behind")
+TEST("the model finds a waiter that frees too early, gives up blindly, or leaves others behind")
 {
     find_failure("0x5a00", "v", "dd");
     find_failure("add up", "R", "x");

@@ -106,7 +106,7 @@ static int64_t open_clamped(void *argument)
     return 0;
 }
 
-TEST("a nursery that got a smaller pool than it asked for is opened with OK and tells the pool")
+TEST("a nursery with a smaller pool than requested opens with OK, and reports the pool")
 {
     town_all(open_clamped, NULL, 3);
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));

@@ -94,8 +94,7 @@ static int64_t all_ends(void *argument)
     return 0;
 }
 
-TEST(
-    "a task that ends with the lock gives it back; only a writer abandons it, until it is repaired")
+TEST("a task that ends with the lock releases it, and only a writer abandons it, until repaired")
 {
     town_all(all_ends, NULL, 2);
 }
@@ -108,7 +107,7 @@ static void *thread_ends(void *argument)
     return NULL;
 }
 
-TEST("a thread that ends with the lock gives it back")
+TEST("a thread that ends with the lock releases it")
 {
     TOWN_REAL("threads outside");
     for (int i = 0; i < 8; i++) {
@@ -207,7 +206,7 @@ static int64_t cross_over(void *argument)
     return 0;
 }
 
-TEST("readers that wait for what a waiting writer holds are circles, told with the lock's name")
+TEST("readers that wait for what a waiting writer holds are circles, with the lock's name")
 {
     struct cross cross = {.table = JANUS_RWLOCK_INIT("table"), .log = JANUS_MUTEX_INIT("log")};
     listen_to(1, cross_over, &cross);
@@ -225,7 +224,7 @@ static int64_t write_it(void *argument)
     return janus_rwlock_unlock(argument);
 }
 
-TEST("a task that waits for a lock that a thread reads is in no deadlock")
+TEST("a task that waits for a lock that a thread reads is not in a deadlock")
 {
     TOWN_REAL("threads outside");
     janus_rwlock     lock = JANUS_RWLOCK_INIT("outside");
@@ -301,7 +300,7 @@ static int64_t play(void *argument)
     return status;
 }
 
-TEST("in a thousand schedules holders that end and writers that are cancelled block nobody")
+TEST("in a thousand schedules, ending holders and cancelled writers block no task")
 {
     TOWN_REAL("explores by itself");
     const uint64_t schedules = TOWN_SLOW ? 20 : 1000; /* one thread: sanitizers learn little */

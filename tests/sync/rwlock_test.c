@@ -218,7 +218,7 @@ static int64_t take_turns(void *argument)
     return 0;
 }
 
-TEST("readers and writers take turns: after a writer all waiting readers go, then one writer")
+TEST("readers and writers take turns: after a writer all waiting readers, then one writer")
 {
     town_all(take_turns, NULL, 3);
 }
@@ -266,7 +266,7 @@ static int64_t get_through(void *argument)
     return 0;
 }
 
-TEST("a writer among readers that never stop, and a reader among such writers, both get in")
+TEST("a writer among endless readers, and a reader among endless writers, both get the lock")
 {
     struct crowd crowd = {.writers = false};
     town_all(get_through, &crowd, 2);
@@ -318,7 +318,7 @@ static int64_t ask_for_more(void *argument)
     return 0;
 }
 
-TEST("a second write lock, an upgrade, and an unlock by a stranger are refused with STATE")
+TEST("a second write lock, an upgrade, and an unlock by a stranger return STATE")
 {
     town_all(ask_for_more, NULL, 1);
 }
@@ -340,12 +340,12 @@ static int64_t read_twice(void *argument)
     return 0;
 }
 
-TEST("a reader locks for reading again while a writer waits, and does not wait for itself")
+TEST("a reader locks again while a writer waits, and does not wait for itself")
 {
     town_all(read_twice, NULL, 3);
 }
 
-TEST("calls on a lock refuse NULL with INVALID")
+TEST("calls with NULL for the lock return INVALID")
 {
     CHECK_EQ(janus_rwlock_init(NULL, NULL), JANUS_INVALID);
     CHECK_EQ(janus_rwlock_read_lock(NULL), JANUS_INVALID);

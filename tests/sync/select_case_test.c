@@ -29,7 +29,7 @@ static int64_t time_out(void *argument)
     return 0;
 }
 
-TEST("a select with a timer chooses it when the clock has reached it, and not before")
+TEST("a select chooses a timer when the clock has reached it, and not before")
 {
     CHECK_EQ(time_out(NULL), 0);
     town_all(time_out, NULL, 3);
@@ -49,7 +49,7 @@ static int64_t tick(void *argument)
     return 0;
 }
 
-TEST("a timer alone is a sleep, and one that moves by a period a ticker")
+TEST("a timer alone is a sleep, and a timer that moves by a period is a ticker")
 {
     town_all(tick, NULL, 2);
 }
@@ -107,7 +107,7 @@ static int64_t wait_for_each(void *argument)
     return 0;
 }
 
-TEST("a select wakes for an event that is set, a group that is done, or a value, and leaves all")
+TEST("a select wakes for an event, a finished group or a value, and leaves all queues")
 {
     town_all(wait_for_each, NULL, REPEATS);
 }
@@ -131,7 +131,7 @@ static int64_t at_once(void *argument)
     return 0;
 }
 
-TEST("a select says at once what an event is, and which case names none")
+TEST("a select tries an event at once, and names the case that has no object")
 {
     CHECK_EQ(at_once(NULL), 0);
     town_all(at_once, NULL, 2);

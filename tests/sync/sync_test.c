@@ -49,7 +49,7 @@ static int64_t use_pool(void *argument)
     return 0;
 }
 
-TEST("never are there more permits out than there were") { town_all(use_pool, NULL, 1); }
+TEST("there are never more permits out than there were") { town_all(use_pool, NULL, 1); }
 
 static int64_t want_permit(void *argument)
 {
@@ -91,7 +91,7 @@ static int64_t permits_and_errors(void *argument)
     return 0;
 }
 
-TEST("a semaphore gives as many as it has, and refuses more than it can count")
+TEST("a semaphore gives as many permits as it has, and refuses more than it can count")
 {
     town_all(permits_and_errors, NULL, 5);
 }
@@ -138,7 +138,7 @@ static int64_t give_and_cancel(void *argument)
     return 0;
 }
 
-TEST("permits that are given while their takers are cancelled are not lost")
+TEST("permits given to takers that are cancelled are not lost")
 {
     town_all(give_and_cancel, NULL, 1);
 }
@@ -263,7 +263,7 @@ static int64_t run_belt(void *argument)
     return 0;
 }
 
-TEST("what is signalled under a mutex is missed by nobody") { town_all(run_belt, NULL, 2); }
+TEST("no waiter misses a signal that is sent under the mutex") { town_all(run_belt, NULL, 2); }
 
 struct room {
     janus_mutex     lock;
@@ -312,7 +312,7 @@ static int64_t waits_that_end_otherwise(void *argument)
     return 0;
 }
 
-TEST("a condition's wait that ends otherwise has the mutex again")
+TEST("a condition's wait that ends otherwise has locked the mutex again")
 {
     town_all(waits_that_end_otherwise, NULL, 10);
 }
@@ -355,7 +355,7 @@ static int64_t unwound(void *argument)
     return 0;
 }
 
-TEST("a task that is unwound in a condition's wait has the mutex when its defers run")
+TEST("a task that is unwound in a condition's wait holds the mutex when its defers run")
 {
     town_all(unwound, NULL, 10);
 }
@@ -397,7 +397,7 @@ static int64_t cancel_first(void *argument)
     return 0;
 }
 
-TEST("a cancelled task is told so before anything else, unless it only tries or is shielded")
+TEST("a cancelled task gets CANCELLED first, unless it only tries or is shielded")
 {
     town_all(cancel_first, NULL, 5);
 }
