@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the English of documents, man pages, public headers and examples.
+"""Checks the English of documents, man pages, and of comments in headers, examples and the source.
 
 usage: prose.py [ROOT]            compare every file with its count in tools/prose.txt
        prose.py --list FILE...    print every fault of these files
@@ -19,6 +19,7 @@ WORDS_MAX = 25
 COUNTS = "tools/prose.txt"
 FOLDERS = {"": ".md", "docs": ".md", "docs/guide": ".md", "docs/decisions": ".md",
            "docs/man": ".scd", "include/janusrt": ".h", "examples": ".c"}
+TREES = ["src", "cmd", "bench"]  # all their C files
 GENERATED = {"CHANGELOG.md", "docs/conformance.md", "docs/costs.md"}  # the first is history
 
 # Word order and idiom of another language, subjects without a noun, verbs without an object.
@@ -35,7 +36,9 @@ PHRASES = [
     (re.compile(r"^(The same(?=[,.;:]| for\b| of\b)|As above|Likewise|So does|Nor does)", re.I),
      "a comment stands alone: do not point to the one before"),
 ]
-VALUE = re.compile(r'(?:\b(?:\d+|[A-Z_0-9]{2,}|true|false|in|out)|""):(?= )')  # "0: the default"
+# A colon after a value ("0: the default") or after the order of an atomic packs no two thoughts.
+VALUE = re.compile(r'(?:\b(?:\d+|[A-Z_0-9]{2,}|true|false|True|False|in|out)|""):(?= )')
+ORDER = re.compile(r"^(relaxed|acquire|release|acq_rel|seq_cst)(, both|, all)?:(?= )")
 ANSWERS = re.compile(r"\b(Context|Yields|Owns|Cost|Errors):")
 
 
@@ -143,7 +146,7 @@ def faults_of(sentence):
     count = sum(1 for word in sentence.split() if re.search(r"\w", word))
     if count > WORDS_MAX:
         yield f"{count} words"
-    packed = VALUE.sub("", sentence)
+    packed = ORDER.sub("", VALUE.sub("", sentence))
     if len(re.findall(r"[;:](?=\s)", packed)) > 1:
         yield "more than one of ; and :"
     question = sentence.rstrip('")').endswith("?")
@@ -171,6 +174,11 @@ def files(root):
             path = os.path.join(folder, name) if folder else name
             if name.endswith(ending) and path not in GENERATED:
                 yield path
+    for tree in TREES:
+        for folder, _, names in sorted(os.walk(os.path.join(root, tree))):
+            for name in sorted(names):
+                if name.endswith((".c", ".h")):
+                    yield os.path.relpath(os.path.join(folder, name), root)
 
 
 def read_counts(root):

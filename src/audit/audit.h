@@ -45,10 +45,10 @@ struct jrt_audit_event {
     uint64_t seq;     /* set by the log */
     uint64_t mono_ns; /* set by the log, from the clock */
     uint64_t cap;     /* generation << 32 | slot, never the nonce */
-    uint64_t origin;  /* what it was derived from; of a revocation: the revoker's */
+    uint64_t origin;  /* what it was derived from; a revocation has the revoker's */
     uint64_t holder, to_holder;
     uint64_t count;      /* uses; capabilities revoked */
-    uint64_t first;      /* uses: time of the first; budgets: the amount before */
+    uint64_t first;      /* time of the first use; budgets have the amount before */
     uint64_t after;      /* budgets: the amount after */
     uint32_t rights;     /* of the capability */
     uint32_t wanted;     /* requested */

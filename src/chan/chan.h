@@ -46,7 +46,7 @@ struct jrt_chan_entry {
     struct jrt_chan_queue *queue; /* the queue it stands in; NULL: none */
     struct jrt_chan_party *party;
     void                  *value;
-    uint32_t               index; /* of the case; without a select: the channel's number */
+    uint32_t               index; /* of the case; without a select the channel's number */
 };
 
 /* What only opening, destroying and inspecting a channel need. */

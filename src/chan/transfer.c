@@ -310,7 +310,7 @@ static inline __attribute__((always_inline)) enum step usual_step(
         return jrt_likely(chan->length == 0 && jrt_chan_claim(first)) ? STEP_SERVE : STEP_OTHER;
     }
     if (sends ? chan->length < chan->slots : chan->length > 0) return STEP_RING;
-    /* acquire: the way up is complete; relaxed: its own. */
+    /* acquire: the way up is complete. relaxed: its own. */
     const struct jrt_task *task = worker->current;
     bool plain = jrt_load_acquire(&task->linked) && jrt_load_relaxed(&task->shield) == 0;
     return jrt_likely(plain && worker->spare != NULL) ? STEP_WAIT : STEP_OTHER;

@@ -13,7 +13,7 @@ struct jrt_terms;
 
 struct jrt_ledger {
     _Atomic(uint32_t) refs;      /* the task, and each thing that it pays for */
-    _Atomic(uint32_t) callbacks; /* futex: the task's running callbacks; JRT_LEDGER_OVER */
+    _Atomic(uint32_t) callbacks; /* futex: the task's running callbacks, JRT_LEDGER_OVER */
     _Atomic(uint64_t) held;      /* bytes */
     struct jrt_terms *terms;     /* a reference; they bound all their tasks together */
     janus_scheduler  *scheduler; /* until the task has ended */

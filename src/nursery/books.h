@@ -13,7 +13,7 @@ struct jrt_run_books {
     _Atomic(uint64_t) failures;
     _Atomic(bool)     described; /* `first` is complete */
     janus_run_failure first;
-    char             *deadlock; /* owned; report of the first deadlock, or NULL; roots_lock */
+    char             *deadlock; /* owned, report of the first deadlock, or NULL; roots_lock */
 };
 
 /* Describes the failure of a task that is about to be counted off. `name` and `site` stay

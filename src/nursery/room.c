@@ -29,7 +29,7 @@ struct spawner {
     struct jrt_list_node link;
     struct jrt_task     *task;    /* NULL: a plain thread */
     janus_status         outcome; /* once off the queue: OK or CLOSED */
-    _Atomic(uint32_t)    woken;   /* futex: 1 once off the queue; under the lock */
+    _Atomic(uint32_t)    woken;   /* futex: 1 once off the queue, under the lock */
 };
 
 /* Takes an entry off the queue and wakes its spawner; under the lock. */

@@ -55,7 +55,7 @@
  * - Growing while jobs wait too long, by a timer: the bound is what protects the system.
  * - One futex for all: it wakes the wrong helper.
  *
- * Locks: blocking->lock alone; jobs run without it. Shutdown: fini wakes all, joins all.
+ * Locks: blocking->lock alone. Jobs run without it. Shutdown: fini wakes all, joins all.
  */
 #include "sched/blocking.h"
 

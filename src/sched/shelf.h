@@ -23,7 +23,7 @@ struct jrt_shelf {
     _Atomic(uint64_t) newest; /* items ever added and not taken back; only the owner writes it */
     _Atomic(uint64_t) oldest; /* the oldest item there; [shelf-lock] */
     uint64_t          room;   /* newest may grow up to this; owner only */
-    _Atomic(void *)  *slots;  /* owned; item i lies in slot i & mask; [shelf-lock] */
+    _Atomic(void *)  *slots;  /* owned; item i lies in slot i & mask, [shelf-lock] */
     uint64_t          mask;
     _Atomic(uint32_t) busy;    /* [shelf-lock] the owner holds the lock */
     _Atomic(uint32_t) raiding; /* [shelf-lock] a raider holds the lock, or waits for it */
@@ -122,7 +122,7 @@ static inline __attribute__((always_inline)) void *jrt_shelf_pop_newest_easily(
     uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
     jrt_store_relaxed(&shelf->busy, 1u); /* relaxed: the fence follows, [shelf-lock]. */
     jrt_fence_light_as_seq_cst(full);    /* seq_cst: [shelf-lock]. */
-    /* acquire: what the last raider did; relaxed: inside the lock. */
+    /* acquire: what the last raider did. relaxed: inside the lock. */
     if (jrt_likely(jrt_load_acquire(&shelf->raiding) == 0 &&
                    jrt_load_relaxed(&shelf->oldest) != newest)) {
         item = jrt_shelf_drop_newest(shelf, newest);

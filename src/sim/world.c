@@ -27,8 +27,8 @@
  * [sim-outside]  if no part can run and there is no deadline, an outside thread may still wake one.
  *   The thread then sleeps on the bell. A closed world, which an explorer uses, gives up instead.
  *
- * [sim-own]  leaving a part saves what belongs to a thread and not to a stack: the library's
- *   record, the fuel word, errno, and exceptions being handled.
+ * [sim-own]  leaving a part saves what belongs to a thread and not to a stack. That is the
+ * library's record, the fuel word, errno, and exceptions being handled.
  */
 #include "sim/inside.h"
 

@@ -104,7 +104,7 @@ struct jrt_nursery {
     struct jrt_list_node          exhausted; /* children that wait for budget, [exhaust-list] */
     uint64_t                      errors;
     janus_panic_info             *panic;    /* owned; of the first failure, if it is a panic */
-    struct jrt_failures          *failures; /* owned; [failure-kept]; NULL: none is kept */
+    struct jrt_failures          *failures; /* owned, [failure-kept]; NULL: none is kept */
     _Atomic(uint64_t) disturbed; /* children whose own scopes are cancelled, [scope-owner] */
     _Atomic(bool)     over;      /* Cancelling, and a reader saw all end, [nursery-seen] */
     bool              emptied;   /* lent, and no child is left, [nursery-lend] */

@@ -70,7 +70,7 @@ struct jrt_strand {
     uintptr_t           brink;   /* a call must not begin below this address, [stack-reserve] */
     uintptr_t           ample;   /* above it an ordinary child has room; never below brink */
     int64_t             fuel;    /* suspended: fuel of the task on top, [purse-fuel] */
-    jrt_finish         *finish;  /* suspended: runs first; NULL: nothing */
+    jrt_finish         *finish;  /* suspended: runs first, or NULL */
     void               *place[JRT_PLACE_WORDS]; /* memory for a wait, [task-finish] */
     struct jrt_link    *forks;                  /* the newest; [fork-list] */
     struct jrt_link    *unsplit;                /* the newest with nothing left to divide */
@@ -192,7 +192,7 @@ struct jrt_task {
     _Atomic(const char *) reason;     /* of its last wait at a waitpoint, or NULL */
     const void           *fault_data; /* address of an overflow, or owned message of a panic */
     union {
-        /* Until it starts: drops the argument, [ending-drop]; or NULL. */
+        /* Until it starts: drops the argument, [ending-drop], or NULL. */
         void        (*drop)(void *);
         const void *fault_code; /* instruction of an overflow */
     };

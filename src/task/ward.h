@@ -25,7 +25,7 @@ struct jrt_ward {
     struct jrt_ward  *link;
     struct jrt_ward **at;      /* the pointer to this ward in its list; NULL: unowned */
     struct jrt_purse *purse;   /* the paying purse, until it ends; NULL: none */
-    struct jrt_terms *terms;   /* kept: owners after the task; NULL: none */
+    struct jrt_terms *terms;   /* kept: owners after the task, or NULL */
     uint64_t          bytes;   /* charged */
     uint64_t          name[2]; /* argument of `end`: names an object that may be gone */
     void              (*end)(const uint64_t name[2]); /* ends the object, if it still exists */

@@ -89,7 +89,7 @@ struct jrt_worker {
     int                   *error_at; /* errno of that thread, [task-errno] */
     janus_scheduler       *scheduler;
     int64_t                slice; /* fuel of a task without a purse; constant */
-    struct jrt_trace_lane *trace; /* where events go; constant; NULL: no trace */
+    struct jrt_trace_lane *trace; /* where events go, constant; NULL: no trace */
     uint32_t               index, free_count;
     uint32_t               tick;                 /* picks so far */
     uint32_t         until_others, others_every; /* picks until others come first, [queue-pace] */
@@ -157,7 +157,7 @@ struct jrt_worker {
 
     /* The worker's own again, on another line. */
     struct jrt_holder       *holder; /* spare, for a task; NULL: none */
-    struct jrt_seat         *seat;   /* the seat that it is; constant; else NULL */
+    struct jrt_seat         *seat;   /* the seat that it is, constant, or NULL */
     struct jrt_audit_writer *audit;  /* NULL: nothing is recorded */
     uint32_t                *loads;  /* owned; LEAST_LOADED only, else NULL */
     int64_t                  seized; /* of its quota, just now, [limit-seize]; the limit's lock */
@@ -172,7 +172,7 @@ struct janus_scheduler {
     size_t        room[JRT_STACK_CLASSES]; /* that a child that runs in place must find */
     bool          stealing, deadlock_check, quiet_panics;
     uint32_t      nesting_max;       /* [nursery-nested] */
-    uint64_t      turn_ns, grace_ns; /* grace_ns: for defers of cancelled tasks; 0: any time */
+    uint64_t      turn_ns, grace_ns; /* for defers of cancelled tasks; 0: any time */
 
     /* Implicit means of tasks; constant, too. */
     janus_budget         task_budget; /* of each task */
@@ -184,7 +184,7 @@ struct janus_scheduler {
     uint32_t             yield_interval; /* iterations */
     uint8_t              exhaustion;     /* janus_exhaustion */
     bool                 supervisors;    /* they recharge without a capability */
-    struct jrt_terms    *terms;          /* owned; of root nurseries; NULL: implicit */
+    struct jrt_terms    *terms;          /* owned, of root nurseries; NULL: implicit */
     uint32_t             derived_max;    /* capabilities derived under terms; constant */
     struct jrt_terms    *counter;        /* owned; counts channels without a capability */
 
@@ -309,7 +309,7 @@ static inline __attribute__((always_inline)) bool jrt_worker_stack_is_fine(
     return frame >= worker->strand->brink && worker->thread->current == NULL;
 }
 
-void jrt_plain_check(int64_t cost);            /* no worker: a point; in a task's callback an op */
+void jrt_plain_check(int64_t cost);            /* no worker: a point, in a task's callback an op */
 void jrt_turn_call(struct jrt_worker *worker); /* [worker-again] after it */
 static inline void jrt_call_check(struct jrt_worker *worker) /* of a task, [turn-call] */
 {

@@ -56,7 +56,7 @@ struct jrt_trace_event {
     uint64_t time_ns;
     uint64_t task;   /* janus_task_id, or 0 */
     uint64_t object; /* another task, a channel, a worker, a component, a count */
-    uint64_t rest;   /* kind: 8 bits; worker: 16; amount: 40 */
+    uint64_t rest;   /* 8 bits of kind, 16 of worker, 40 of amount */
 };
 
 #define JRT_TRACE_OUTSIDE UINT32_C(0xffff) /* instead of a worker */

@@ -16,7 +16,7 @@ enum {
 };
 
 struct jrt_seat {
-    struct jrt_worker    worker;  /* first: the thread executes it; in no list of workers */
+    struct jrt_worker    worker;  /* first: the thread executes it, in no list of workers */
     struct jrt_list_node link;    /* on scheduler->seats; seats_lock */
     struct jrt_task     *task;    /* the task it was made for; constant once handed */
     struct jrt_task     *handed;  /* [seat-hand] */

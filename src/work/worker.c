@@ -548,7 +548,7 @@ janus_status jrt_task_park_straight(struct jrt_worker *worker, struct jrt_task *
 janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task,
                                 jrt_finish *finish)
 {
-    /* acquire: everything above is linked; relaxed: its own. */
+    /* acquire: everything above is linked. relaxed: its own. */
     bool plain = jrt_load_acquire(&task->linked) && jrt_load_relaxed(&task->shield) == 0;
     if (jrt_unlikely(!plain || has_more(worker))) return park_plainly(task, finish);
     jrt_fence_light_seq_cst(); /* seq_cst: [cancel-park]. */
