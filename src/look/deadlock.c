@@ -49,7 +49,7 @@ bool jrt_anybody_waits(janus_scheduler *scheduler)
 {
     bool waits = false;
     jrt_lock(&scheduler->roots_lock);
-    /* relaxed: a thread outside may still act. Jrt_deadlock_break looks again. */
+    /* relaxed: a thread outside may still act. The breaker of the deadlock looks again. */
     bool                  outside = jrt_load_relaxed(&scheduler->outside) != 0;
     struct jrt_list_node *node = scheduler->roots.next;
     for (; node != &scheduler->roots && !waits; node = node->next) {

@@ -99,7 +99,7 @@ static void get_ready(struct jrt_nursery *n)
 void jrt_nursery_make_ready(struct jrt_nursery *n)
 {
     uint8_t none = JRT_NOT_READY;
-    /* acq_rel: once. And what a faster thread has written. */
+    /* acq_rel: once, and what a faster thread has written. */
     if (jrt_cas_acq_rel(&n->ready, &none, (uint8_t)JRT_GETTING_READY)) {
         get_ready(n);
     } else {

@@ -160,7 +160,7 @@ void jrt_seat_hand(struct jrt_task *task)
     uint32_t         signal = JRT_SEAT_EMPTY;
     jrt_fetch_add_relaxed(&scheduler->outside, 1u); /* relaxed: a count, [seat-outside]. */
     seat->handed = task;
-    /* acq_rel: the handed task. And the thread's read of the one before. */
+    /* acq_rel: the handed task, and the thread's read of the one before. */
     if (jrt_cas_acq_rel(&seat->worker.signal, &signal, (uint32_t)JRT_SEAT_HANDED)) {
         /* The seat may be gone: only the address is used. */
         jrt_futex_wake(&seat->worker.signal, 1);
