@@ -70,6 +70,7 @@ janus_async_number_begin_with(janus_nursery *nursery, janus_async *call, janus_e
                               void *argument, const janus_spawn_options *options);
 
 /* The short forms pass the file and line of the call, which dumps show. */
+#ifndef __cplusplus
 #define JANUS_SPAWN_OPTIONS_HERE                                                                   \
     __extension__({                                                                                \
         static const janus_site          janus_site_here = {__FILE__, __LINE__};                   \
@@ -77,6 +78,9 @@ janus_async_number_begin_with(janus_nursery *nursery, janus_async *call, janus_e
             .struct_bytes = sizeof(janus_spawn_options), .site = &janus_site_here};                \
         &janus_options_here;                                                                       \
     })
+#else
+#define JANUS_SPAWN_OPTIONS_HERE JANUS_SPAWN_OPTIONS(.site = JANUS_SITE_HERE)
+#endif
 
 #define janus_async_begin(nursery, call, entry, argument, value)                                   \
     janus_async_begin_with(nursery, call, entry, argument, value, JANUS_SPAWN_OPTIONS_HERE)

@@ -134,6 +134,36 @@ static int64_t use_every_macro(void *argument)
     return 0;
 }
 
+static int64_t answer(void *, void *value)
+{
+    *static_cast<int *>(value) = 42;
+    return 0;
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wmissing-field-initializers" /* part of -Wextra */
+static int64_t use_calls(void *)
+{
+    int          value = 0;
+    int64_t      number = 0;
+    janus_async  first, second;
+    janus_status status = JANUS_STALE;
+    JANUS_NURSERY(n, status)
+    {
+        CHECK_EQ(janus_async_begin(n, &first, answer, nullptr, &value), JANUS_OK);
+        CHECK_EQ(janus_async_number_begin(n, &second, fail_seven, nullptr), JANUS_OK);
+        CHECK_EQ(janus_await(&first, nullptr), JANUS_OK);
+        CHECK_EQ(janus_await(&second, &number), JANUS_OK);
+    }
+    CHECK_EQ(status, JANUS_OK);
+    CHECK_EQ(value, 42);
+    CHECK_EQ(number, -7);
+    return 0;
+}
+#pragma GCC diagnostic pop
+
+TEST("a call with a value begins in C++ without a warning") { run(use_calls, nullptr); }
+
 TEST("every option macro exists in C++")
 {
     std::atomic<int>     count{0};
