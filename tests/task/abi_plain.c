@@ -60,7 +60,7 @@ static int64_t body(void *argument)
     return 0;
 }
 
-TEST("generated code without our headers can run a nursery")
+TEST("generated code without the library's headers can run a nursery")
 {
     int           sum = 0;
     struct config config = {{2}};

@@ -106,7 +106,7 @@ TEST("a nursery's result says how its children ended")
     CHECK_EQ(janus_scheduler_shutdown(scheduler), JANUS_OK);
 }
 
-TEST("shutting down ends what runs, waits or is queued, and frees forgotten nurseries")
+TEST("shutdown ends tasks that run, wait or are queued, and frees forgotten nurseries")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         janus_scheduler *scheduler = create(workers);
@@ -242,7 +242,7 @@ static int64_t spawn_many(void *argument)
     return 0;
 }
 
-TEST("a million tasks of one nursery, one after the other, leave nothing behind")
+TEST("a million tasks of one nursery, one after another, leave nothing behind")
 {
     janus_scheduler *scheduler = create(1);
     atomic_int       sum = 0;
@@ -289,7 +289,7 @@ static int64_t migrate_crowd(void *argument)
     return 0;
 }
 
-TEST("a task knows itself on whatever thread it goes on, and a thread is no task")
+TEST("a task finds itself as the current task on every thread, and a plain thread finds none")
 {
     janus_scheduler *scheduler = create(2);
     atomic_int       moved = 0;

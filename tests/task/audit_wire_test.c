@@ -251,7 +251,7 @@ static int64_t spawn_thousand(void *argument)
 }
 
 /* CAP:12.3.1; a scheduler closes its writers, and their places are used again. */
-TEST("a thousand uses are a few lines that add up, also over two schedulers with one log")
+TEST("a thousand uses are a few lines that add up, even over two schedulers with one log")
 {
     janus_audit *audit = begin_log(0, 0, false);
     run(audit, 1, JANUS_PROFILE_SOVEREIGN, spawn_thousand, NULL);

@@ -121,7 +121,7 @@ static int64_t handles_one(void *)
     return sees_no_exception(nullptr);
 }
 
-TEST("a child sees no exception of its parent's, and a panic in a handler leaves none behind")
+TEST("a child does not see its parent's exception, and a panic in a handler leaves none behind")
 {
     for (uint32_t workers = 1; workers <= 2; workers++) {
         janus_scheduler_options options{};
@@ -131,7 +131,7 @@ TEST("a child sees no exception of its parent's, and a panic in a handler leaves
     }
 }
 
-TEST("a task that ends its thread destroys what is its own, not what its parent has below it")
+TEST("a task that ends its thread runs its own destructors, not those of the parent below it")
 {
     if (getenv("JANUSRT_SEED") != nullptr) SKIP("simulated: the one thread cannot be ended");
     janus_scheduler_options options = {};
@@ -167,8 +167,7 @@ static void run_thrower(void *)
     (void)janus_run(&options, catch_below, nullptr, nullptr);
 }
 
-TEST("an exception that a task does not catch ends the process, also where its parent would catch "
-     "it")
+TEST("an exception that a task does not catch ends the process, even if its parent would catch it")
 {
     int         status = 0;
     const char *text = harness_child(run_thrower, nullptr, &status);

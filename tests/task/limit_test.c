@@ -17,7 +17,7 @@ static int64_t tell_full(void *argument)
 }
 
 /* C6, C7. */
-TEST("from a plain thread a hundred tasks live in :service, each with a full budget; not one more")
+TEST("a plain thread starts exactly a hundred live tasks in :service, each with a full budget")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         janus_scheduler *scheduler = NULL;
@@ -73,7 +73,7 @@ static int64_t in_sequence(void *argument)
 }
 
 /* C6, C7, SCHED:8.1.2/2. */
-TEST("under the profile's limit 10,000 tasks pass one after the other, and the 101st live one is "
+TEST("under the profile's limit 10,000 tasks run one after another, and the 101st live one is "
      "refused")
 {
     int many = (int)town_few(TOWN_SLOW ? 2000 : 10000);

@@ -115,7 +115,7 @@ static int64_t every_cell(void *argument)
     return 0;
 }
 
-TEST("every call in every state answers and moves as the table says")
+TEST("every call in every state returns and moves as the table says")
 {
     town_all(every_cell, NULL, TOWN_SLOW ? 5 : 50);
 }
@@ -329,7 +329,7 @@ static int64_t result_matrix(void *argument)
     return 0;
 }
 
-TEST("an error counts before a cancellation, and minus one only obeys in a cancelled scope")
+TEST("an error counts before a cancellation, and -1 counts as obeying only in a cancelled scope")
 {
     town_run(1, result_matrix, NULL, TOWN_SLOW ? 20 : 200);
 }
@@ -379,7 +379,7 @@ static int64_t foreign_cancel_is_no_excuse(void *argument)
     return 0;
 }
 
-TEST("minus one from a task that was not cancelled is an error, whatever else was cancelled")
+TEST("-1 from a task that was not cancelled is an error, whatever else was cancelled")
 {
     town_all(foreign_cancel_is_no_excuse, NULL, 20);
 }

@@ -68,7 +68,7 @@ static int64_t last_op(void *argument)
 }
 
 /* SCHED:4.1.1/4, C43. */
-TEST("with one op an allocation gives memory, and the next operation exhausts")
+TEST("with one op an allocation succeeds, and the next operation exhausts the task")
 {
     town_all(last_op, NULL, 5);
 }

@@ -33,7 +33,7 @@ static int64_t open_all(void *argument)
     return 0;
 }
 
-TEST("a task has a thousand nurseries open, and one more is FULL, wherever they lie")
+TEST("a task can open a thousand nurseries, and one more is refused with FULL, wherever they lie")
 {
     town_all(open_all, &(int){NESTING_MAX}, 1);
     town_all(open_all, &(int){-NESTING_MAX}, 1);

@@ -270,7 +270,7 @@ static int64_t contain_overflow(void *argument)
     return 0;
 }
 
-TEST("a child's stack overflow ends it and the nursery it had open")
+TEST("a child's stack overflow ends the child and its open nursery")
 {
     if (JRT_TSAN) SKIP("ThreadSanitizer's own code dies where the stack ends, locks held");
     scenario(contain_overflow, REPEATS / 10);

@@ -227,7 +227,7 @@ static int64_t pay_much(void *argument)
     return 0;
 }
 
-TEST("a check of any price, also beyond INT64_MAX, ends, and without overflow")
+TEST("a check of any price, even beyond INT64_MAX, ends without overflow")
 {
     town_all(pay_much, NULL, 2);
 }

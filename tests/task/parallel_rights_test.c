@@ -218,7 +218,7 @@ static int64_t cancelled(void *argument)
     return 0;
 }
 
-TEST("a caller that is cancelled cancels all pieces, also of a loop that never waits")
+TEST("a cancel of the caller cancels all pieces, even of a loop that never waits")
 {
     town_all(cancelled, NULL, ROUNDS / 5);
 }

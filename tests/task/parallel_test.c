@@ -193,7 +193,7 @@ static int64_t cut_by_grain(void *argument)
     return 0;
 }
 
-TEST("each call of a loop with a grain gets one grain, the last one what is left")
+TEST("each call of a loop with a grain gets one grain, and the last call gets the rest")
 {
     town_all(cut_by_grain, NULL, ROUNDS / 5);
 }

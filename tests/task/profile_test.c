@@ -47,7 +47,7 @@ static int64_t never(void *argument)
 }
 
 /* SCHED:10.1/core, SCHED:10.2.1, CAP:7.1.1/core, CAP:7.2.1/sync, R:prof/core, C28. */
-TEST(":core has no scheduler, and no thread but the one that asks")
+TEST(":core has no scheduler, and no thread but the caller's")
 {
     const janus_cap_defaults *core = janus_profile_cap_defaults(JANUS_PROFILE_CORE);
     janus_scheduler          *scheduler = NULL;

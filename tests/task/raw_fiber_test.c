@@ -138,12 +138,12 @@ static int64_t many_with_fibers(void *argument)
     return 0;
 }
 
-TEST("fibers of several tasks on one worker come back each to its own task")
+TEST("fibers of several tasks on one worker each return to their own task")
 {
     with_pool(1, many_with_fibers, TOWN_SLOW ? 5 : 50);
 }
 
-TEST("fibers of several tasks on several workers come back each to its own task")
+TEST("fibers of several tasks on several workers each return to their own task")
 {
     with_pool(4, many_with_fibers, TOWN_SLOW ? 5 : 50);
 }

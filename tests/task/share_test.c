@@ -102,7 +102,7 @@ static int64_t await_async(void *argument)
     return 0;
 }
 
-TEST("a parent that awaits one fresh child after the other leaves its neighbour half")
+TEST("a parent that awaits one fresh child after another leaves its neighbour half")
 {
     TOWN_REAL("shares of real time are compared");
     for (int i = 0; i < 3; i++) {

@@ -114,7 +114,7 @@ static void over_at_once(void)
     janus_shield_end();
 }
 
-TEST("a deadline of 0 has passed, one of UINT64_MAX never does")
+TEST("a shield's deadline of 0 has passed, and one of UINT64_MAX never passes")
 {
     try_all(over_at_once, false, REPEATS);
 }

@@ -336,7 +336,8 @@ TEST("without memory for stacks nurseries end, with NO_MEMORY for children that 
 
 /* Stacks of signal handlers. */
 
-TEST("a scheduler whose workers are refused alternate signal stacks does not start, and says so")
+TEST("a scheduler whose workers are refused alternate signal stacks does not start, and returns an "
+     "error")
 {
     TOWN_REAL("all threads are one, which has such a stack");
     if (JRT_ASAN) SKIP("AddressSanitizer gives every thread such a stack");

@@ -427,7 +427,7 @@ static int64_t mixed_tree(void *argument)
     return 0;
 }
 
-TEST("with eight workers too every task's moves are one path from ready to an end")
+TEST("with eight workers, too, every task's moves are one path from ready to an end")
 {
     if (!JRT_DEBUG) SKIP("only debug builds tell");
     watch(8, mixed_tree, (void *)3);

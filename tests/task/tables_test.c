@@ -237,7 +237,7 @@ static int64_t pools_beside(void *argument)
     return 0;
 }
 
-TEST("a nursery that runs no blocking call can begin one, however many others keep all threads")
+TEST("a nursery without a blocking call can begin one, although others keep all threads")
 {
     with_helpers(1, 3, 0, pools_beside);
     with_helpers(2, 3, 0, pools_beside);

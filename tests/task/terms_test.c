@@ -127,7 +127,7 @@ static int64_t restrict_child(void *argument)
 }
 
 /* CAP:9.2.2. */
-TEST("a child started with a narrower capability has that, and cannot show a wider one")
+TEST("a child started with a narrower capability holds that, and cannot show a wider one")
 {
     guild_all(restrict_child, NULL);
 }

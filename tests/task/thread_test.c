@@ -503,7 +503,7 @@ static void *stop_it(void *argument)
     return NULL;
 }
 
-TEST("stopping a scheduler while threads are made for children loses none of either")
+TEST("stopping a scheduler while threads are made for children loses no thread and no child")
 {
     TOWN_REAL("a thread outside takes part");
     for (int i = 0; i < (TOWN_SLOW ? 10 : 100); i++) {

@@ -31,7 +31,7 @@ static janus_token *child_of(janus_token *parent)
 
 static void count(void *argument) { atomic_fetch_add((atomic_int *)argument, 1); }
 
-TEST("a new token is not cancelled, a cancelled one stays so with its first reason")
+TEST("a new token is not cancelled, and a cancelled token keeps its first reason")
 {
     janus_token *token = make();
     CHECK(!janus_token_is_cancelled(token));
@@ -495,7 +495,7 @@ TEST("a nursery may end while another thread cancels the token it is bound to")
     }
 }
 
-TEST("a thread's token ends what its own root nursery runs")
+TEST("a thread's token cancels the tasks of its own root nursery")
 {
     TOWN_REAL("a thread outside takes part");
     janus_scheduler *scheduler;
@@ -517,7 +517,7 @@ TEST("a thread's token ends what its own root nursery runs")
 
 static void nothing_at_all(void *argument) { (void)argument; }
 
-TEST("the handle of a callback never names another, also after all its generations")
+TEST("the handle of a callback never names another, even after all its generations")
 {
     enum { ROUNDS = 20 };
     janus_token       *token;

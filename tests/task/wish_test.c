@@ -117,7 +117,7 @@ static int64_t spawn_under_cap(void *argument)
     return 0;
 }
 
-TEST("a spawn waits for room under a capability, also one inside another")
+TEST("a spawn waits for room under a capability, even one inside another")
 {
     guild_all(spawn_under_cap, NULL);
 }
