@@ -2,7 +2,7 @@
 /*
  * What does a capability cost where it is used?
  *
- * Timed: a check, beside an empty loop and a call of an empty function; checks of many
+ * Timed: a check, beside an empty loop and a call of an empty function. Checks of many
  *        capabilities, with limits, and with the audit log; a refusal; making and ending a
  *        capability. The argument of each check depends on the result before, so that checks do not
  *        overlap.

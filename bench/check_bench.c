@@ -2,12 +2,13 @@
 /*
  * What does a yield check cost where it is used, in a loop that does something?
  *
- * Timed: four loops of about 10, 12, 20 and 50 instructions a round: a hash of a number, arithmetic
- *        without a chain, a walk along a chain in an array, a hash of eight bytes of a text. Each
- *        runs without a check, with janus_check, and with janus_check_or_end as generated code has
- *        it. Each also runs charged in batches, and in strips: janus_check_n before an inner loop
- *        of janus_yield_interval() rounds. All run in a task, so the time includes the ends of its
- *        slices. The last lines are an empty loop: the cost of a check alone.
+ * Timed: four loops of about 10, 12, 20 and 50 instructions a round. They are a hash of a number,
+ *        arithmetic without a chain, a walk along a chain in an array, a hash of eight bytes of a
+ *        text. Each runs without a check, with janus_check, and with janus_check_or_end as
+ *        generated code has it. Each also runs charged in batches, and in strips: janus_check_n
+ *        before an inner loop of janus_yield_interval() rounds. All run in a task, so the time
+ *        includes the ends of its slices. The last lines are an empty loop: the cost of a check
+ *        alone.
  * Moves it: whether the loop has room for the check beside its own chain of dependencies. Where the
  *        loop's code lies (some percent, either way). The store to the fuel word, which returns
  *        after about 5 cycles and so bounds shorter loops.

@@ -7,7 +7,7 @@
  *        makes, runs and closes a scheduler.
  * Moves it: points, 180 to 270 in each schedule. Making a scheduler, whose stacks, records and
  *        tables come from the schedule before.
- * Expect: 13 us with one worker, 24 with two, 40 with four: 25,000 in a second.
+ * Expect: 13 us with one worker, 24 with two, 40 with four. That is 25,000 in a second.
  */
 #include "bench.h"
 

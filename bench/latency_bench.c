@@ -17,7 +17,7 @@
  *        bench asks the kernel whether a thread sleeps. Nothing here waits by sleeping.
  * Moves it: the futex wake and the kernel's own way to a sleeping thread (most of every "asleep"),
  *        the pauses of a searching worker, the heavy fence of a cancel, other load on the machine.
- * Expect: well below 1 us on the same worker and for searchers; below 10 us from sleep.
+ * Expect: well below 1 us on the same worker and for searchers, and below 10 us from sleep.
  */
 #include "runner.h"
 

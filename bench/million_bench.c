@@ -2,8 +2,8 @@
 /*
  * What do a million fibers cost, in memory and in time?
  *
- * Timed: making 1,000,000 fibers; resuming each until it parks; a second round over all of them;
- *        ending them; returning the memory. Memory is VmRSS + VmPTE, less the value before. In
+ * Timed: making 1,000,000 fibers, resuming each until it parks, a second round over all of them,
+ *        ending them, and returning the memory. Memory is VmRSS + VmPTE, less the value before. In
  *        between, the bench touches as many pages of a plain mapping, equally far apart: the
  *        kernel's cost of the first touch alone.
  * Moves it: the first touch of a page (nearly all of it), guard installation, page tables.

@@ -10,7 +10,7 @@
  *        threads as workers, and as tasks. For the crowd the bench also reports how many of a
  *        million waited while others had the mutex more than 64 times.
  * Moves it: atomic operations. For the crowd, the price of a switch and how often there is one.
- * Expect: 12 to 20 ns alone; in the crowd 100 to 250 ns a round. A wait is long if the task was
+ * Expect: 12 to 20 ns alone. In the crowd 100 to 250 ns a round. A wait is long if the task was
  *        woken on a worker whose thread has lost its CPU, or waits behind such a task.
  */
 #include "bench.h"

@@ -2,8 +2,8 @@
 /*
  * What do 1,000,000 sleeping tasks (quick: 100,000) cost, in memory and in time?
  *
- * Timed: starting all and letting each run until it sleeps (create+block); cancelling all, the call
- *        alone and until the last has ended; waking all by the clock. On stacks of 256 KiB and of
+ * Timed: starting all and letting each run until it sleeps (create+block). Cancelling all, the call
+ *        alone and until the last has ended. Waking all by the clock. On stacks of 256 KiB and of
  *        16 KiB by the scheduler's default, and of 16 KiB by the nursery's options. Memory is VmRSS
  *        + VmPTE less the value before, for tasks that never ran and for waiting tasks. Every task
  *        counts when it starts and when it ends. First the bench touches as many pages, equally far

@@ -2,11 +2,11 @@
 /*
  * What does a deadline cost, with a thousand and with a million others waiting?
  *
- * Timed: arm and disarm of one timer that never comes due (a wait that is answered in time); pop of
+ * Timed: arm and disarm of one timer that never comes due (a wait that is answered in time). Pop of
  *        the earliest and arming it again later (a sleep). The other timers stay armed, at random
  *        deadlines. Beside it the same on a heap with two children for each node. And once, arming
  *        a million timers one after the other, with all the growing, and popping them.
- * Moves it: cache misses: 16 bytes for an entry, 24 for a timer, so a million take 40 MB.
+ * Moves it: cache misses. It takes 16 bytes for an entry, 24 for a timer, so a million take 40 MB.
  * Expect: 15 to 20 ns to arm and disarm. A sleep takes 35 ns among a thousand, 250 among a million.
  */
 #include "bench.h"

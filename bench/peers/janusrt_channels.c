@@ -11,7 +11,7 @@
  *        crowd     1,000,000 tasks receive from one channel, which is then closed: until the last
  *                  has returned
  * Moves it: the lock of the channel, parking and waking, whether the pair stays on one worker.
- * Expect: 65 ns a round trip and 15 to 20 ns a message with one worker; no slower with two.
+ * Expect: 65 ns a round trip and 15 to 20 ns a message with one worker, and no slower with two.
  */
 #include "runner.h"
 

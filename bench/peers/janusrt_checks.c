@@ -7,7 +7,7 @@
  *        capability.
  * Moves it: where the loop's code lies, some percent either way. The time includes the ends of
  *        slices. The argument of a capability's check depends on the result before.
- * Expect: at most 1.03 of the loop without; 2 to 3 ns for a capability. check_bench.c and
+ * Expect: at most 1.03 of the loop without, and 2 to 3 ns for a capability. check_bench.c and
  *        cap_bench.c have other loops, other ways to check, and the cost of changing capabilities.
  */
 #include "chain.h"

@@ -12,8 +12,8 @@
  *                    allocate, all without end. Limits and budgets are the defaults of :service.
  *                    The attackers' loops have a check in each round, as generated code has. A loop
  *                    without checks would keep its worker: nothing here preempts.
- * Moves it: live: the first touch of a page, page tables. neighbours: how long a turn of ten
- *        thousand operations takes, and how many tasks are ready.
+ * Moves it: for live the first touch of a page, and page tables. For neighbours how long a turn of
+ *        ten thousand operations takes, and how many tasks are ready.
  * Expect: 5.2 KiB for a task, 4.7 KiB with 16 KiB of stack, about 300 bytes more than a sleeping
  *        task. To create and block one takes about twice the kernel's first touch of a page. Beside
  *        four hogs on one worker about twice the time alone. tasks_million_bench.c and

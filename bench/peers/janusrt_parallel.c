@@ -6,9 +6,11 @@
  *        both  fib(32), every call makes its two calls by janus_both; for each janus_both
  *        loop  janus_for over 1,000,000 nearly empty bodies, and over bodies of 100 ns, both as a
  *              multiple of the plain loop on one thread: 1 is as fast, 0.5 is twice as fast
- * Moves it: both: the note that a call leaves in its frame, and a look at the shelf every 64 forks.
- *        loop: a look at the clock for every strip of 10 us, and pieces that are split off.
- * Expect: about 6 ns a fork on one worker, 4 on two; empty bodies 1.0; bodies of 100 ns 0.5 on two.
+ * Moves it: for both the note that a call leaves in its frame, and a look at the shelf every 64
+ *        forks. For loop a look at the clock for every strip of 10 us, and pieces that are split
+ *        off.
+ * Expect: about 6 ns a fork on one worker, 4 on two. Empty bodies 1.0, and bodies of 100 ns 0.5 on
+ *        two.
  */
 #include "bodies.h"
 

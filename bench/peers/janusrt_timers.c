@@ -11,7 +11,7 @@
  *                        divided by the sleeps. The floor is 15 ns, the sleep itself.
  * Moves it: the depth of the heap of timers and its cache lines. For sleeps also parking and
  *        starting again, on stacks that are in no cache.
- * Expect: about 30 ns more than half a round trip of pingpong, with the clock; about 1 us for a
+ * Expect: about 30 ns more than half a round trip of pingpong, with the clock, and about 1 us for a
  *        sleep. timer_bench.c measures the heap alone.
  */
 #include "runner.h"

@@ -6,7 +6,7 @@
  *        other thread, which ran out of work 1 to 20 us before. Tasks have no stacks and cannot
  *        yield, so yield is left out. both: a task and a call. loop: parallel for. Idle threads
  *        wait as by default (OMP_WAIT_POLICY not set).
- * Moves it: with one thread libgomp runs every task in place; with more, one lock for the team.
+ * Moves it: with one thread libgomp runs every task in place. With more, one lock for the team.
  */
 #include "bodies.h"
 #include "peer.h"

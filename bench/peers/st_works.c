@@ -7,8 +7,8 @@
  *        million tasks and are left out. State Threads has no channels. These consist of condition
  *        variables, which need no lock, because only one thread runs. Stacks have 64 KiB, are kept
  *        and reused, and have no guards.
- * Moves it: a condition variable for each thread that can be joined; an mmap call for each new
- *        stack; a heap of sleepers.
+ * Moves it: a condition variable for each thread that can be joined, an mmap call for each new
+ *        stack, and a heap of sleepers.
  */
 #include "peer.h"
 #include "runner.h"
