@@ -71,7 +71,7 @@ typedef enum janus_failing {
     JANUS_FAILING_NOT = 0,
     JANUS_FAILING_EXPECTATION, /* JANUS_EXPECT */
     JANUS_FAILING_RESULT,      /* the entry returned a negative number */
-    JANUS_FAILING_PANIC,       /* a task panicked, or its stack was used up */
+    JANUS_FAILING_PANIC,       /* a task panicked, or overflowed its stack */
     JANUS_FAILING_DEADLOCK,    /* every task waits for another */
     JANUS_FAILING_STEPS,       /* it took more than steps_max steps */
     JANUS_FAILING_TIME,        /* it took more than time_max_ns of simulated time */

@@ -79,7 +79,7 @@ typedef struct janus_panic_report {
  */
 typedef void janus_on_panic(void *argument, const janus_panic_report *report);
 
-/* A value of limits: no limit. */
+/* In a limit of janus_scheduler_options: no limit. */
 #define JANUS_UNLIMITED UINT64_MAX
 
 /* Options of a scheduler. Zero in any field selects the default named beside it. */
