@@ -62,6 +62,7 @@ install:
 
 tidy:
 	@python3 tools/tidy.py
+	@python3 tools/names.py
 
 format:
 	@find include src tests bench examples -name '*.[ch]' -exec clang-format-19 -i {} +

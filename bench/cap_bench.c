@@ -53,34 +53,36 @@ static double run_empty(void) { TIMED(ROUNDS, i == UINT64_MAX); }
 
 static double run_call(void)
 {
-    TIMED(ROUNDS, nothing(table, caps[wrong], JANUS_CAP_SPAWN, 1, HOLDER));
+    TIMED(ROUNDS, nothing(table, caps[wrong], JANUS_CAP_KIND_SPAWN, 1, HOLDER));
 }
 
 static double run_check(void)
 {
-    TIMED(ROUNDS, jrt_cap_check(table, caps[wrong], JANUS_CAP_SPAWN, 1, HOLDER));
+    TIMED(ROUNDS, jrt_cap_check(table, caps[wrong], JANUS_CAP_KIND_SPAWN, 1, HOLDER));
 }
 
 static double run_check_many(void)
 {
-    TIMED(ROUNDS, jrt_cap_check(table, caps[(i * 389 + wrong) % CAPS], JANUS_CAP_SPAWN, 1, HOLDER));
+    TIMED(ROUNDS,
+          jrt_cap_check(table, caps[(i * 389 + wrong) % CAPS], JANUS_CAP_KIND_SPAWN, 1, HOLDER));
 }
 
 static double run_check_crowd(void)
 {
     TIMED(ROUNDS / 4,
-          jrt_cap_check(table, crowd[(i * 7919 + wrong) % CROWD], JANUS_CAP_SPAWN, 1, HOLDER));
+          jrt_cap_check(table, crowd[(i * 7919 + wrong) % CROWD], JANUS_CAP_KIND_SPAWN, 1, HOLDER));
 }
 
 static double run_check_public(void)
 {
-    TIMED(ROUNDS, janus_cap_check(table, caps[wrong], JANUS_CAP_SPAWN, 1, HOLDER));
+    TIMED(ROUNDS, janus_cap_check_in(table, caps[wrong], JANUS_CAP_KIND_SPAWN, 1, HOLDER));
 }
 
 static double run_check_limits(void)
 {
     janus_cap_limits limits;
-    TIMED(ROUNDS, jrt_cap_check_limits(table, caps[wrong], JANUS_CAP_SPAWN, 1, HOLDER, &limits));
+    TIMED(ROUNDS,
+          jrt_cap_check_limits(table, caps[wrong], JANUS_CAP_KIND_SPAWN, 1, HOLDER, &limits));
 }
 
 static double run_gate(void)
@@ -94,21 +96,22 @@ static double run_gate(void)
 
 static double run_check_logged(void)
 {
-    TIMED(ROUNDS, jrt_cap_use_right(logged, logged_cap, JANUS_CAP_SPAWN, 1, &actor, NULL));
+    TIMED(ROUNDS, jrt_cap_use_right(logged, logged_cap, JANUS_CAP_KIND_SPAWN, 1, &actor, NULL));
 }
 
 static double run_refused(void)
 {
     janus_cap forged = caps[0];
     forged.nonce++;
-    TIMED(ROUNDS, jrt_cap_check(table, forged, JANUS_CAP_SPAWN, 1, HOLDER) == JANUS_OK);
+    TIMED(ROUNDS, jrt_cap_check(table, forged, JANUS_CAP_KIND_SPAWN, 1, HOLDER) == JANUS_OK);
 }
 
 static double run_denied_logged(void)
 {
     janus_cap forged = logged_cap;
     forged.nonce++;
-    TIMED(FEW, jrt_cap_use_right(logged, forged, JANUS_CAP_SPAWN, 1, &actor, NULL) == JANUS_OK);
+    TIMED(FEW,
+          jrt_cap_use_right(logged, forged, JANUS_CAP_KIND_SPAWN, 1, &actor, NULL) == JANUS_OK);
 }
 
 static const janus_cap_limits limits_all = {.spawn = {.max_tasks = 1000}};
@@ -117,19 +120,19 @@ static double run_mint(void)
 {
     janus_cap       cap;
     janus_cap_grant grant = {.struct_bytes = sizeof grant,
-                             .kind = JANUS_CAP_SPAWN,
+                             .kind = JANUS_CAP_KIND_SPAWN,
                              .rights = JANUS_RIGHTS_ALL,
                              .limits = &limits_all};
-    TIMED(FEW, janus_cap_mint(table, root, HOLDER, &grant, &cap) |
-                   janus_cap_release(table, cap, HOLDER));
+    TIMED(FEW, janus_cap_mint_in(table, root, HOLDER, &grant, &cap) |
+                   janus_cap_release_in(table, cap, HOLDER));
 }
 
 static double run_attenuate(void)
 {
     janus_cap       cap;
     janus_cap_grant grant = {.struct_bytes = sizeof grant, .rights = JANUS_RIGHT_SPAWN_TASK};
-    TIMED(FEW, janus_cap_attenuate(table, caps[0], HOLDER, &grant, &cap) |
-                   janus_cap_revoke(table, cap, cap, HOLDER));
+    TIMED(FEW, janus_cap_attenuate_in(table, caps[0], HOLDER, &grant, &cap) |
+                   janus_cap_revoke_in(table, cap, cap, HOLDER));
 }
 
 static double run_event(void)
@@ -152,27 +155,27 @@ static void say_crowd(void)
 static void prepare(void)
 {
     janus_cap_grant         grant = {.struct_bytes = sizeof grant,
-                                     .kind = JANUS_CAP_SPAWN,
+                                     .kind = JANUS_CAP_KIND_SPAWN,
                                      .rights = JANUS_RIGHTS_ALL,
                                      .limits = &limits_all};
     janus_cap_table_options options = {.struct_bytes = sizeof options, .caps_max = 2 * CROWD};
     if (janus_cap_table_create(&options, &table, &root) != JANUS_OK) exit(1);
     for (int i = 0; i < CAPS; i++) {
-        if (janus_cap_mint(table, root, HOLDER, &grant, &caps[i]) != JANUS_OK) exit(1);
+        if (janus_cap_mint_in(table, root, HOLDER, &grant, &caps[i]) != JANUS_OK) exit(1);
     }
     crowd = malloc(CROWD * sizeof *crowd);
     if (crowd == NULL) exit(1);
     for (int i = 0; i < CROWD; i++) {
         janus_status status =
-            i == 0 ? janus_cap_mint(table, root, HOLDER, &grant, &crowd[0])
-                   : janus_cap_attenuate(table, crowd[i / 10], HOLDER, &grant, &crowd[i]);
+            i == 0 ? janus_cap_mint_in(table, root, HOLDER, &grant, &crowd[0])
+                   : janus_cap_attenuate_in(table, crowd[i / 10], HOLDER, &grant, &crowd[i]);
         if (status != JANUS_OK) exit(1);
     }
     janus_audit_options log = {.struct_bytes = sizeof log, .sink = drop, .ring_events = 1 << 16};
     if (janus_audit_create(&log, &audit) != JANUS_OK) exit(1);
     options = (janus_cap_table_options){.struct_bytes = sizeof options, .audit = audit};
     if (janus_cap_table_create(&options, &logged, &logged_root) != JANUS_OK) exit(1);
-    if (janus_cap_mint(logged, logged_root, HOLDER, &grant, &logged_cap) != JANUS_OK) exit(1);
+    if (janus_cap_mint_in(logged, logged_root, HOLDER, &grant, &logged_cap) != JANUS_OK) exit(1);
     if (jrt_audit_writer_open(audit, &actor.writer) != JANUS_OK) exit(1);
 }
 

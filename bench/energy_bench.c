@@ -102,10 +102,10 @@ static int64_t program(void *argument)
     janus_authority       *root;
     const janus_cap_limits limits = {.spawn = {.max_tasks = 2 * CHILDREN, .task_budget = share}};
     need(janus_authority_take(NULL, &root));
-    need(janus_own_mint(
-        root, 0,
-        JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL, .limits = &limits),
-        &spawn_cap));
+    need(janus_cap_mint(root, 0,
+                        JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN, .rights = JANUS_RIGHTS_ALL,
+                                        .limits = &limits),
+                        &spawn_cap));
     bench_race("energy", children, sizeof children / sizeof children[0]);
     bench_race("energy", nurseries, sizeof nurseries / sizeof nurseries[0]);
     return 0;

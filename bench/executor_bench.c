@@ -72,15 +72,15 @@ static int64_t race(void *argument)
     };
     janus_authority *authority;
     janus_cap_limits spawn = {.spawn = {.max_tasks = 10, .task_budget = JANUS_BUDGET()}};
-    janus_cap_limits executor = {.executor = {JANUS_BACKEND_SET(JANUS_BACKENDS) - 1}};
+    janus_cap_limits executor = {.executor = {JANUS_BACKEND_SET(JANUS_BACKEND_COUNT) - 1}};
     (void)argument;
     must(janus_authority_take(NULL, &authority) == JANUS_OK);
-    must(janus_own_mint(
-             authority, 0,
-             JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL, .limits = &spawn),
-             &spawn_cap) == JANUS_OK);
-    must(janus_own_mint(authority, 0,
-                        JANUS_CAP_GRANT(.kind = JANUS_CAP_EXECUTOR, .rights = JANUS_RIGHTS_ALL,
+    must(janus_cap_mint(authority, 0,
+                        JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN, .rights = JANUS_RIGHTS_ALL,
+                                        .limits = &spawn),
+                        &spawn_cap) == JANUS_OK);
+    must(janus_cap_mint(authority, 0,
+                        JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_EXECUTOR, .rights = JANUS_RIGHTS_ALL,
                                         .limits = &executor),
                         &executor_cap) == JANUS_OK);
     bench_race("executor", contenders, sizeof contenders / sizeof contenders[0]);

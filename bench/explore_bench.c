@@ -40,7 +40,7 @@ static int64_t entry(void *argument)
     janus_channel channel;
     janus_nursery nursery;
     (void)argument;
-    if (janus_channel_open(sizeof(uint64_t), 0, NULL, &channel) != JANUS_OK) return -1;
+    if (janus_channel_create(sizeof(uint64_t), 0, NULL, &channel) != JANUS_OK) return -1;
     if (janus_nursery_open(&nursery, NULL) != JANUS_OK) return -1;
     for (int i = 0; i < SENDERS; i++) JANUS_IGNORE(janus_spawn(&nursery, sender, &channel));
     JANUS_IGNORE(janus_spawn(&nursery, receiver, &channel));

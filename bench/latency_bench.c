@@ -230,7 +230,7 @@ static double send_one(void)
 
 static int64_t wake_by_send(void *argument)
 {
-    runner_need(janus_channel_open(sizeof(int64_t), 1, NULL, &letters) == JANUS_OK, "no channel");
+    runner_need(janus_channel_create(sizeof(int64_t), 1, NULL, &letters) == JANUS_OK, "no channel");
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {

@@ -71,15 +71,15 @@ static double resume_some(size_t from, size_t to)
 
 /* One turn over a million fibers. */
 struct turn {
-    double           made, parked, left;                    /* bytes each, each, in all */
-    double           make, park, touch, end, destroy, trim; /* nanoseconds each */
-    janus_pool_stats stats;
+    double                made, parked, left;                    /* bytes each, each, in all */
+    double                make, park, touch, end, destroy, trim; /* nanoseconds each */
+    janus_fiber_pool_info stats;
 };
 
 static void run_turn(size_t stack_bytes, struct turn *turn)
 {
-    janus_pool *pool;
-    check(janus_pool_create(JANUS_POOL_OPTIONS(.stack_bytes = stack_bytes), &pool));
+    janus_fiber_pool *pool;
+    check(janus_fiber_pool_create(JANUS_FIBER_POOL_OPTIONS(.stack_bytes = stack_bytes), &pool));
     double   base = footprint();
     uint64_t start = bench_now_ns();
     for (size_t i = 0; i < FIBERS; i++)
@@ -103,16 +103,16 @@ static void run_turn(size_t stack_bytes, struct turn *turn)
     munmap(plain, spacing * FIBERS);
 
     turn->stats.struct_bytes = sizeof turn->stats;
-    check(janus_pool_stats_read(pool, &turn->stats));
+    check(janus_fiber_pool_inspect(pool, &turn->stats));
     turn->end = resume_some(0, FIBERS) / (double)FIBERS; /* each returns and ends */
     start = bench_now_ns();
     for (size_t i = 0; i < FIBERS; i++) check(janus_fiber_destroy(fibers[i]));
     turn->destroy = (double)(bench_now_ns() - start) / (double)FIBERS;
     start = bench_now_ns();
-    (void)janus_pool_trim(pool, 0);
+    (void)janus_fiber_pool_trim(pool, 0);
     turn->trim = (double)(bench_now_ns() - start) / (double)FIBERS;
     turn->left = (footprint() - base) / 1024;
-    check(janus_pool_destroy(pool));
+    check(janus_fiber_pool_destroy(pool));
 }
 
 static void run(const char *bench, size_t stack_bytes)

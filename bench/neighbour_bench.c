@@ -68,7 +68,7 @@ static int64_t member(void *argument)
 static int64_t spin(void *argument)
 {
     (void)argument;
-    while (!over()) (void)janus_check();
+    while (!over()) JANUS_IGNORE(janus_check());
     return 0;
 }
 
@@ -86,7 +86,7 @@ static int64_t refused(void *argument)
     if (janus_nursery_open(&n, NULL) != JANUS_OK) return -1;
     while (!over()) JANUS_IGNORE(janus_spawn(&n, asleep, NULL));
     (void)janus_nursery_cancel(&n);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return 0;
 }
 
@@ -99,9 +99,9 @@ static int64_t refused_by_pool(void *argument)
     if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)) != JANUS_OK) return -1;
     while (!over()) {
         JANUS_IGNORE(janus_spawn(&n, asleep, NULL));
-        (void)janus_check();
+        JANUS_IGNORE(janus_check());
     }
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return 0;
 }
 
@@ -119,7 +119,7 @@ static int64_t breeder(void *argument)
         janus_nursery n;
         if (janus_nursery_open(&n, NULL) != JANUS_OK) return -1;
         for (int i = 0; i < 20 && janus_spawn(&n, nothing, NULL) == JANUS_OK; i++) continue;
-        (void)janus_nursery_end(&n, NULL);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
     }
     return 0;
 }
@@ -131,9 +131,9 @@ static int64_t bomb(void *argument)
     if (janus_nursery_open(&n, NULL) != JANUS_OK) return -1;
     while (!over()) {
         JANUS_IGNORE(janus_spawn(&n, bomb, argument));
-        (void)janus_check();
+        JANUS_IGNORE(janus_check());
     }
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return 0;
 }
 
@@ -155,7 +155,7 @@ static int64_t gobblers(void *argument)
         janus_nursery n;
         if (janus_nursery_open(&n, NULL) != JANUS_OK) return -1;
         JANUS_IGNORE(janus_spawn(&n, gobble, NULL));
-        (void)janus_nursery_end(&n, NULL);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
     }
     return 0;
 }
@@ -192,7 +192,7 @@ static int64_t recharged(void *argument)
                                       .on_exhausted = generous));
         if (status < 0) return -1;
         status = janus_spawn_with(&n, spin, argument, JANUS_SPAWN_OPTIONS(.budget = &share), NULL);
-        (void)janus_nursery_end(&n, NULL);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
         if (status != JANUS_OK) return -1;
     }
     return 0;
@@ -201,7 +201,7 @@ static int64_t recharged(void *argument)
 static int64_t charger(void *argument)
 {
     (void)argument;
-    while (!over()) (void)janus_charge(janus_price_send());
+    while (!over()) JANUS_IGNORE(janus_charge(janus_price_send()));
     return 0;
 }
 
@@ -243,7 +243,8 @@ static int64_t open_window(void *argument)
 {
     struct window *window = argument;
     janus_nursery  n;
-    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)) != JANUS_OK) {
+    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)) !=
+        JANUS_OK) {
         return -1;
     }
     atomic_store(&stop, false);
@@ -254,12 +255,12 @@ static int64_t open_window(void *argument)
     for (int i = 0; i < window->count; i++) {
         if (janus_spawn(&n, window->entry, NULL) != JANUS_OK) return -1;
     }
-    (void)janus_sleep(SETTLE_NS);
+    JANUS_IGNORE(janus_sleep(SETTLE_NS));
     uint64_t units = all_units(), begin = cpu_ns();
-    (void)janus_sleep(WINDOW_NS);
+    JANUS_IGNORE(janus_sleep(WINDOW_NS));
     window->units_per_ns = (double)(all_units() - units) / (double)(cpu_ns() - begin);
     atomic_store(&stop, true);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return 0;
 }
 

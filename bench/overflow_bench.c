@@ -35,7 +35,7 @@ static int64_t return_at_once(void *argument)
 }
 
 /* Nanoseconds for each fiber. Counts the panics by overflow. */
-static double run(janus_pool *pool, janus_entry *entry, int *overflows)
+static double run(janus_fiber_pool *pool, janus_entry *entry, int *overflows)
 {
     uint64_t start = bench_now_ns();
     for (int i = 0; i < ROUNDS; i++) {
@@ -43,8 +43,8 @@ static double run(janus_pool *pool, janus_entry *entry, int *overflows)
         janus_outcome outcome;
         if (janus_fiber_create(pool, entry, NULL, NULL, &fiber) != JANUS_OK) abort();
         if (janus_fiber_resume(fiber, NULL, &outcome) != JANUS_OK) abort();
-        if (outcome.state == JANUS_FIBER_PANICKED &&
-            outcome.panic.kind == JANUS_PANIC_STACK_OVERFLOW &&
+        if (outcome.state == JANUS_FIBER_STATE_PANICKED &&
+            outcome.panic.kind == JANUS_PANIC_KIND_STACK_OVERFLOW &&
             outcome.panic.fiber_id == janus_fiber_id(fiber)) {
             ++*overflows;
         }
@@ -55,17 +55,18 @@ static double run(janus_pool *pool, janus_entry *entry, int *overflows)
 
 int main(void)
 {
-    janus_pool *pool;
-    int         reported = 0, none = 0;
-    if (janus_pool_create(JANUS_POOL_OPTIONS(.stack_bytes = 16 * 1024), &pool) != JANUS_OK)
+    janus_fiber_pool *pool;
+    int               reported = 0, none = 0;
+    if (janus_fiber_pool_create(JANUS_FIBER_POOL_OPTIONS(.stack_bytes = 16 * 1024), &pool) !=
+        JANUS_OK)
         return 1;
     (void)run(pool, return_at_once, &none);
-    janus_pool_stats before = {.struct_bytes = sizeof before};
-    janus_pool_stats after = before;
-    (void)janus_pool_stats_read(pool, &before);
+    janus_fiber_pool_info before = JANUS_FIBER_POOL_INFO();
+    janus_fiber_pool_info after = before;
+    JANUS_IGNORE(janus_fiber_pool_inspect(pool, &before));
     double plain = run(pool, return_at_once, &none);
     double each = run(pool, overflow, &reported);
-    (void)janus_pool_stats_read(pool, &after);
+    JANUS_IGNORE(janus_fiber_pool_inspect(pool, &after));
     bench_say("overflow", "fiber that returns, whole life", plain, "ns");
     bench_say("overflow", "fiber that overflows, whole life", each, "ns");
     bench_say("overflow", "reported, of 100000", reported, "");
@@ -73,5 +74,5 @@ int main(void)
               (double)(after.reserved_bytes - before.reserved_bytes + after.record_bytes -
                        before.record_bytes + after.stacks_attached),
               "");
-    return janus_pool_destroy(pool) == JANUS_OK && reported == ROUNDS && none == 0 ? 0 : 1;
+    return janus_fiber_pool_destroy(pool) == JANUS_OK && reported == ROUNDS && none == 0 ? 0 : 1;
 }

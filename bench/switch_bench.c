@@ -102,7 +102,7 @@ static double run_ucontext(void)
     return (double)(bench_now_ns() - start) / (double)slow_switches();
 }
 
-static janus_pool *pool;
+static janus_fiber_pool *pool;
 
 static int64_t suspend_forever(void *argument)
 {
@@ -123,7 +123,7 @@ static double run_fibers(void)
 {
     janus_fiber *fiber = started();
     uint64_t     start = bench_now_ns();
-    for (int i = 0; i < switches() / 2; i++) (void)janus_fiber_resume(fiber, NULL, NULL);
+    for (int i = 0; i < switches() / 2; i++) JANUS_IGNORE(janus_fiber_resume(fiber, NULL, NULL));
     double spent = (double)(bench_now_ns() - start) / (double)switches();
     janus_fiber_destroy(fiber);
     return spent;
@@ -135,7 +135,7 @@ static double run_crowd(void)
     for (int i = 0; i < CROWD; i++) crowd[i] = started();
     uint64_t start = bench_now_ns();
     for (int round = 0; round < switches() / 2 / CROWD; round++) {
-        for (int i = 0; i < CROWD; i++) (void)janus_fiber_resume(crowd[i], NULL, NULL);
+        for (int i = 0; i < CROWD; i++) JANUS_IGNORE(janus_fiber_resume(crowd[i], NULL, NULL));
     }
     double spent = (double)(bench_now_ns() - start) / (double)switches();
     for (int i = 0; i < CROWD; i++) janus_fiber_destroy(crowd[i]);
@@ -177,9 +177,9 @@ static void run_switch(void)
         {"janusrt", ours, "a switch of public fibers", run_fibers},
         {"janusrt", ours, "a switch of public fibers, 1000 in turn", run_crowd},
     };
-    runner_need(janus_pool_create(NULL, &pool) == JANUS_OK, "no pool");
+    runner_need(janus_fiber_pool_create(NULL, &pool) == JANUS_OK, "no pool");
     runner_sides(sides, sizeof sides / sizeof sides[0]);
-    runner_need(janus_pool_destroy(pool) == JANUS_OK, "the pool cannot be destroyed");
+    runner_need(janus_fiber_pool_destroy(pool) == JANUS_OK, "the pool cannot be destroyed");
 }
 
 int main(int argc, char **argv)

@@ -41,7 +41,7 @@ static void check(bool works)
 static double each(uint64_t spent_ns, int count) { return (double)spent_ns / count; }
 
 static janus_mutex     mutex = JANUS_MUTEX_INIT("bench");
-static janus_semaphore semaphore = JANUS_SEMAPHORE_INIT(1, JANUS_OPENED_BY_TASKS, "bench");
+static janus_semaphore semaphore = JANUS_SEMAPHORE_INIT(1, JANUS_WAKER_TASKS, "bench");
 static pthread_mutex_t rival = PTHREAD_MUTEX_INITIALIZER;
 static double          measured;
 
@@ -127,7 +127,7 @@ static void grab_lock(void)
 {
     while (!grab_try()) {
         struct grabber me = {.next = NULL};
-        janus_waitpoint_init(&me.point, JANUS_OPENED_BY_ANYBODY);
+        janus_waitpoint_init(&me.point, JANUS_WAKER_ANYBODY);
         grab_enter();
         atomic_fetch_add(&grab.waiters, 1);
         if (grab_try()) {
@@ -154,7 +154,7 @@ static void grab_unlock(void)
         atomic_fetch_sub(&grab.waiters, 1);
     }
     grab_leave();
-    if (first != NULL) janus_waitpoint_open(&first->point);
+    if (first != NULL) janus_waitpoint_wake(&first->point);
 }
 
 /* The crowd. */

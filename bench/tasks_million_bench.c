@@ -65,7 +65,7 @@ static void until_all_started(void)
     while (atomic_load(&started) < crowd.tasks) {
         runner_need(janus_yield() == JANUS_OK, "cannot yield");
     }
-    (void)janus_yield(); /* the last one is off the CPU too */
+    JANUS_IGNORE(janus_yield()); /* the last one is off the CPU too */
 }
 
 static int64_t cancel_all(void *argument)
@@ -84,7 +84,7 @@ static int64_t cancel_all(void *argument)
     start = bench_now_ns();
     (void)janus_nursery_cancel(&n);
     tell("cancel, the call", "ns", (double)(bench_now_ns() - start));
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     tell("cancel, until all have ended", "ns", (double)(bench_now_ns() - start));
     runner_need(atomic_load(&ended) == crowd.tasks, "not all tasks ended");
     runner_need(atomic_load(&cancelled) == crowd.tasks, "not all tasks were cancelled");
@@ -104,7 +104,7 @@ static int64_t wake_all(void *argument)
     runner_need(atomic_load(&ended) == 0, "some woke before all slept");
     while (bench_now_ns() < crowd.deadline) continue;
     start = bench_now_ns();
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     tell("woken by the clock, until all have ended", "ns", (double)(bench_now_ns() - start));
     runner_need(atomic_load(&ended) == crowd.tasks, "not all tasks ended");
     runner_need(atomic_load(&cancelled) == 0, "some were cancelled");

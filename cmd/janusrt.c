@@ -198,7 +198,8 @@ static int run(char **program)
     ssize_t told = read(pipes[0], all, sizeof all);
     if (told < 1) {
         fprintf(stderr,
-                "janusrt: %s called none of janus_run, janus_scheduler_open and janus_explore, so "
+                "janusrt: %s called none of janus_run, janus_scheduler_create_with and "
+                "janus_explore, so "
                 "nothing was explored\n",
                 program[0]);
         return EXIT_USAGE;

@@ -40,12 +40,12 @@ static void contain(janus_entry *child, const char *name)
     janus_failure        failure;
     if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)) != JANUS_OK) return;
     if (janus_spawn(&n, child, NULL) != JANUS_OK) printf("%s: refused\n", name);
-    (void)janus_nursery_await_with(&n, &result);
+    JANUS_IGNORE(janus_nursery_await_with(&n, &result));
     if (janus_nursery_failures(&n, &failure, 1) == 1) {
         printf("%s: %s: %llu of %llu\n", name, janus_component_name(failure.lacks),
                (unsigned long long)failure.used, (unsigned long long)failure.limit);
     }
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
 }
 
 /* The owner decides each time the child has used up its share. */
@@ -60,8 +60,8 @@ static void supervise(void)
         return;
     }
     if (janus_spawn(&n, work, &steps) != JANUS_OK) printf("work: refused\n");
-    while (janus_nursery_exhausted_wait(&n, &child) == JANUS_OK) {
-        janus_nursery_recharge(&n, child.task, janus_budget_of(5000, 0, 0, 0, 0));
+    while (janus_nursery_wait_exhausted(&n, &child) == JANUS_OK) {
+        JANUS_IGNORE(janus_nursery_recharge(&n, child.task, janus_budget_of(5000, 0, 0, 0, 0)));
         times++;
     }
     janus_status status = janus_nursery_end(&n, NULL);

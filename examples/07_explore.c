@@ -38,14 +38,14 @@ static int64_t transfer(void *argument)
 
 int main(void)
 {
-    janus_explore_result found = {.struct_bytes = sizeof found};
-    janus_explore_result again = {.struct_bytes = sizeof again};
+    janus_explore_result found = JANUS_EXPLORE_RESULT();
+    janus_explore_result again = JANUS_EXPLORE_RESULT();
     janus_status         status =
         janus_explore(JANUS_EXPLORE_OPTIONS(.quiet = true), transfer, NULL, &found);
     printf("%s: %s\n", janus_status_name(status), found.message);
     if (status == JANUS_OK) return 1;
-    janus_explore(JANUS_EXPLORE_OPTIONS(.quiet = true, .replay = found.replay), transfer, NULL,
-                  &again);
+    JANUS_IGNORE(janus_explore(JANUS_EXPLORE_OPTIONS(.quiet = true, .replay = found.replay),
+                               transfer, NULL, &again));
     printf("%s\n", again.hash == found.hash ? "again, and the same" : "something else");
     free(found.replay);
     free(again.replay);

@@ -21,18 +21,18 @@ static int64_t fibonacci(void *argument)
 
 int main(void)
 {
-    janus_pool   *pool;
-    janus_fiber  *fiber;
-    janus_outcome outcome;
-    if (janus_pool_create(NULL, &pool) != JANUS_OK) return 1;
+    janus_fiber_pool *pool;
+    janus_fiber      *fiber;
+    janus_outcome     outcome;
+    if (janus_fiber_pool_create(NULL, &pool) != JANUS_OK) return 1;
     if (janus_fiber_create(pool, fibonacci, NULL, NULL, &fiber) != JANUS_OK) return 1;
     while (janus_fiber_resume(fiber, NULL, &outcome) == JANUS_OK &&
-           outcome.state == JANUS_FIBER_SUSPENDED) {
+           outcome.state == JANUS_FIBER_STATE_SUSPENDED) {
         printf("%d ", (int)(intptr_t)outcome.value);
     }
     printf("\n%s\n", janus_fiber_state_name(janus_fiber_state_of(fiber)));
     janus_fiber_destroy(fiber);
-    return janus_pool_destroy(pool) == JANUS_OK ? 0 : 1;
+    return janus_fiber_pool_destroy(pool) == JANUS_OK ? 0 : 1;
 }
 
 /* Prints:

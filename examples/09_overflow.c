@@ -26,7 +26,7 @@ static int64_t parse(void *argument)
     return depth(&text);
 }
 
-static void try_text(janus_pool *pool, const char *name, char *text)
+static void try_text(janus_fiber_pool *pool, const char *name, char *text)
 {
     janus_fiber  *fiber;
     janus_outcome outcome;
@@ -34,7 +34,7 @@ static void try_text(janus_pool *pool, const char *name, char *text)
         JANUS_OK)
         return;
     if (janus_fiber_resume(fiber, NULL, &outcome) != JANUS_OK) return;
-    if (outcome.state == JANUS_FIBER_PANICKED) {
+    if (outcome.state == JANUS_FIBER_STATE_PANICKED) {
         printf("%s: refused, it needs more than %zu KiB of stack\n", outcome.panic.name,
                outcome.panic.stack_bytes / 1024);
     } else {
@@ -47,13 +47,14 @@ int main(void)
 {
     static char bomb[1000000];
     memset(bomb, '[', sizeof bomb - 1);
-    janus_pool *pool;
-    if (janus_pool_create(JANUS_POOL_OPTIONS(.stack_bytes = 64 * 1024), &pool) != JANUS_OK)
+    janus_fiber_pool *pool;
+    if (janus_fiber_pool_create(JANUS_FIBER_POOL_OPTIONS(.stack_bytes = 64 * 1024), &pool) !=
+        JANUS_OK)
         return 1;
     try_text(pool, "good.json", "[[][[]]]");
     try_text(pool, "bomb.json", bomb);
     try_text(pool, "next.json", "[[]]");
-    return janus_pool_destroy(pool) == JANUS_OK ? 0 : 1;
+    return janus_fiber_pool_destroy(pool) == JANUS_OK ? 0 : 1;
 }
 
 /* Prints:

@@ -25,10 +25,10 @@ static int64_t member(void *argument)
 
 int main(void)
 {
-    janus_pool   *pool;
-    janus_outcome outcome;
-    int64_t       finished = 0;
-    if (janus_pool_create(NULL, &pool) != JANUS_OK) return 1;
+    janus_fiber_pool *pool;
+    janus_outcome     outcome;
+    int64_t           finished = 0;
+    if (janus_fiber_pool_create(NULL, &pool) != JANUS_OK) return 1;
     for (int i = 0; i < CROWD; i++) {
         if (janus_fiber_create(pool, member, &crowd[i],
                                JANUS_FIBER_OPTIONS(.name = i == DIGGER ? "digger" : "member"),
@@ -36,17 +36,17 @@ int main(void)
             return 1;
         if (janus_fiber_resume(crowd[i], NULL, NULL) != JANUS_OK) return 1;
     }
-    janus_pool_stats stats = {.struct_bytes = sizeof stats};
-    if (janus_pool_stats_read(pool, &stats) != JANUS_OK) return 1;
+    janus_fiber_pool_info stats = JANUS_FIBER_POOL_INFO();
+    if (janus_fiber_pool_inspect(pool, &stats) != JANUS_OK) return 1;
     printf("%zu fibers are parked\n", stats.stacks_attached);
     for (int i = 0; i < CROWD; i++) {
         if (janus_fiber_resume(crowd[i], NULL, &outcome) != JANUS_OK) return 1;
-        if (outcome.state == JANUS_FIBER_PANICKED) printf("number %d has panicked\n", i);
-        if (outcome.state == JANUS_FIBER_COMPLETED) finished += outcome.result;
+        if (outcome.state == JANUS_FIBER_STATE_PANICKED) printf("number %d has panicked\n", i);
+        if (outcome.state == JANUS_FIBER_STATE_COMPLETED) finished += outcome.result;
         if (janus_fiber_destroy(crowd[i]) != JANUS_OK) return 1;
     }
     printf("%d have finished\n", (int)finished);
-    return janus_pool_destroy(pool) == JANUS_OK && finished == CROWD - 1 ? 0 : 1;
+    return janus_fiber_pool_destroy(pool) == JANUS_OK && finished == CROWD - 1 ? 0 : 1;
 }
 
 /* Prints:

@@ -156,7 +156,7 @@ static int64_t channel_flood(void *argument)
     const janus_channel_options *options =
         JANUS_CHANNEL_OPTIONS(.overflow = JANUS_OVERFLOW_DROP_OLDEST);
     (void)argument;
-    janus_status status = janus_channel_open(sizeof(uint64_t), 16, options, &flooded);
+    janus_status status = janus_channel_create(sizeof(uint64_t), 16, options, &flooded);
     if (status != JANUS_OK) return status;
     status = janus_defer(destroy_flooded, NULL);
     if (status != JANUS_OK) return status;
@@ -225,18 +225,18 @@ static janus_status attack_once(struct attack *attack)
     char          text[TEXT_MAX];
     janus_status  status =
         janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.name = "cell", .budget = &attack->pool,
-                                                     .policy = JANUS_WAIT_ALL));
+                                                     .policy = JANUS_POLICY_WAIT_ALL));
     if (status != JANUS_OK) return status; /* CLAMPED is a fault too: main allows enough */
     pthread_mutex_lock(&attack->lock);
     attack->told = false;
     pthread_mutex_unlock(&attack->lock);
     status = attack->start(&n, attack);
-    (void)janus_nursery_await_with(&n, NULL);
+    JANUS_IGNORE(janus_nursery_await_with(&n, NULL));
     if (status == JANUS_OK && janus_nursery_failures(&n, &failure, 1) > 0) {
         (void)janus_failure_text(&n, &failure, text, sizeof text);
         keep(attack, text, true); /* unless the attacker kept one itself */
     }
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return status;
 }
 
@@ -372,7 +372,7 @@ static void show(double seconds)
         if (live) draw(seconds);
         if (!live) tell();
     }
-    (void)janus_sleep_until(end_ns);
+    JANUS_IGNORE(janus_sleep_until(end_ns));
     if (live) draw(seconds);
     if (live) printf("\033[?25h");
 }
@@ -384,10 +384,10 @@ static janus_status mint(void)
     const janus_cap_limits limits = {.spawn = {.max_tasks = 10, .task_budget = {.ops = 1000}}};
     janus_status           status = janus_authority_take(NULL, &root);
     if (status != JANUS_OK) return status;
-    return janus_own_mint(
-        root, 0,
-        JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL, .limits = &limits),
-        &not_yours);
+    return janus_cap_mint(root, 0,
+                          JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN, .rights = JANUS_RIGHTS_ALL,
+                                          .limits = &limits),
+                          &not_yours);
 }
 
 static int64_t town(void *argument)
@@ -398,8 +398,8 @@ static int64_t town(void *argument)
     began_ns = janus_now_ns();
     end_ns = began_ns + (uint64_t)(seconds * 1e9);
     janus_nursery n;
-    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.name = "town", .policy = JANUS_WAIT_ALL)) !=
-        JANUS_OK)
+    if (janus_nursery_open(
+            &n, JANUS_NURSERY_OPTIONS(.name = "town", .policy = JANUS_POLICY_WAIT_ALL)) != JANUS_OK)
         return -1;
     bool started = janus_spawn(&n, clock_task, NULL) == JANUS_OK;
     for (int i = 0; i < CREW; i++) {

@@ -2,10 +2,10 @@
 /*
  * A task that waits at a waitpoint, one that opens it from outside, one that cancels the wait.
  *
- *   task      parks; CLOSED -> itself, or it is OPEN. Woken otherwise than by the opener: itself
+ *   task      parks; CLOSED -> itself, or it is OPEN. Woken otherwise than by the waker: itself
  *             -> CLOSED; if that fails it waits for `let_go`. Frees the waitpoint as soon as it may,
  *             waits for something else, ends; its scheduler is closed.
- *   opener    anything -> OPEN; if a task was there, counts as a guest, wakes it, and sets `let_go`
+ *   waker    anything -> OPEN; if a task was there, counts as a guest, wakes it, and sets `let_go`
  *             if the wake did nothing
  *
  * No touch of a waitpoint that was freed, no wake that ends the other wait, no touch of a scheduler
@@ -17,7 +17,7 @@
  *   run: error -DNO_DONE       the late wake ends the other wait
  *   run: error -DALWAYS_DONE   `let_go` is written into what was freed
  *   run: error -DBLIND_BACK    stepping back without looking loses an opening
- *   run: error -DNO_GUEST      the opener looks for a sleeping worker of a closed scheduler
+ *   run: error -DNO_GUEST      the waker looks for a sleeping worker of a closed scheduler
  */
 mtype = { CLOSED, TASK, OPEN, AWAKE, PARKED, NOTHING, OK, CANCELLED, OTHER };
 
@@ -55,7 +55,7 @@ proctype task()
     result = OK;
     goto open;
 closed:
-    gone; /* an opener may still come: kept until none can */
+    gone; /* a waker may still come: kept until none can */
     assert(word == OPEN);
 open:
     freed = true;
@@ -66,7 +66,7 @@ open:
     ended = true
 }
 
-proctype opener()
+proctype waker()
 {
     mtype old;
     bool  won;
@@ -113,7 +113,7 @@ proctype other_waker()
 active proctype closer()
 {
     run task();
-    run opener();
+    run waker();
     run canceller();
     run other_waker();
     ended;

@@ -29,7 +29,7 @@ static inline void need(janus_status status)
 static janus_channel open_channel(uint64_t capacity)
 {
     janus_channel channel;
-    need(janus_channel_open(sizeof(int64_t), capacity, NULL, &channel));
+    need(janus_channel_create(sizeof(int64_t), capacity, NULL, &channel));
     return channel;
 }
 
@@ -184,7 +184,7 @@ static int64_t gather(void *argument)
 {
     struct crowd       crowd = {.channel = open_channel(0)};
     int                count = runner.quick ? CROWD / 10 : CROWD;
-    janus_channel_info info = {.struct_bytes = sizeof info};
+    janus_channel_info info = JANUS_CHANNEL_INFO();
     uint64_t           start = bench_now_ns(), closed = 0;
     janus_status       ended;
     JANUS_NURSERY(n, ended)

@@ -3,7 +3,7 @@
  * What do the checks cost that others do not have: of the turn and the budget, and of a capability?
  *
  * Timed: a loop of about 20 instructions a round, a walk along a chain, with janus_check in each
- *        round and without ("unchecked"), side by side in one task; janus_cap_check of one
+ *        round and without ("unchecked"), side by side in one task; janus_cap_check_in of one
  *        capability.
  * Moves it: where the loop's code lies, some percent either way. The time includes the ends of
  *        slices. The argument of a capability's check depends on the result before.
@@ -60,7 +60,8 @@ static double capability(void)
     uint64_t start = bench_now_ns(), wrong = 0;
     for (uint64_t i = 0; i < rounds(); i++) {
         __asm__ volatile("" : "+r"(i), "+r"(wrong) : : "memory");
-        wrong |= (uint64_t)(int64_t)janus_cap_check(table, caps[wrong], JANUS_CAP_SPAWN, 1, HOLDER);
+        wrong |= (uint64_t)(int64_t)janus_cap_check_in(table, caps[wrong], JANUS_CAP_KIND_SPAWN, 1,
+                                                       HOLDER);
     }
     double spent = (double)(bench_now_ns() - start) / (double)rounds();
     runner_need(wrong == 0, "a capability was refused");
@@ -83,10 +84,11 @@ static void run_checks(void)
     janus_authority *root = NULL;
     janus_cap_limits limits = {.spawn = {.max_tasks = 1000}};
     runner_need(janus_cap_table_create(NULL, &table, &root) == JANUS_OK, "no table");
-    janus_status status = janus_cap_mint(
-        table, root, HOLDER,
-        JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL, .limits = &limits),
-        &caps[0]);
+    janus_status status =
+        janus_cap_mint_in(table, root, HOLDER,
+                          JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN, .rights = JANUS_RIGHTS_ALL,
+                                          .limits = &limits),
+                          &caps[0]);
     chain_make();
     if (status == JANUS_OK) {
         status = janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), turns, NULL, NULL);

@@ -49,7 +49,7 @@ static int64_t gather(void *argument)
 {
     janus_channel gate;
     int           count = runner.quick ? 100000 : 1000000;
-    need(janus_channel_open(1, 0, NULL, &gate));
+    need(janus_channel_create(1, 0, NULL, &gate));
     double       base = runner_footprint();
     uint64_t     start = bench_now_ns();
     janus_status said;
@@ -154,7 +154,7 @@ static int64_t spawn_bomb(void *argument)
         for (int i = 0; i < BOMB_CHILDREN && janus_spawn(&n, nothing, NULL) == JANUS_OK; i++) {
             continue; /* until a spawn is refused */
         }
-        (void)janus_nursery_end(&n, NULL);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
     }
     return argument == NULL ? 0 : -1;
 }
@@ -175,7 +175,7 @@ static int64_t allocation_bomb(void *argument)
         janus_nursery n;
         need(janus_nursery_open(&n, NULL));
         JANUS_IGNORE(janus_spawn(&n, gobble, NULL));
-        (void)janus_nursery_end(&n, NULL);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
     }
     return argument == NULL ? 0 : -1;
 }
@@ -184,7 +184,7 @@ static int64_t open_window(void *argument)
 {
     janus_entry  *attack = *(janus_entry **)argument;
     janus_nursery n;
-    need(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)));
+    need(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)));
     atomic_store(&stop, false);
     for (int i = 0; i < CREW; i++) {
         crew[i].count = 0;

@@ -70,8 +70,8 @@ static int64_t ask(void *argument)
 static double arm_disarm(void)
 {
     struct pair pair;
-    need(janus_channel_open(sizeof(int64_t), 0, NULL, &pair.there));
-    need(janus_channel_open(sizeof(int64_t), 0, NULL, &pair.back));
+    need(janus_channel_create(sizeof(int64_t), 0, NULL, &pair.there));
+    need(janus_channel_create(sizeof(int64_t), 0, NULL, &pair.back));
     uint64_t     start = bench_now_ns();
     janus_status ended;
     JANUS_NURSERY(n, ended)

@@ -41,7 +41,7 @@ typedef struct janus_scheduler_config {
     uint64_t reserved[2];        /* must be 0 */
 } janus_scheduler_config;
 
-enum {
+enum janus_config {
     JANUS_CONFIG_NO_STEALING = 1,
     JANUS_CONFIG_NO_DEADLOCK_CHECK = 2,
 };
@@ -64,9 +64,9 @@ JANUS_BEGIN_DECLS
  * Context: any thread.
  * Yields:  only if the turn is over.
  * Owns:    the result is the library's until janus_scheduler_shutdown.
- * Cost:    as janus_scheduler_open and janus_scheduler_start.
+ * Cost:    as janus_scheduler_create_with and janus_scheduler_start.
  * Errors:  NULL: a field is out of range or not known, the profile is CORE, or the system refused;
- *          janus_scheduler_open tells which
+ *          janus_scheduler_create_with tells which
  */
 JANUS_API janus_scheduler *janus_scheduler_create(janus_scheduler_config config);
 

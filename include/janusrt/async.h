@@ -4,7 +4,7 @@
  *
  *     struct page page;
  *     janus_async call;
- *     if (janus_async_begin(nursery, &call, fetch, "/index", &page) == JANUS_OK) {
+ *     if (janus_async_start(nursery, &call, fetch, "/index", &page) == JANUS_OK) {
  *         render_header();
  *         if (janus_await(&call, NULL) == JANUS_OK) render(&page);
  *     }
@@ -14,7 +14,7 @@
  * its second argument points. A function whose value is a number has a short form. Its number may
  * be negative:
  *
- *     janus_async_number_begin(nursery, &call, balance_of, account);   // may be -5
+ *     janus_async_start_number(nursery, &call, balance_of, account);   // may be -5
  *     status = janus_await(&call, &balance);
  */
 #ifndef JANUSRT_ASYNC_H
@@ -49,7 +49,7 @@ JANUS_BEGIN_DECLS
  *          STATE       not the owner
  *          and those of janus_spawn_with. On any error nothing was started and *call is untouched.
  */
-JANUS_NODISCARD JANUS_API janus_status janus_async_begin_with(janus_nursery     *nursery,
+JANUS_NODISCARD JANUS_API janus_status janus_async_start_with(janus_nursery     *nursery,
                                                               janus_async       *call,
                                                               janus_async_entry *entry,
                                                               void *argument, void *value,
@@ -59,14 +59,14 @@ JANUS_NODISCARD JANUS_API janus_status janus_async_begin_with(janus_nursery     
  * Begins a call whose value is the number that the function returns. Every number is a success. The
  * child fails only if it panics, or if a cancel came before it began.
  *
- * Context: as janus_async_begin_with.
- * Yields:  as janus_async_begin_with.
- * Owns:    as janus_async_begin_with.
- * Cost:    as janus_async_begin_with.
- * Errors:  as janus_async_begin_with
+ * Context: as janus_async_start_with.
+ * Yields:  as janus_async_start_with.
+ * Owns:    as janus_async_start_with.
+ * Cost:    as janus_async_start_with.
+ * Errors:  as janus_async_start_with
  */
 JANUS_NODISCARD JANUS_API janus_status
-janus_async_number_begin_with(janus_nursery *nursery, janus_async *call, janus_entry *function,
+janus_async_start_number_with(janus_nursery *nursery, janus_async *call, janus_entry *function,
                               void *argument, const janus_spawn_options *options);
 
 /* The short forms pass the file and line of the call, which dumps show. */
@@ -82,11 +82,11 @@ janus_async_number_begin_with(janus_nursery *nursery, janus_async *call, janus_e
 #define JANUS_SPAWN_OPTIONS_HERE JANUS_SPAWN_OPTIONS(.site = JANUS_SITE_HERE)
 #endif
 
-#define janus_async_begin(nursery, call, entry, argument, value)                                   \
-    janus_async_begin_with(nursery, call, entry, argument, value, JANUS_SPAWN_OPTIONS_HERE)
+#define janus_async_start(nursery, call, entry, argument, value)                                   \
+    janus_async_start_with(nursery, call, entry, argument, value, JANUS_SPAWN_OPTIONS_HERE)
 
-#define janus_async_number_begin(nursery, call, function, argument)                                \
-    janus_async_number_begin_with(nursery, call, function, argument, JANUS_SPAWN_OPTIONS_HERE)
+#define janus_async_start_number(nursery, call, function, argument)                                \
+    janus_async_start_number_with(nursery, call, function, argument, JANUS_SPAWN_OPTIONS_HERE)
 
 /*
  * Waits until a call has ended. *out_number (NULL: not wanted) is what the function returned: its
@@ -104,7 +104,7 @@ janus_async_number_begin_with(janus_nursery *nursery, janus_async *call, janus_e
  *          STALE         it was awaited before
  *          and those of janus_join
  */
-JANUS_API janus_status janus_await(janus_async *call, int64_t *out_number);
+JANUS_NODISCARD JANUS_API janus_status janus_await(janus_async *call, int64_t *out_number);
 
 /*
  * The task of a call, for janus_task_inspect.

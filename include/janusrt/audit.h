@@ -60,13 +60,14 @@ typedef struct janus_audit_options {
 
 #define JANUS_AUDIT_OPTIONS(...) JANUS_OPTIONS_(janus_audit_options, __VA_ARGS__)
 
-typedef struct janus_audit_stats {
-    size_t   struct_bytes; /* in: sizeof this struct */
+typedef struct janus_audit_info {
+    size_t   struct_bytes; /* sizeof this struct; JANUS_AUDIT_INFO sets it */
     uint64_t recorded;     /* events put into rings */
     uint64_t lost;         /* events for which there was no room */
     uint64_t refused;      /* operations refused for the same reason */
     uint64_t written;      /* lines the sink took, or that wait in the buffer before the fd */
-} janus_audit_stats;
+} janus_audit_info;
+#define JANUS_AUDIT_INFO() JANUS_SIZED_(janus_audit_info)
 
 JANUS_BEGIN_DECLS
 
@@ -96,7 +97,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_audit_create(const janus_audit_opti
  * Errors:  UNAVAILABLE  the sink refused a line; the rest comes next time
  *          INVALID      `audit` is NULL
  */
-JANUS_API janus_status janus_audit_drain(janus_audit *audit);
+JANUS_NODISCARD JANUS_API janus_status janus_audit_drain(janus_audit *audit);
 
 /*
  * Reads the counters at one moment.
@@ -105,9 +106,10 @@ JANUS_API janus_status janus_audit_drain(janus_audit *audit);
  * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a lock.
- * Errors:  INVALID  an argument is NULL, out->struct_bytes cannot be
+ * Errors:  INVALID  an argument is NULL, or out->struct_bytes is no size of it
  */
-JANUS_API janus_status janus_audit_stats_read(janus_audit *audit, janus_audit_stats *out);
+JANUS_NODISCARD JANUS_API janus_status janus_audit_inspect(janus_audit      *audit,
+                                                           janus_audit_info *out);
 
 /*
  * Drains once more and ends the log.

@@ -2,7 +2,7 @@
 /*
  * Barriers: a fixed number of parties meet, and go on together.
  *
- *     static janus_barrier step = JANUS_BARRIER_INIT(4, JANUS_OPENED_BY_TASKS, "step");
+ *     static janus_barrier step = JANUS_BARRIER_INIT(4, JANUS_WAKER_TASKS, "step");
  *
  *     bool leads;
  *     janus_status status = janus_barrier_wait(&step, &leads);
@@ -33,8 +33,8 @@ typedef struct janus_barrier {
 
 /* Initialises a static object as janus_barrier_init does. */
 /* clang-format off */
-#define JANUS_BARRIER_INIT(parties, opener, name)                                                  \
-    {(name), {(opener) == JANUS_OPENED_BY_TASKS ? 4 : 0, 0, (uint32_t)(parties)}}
+#define JANUS_BARRIER_INIT(parties, waker, name)                                                  \
+    {(name), {(waker) == JANUS_WAKER_TASKS ? 4 : 0, 0, (uint32_t)(parties)}}
 /* clang-format on */
 
 JANUS_BEGIN_DECLS
@@ -50,7 +50,7 @@ JANUS_BEGIN_DECLS
  *                   happened
  */
 JANUS_NODISCARD JANUS_API janus_status janus_barrier_init(janus_barrier *barrier, uint32_t parties,
-                                                          janus_opener opener, const char *name);
+                                                          janus_waker waker, const char *name);
 
 /*
  * Arrives, and waits until all parties have arrived. *out_leads (NULL: not wanted) is true for the

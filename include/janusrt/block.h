@@ -93,7 +93,7 @@ typedef struct janus_block_ {
             return;
         }
         static_cast<void>(janus_nursery_cancel(open));
-        static_cast<void>(janus_nursery_end(open, nullptr));
+        JANUS_IGNORE(janus_nursery_end(open, nullptr));
     }
 #endif
 } janus_block_;
@@ -111,7 +111,7 @@ static inline janus_status janus_timeout_end_(janus_block_ *block)
     janus_nursery       *nursery = block->open;
     block->open = NULL;
     janus_status status = janus_nursery_end(nursery, &result);
-    bool         late = status == JANUS_CANCELLED && result.reason == JANUS_CANCEL_DEADLINE;
+    bool         late = status == JANUS_CANCELLED && result.reason == JANUS_CANCEL_REASON_DEADLINE;
     return late ? JANUS_DEADLINE : status;
 }
 

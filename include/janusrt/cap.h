@@ -9,19 +9,20 @@
  *     janus_cap        spawn, half;
  *     janus_cap_limits limits = {.spawn = {.max_tasks = 50, .task_budget = {.ops = 10000}}};
  *     if (janus_cap_table_create(NULL, &table, &root) != JANUS_OK) ...
- *     janus_cap_mint(table, root, 1, JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN,
+ *     janus_cap_mint_in(table, root, 1, JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
  *                    .rights = JANUS_RIGHTS_ALL, .limits = &limits), &spawn);
  *     limits.spawn.max_tasks = 25;
- *     janus_cap_attenuate(table, spawn, 1, JANUS_CAP_GRANT(.rights = JANUS_RIGHT_SPAWN_TASK,
+ *     janus_cap_attenuate_in(table, spawn, 1, JANUS_CAP_GRANT(.rights = JANUS_RIGHT_SPAWN_TASK,
  *                         .limits = &limits), &half);
- *     janus_cap_check(table, half, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_NURSERY, 1) == CAP_RIGHT
+ *     janus_cap_check_in(table, half, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_NURSERY, 1) ==
+ *     CAP_RIGHT
  *
  * A capability comes from the root authority (mint) or from another capability (derive). A derived
  * capability is never wider, in rights, in limits or in delegation. Revoking a capability also
  * revokes everything derived from it, at once.
  *
  * A program may copy a handle, but a copy moves no right: the table refuses every holder but its
- * own. A right moves only by janus_cap_delegate. The grant must have allowed that, and the audit
+ * own. A right moves only by janus_cap_delegate_in. The grant must have allowed that, and the audit
  * log records it.
  *
  * The caller names the holder, as any number but 0. So code with the table's address speaks for
@@ -67,8 +68,8 @@ typedef struct janus_authority janus_authority;
     X(EXECUTOR, 4, "executor")
 
 typedef enum janus_cap_kind {
-    JANUS_CAP_NO_KIND = 0, /* in a grant that derives: the original's */
-#define JANUS_CAP_KIND_ENUM(name, value, text) JANUS_CAP_##name = (value),
+    JANUS_CAP_KIND_NONE = 0, /* in a grant that derives: the original's */
+#define JANUS_CAP_KIND_ENUM(name, value, text) JANUS_CAP_KIND_##name = (value),
     JANUS_CAP_KIND_MAP(JANUS_CAP_KIND_ENUM)
 #undef JANUS_CAP_KIND_ENUM
 } janus_cap_kind;
@@ -87,7 +88,7 @@ typedef enum janus_cap_kind {
     X(EXECUTOR_SELECT, 9, EXECUTOR, "executor.select")                                             \
     X(EXECUTOR_CONFIGURE, 10, EXECUTOR, "executor.configure")
 
-enum {
+enum janus_right {
 #define JANUS_RIGHT_ENUM(name, bit, kind, text) JANUS_RIGHT_##name = 1 << (bit),
     JANUS_RIGHT_MAP(JANUS_RIGHT_ENUM)
 #undef JANUS_RIGHT_ENUM
@@ -102,7 +103,7 @@ typedef enum janus_backend {
     JANUS_BACKEND_THREADED,     /* a thread of the system for each task */
     JANUS_BACKEND_COOPERATIVE,  /* fibers on a scheduler */
     JANUS_BACKEND_EVENTED,      /* fibers on a scheduler with an event loop */
-    JANUS_BACKENDS
+    JANUS_BACKEND_COUNT
 } janus_backend;
 
 #define JANUS_BACKEND_SET(backend) (UINT64_C(1) << (backend))
@@ -159,7 +160,7 @@ typedef struct janus_cap_grant {
 typedef struct janus_cap_table_options {
     size_t        struct_bytes; /* sizeof this struct; JANUS_CAP_TABLE_OPTIONS sets it */
     uint32_t      caps_max;     /* at once. 0: 1048576; at most 16777216 */
-    janus_profile profile;      /* 0: SERVICE. Bounds what can be minted, see janus_cap_mint */
+    janus_profile profile;      /* 0: SERVICE. Bounds what can be minted, see janus_cap_mint_in */
     janus_audit  *audit;        /* NULL: nothing is recorded; borrowed, must outlive the table */
 } janus_cap_table_options;
 
@@ -168,17 +169,18 @@ typedef struct janus_cap_table_options {
 
 /* What a capability is. */
 typedef struct janus_cap_info {
-    size_t           struct_bytes; /* in: sizeof this struct */
+    size_t           struct_bytes; /* sizeof this struct; JANUS_CAP_INFO sets it */
     janus_cap_kind   kind;
     uint32_t         rights;
     uint32_t         delegation_depth;
     uint32_t         depth; /* derivations since it was minted */
     janus_cap_limits limits;
 } janus_cap_info;
+#define JANUS_CAP_INFO() JANUS_SIZED_(janus_cap_info)
 
 /* The counters of a table. */
-typedef struct janus_cap_stats {
-    size_t   struct_bytes; /* in: sizeof this struct */
+typedef struct janus_cap_table_info {
+    size_t   struct_bytes; /* sizeof this struct; JANUS_CAP_TABLE_INFO sets it */
     uint64_t live;         /* capabilities that are neither revoked nor released */
     uint64_t slots;        /* places ever used, 128 bytes each */
     uint64_t retired;      /* of these, never to be used again: their generations ran out */
@@ -187,7 +189,8 @@ typedef struct janus_cap_stats {
     uint64_t refused_none, refused_forged, refused_stale, refused_foreign, refused_revoked;
     uint64_t refused_kind, refused_right, refused_limit, refused_widens, refused_delegation;
     uint64_t refused_authority, refused_audit;
-} janus_cap_stats;
+} janus_cap_table_info;
+#define JANUS_CAP_TABLE_INFO() JANUS_SIZED_(janus_cap_table_info)
 
 /*
  * The capabilities that a profile gives to every task. A kind that is not in `kinds` has zero
@@ -250,10 +253,11 @@ JANUS_API janus_status janus_cap_table_destroy(janus_cap_table *table, janus_aut
  *          UNAVAILABLE   the system gives no random numbers
  *          AUDIT_FULL    the audit log fails closed and is full
  */
-JANUS_NODISCARD JANUS_API janus_status janus_cap_mint(janus_cap_table       *table,
-                                                      const janus_authority *authority,
-                                                      uint64_t holder, const janus_cap_grant *grant,
-                                                      janus_cap *out);
+JANUS_NODISCARD JANUS_API janus_status janus_cap_mint_in(janus_cap_table       *table,
+                                                         const janus_authority *authority,
+                                                         uint64_t               holder,
+                                                         const janus_cap_grant *grant,
+                                                         janus_cap             *out);
 
 /*
  * Derives a capability for the same holder. Rights and backends must be a subset. Each limit and
@@ -261,35 +265,35 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_mint(janus_cap_table       *tab
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
- * Owns:    as janus_cap_mint; `cap` stays what it is.
+ * Owns:    as janus_cap_mint_in; `cap` stays what it is.
  * Cost:    a lock, some 60 ns.
- * Errors:  as janus_cap_check, and
+ * Errors:  as janus_cap_check_in, and
  *          CAP_WIDENS    it would allow what `cap` does not
  *          INVALID       another kind, no rights, an argument is NULL
  *          FULL          the table is three quarters full; the rest is for the authority
- *          UNAVAILABLE, AUDIT_FULL  as janus_cap_mint
+ *          UNAVAILABLE, AUDIT_FULL  as janus_cap_mint_in
  */
-JANUS_NODISCARD JANUS_API janus_status janus_cap_attenuate(janus_cap_table *table, janus_cap cap,
-                                                           uint64_t               holder,
-                                                           const janus_cap_grant *grant,
-                                                           janus_cap             *out);
+JANUS_NODISCARD JANUS_API janus_status janus_cap_attenuate_in(janus_cap_table *table, janus_cap cap,
+                                                              uint64_t               holder,
+                                                              const janus_cap_grant *grant,
+                                                              janus_cap             *out);
 
 /*
- * Derives a capability for another holder. `grant` narrows as in janus_cap_attenuate. NULL keeps
+ * Derives a capability for another holder. `grant` narrows as in janus_cap_attenuate_in. NULL keeps
  * rights and limits, and forbids further delegation.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
- * Owns:    as janus_cap_attenuate. `to_holder` holds the new capability; `holder` can revoke it.
+ * Owns:    as janus_cap_attenuate_in. `to_holder` holds the new capability; `holder` can revoke it.
  * Cost:    a lock, some 60 ns.
- * Errors:  as janus_cap_attenuate, and
+ * Errors:  as janus_cap_attenuate_in, and
  *          NOT_DELEGATABLE  `cap` must not be given to another holder
  *          CAP_WIDENS       delegation_depth is not below that of `cap`
  */
-JANUS_NODISCARD JANUS_API janus_status janus_cap_delegate(janus_cap_table *table, janus_cap cap,
-                                                          uint64_t holder, uint64_t to_holder,
-                                                          const janus_cap_grant *grant,
-                                                          janus_cap             *out);
+JANUS_NODISCARD JANUS_API janus_status janus_cap_delegate_in(janus_cap_table *table, janus_cap cap,
+                                                             uint64_t holder, uint64_t to_holder,
+                                                             const janus_cap_grant *grant,
+                                                             janus_cap             *out);
 
 /*
  * Checks that `cap` is a live capability of `holder`, of this kind, with all these rights (0: any).
@@ -303,16 +307,16 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_delegate(janus_cap_table *table
  *          CAP_FORGED   the library never gave out this handle
  *          CAP_STALE    it was released, or its place is used again
  *          CAP_FOREIGN  it is another holder's
- *          CAP_REVOKED  it was revoked. After janus_cap_revoke has returned, no check succeeds.
+ *          CAP_REVOKED  it was revoked. After janus_cap_revoke_in has returned, no check succeeds.
  *                       What was checked before may still be under way
  *          CAP_KIND     it is of another kind
  *          CAP_RIGHT    it lacks one of the rights
  *          AUDIT_FULL   the audit log fails closed and is full
  *          INVALID      `table` is NULL
  */
-JANUS_NODISCARD JANUS_API janus_status janus_cap_check(janus_cap_table *table, janus_cap cap,
-                                                       janus_cap_kind kind, uint32_t rights,
-                                                       uint64_t holder);
+JANUS_NODISCARD JANUS_API janus_status janus_cap_check_in(janus_cap_table *table, janus_cap cap,
+                                                          janus_cap_kind kind, uint32_t rights,
+                                                          uint64_t holder);
 
 /*
  * Reads kind, rights and limits of a capability, for its holder.
@@ -321,10 +325,11 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_check(janus_cap_table *table, j
  * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    some nanoseconds.
- * Errors:  as janus_cap_check. INVALID also if an argument is NULL or out->struct_bytes is wrong
+ * Errors:  as janus_cap_check_in. INVALID also if an argument is NULL or out->struct_bytes is no
+ *          size of it
  */
-JANUS_NODISCARD JANUS_API janus_status janus_cap_read(janus_cap_table *table, janus_cap cap,
-                                                      uint64_t holder, janus_cap_info *out);
+JANUS_NODISCARD JANUS_API janus_status janus_cap_inspect_in(janus_cap_table *table, janus_cap cap,
+                                                            uint64_t holder, janus_cap_info *out);
 
 /*
  * Revokes `victim` and everything derived from it. `with` is a capability of `holder`. `victim` is
@@ -335,10 +340,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_read(janus_cap_table *table, ja
  * Owns:    nothing; handles of what was revoked need not be released.
  * Cost:    a lock; some 20 ns for each capability revoked, and as much for each step from `victim`
  *          up to `with`.
- * Errors:  as janus_cap_check, for both. CAP_FOREIGN also if `victim` does not come from `with`
+ * Errors:  as janus_cap_check_in, for both. CAP_FOREIGN also if `victim` does not come from `with`
  */
-JANUS_NODISCARD JANUS_API janus_status janus_cap_revoke(janus_cap_table *table, janus_cap victim,
-                                                        janus_cap with, uint64_t holder);
+JANUS_NODISCARD JANUS_API janus_status janus_cap_revoke_in(janus_cap_table *table, janus_cap victim,
+                                                           janus_cap with, uint64_t holder);
 
 /*
  * Revokes any capability, and everything derived from it, with the root authority.
@@ -346,7 +351,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_revoke(janus_cap_table *table, 
  * Context: any thread.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
- * Cost:    as janus_cap_revoke.
+ * Cost:    as janus_cap_revoke_in.
  * Errors:  NO_AUTHORITY  `authority` is not the table's
  *          CAP_FORGED, CAP_STALE, CAP_REVOKED  there is nothing to revoke
  */
@@ -362,9 +367,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_authority_revoke(janus_cap_table   
  * Yields:  only if the turn is over.
  * Owns:    takes the capability; its handle is stale from now on.
  * Cost:    a lock.
- * Errors:  as janus_cap_check. A revoked capability is already released: CAP_REVOKED
+ * Errors:  as janus_cap_check_in. A revoked capability is already released: CAP_REVOKED
  */
-JANUS_API janus_status janus_cap_release(janus_cap_table *table, janus_cap cap, uint64_t holder);
+JANUS_API janus_status janus_cap_release_in(janus_cap_table *table, janus_cap cap, uint64_t holder);
 
 /*
  * Reads the counters of a table at one moment.
@@ -373,9 +378,10 @@ JANUS_API janus_status janus_cap_release(janus_cap_table *table, janus_cap cap, 
  * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a lock.
- * Errors:  INVALID  an argument is NULL, out->struct_bytes cannot be
+ * Errors:  INVALID  an argument is NULL, or out->struct_bytes is no size of it
  */
-JANUS_API janus_status janus_cap_stats_read(janus_cap_table *table, janus_cap_stats *out);
+JANUS_NODISCARD JANUS_API janus_status janus_cap_table_inspect(janus_cap_table      *table,
+                                                               janus_cap_table_info *out);
 
 /*
  * The capabilities that a profile gives to every task.
@@ -409,9 +415,9 @@ JANUS_API janus_budget janus_budget_limits_to_budget(const janus_budget_limits *
  * Errors:  CLAMPED  a component was cut; *out is the grant
  *          INVALID  an argument is NULL
  */
-JANUS_API janus_status janus_budget_limits_clamp(const janus_budget        *requested,
-                                                 const janus_budget_limits *limits,
-                                                 janus_budget              *out);
+JANUS_NODISCARD JANUS_API janus_status janus_budget_limits_clamp(const janus_budget *requested,
+                                                                 const janus_budget_limits *limits,
+                                                                 janus_budget              *out);
 
 /*
  * The kind in a word: "spawn".

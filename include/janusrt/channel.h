@@ -3,7 +3,7 @@
  * Channels: queues of values of one size, from senders to receivers, in order.
  *
  *     janus_channel jobs;
- *     if (janus_channel_open(sizeof(struct job), 64, NULL, &jobs) != JANUS_OK) return -1;
+ *     if (janus_channel_create(sizeof(struct job), 64, NULL, &jobs) != JANUS_OK) return -1;
  *     janus_status status;
  *     JANUS_NURSERY(n, status)
  *     {
@@ -26,7 +26,7 @@
  * janus_channel_attenuate makes a handle with fewer rights. Nobody can widen a handle or compute
  * one from another: the channel refuses a changed or forged handle as STALE.
  *
- * Life. A channel lives until janus_channel_destroy, and at most as long as the task that opened
+ * Life. A channel lives until janus_channel_destroy, and at most as long as the task that created
  * it. Inside a nursery with `scope` it lives at most as long as that nursery. When a channel ends,
  * its waiting tasks get CLOSED, and later calls return STALE. Closing frees nothing, because
  * receivers still take what is left.
@@ -35,7 +35,7 @@
  * that has a pool, a capability or a backend. Without such a nursery only janus_channel_destroy
  * ends it. Channels of plain threads are always kept.
  *
- * Limits. Each channel counts until it has ended. The task that opened it pays 512 bytes and the
+ * Limits. Each channel counts until it has ended. The task that created it pays 512 bytes and the
  * room for its values, until the channel ends. The limits are
  *
  *     1,000 channels live at once      janus_scheduler_options.max_channels         CHANNEL_LIMIT
@@ -49,8 +49,8 @@
  * Plain threads can do all that tasks can; they block.
  *
  * Deadlocks. If every task of a scheduler waits and no event can come, waits at channels return
- * DEADLOCK. If plain threads or another scheduler use a channel too, open it with `outside`. A wait
- * there is never a deadlock.
+ * DEADLOCK. If plain threads or another scheduler use a channel too, create it with `outside`. A
+ * wait there is never a deadlock.
  */
 #ifndef JANUSRT_CHANNEL_H
 #define JANUSRT_CHANNEL_H
@@ -68,7 +68,7 @@ typedef struct janus_channel {
 } janus_channel;
 
 /* The rights of a handle. They can be combined. */
-enum {
+enum janus_channel_may {
     JANUS_CHANNEL_MAY_SEND = 1,
     JANUS_CHANNEL_MAY_RECV = 2,
     JANUS_CHANNEL_MAY_CLOSE = 4,
@@ -82,14 +82,15 @@ typedef enum janus_overflow {
     JANUS_OVERFLOW_DROP_OLDEST, /* it drops and counts the oldest value; not with capacity 0 */
 } janus_overflow;
 
-enum { JANUS_CHANNEL_NAME_BYTES = 32 }; /* a name with its zero */
+/* The bytes of a name with its zero. */
+#define JANUS_CHANNEL_NAME_BYTES 32
 
 /* Options of a channel. Zero in any field selects the default named beside it. */
 typedef struct janus_channel_options {
     size_t         struct_bytes; /* sizeof this struct; JANUS_CHANNEL_OPTIONS sets it */
     janus_overflow overflow;     /* 0: BLOCK */
     bool           outside;      /* plain threads or other schedulers use it too */
-    bool           kept;         /* it outlives the task that opens it, see above */
+    bool           kept;         /* it outlives the task that creates it, see above */
     const char    *name;         /* for dumps; copied, at most 31 bytes. NULL: none */
 } janus_channel_options;
 
@@ -97,7 +98,7 @@ typedef struct janus_channel_options {
 
 /* A channel at one moment. */
 typedef struct janus_channel_info {
-    size_t         struct_bytes; /* in: sizeof this struct; out: how much of it was filled */
+    size_t         struct_bytes; /* sizeof this struct; JANUS_CHANNEL_INFO sets it */
     size_t         item_bytes;
     uint64_t       capacity;   /* values; if unbounded, as many as bytes_max allows */
     uint64_t       length;     /* values that lie in it */
@@ -111,13 +112,14 @@ typedef struct janus_channel_info {
     bool           closed;
     char           name[JANUS_CHANNEL_NAME_BYTES]; /* as kept; "": none */
 } janus_channel_info;
+#define JANUS_CHANNEL_INFO() JANUS_SIZED_(janus_channel_info)
 
 /* The kinds of cases in a select. */
 typedef enum janus_select_kind {
-    JANUS_SELECT_RECV = 0,
-    JANUS_SELECT_SEND,
-    JANUS_SELECT_TIMER, /* chosen once the clock (janus_now_ns) has reached deadline_ns */
-    JANUS_SELECT_EVENT, /* chosen once an event is set or a group is done; made by
+    JANUS_SELECT_KIND_RECV = 0,
+    JANUS_SELECT_KIND_SEND,
+    JANUS_SELECT_KIND_TIMER, /* chosen once the clock (janus_now_ns) has reached deadline_ns */
+    JANUS_SELECT_KIND_EVENT, /* chosen once an event is set or a group is done; made by
                            janus_case_event and janus_case_group */
 } janus_select_kind;
 
@@ -157,7 +159,7 @@ static inline janus_select_case janus_case_of(janus_select_kind kind)
 
 static inline janus_select_case janus_case_recv(janus_channel channel, void *out_value)
 {
-    janus_select_case made = janus_case_of(JANUS_SELECT_RECV);
+    janus_select_case made = janus_case_of(JANUS_SELECT_KIND_RECV);
     made.channel = channel;
     made.value = out_value;
     return made;
@@ -165,7 +167,7 @@ static inline janus_select_case janus_case_recv(janus_channel channel, void *out
 
 static inline janus_select_case janus_case_send(janus_channel channel, const void *value)
 {
-    janus_select_case made = janus_case_of(JANUS_SELECT_SEND);
+    janus_select_case made = janus_case_of(JANUS_SELECT_KIND_SEND);
     made.channel = channel;
     made.value = (void *)(uintptr_t)value;
     return made;
@@ -173,7 +175,7 @@ static inline janus_select_case janus_case_send(janus_channel channel, const voi
 
 static inline janus_select_case janus_case_at(uint64_t deadline_ns)
 {
-    janus_select_case made = janus_case_of(JANUS_SELECT_TIMER);
+    janus_select_case made = janus_case_of(JANUS_SELECT_KIND_TIMER);
     made.deadline_ns = deadline_ns;
     return made;
 }
@@ -201,7 +203,7 @@ JANUS_API janus_select_case janus_case_event(struct janus_event *event);
 JANUS_API janus_select_case janus_case_group(struct janus_group *group);
 
 /*
- * Opens a channel for values of `item_bytes` bytes (0: only signals) with room for `capacity`
+ * Creates a channel for values of `item_bytes` bytes (0: only signals) with room for `capacity`
  * values (0: sender and receiver meet). The handle has all rights.
  *
  * Context: any task or thread.
@@ -212,39 +214,39 @@ JANUS_API janus_select_case janus_case_group(struct janus_group *group);
  *                     values need more than half of the address space
  *          NO_MEMORY  memory was refused
  *          UNAVAILABLE  the system has no random numbers for the keys of handles yet
- *          NO_CHANNEL_CAP, CAP_…  as janus_cap_check, in a task
+ *          NO_CHANNEL_CAP, CAP_…  as janus_cap_check_in, in a task
  *          CHANNEL_LIMIT     the limit of channels is reached, see above
  *          CAP_LIMIT         the capacity is larger than allowed, see above
  *          BUDGET_EXHAUSTED  the task's memory budget has too little left
  *          On any error *out is untouched and nothing was made.
  */
-JANUS_NODISCARD JANUS_API janus_status janus_channel_open(size_t item_bytes, uint64_t capacity,
-                                                          const janus_channel_options *options,
-                                                          janus_channel               *out);
+JANUS_NODISCARD JANUS_API janus_status janus_channel_create(size_t item_bytes, uint64_t capacity,
+                                                            const janus_channel_options *options,
+                                                            janus_channel               *out);
 
 /*
- * Opens a channel that grows with its values, up to `bytes_max` bytes. Then `overflow` decides. A
+ * Creates a channel that grows with its values, up to `bytes_max` bytes. Then `overflow` decides. A
  * signal counts as one byte.
  *
  * Context: any task or thread.
  * Yields:  only if the turn is over.
- * Owns:    as janus_channel_open.
+ * Owns:    as janus_channel_create.
  * Cost:    512 bytes, then room for 16 values, which doubles as needed. An empty channel keeps at
  *          most 64 KiB. The task pays for `bytes_max` at once.
- * Errors:  as janus_channel_open; INVALID also if `bytes_max` is less than one value. The limit of
- *          values applies to `bytes_max` divided by `item_bytes`.
+ * Errors:  as janus_channel_create; INVALID also if `bytes_max` is less than one value. The limit
+ *          of values applies to `bytes_max` divided by `item_bytes`.
  */
 JANUS_NODISCARD JANUS_API janus_status
-janus_channel_open_unbounded(size_t item_bytes, uint64_t bytes_max,
-                             const janus_channel_options *options, janus_channel *out);
+janus_channel_create_unbounded(size_t item_bytes, uint64_t bytes_max,
+                               const janus_channel_options *options, janus_channel *out);
 
 /*
  * Ends a channel. Waiting tasks get CLOSED, values in the channel are lost, and all handles become
  * STALE.
  *
- * Context: any task or thread; the handle that janus_channel_open gave, or one with all rights.
+ * Context: any task or thread; the handle that janus_channel_create gave, or one with all rights.
  * Yields:  only if the turn is over.
- * Owns:    takes the channel. It no longer counts, and the task that opened it gets its memory
+ * Owns:    takes the channel. It no longer counts, and the task that created it gets its memory
  *          back. All zero does nothing.
  * Cost:    a wake-up for each waiting task.
  * Errors:  CAP_RIGHT  the handle does not have all rights
@@ -385,7 +387,8 @@ JANUS_API janus_status janus_channel_close(janus_channel channel);
  * Errors:  INVALID  `channel` is all zero, or `out` is NULL or has no room
  *          STALE    the channel was destroyed, or the handle is forged
  */
-JANUS_API janus_status janus_channel_inspect(janus_channel channel, janus_channel_info *out);
+JANUS_NODISCARD JANUS_API janus_status janus_channel_inspect(janus_channel       channel,
+                                                             janus_channel_info *out);
 
 /*
  * Waits until a case of `count` cases is ready, and does exactly that case. If several are ready,

@@ -9,7 +9,7 @@
  *     AUTO       An implicit budget (from the profile) gets another portion, and the task goes to
  *                the back of the queue. Only memory is a hard limit. An explicit budget is filled
  *                from the nursery's pool, then from the task's budget capability, while they last.
- *     SUPERVISE  The nursery's owner learns of it by a callback, janus_nursery_exhausted_wait or
+ *     SUPERVISE  The nursery's owner learns of it by a callback, janus_nursery_wait_exhausted or
  *                _poll. It recharges the task, cancels it, or does nothing.
  *     MANUAL     Nobody is notified. The owner looks for exhausted children and recharges them.
  *
@@ -51,19 +51,22 @@
 #include <janusrt/cap.h>
 #include <janusrt/export.h>
 #include <janusrt/nursery.h>
+#include <janusrt/options.h>
 #include <janusrt/status.h>
 #include <janusrt/task.h>
 #include <janusrt/yield.h>
 
 /* The books of a pool. granted == left + shares + nested + spent + refunded, in each component. */
-typedef struct janus_pool_books {
-    janus_budget granted;  /* all that the pool ever got */
-    janus_budget left;     /* in the pool */
-    janus_budget shares;   /* with children that have not ended */
-    janus_budget nested;   /* with pools carved from this one */
-    janus_budget spent;    /* used up */
-    janus_budget refunded; /* given back to the pool around it */
-} janus_pool_books;
+typedef struct janus_nursery_pool_info {
+    size_t       struct_bytes; /* sizeof this struct; JANUS_NURSERY_POOL_INFO sets it */
+    janus_budget granted;      /* all that the pool ever got */
+    janus_budget left;         /* in the pool */
+    janus_budget shares;       /* with children that have not ended */
+    janus_budget nested;       /* with pools carved from this one */
+    janus_budget spent;        /* used up */
+    janus_budget refunded;     /* given back to the pool around it */
+} janus_nursery_pool_info;
+#define JANUS_NURSERY_POOL_INFO() JANUS_SIZED_(janus_nursery_pool_info)
 
 JANUS_BEGIN_DECLS
 
@@ -78,7 +81,7 @@ JANUS_BEGIN_DECLS
  * Errors:  CANCELLED  the task was cancelled; nothing was taken
  *          NO_MEMORY  memory for the task's books was refused; nothing was taken
  */
-JANUS_API janus_status janus_charge(janus_budget price);
+JANUS_NODISCARD JANUS_API janus_status janus_charge(janus_budget price);
 
 /*
  * Pays if the budget suffices, and never waits.
@@ -116,12 +119,12 @@ JANUS_API janus_budget janus_budget_get_current(void);
  * Cost:    a lock.
  * Errors:  CLAMPED        it got less than it asked for, maybe nothing
  *          NO_BUDGET_CAP  the context has no such capability, or it was revoked; see
- *                         janus_cap_check
+ *                         janus_cap_check_in
  *          AUDIT_FULL     the audit log fails closed and is full; nothing was given
  *          STATE          not inside a task
  */
-JANUS_API janus_status janus_budget_recharge_current(janus_budget  amount,
-                                                     janus_budget *out_granted);
+JANUS_NODISCARD JANUS_API janus_status janus_budget_recharge_current(janus_budget  amount,
+                                                                     janus_budget *out_granted);
 
 /*
  * janus_budget_recharge_current for generated code. Returns 0, 1 (CLAMPED) or a negative status.
@@ -146,12 +149,13 @@ JANUS_API int janus_budget_recharge(janus_budget amount);
  * Errors:  STATE             not the owner; the child lives and is not exhausted
  *          STALE             no such child any more
  *          BUDGET_EXHAUSTED  the pool has less
- *          NO_BUDGET_CAP …   as janus_cap_check; CAP_LIMIT: more than the capability allows
+ *          NO_BUDGET_CAP …   as janus_cap_check_in; CAP_LIMIT: more than the capability allows
  *          AUDIT_FULL        the audit log fails closed and is full
  *          On any error nothing happened.
  */
-JANUS_API janus_status janus_nursery_recharge(janus_nursery *nursery, janus_task_id child,
-                                              janus_budget amount);
+JANUS_NODISCARD JANUS_API janus_status janus_nursery_recharge(janus_nursery *nursery,
+                                                              janus_task_id  child,
+                                                              janus_budget   amount);
 
 /*
  * Recharges an exhausted child of any nursery that the current task has open, with `cap`. If `cap`
@@ -176,10 +180,10 @@ JANUS_API int janus_budget_recharge_child(janus_task_id child, janus_budget amou
  * Cost:    a lock.
  * Errors:  false if no such child exists, or the caller is not the owner.
  */
-JANUS_API bool janus_nursery_exhausted_poll(janus_nursery *nursery, janus_exhausted *out);
+JANUS_API bool janus_nursery_poll_exhausted(janus_nursery *nursery, janus_exhausted *out);
 
 /*
- * Waits until a child is exhausted and reports it, as janus_nursery_exhausted_poll. The nursery
+ * Waits until a child is exhausted and reports it, as janus_nursery_poll_exhausted. The nursery
  * stays open, so the owner can start more children afterwards.
  *
  * Context: the nursery's owner, inside a task.
@@ -191,7 +195,7 @@ JANUS_API bool janus_nursery_exhausted_poll(janus_nursery *nursery, janus_exhaus
  *          STATE      not the owner, or not inside a task
  *          DEADLOCK   every task waits, and no event can come
  */
-JANUS_NODISCARD JANUS_API janus_status janus_nursery_exhausted_wait(janus_nursery   *nursery,
+JANUS_NODISCARD JANUS_API janus_status janus_nursery_wait_exhausted(janus_nursery   *nursery,
                                                                     janus_exhausted *out);
 
 /*
@@ -224,12 +228,13 @@ JANUS_API janus_status janus_nursery_cancel_exhausted(janus_nursery *nursery, ja
  *
  * Context: the nursery's owner, or any task below it.
  * Yields:  only if the turn is over.
- * Owns:    *out is the caller's.
+ * Owns:    *out is the caller's; set out->struct_bytes before.
  * Cost:    a lock.
  * Errors:  STATE    the nursery has no pool: budgets are implicit
- *          INVALID  an argument is NULL
+ *          INVALID  an argument is NULL, or out->struct_bytes is no size of it
  */
-JANUS_API janus_status janus_nursery_books(janus_nursery *nursery, janus_pool_books *out);
+JANUS_NODISCARD JANUS_API janus_status janus_nursery_pool_inspect(janus_nursery           *nursery,
+                                                                  janus_nursery_pool_info *out);
 
 JANUS_END_DECLS
 #endif

@@ -25,6 +25,7 @@
 
 #include <janusrt/export.h>
 #include <janusrt/nursery.h>
+#include <janusrt/options.h>
 #include <janusrt/scheduler.h>
 #include <janusrt/status.h>
 #include <janusrt/task.h>
@@ -42,7 +43,7 @@
 
 /* What the library knows about one task. */
 typedef struct janus_task_info {
-    size_t           struct_bytes; /* in: sizeof this struct; the call fills no more than that */
+    size_t           struct_bytes; /* sizeof this struct; JANUS_TASK_INFO sets it */
     janus_task_id    id;
     janus_task_state state;
     char             wait[JANUS_NAME_BYTES]; /* BLOCKED: for what, as "the clock"; else "nothing" */
@@ -68,32 +69,52 @@ typedef struct janus_task_info {
     janus_component     lacks;        /* exhausted: the component that is missing */
     janus_budget        budget;       /* what is left */
 } janus_task_info;
+#define JANUS_TASK_INFO() JANUS_SIZED_(janus_task_info)
 
 /* What the library knows about one nursery. */
 typedef struct janus_nursery_info {
-    size_t               struct_bytes; /* in: sizeof this struct */
-    janus_nursery_state  state;
-    janus_cancel_reason  reason; /* CANCELLING or CANCELLED: why */
-    janus_nursery_policy policy;
-    uint32_t             max_children;           /* 0: no limit */
-    char                 name[JANUS_NAME_BYTES]; /* as kept, or "nursery" */
-    size_t               stack_bytes;            /* of children that ask for no size */
-    uint64_t             children;               /* direct children that have not ended */
-    janus_task_id        owner;                  /* 0: a plain thread */
-    janus_nursery       *parent;     /* the nursery around it; NULL: none. To compare only */
-    uint64_t             errors;     /* children that failed */
-    int64_t              error;      /* result of the first child that failed */
-    janus_task_id        error_task; /* the first child that failed */
+    size_t              struct_bytes; /* sizeof this struct; JANUS_NURSERY_INFO sets it */
+    janus_nursery_state state;
+    janus_cancel_reason reason; /* CANCELLING or CANCELLED: why */
+    janus_policy        policy;
+    uint32_t            max_children;           /* 0: no limit */
+    char                name[JANUS_NAME_BYTES]; /* as kept, or "nursery" */
+    size_t              stack_bytes;            /* of children that ask for no size */
+    uint64_t            children;               /* direct children that have not ended */
+    janus_task_id       owner;                  /* 0: a plain thread */
+    janus_nursery      *parent;     /* the nursery around it; NULL: none. To compare only */
+    uint64_t            errors;     /* children that failed */
+    int64_t             error;      /* result of the first child that failed */
+    janus_task_id       error_task; /* the first child that failed */
 } janus_nursery_info;
+#define JANUS_NURSERY_INFO() JANUS_SIZED_(janus_nursery_info)
 
-/* What the library knows about one worker. janus_scheduler_stats has its counters. */
+/* For janus_worker_inspect: the sum of all workers. */
+#define JANUS_ALL_WORKERS UINT32_MAX
+
+/* What is known about one worker, or about all. In the sum are also the threads of children that
+ * have ended; those that live are counted when they end. */
 typedef struct janus_worker_info {
-    size_t        struct_bytes; /* in: sizeof this struct */
-    uint32_t      index;        /* from 0 */
-    bool          stealing;     /* it may take from others */
-    janus_task_id task;         /* that it runs; 0: none */
-    uint64_t      queued;       /* tasks in its own queues */
+    size_t        struct_bytes;    /* sizeof this struct; JANUS_WORKER_INFO sets it */
+    uint32_t      index;           /* from 0; JANUS_ALL_WORKERS: the sum */
+    bool          stealing;        /* it may take from others */
+    janus_task_id task;            /* it runs; 0: none, or the sum */
+    uint64_t      queued;          /* tasks in its own queues */
+    uint64_t      tasks_executed;  /* started here */
+    uint64_t      tasks_in_place;  /* of these, run on their parent's stack without a switch */
+    uint64_t      tasks_cancelled; /* skipped: cancelled before they started */
+    uint64_t      tasks_stolen;    /* taken from another worker */
+    uint64_t      steals_failed;   /* attempts that found nothing or lost a race */
+    uint64_t      switches;        /* from one task to another or to the worker's loop */
+    uint64_t      parks;           /* times the worker's thread went to sleep */
+    uint64_t      yields;          /* tasks that gave way */
+    uint64_t      restarts;    /* threads that ended under the worker and were replaced: 0, unless a
+                                 task calls pthread_exit or its thread is cancelled */
+    uint64_t      exhaustions; /* times a task could not pay */
+    uint64_t      recharges;   /* times one got more */
+    uint64_t      refusals;    /* spawns that a limit or a missing capability refused */
 } janus_worker_info;
+#define JANUS_WORKER_INFO() JANUS_SIZED_(janus_worker_info)
 
 JANUS_BEGIN_DECLS
 
@@ -105,7 +126,7 @@ JANUS_BEGIN_DECLS
  *     {
  *         if (janus_scheduler_dump(janus_scheduler_current(), STDERR_FILENO) != JANUS_OK) ...
  *
- * Context: any thread or task, while the scheduler is not closed. Tasks go on meanwhile, so two
+ * Context: any thread or task, until janus_scheduler_destroy. Tasks go on meanwhile, so two
  *          lines may show different moments. Not in a signal handler.
  * Yields:  only if the turn is over; writing may block the thread, but no lock is held then.
  * Owns:    `fd` stays the caller's.
@@ -116,13 +137,13 @@ JANUS_BEGIN_DECLS
 JANUS_API janus_status janus_scheduler_dump(janus_scheduler *scheduler, int fd);
 
 /*
- * Makes a signal write a dump to standard error, by a thread of the library. Closing the scheduler
- * ends that and restores the handler that was installed before. Several schedulers may ask for the
- * same signal.
+ * Makes a signal write a dump to standard error, by a thread of the library. Destroying the
+ * scheduler ends that and restores the handler that was installed before. Several schedulers may
+ * ask for the same signal.
  *
  * Context: any thread, once for a scheduler.
  * Yields:  only if the turn is over.
- * Owns:    the signal's handler, until the last scheduler that asked for it is closed.
+ * Owns:    the signal's handler, until the last scheduler that asked for it is destroyed.
  * Cost:    a thread for all schedulers together, which sleeps; a file descriptor for ever.
  * Errors:  INVALID      the signal does not exist, cannot be caught, or reports a fault
  *          STATE        this scheduler already has a signal
@@ -143,10 +164,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_scheduler_dump_on(janus_scheduler *
  * Cost:    a lock; a look at each of the nursery's children that waited or ended.
  * Errors:  STALE    no such child of this nursery, or it cannot be found
  *          STATE    not the owner
- *          INVALID  an argument is NULL, or out->struct_bytes is too small
+ *          INVALID  an argument is NULL, or out->struct_bytes is no size of it
  */
-JANUS_API janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id task,
-                                          janus_task_info *out);
+JANUS_NODISCARD JANUS_API janus_status janus_task_inspect(janus_nursery *nursery,
+                                                          janus_task_id task, janus_task_info *out);
 
 /*
  * Looks at the current task. `nurseries` is exact; `state_ns` is unknown.
@@ -156,9 +177,9 @@ JANUS_API janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id 
  * Owns:    *out stays the caller's; set out->struct_bytes before.
  * Cost:    a step for each nursery that it has open, and for each around it.
  * Errors:  STATE    not inside a task
- *          INVALID  `out` is NULL, or out->struct_bytes is too small
+ *          INVALID  `out` is NULL, or out->struct_bytes is no size of it
  */
-JANUS_API janus_status janus_task_inspect_current(janus_task_info *out);
+JANUS_NODISCARD JANUS_API janus_status janus_task_inspect_current(janus_task_info *out);
 
 /*
  * Looks at a nursery.
@@ -168,21 +189,23 @@ JANUS_API janus_status janus_task_inspect_current(janus_task_info *out);
  * Owns:    *out stays the caller's; set out->struct_bytes before.
  * Cost:    a lock.
  * Errors:  STATE    not the owner
- *          INVALID  an argument is NULL, or out->struct_bytes is too small
+ *          INVALID  an argument is NULL, or out->struct_bytes is no size of it
  */
-JANUS_API janus_status janus_nursery_inspect(janus_nursery *nursery, janus_nursery_info *out);
+JANUS_NODISCARD JANUS_API janus_status janus_nursery_inspect(janus_nursery      *nursery,
+                                                             janus_nursery_info *out);
 
 /*
- * Looks at a worker, by its number from 0.
+ * Looks at a worker, by its number from 0, or with JANUS_ALL_WORKERS at the sum of all.
  *
- * Context: any thread or task, while the scheduler is not closed. Tasks go on meanwhile.
+ * Context: any thread or task, until janus_scheduler_destroy. Tasks go on meanwhile.
  * Yields:  only if the turn is over.
  * Owns:    *out stays the caller's; set out->struct_bytes before.
- * Cost:    a few loads.
- * Errors:  INVALID  no such worker, an argument is NULL, or out->struct_bytes is too small
+ * Cost:    some twenty loads for each worker.
+ * Errors:  INVALID  no such worker, an argument is NULL, or out->struct_bytes is no size of it
  */
-JANUS_API janus_status janus_worker_inspect(const janus_scheduler *scheduler, uint32_t worker,
-                                            janus_worker_info *out);
+JANUS_NODISCARD JANUS_API janus_status janus_worker_inspect(const janus_scheduler *scheduler,
+                                                            uint32_t               worker,
+                                                            janus_worker_info     *out);
 
 /*
  * A task state's name: "ready", "running", "blocked", "budget exhausted", "completed", "cancelled".

@@ -57,7 +57,7 @@ typedef enum janus_strategy {
 } janus_strategy;
 
 /* Faults that the explorer injects, from the first step of the entry on. They can be combined. */
-enum {
+enum janus_fault {
     JANUS_FAULT_MEMORY = 1,   /* the system refuses memory to the library, */
     JANUS_FAULT_MAPPING = 2,  /* address space, as for stacks, */
     JANUS_FAULT_THREAD = 4,   /* or a thread */
@@ -107,7 +107,7 @@ typedef struct janus_explore_options {
 
 /* The result of an exploration. */
 typedef struct janus_explore_result {
-    size_t        struct_bytes; /* in: sizeof this struct */
+    size_t        struct_bytes; /* sizeof this struct; JANUS_EXPLORE_RESULT sets it */
     uint64_t      schedules;    /* how many ran, without those of minimising */
     uint64_t      steps;        /* in all schedules */
     bool          complete;     /* EXHAUSTIVE: all schedules were run */
@@ -121,6 +121,7 @@ typedef struct janus_explore_result {
     char          message[256]; /* one line: what and where */
     char         *replay;       /* the caller frees it. NULL: no schedule failed */
 } janus_explore_result;
+#define JANUS_EXPLORE_RESULT() JANUS_SIZED_(janus_explore_result)
 
 JANUS_BEGIN_DECLS
 
@@ -138,11 +139,12 @@ JANUS_BEGIN_DECLS
  *          CHILD_FAILED  a schedule failed; *out and standard error say how
  *          INVALID       an option is out of range, or the text to replay is no schedule
  *          NO_MEMORY     memory was refused to the explorer itself
- *          STATE         called in a task, or while a deterministic scheduler is open here
- *          and those of janus_scheduler_open, for options->scheduler
+ *          STATE         called in a task, or while a deterministic scheduler exists here
+ *          and those of janus_scheduler_create_with, for options->scheduler
  */
-JANUS_API janus_status janus_explore(const janus_explore_options *options, janus_entry *entry,
-                                     void *argument, janus_explore_result *out);
+JANUS_NODISCARD JANUS_API janus_status janus_explore(const janus_explore_options *options,
+                                                     janus_entry *entry, void *argument,
+                                                     janus_explore_result *out);
 
 /*
  * Lets another task go on here, in the deterministic engine. Elsewhere it does nothing. Code that

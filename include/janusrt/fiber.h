@@ -15,14 +15,14 @@
  *         return 3;
  *     }
  *
- *     janus_pool *pool;
+ *     janus_fiber_pool *pool;
  *     janus_fiber *fiber;
  *     janus_outcome outcome;
- *     if (janus_pool_create(NULL, &pool) != JANUS_OK) return 1;
+ *     if (janus_fiber_pool_create(NULL, &pool) != JANUS_OK) return 1;
  *     if (janus_fiber_create(pool, ticks, "tick", NULL, &fiber) != JANUS_OK) return 1;
  *     while (janus_fiber_resume(fiber, NULL, &outcome) == JANUS_OK) puts("back");
  *     janus_fiber_destroy(fiber);
- *     janus_pool_destroy(pool);
+ *     janus_fiber_pool_destroy(pool);
  *
  * Any thread may resume a suspended fiber, one thread at a time. A fiber that changes threads must
  * not keep the address of a thread-local, as errno, across a suspend. The compiler may have
@@ -43,24 +43,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct janus_pool  janus_pool;  /* a source of stacks and records for fibers */
-typedef struct janus_fiber janus_fiber; /* one fiber of a pool */
+typedef struct janus_fiber_pool janus_fiber_pool; /* a source of stacks and records for fibers */
+typedef struct janus_fiber      janus_fiber;      /* one fiber of a pool */
 
 /* The function of a fiber or task. The resumer gets its result as outcome.result. */
 typedef int64_t janus_entry(void *argument);
 
 typedef enum janus_fiber_state {
-    JANUS_FIBER_NEW = 0,   /* never resumed; it has no stack */
-    JANUS_FIBER_RUNNING,   /* on a thread, or waiting for a fiber it resumed itself */
-    JANUS_FIBER_SUSPENDED, /* off the thread; its stack is kept */
-    JANUS_FIBER_COMPLETED, /* its entry returned; the stack went back to the pool */
-    JANUS_FIBER_PANICKED,  /* a panic ended it; the stack went back to the pool */
+    JANUS_FIBER_STATE_NEW = 0,   /* never resumed; it has no stack */
+    JANUS_FIBER_STATE_RUNNING,   /* on a thread, or waiting for a fiber it resumed itself */
+    JANUS_FIBER_STATE_SUSPENDED, /* off the thread; its stack is kept */
+    JANUS_FIBER_STATE_COMPLETED, /* its entry returned; the stack went back to the pool */
+    JANUS_FIBER_STATE_PANICKED,  /* a panic ended it; the stack went back to the pool */
 } janus_fiber_state;
 
 typedef enum janus_panic_kind {
-    JANUS_PANIC_NONE = 0,
-    JANUS_PANIC_EXPLICIT,       /* janus_panic() */
-    JANUS_PANIC_STACK_OVERFLOW, /* the fiber ran into its guard */
+    JANUS_PANIC_KIND_NONE = 0,
+    JANUS_PANIC_KIND_EXPLICIT,       /* janus_panic() */
+    JANUS_PANIC_KIND_STACK_OVERFLOW, /* the fiber ran into its guard */
 } janus_panic_kind;
 
 /*
@@ -69,10 +69,10 @@ typedef enum janus_panic_kind {
  * Control characters, quotes, backslashes, characters that turn the direction of text and invalid
  * UTF-8 become escapes: \n, \", \x1b. A name that is too long is cut between two characters.
  */
-enum { JANUS_NAME_BYTES = 48 };
+#define JANUS_NAME_BYTES 48
 
 /* Why a task or a fiber panicked. It is a plain value and stays valid after both have ended. */
-typedef struct janus_panic_info {
+typedef struct janus_panic_detail {
     janus_panic_kind kind;
     bool             task; /* true: a task panicked, and fiber_id is its id */
     uint64_t         fiber_id;
@@ -83,45 +83,46 @@ typedef struct janus_panic_info {
     janus_guard      guard;         /* STACK_OVERFLOW: the rung that noticed */
     char             name[JANUS_NAME_BYTES]; /* of the task or fiber */
     char             message[160];           /* EXPLICIT: the text of janus_panic, cut to fit */
-} janus_panic_info;
+} janus_panic_detail;
 
 /* The outcome of resuming a fiber. */
 typedef struct janus_outcome {
-    janus_fiber_state state;  /* SUSPENDED, COMPLETED or PANICKED */
-    int64_t           result; /* COMPLETED: what the entry returned */
-    void             *value;  /* SUSPENDED: what janus_fiber_suspend was given */
-    janus_panic_info  panic;  /* PANICKED: why */
+    janus_fiber_state  state;  /* SUSPENDED, COMPLETED or PANICKED */
+    int64_t            result; /* COMPLETED: what the entry returned */
+    void              *value;  /* SUSPENDED: what janus_fiber_suspend was given */
+    janus_panic_detail panic;  /* PANICKED: why */
 } janus_outcome;
 
 /* Which handler turns a SIGSEGV in a guard into a panic. */
-typedef enum janus_fault_mode {
-    JANUS_FAULT_HANDLER = 0, /* the library's: the first pool installs it, the last removes it.
+typedef enum janus_signal_mode {
+    JANUS_SIGNAL_MODE_HANDLER =
+        0,                    /* the library's: the first pool installs it, the last removes it.
                                 It passes on all faults that are not an overflow of a fiber */
-    JANUS_FAULT_MANUAL,      /* the program's own handler, which calls janus_fault_claim */
-} janus_fault_mode;
+    JANUS_SIGNAL_MODE_MANUAL, /* the program's own handler, which calls janus_fault_claim */
+} janus_signal_mode;
 
 /* Options of a pool. Zero in any field selects the default named beside it. */
-typedef struct janus_pool_options {
-    size_t           struct_bytes;       /* sizeof this struct; JANUS_POOL_OPTIONS sets it */
-    janus_profile    profile;            /* 0: SERVICE; decides stack_bytes and scrub */
-    size_t           stack_bytes;        /* 0: the profile's; JANUS_STACK_BYTES_MIN..MAX */
-    size_t           guard_bytes;        /* 0: 64 KiB, 16 KiB below stacks of less than 64 KiB on
+typedef struct janus_fiber_pool_options {
+    size_t            struct_bytes;       /* sizeof this struct; JANUS_FIBER_POOL_OPTIONS sets it */
+    janus_profile     profile;            /* 0: SERVICE; decides stack_bytes and scrub */
+    size_t            stack_bytes;        /* 0: the profile's; JANUS_STACK_BYTES_MIN..MAX */
+    size_t            guard_bytes;        /* 0: 64 KiB, 16 KiB below stacks of less than 64 KiB on
  x86-64; rounded up to pages, at most JANUS_GUARD_BYTES_MAX */
-    janus_guard      guard;              /* 0: AUTO; any other rung is used or refused, with no
+    janus_guard       guard;              /* 0: AUTO; any other rung is used or refused, with no
                                              step down */
-    uint32_t         guard_mappings_max; /* MPROTECT rung: stacks it may guard. 0: a quarter of
+    uint32_t          guard_mappings_max; /* MPROTECT rung: stacks it may guard. 0: a quarter of
  vm.max_map_count, which is also the limit for all pools together */
-    size_t           fibers_max;         /* live fibers; more are FULL. 0: no limit but memory */
-    size_t           idle_stack_bytes;   /* memory of unused stacks that the pool keeps. Past
+    size_t            fibers_max;         /* live fibers; more are FULL. 0: no limit but memory */
+    size_t            idle_stack_bytes;   /* memory of unused stacks that the pool keeps. Past
                                              half of it, a stack of more than 1 MiB keeps its upper
                                              16 KiB. Past all of it, all but the last four slabs go
                                              back to the system. 0: JANUS_IDLE_STACK_BYTES */
-    janus_fault_mode fault_mode;         /* 0: HANDLER */
-    bool             scrub;              /* zero what a fiber wrote before another gets the
+    janus_signal_mode signal_mode;        /* 0: HANDLER */
+    bool              scrub;              /* zero what a fiber wrote before another gets the
                                              stack. false: only in :sovereign */
-    bool             measure;            /* high-water marks count per fiber, not per stack
+    bool              measure;            /* high-water marks count per fiber, not per stack
                                              (implies scrub), and the pool keeps the deepest */
-} janus_pool_options;
+} janus_fiber_pool_options;
 
 #define JANUS_GUARD_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
@@ -132,12 +133,12 @@ typedef struct janus_fiber_options {
     const char *name;         /* NULL: "fiber"; borrowed, must outlive the fiber */
 } janus_fiber_options;
 
-#define JANUS_POOL_OPTIONS(...) JANUS_OPTIONS_(janus_pool_options, __VA_ARGS__)
+#define JANUS_FIBER_POOL_OPTIONS(...) JANUS_OPTIONS_(janus_fiber_pool_options, __VA_ARGS__)
 #define JANUS_FIBER_OPTIONS(...) JANUS_OPTIONS_(janus_fiber_options, __VA_ARGS__)
 
 /* The counters of a pool at one moment. Other threads may change them meanwhile. */
-typedef struct janus_pool_stats {
-    size_t      struct_bytes;    /* in: sizeof this struct; the call fills no more than that */
+typedef struct janus_fiber_pool_info {
+    size_t      struct_bytes;    /* sizeof this struct; JANUS_FIBER_POOL_INFO sets it */
     size_t      fibers_live;     /* made and not yet destroyed */
     size_t      stacks_attached; /* with a fiber that was started and has not ended */
     size_t      stacks_idle;     /* kept for later fibers */
@@ -152,7 +153,8 @@ typedef struct janus_pool_stats {
     uint64_t    slabs_released;   /* given back to the system by trimming */
     size_t      high_water_bytes; /* deepest of all ended fibers; 0 unless options.measure */
     janus_guard guard;            /* the rung that the next new stack will get */
-} janus_pool_stats;
+} janus_fiber_pool_info;
+#define JANUS_FIBER_POOL_INFO() JANUS_SIZED_(janus_fiber_pool_info)
 
 JANUS_BEGIN_DECLS
 
@@ -162,7 +164,7 @@ JANUS_BEGIN_DECLS
  * Context: anyone, any thread. A stack never moves from one pool to another, so a pool is a trust
  *          domain.
  * Yields:  only if the turn is over.
- * Owns:    *out is the library's until janus_pool_destroy; `options` is only read.
+ * Owns:    *out is the library's until janus_fiber_pool_destroy; `options` is only read.
  * Cost:    about 12 KiB, and the SIGSEGV handler when it is the first pool.
  * Errors:  INVALID      a size, enum or struct_bytes is out of range; `out` is NULL
  *          UNAVAILABLE  options->guard names a rung this machine cannot do
@@ -170,8 +172,8 @@ JANUS_BEGIN_DECLS
  *          NO_EXECUTOR_CAP  a restricted task without executor.configure, see scheduler.h
  *          On any error *out is untouched and nothing was made.
  */
-JANUS_NODISCARD JANUS_API janus_status janus_pool_create(const janus_pool_options *options,
-                                                         janus_pool              **out);
+JANUS_NODISCARD JANUS_API janus_status
+janus_fiber_pool_create(const janus_fiber_pool_options *options, janus_fiber_pool **out);
 
 /*
  * Destroys a pool and frees its memory. The program must destroy all its fibers first.
@@ -180,9 +182,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_pool_create(const janus_pool_option
  * Yields:  only if the turn is over.
  * Owns:    takes `pool` when it returns OK. NULL is allowed and does nothing.
  * Cost:    one unmap for each slab.
- * Errors:  STATE  fibers are still alive (janus_pool_stats counts them); nothing happened
+ * Errors:  STATE  fibers are still alive (janus_fiber_pool_info counts them); nothing happened
  */
-JANUS_API janus_status janus_pool_destroy(janus_pool *pool);
+JANUS_API janus_status janus_fiber_pool_destroy(janus_fiber_pool *pool);
 
 /*
  * Gives unused memory back to the system now, until idle stacks hold at most `keep_bytes`. The call
@@ -196,7 +198,7 @@ JANUS_API janus_status janus_pool_destroy(janus_pool *pool);
  * Errors:  none. Returns how many bytes it gave back, at most. 0: nothing was idle, or `pool` is
  *          NULL.
  */
-JANUS_API size_t janus_pool_trim(janus_pool *pool, size_t keep_bytes);
+JANUS_API size_t janus_fiber_pool_trim(janus_fiber_pool *pool, size_t keep_bytes);
 
 /*
  * Reads the pool's counters.
@@ -205,9 +207,10 @@ JANUS_API size_t janus_pool_trim(janus_pool *pool, size_t keep_bytes);
  * Yields:  only if the turn is over.
  * Owns:    *out stays the caller's; set out->struct_bytes before.
  * Cost:    takes each of the pool's locks once, about 1 us.
- * Errors:  INVALID  `out` is NULL or out->struct_bytes is smaller than the first field
+ * Errors:  INVALID  an argument is NULL, or out->struct_bytes is no size of it
  */
-JANUS_API janus_status janus_pool_stats_read(janus_pool *pool, janus_pool_stats *out);
+JANUS_NODISCARD JANUS_API janus_status janus_fiber_pool_inspect(janus_fiber_pool      *pool,
+                                                                janus_fiber_pool_info *out);
 
 /*
  * Creates a fiber that will run `entry(argument)`. It gets its stack when it is first resumed.
@@ -223,8 +226,8 @@ JANUS_API janus_status janus_pool_stats_read(janus_pool *pool, janus_pool_stats 
  *          NO_MEMORY  no memory for the record
  *          On any error *out is untouched and nothing was made.
  */
-JANUS_NODISCARD JANUS_API janus_status janus_fiber_create(janus_pool *pool, janus_entry *entry,
-                                                          void                      *argument,
+JANUS_NODISCARD JANUS_API janus_status janus_fiber_create(janus_fiber_pool *pool,
+                                                          janus_entry *entry, void *argument,
                                                           const janus_fiber_options *options,
                                                           janus_fiber              **out);
 
@@ -243,7 +246,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_fiber_create(janus_pool *pool, janu
  *          NO_MEMORY  memory for a stack was refused; the fiber is still NEW, try again later
  *          FULL       the mapping budget of a forced MPROTECT rung is spent; the fiber is still NEW
  */
-JANUS_API janus_status janus_fiber_resume(janus_fiber *fiber, void *value, janus_outcome *out);
+JANUS_NODISCARD JANUS_API janus_status janus_fiber_resume(janus_fiber *fiber, void *value,
+                                                          janus_outcome *out);
 
 /*
  * Suspends the current fiber. Its resumer gets `value`. When a thread resumes it again, *out_value
@@ -343,11 +347,12 @@ JANUS_API const char *janus_fiber_state_name(janus_fiber_state state);
  *
  * Context: any thread, while the fiber is not running elsewhere.
  * Yields:  only if the turn is over.
- * Owns:    *out stays the caller's.
+ * Owns:    *out stays the caller's; set out->struct_bytes before.
  * Cost:    one system call for each 512 KiB of stack and a scan of one page; not for hot paths.
- * Errors:  INVALID  an argument is NULL
+ * Errors:  INVALID  an argument is NULL, or out->struct_bytes is no size of it
  */
-JANUS_API janus_status janus_fiber_stack(const janus_fiber *fiber, janus_stack_info *out);
+JANUS_NODISCARD JANUS_API janus_status janus_fiber_stack_inspect(const janus_fiber      *fiber,
+                                                                 janus_fiber_stack_info *out);
 
 /*
  * Writes a panic as a sentence: which task or fiber, what happened, which limit, what to do.
@@ -358,7 +363,7 @@ JANUS_API janus_status janus_fiber_stack(const janus_fiber *fiber, janus_stack_i
  * Cost:    an snprintf.
  * Errors:  none. Returns the length of the whole sentence, as snprintf does.
  */
-JANUS_API size_t janus_panic_text(const janus_panic_info *panic, char *buffer, size_t size);
+JANUS_API size_t janus_panic_text(const janus_panic_detail *panic, char *buffer, size_t size);
 
 JANUS_END_DECLS
 #endif

@@ -12,7 +12,7 @@
  *         janus_cap        spawn;
  *         janus_cap_limits limits = {.spawn = {.max_tasks = 10, .task_budget = {.ops = 50000}}};
  *         janus_authority_take(NULL, &root);
- *         janus_own_mint(root, 0, JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN,
+ *         janus_cap_mint(root, 0, JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
  *                        .rights = JANUS_RIGHTS_ALL, .limits = &limits), &spawn);
  *         janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn));
  *         ...
@@ -25,6 +25,7 @@
 
 #include <janusrt/cap.h>
 #include <janusrt/export.h>
+#include <janusrt/options.h>
 #include <janusrt/scheduler.h>
 #include <janusrt/status.h>
 #include <janusrt/task.h>
@@ -34,7 +35,7 @@
 
 /* What a task, or the children of a nursery, may do. */
 typedef struct janus_context_info {
-    size_t           struct_bytes; /* in: sizeof this struct */
+    size_t           struct_bytes; /* sizeof this struct; JANUS_CONTEXT_INFO sets it */
     uint32_t         kinds;        /* bits 1 << janus_cap_kind, implicit ones included */
     uint32_t         implicit;     /* of these, the kinds that the profile gives */
     uint64_t         cap_ids[5];   /* by kind, generation << 32 | slot; 0: not held */
@@ -43,6 +44,7 @@ typedef struct janus_context_info {
     janus_exhaustion exhaustion;
     janus_backend    backend;
 } janus_context_info;
+#define JANUS_CONTEXT_INFO() JANUS_SIZED_(janus_context_info)
 
 JANUS_BEGIN_DECLS
 
@@ -67,11 +69,11 @@ JANUS_NODISCARD JANUS_API janus_status janus_authority_take(janus_scheduler  *sc
  *
  * Context: any task or thread that has the authority.
  * Yields:  only if the turn is over.
- * Owns:    as janus_cap_mint.
- * Cost:    as janus_cap_mint.
- * Errors:  as janus_cap_mint
+ * Owns:    as janus_cap_mint_in.
+ * Cost:    as janus_cap_mint_in.
+ * Errors:  as janus_cap_mint_in
  */
-JANUS_NODISCARD JANUS_API janus_status janus_own_mint(const janus_authority *authority,
+JANUS_NODISCARD JANUS_API janus_status janus_cap_mint(const janus_authority *authority,
                                                       uint64_t holder, const janus_cap_grant *grant,
                                                       janus_cap *out);
 
@@ -82,14 +84,14 @@ JANUS_NODISCARD JANUS_API janus_status janus_own_mint(const janus_authority *aut
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
- * Owns:    as janus_cap_attenuate.
- * Cost:    as janus_cap_attenuate.
- * Errors:  as janus_cap_attenuate, and
+ * Owns:    as janus_cap_attenuate_in.
+ * Cost:    as janus_cap_attenuate_in.
+ * Errors:  as janus_cap_attenuate_in, and
  *          STATE  not inside a task
  *          FULL   a nursery around the task has max_derived_caps derived capabilities, or the table
  *                 is full; janus_explain says which
  */
-JANUS_NODISCARD JANUS_API janus_status janus_own_attenuate(janus_cap              cap,
+JANUS_NODISCARD JANUS_API janus_status janus_cap_attenuate(janus_cap              cap,
                                                            const janus_cap_grant *grant,
                                                            janus_cap             *out);
 
@@ -98,62 +100,62 @@ JANUS_NODISCARD JANUS_API janus_status janus_own_attenuate(janus_cap            
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
- * Owns:    as janus_cap_delegate.
- * Cost:    as janus_cap_delegate.
- * Errors:  as janus_cap_delegate; STATE and FULL as janus_own_attenuate
+ * Owns:    as janus_cap_delegate_in.
+ * Cost:    as janus_cap_delegate_in.
+ * Errors:  as janus_cap_delegate_in; STATE and FULL as janus_cap_attenuate
  */
-JANUS_NODISCARD JANUS_API janus_status janus_own_delegate(janus_cap cap, janus_task_id to,
+JANUS_NODISCARD JANUS_API janus_status janus_cap_delegate(janus_cap cap, janus_task_id to,
                                                           const janus_cap_grant *grant,
                                                           janus_cap             *out);
 
 /*
- * Checks a capability of the current task: see janus_cap_check.
+ * Checks a capability of the current task: see janus_cap_check_in.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
- * Cost:    as janus_cap_check.
- * Errors:  as janus_cap_check; STATE  not inside a task
+ * Cost:    as janus_cap_check_in.
+ * Errors:  as janus_cap_check_in; STATE  not inside a task
  */
-JANUS_NODISCARD JANUS_API janus_status janus_own_check(janus_cap cap, janus_cap_kind kind,
+JANUS_NODISCARD JANUS_API janus_status janus_cap_check(janus_cap cap, janus_cap_kind kind,
                                                        uint32_t rights);
 
 /*
- * Reads a capability of the current task: see janus_cap_read.
+ * Reads a capability of the current task: see janus_cap_inspect_in.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
  * Owns:    *out is the caller's.
- * Cost:    as janus_cap_read.
- * Errors:  as janus_cap_read; STATE  not inside a task
+ * Cost:    as janus_cap_inspect_in.
+ * Errors:  as janus_cap_inspect_in; STATE  not inside a task
  */
-JANUS_NODISCARD JANUS_API janus_status janus_own_read(janus_cap cap, janus_cap_info *out);
+JANUS_NODISCARD JANUS_API janus_status janus_cap_inspect(janus_cap cap, janus_cap_info *out);
 
 /*
- * Revokes `victim` and everything derived from it: see janus_cap_revoke. The current task holds
+ * Revokes `victim` and everything derived from it: see janus_cap_revoke_in. The current task holds
  * `with`, and `victim` is `with` or was derived from it. Tasks that run under `victim` go on, but
  * nothing new starts.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
- * Cost:    as janus_cap_revoke.
- * Errors:  as janus_cap_revoke; STATE  not inside a task
+ * Cost:    as janus_cap_revoke_in.
+ * Errors:  as janus_cap_revoke_in; STATE  not inside a task
  */
-JANUS_API janus_status janus_own_revoke(janus_cap victim, janus_cap with);
+JANUS_NODISCARD JANUS_API janus_status janus_cap_revoke(janus_cap victim, janus_cap with);
 
 /*
- * Gives a capability back: see janus_cap_release. When a task ends, its capabilities become useless
- * but keep their places in the table. A revocation from above, or the end of the nursery under
- * whose terms they were derived, frees the places.
+ * Gives a capability back: see janus_cap_release_in. When a task ends, its capabilities become
+ * useless but keep their places in the table. A revocation from above, or the end of the nursery
+ * under whose terms they were derived, frees the places.
  *
  * Context: inside a task.
  * Yields:  only if the turn is over.
  * Owns:    takes the capability.
- * Cost:    as janus_cap_release.
- * Errors:  as janus_cap_release; STATE  not inside a task
+ * Cost:    as janus_cap_release_in.
+ * Errors:  as janus_cap_release_in; STATE  not inside a task
  */
-JANUS_API janus_status janus_own_release(janus_cap cap);
+JANUS_API janus_status janus_cap_release(janus_cap cap);
 
 /*
  * Reads the context of the current task: the capabilities and limits under which it starts children
@@ -163,20 +165,21 @@ JANUS_API janus_status janus_own_release(janus_cap cap);
  * Yields:  only if the turn is over.
  * Owns:    *out is the caller's; set out->struct_bytes before.
  * Cost:    some loads.
- * Errors:  STATE  not inside a task; INVALID  `out` is NULL or too short
+ * Errors:  STATE  not inside a task; INVALID  `out` is NULL, or out->struct_bytes is no size of it
  */
-JANUS_API janus_status janus_context_read(janus_context_info *out);
+JANUS_NODISCARD JANUS_API janus_status janus_context_inspect(janus_context_info *out);
 
 /*
- * Reads the counters of the scheduler's table: see janus_cap_stats_read.
+ * Reads the counters of the scheduler's table: see janus_cap_table_inspect.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
  * Owns:    *out is the caller's.
  * Cost:    a lock.
- * Errors:  as janus_cap_stats_read
+ * Errors:  as janus_cap_table_inspect
  */
-JANUS_API janus_status janus_scheduler_cap_stats(janus_scheduler *scheduler, janus_cap_stats *out);
+JANUS_NODISCARD JANUS_API janus_status janus_scheduler_caps_inspect(janus_scheduler      *scheduler,
+                                                                    janus_cap_table_info *out);
 
 JANUS_END_DECLS
 #endif

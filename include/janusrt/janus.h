@@ -1,48 +1,79 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The whole of janusrt: include this one.
+ * The whole of janusrt: include this one. The core headers come first, and most programs need
+ * no other.
  *
- * Each word means one thing in all headers:
- *   await           until tasks that the caller started have ended: a nursery's children, a call
- *   wait            until something happens: an event, a turn at a barrier, an exhausted child
- *   open, end       a scope in the caller's memory
- *   create, destroy an object in the library's memory
- *   begin, end      a stretch of one task's code
- *   close           no more of it: of children, of values
- *   current         the task, fiber or scheduler that the caller runs in
- *   X_with          X with options, or with its whole result
+ * Each word means one thing in the names of all headers:
+ *   create, destroy  an object in the library's memory. Counted ones: retain, release
+ *   open, end        a scope in the caller's memory, as a nursery
+ *   init             an object in the caller's memory that needs no end, as a mutex
+ *   begin, end       a stretch of one task's code, as a shield
+ *   start, stop      what runs by itself: a scheduler's workers, an asynchronous call
+ *   close            no more of it: of children, of values. Closing frees nothing
+ *   cancel           asks tasks to end; they are told CANCELLED
+ *   release          gives back what the caller holds: a permit, a capability
+ *   await            until tasks that the caller started have ended: a nursery's children, a call
+ *   wait             until something happens: an event, a turn at a barrier, an exhausted child
+ *   wake             ends a wait of a waitpoint
+ *   poll             takes the next notice if there is one, and never waits
+ *   inspect          copies what is known now into a janus_..._info
+ *   read, write      from and to a file descriptor
+ *   current          the task, fiber or scheduler that the caller runs in
+ *   try_X            X, but it never waits; try_ stands right before the verb
+ *   X_until          X, at the latest until a deadline
+ *   X_with           X with options, or with its whole result
+ *   X_in             X in the scheduler or table that is named, not in the caller's own
+ *   X_on             X once that happens: a signal, a token's cancel
+ *   X_of, X_name, X_text   a part of a value; an enum's word; a sentence
+ *
+ * A constant of an enum is the enum's name in capitals and a word: janus_task_state,
+ * JANUS_TASK_STATE_READY. Statuses alone are short: JANUS_OK, JANUS_CANCELLED.
+ *
+ * A struct that may grow begins with struct_bytes, and the macro of its name sets that:
+ * JANUS_SPAWN_OPTIONS(.name = "reader"), janus_task_info info = JANUS_TASK_INFO(). See options.h.
  */
 #ifndef JANUSRT_JANUS_H
 #define JANUSRT_JANUS_H
 
-#include <janusrt/abi.h>
-#include <janusrt/async.h>
+/* Core: run a program of tasks, let them talk, bound what they may do. */
+#include <janusrt/budget.h>    /* what a task may spend, as numbers */
+#include <janusrt/channel.h>   /* values from task to task, and select */
+#include <janusrt/charge.h>    /* paying, exhaustion, supervisors */
+#include <janusrt/explain.h>   /* why the last call was refused, in sentences */
+#include <janusrt/grant.h>     /* the current task's capabilities */
+#include <janusrt/nursery.h>   /* scopes of tasks, spawn, join; includes block.h */
+#include <janusrt/parallel.h>  /* two calls at once, loops, reductions */
+#include <janusrt/scheduler.h> /* janus_run, and schedulers */
+#include <janusrt/status.h>    /* what calls return */
+#include <janusrt/sync.h>      /* mutex, semaphore, condition, event, group, once */
+#include <janusrt/task.h>      /* yield, sleep, blocking calls, defer, shields */
+
+/* Advanced: more ways to start, wait and end. */
+#include <janusrt/async.h>     /* a call that runs beside its caller, and its value */
+#include <janusrt/barrier.h>   /* a number of tasks meet */
+#include <janusrt/memory.h>    /* memory that ends with its task */
+#include <janusrt/rwlock.h>    /* many readers or one writer */
+#include <janusrt/token.h>     /* cancels that cross scopes */
+#include <janusrt/waitpoint.h> /* one task's place to wait, to build locks from */
+#include <janusrt/yield.h>     /* checks in loops */
+
+/* Advanced: look inside, test. */
+#include <janusrt/dump.h>    /* trees of tasks, and infos */
+#include <janusrt/explore.h> /* run under many schedules */
+#include <janusrt/trace.h>   /* what happened when */
+
+/* Advanced: rights in tables, their log, and four sets of defaults. */
 #include <janusrt/audit.h>
-#include <janusrt/barrier.h>
-#include <janusrt/budget.h>
 #include <janusrt/cap.h>
-#include <janusrt/channel.h>
-#include <janusrt/charge.h>
-#include <janusrt/dump.h>
-#include <janusrt/explain.h>
-#include <janusrt/explore.h>
-#include <janusrt/export.h>
-#include <janusrt/fiber.h>
-#include <janusrt/grant.h>
-#include <janusrt/memory.h>
-#include <janusrt/nursery.h>
-#include <janusrt/parallel.h>
 #include <janusrt/profile.h>
-#include <janusrt/rwlock.h>
-#include <janusrt/scheduler.h>
+
+/* Advanced: what lies below tasks, and plain functions for compilers. */
+#include <janusrt/abi.h>
+#include <janusrt/fiber.h>
 #include <janusrt/stack.h>
-#include <janusrt/status.h>
-#include <janusrt/sync.h>
-#include <janusrt/task.h>
-#include <janusrt/token.h>
-#include <janusrt/trace.h>
+
+/* The other headers include these. */
+#include <janusrt/export.h>
 #include <janusrt/version.h>
-#include <janusrt/waitpoint.h>
-#include <janusrt/yield.h>
 
 #endif

@@ -16,18 +16,20 @@
 #define JANUSRT_MEMORY_H
 
 #include <janusrt/export.h>
+#include <janusrt/options.h>
 #include <janusrt/status.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* The memory of a task, and the memory that the library holds for it. */
 typedef struct janus_memory_info {
-    size_t struct_bytes; /* in: sizeof this struct */
+    size_t struct_bytes; /* sizeof this struct; JANUS_MEMORY_INFO sets it */
     size_t live_bytes;   /* its blocks, which its budget pays for */
     size_t held_bytes;   /* taken from the system for the blocks */
     size_t stack_bytes;  /* reserved for its stack */
     size_t record_bytes; /* its record, its books and its defers */
 } janus_memory_info;
+#define JANUS_MEMORY_INFO() JANUS_SIZED_(janus_memory_info)
 
 JANUS_BEGIN_DECLS
 
@@ -154,9 +156,9 @@ JANUS_API void janus_discard(void *block);
  * Yields:  only if the turn is over.
  * Owns:    *out is the caller's; set out->struct_bytes before.
  * Cost:    some ns.
- * Errors:  STATE  not inside a task; INVALID  `out` is NULL or too short
+ * Errors:  STATE  not inside a task; INVALID  `out` is NULL, or out->struct_bytes is no size of it
  */
-JANUS_API janus_status janus_memory_read(janus_memory_info *out);
+JANUS_NODISCARD JANUS_API janus_status janus_memory_inspect(janus_memory_info *out);
 
 JANUS_END_DECLS
 #endif

@@ -27,10 +27,10 @@
  * The owner is inside the scope too. Once the nursery is cancelled, the owner's waits return
  * CANCELLED until it ends the nursery. Nurseries that it opened inside are cancelled as well. A
  * shield begun inside holds this off, and options.owner_apart excludes the owner. The owner task
- * itself is not cancelled: after the nursery's end it waits as before, and JANUS_CANCEL_UNWIND does
- * not end it. If it returns CANCELLED nevertheless, that is a failure. Waits of a plain thread that
- * owns a nursery are never interrupted. janus_join of a child that is cancelled with the nursery
- * waits for the child's end.
+ * itself is not cancelled: after the nursery's end it waits as before, and JANUS_CANCEL_MODE_UNWIND
+ * does not end it. If it returns CANCELLED nevertheless, that is a failure. Waits of a plain thread
+ * that owns a nursery are never interrupted. janus_join of a child that is cancelled with the
+ * nursery waits for the child's end.
  *
  * A spawn can be refused, for example when the scheduler's max_tasks (100 by default) are alive.
  * Check what it returns, or let janus_spawn_wait wait for room.
@@ -55,29 +55,29 @@ typedef struct janus_nursery {
 } janus_nursery;
 
 typedef enum janus_nursery_state {
-    JANUS_NURSERY_OPEN = 0,       /* takes children */
-    JANUS_NURSERY_CLOSING = 1,    /* takes no more children, waits for those it has */
-    JANUS_NURSERY_CANCELLING = 2, /* has cancelled its children, waits for them */
-    JANUS_NURSERY_CLOSED = 3,     /* all children have ended; final */
-    JANUS_NURSERY_CANCELLED = 4,  /* all children have ended after a cancel; final */
+    JANUS_NURSERY_STATE_OPEN = 0,       /* takes children */
+    JANUS_NURSERY_STATE_CLOSING = 1,    /* takes no more children, waits for those it has */
+    JANUS_NURSERY_STATE_CANCELLING = 2, /* has cancelled its children, waits for them */
+    JANUS_NURSERY_STATE_CLOSED = 3,     /* all children have ended; final */
+    JANUS_NURSERY_STATE_CANCELLED = 4,  /* all children have ended after a cancel; final */
 } janus_nursery_state;
 
-typedef enum janus_nursery_policy {
-    JANUS_CANCEL_ON_ERROR = 0, /* the first failure cancels the others */
-    JANUS_WAIT_ALL,            /* the others go on; the failure is in the result */
-} janus_nursery_policy;
+typedef enum janus_policy {
+    JANUS_POLICY_CANCEL_ON_ERROR = 0, /* the first failure cancels the others */
+    JANUS_POLICY_WAIT_ALL,            /* the others go on; the failure is in the result */
+} janus_policy;
 
 /* What a spawn does at a limit: max_children of its nursery, or TASK_LIMIT. */
 typedef enum janus_when_full {
-    JANUS_FULL_REFUSE = 0, /* the spawn returns FULL or TASK_LIMIT */
-    JANUS_FULL_WAIT,       /* the spawn waits for room; the first to wait goes first */
+    JANUS_WHEN_FULL_REFUSE = 0, /* the spawn returns FULL or TASK_LIMIT */
+    JANUS_WHEN_FULL_WAIT,       /* the spawn waits for room; the first to wait goes first */
 } janus_when_full;
 
 typedef enum janus_result_kind {
-    JANUS_RESULT_SUCCESS = 0,
-    JANUS_RESULT_CHILD_FAILED,
-    JANUS_RESULT_CANCELLED,
-    JANUS_RESULT_PENDING, /* children are still running */
+    JANUS_RESULT_KIND_SUCCESS = 0,
+    JANUS_RESULT_KIND_CHILD_FAILED,
+    JANUS_RESULT_KIND_CANCELLED,
+    JANUS_RESULT_KIND_PENDING, /* children are still running */
 } janus_result_kind;
 
 /* How a nursery ended. A failure takes precedence over a cancellation, whichever came first. */
@@ -87,7 +87,7 @@ typedef struct janus_nursery_result {
     int64_t             error;  /* CHILD_FAILED: what the first failed child returned */
     janus_task_id       task;   /* CHILD_FAILED: the first failed child */
     uint64_t            errors; /* how many children failed */
-    janus_panic_info    panic;  /* why the first failed child panicked; else kind NONE */
+    janus_panic_detail  panic;  /* why the first failed child panicked; else kind NONE */
 } janus_nursery_result;
 
 /* Where a task was started, for dumps. */
@@ -144,14 +144,14 @@ typedef janus_verdict janus_on_exhausted(void *argument, const janus_exhausted *
 
 /* Options of a nursery. Zero in any field selects the default named beside it. */
 typedef struct janus_nursery_options {
-    size_t               struct_bytes; /* sizeof this struct; JANUS_NURSERY_OPTIONS sets it */
-    janus_nursery_policy policy;       /* 0: CANCEL_ON_ERROR */
-    uint32_t             max_children; /* live at a time; see when_full. 0: no limit */
-    uint64_t             deadline_ns;  /* the moment that cancels it. 0: none */
-    size_t               stack_bytes;  /* of children that ask for no size; they pay for it, see
+    size_t          struct_bytes; /* sizeof this struct; JANUS_NURSERY_OPTIONS sets it */
+    janus_policy    policy;       /* 0: CANCEL_ON_ERROR */
+    uint32_t        max_children; /* live at a time; see when_full. 0: no limit */
+    uint64_t        deadline_ns;  /* the moment that cancels it. 0: none */
+    size_t          stack_bytes;  /* of children that ask for no size; they pay for it, see
                                           janus_spawn_options.stack_bytes. 0: scheduler's */
-    const char          *name;         /* NULL: "nursery"; copied, see JANUS_NAME_BYTES */
-    janus_when_full      when_full;    /* 0: REFUSE */
+    const char     *name;         /* NULL: "nursery"; copied, see JANUS_NAME_BYTES */
+    janus_when_full when_full;    /* 0: REFUSE */
 
     /*
      * Budgets, charge.h. A pool takes its budget from the pool around it, if there is one. It gets
@@ -186,7 +186,7 @@ typedef struct janus_nursery_options {
 /*
  * Backends: how children are run. A program works with each; only the order of running differs. The
  * executor capability (right executor.select) or the profile decides which backends may be chosen.
- * Nurseries below inherit it. janus_context_read reports it.
+ * Nurseries below inherit it. janus_context_inspect reports it.
  *
  *   COOPERATIVE  Workers of the scheduler run the children.
  *   BLOCKING     One child after the other: a spawn returns when its child has ended. It returns OK
@@ -206,8 +206,8 @@ typedef struct janus_nursery_options {
 
 /* What calls that wait do in a cancelled child. */
 typedef enum janus_cancel_mode {
-    JANUS_CANCEL_RETURN = 0, /* they return CANCELLED, and the child returns by itself */
-    JANUS_CANCEL_UNWIND,     /* they end the task on the spot; its defers run */
+    JANUS_CANCEL_MODE_RETURN = 0, /* they return CANCELLED, and the child returns by itself */
+    JANUS_CANCEL_MODE_UNWIND,     /* they end the task on the spot; its defers run */
 } janus_cancel_mode;
 
 /*
@@ -271,7 +271,7 @@ JANUS_BEGIN_DECLS
  *          NO_MEMORY  memory for the timer of a deadline, or for the nursery's terms, was refused
  *          BUDGET_EXHAUSTED  the pool around it has less than options.budget. Or the task has 16
  *                     such nurseries open, and too little memory for another
- *          NO_BUDGET_CAP, NO_SPAWN_CAP, CAP_…  as janus_cap_check, for its capabilities
+ *          NO_BUDGET_CAP, NO_SPAWN_CAP, CAP_…  as janus_cap_check_in, for its capabilities
  *          CAP_WIDENS  it would allow more than what is around it, or ask the owner of a shared
  *                     pool less
  *          CANCELLED  options.scope, and the task is cancelled or ending
@@ -329,7 +329,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
  *          SPAWN_BUDGET    the pool has no spawn_count or no ops for another child, or the child's
  *                          share has no memory for its large stack
  *          NO_EXECUTOR_CAP  options.priority is HIGH, and the task may not choose it NO_SPAWN_CAP,
- *                           CAP_…  as janus_cap_check
+ *                           CAP_…  as janus_cap_check_in
  *          On any error nothing was started.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_spawn_with(janus_nursery *nursery, janus_entry *entry,
@@ -410,7 +410,7 @@ JANUS_API janus_status janus_nursery_close(janus_nursery *nursery);
  *     that inherit these capabilities.
  * So a plugin with a pool or a capability cannot cancel its neighbours, and tasks that trust each
  * other can stop their common search. A blocking call and a token's callback have the right of the
- * task that made them. To share the right, the owner binds a token (janus_nursery_cancel_with) and
+ * task that made them. To share the right, the owner binds a token (janus_nursery_cancel_on) and
  * passes it on. A child that fails always cancels its siblings, unless the policy is WAIT_ALL.
  *
  * Context: any thread or task, while the nursery has not ended.
@@ -438,7 +438,8 @@ JANUS_API janus_status janus_nursery_cancel(janus_nursery *nursery);
  *          STATE         not the owner; nothing happened
  *          INVALID       `nursery` is NULL
  */
-JANUS_API janus_status janus_nursery_await_with(janus_nursery *nursery, janus_nursery_result *out);
+JANUS_NODISCARD JANUS_API janus_status janus_nursery_await_with(janus_nursery        *nursery,
+                                                                janus_nursery_result *out);
 
 /*
  * Reads the result so far. Its kind is PENDING until all children have ended, then it is what await
@@ -450,7 +451,7 @@ JANUS_API janus_status janus_nursery_await_with(janus_nursery *nursery, janus_nu
  * Cost:    a lock.
  * Errors:  none; returns whether it is final.
  */
-JANUS_API bool janus_nursery_try_result(janus_nursery *nursery, janus_nursery_result *out);
+JANUS_API bool janus_nursery_try_await(janus_nursery *nursery, janus_nursery_result *out);
 
 /*
  * Reads the children that have failed so far, in the order of failing. The first is that of the
@@ -474,7 +475,8 @@ JANUS_API size_t janus_nursery_failures(janus_nursery *nursery, janus_failure *o
  * Cost:    as janus_nursery_await_with.
  * Errors:  as janus_nursery_await_with; on STATE nothing happened
  */
-JANUS_API janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out);
+JANUS_NODISCARD JANUS_API janus_status janus_nursery_end(janus_nursery        *nursery,
+                                                         janus_nursery_result *out);
 
 /*
  * Ends a nursery where no status can be returned. It calls janus_nursery_end; on CHILD_FAILED the
@@ -550,7 +552,8 @@ JANUS_API bool janus_nursery_is_cancelled(const janus_nursery *nursery);
  *          STATE         not the owner
  *          NO_MEMORY     memory for a stack, or for a shield's timer, was refused
  */
-JANUS_API janus_status janus_join(janus_nursery *nursery, janus_task_id task, int64_t *out_result);
+JANUS_NODISCARD JANUS_API janus_status janus_join(janus_nursery *nursery, janus_task_id task,
+                                                  int64_t *out_result);
 
 JANUS_END_DECLS
 

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the option macros work (JANUS_NURSERY_OPTIONS, JANUS_BUDGET and their kin). Nothing in this
- * header is for direct use.
+ * How the macros of structs work (JANUS_NURSERY_OPTIONS, JANUS_TASK_INFO, JANUS_BUDGET and their
+ * kin). Nothing in this header is for direct use.
+ *
+ * Each struct of options, each info and the result of a run or an exploration begin with
+ * `struct_bytes`, so that they can grow. The macro with the struct's name in capitals sets it.
+ * Every call checks the number in the same way. It must be at least the size of the field itself,
+ * at most what the library knows, and a multiple of 8. Otherwise the call returns INVALID, and
+ * nothing happened. A program that was built with an older header has a shorter struct. Options
+ * that it does not know have their defaults, and it gets the beginning of an info.
  *
  * A caller names the fields it wants, in C11 and in C++17 alike:
  *
- *     janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_tasks = 500), &s);
+ *     janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_tasks = 500),
+ *                                 &scheduler);
+ *     janus_task_info info = JANUS_TASK_INFO();
  *
  * In C the options live until the enclosing block ends. In C++ they live until the full expression
  * ends, so pass them to the call directly and do not keep the pointer. In C++ the macros need a
@@ -36,6 +45,7 @@
 #ifndef __cplusplus
 
 #define JANUS_OPTIONS_(type, ...) (&(type){.struct_bytes = sizeof(type), __VA_ARGS__})
+#define JANUS_SIZED_(type) ((type){.struct_bytes = sizeof(type)})
 
 #else
 
@@ -49,6 +59,15 @@ template <class T> struct janus_options_ {
     }
     operator const T *() const { return &value; }
 };
+
+/* A struct that the library is to fill. */
+template <class T> inline T janus_sized_()
+{
+    T value = T();
+    value.struct_bytes = sizeof(T);
+    return value;
+}
+#define JANUS_SIZED_(type) (janus_sized_<type>())
 
 /* `x` is ".field = value"; the object's name before it makes that an assignment. */
 #define JANUS_SET_(o, x) static_cast<void>(o x);

@@ -62,7 +62,7 @@ JANUS_BEGIN_DECLS
  * Cost:    a few stores.
  * Errors:  INVALID  `lock` is NULL
  */
-JANUS_API janus_status janus_rwlock_init(janus_rwlock *lock, const char *name);
+JANUS_NODISCARD JANUS_API janus_status janus_rwlock_init(janus_rwlock *lock, const char *name);
 
 /*
  * Locks for reading; waits while a writer holds the lock or waits for it.

@@ -7,7 +7,7 @@
  *
  *     int main(void) { return janus_run(NULL, hello, "hello", NULL) == JANUS_OK ? 0 : 1; }
  *
- * Deterministic runs. With a `deterministic_seed` the thread that opened the scheduler simulates
+ * Deterministic runs. With a `deterministic_seed` the thread that created the scheduler simulates
  * the workers and all other threads of the scheduler. The same program, seed, worker count and
  * budgets give the same order of all calls of this library, in every build. A switch happens only
  * where a call of the library begins, waits or ends. The seed decides.
@@ -16,14 +16,14 @@
  *    janus_nursery_end, janus_join, janus_sleep. A task or thread that waits without such a call
  *    (in a loop, for another lock, in read) waits for ever.
  *  - Other threads get STATE from janus_nursery_open_in, janus_scheduler_start and _stop. Other
- *    calls (open a waitpoint, use a channel) work, but make runs differ.
- *  - janus_now_ns is a simulated clock that begins when the scheduler opens. It stands still while
+ *    calls (wake a waitpoint, use a channel) work, but make runs differ.
+ *  - janus_now_ns is a simulated clock that begins with the scheduler. It stands still while
  *    code runs and jumps when all wait, so sleeping takes no time. It does not compare with earlier
  *    times.
  *  - Blocking calls run on the same thread, and all others wait for them. If a task ends its thread
  *    (pthread_exit, pthread_cancel), the process ends.
- *  - Schedulers that are open at the same time on one thread share the clock and the seed of the
- *    first. A task of a parallel scheduler cannot open a deterministic one: STATE.
+ *  - Schedulers that exist at the same time on one thread share the clock and the seed of the
+ *    first. A task of a parallel scheduler cannot create a deterministic one: STATE.
  */
 #ifndef JANUSRT_SCHEDULER_H
 #define JANUSRT_SCHEDULER_H
@@ -169,7 +169,7 @@ typedef struct janus_run_failure {
 
 /* How a run ended. It holds copies, which stay valid after the scheduler has ended. */
 typedef struct janus_run_result {
-    size_t            struct_bytes; /* in: sizeof this struct */
+    size_t            struct_bytes; /* sizeof this struct; JANUS_RUN_RESULT sets it */
     janus_status      status;       /* what janus_run_with returned */
     bool              returned;     /* the entry was called, and returned */
     bool              deadlock;     /* a deadlock was broken */
@@ -179,32 +179,12 @@ typedef struct janus_run_result {
     char deadlock_text[JANUS_RUN_DEADLOCK_BYTES]; /* the report of the first deadlock, as on
                                                                   stderr; cut after a whole line */
 } janus_run_result;
-
-/*
- * The counters of one worker, or the sum of all. The sum includes threads of THREADED children,
- * once they have ended.
- */
-typedef struct janus_worker_stats {
-    size_t   struct_bytes;    /* in: sizeof this struct */
-    uint64_t tasks_executed;  /* started here */
-    uint64_t tasks_in_place;  /* of these, run on their parent's stack without a switch */
-    uint64_t tasks_cancelled; /* skipped: cancelled before they started */
-    uint64_t tasks_stolen;    /* taken from another worker */
-    uint64_t steals_failed;   /* attempts that found nothing or lost a race */
-    uint64_t switches;        /* from one task to another or to the worker's loop */
-    uint64_t parks;           /* times the worker's thread went to sleep */
-    uint64_t yields;          /* times a task yielded */
-    uint64_t restarts;        /* threads of the worker that ended and were replaced: 0, unless a
-                                 task calls pthread_exit or its thread is cancelled */
-    uint64_t exhaustions;     /* times a task could not pay */
-    uint64_t recharges;       /* times an exhausted task was recharged */
-    uint64_t refusals;        /* spawns that a limit or a missing capability refused */
-} janus_worker_stats;
+#define JANUS_RUN_RESULT() JANUS_SIZED_(janus_run_result)
 
 JANUS_BEGIN_DECLS
 
 /*
- * Opens a scheduler. It does not run yet.
+ * Creates a scheduler. It does not run yet.
  *
  * A task that a capability, a pool or a scope restricts needs an executor capability with the right
  * executor.configure. That also holds for other objects that its limits do not bound: pools of
@@ -212,10 +192,10 @@ JANUS_BEGIN_DECLS
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
- * Owns:    *out is the library's until janus_scheduler_close; `options` is only read.
+ * Owns:    *out is the library's until janus_scheduler_destroy; `options` is only read.
  * Cost:    some 20 KiB for each worker.
  * Errors:  INVALID      a field is out of range
- *          STATE        a task of a parallel scheduler opens a deterministic one. Or another
+ *          STATE        a task of a parallel scheduler creates a deterministic one. Or another
  *                       scheduler has options->trace, or a file was read into it
  *          PROFILE      options->profile is CORE, which has no scheduler
  *          NO_EXECUTOR_CAP, CAP_…  a restricted task without executor.configure
@@ -223,8 +203,8 @@ JANUS_BEGIN_DECLS
  *          NO_MEMORY    memory was refused
  *          On any error *out is untouched and nothing was made.
  */
-JANUS_NODISCARD JANUS_API janus_status janus_scheduler_open(const janus_scheduler_options *options,
-                                                            janus_scheduler              **out);
+JANUS_NODISCARD JANUS_API janus_status
+janus_scheduler_create_with(const janus_scheduler_options *options, janus_scheduler **out);
 
 /*
  * Starts the workers' threads.
@@ -234,7 +214,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_scheduler_open(const janus_schedule
  * Owns:    nothing.
  * Cost:    a thread for each worker; the call waits until all of them run.
  * Errors:  STATE      it was started or stopped before, or it is deterministic and another thread
- *                     opened it
+ *                     created it
  *          NO_MEMORY  a thread or its alternate signal stack was refused; no thread is left
  *          INVALID    `scheduler` is NULL
  */
@@ -249,7 +229,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_scheduler_start(janus_scheduler *sc
  * Owns:    nothing.
  * Cost:    as long as the slowest task takes to notice.
  * Errors:  STATE  called inside a task of this scheduler or its blocking call, or it is
- *                 deterministic and another thread opened it
+ *                 deterministic and another thread created it
  *          INVALID  `scheduler` is NULL
  */
 JANUS_API janus_status janus_scheduler_stop(janus_scheduler *scheduler);
@@ -264,29 +244,30 @@ JANUS_API janus_status janus_scheduler_stop(janus_scheduler *scheduler);
  * Cost:    as janus_scheduler_stop.
  * Errors:  STATE  called inside a task of this scheduler, or a nursery is still open
  */
-JANUS_API janus_status janus_scheduler_close(janus_scheduler *scheduler);
+JANUS_API janus_status janus_scheduler_destroy(janus_scheduler *scheduler);
 
 /*
- * Opens a scheduler, runs `entry(argument)` as its first task, waits for its end and closes the
+ * Creates a scheduler, runs `entry(argument)` as its first task, waits for its end and destroys the
  * scheduler.
  *
  * Context: any plain thread.
  * Yields:  only if the turn is over; it blocks the thread until the task has ended.
  * Owns:    `argument` stays the caller's. *out_result (NULL: not wanted) is what entry returned.
- * Cost:    opening a scheduler.
+ * Cost:    creating a scheduler.
  * Errors:  CHILD_FAILED  the task returned a negative number or panicked; janus_run_with says which
  *                        task failed first, and why
  *          DEADLOCK      every task waited and no event could come, so the library ended waits;
  *                        whatever the tasks returned then
- *          and those of janus_scheduler_open and janus_scheduler_start
+ *          and those of janus_scheduler_create_with and janus_scheduler_start
  */
-JANUS_API janus_status janus_run(const janus_scheduler_options *options, janus_entry *entry,
-                                 void *argument, int64_t *out_result);
+JANUS_NODISCARD JANUS_API janus_status janus_run(const janus_scheduler_options *options,
+                                                 janus_entry *entry, void *argument,
+                                                 int64_t *out_result);
 
 /*
  * Runs as janus_run, and reports why a run failed:
  *
- *     janus_run_result run = {.struct_bytes = sizeof run};
+ *     janus_run_result run = JANUS_RUN_RESULT();
  *     if (janus_run_with(NULL, serve, &config, &run) != JANUS_OK) {
  *         fprintf(stderr, "server: %s\n", run.failures > 0 ? run.first.text
  *                                                         : janus_status_text(run.status));
@@ -302,15 +283,16 @@ JANUS_API janus_status janus_run(const janus_scheduler_options *options, janus_e
  * Errors:  as janus_run, and in out->status too. INVALID also if `out` is NULL or out->struct_bytes
  *          is wrong; then nothing ran, and *out is untouched
  */
-JANUS_API janus_status janus_run_with(const janus_scheduler_options *options, janus_entry *entry,
-                                      void *argument, janus_run_result *out);
+JANUS_NODISCARD JANUS_API janus_status janus_run_with(const janus_scheduler_options *options,
+                                                      janus_entry *entry, void *argument,
+                                                      janus_run_result *out);
 
 /*
  * The scheduler that runs the current task, for dumps (dump.h) and statistics inside janus_run.
  *
  * A task that a capability, a pool or a scope restricts gets NULL, unless it holds the right
  * executor.configure. A dump would show the names of others, and trimming costs them time. Inside
- * its tasks a scheduler cannot be stopped or closed, and no nursery of a thread can be opened:
+ * its tasks a scheduler cannot be stopped or destroyed, and no nursery of a thread can be opened:
  * STATE.
  *
  * Context: inside a task; NULL elsewhere.
@@ -334,18 +316,6 @@ JANUS_API janus_scheduler *janus_scheduler_current(void);
 JANUS_API uint32_t janus_scheduler_worker_count(const janus_scheduler *scheduler);
 
 /*
- * Reads one worker's counters, or with `worker` = UINT32_MAX the sum of all.
- *
- * Context: any thread; the counters move while they are read.
- * Yields:  only if the turn is over.
- * Owns:    *out stays the caller's; set out->struct_bytes before.
- * Cost:    a few loads for each worker.
- * Errors:  INVALID  no such worker, or `out` is NULL or too short
- */
-JANUS_API janus_status janus_scheduler_stats(const janus_scheduler *scheduler, uint32_t worker,
-                                             janus_worker_stats *out);
-
-/*
  * Reads how many stacks the scheduler has, and how much memory the idle ones may hold.
  *
  * Context: any thread; the numbers move while they are read.
@@ -354,20 +324,21 @@ JANUS_API janus_status janus_scheduler_stats(const janus_scheduler *scheduler, u
  * Cost:    takes the lock of the scheduler's stacks once, about 50 ns.
  * Errors:  INVALID  `scheduler` is NULL, or `out` is NULL or too short
  */
-JANUS_API janus_status janus_scheduler_stacks(janus_scheduler *scheduler, janus_stack_stats *out);
+JANUS_NODISCARD JANUS_API janus_status
+janus_scheduler_stacks_inspect(janus_scheduler *scheduler, janus_scheduler_stacks_info *out);
 
 /*
  * Gives memory of idle stacks back to the system now, until they hold at most `keep_bytes`. The
  * call also asks every worker for the stacks in its cache. A worker gives them back, down to the
  * same limit, when it is next idle.
  *
- * Context: any thread or task. For a deterministic scheduler only the thread that opened it.
+ * Context: any thread or task. For a deterministic scheduler only the thread that created it.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a system call for each run of idle stacks, under the lock of the scheduler's stacks. It
  *          wakes sleeping workers.
  * Errors:  none. Returns how many bytes it gave back itself, at most. 0: nothing was idle,
- *          `scheduler` is NULL, or another thread opened it.
+ *          `scheduler` is NULL, or another thread created it.
  */
 JANUS_API size_t janus_scheduler_trim(janus_scheduler *scheduler, size_t keep_bytes);
 

@@ -10,6 +10,7 @@
 #define JANUSRT_STACK_H
 
 #include <janusrt/export.h>
+#include <janusrt/options.h>
 #include <janusrt/status.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,8 +21,8 @@
  * -fstack-clash-protection, which touches every page on the way down.
  *
  * The guard ladder: what lies below each stack. AUTO takes the first rung that this kernel offers.
- * When a rung is used up, new stacks get the next one. janus_pool_stats shows the rung in use, and
- * janus_stack_info that of one fiber.
+ * When a rung is used up, new stacks get the next one. janus_fiber_pool_info shows the rung in use,
+ * and janus_fiber_stack_info that of one fiber.
  */
 typedef enum janus_guard {
     JANUS_GUARD_AUTO = 0, /* the best rung that works here */
@@ -37,20 +38,22 @@ typedef enum janus_guard {
 } janus_guard;
 
 /* The stack of one fiber. */
-typedef struct janus_stack_info {
+typedef struct janus_fiber_stack_info {
+    size_t      struct_bytes;     /* sizeof this struct; JANUS_FIBER_STACK_INFO sets it */
     size_t      reserved_bytes;   /* usable address space; at least what was asked for */
     size_t      guard_bytes;      /* below it */
-    size_t      high_water_bytes; /* deepest use seen so far, see janus_fiber_stack */
+    size_t      high_water_bytes; /* deepest use seen so far, see janus_fiber_stack_inspect */
     const void *low;              /* lowest usable address; NULL while no stack is attached */
     janus_guard guard;            /* the rung this stack got; AUTO while no stack is attached */
-} janus_stack_info;
+} janus_fiber_stack_info;
+#define JANUS_FIBER_STACK_INFO() JANUS_SIZED_(janus_fiber_stack_info)
 
 /* The default for how much memory of idle stacks a pool or a scheduler keeps. */
 #define JANUS_IDLE_STACK_BYTES ((size_t)128 * 1024 * 1024)
 
 /* The stacks of a scheduler at one moment. Workers may change them meanwhile. */
-typedef struct janus_stack_stats {
-    size_t      struct_bytes;   /* in: sizeof this struct; the call fills no more than that */
+typedef struct janus_scheduler_stacks_info {
+    size_t      struct_bytes;   /* sizeof this struct; JANUS_SCHEDULER_STACKS_INFO sets it */
     size_t      stacks_used;    /* of waiting and running tasks, and at hand of workers */
     size_t      stacks_idle;    /* kept for the next task */
     size_t      idle_bytes;     /* memory of idle stacks, at most; they may have touched less */
@@ -61,7 +64,8 @@ typedef struct janus_stack_stats {
     size_t      stacks_canary;
     uint64_t    slabs_released; /* groups of stacks that went back to the system */
     janus_guard guard;          /* the rung that the next new stack will get */
-} janus_stack_stats;
+} janus_scheduler_stacks_info;
+#define JANUS_SCHEDULER_STACKS_INFO() JANUS_SIZED_(janus_scheduler_stacks_info)
 
 JANUS_BEGIN_DECLS
 
@@ -92,7 +96,7 @@ JANUS_API bool janus_guard_available(janus_guard guard);
  * Offers a SIGSEGV to the library. True: it was a stack overflow of the current fiber, and the
  * library has handled it. The handler must return at once. False: the fault has another cause.
  *
- * Only for programs that set JANUS_FAULT_MANUAL, or install their own SIGSEGV handler *after*
+ * Only for programs that set JANUS_SIGNAL_MODE_MANUAL, or install their own SIGSEGV handler *after*
  * creating a pool. Their handler calls this first. It must be an SA_SIGINFO handler on an alternate
  * stack (SA_ONSTACK).
  *

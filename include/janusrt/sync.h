@@ -24,7 +24,7 @@
  * barrier.h has barriers, rwlock.h has reader-writer locks.
  *
  * The deadlock check: a mutex knows its holder. For all other objects their maker says which
- * callers may end a wait (janus_opener, waitpoint.h). By default any thread may, and no wait is a
+ * callers may end a wait (janus_waker, waitpoint.h). By default any thread may, and no wait is a
  * deadlock.
  */
 #ifndef JANUSRT_SYNC_H
@@ -86,12 +86,12 @@ typedef struct janus_once {
 #define JANUS_MUTEX_INIT(name) {(name), {0}}
 #define JANUS_MUTEX_RECURSIVE_INIT(name) {(name), {0, 0, 0, 0, 0, UINT64_C(1) << 32}}
 #define JANUS_ONCE_INIT(name) {(name), {0}}
-#define JANUS_SEMAPHORE_INIT(permits, opener, name)                                                \
-    {(name), {(uint64_t)(permits) * 64 + ((opener) == JANUS_OPENED_BY_TASKS ? 4 : 0), 0}}
-#define JANUS_CONDITION_INIT(opener, name) JANUS_SEMAPHORE_INIT(0, opener, name)
-#define JANUS_EVENT_INIT(opener, name) JANUS_SEMAPHORE_INIT(0, opener, name)
-#define JANUS_GROUP_INIT(opener, name) JANUS_SEMAPHORE_INIT(0, opener, name)
-#define JANUS_BROADCAST_INIT(opener, name) JANUS_SEMAPHORE_INIT(0, opener, name)
+#define JANUS_SEMAPHORE_INIT(permits, waker, name)                                                \
+    {(name), {(uint64_t)(permits) * 64 + ((waker) == JANUS_WAKER_TASKS ? 4 : 0), 0}}
+#define JANUS_CONDITION_INIT(waker, name) JANUS_SEMAPHORE_INIT(0, waker, name)
+#define JANUS_EVENT_INIT(waker, name) JANUS_SEMAPHORE_INIT(0, waker, name)
+#define JANUS_GROUP_INIT(waker, name) JANUS_SEMAPHORE_INIT(0, waker, name)
+#define JANUS_BROADCAST_INIT(waker, name) JANUS_SEMAPHORE_INIT(0, waker, name)
 /* clang-format on */
 
 JANUS_BEGIN_DECLS
@@ -217,8 +217,8 @@ JANUS_API janus_status janus_mutex_unlock(janus_mutex *mutex);
  * Cost:    a few stores.
  * Errors:  none.
  */
-JANUS_API void janus_semaphore_init(janus_semaphore *semaphore, uint32_t permits,
-                                    janus_opener opener, const char *name);
+JANUS_API void janus_semaphore_init(janus_semaphore *semaphore, uint32_t permits, janus_waker waker,
+                                    const char *name);
 
 /*
  * Takes a permit. It waits while no permit is free.
@@ -295,7 +295,7 @@ JANUS_API uint32_t janus_semaphore_permits(const janus_semaphore *semaphore);
  * Cost:    a few stores.
  * Errors:  none.
  */
-JANUS_API void janus_condition_init(janus_condition *condition, janus_opener opener,
+JANUS_API void janus_condition_init(janus_condition *condition, janus_waker waker,
                                     const char *name);
 
 /*
@@ -364,7 +364,7 @@ JANUS_API void janus_condition_broadcast(janus_condition *condition);
  * Cost:    a few stores.
  * Errors:  none.
  */
-JANUS_API void janus_event_init(janus_event *event, janus_opener opener, const char *name);
+JANUS_API void janus_event_init(janus_event *event, janus_waker waker, const char *name);
 
 /*
  * Waits until the event is set. A waiter that was woken returns OK, also if the event was reset
@@ -439,7 +439,7 @@ JANUS_API void janus_event_reset(janus_event *event);
  * Cost:    a few stores.
  * Errors:  none.
  */
-JANUS_API void janus_group_init(janus_group *group, janus_opener opener, const char *name);
+JANUS_API void janus_group_init(janus_group *group, janus_waker waker, const char *name);
 
 /*
  * Adds `count` things to do. Call it before anybody waits, or while other things are left.
@@ -504,7 +504,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_group_wait_until(janus_group *group
  * Cost:    a few stores.
  * Errors:  none.
  */
-JANUS_API void janus_broadcast_init(janus_broadcast *broadcast, janus_opener opener,
+JANUS_API void janus_broadcast_init(janus_broadcast *broadcast, janus_waker waker,
                                     const char *name);
 
 /*
@@ -591,8 +591,8 @@ JANUS_API void janus_once_init(janus_once *once, const char *name);
  *          INVALID       an argument is NULL
  *          On any error but CHILD_FAILED the function did not run here.
  */
-JANUS_API janus_status janus_once_call(janus_once *once, janus_entry *function, void *argument,
-                                       int64_t *out_result);
+JANUS_NODISCARD JANUS_API janus_status janus_once_call(janus_once *once, janus_entry *function,
+                                                       void *argument, int64_t *out_result);
 
 JANUS_END_DECLS
 #endif

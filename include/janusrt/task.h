@@ -33,12 +33,12 @@ typedef uint64_t janus_task_id;
 
 /* The states of a task. */
 typedef enum janus_task_state {
-    JANUS_TASK_READY = 0,
-    JANUS_TASK_RUNNING,
-    JANUS_TASK_BLOCKED,
-    JANUS_TASK_BUDGET_EXHAUSTED,
-    JANUS_TASK_COMPLETED,
-    JANUS_TASK_CANCELLED,
+    JANUS_TASK_STATE_READY = 0,
+    JANUS_TASK_STATE_RUNNING,
+    JANUS_TASK_STATE_BLOCKED,
+    JANUS_TASK_STATE_BUDGET_EXHAUSTED,
+    JANUS_TASK_STATE_COMPLETED,
+    JANUS_TASK_STATE_CANCELLED,
 } janus_task_state;
 
 typedef enum janus_priority {
@@ -60,12 +60,12 @@ typedef struct janus_shield {
 
 /* Why a task was cancelled. */
 typedef enum janus_cancel_reason {
-    JANUS_CANCEL_NONE = 0,
-    JANUS_CANCEL_EXPLICIT,      /* a task or thread called a cancel function */
-    JANUS_CANCEL_PARENT,        /* the task that owns the nursery was cancelled */
-    JANUS_CANCEL_SIBLING_ERROR, /* another child of the nursery failed */
-    JANUS_CANCEL_DEADLINE,      /* the nursery's deadline passed */
-    JANUS_CANCEL_SHUTDOWN,      /* the scheduler is being stopped */
+    JANUS_CANCEL_REASON_NONE = 0,
+    JANUS_CANCEL_REASON_EXPLICIT,      /* a task or thread called a cancel function */
+    JANUS_CANCEL_REASON_PARENT,        /* the task that owns the nursery was cancelled */
+    JANUS_CANCEL_REASON_SIBLING_ERROR, /* another child of the nursery failed */
+    JANUS_CANCEL_REASON_DEADLINE,      /* the nursery's deadline passed */
+    JANUS_CANCEL_REASON_SHUTDOWN,      /* the scheduler is being stopped */
 } janus_cancel_reason;
 
 JANUS_BEGIN_DECLS
@@ -80,7 +80,7 @@ JANUS_BEGIN_DECLS
  * Errors:  CANCELLED  the task was cancelled; it did not yield
  *          STATE      not inside a task
  */
-JANUS_API janus_status janus_yield(void);
+JANUS_NODISCARD JANUS_API janus_status janus_yield(void);
 
 /*
  * Waits until the clock (janus_now_ns) reaches `deadline_ns`.
@@ -93,7 +93,7 @@ JANUS_API janus_status janus_yield(void);
  *          DEADLOCK   never: a timer will end it
  *          NO_MEMORY  memory for the timer was refused
  */
-JANUS_API janus_status janus_sleep_until(uint64_t deadline_ns);
+JANUS_NODISCARD JANUS_API janus_status janus_sleep_until(uint64_t deadline_ns);
 
 /*
  * Sleeps as janus_sleep_until, for `duration_ns` from now.
@@ -104,7 +104,7 @@ JANUS_API janus_status janus_sleep_until(uint64_t deadline_ns);
  * Cost:    as janus_sleep_until, and reading the clock.
  * Errors:  as janus_sleep_until
  */
-JANUS_API janus_status janus_sleep(uint64_t duration_ns);
+JANUS_NODISCARD JANUS_API janus_status janus_sleep(uint64_t duration_ns);
 
 /*
  * Nanoseconds on the clock of all deadlines. It never goes back.
@@ -141,7 +141,8 @@ JANUS_API uint64_t janus_now_ns(void);
  *                     or of all tasks outside; janus_explain says which
  *          NO_MEMORY  no helper thread could be started
  */
-JANUS_API janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_result);
+JANUS_NODISCARD JANUS_API janus_status janus_blocking(janus_entry *function, void *argument,
+                                                      int64_t *out_result);
 
 /*
  * Registers `function(argument)` to run when the current task ends, however it ends. The last
@@ -228,7 +229,7 @@ JANUS_API bool janus_cancelled(void);
 JANUS_API janus_cancel_reason janus_cancelled_reason(void);
 
 /*
- * A reason in words: "its deadline passed". JANUS_CANCEL_NONE is "not cancelled".
+ * A reason in words: "its deadline passed". JANUS_CANCEL_REASON_NONE is "not cancelled".
  *
  * Context: anyone, any thread.
  * Yields:  never.

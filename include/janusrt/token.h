@@ -5,8 +5,8 @@
  *
  *     janus_token *token;
  *     if (janus_token_create(&token) != JANUS_OK) ...
- *     janus_nursery_cancel_with(nursery, token); // from now on the token ends the nursery
- *     ... any thread: janus_token_cancel(token, JANUS_CANCEL_EXPLICIT);
+ *     janus_nursery_cancel_on(nursery, token); // from now on the token ends the nursery
+ *     ... any thread: janus_token_cancel(token, JANUS_CANCEL_REASON_EXPLICIT);
  *     janus_token_release(token);
  *
  * References are counted. create, child, retain and janus_nursery_token each give the caller one
@@ -72,7 +72,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_token_create(janus_token **out);
  * Errors:  INVALID    an argument is NULL
  *          NO_MEMORY, BUDGET_EXHAUSTED, STATE  as janus_token_create
  */
-JANUS_NODISCARD JANUS_API janus_status janus_token_child(janus_token *parent, janus_token **out);
+JANUS_NODISCARD JANUS_API janus_status janus_token_create_child(janus_token  *parent,
+                                                                janus_token **out);
 
 /*
  * Takes one more reference and returns `token`.
@@ -117,7 +118,7 @@ JANUS_API bool janus_token_is_cancelled(const janus_token *token);
  * Cost:    a load.
  * Errors:  CANCELLED  it was cancelled
  */
-JANUS_API janus_status janus_token_check(const janus_token *token);
+JANUS_NODISCARD JANUS_API janus_status janus_token_check(const janus_token *token);
 
 /*
  * Why the token was cancelled; NONE while it is not. PARENT: a token above it was cancelled.
@@ -208,8 +209,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_token(janus_nursery *nurser
  *          NO_MEMORY  memory was refused; not bound
  *          BUDGET_EXHAUSTED  as janus_token_create; not bound
  */
-JANUS_NODISCARD JANUS_API janus_status janus_nursery_cancel_with(janus_nursery *nursery,
-                                                                 janus_token   *token);
+JANUS_NODISCARD JANUS_API janus_status janus_nursery_cancel_on(janus_nursery *nursery,
+                                                               janus_token   *token);
 
 /*
  * Cancels one child; its siblings go on. The child's waits return CANCELLED, and all nurseries that

@@ -3,10 +3,10 @@
  * Traces: what a scheduler did, event by event.
  *
  *     janus_trace *trace;
- *     janus_trace_open(NULL, &trace);
+ *     janus_trace_create(NULL, &trace);
  *     janus_run(JANUS_SCHEDULER_OPTIONS(.trace = trace), main_task, NULL, NULL);
- *     janus_trace_write(trace, JANUS_TRACE_PERFETTO, fd); // for ui.perfetto.dev
- *     janus_trace_close(trace);
+ *     janus_trace_write(trace, JANUS_TRACE_FORMAT_PERFETTO, fd); // for ui.perfetto.dev
+ *     janus_trace_destroy(trace);
  *
  * The text format has a line for each event: the time in microseconds, the worker, the event, the
  * task.
@@ -46,7 +46,7 @@
  * In a deterministic run (options.deterministic_seed) all events are in their exact order, and the
  * hash identifies the execution. The same program with the same seed, input, workers and budgets
  * has the same hash in every run and every build, recorded or not. Channels are numbered in the
- * order of opening. In other runs the hash has no meaning.
+ * order of creation. In other runs the hash has no meaning.
  */
 #ifndef JANUSRT_TRACE_H
 #define JANUSRT_TRACE_H
@@ -75,13 +75,13 @@ typedef struct janus_trace_options {
 
 /* The formats of a trace. */
 typedef enum janus_trace_format {
-    JANUS_TRACE_TEXT = 0, /* lines, as above */
-    JANUS_TRACE_PERFETTO, /* JSON, the trace event format: ui.perfetto.dev, chrome://tracing */
-    JANUS_TRACE_BINARY,   /* for janus_trace_read; 32 bytes an event */
+    JANUS_TRACE_FORMAT_TEXT = 0, /* lines, as above */
+    JANUS_TRACE_FORMAT_PERFETTO, /* JSON, the trace event format: for ui.perfetto.dev */
+    JANUS_TRACE_FORMAT_BINARY,   /* for janus_trace_read; 32 bytes an event */
 } janus_trace_format;
 
 typedef struct janus_trace_info {
-    size_t   struct_bytes;  /* in: sizeof this struct; the call fills no more than that */
+    size_t   struct_bytes;  /* sizeof this struct; JANUS_TRACE_INFO sets it */
     uint64_t hash;          /* of all events, lost ones included */
     uint64_t events;        /* how many were recorded */
     uint64_t lost;          /* of these, overwritten or not kept */
@@ -89,36 +89,37 @@ typedef struct janus_trace_info {
     uint32_t workers;       /* 0: no scheduler has used it yet */
     bool     deterministic; /* the hash can be compared */
 } janus_trace_info;
+#define JANUS_TRACE_INFO() JANUS_SIZED_(janus_trace_info)
 
 JANUS_BEGIN_DECLS
 
 /*
- * Opens an empty trace, for the option `trace` of a scheduler. One scheduler at a time can have it.
- * Opening the next scheduler empties it.
+ * Creates an empty trace, for the option `trace` of a scheduler. One scheduler at a time can have
+ * it. Creating the next scheduler with it empties it.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
- * Owns:    *out is the library's until janus_trace_close; `options` is only read.
- * Cost:    nothing until a scheduler is opened with it; then its rings. An event costs about 30 ns,
- *          most of it for reading the clock.
+ * Owns:    *out is the library's until janus_trace_destroy; `options` is only read.
+ * Cost:    nothing until a scheduler is created with it; then its rings. An event costs about 30
+ *          ns, most of it for reading the clock.
  * Errors:  INVALID    a field is out of range, or `out` is NULL
  *          NO_EXECUTOR_CAP  a restricted task without executor.configure, see scheduler.h
  *          NO_MEMORY  memory was refused
  *          On any error *out is untouched.
  */
-JANUS_NODISCARD JANUS_API janus_status janus_trace_open(const janus_trace_options *options,
-                                                        janus_trace              **out);
+JANUS_NODISCARD JANUS_API janus_status janus_trace_create(const janus_trace_options *options,
+                                                          janus_trace              **out);
 
 /*
- * Closes and frees a trace.
+ * Destroys a trace.
  *
  * Context: any thread, when no other thread uses it any more.
  * Yields:  only if the turn is over.
  * Owns:    takes `trace` when it returns OK; NULL does nothing.
  * Cost:    freeing memory.
- * Errors:  STATE  its scheduler is not closed
+ * Errors:  STATE  its scheduler is not destroyed
  */
-JANUS_API janus_status janus_trace_close(janus_trace *trace);
+JANUS_API janus_status janus_trace_destroy(janus_trace *trace);
 
 /*
  * Writes the present content of a trace to a file descriptor.
@@ -130,15 +131,16 @@ JANUS_API janus_status janus_trace_close(janus_trace *trace);
  * Errors:  INVALID    `trace` is NULL, no such format, or `fd` cannot be written to
  *          NO_MEMORY  memory was refused
  */
-JANUS_API janus_status janus_trace_write(janus_trace *trace, janus_trace_format format, int fd);
+JANUS_NODISCARD JANUS_API janus_status janus_trace_write(janus_trace       *trace,
+                                                         janus_trace_format format, int fd);
 
 /*
  * Reads a BINARY trace, so that it can be written in another format.
  *
  * Context: any thread.
  * Yields:  only if the turn is over; reading may block the thread.
- * Owns:    *out is the library's until janus_trace_close; no scheduler can have it. `fd` stays the
- *          caller's; the call reads up to the end of the trace.
+ * Owns:    *out is the library's until janus_trace_destroy; no scheduler can have it. `fd` stays
+ *          the caller's; the call reads up to the end of the trace.
  * Cost:    32 bytes for each event.
  * Errors:  INVALID    it is no trace, has another version, is cut off or damaged, or `out` is NULL
  *          NO_MEMORY  memory was refused
@@ -153,15 +155,16 @@ JANUS_NODISCARD JANUS_API janus_status janus_trace_read(int fd, janus_trace **ou
  * Yields:  only if the turn is over.
  * Owns:    *out stays the caller's; set out->struct_bytes before.
  * Cost:    a few loads for each worker.
- * Errors:  INVALID  an argument is NULL, or out->struct_bytes is too small
+ * Errors:  INVALID  an argument is NULL, or out->struct_bytes is no size of it
  */
-JANUS_API janus_status janus_trace_inspect(janus_trace *trace, janus_trace_info *out);
+JANUS_NODISCARD JANUS_API janus_status janus_trace_inspect(janus_trace      *trace,
+                                                           janus_trace_info *out);
 
 /*
  * The hash of what a scheduler has done so far. A deterministic run has a hash also without a
  * trace.
  *
- * Context: any thread. For a deterministic scheduler only the thread that opened it.
+ * Context: any thread. For a deterministic scheduler only the thread that created it.
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    a load for each worker.

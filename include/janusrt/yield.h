@@ -141,7 +141,8 @@ static inline __attribute__((always_inline)) int64_t janus_fuel_take(uint32_t co
  * Errors:  CANCELLED  the task was cancelled
  *          A task whose budget is used up waits here, and may end here: see janus_check_slow.
  */
-static inline __attribute__((always_inline)) janus_status janus_check_n(uint32_t count)
+JANUS_NODISCARD static inline __attribute__((always_inline)) janus_status
+janus_check_n(uint32_t count)
 {
 #if defined(__x86_64__)
     uint64_t at;
@@ -160,7 +161,7 @@ slow:
 #endif
 }
 
-static inline __attribute__((always_inline)) janus_status janus_check(void)
+JANUS_NODISCARD static inline __attribute__((always_inline)) janus_status janus_check(void)
 {
     return janus_check_n(1);
 }
@@ -213,14 +214,14 @@ static inline janus_batch janus_batch_begin(void)
     return batch;
 }
 
-static inline janus_status janus_batch_end(janus_batch *batch)
+JANUS_NODISCARD static inline janus_status janus_batch_end(janus_batch *batch)
 {
     uint32_t due = batch->due;
     batch->due = 0;
     return due > 0 ? janus_check_n(due) : JANUS_OK;
 }
 
-static inline janus_status janus_batch_next(janus_batch *batch)
+JANUS_NODISCARD static inline janus_status janus_batch_next(janus_batch *batch)
 {
     if (__builtin_expect(++batch->due < batch->interval, 1)) return JANUS_OK;
     return janus_batch_end(batch);

@@ -384,7 +384,7 @@ static void thread_main(void *argument)
         (void)jrt_futex_wait_until(&audit->poked, 0, deadline_ns);
         /* acquire: pairs with poke. The next round sees a later poke. */
         (void)jrt_exchange_acquire(&audit->poked, 0);
-        (void)janus_audit_drain(audit);
+        JANUS_IGNORE(janus_audit_drain(audit));
     }
 }
 
@@ -449,7 +449,7 @@ static janus_status options_fill(const janus_audit_options *given, janus_audit_o
 {
     *options = (janus_audit_options){0};
     if (given != NULL) {
-        if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
+        if (!jrt_struct_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
         memcpy(options, given, given->struct_bytes);
     }
     if (options->fd < 0 || options->ring_events > EVENTS_MAX) return JANUS_INVALID;
@@ -509,13 +509,13 @@ janus_status janus_audit_create(const janus_audit_options *options, janus_audit 
     return JANUS_OK;
 }
 
-janus_status janus_audit_stats_read(janus_audit *audit, janus_audit_stats *out)
+janus_status janus_audit_inspect(janus_audit *audit, janus_audit_info *out)
 {
     jrt_outside_call_long(); /* [turn-call] */
-    if (audit == NULL || out == NULL || !jrt_options_sane(out->struct_bytes, sizeof *out)) {
+    if (audit == NULL || out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out)) {
         return JANUS_INVALID;
     }
-    janus_audit_stats sum = {.struct_bytes = out->struct_bytes};
+    janus_audit_info sum = {0};
     jrt_lock(&audit->list_lock);
     for (struct jrt_audit_writer *writer = audit->writers; writer != NULL; writer = writer->next) {
         sum.recorded += jrt_load_relaxed(&writer->head);   /* relaxed: it changes meanwhile. */
@@ -524,7 +524,7 @@ janus_status janus_audit_stats_read(janus_audit *audit, janus_audit_stats *out)
     }
     jrt_unlock(&audit->list_lock);
     sum.written = jrt_load_relaxed(&audit->written); /* relaxed: it changes meanwhile. */
-    memcpy(out, &sum, out->struct_bytes);
+    jrt_struct_give(out, &sum);
     return JANUS_OK;
 }
 

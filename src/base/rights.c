@@ -7,10 +7,10 @@ const char *janus_cap_kind_name(janus_cap_kind kind)
 {
     switch (kind) { /* no default: the compiler names a missing case */
 #define X(name, value, text)                                                                       \
-    case JANUS_CAP_##name: return text;
+    case JANUS_CAP_KIND_##name: return text;
         JANUS_CAP_KIND_MAP(X)
 #undef X
-    case JANUS_CAP_NO_KIND: break;
+    case JANUS_CAP_KIND_NONE: break;
     }
     return "?";
 }
@@ -19,7 +19,7 @@ uint32_t janus_cap_kind_rights(janus_cap_kind kind)
 {
     uint32_t rights = 0;
 #define X(name, bit, of, text)                                                                     \
-    if (kind == JANUS_CAP_##of) rights |= JANUS_RIGHT_##name;
+    if (kind == JANUS_CAP_KIND_##of) rights |= JANUS_RIGHT_##name;
     JANUS_RIGHT_MAP(X)
 #undef X
     return rights;
@@ -43,7 +43,7 @@ const char *janus_backend_name(janus_backend backend)
     case JANUS_BACKEND_THREADED: return "threaded";
     case JANUS_BACKEND_COOPERATIVE: return "cooperative";
     case JANUS_BACKEND_EVENTED: return "evented";
-    case JANUS_BACKENDS: break;
+    case JANUS_BACKEND_COUNT: break;
     }
     return "?";
 }

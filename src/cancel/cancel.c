@@ -67,7 +67,7 @@ enum { STEPS_A_TOLL = 8 }; /* [cancel-path] */
 static bool is_cancelling(const struct jrt_nursery *n)
 {
     uint8_t state = jrt_load_acquire(&n->state); /* acquire: the reason was set before. */
-    return state == JANUS_NURSERY_CANCELLING || state == JANUS_NURSERY_CANCELLED;
+    return state == JANUS_NURSERY_STATE_CANCELLING || state == JANUS_NURSERY_STATE_CANCELLED;
 }
 
 struct jrt_nursery *jrt_nursery_above(const struct jrt_nursery *n)
@@ -142,12 +142,13 @@ static janus_cancel_reason reason_above(struct jrt_nursery *n, uint64_t epoch)
     uint32_t            steps = 0;
     for (;; steps++) {
         if (is_cancelling(at)) {
-            if (at != n) return JANUS_CANCEL_PARENT;
+            if (at != n) return JANUS_CANCEL_REASON_PARENT;
             return (janus_cancel_reason)jrt_load_relaxed(&n->reason); /* relaxed: after the state.*/
         }
         if (at->owner == NULL || is_known_clean(at, epoch)) break;
         if (!jrt_nursery_is_shielded(at) && jrt_task_is_singled(at->owner)) { /* [cancel-single] */
-            return at->owner == n->owner ? JANUS_CANCEL_EXPLICIT : JANUS_CANCEL_PARENT;
+            return at->owner == n->owner ? JANUS_CANCEL_REASON_EXPLICIT
+                                         : JANUS_CANCEL_REASON_PARENT;
         }
         struct jrt_nursery *above = jrt_nursery_above(at);
         bool                kept = is_kept_from(at, above);
@@ -155,7 +156,7 @@ static janus_cancel_reason reason_above(struct jrt_nursery *n, uint64_t epoch)
         if (kept) break;
     }
     if (jrt_unlikely(steps > STEPS_A_TOLL)) note_path(n, at, epoch, steps);
-    return JANUS_CANCEL_NONE;
+    return JANUS_CANCEL_REASON_NONE;
 }
 
 janus_cancel_reason jrt_nursery_reason_above(struct jrt_nursery *n)
@@ -167,21 +168,22 @@ janus_cancel_reason jrt_nursery_reason_above(struct jrt_nursery *n)
 void jrt_nursery_follow(struct jrt_nursery *n)
 {
     janus_cancel_reason reason = jrt_nursery_reason_above(n);
-    if (reason != JANUS_CANCEL_NONE) (void)jrt_nursery_cancel(n, reason);
+    if (reason != JANUS_CANCEL_REASON_NONE) (void)jrt_nursery_cancel(n, reason);
 }
 
 janus_cancel_reason jrt_task_look_above(const struct jrt_task *task)
 {
     /* relaxed: its own. */
-    if (jrt_load_relaxed(&task->shield) > 0 && jrt_shield_holds(task)) return JANUS_CANCEL_NONE;
+    if (jrt_load_relaxed(&task->shield) > 0 && jrt_shield_holds(task))
+        return JANUS_CANCEL_REASON_NONE;
     struct jrt_nursery *n = task->nursery;
     /* acquire: read before looking, so that a missed cancel has a later epoch. */
     uint64_t            epoch = jrt_load_acquire(&n->scheduler->cancels);
     janus_cancel_reason reason = reason_above(n, epoch);
-    if (reason != JANUS_CANCEL_NONE) return reason;
+    if (reason != JANUS_CANCEL_REASON_NONE) return reason;
     bool settled = (epoch & JRT_CANCELS_BEGUN) == 0 && !is_disturbed(n);
     if (settled) jrt_store_relaxed(&n->clean, epoch); /* relaxed: [cancel-epoch]. */
-    return jrt_task_is_singled(task) ? JANUS_CANCEL_EXPLICIT : JANUS_CANCEL_NONE;
+    return jrt_task_is_singled(task) ? JANUS_CANCEL_REASON_EXPLICIT : JANUS_CANCEL_REASON_NONE;
 }
 
 struct jrt_nursery *jrt_task_cancelled_scope(const struct jrt_task *task)
@@ -202,14 +204,15 @@ void jrt_scopes_tell(struct jrt_task *task, const struct jrt_nursery *scope)
          n = jrt_nursery_outer(n)) {
         bool within = scope != NULL && jrt_nursery_level(scope) >= jrt_nursery_level(n);
         if (jrt_nursery_is_shielded(n) && !within) return;
-        (void)jrt_nursery_cancel(n,
-                                 scope != NULL ? JANUS_CANCEL_PARENT : jrt_task_reason_below(task));
+        (void)jrt_nursery_cancel(n, scope != NULL ? JANUS_CANCEL_REASON_PARENT
+                                                  : jrt_task_reason_below(task));
     }
 }
 
 bool jrt_task_only_in_scope(const struct jrt_task *task)
 {
-    return jrt_task_cancelled_scope(task) != NULL && jrt_task_look_above(task) == JANUS_CANCEL_NONE;
+    return jrt_task_cancelled_scope(task) != NULL &&
+           jrt_task_look_above(task) == JANUS_CANCEL_REASON_NONE;
 }
 
 janus_cancel_reason jrt_task_look_up(const struct jrt_task *task)
@@ -223,7 +226,7 @@ janus_cancel_reason janus_cancelled_reason(void)
 {
     jrt_point();
     struct jrt_worker *worker = jrt_worker_self();
-    if (worker == NULL) return JANUS_CANCEL_NONE;
+    if (worker == NULL) return JANUS_CANCEL_REASON_NONE;
     struct jrt_task *task = worker->current;
     if (jrt_unlikely(--worker->tolls < 0)) jrt_turn_call(worker); /* [turn-call] */
     return jrt_task_cancel_reason(task);
@@ -232,7 +235,7 @@ janus_cancel_reason janus_cancelled_reason(void)
 /* Notes that the task has learned of its own cancel, if there is one. */
 static void note_seen(struct jrt_task *task)
 {
-    if (jrt_task_cancelled_itself(task) == JANUS_CANCEL_NONE) return;
+    if (jrt_task_cancelled_itself(task) == JANUS_CANCEL_REASON_NONE) return;
     task->saw_cancel = task->touched = true;
 }
 
@@ -249,7 +252,7 @@ bool janus_cancelled(void)
     }
     struct jrt_task *task = worker->current;
     if (jrt_unlikely(--worker->tolls < 0)) jrt_turn_call(worker); /* [turn-call] */
-    bool cancelled = jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
+    bool cancelled = jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE;
     if (cancelled) note_seen(task);
     return cancelled;
 }
@@ -300,16 +303,16 @@ void jrt_cancels_finish(struct jrt_nursery *n, uint64_t begun, bool took_place)
 
 static bool become_cancelling(struct jrt_nursery *n, janus_cancel_reason reason)
 {
-    uint8_t none = JANUS_CANCEL_NONE;
+    uint8_t none = JANUS_CANCEL_REASON_NONE;
     uint8_t state = jrt_load_relaxed(&n->state); /* relaxed: the cas decides. */
-    bool    can = state == JANUS_NURSERY_OPEN || state == JANUS_NURSERY_CLOSING;
+    bool    can = state == JANUS_NURSERY_STATE_OPEN || state == JANUS_NURSERY_STATE_CLOSING;
     bool    did = false;
     if (!can) return false;
     uint64_t begun = jrt_cancels_begin(n);
-    while (!did && (state == JANUS_NURSERY_OPEN || state == JANUS_NURSERY_CLOSING)) {
+    while (!did && (state == JANUS_NURSERY_STATE_OPEN || state == JANUS_NURSERY_STATE_CLOSING)) {
         (void)jrt_cas_relaxed(&n->reason, &none, (uint8_t)reason); /* relaxed: the cas below. */
         /* seq_cst: before the heavy fence of [cancel-park]. */
-        did = jrt_cas_seq_cst(&n->state, &state, (uint8_t)JANUS_NURSERY_CANCELLING);
+        did = jrt_cas_seq_cst(&n->state, &state, (uint8_t)JANUS_NURSERY_STATE_CANCELLING);
     }
     if (did) disturb(n);
     jrt_cancels_finish(n, begun, did);
@@ -351,7 +354,7 @@ static struct jrt_nursery *cancel_children(struct jrt_nursery *n, struct jrt_nur
     for (; node != &n->children; node = node->next) {
         struct jrt_task *task = jrt_list_entry(node, struct jrt_task, sibling);
         (void)jrt_task_interrupt(task, JANUS_CANCELLED);
-        list = cancel_owned(task, JANUS_CANCEL_PARENT, list);
+        list = cancel_owned(task, JANUS_CANCEL_REASON_PARENT, list);
     }
     jrt_exhausted_cancel_locked(n); /* after the interrupts, which report CANCELLED */
     jrt_nursery_unlock(n);
@@ -370,7 +373,8 @@ static struct jrt_nursery *cancel_inside(struct jrt_nursery *n)
     struct jrt_list_node *node = found ? n->owner->nurseries.next : &n->link;
     for (; node != &n->link; node = node->next) {
         struct jrt_nursery *inner = jrt_list_entry(node, struct jrt_nursery, link);
-        if (is_kept_from(inner, n) || !become_cancelling(inner, JANUS_CANCEL_PARENT)) continue;
+        if (is_kept_from(inner, n) || !become_cancelling(inner, JANUS_CANCEL_REASON_PARENT))
+            continue;
         /* relaxed: the lock orders it before the owner's look. */
         jrt_fetch_add_relaxed(&inner->visitors, 1u);
         inner->next_visit = list;
@@ -462,7 +466,7 @@ static void visit_child(struct jrt_nursery *n, janus_task_id id)
     struct jrt_task *task = find_child(n, id, &linked);
     if (task != NULL && linked) {
         (void)jrt_task_interrupt(task, JANUS_CANCELLED);
-        list = cancel_owned(task, JANUS_CANCEL_EXPLICIT, NULL);
+        list = cancel_owned(task, JANUS_CANCEL_REASON_EXPLICIT, NULL);
     }
     jrt_exhausted_abandon_one_locked(n, id); /* after the interrupt, which reports CANCELLED */
     jrt_nursery_unlock(n);
@@ -480,7 +484,8 @@ janus_status janus_nursery_cancel_child(janus_nursery *nursery, janus_task_id ch
     if (status != JANUS_OK) return status;
     bool foreign = jrt_worker_self() == NULL; /* an owner on a worker is a task of the scheduler */
     if (foreign) jrt_fetch_add_relaxed(&n->scheduler->outside, 1u); /* relaxed: a count. */
-    jrt_note_by_caller(n->scheduler, JRT_TRACE_CANCEL, child, (uint64_t)JANUS_CANCEL_EXPLICIT);
+    jrt_note_by_caller(n->scheduler, JRT_TRACE_CANCEL, child,
+                       (uint64_t)JANUS_CANCEL_REASON_EXPLICIT);
     jrt_fence_heavy_seq_cst(); /* seq_cst: [cancel-park]. */
     visit_child(n, child);
     if (foreign) jrt_outside_less(n->scheduler);
@@ -495,8 +500,8 @@ void jrt_nurseries_abandon(struct jrt_task *task)
     while (n != NULL) {
         struct jrt_nursery *outer = jrt_nursery_outer(n);
         enum jrt_on_heap    on_heap = (enum jrt_on_heap)n->on_heap;
-        (void)jrt_nursery_cancel(n, JANUS_CANCEL_PARENT);
-        (void)janus_nursery_end((janus_nursery *)(void *)n, NULL);
+        (void)jrt_nursery_cancel(n, JANUS_CANCEL_REASON_PARENT);
+        JANUS_IGNORE(janus_nursery_end((janus_nursery *)(void *)n, NULL));
         if (on_heap != JRT_NOT_ON_HEAP) jrt_nursery_free(n, on_heap);
         n = outer;
     }

@@ -22,7 +22,7 @@
 
 static const int64_t bias = JRT_NURSERY_BIAS;
 
-static bool is_final(janus_nursery_state state) { return state >= JANUS_NURSERY_CLOSED; }
+static bool is_final(janus_nursery_state state) { return state >= JANUS_NURSERY_STATE_CLOSED; }
 
 /* Children that seem not to have ended. `sure`: not too few, if the nursery is Cancelling. */
 static int64_t count_children(struct jrt_nursery *n, bool sure)
@@ -37,14 +37,14 @@ static int64_t count_children(struct jrt_nursery *n, bool sure)
 janus_nursery_state jrt_nursery_seen(struct jrt_nursery *n)
 {
     janus_nursery_state state = jrt_nursery_state(n);
-    if (jrt_likely(state != JANUS_NURSERY_CANCELLING)) return state;
+    if (jrt_likely(state != JANUS_NURSERY_STATE_CANCELLING)) return state;
     jrt_nursery_ready(n);
     if (!jrt_load_acquire(&n->over)) { /* acquire: what children wrote. */
         /* The fences interrupt all workers: pass them only where they can matter. */
         if (count_children(n, false) != 0 || count_children(n, true) != 0) return state;
         jrt_store_release(&n->over, true); /* release: what children wrote. */
     }
-    return JANUS_NURSERY_CANCELLED;
+    return JANUS_NURSERY_STATE_CANCELLED;
 }
 
 void jrt_nursery_result_of(struct jrt_nursery *n, janus_nursery_result *out)
@@ -54,24 +54,24 @@ void jrt_nursery_result_of(struct jrt_nursery *n, janus_nursery_result *out)
     jrt_nursery_lock(n); /* the thread that made it final has also released it */
     if (!is_final(state)) state = jrt_nursery_state(n);
     out->errors = n->errors;
-    out->kind = JANUS_RESULT_SUCCESS;
+    out->kind = JANUS_RESULT_KIND_SUCCESS;
     if (!is_final(state)) {
-        out->kind = JANUS_RESULT_PENDING;
+        out->kind = JANUS_RESULT_KIND_PENDING;
     } else if (n->errors > 0) {
-        out->kind = JANUS_RESULT_CHILD_FAILED;
+        out->kind = JANUS_RESULT_KIND_CHILD_FAILED;
         out->error = n->error;
         out->task = n->error_task;
         if (n->panic != NULL) out->panic = *n->panic;
         out->panic.kind = n->panic_kind;
-    } else if (state == JANUS_NURSERY_CANCELLED) {
-        out->kind = JANUS_RESULT_CANCELLED;
+    } else if (state == JANUS_NURSERY_STATE_CANCELLED) {
+        out->kind = JANUS_RESULT_KIND_CANCELLED;
         /* relaxed: set before the state, which was acquired. */
         out->reason = (janus_cancel_reason)jrt_load_relaxed(&n->reason);
     }
     jrt_nursery_unlock(n);
 }
 
-bool janus_nursery_try_result(janus_nursery *nursery, janus_nursery_result *out)
+bool janus_nursery_try_await(janus_nursery *nursery, janus_nursery_result *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     janus_nursery_result result;
@@ -79,7 +79,7 @@ bool janus_nursery_try_result(janus_nursery *nursery, janus_nursery_result *out)
     (void)janus_nursery_state_of(nursery); /* the owner's part, after another's cancel */
     jrt_nursery_result_of(jrt_nursery_of(nursery), &result);
     if (out != NULL) *out = result;
-    return result.kind != JANUS_RESULT_PENDING;
+    return result.kind != JANUS_RESULT_KIND_PENDING;
 }
 
 janus_nursery_state janus_nursery_state_of(const janus_nursery *nursery)
@@ -87,7 +87,7 @@ janus_nursery_state janus_nursery_state_of(const janus_nursery *nursery)
     struct jrt_nursery *n = (struct jrt_nursery *)(uintptr_t)nursery;
     jrt_stack_check(); /* [stack-reserve] */
     jrt_point();
-    if (jrt_nursery_state(n) == JANUS_NURSERY_CANCELLING && jrt_nursery_is_mine(n))
+    if (jrt_nursery_state(n) == JANUS_NURSERY_STATE_CANCELLING && jrt_nursery_is_mine(n))
         jrt_nursery_fold(n);
     return jrt_nursery_seen(n);
 }

@@ -181,7 +181,7 @@ janus_status jrt_shield_park(struct jrt_task *task)
         return jrt_task_park(jrt_worker_self(), task);
     }
     jrt_fence_light_seq_cst(); /* seq_cst: [cancel-park]. */
-    bool         cancelled = jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
+    bool         cancelled = jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE;
     janus_status status = JANUS_CANCELLED;
     if (!cancelled || !jrt_task_park_cancel(task)) status = jrt_task_park(jrt_worker_self(), task);
     if (ends) jrt_sched_timer_disarm(task->nursery->scheduler, &alarm.timer);

@@ -100,11 +100,11 @@ janus_status janus_token_create(janus_token **out)
 
 static janus_cancel_reason reason_in(const janus_token *token)
 {
-    if (token == NULL) return JANUS_CANCEL_NONE;
+    if (token == NULL) return JANUS_CANCEL_REASON_NONE;
     return (janus_cancel_reason)jrt_load_acquire(&token->reason); /* acquire: what led to it. */
 }
 
-janus_status janus_token_child(janus_token *parent, janus_token **out)
+janus_status janus_token_create_child(janus_token *parent, janus_token **out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     if (parent == NULL || out == NULL) return JANUS_INVALID;
@@ -112,9 +112,9 @@ janus_status janus_token_child(janus_token *parent, janus_token **out)
     janus_status status = make(&token);
     if (status != JANUS_OK) return status;
     jrt_lock(&parent->lock);
-    if (reason_in(parent) != JANUS_CANCEL_NONE) {
+    if (reason_in(parent) != JANUS_CANCEL_REASON_NONE) {
         /* relaxed: nobody knows it yet. */
-        jrt_store_relaxed(&token->reason, (uint8_t)JANUS_CANCEL_PARENT);
+        jrt_store_relaxed(&token->reason, (uint8_t)JANUS_CANCEL_REASON_PARENT);
     } else {
         token->parent = janus_token_retain(parent);
         jrt_list_push_front(&parent->children, &token->sibling);
@@ -186,7 +186,7 @@ janus_cancel_reason janus_token_reason(const janus_token *token)
 
 bool janus_token_is_cancelled(const janus_token *token)
 {
-    return janus_token_reason(token) != JANUS_CANCEL_NONE;
+    return janus_token_reason(token) != JANUS_CANCEL_REASON_NONE;
 }
 
 janus_status janus_token_check(const janus_token *token)
@@ -258,7 +258,7 @@ static janus_status register_callback(janus_token *token, struct jrt_callback *c
 {
     janus_token_handle handle = 0;
     jrt_lock(&token->lock);
-    bool cancelled = reason_in(token) != JANUS_CANCEL_NONE;
+    bool cancelled = reason_in(token) != JANUS_CANCEL_REASON_NONE;
     if (!cancelled) handle = add_hook(token, callback);
     /* Before anybody can run it: the callback may use its own handle. */
     if (handle != 0 && out != NULL) *out = handle;
@@ -331,7 +331,7 @@ janus_status janus_token_remove(janus_token *token, janus_token_handle handle)
 /* The step of [token-flip]; under the lock. */
 static bool flip(janus_token *token, janus_cancel_reason reason)
 {
-    if (reason_in(token) != JANUS_CANCEL_NONE) return false;
+    if (reason_in(token) != JANUS_CANCEL_REASON_NONE) return false;
     jrt_store_release(&token->reason, (uint8_t)reason); /* release: what led to it. */
     token->queued = NULL;
     return true;
@@ -345,7 +345,7 @@ static janus_token *flip_children(janus_token *token, janus_token *last)
     for (; node != &token->children; node = node->next) {
         janus_token *child = jrt_list_entry(node, janus_token, sibling);
         jrt_lock(&child->lock);
-        bool ours = flip(child, JANUS_CANCEL_PARENT) && retain_if_alive(child);
+        bool ours = flip(child, JANUS_CANCEL_REASON_PARENT) && retain_if_alive(child);
         jrt_unlock(&child->lock);
         if (!ours) continue;
         last->queued = child;
@@ -399,8 +399,8 @@ static janus_status cancel(janus_token *token, janus_cancel_reason reason)
 janus_status janus_token_cancel(janus_token *token, janus_cancel_reason reason)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    if (token == NULL || reason == JANUS_CANCEL_NONE) return JANUS_INVALID;
-    if ((unsigned)reason > JANUS_CANCEL_SHUTDOWN) return JANUS_INVALID;
+    if (token == NULL || reason == JANUS_CANCEL_REASON_NONE) return JANUS_INVALID;
+    if ((unsigned)reason > JANUS_CANCEL_REASON_SHUTDOWN) return JANUS_INVALID;
     return cancel(token, reason);
 }
 
@@ -429,7 +429,7 @@ void jrt_tokens_flush(void)
  * it. */
 static janus_cancel_reason reason_of(struct jrt_nursery *n)
 {
-    if (jrt_nursery_state(n) == JANUS_NURSERY_CLOSED) return JANUS_CANCEL_NONE;
+    if (jrt_nursery_state(n) == JANUS_NURSERY_STATE_CLOSED) return JANUS_CANCEL_REASON_NONE;
     return jrt_nursery_reason_above(n); /* up to the next shield */
 }
 
@@ -454,7 +454,7 @@ janus_status janus_nursery_token(janus_nursery *nursery, janus_token **out)
     /* Sees a cancel that passed before the token existed: it set the state before it took the locks
      * that this thread took later. */
     janus_cancel_reason reason = reason_of(n);
-    if (reason != JANUS_CANCEL_NONE) (void)cancel(token, reason);
+    if (reason != JANUS_CANCEL_REASON_NONE) (void)cancel(token, reason);
     *out = token;
     return JANUS_OK;
 }
@@ -476,7 +476,7 @@ static void cancel_bound(void *argument)
     (void)jrt_nursery_cancel(binding->nursery, janus_token_reason(binding->token));
 }
 
-janus_status janus_nursery_cancel_with(janus_nursery *nursery, janus_token *token)
+janus_status janus_nursery_cancel_on(janus_nursery *nursery, janus_token *token)
 {
     jrt_stack_check(); /* [stack-reserve] */
     if (nursery == NULL || token == NULL) return JANUS_INVALID;

@@ -51,13 +51,13 @@ struct janus_cap_table {
 
     _Atomic(uint64_t) refused[JRT_CAP_REFUSALS];
 
-    pthread_mutex_t lock;                              /* guards what follows */
-    uint32_t        slots;                             /* places ever used; these are touched */
-    uint32_t        first_generation;                  /* of a new place; 1, except in tests */
-    uint32_t        free_first, free_last, free_count; /* queue, oldest first; number + 1 */
-    uint32_t        nonces_left;
-    uint64_t        nonces[JRT_CAP_NONCES]; /* wiped when used */
-    janus_cap_stats stats;                  /* live, retired, minted … released */
+    pthread_mutex_t      lock;             /* guards what follows */
+    uint32_t             slots;            /* places ever used; these are touched */
+    uint32_t             first_generation; /* of a new place; 1, except in tests */
+    uint32_t             free_first, free_last, free_count; /* queue, oldest first; number + 1 */
+    uint32_t             nonces_left;
+    uint64_t             nonces[JRT_CAP_NONCES]; /* wiped when used */
+    janus_cap_table_info stats;                  /* live, retired, minted … released */
 };
 
 /* How many capabilities a party has derived; quota.c. All zero except `outer` and `max`. */
@@ -96,7 +96,7 @@ static inline struct jrt_cap_view jrt_cap_look(const janus_cap_table *table, jan
     return jrt_cap_entry_read(&table->entries[cap.slot], out_limits);
 }
 
-/* janus_cap_check without the audit log. It locks nothing and, unless it refuses, writes
+/* janus_cap_check_in without the audit log. It locks nothing and, unless it refuses, writes
  * nothing. */
 static inline janus_status jrt_cap_check(janus_cap_table *table, janus_cap cap, janus_cap_kind kind,
                                          uint32_t rights, uint64_t holder)

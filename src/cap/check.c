@@ -17,11 +17,11 @@
 static janus_status none_of_kind(janus_cap_kind kind)
 {
     switch (kind) {
-    case JANUS_CAP_SPAWN: return JANUS_NO_SPAWN_CAP;
-    case JANUS_CAP_BUDGET: return JANUS_NO_BUDGET_CAP;
-    case JANUS_CAP_CHANNEL: return JANUS_NO_CHANNEL_CAP;
-    case JANUS_CAP_EXECUTOR: return JANUS_NO_EXECUTOR_CAP;
-    case JANUS_CAP_NO_KIND: break;
+    case JANUS_CAP_KIND_SPAWN: return JANUS_NO_SPAWN_CAP;
+    case JANUS_CAP_KIND_BUDGET: return JANUS_NO_BUDGET_CAP;
+    case JANUS_CAP_KIND_CHANNEL: return JANUS_NO_CHANNEL_CAP;
+    case JANUS_CAP_KIND_EXECUTOR: return JANUS_NO_EXECUTOR_CAP;
+    case JANUS_CAP_KIND_NONE: break;
     }
     return JANUS_CAP_FORGED;
 }
@@ -116,8 +116,8 @@ janus_status jrt_cap_used(janus_cap_table *table, janus_cap cap, janus_cap_kind 
     return status;
 }
 
-janus_status janus_cap_check(janus_cap_table *table, janus_cap cap, janus_cap_kind kind,
-                             uint32_t rights, uint64_t holder)
+janus_status janus_cap_check_in(janus_cap_table *table, janus_cap cap, janus_cap_kind kind,
+                                uint32_t rights, uint64_t holder)
 {
     if (table == NULL) return JANUS_INVALID;
     if (table->audit == NULL) return jrt_cap_check(table, cap, kind, rights, holder);
@@ -127,12 +127,12 @@ janus_status janus_cap_check(janus_cap_table *table, janus_cap cap, janus_cap_ki
     return jrt_cap_use_right(table, cap, kind, rights, &actor, NULL);
 }
 
-janus_status janus_cap_read(janus_cap_table *table, janus_cap cap, uint64_t holder,
-                            janus_cap_info *out)
+janus_status janus_cap_inspect_in(janus_cap_table *table, janus_cap cap, uint64_t holder,
+                                  janus_cap_info *out)
 {
     jrt_outside_call(); /* [turn-call] */
     janus_cap_info info = {0};
-    if (table == NULL || out == NULL || !jrt_options_sane(out->struct_bytes, sizeof *out)) {
+    if (table == NULL || out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out)) {
         return JANUS_INVALID;
     }
     jrt_ctx_probe(); /* a stack overflow must come before the lock */
@@ -149,10 +149,9 @@ janus_status janus_cap_read(janus_cap_table *table, janus_cap cap, uint64_t hold
     jrt_unlock(&table->lock);
     if (!allowed) {
         struct jrt_cap_actor actor = {.holder = holder};
-        janus_status status = jrt_cap_refuse(table, cap, view, JANUS_CAP_NO_KIND, 0, holder);
-        return jrt_cap_deny(table, &actor, cap, JANUS_CAP_NO_KIND, 0, status);
+        janus_status status = jrt_cap_refuse(table, cap, view, JANUS_CAP_KIND_NONE, 0, holder);
+        return jrt_cap_deny(table, &actor, cap, JANUS_CAP_KIND_NONE, 0, status);
     }
-    info.struct_bytes = out->struct_bytes;
-    memcpy(out, &info, out->struct_bytes);
+    jrt_struct_give(out, &info);
     return JANUS_OK;
 }

@@ -33,7 +33,7 @@ struct ticket {
 static janus_status grant_copy(const janus_cap_grant *given, janus_cap_grant *grant)
 {
     *grant = (janus_cap_grant){0};
-    if (given == NULL || !jrt_options_sane(given->struct_bytes, sizeof *grant)) {
+    if (given == NULL || !jrt_struct_sane(given->struct_bytes, sizeof *grant)) {
         return JANUS_INVALID;
     }
     memcpy(grant, given, given->struct_bytes);
@@ -119,7 +119,7 @@ static bool profile_allows(janus_profile profile, const struct ticket *ticket)
     if (profile == JANUS_PROFILE_SOVEREIGN) return true;
     const janus_cap_defaults *defaults = janus_profile_cap_defaults(profile);
     if ((defaults->kinds & 1u << ticket->kind) == 0) return false;
-    if (ticket->kind != JANUS_CAP_EXECUTOR) return true;
+    if (ticket->kind != JANUS_CAP_KIND_EXECUTOR) return true;
     return (ticket->limits.executor.allowed_backends & ~defaults->executor.allowed_backends) == 0;
 }
 
@@ -142,8 +142,8 @@ static janus_status decode_mint(const janus_cap_grant *given, uint64_t holder,
                               .delegation_depth = grant.delegation_depth,
                               .holder = holder,
                               .name = grant.name};
-    if (grant.kind == JANUS_CAP_EXECUTOR &&
-        ticket->limits.executor.allowed_backends >= JANUS_BACKEND_SET(JANUS_BACKENDS)) {
+    if (grant.kind == JANUS_CAP_KIND_EXECUTOR &&
+        ticket->limits.executor.allowed_backends >= JANUS_BACKEND_SET(JANUS_BACKEND_COUNT)) {
         return JANUS_INVALID;
     }
     return JANUS_OK;
@@ -158,7 +158,8 @@ janus_status jrt_cap_mint(janus_cap_table *table, const janus_authority *authori
     jrt_ctx_probe(); /* a stack overflow must come before the lock */
     if (authority == NULL || authority != table->authority) { /* a wrong one is not dereferenced */
         jrt_cap_count(table, JRT_CAP_REFUSED_AUTHORITY);
-        return jrt_cap_deny(table, actor, (janus_cap){0}, JANUS_CAP_NO_KIND, 0, JANUS_NO_AUTHORITY);
+        return jrt_cap_deny(table, actor, (janus_cap){0}, JANUS_CAP_KIND_NONE, 0,
+                            JANUS_NO_AUTHORITY);
     }
     janus_status status = decode_mint(grant, actor->holder, &ticket);
     if (status != JANUS_OK) return status;
@@ -187,7 +188,7 @@ static janus_status narrow(janus_cap_table *table, const struct jrt_cap_entry *e
     ticket->limits = grant->limits != NULL ? limits_of_kind(ticket->kind, grant->limits) : limits;
     ticket->delegation_depth = grant->delegation_depth;
     ticket->depth = entry->depth + 1;
-    if (grant->kind != JANUS_CAP_NO_KIND && grant->kind != ticket->kind) return JANUS_INVALID;
+    if (grant->kind != JANUS_CAP_KIND_NONE && grant->kind != ticket->kind) return JANUS_INVALID;
     if (ticket->what == JRT_AUDIT_DELEGATION) {
         if (most == 0) {
             jrt_cap_count(table, JRT_CAP_REFUSED_DELEGATION);
@@ -249,24 +250,24 @@ janus_status jrt_cap_delegate(janus_cap_table *table, janus_cap cap,
     return derive(table, cap, actor, grant != NULL ? grant : &whole, &ticket, out);
 }
 
-janus_status janus_cap_mint(janus_cap_table *table, const janus_authority *authority,
-                            uint64_t holder, const janus_cap_grant *grant, janus_cap *out)
+janus_status janus_cap_mint_in(janus_cap_table *table, const janus_authority *authority,
+                               uint64_t holder, const janus_cap_grant *grant, janus_cap *out)
 {
     jrt_outside_call(); /* [turn-call] */
     struct jrt_cap_actor actor = {.holder = holder};
     return jrt_cap_mint(table, authority, &actor, grant, out);
 }
 
-janus_status janus_cap_attenuate(janus_cap_table *table, janus_cap cap, uint64_t holder,
-                                 const janus_cap_grant *grant, janus_cap *out)
+janus_status janus_cap_attenuate_in(janus_cap_table *table, janus_cap cap, uint64_t holder,
+                                    const janus_cap_grant *grant, janus_cap *out)
 {
     jrt_outside_call(); /* [turn-call] */
     struct jrt_cap_actor actor = {.holder = holder};
     return jrt_cap_attenuate(table, cap, &actor, grant, out);
 }
 
-janus_status janus_cap_delegate(janus_cap_table *table, janus_cap cap, uint64_t holder,
-                                uint64_t to_holder, const janus_cap_grant *grant, janus_cap *out)
+janus_status janus_cap_delegate_in(janus_cap_table *table, janus_cap cap, uint64_t holder,
+                                   uint64_t to_holder, const janus_cap_grant *grant, janus_cap *out)
 {
     jrt_outside_call(); /* [turn-call] */
     struct jrt_cap_actor actor = {.holder = holder};

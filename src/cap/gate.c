@@ -25,13 +25,13 @@ janus_status jrt_cap_gate_spawn(janus_cap_table *table, janus_cap cap,
                                 janus_cap_limits *out)
 {
     const uint32_t right = JANUS_RIGHT_SPAWN_TASK;
-    janus_status   status = limits_for(table, cap, JANUS_CAP_SPAWN, right, actor, out);
+    janus_status   status = limits_for(table, cap, JANUS_CAP_KIND_SPAWN, right, actor, out);
     if (status != JANUS_OK) return status;
     status = jrt_cap_take_task(use, out->spawn.max_tasks);
     if (jrt_unlikely(status != JANUS_OK)) {
-        return over_limit(table, actor, cap, JANUS_CAP_SPAWN, right, status);
+        return over_limit(table, actor, cap, JANUS_CAP_KIND_SPAWN, right, status);
     }
-    status = jrt_cap_used(table, cap, JANUS_CAP_SPAWN, right, actor);
+    status = jrt_cap_used(table, cap, JANUS_CAP_KIND_SPAWN, right, actor);
     if (jrt_unlikely(status != JANUS_OK)) jrt_cap_give_task(use);
     return status;
 }
@@ -42,7 +42,7 @@ janus_status jrt_cap_gate_channel(janus_cap_table *table, janus_cap cap,
 {
     const uint32_t   right = JANUS_RIGHT_CHANNEL_CREATE;
     janus_cap_limits limits;
-    janus_status     status = limits_for(table, cap, JANUS_CAP_CHANNEL, right, actor, &limits);
+    janus_status     status = limits_for(table, cap, JANUS_CAP_KIND_CHANNEL, right, actor, &limits);
     if (status != JANUS_OK) return status;
     if (buffer_size > limits.channel.max_buffer_size) {
         status = JANUS_CAP_LIMIT;
@@ -50,9 +50,9 @@ janus_status jrt_cap_gate_channel(janus_cap_table *table, janus_cap cap,
         status = jrt_cap_take_channel(use, limits.channel.max_channels);
     }
     if (jrt_unlikely(status != JANUS_OK)) {
-        return over_limit(table, actor, cap, JANUS_CAP_CHANNEL, right, status);
+        return over_limit(table, actor, cap, JANUS_CAP_KIND_CHANNEL, right, status);
     }
-    status = jrt_cap_used(table, cap, JANUS_CAP_CHANNEL, right, actor);
+    status = jrt_cap_used(table, cap, JANUS_CAP_KIND_CHANNEL, right, actor);
     if (jrt_unlikely(status != JANUS_OK)) jrt_cap_give_channel(use);
     return status;
 }
@@ -62,9 +62,9 @@ janus_status jrt_cap_gate_budget(janus_cap_table *table, janus_cap cap,
                                  const janus_budget *requested, janus_budget *out)
 {
     janus_cap_limits limits;
-    janus_status     status = limits_for(table, cap, JANUS_CAP_BUDGET, right, actor, &limits);
+    janus_status     status = limits_for(table, cap, JANUS_CAP_KIND_BUDGET, right, actor, &limits);
     if (status != JANUS_OK) return status;
-    status = jrt_cap_used(table, cap, JANUS_CAP_BUDGET, right, actor);
+    status = jrt_cap_used(table, cap, JANUS_CAP_KIND_BUDGET, right, actor);
     if (jrt_unlikely(status != JANUS_OK)) return status;
     return janus_budget_limits_clamp(requested, &limits.budget, out);
 }
@@ -74,11 +74,11 @@ janus_status jrt_cap_gate_backend(janus_cap_table *table, janus_cap cap,
                                   janus_backend backend)
 {
     janus_cap_limits limits;
-    if ((unsigned)backend >= JANUS_BACKENDS) return JANUS_INVALID;
-    janus_status status = limits_for(table, cap, JANUS_CAP_EXECUTOR, right, actor, &limits);
+    if ((unsigned)backend >= JANUS_BACKEND_COUNT) return JANUS_INVALID;
+    janus_status status = limits_for(table, cap, JANUS_CAP_KIND_EXECUTOR, right, actor, &limits);
     if (status != JANUS_OK) return status;
     if ((limits.executor.allowed_backends & JANUS_BACKEND_SET(backend)) == 0) {
-        return over_limit(table, actor, cap, JANUS_CAP_EXECUTOR, right, JANUS_CAP_LIMIT);
+        return over_limit(table, actor, cap, JANUS_CAP_KIND_EXECUTOR, right, JANUS_CAP_LIMIT);
     }
-    return jrt_cap_used(table, cap, JANUS_CAP_EXECUTOR, right, actor);
+    return jrt_cap_used(table, cap, JANUS_CAP_KIND_EXECUTOR, right, actor);
 }

@@ -11,25 +11,25 @@
 #include "cap/use.h"
 
 /* Allows one more task: takes it from `use`. jrt_cap_give_task returns it when the task ends. On OK
- * out->spawn holds what the capability allows. Returns as janus_cap_check, and TASK_LIMIT. */
+ * out->spawn holds what the capability allows. Returns as janus_cap_check_in, and TASK_LIMIT. */
 janus_status jrt_cap_gate_spawn(janus_cap_table *table, janus_cap cap,
                                 const struct jrt_cap_actor *actor, struct jrt_cap_use *use,
                                 janus_cap_limits *out);
 
 /* Allows one more channel: takes it from `use`. jrt_cap_give_channel returns it. Returns as
- * janus_cap_check. CAP_LIMIT: the buffer is too large. CHANNEL_LIMIT. */
+ * janus_cap_check_in. CAP_LIMIT: the buffer is too large. CHANNEL_LIMIT. */
 janus_status jrt_cap_gate_channel(janus_cap_table *table, janus_cap cap,
                                   const struct jrt_cap_actor *actor, struct jrt_cap_use *use,
                                   uint64_t buffer_size);
 
 /* Allows a budget: *out is `requested`, cut to what the capability allows. `right` is one of the
- * BUDGET rights. Returns as janus_cap_check, and CLAMPED. */
+ * BUDGET rights. Returns as janus_cap_check_in, and CLAMPED. */
 janus_status jrt_cap_gate_budget(janus_cap_table *table, janus_cap cap,
                                  const struct jrt_cap_actor *actor, uint32_t right,
                                  const janus_budget *requested, janus_budget *out);
 
 /* Allows running on a backend, or configuring it. `right` is one of the EXECUTOR rights. Returns as
- * janus_cap_check. CAP_LIMIT: the capability forbids this backend. INVALID: there is no such
+ * janus_cap_check_in. CAP_LIMIT: the capability forbids this backend. INVALID: there is no such
  * backend. */
 janus_status jrt_cap_gate_backend(janus_cap_table *table, janus_cap cap,
                                   const struct jrt_cap_actor *actor, uint32_t right,

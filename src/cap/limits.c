@@ -5,11 +5,11 @@
 unsigned jrt_cap_kind_words(janus_cap_kind kind)
 {
     switch (kind) {
-    case JANUS_CAP_SPAWN: return sizeof(janus_spawn_limits) / sizeof(uint64_t);
-    case JANUS_CAP_BUDGET: return sizeof(janus_budget_limits) / sizeof(uint64_t);
-    case JANUS_CAP_CHANNEL: return sizeof(janus_channel_limits) / sizeof(uint64_t);
-    case JANUS_CAP_EXECUTOR: return sizeof(janus_executor_limits) / sizeof(uint64_t);
-    case JANUS_CAP_NO_KIND: break;
+    case JANUS_CAP_KIND_SPAWN: return sizeof(janus_spawn_limits) / sizeof(uint64_t);
+    case JANUS_CAP_KIND_BUDGET: return sizeof(janus_budget_limits) / sizeof(uint64_t);
+    case JANUS_CAP_KIND_CHANNEL: return sizeof(janus_channel_limits) / sizeof(uint64_t);
+    case JANUS_CAP_KIND_EXECUTOR: return sizeof(janus_executor_limits) / sizeof(uint64_t);
+    case JANUS_CAP_KIND_NONE: break;
     }
     return 0;
 }
@@ -17,7 +17,7 @@ unsigned jrt_cap_kind_words(janus_cap_kind kind)
 bool jrt_cap_limits_within(janus_cap_kind kind, const janus_cap_limits *narrow,
                            const janus_cap_limits *wide)
 {
-    if (kind == JANUS_CAP_EXECUTOR) {
+    if (kind == JANUS_CAP_KIND_EXECUTOR) {
         return (narrow->executor.allowed_backends & ~wide->executor.allowed_backends) == 0;
     }
     for (unsigned i = 0; i < jrt_cap_kind_words(kind); i++) {
@@ -62,13 +62,13 @@ janus_status janus_budget_limits_clamp(const janus_budget        *requested,
 #define MIB (UINT64_C(1024) * 1024)
 
 enum {
-    ALL_KINDS = 1 << JANUS_CAP_SPAWN | 1 << JANUS_CAP_BUDGET | 1 << JANUS_CAP_CHANNEL |
-                1 << JANUS_CAP_EXECUTOR,
+    ALL_KINDS = 1 << JANUS_CAP_KIND_SPAWN | 1 << JANUS_CAP_KIND_BUDGET |
+                1 << JANUS_CAP_KIND_CHANNEL | 1 << JANUS_CAP_KIND_EXECUTOR,
 };
 
 /* A task may only run to its end. */
 static const janus_cap_defaults core = {
-    .kinds = 1 << JANUS_CAP_EXECUTOR,
+    .kinds = 1 << JANUS_CAP_KIND_EXECUTOR,
     .executor = {JANUS_BACKEND_SET(JANUS_BACKEND_BLOCKING)},
     .backend = JANUS_BACKEND_BLOCKING,
 };

@@ -127,7 +127,7 @@ static janus_status alive(janus_cap_table *table, janus_cap cap, uint64_t *out_h
     janus_cap_kind      kind = (janus_cap_kind)(view.scope >> 32);
     *out_holder = view.holder;
     if (jrt_cap_view_allows(&view, cap, kind, 0, view.holder)) return JANUS_OK;
-    return jrt_cap_refuse(table, cap, view, JANUS_CAP_NO_KIND, 0, view.holder);
+    return jrt_cap_refuse(table, cap, view, JANUS_CAP_KIND_NONE, 0, view.holder);
 }
 
 /* Whether the handle names a live capability of this holder. Under the lock. */
@@ -136,7 +136,7 @@ static janus_status alive_of(janus_cap_table *table, janus_cap cap, uint64_t hol
     struct jrt_cap_view view = jrt_cap_look(table, cap, NULL);
     janus_cap_kind      kind = (janus_cap_kind)(view.scope >> 32);
     if (jrt_cap_view_allows(&view, cap, kind, 0, holder)) return JANUS_OK;
-    return jrt_cap_refuse(table, cap, view, JANUS_CAP_NO_KIND, 0, holder);
+    return jrt_cap_refuse(table, cap, view, JANUS_CAP_KIND_NONE, 0, holder);
 }
 
 /* Under the lock. The log should record it, but a full log does not refuse it, [audit-must]. */
@@ -179,7 +179,7 @@ janus_status jrt_cap_revoke(janus_cap_table *table, janus_cap victim, janus_cap 
     }
     jrt_unlock(&table->lock);
     return status == JANUS_OK ? status
-                              : jrt_cap_deny(table, actor, culprit, JANUS_CAP_NO_KIND, 0, status);
+                              : jrt_cap_deny(table, actor, culprit, JANUS_CAP_KIND_NONE, 0, status);
 }
 
 janus_status janus_authority_revoke(janus_cap_table *table, const janus_authority *authority,
@@ -192,14 +192,14 @@ janus_status janus_authority_revoke(janus_cap_table *table, const janus_authorit
     jrt_ctx_probe(); /* a stack overflow must come before the lock */
     if (authority == NULL || authority != table->authority) {
         jrt_cap_count(table, JRT_CAP_REFUSED_AUTHORITY);
-        return jrt_cap_deny(table, &actor, victim, JANUS_CAP_NO_KIND, 0, JANUS_NO_AUTHORITY);
+        return jrt_cap_deny(table, &actor, victim, JANUS_CAP_KIND_NONE, 0, JANUS_NO_AUTHORITY);
     }
     jrt_lock(&table->lock);
     janus_status status = alive(table, victim, &holder);
     if (status == JANUS_OK) perform_revoke(table, &actor, victim, 0, holder);
     jrt_unlock(&table->lock);
     return status == JANUS_OK ? status
-                              : jrt_cap_deny(table, &actor, victim, JANUS_CAP_NO_KIND, 0, status);
+                              : jrt_cap_deny(table, &actor, victim, JANUS_CAP_KIND_NONE, 0, status);
 }
 
 /* The caller holds the lock. */
@@ -243,18 +243,18 @@ janus_status jrt_cap_release(janus_cap_table *table, janus_cap cap,
     jrt_unlock(&table->lock);
     /* Releasing a revoked capability is not an attack, so no denial is recorded. */
     if (status == JANUS_OK || status == JANUS_CAP_REVOKED) return status;
-    return jrt_cap_deny(table, actor, cap, JANUS_CAP_NO_KIND, 0, status);
+    return jrt_cap_deny(table, actor, cap, JANUS_CAP_KIND_NONE, 0, status);
 }
 
-janus_status janus_cap_revoke(janus_cap_table *table, janus_cap victim, janus_cap with,
-                              uint64_t holder)
+janus_status janus_cap_revoke_in(janus_cap_table *table, janus_cap victim, janus_cap with,
+                                 uint64_t holder)
 {
     jrt_outside_call(); /* [turn-call] */
     struct jrt_cap_actor actor = {.holder = holder};
     return jrt_cap_revoke(table, victim, with, &actor);
 }
 
-janus_status janus_cap_release(janus_cap_table *table, janus_cap cap, uint64_t holder)
+janus_status janus_cap_release_in(janus_cap_table *table, janus_cap cap, uint64_t holder)
 {
     jrt_outside_call(); /* [turn-call] */
     struct jrt_cap_actor actor = {.holder = holder};

@@ -130,7 +130,7 @@ static janus_status options_fill(const janus_cap_table_options *given,
 {
     *options = (janus_cap_table_options){0};
     if (given != NULL) {
-        if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
+        if (!jrt_struct_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
         memcpy(options, given, given->struct_bytes);
     }
     if (options->caps_max > CAPS_MAX) return JANUS_INVALID;
@@ -227,15 +227,15 @@ void jrt_cap_count(janus_cap_table *table, enum jrt_cap_refusal refusal)
     (void)jrt_fetch_add_relaxed(&table->refused[refusal], 1); /* relaxed: a statistic. */
 }
 
-janus_status janus_cap_stats_read(janus_cap_table *table, janus_cap_stats *out)
+janus_status janus_cap_table_inspect(janus_cap_table *table, janus_cap_table_info *out)
 {
     jrt_outside_call(); /* [turn-call] */
-    if (table == NULL || out == NULL || !jrt_options_sane(out->struct_bytes, sizeof *out)) {
+    if (table == NULL || out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out)) {
         return JANUS_INVALID;
     }
     jrt_ctx_probe(); /* a stack overflow must come before the lock */
     jrt_lock(&table->lock);
-    janus_cap_stats stats = table->stats;
+    janus_cap_table_info stats = table->stats;
     stats.slots = table->slots;
     jrt_unlock(&table->lock);
 #define X(name, field)                                                                             \
@@ -243,7 +243,6 @@ janus_status janus_cap_stats_read(janus_cap_table *table, janus_cap_stats *out)
         jrt_load_relaxed(&table->refused[JRT_CAP_REFUSED_##name]); /* relaxed: a count. */
     JRT_CAP_REFUSAL_MAP(X)
 #undef X
-    stats.struct_bytes = out->struct_bytes;
-    memcpy(out, &stats, out->struct_bytes);
+    jrt_struct_give(out, &stats);
     return JANUS_OK;
 }

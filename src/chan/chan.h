@@ -15,8 +15,8 @@
 #include <string.h>
 
 enum jrt_chan_kind {
-    JRT_CHAN_RECV = JANUS_SELECT_RECV,
-    JRT_CHAN_SEND = JANUS_SELECT_SEND,
+    JRT_CHAN_RECV = JANUS_SELECT_KIND_RECV,
+    JRT_CHAN_SEND = JANUS_SELECT_KIND_SEND,
 };
 
 /* Internal: an unbounded channel must grow before it can take the value. */

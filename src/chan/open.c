@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens channels, narrows handles, closes, inspects and destroys. */
+/* Creates channels, narrows handles, closes, inspects and destroys. */
+#include "base/options.h"
 #include "chan/chan.h"
 #include "sim/world.h"
 
@@ -22,9 +23,8 @@ static bool read_options(const janus_channel_options *given, janus_channel_optio
 {
     *out = (janus_channel_options){.struct_bytes = sizeof *out};
     if (given == NULL) return true;
-    if (given->struct_bytes < sizeof given->struct_bytes) return false;
-    size_t bytes = given->struct_bytes < sizeof *out ? given->struct_bytes : sizeof *out;
-    memcpy(out, given, bytes);
+    if (!jrt_struct_sane(given->struct_bytes, sizeof *out)) return false;
+    memcpy(out, given, given->struct_bytes);
     return (unsigned)out->overflow <= JANUS_OVERFLOW_DROP_OLDEST;
 }
 
@@ -191,15 +191,16 @@ static janus_status open_planned(struct plan *plan, const janus_channel_options 
     return status;
 }
 
-janus_status janus_channel_open(size_t item_bytes, uint64_t capacity,
-                                const janus_channel_options *options, janus_channel *out)
+janus_status janus_channel_create(size_t item_bytes, uint64_t capacity,
+                                  const janus_channel_options *options, janus_channel *out)
 {
     struct plan plan = {.item_bytes = item_bytes, .capacity = capacity};
     return open_planned(&plan, options, out);
 }
 
-janus_status janus_channel_open_unbounded(size_t item_bytes, uint64_t bytes_max,
-                                          const janus_channel_options *options, janus_channel *out)
+janus_status janus_channel_create_unbounded(size_t item_bytes, uint64_t bytes_max,
+                                            const janus_channel_options *options,
+                                            janus_channel               *out)
 {
     uint64_t    capacity = bytes_max / (item_bytes > 0 ? item_bytes : 1);
     struct plan plan = {.item_bytes = item_bytes, .capacity = capacity, .unbounded = true};
@@ -261,11 +262,10 @@ janus_status janus_channel_inspect(janus_channel channel, janus_channel_info *ou
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_chan *chan = NULL;
-    if (out == NULL || out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
+    if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
     janus_status status = jrt_chan_decode(channel, JANUS_CHANNEL_MAY_ALL, &chan);
     if (status != JANUS_OK) return status;
-    size_t             room = out->struct_bytes < sizeof *out ? out->struct_bytes : sizeof *out;
-    janus_channel_info info = {.struct_bytes = room, .rights = jrt_chan_rights(channel)};
+    janus_channel_info info = {.rights = jrt_chan_rights(channel)};
     bool               own = jrt_chan_enter(chan, jrt_worker_self());
     bool               valid = jrt_chan_is(chan, channel);
     if (valid) {
@@ -283,6 +283,6 @@ janus_status janus_channel_inspect(janus_channel channel, janus_channel_info *ou
     }
     jrt_chan_leave(chan, own);
     if (!valid) return jrt_stale(JANUS_STALE, __func__);
-    memcpy(out, &info, room);
+    jrt_struct_give(out, &info);
     return JANUS_OK;
 }

@@ -8,7 +8,7 @@
  *   refused, and never followed to memory that is not a head. The table stays for the life of the
  *   process. So a look-up needs no lock, and may come after the channel has ended. The table has
  *   PLACES places, or fewer if the system refuses that much address space. When all are used,
- *   janus_channel_open returns CHANNEL_LIMIT.
+ *   janus_channel_create returns CHANNEL_LIMIT.
  *
  * [chan-key]  a head has a key for each set of rights. The XOR of both words of a handle must be
  *   the key of the rights that the handle claims. A keyed function (SipHash-2-4) of a serial number

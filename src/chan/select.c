@@ -72,12 +72,12 @@ static enum jrt_chan_kind kind_of(const janus_select_case *at)
 
 static janus_status decode_other(struct selection *s, const janus_select_case *at)
 {
-    if (at->kind == JANUS_SELECT_TIMER) {
+    if (at->kind == JANUS_SELECT_KIND_TIMER) {
         if (at->deadline_ns < s->first_ns) s->first_ns = at->deadline_ns;
         return JANUS_OK;
     }
     s->sources = true;
-    bool whole = at->kind == JANUS_SELECT_EVENT && at->source != NULL && at->value != NULL;
+    bool whole = at->kind == JANUS_SELECT_KIND_EVENT && at->source != NULL && at->value != NULL;
     return whole ? JANUS_OK : JANUS_INVALID;
 }
 
@@ -90,8 +90,8 @@ static void look_at_clock(struct selection *s)
 static janus_status try_other(const struct selection *s, const janus_select_case *at)
 {
     bool ready = false;
-    if (at->kind == JANUS_SELECT_TIMER) ready = s->now_ns >= at->deadline_ns;
-    if (at->kind == JANUS_SELECT_EVENT) ready = at->source->is_ready(at->value);
+    if (at->kind == JANUS_SELECT_KIND_TIMER) ready = s->now_ns >= at->deadline_ns;
+    if (at->kind == JANUS_SELECT_KIND_EVENT) ready = at->source->is_ready(at->value);
     return ready ? JANUS_OK : JANUS_WOULD_WAIT;
 }
 
@@ -102,7 +102,7 @@ static janus_status choose_timer(struct selection *s, janus_status status)
     look_at_clock(s);
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t now = place_of(&s->cases[i])->drawn;
-        if (s->cases[now].kind != JANUS_SELECT_TIMER) continue;
+        if (s->cases[now].kind != JANUS_SELECT_KIND_TIMER) continue;
         if (try_other(s, &s->cases[now]) != JANUS_OK) continue;
         s->chosen = now;
         return JANUS_OK;
@@ -131,7 +131,7 @@ static bool join_sources(struct selection *s, bool *out_outside)
         janus_select_case *at = &s->cases[now];
         struct place      *place = place_of(at);
         bool               outside = false;
-        if (at->kind != JANUS_SELECT_EVENT) continue;
+        if (at->kind != JANUS_SELECT_KIND_EVENT) continue;
         place->lookout = (struct jrt_lookout){
             .claim = claim_case, .wake = wake_case, .party = &s->party, .index = now};
         place->joined = at->source->join(at->value, &place->lookout, &outside);
@@ -145,7 +145,7 @@ static void leave_sources(struct selection *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         janus_select_case *at = &s->cases[i];
-        if (at->kind != JANUS_SELECT_EVENT || !place_of(at)->joined) continue;
+        if (at->kind != JANUS_SELECT_KIND_EVENT || !place_of(at)->joined) continue;
         at->source->leave(at->value, &place_of(at)->lookout);
         place_of(at)->joined = false;
     }
@@ -158,7 +158,7 @@ static janus_status decode(struct selection *s)
         janus_select_case *at = &s->cases[i];
         struct jrt_chan   *chan = NULL;
         janus_status       status = JANUS_OK;
-        if (jrt_unlikely((unsigned)at->kind > JANUS_SELECT_SEND)) {
+        if (jrt_unlikely((unsigned)at->kind > JANUS_SELECT_KIND_SEND)) {
             status = decode_other(s, at);
         } else if (!jrt_chan_is_none(at->channel)) {
             status = jrt_chan_decode(at->channel, jrt_chan_right_for(kind_of(at)), &chan);
@@ -455,7 +455,8 @@ static janus_status do_select(janus_select_case *cases, size_t count, size_t *ou
     struct jrt_task *task = s.worker != NULL ? s.worker->current : NULL;
     janus_status     status = decode(&s);
     bool             decoded = status == JANUS_OK;
-    if (decoded && waits && task != NULL && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) {
+    if (decoded && waits && task != NULL &&
+        jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE) {
         return jrt_task_obey(task);
     }
     if (decoded && task != NULL) status = jrt_chan_pay_cases(&s.worker, s.count);

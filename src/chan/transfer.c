@@ -239,7 +239,8 @@ static inline __attribute__((always_inline)) janus_status transfer(janus_channel
     janus_status status = jrt_chan_decode(channel, jrt_chan_right_for(kind), &chan);
     if (jrt_unlikely(status != JANUS_OK)) return refuse(status);
     struct jrt_task *task = worker->current;
-    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) return jrt_task_obey(task);
+    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE))
+        return jrt_task_obey(task);
     status = jrt_chan_pay(&worker);
     if (jrt_unlikely(status != JANUS_OK)) return status;
     struct jrt_chan_party *wake = NULL;

@@ -51,7 +51,7 @@ static bool attempt(struct jrt_explorer *explorer, const struct jrt_plan *plan, 
 static bool read_scheduler(const janus_scheduler_options *given, janus_scheduler_options *out)
 {
     if (given != NULL) {
-        if (!jrt_options_sane(given->struct_bytes, sizeof *out)) return false;
+        if (!jrt_struct_sane(given->struct_bytes, sizeof *out)) return false;
         memcpy(out, given, given->struct_bytes);
     }
     out->struct_bytes = sizeof *out;
@@ -98,7 +98,7 @@ janus_status janus_explore(const janus_explore_options *options, janus_entry *en
     struct local local = {.entry = entry, .argument = argument};
     jrt_outside_call(); /* [turn-call] */
     if (entry == NULL) return JANUS_INVALID;
-    if (out != NULL && !jrt_options_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
+    if (out != NULL && !jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
     if (jrt_world_now() != NULL || jrt_thread_self()->worker != NULL) return JANUS_STATE;
     janus_status status = jrt_outside_ask(); /* before anything is printed */
     if (status != JANUS_OK) return status;

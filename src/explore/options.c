@@ -99,7 +99,7 @@ janus_status jrt_explore_decode(const janus_explore_options *given, janus_explor
     const char *environment = secure_getenv("JANUSRT_EXPLORE");
     *out = (janus_explore_options){.struct_bytes = sizeof *out};
     if (given != NULL) {
-        if (!jrt_options_sane(given->struct_bytes, sizeof *out)) return JANUS_INVALID;
+        if (!jrt_struct_sane(given->struct_bytes, sizeof *out)) return JANUS_INVALID;
         memcpy(out, given, given->struct_bytes);
     }
     if (environment != NULL && !jrt_explore_environment(environment, out)) return JANUS_INVALID;

@@ -27,17 +27,17 @@ janus_status janus_run_with(const janus_scheduler_options *options, janus_entry 
 {
     janus_run_result   told = {.struct_bytes = 0};
     struct jrt_run_end end = {.told = &told};
-    if (out == NULL || !jrt_options_sane(out->struct_bytes, sizeof told)) {
+    if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof told)) {
         jrt_outside_call(); /* [turn-call] */
         return JANUS_INVALID;
     }
     told.status = run(options, entry, argument, &end);
-    told.struct_bytes = out->struct_bytes;
-    memcpy(out, &told, out->struct_bytes);
+    jrt_struct_give(out, &told);
     return told.status;
 }
 
-janus_status janus_scheduler_open(const janus_scheduler_options *options, janus_scheduler **out)
+janus_status janus_scheduler_create_with(const janus_scheduler_options *options,
+                                         janus_scheduler              **out)
 {
     jrt_outside_call_long(); /* [turn-call] */
     return jrt_session_open(options, out);
@@ -52,7 +52,7 @@ janus_status janus_scheduler_start(janus_scheduler *scheduler)
     return status;
 }
 
-janus_status janus_scheduler_close(janus_scheduler *scheduler)
+janus_status janus_scheduler_destroy(janus_scheduler *scheduler)
 {
     jrt_outside_call_long(); /* [turn-call] */
     janus_status status = jrt_scheduler_close(scheduler);

@@ -2,11 +2,11 @@
 /*
  * Explores a program that knows nothing of exploring.
  *
- * JANUSRT_EXPLORE turns the first janus_run or janus_scheduler_open of a process into a server. It
- * forks for each schedule. The child goes on with that schedule, as the program would have, until
- * its end. The parent waits for it. So it finds every failure: a wrong exit status, a crash, or
- * what a world reports. The two share the log, and the child writes to it as it goes. So the
- * choices before a crash are known.
+ * JANUSRT_EXPLORE turns the first janus_run or janus_scheduler_create_with of a process into a
+ * server. It forks for each schedule. The child goes on with that schedule, as the program would
+ * have, until its end. The parent waits for it. So it finds every failure: a wrong exit status, a
+ * crash, or what a world reports. The two share the log, and the child writes to it as it goes. So
+ * the choices before a crash are known.
  *
  * [explore-fork]  the child returns by a longjmp to where the parent was called from, past
  *   everything that the explorer had begun. The explorer's memory hangs on `session`, which is
@@ -20,7 +20,7 @@
  *   given up. So its world begins when it is opened, on the thread that opens it, and ends when its
  *   last scheduler is closed. A failure in between ends the process on the spot.
  *
- * Threads of the program are not simulated. If a second thread opens a scheduler, or uses the
+ * Threads of the program are not simulated. If a second thread creates a scheduler, or uses the
  * explored one, the session ends with a message. It also ends if there are threads before the first
  * fork, which would not copy them.
  */
@@ -100,7 +100,7 @@ __attribute__((noreturn)) static void decline(const char *why)
 
 static void on_elsewhere(void)
 {
-    decline("a second thread uses the scheduler; only the thread that opened it can be explored");
+    decline("a second thread uses the scheduler; only the thread that created it can be explored");
 }
 
 /* Whether other threads run. A sanitizer may have one of its own. */
@@ -251,7 +251,7 @@ bool jrt_session_wanted(void)
     bool wanted = session.mode == SIMULATED && pthread_equal(session.thread, pthread_self());
     bool second = session.mode == SIMULATED && !wanted;
     pthread_mutex_unlock(&session.lock);
-    if (second) decline("a second thread opens a scheduler; only one thread can be explored");
+    if (second) decline("a second thread creates a scheduler; only one thread can be explored");
     if (first && wanted) begin();
     return wanted;
 }
@@ -293,7 +293,7 @@ static bool know(const janus_scheduler_options *options, janus_scheduler_options
 {
     *out = (janus_scheduler_options){.struct_bytes = sizeof *out};
     if (options == NULL) return true;
-    if (!jrt_options_sane(options->struct_bytes, sizeof *out)) return false;
+    if (!jrt_struct_sane(options->struct_bytes, sizeof *out)) return false;
     memcpy(out, options, options->struct_bytes);
     out->struct_bytes = sizeof *out;
     return true;

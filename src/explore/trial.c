@@ -106,9 +106,9 @@ static void judge_result(const struct jrt_trial *trial, struct jrt_log *log)
     const char                 *name = "";
     if (log->status == JANUS_DEADLOCK) {
         fail(log, JANUS_FAILING_DEADLOCK, "all tasks wait, and no event can come");
-    } else if (first->panic.kind == JANUS_PANIC_STACK_OVERFLOW) {
+    } else if (first->panic.kind == JANUS_PANIC_KIND_STACK_OVERFLOW) {
         fail(log, JANUS_FAILING_PANIC, "a task overflowed its stack");
-    } else if (first->panic.kind != JANUS_PANIC_NONE) {
+    } else if (first->panic.kind != JANUS_PANIC_KIND_NONE) {
         fail(log, JANUS_FAILING_PANIC, "%s", first->panic.message);
     } else if (trial->end.began && trial->end.result < 0) {
         if (trial->end.result > INT32_MIN)

@@ -48,16 +48,17 @@ enum {
 
 _Static_assert((int)JRT_ARRIVED_RESUMED == (int)JANUS_OK, "what suspend returns");
 _Static_assert(sizeof((struct jrt_thread *)0)->panic_message ==
-                   sizeof((janus_panic_info *)0)->message,
+                   sizeof((janus_panic_detail *)0)->message,
                "copied whole");
 
 static const uint8_t moves[] = {
-    [JANUS_FIBER_NEW] = 1u << JANUS_FIBER_RUNNING,
-    [JANUS_FIBER_RUNNING] =
-        1u << JANUS_FIBER_SUSPENDED | 1u << JANUS_FIBER_COMPLETED | 1u << JANUS_FIBER_PANICKED,
-    [JANUS_FIBER_SUSPENDED] = 1u << JANUS_FIBER_RUNNING,
-    [JANUS_FIBER_COMPLETED] = 0,
-    [JANUS_FIBER_PANICKED] = 0,
+    [JANUS_FIBER_STATE_NEW] = 1u << JANUS_FIBER_STATE_RUNNING,
+    [JANUS_FIBER_STATE_RUNNING] = 1u << JANUS_FIBER_STATE_SUSPENDED |
+                                  1u << JANUS_FIBER_STATE_COMPLETED |
+                                  1u << JANUS_FIBER_STATE_PANICKED,
+    [JANUS_FIBER_STATE_SUSPENDED] = 1u << JANUS_FIBER_STATE_RUNNING,
+    [JANUS_FIBER_STATE_COMPLETED] = 0,
+    [JANUS_FIBER_STATE_PANICKED] = 0,
 };
 
 static inline void move(struct janus_fiber *fiber, janus_fiber_state from, janus_fiber_state to)
@@ -69,7 +70,7 @@ static inline void move(struct janus_fiber *fiber, janus_fiber_state from, janus
 
 /* Make and destroy. */
 
-static struct jrt_record *take_record(janus_pool *pool, struct jrt_shard *shard)
+static struct jrt_record *take_record(janus_fiber_pool *pool, struct jrt_shard *shard)
 {
     if (jrt_unlikely(shard->records == NULL)) {
         shard->records = jrt_records_take(&pool->records, RECORD_BATCH);
@@ -82,7 +83,7 @@ static struct jrt_record *take_record(janus_pool *pool, struct jrt_shard *shard)
     return record;
 }
 
-static void give_record(janus_pool *pool, struct jrt_shard *shard, struct jrt_record *record)
+static void give_record(janus_fiber_pool *pool, struct jrt_shard *shard, struct jrt_record *record)
 {
     record->next = shard->records;
     shard->records = record;
@@ -95,7 +96,7 @@ static void give_record(janus_pool *pool, struct jrt_shard *shard, struct jrt_re
     jrt_records_give(&pool->records, rest);
 }
 
-static uint64_t next_id(janus_pool *pool, struct jrt_shard *shard)
+static uint64_t next_id(janus_fiber_pool *pool, struct jrt_shard *shard)
 {
     if (shard->next_id == shard->ids_end) {
         /* relaxed: the addition alone makes the block ours. */
@@ -106,7 +107,7 @@ static uint64_t next_id(janus_pool *pool, struct jrt_shard *shard)
 }
 
 /* Counts one more fiber if there is a limit. Returns false if the limit is reached. */
-static bool count_in(janus_pool *pool)
+static bool count_in(janus_fiber_pool *pool)
 {
     if (pool->fibers_max == 0) return true;
     size_t live = jrt_load_relaxed(&pool->live); /* relaxed: a count that guards no memory. */
@@ -116,19 +117,19 @@ static bool count_in(janus_pool *pool)
     return true;
 }
 
-static void count_out(janus_pool *pool)
+static void count_out(janus_fiber_pool *pool)
 {
     if (pool->fibers_max == 0) return;
     /* relaxed: a count, as in count_in. */
     jrt_fetch_sub_relaxed(&pool->live, (size_t)1);
 }
 
-static janus_status decode(const janus_pool *pool, const janus_fiber_options *given,
+static janus_status decode(const janus_fiber_pool *pool, const janus_fiber_options *given,
                            janus_fiber_options *options, unsigned *out_class)
 {
     memset(options, 0, sizeof *options);
     if (given != NULL) {
-        if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
+        if (!jrt_struct_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
         memcpy(options, given, given->struct_bytes);
     }
     if (options->name == NULL) options->name = "fiber";
@@ -137,7 +138,7 @@ static janus_status decode(const janus_pool *pool, const janus_fiber_options *gi
     return *out_class < JRT_STACK_CLASSES ? JANUS_OK : JANUS_INVALID;
 }
 
-janus_status janus_fiber_create(janus_pool *pool, janus_entry *entry, void *argument,
+janus_status janus_fiber_create(janus_fiber_pool *pool, janus_entry *entry, void *argument,
                                 const janus_fiber_options *given, janus_fiber **out)
 {
     jrt_outside_call(); /* [turn-call] */
@@ -176,7 +177,7 @@ janus_status janus_fiber_create(janus_pool *pool, janus_entry *entry, void *argu
     fiber->stack_class = (uint8_t)class;
     fiber->canary = false;
     /* relaxed: no other thread knows this fiber yet. */
-    jrt_store_relaxed(&fiber->state, (uint8_t)JANUS_FIBER_NEW);
+    jrt_store_relaxed(&fiber->state, (uint8_t)JANUS_FIBER_STATE_NEW);
     *out = fiber;
     return JANUS_OK;
 }
@@ -184,7 +185,7 @@ janus_status janus_fiber_create(janus_pool *pool, janus_entry *entry, void *argu
 /* Takes the stack of a fiber that will not run again. */
 static void detach_stack(struct janus_fiber *fiber, struct jrt_thread *thread, bool overflowed)
 {
-    janus_pool       *pool = fiber->pool;
+    janus_fiber_pool *pool = fiber->pool;
     struct jrt_stack *stack = fiber->stack;
     size_t            depth = pool->measure ? jrt_stack_high_water(stack) : 0;
     fiber->stack = NULL;
@@ -206,9 +207,9 @@ janus_status janus_fiber_destroy(janus_fiber *fiber)
     jrt_outside_call(); /* [turn-call] */
     if (fiber == NULL) return JANUS_OK;
     /* relaxed: only detects mistakes. */
-    if (jrt_load_relaxed(&fiber->state) == JANUS_FIBER_RUNNING) return JANUS_STATE;
+    if (jrt_load_relaxed(&fiber->state) == JANUS_FIBER_STATE_RUNNING) return JANUS_STATE;
     jrt_ctx_probe();
-    janus_pool        *pool = fiber->pool;
+    janus_fiber_pool  *pool = fiber->pool;
     struct jrt_thread *thread = jrt_thread_self();
     if (fiber->stack != NULL) detach_stack(fiber, thread, false);
     struct jrt_shard *shard = jrt_shard_lock(pool, thread);
@@ -241,7 +242,7 @@ static void fiber_main(void *argument, int message)
 __attribute__((noinline)) static janus_status attach_stack(struct janus_fiber *fiber,
                                                            struct jrt_thread  *thread)
 {
-    janus_pool       *pool = fiber->pool;
+    janus_fiber_pool *pool = fiber->pool;
     struct jrt_stack *stack = NULL;
     struct jrt_shard *shard = jrt_shard_lock(pool, thread);
     janus_status status = jrt_stack_take(&shard->stacks, &pool->depot, fiber->stack_class, &stack);
@@ -259,7 +260,7 @@ __attribute__((noinline)) static janus_status attach_stack(struct janus_fiber *f
     return JANUS_OK;
 }
 
-static void fill_panic(janus_panic_info *panic, const struct janus_fiber *fiber,
+static void fill_panic(janus_panic_detail *panic, const struct janus_fiber *fiber,
                        janus_panic_kind kind, const struct jrt_thread *thread)
 {
     memset(panic, 0, sizeof *panic);
@@ -267,7 +268,7 @@ static void fill_panic(janus_panic_info *panic, const struct janus_fiber *fiber,
     panic->fiber_id = fiber->id;
     panic->stack_bytes = fiber->stack->slab->class->stack_bytes;
     (void)jrt_name_copy(panic->name, sizeof panic->name, fiber->name); /* borrowed */
-    if (kind == JANUS_PANIC_EXPLICIT) {
+    if (kind == JANUS_PANIC_KIND_EXPLICIT) {
         memcpy(panic->message, thread->panic_message, sizeof panic->message);
         return;
     }
@@ -281,16 +282,16 @@ static void fill_panic(janus_panic_info *panic, const struct janus_fiber *fiber,
 __attribute__((noinline)) static void conclude(struct janus_fiber *fiber, struct jrt_thread *thread,
                                                janus_panic_kind panic, janus_outcome *out)
 {
-    bool              ended_well = panic == JANUS_PANIC_NONE;
-    janus_fiber_state state = ended_well ? JANUS_FIBER_COMPLETED : JANUS_FIBER_PANICKED;
+    bool              ended_well = panic == JANUS_PANIC_KIND_NONE;
+    janus_fiber_state state = ended_well ? JANUS_FIBER_STATE_COMPLETED : JANUS_FIBER_STATE_PANICKED;
     if (out != NULL) {
         out->state = state;
         out->result = fiber->result;
         out->value = NULL;
         if (!ended_well) fill_panic(&out->panic, fiber, panic, thread);
     }
-    detach_stack(fiber, thread, panic == JANUS_PANIC_STACK_OVERFLOW);
-    move(fiber, JANUS_FIBER_RUNNING, state);
+    detach_stack(fiber, thread, panic == JANUS_PANIC_KIND_STACK_OVERFLOW);
+    move(fiber, JANUS_FIBER_STATE_RUNNING, state);
 }
 
 static bool canary_died(const struct janus_fiber *fiber)
@@ -306,15 +307,15 @@ static void settle(struct janus_fiber *fiber, struct jrt_thread *thread, enum jr
     if (jrt_unlikely(fiber->canary) && canary_died(fiber)) why = JRT_ARRIVED_OVERFLOWED;
     if (jrt_likely(why == JRT_ARRIVED_SUSPENDED)) {
         if (out != NULL) {
-            out->state = JANUS_FIBER_SUSPENDED;
+            out->state = JANUS_FIBER_STATE_SUSPENDED;
             out->value = fiber->value;
         }
-        move(fiber, JANUS_FIBER_RUNNING, JANUS_FIBER_SUSPENDED);
+        move(fiber, JANUS_FIBER_STATE_RUNNING, JANUS_FIBER_STATE_SUSPENDED);
         return;
     }
-    janus_panic_kind panic = JANUS_PANIC_NONE;
-    if (why == JRT_ARRIVED_PANICKED) panic = JANUS_PANIC_EXPLICIT;
-    if (why == JRT_ARRIVED_OVERFLOWED) panic = JANUS_PANIC_STACK_OVERFLOW;
+    janus_panic_kind panic = JANUS_PANIC_KIND_NONE;
+    if (why == JRT_ARRIVED_PANICKED) panic = JANUS_PANIC_KIND_EXPLICIT;
+    if (why == JRT_ARRIVED_OVERFLOWED) panic = JANUS_PANIC_KIND_STACK_OVERFLOW;
     conclude(fiber, thread, panic, out);
 }
 
@@ -328,10 +329,10 @@ janus_status janus_fiber_resume(janus_fiber *fiber, void *value, janus_outcome *
     if (fiber == NULL) return JANUS_INVALID;
     /* relaxed: only detects mistakes. */
     janus_fiber_state state = (janus_fiber_state)jrt_load_relaxed(&fiber->state);
-    if (jrt_unlikely(!(moves[state] >> JANUS_FIBER_RUNNING & 1u))) return JANUS_STATE;
+    if (jrt_unlikely(!(moves[state] >> JANUS_FIBER_STATE_RUNNING & 1u))) return JANUS_STATE;
     jrt_ctx_probe();
     if (jrt_unlikely(!jrt_thread_attach(thread))) return JANUS_NO_MEMORY;
-    if (state == JANUS_FIBER_NEW) {
+    if (state == JANUS_FIBER_STATE_NEW) {
         janus_status status = attach_stack(fiber, thread);
         if (status != JANUS_OK) return status;
     }
@@ -342,7 +343,7 @@ janus_status janus_fiber_resume(janus_fiber *fiber, void *value, janus_outcome *
     struct jrt_context *here = caller != NULL ? &caller->context : &mine;
     if (caller == NULL) jrt_sanitizer_adopt_thread(&mine.sanitizer);
     fiber->resumer = here;
-    move(fiber, state, JANUS_FIBER_RUNNING);
+    move(fiber, state, JANUS_FIBER_STATE_RUNNING);
     struct jrt_watch watch = thread->watch;
     thread->current = fiber;
     thread->watch = (struct jrt_watch){fiber->stack, &here->sp};

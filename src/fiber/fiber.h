@@ -28,7 +28,7 @@ struct janus_fiber {
     int64_t             result;    /* what the entry returned */
     janus_entry        *entry;
     void               *argument; /* borrowed */
-    janus_pool         *pool;     /* borrowed; outlives us */
+    janus_fiber_pool   *pool;     /* borrowed; outlives us */
     const char         *name;     /* borrowed */
     uint64_t            id;
     uint8_t             stack_class;
@@ -56,12 +56,12 @@ struct jrt_shard {
 
 enum { JRT_SHARDS = 16 }; /* a power of two; threads are spread over them */
 
-struct janus_pool {
+struct janus_fiber_pool {
     /* Never change after creation. */
-    janus_fault_mode fault_mode;
-    bool             scrub, measure;
-    unsigned         stack_class;
-    size_t           fibers_max; /* 0: no limit */
+    janus_signal_mode signal_mode;
+    bool              scrub, measure;
+    unsigned          stack_class;
+    size_t            fibers_max; /* 0: no limit */
 
     _Atomic(uint64_t) ids_given; /* shards take blocks of ids from here */
     _Atomic(size_t)   live;      /* fibers; counted only if there is a fibers_max */
@@ -77,7 +77,7 @@ unsigned jrt_pool_stack_class(size_t stack_bytes);
 
 /* Returns the calling thread's shard, locked. Until the unlock an overflow ends the
  * process: [fault-locked]. */
-struct jrt_shard *jrt_shard_lock(janus_pool *pool, struct jrt_thread *thread);
+struct jrt_shard *jrt_shard_lock(janus_fiber_pool *pool, struct jrt_thread *thread);
 
 void jrt_shard_unlock(struct jrt_shard *shard, struct jrt_thread *thread);
 

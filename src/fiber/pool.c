@@ -28,7 +28,7 @@ unsigned jrt_pool_stack_class(size_t stack_bytes)
     return jrt_stack_class_of(stack_bytes * JRT_STACK_FACTOR);
 }
 
-struct jrt_shard *jrt_shard_lock(janus_pool *pool, struct jrt_thread *thread)
+struct jrt_shard *jrt_shard_lock(janus_fiber_pool *pool, struct jrt_thread *thread)
 {
     struct jrt_shard *shard = &pool->shards[jrt_thread_number(thread) % JRT_SHARDS];
     thread->holding++;
@@ -44,11 +44,11 @@ void jrt_shard_unlock(struct jrt_shard *shard, struct jrt_thread *thread)
 
 /* Copies the fields that the caller's struct has, so that older callers with a shorter struct
  * work. */
-static janus_status decode(const janus_pool_options *given, janus_pool_options *options)
+static janus_status decode(const janus_fiber_pool_options *given, janus_fiber_pool_options *options)
 {
     memset(options, 0, sizeof *options);
     if (given != NULL) {
-        if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
+        if (!jrt_struct_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
         memcpy(options, given, given->struct_bytes);
     }
     if (options->profile == JANUS_PROFILE_DEFAULT) options->profile = JANUS_PROFILE_SERVICE;
@@ -60,13 +60,13 @@ static janus_status decode(const janus_pool_options *given, janus_pool_options *
         options->scrub || options->measure || options->profile == JANUS_PROFILE_SOVEREIGN;
     bool known = janus_profile_stack_bytes(options->profile) != 0 &&
                  (unsigned)options->guard <= JANUS_GUARD_CANARY &&
-                 (unsigned)options->fault_mode <= JANUS_FAULT_MANUAL;
+                 (unsigned)options->signal_mode <= JANUS_SIGNAL_MODE_MANUAL;
     bool fits = jrt_pool_stack_class(options->stack_bytes) < JRT_STACK_CLASSES &&
                 options->guard_bytes <= JANUS_GUARD_BYTES_MAX;
     return known && fits ? JANUS_OK : JANUS_INVALID;
 }
 
-static janus_status open_rooms(janus_pool *pool, const janus_pool_options *options)
+static janus_status open_rooms(janus_fiber_pool *pool, const janus_fiber_pool_options *options)
 {
     const struct jrt_depot_options stacks = {.guard = options->guard,
                                              .guard_bytes = options->guard_bytes,
@@ -78,7 +78,7 @@ static janus_status open_rooms(janus_pool *pool, const janus_pool_options *optio
         jrt_depot_fini(&pool->depot);
         return JANUS_NO_MEMORY;
     }
-    if (options->fault_mode == JANUS_FAULT_HANDLER && !jrt_fault_open()) {
+    if (options->signal_mode == JANUS_SIGNAL_MODE_HANDLER && !jrt_fault_open()) {
         jrt_records_fini(&pool->records);
         jrt_depot_fini(&pool->depot);
         return JANUS_UNAVAILABLE;
@@ -86,21 +86,21 @@ static janus_status open_rooms(janus_pool *pool, const janus_pool_options *optio
     return JANUS_OK;
 }
 
-janus_status janus_pool_create(const janus_pool_options *given, janus_pool **out)
+janus_status janus_fiber_pool_create(const janus_fiber_pool_options *given, janus_fiber_pool **out)
 {
     jrt_outside_call_long(); /* [turn-call] */
-    janus_pool_options options;
-    janus_status       status = decode(given, &options);
+    janus_fiber_pool_options options;
+    janus_status             status = decode(given, &options);
     if (status != JANUS_OK || out == NULL) return JANUS_INVALID;
     status = jrt_outside_ask();
     if (status != JANUS_OK) return status;
     jrt_ctx_probe();
 
-    size_t      bytes = (sizeof(janus_pool) + 63) / 64 * 64;
-    janus_pool *pool = jrt_aligned_alloc(64, bytes);
+    size_t            bytes = (sizeof(janus_fiber_pool) + 63) / 64 * 64;
+    janus_fiber_pool *pool = jrt_aligned_alloc(64, bytes);
     if (pool == NULL) return JANUS_NO_MEMORY;
     memset(pool, 0, bytes);
-    pool->fault_mode = options.fault_mode;
+    pool->signal_mode = options.signal_mode;
     pool->scrub = options.scrub;
     pool->measure = options.measure;
     pool->stack_class = jrt_pool_stack_class(options.stack_bytes);
@@ -120,7 +120,7 @@ janus_status janus_pool_create(const janus_pool_options *given, janus_pool **out
 }
 
 /* Moves everything in the shards to the depot and the store. */
-static void flush(janus_pool *pool)
+static void flush(janus_fiber_pool *pool)
 {
     for (unsigned i = 0; i < JRT_SHARDS; i++) {
         struct jrt_shard *shard = &pool->shards[i];
@@ -135,7 +135,7 @@ static void flush(janus_pool *pool)
 }
 
 /* [pool-locks] a thread reads and writes a shard only under the shard's lock. */
-static void add_shards(janus_pool *pool, janus_pool_stats *sum)
+static void add_shards(janus_fiber_pool *pool, janus_fiber_pool_info *sum)
 {
     uint64_t destroyed = 0;
     uint64_t attached = 0;
@@ -163,19 +163,17 @@ static void add_shards(janus_pool *pool, janus_pool_stats *sum)
     sum->stacks_attached = attached > detached ? attached - detached : 0;
 }
 
-janus_status janus_pool_stats_read(janus_pool *pool, janus_pool_stats *out)
+janus_status janus_fiber_pool_inspect(janus_fiber_pool *pool, janus_fiber_pool_info *out)
 {
     jrt_outside_call_long(); /* [turn-call] */
-    if (pool == NULL || out == NULL || out->struct_bytes < sizeof out->struct_bytes) {
-        return JANUS_INVALID;
-    }
+    if (pool == NULL || out == NULL) return JANUS_INVALID;
+    if (!jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
     jrt_ctx_probe();
-    size_t           known = sizeof(janus_pool_stats);
-    janus_pool_stats sum = {.struct_bytes = out->struct_bytes < known ? out->struct_bytes : known};
-    struct jrt_thread *thread = jrt_thread_self();
+    janus_fiber_pool_info sum = {0};
+    struct jrt_thread    *thread = jrt_thread_self();
     thread->holding++;
     add_shards(pool, &sum);
-    janus_stack_stats stacks;
+    janus_scheduler_stacks_info stacks;
     jrt_depot_stats(&pool->depot, &stacks);
     sum.stacks_idle += stacks.stacks_idle;
     sum.idle_bytes += stacks.idle_bytes;
@@ -187,11 +185,11 @@ janus_status janus_pool_stats_read(janus_pool *pool, janus_pool_stats *out)
     sum.guard = stacks.guard;
     sum.record_bytes = jrt_records_bytes(&pool->records);
     thread->holding--;
-    memcpy(out, &sum, sum.struct_bytes);
+    jrt_struct_give(out, &sum);
     return JANUS_OK;
 }
 
-size_t janus_pool_trim(janus_pool *pool, size_t keep_bytes)
+size_t janus_fiber_pool_trim(janus_fiber_pool *pool, size_t keep_bytes)
 {
     jrt_outside_call_long(); /* [turn-call] */
     if (pool == NULL) return 0;
@@ -205,16 +203,16 @@ size_t janus_pool_trim(janus_pool *pool, size_t keep_bytes)
     return dropped;
 }
 
-janus_status janus_pool_destroy(janus_pool *pool)
+janus_status janus_fiber_pool_destroy(janus_fiber_pool *pool)
 {
     jrt_outside_call_long(); /* [turn-call] */
     if (pool == NULL) return JANUS_OK;
     jrt_ctx_probe();
-    janus_pool_stats sum = {.struct_bytes = sizeof sum};
+    janus_fiber_pool_info sum = JANUS_FIBER_POOL_INFO();
     add_shards(pool, &sum);
     if (sum.fibers_live > 0) return JANUS_STATE;
     flush(pool);
-    if (pool->fault_mode == JANUS_FAULT_HANDLER) jrt_fault_close();
+    if (pool->signal_mode == JANUS_SIGNAL_MODE_HANDLER) jrt_fault_close();
     jrt_records_fini(&pool->records);
     jrt_depot_fini(&pool->depot);
     for (unsigned i = 0; i < JRT_SHARDS; i++) pthread_mutex_destroy(&pool->shards[i].lock);

@@ -401,7 +401,7 @@ size_t jrt_depot_trim(struct jrt_depot *depot, size_t keep_bytes)
     return dropped;
 }
 
-void jrt_depot_stats(struct jrt_depot *depot, janus_stack_stats *out)
+void jrt_depot_stats(struct jrt_depot *depot, janus_scheduler_stacks_info *out)
 {
     jrt_lock(&depot->lock);
     out->stacks_used = depot->given;

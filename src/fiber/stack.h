@@ -80,8 +80,8 @@ void jrt_stack_cache_flush(struct jrt_stack_cache *cache, struct jrt_depot *depo
  * of the bytes released. */
 size_t jrt_depot_trim(struct jrt_depot *depot, size_t keep_bytes);
 
-/* The books of a depot for janus_stack_stats. Stacks in caches count as in use. */
-void jrt_depot_stats(struct jrt_depot *depot, janus_stack_stats *out);
+/* The books of a depot for janus_scheduler_stacks_info. Stacks in caches count as in use. */
+void jrt_depot_stats(struct jrt_depot *depot, janus_scheduler_stacks_info *out);
 
 /* The deepest use of a stack, in bytes from its top, as far as its bytes show it. */
 size_t jrt_stack_high_water(const struct jrt_stack *stack);

@@ -32,7 +32,7 @@ struct jrt_trouble {
     char     whose[48]; /* of the table: the tasks that share the limit */
 };
 
-enum { JRT_MESSAGE_BYTES = 160 }; /* of janus_panic_info.message */
+enum { JRT_MESSAGE_BYTES = 160 }; /* of janus_panic_detail.message */
 
 struct jrt_thread {
     struct janus_fiber *current;                   /* the fiber that runs here, NULL: none */

@@ -91,7 +91,7 @@ static int copy(struct crowd *crowd, const struct jrt_task *task)
     struct jrt_want  want;
     char             name[JANUS_NAME_BYTES];
     jrt_peek_task(task, &sight);
-    if (sight.state != JANUS_TASK_BLOCKED) return NOBODY;
+    if (sight.state != JANUS_TASK_STATE_BLOCKED) return NOBODY;
     struct node *node = add(crowd);
     if (node == NULL) return NOBODY;
     node->id = jrt_task_id(task);
@@ -121,7 +121,7 @@ static int copy(struct crowd *crowd, const struct jrt_task *task)
 /* Whether the owner of a nursery waits for all its children. */
 static bool is_awaited(const struct jrt_nursery *n)
 {
-    return n->owner != NULL && jrt_nursery_state(n) != JANUS_NURSERY_OPEN;
+    return n->owner != NULL && jrt_nursery_state(n) != JANUS_NURSERY_STATE_OPEN;
 }
 
 static void adopt(struct crowd *crowd, int parent, int child)

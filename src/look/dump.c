@@ -39,37 +39,37 @@ const char *janus_task_state_name(janus_task_state state)
 {
     static const char *const names[] = {"ready",     "running",  "blocked", "budget exhausted",
                                         "completed", "cancelled"};
-    return (unsigned)state <= JANUS_TASK_CANCELLED ? names[state] : "?";
+    return (unsigned)state <= JANUS_TASK_STATE_CANCELLED ? names[state] : "?";
 }
 
 const char *janus_nursery_state_name(janus_nursery_state state)
 {
     static const char *const names[] = {"open", "closing", "cancelling", "closed", "cancelled"};
-    return (unsigned)state <= JANUS_NURSERY_CANCELLED ? names[state] : "?";
+    return (unsigned)state <= JANUS_NURSERY_STATE_CANCELLED ? names[state] : "?";
 }
 
 const char *janus_cancel_reason_text(janus_cancel_reason reason)
 {
     static const char *const texts[] = {
-        [JANUS_CANCEL_NONE] = "not cancelled",
-        [JANUS_CANCEL_EXPLICIT] = "a task or thread called cancel",
-        [JANUS_CANCEL_PARENT] = "the task that owns the nursery was cancelled",
-        [JANUS_CANCEL_SIBLING_ERROR] = "another child of the nursery failed",
-        [JANUS_CANCEL_DEADLINE] = "its deadline passed",
-        [JANUS_CANCEL_SHUTDOWN] = "the scheduler is being stopped",
+        [JANUS_CANCEL_REASON_NONE] = "not cancelled",
+        [JANUS_CANCEL_REASON_EXPLICIT] = "a task or thread called cancel",
+        [JANUS_CANCEL_REASON_PARENT] = "the task that owns the nursery was cancelled",
+        [JANUS_CANCEL_REASON_SIBLING_ERROR] = "another child of the nursery failed",
+        [JANUS_CANCEL_REASON_DEADLINE] = "its deadline passed",
+        [JANUS_CANCEL_REASON_SHUTDOWN] = "the scheduler is being stopped",
     };
-    return (unsigned)reason <= JANUS_CANCEL_SHUTDOWN ? texts[reason] : "?";
+    return (unsigned)reason <= JANUS_CANCEL_REASON_SHUTDOWN ? texts[reason] : "?";
 }
 
 const char *janus_result_kind_text(janus_result_kind kind)
 {
     static const char *const texts[] = {
-        [JANUS_RESULT_SUCCESS] = "success",
-        [JANUS_RESULT_CHILD_FAILED] = "a child failed",
-        [JANUS_RESULT_CANCELLED] = "cancelled",
-        [JANUS_RESULT_PENDING] = "children are still running",
+        [JANUS_RESULT_KIND_SUCCESS] = "success",
+        [JANUS_RESULT_KIND_CHILD_FAILED] = "a child failed",
+        [JANUS_RESULT_KIND_CANCELLED] = "cancelled",
+        [JANUS_RESULT_KIND_PENDING] = "children are still running",
     };
-    return (unsigned)kind <= JANUS_RESULT_PENDING ? texts[kind] : "?";
+    return (unsigned)kind <= JANUS_RESULT_KIND_PENDING ? texts[kind] : "?";
 }
 
 /* Text of a bounded size. */
@@ -124,11 +124,10 @@ static bool text_close(struct text *text, int fd)
 
 static void put_worker(struct text *text, const janus_scheduler *scheduler, uint32_t index)
 {
-    janus_worker_stats stats = {.struct_bytes = sizeof stats};
-    janus_task_id      id = jrt_peek_current(&scheduler->workers[index]);
-    (void)janus_scheduler_stats(scheduler, index, &stats);
-    if (id != 0) {
-        put(text, "worker %u: task %#llx", index, (unsigned long long)id);
+    janus_worker_info stats = JANUS_WORKER_INFO();
+    JANUS_IGNORE(janus_worker_inspect(scheduler, index, &stats)); /* there is such a worker */
+    if (stats.task != 0) {
+        put(text, "worker %u: task %#llx", index, (unsigned long long)stats.task);
     } else {
         put(text, "worker %u: idle", index);
     }
@@ -172,7 +171,7 @@ static void put_time(struct text *text, const struct jrt_sight *sight)
         if (ms >= 1000) put(text, "%llu.%llu s", ms / 1000, ms / 100 % 10);
     }
     if (sight->worker == UINT32_MAX) return;
-    bool runs = sight->state == JANUS_TASK_RUNNING;
+    bool runs = sight->state == JANUS_TASK_STATE_RUNNING;
     put(text, ", %sworker %u", runs ? "on " : "last on ", sight->worker);
 }
 
@@ -223,8 +222,8 @@ static void put_task(struct text *text, const struct jrt_task *task, unsigned de
     jrt_peek_task(task, &sight);
     put(text, "%*stask \"%s\" %#llx: %s", indent(depth), "", jrt_task_name(task),
         (unsigned long long)jrt_task_id(task), janus_task_state_name(sight.state));
-    bool exhausted = sight.state == JANUS_TASK_BUDGET_EXHAUSTED;
-    if (sight.state == JANUS_TASK_BLOCKED || exhausted) put_wait(text, task, &sight);
+    bool exhausted = sight.state == JANUS_TASK_STATE_BUDGET_EXHAUSTED;
+    if (sight.state == JANUS_TASK_STATE_BLOCKED || exhausted) put_wait(text, task, &sight);
     janus_component lacks;
     janus_budget    left;
     if (exhausted && jrt_exhausted_read(task, &left, &lacks)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Inspects one task, nursery or worker for programs. dump.c shows all of them, to people. */
+#include "base/options.h"
 #include "look/peek.h"
 #include "means/terms.h"
 #include "task/purse.h"
@@ -8,14 +9,6 @@
 #include <janusrt/dump.h>
 #include <string.h>
 
-/* Copies as much as the caller has room for. */
-static void give(void *out, size_t room, void *info, size_t bytes)
-{
-    size_t shorter = room < bytes ? room : bytes;
-    memcpy(info, &shorter, sizeof shorter); /* struct_bytes, the first field of every info */
-    memcpy(out, info, shorter);
-}
-
 static janus_nursery *handle_of(struct jrt_nursery *n) { return (janus_nursery *)(void *)n; }
 
 /* Tasks. */
@@ -23,7 +16,7 @@ static janus_nursery *handle_of(struct jrt_nursery *n) { return (janus_nursery *
 /* Why calls of an unshielded task would return CANCELLED. Everything above the task is linked. */
 static janus_cancel_reason cancel_of(const struct jrt_task *task)
 {
-    if (jrt_task_is_singled(task)) return JANUS_CANCEL_EXPLICIT;
+    if (jrt_task_is_singled(task)) return JANUS_CANCEL_REASON_EXPLICIT;
     return jrt_nursery_reason_above(task->nursery);
 }
 
@@ -65,15 +58,18 @@ static void look_at(struct jrt_task *task, janus_task_info *info)
 {
     struct jrt_sight sight;
     jrt_peek_task(task, &sight);
-    bool ended = sight.state == JANUS_TASK_COMPLETED || sight.state == JANUS_TASK_CANCELLED;
+    bool ended =
+        sight.state == JANUS_TASK_STATE_COMPLETED || sight.state == JANUS_TASK_STATE_CANCELLED;
     info->has_result = ended && task->kept;
-    if (ended && !info->has_result) sight.state = JANUS_TASK_RUNNING; /* it is about to end */
+    if (ended && !info->has_result) {
+        sight.state = JANUS_TASK_STATE_RUNNING; /* it is about to end */
+    }
     info->state = sight.state;
     memcpy(info->wait, sight.wait, sizeof info->wait);
     info->worker = sight.worker;
     info->state_ns = sight.state_ns;
     info->at_most = sight.at_most;
-    if (sight.state == JANUS_TASK_BUDGET_EXHAUSTED) {
+    if (sight.state == JANUS_TASK_STATE_BUDGET_EXHAUSTED) {
         info->budget_known = jrt_exhausted_read(task, &info->budget, &info->lacks);
     }
     if (info->has_result) {
@@ -91,7 +87,7 @@ janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id id, janus_
 {
     jrt_stack_check(); /* [stack-reserve] */
     if (nursery == NULL || out == NULL) return JANUS_INVALID;
-    if (out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
+    if (!jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     janus_task_info info = {0};
@@ -104,7 +100,7 @@ janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id id, janus_
     }
     jrt_nursery_unlock(n);
     if (task == NULL) return JANUS_STALE;
-    give(out, out->struct_bytes, &info, sizeof info);
+    jrt_struct_give(out, &info);
     return JANUS_OK;
 }
 
@@ -112,10 +108,10 @@ janus_status janus_task_inspect_current(janus_task_info *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_worker *worker = jrt_worker_self();
-    if (out == NULL || out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
+    if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
     if (worker == NULL) return JANUS_STATE;
     struct jrt_task *task = worker->current;
-    janus_task_info  info = {.state = JANUS_TASK_RUNNING, .wait = "nothing"};
+    janus_task_info  info = {.state = JANUS_TASK_STATE_RUNNING, .wait = "nothing"};
     describe(task, &info);
     info.worker = worker->index;
     info.at_most = true;
@@ -124,7 +120,7 @@ janus_status janus_task_inspect_current(janus_task_info *out)
     if (task->innermost != NULL) info.owned = handle_of(task->innermost);
     for (struct jrt_nursery *n = task->innermost; n != NULL; n = jrt_nursery_outer(n))
         info.nurseries++;
-    give(out, out->struct_bytes, &info, sizeof info);
+    jrt_struct_give(out, &info);
     return JANUS_OK;
 }
 
@@ -141,13 +137,13 @@ janus_status janus_nursery_inspect(janus_nursery *nursery, janus_nursery_info *o
 {
     jrt_stack_check(); /* [stack-reserve] */
     if (nursery == NULL || out == NULL) return JANUS_INVALID;
-    if (out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
+    if (!jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     janus_nursery_info info = {
         .state = janus_nursery_state_of(nursery),
         .reason = (janus_cancel_reason)jrt_load_relaxed(&n->reason), /* relaxed: after the state. */
-        .policy = (janus_nursery_policy)n->policy,
+        .policy = (janus_policy)n->policy,
         .max_children = n->limited ? n->max_children : 0, /* [nursery-ready] */
         .stack_bytes = n->scheduler->depot->classes[jrt_birth_class(n->birth)].promised_bytes,
         .owner = n->owner != NULL ? jrt_task_id(n->owner) : 0,
@@ -160,26 +156,78 @@ janus_status janus_nursery_inspect(janus_nursery *nursery, janus_nursery_info *o
     if (n->errors != 0) info.error = n->error;
     if (n->errors != 0) info.error_task = n->error_task;
     jrt_nursery_unlock(n);
-    give(out, out->struct_bytes, &info, sizeof info);
+    jrt_struct_give(out, &info);
     return JANUS_OK;
 }
 
 /* Workers. */
 
-janus_status janus_worker_inspect(const janus_scheduler *scheduler, uint32_t index,
+/* What was counted by threads of single tasks that have ended. */
+static void add_seats(const struct jrt_counts *seats, janus_worker_info *sum, uint64_t *by_loop)
+{
+    /* relaxed, all: they move while they are read. */
+    sum->tasks_executed += jrt_load_relaxed(&seats->tasks_executed);   /* relaxed */
+    *by_loop += jrt_load_relaxed(&seats->tasks_by_loop);               /* relaxed */
+    sum->tasks_cancelled += jrt_load_relaxed(&seats->tasks_cancelled); /* relaxed */
+    sum->switches += jrt_load_relaxed(&seats->switches);               /* relaxed */
+    sum->parks += jrt_load_relaxed(&seats->parks);                     /* relaxed */
+    sum->yields += jrt_load_relaxed(&seats->yields);                   /* relaxed */
+    sum->restarts += jrt_load_relaxed(&seats->restarts);               /* relaxed */
+    sum->exhaustions += jrt_load_relaxed(&seats->exhaustions);         /* relaxed */
+    sum->recharges += jrt_load_relaxed(&seats->recharges);             /* relaxed */
+    sum->refusals += jrt_load_relaxed(&seats->refusals);               /* relaxed */
+}
+
+/* The counters of one worker, or of all. */
+static void put_counts(const janus_scheduler *scheduler, uint32_t worker, janus_worker_info *sum)
+{
+    bool     all = worker == JANUS_ALL_WORKERS;
+    uint64_t by_loop = 0;
+    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
+        if (!all && worker != i) continue;
+        const struct jrt_counts *stats = &scheduler->workers[i].stats;
+        /* relaxed, all: they move while they are read. */
+        sum->tasks_executed += jrt_load_relaxed(&stats->tasks_executed);   /* relaxed */
+        by_loop += jrt_load_relaxed(&stats->tasks_by_loop);                /* relaxed */
+        sum->tasks_cancelled += jrt_load_relaxed(&stats->tasks_cancelled); /* relaxed */
+        sum->tasks_stolen += jrt_load_relaxed(&stats->tasks_stolen);       /* relaxed */
+        sum->steals_failed += jrt_load_relaxed(&stats->steals_failed);     /* relaxed */
+        sum->switches += jrt_load_relaxed(&stats->switches);               /* relaxed */
+        sum->parks += jrt_load_relaxed(&stats->parks);                     /* relaxed */
+        sum->yields += jrt_load_relaxed(&stats->yields);                   /* relaxed */
+        sum->restarts += jrt_load_relaxed(&stats->restarts);               /* relaxed */
+        sum->exhaustions += jrt_load_relaxed(&stats->exhaustions);         /* relaxed */
+        sum->recharges += jrt_load_relaxed(&stats->recharges);             /* relaxed */
+        sum->refusals += jrt_load_relaxed(&stats->refusals);               /* relaxed */
+    }
+    if (all) add_seats(&scheduler->seat_stats, sum, &by_loop);
+    if (sum->tasks_executed > by_loop) sum->tasks_in_place = sum->tasks_executed - by_loop;
+}
+
+/* What one worker does now. */
+static void put_now(const janus_scheduler *scheduler, uint32_t index, janus_worker_info *info)
+{
+    const struct jrt_worker *worker = &scheduler->workers[index];
+    info->stealing |= scheduler->stealing && !worker->alone;
+    info->queued += jrt_peek_queued(worker);
+}
+
+janus_status janus_worker_inspect(const janus_scheduler *scheduler, uint32_t worker,
                                   janus_worker_info *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     if (scheduler == NULL || out == NULL) return JANUS_INVALID;
-    if (out->struct_bytes < sizeof out->struct_bytes) return JANUS_INVALID;
-    if (index >= scheduler->worker_count) return JANUS_INVALID;
-    const struct jrt_worker *worker = &scheduler->workers[index];
+    if (!jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
+    bool all = worker == JANUS_ALL_WORKERS;
+    if (!all && worker >= scheduler->worker_count) return JANUS_INVALID;
+    janus_worker_info info = {.index = worker};
     jrt_point();
-    janus_worker_info info = {.index = index,
-                              .stealing = scheduler->stealing && !worker->alone,
-                              .task = jrt_peek_current(worker),
-                              .queued = jrt_peek_queued(worker)};
-    give(out, out->struct_bytes, &info, sizeof info);
+    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
+        if (all || worker == i) put_now(scheduler, i, &info);
+    }
+    if (!all) info.task = jrt_peek_current(&scheduler->workers[worker]);
+    put_counts(scheduler, worker, &info);
+    jrt_struct_give(out, &info);
     return JANUS_OK;
 }
 
@@ -196,15 +244,21 @@ size_t janus_nursery_failures(janus_nursery *nursery, janus_failure *out, size_t
     return kept;
 }
 
-janus_status janus_nursery_books(janus_nursery *nursery, janus_pool_books *out)
+janus_status janus_nursery_pool_inspect(janus_nursery *nursery, janus_nursery_pool_info *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     if (nursery == NULL || out == NULL) return JANUS_INVALID;
+    if (!jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
     const struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (n->terms == NULL || n->terms->account == NULL) return JANUS_STATE;
     struct jrt_account_books books;
     jrt_account_read(n->terms->account, &books);
-    *out = (janus_pool_books){books.granted, books.left,  books.shares,
-                              books.nested,  books.spent, books.refunded};
+    janus_nursery_pool_info info = {.granted = books.granted,
+                                    .left = books.left,
+                                    .shares = books.shares,
+                                    .nested = books.nested,
+                                    .spent = books.spent,
+                                    .refunded = books.refunded};
+    jrt_struct_give(out, &info);
     return JANUS_OK;
 }

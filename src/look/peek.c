@@ -105,28 +105,28 @@ void jrt_peek_task(const struct jrt_task *task, struct jrt_sight *out)
     uint32_t since = jrt_load_relaxed(&task->since);   /* relaxed: as above. */
     uint32_t worker = UINT32_MAX;
     if (since != 0) worker = jrt_load_relaxed(&task->worker); /* relaxed: as above. */
-    bool waits = state == JANUS_TASK_BLOCKED || state == JANUS_TASK_BUDGET_EXHAUSTED;
+    bool waits = state == JANUS_TASK_STATE_BLOCKED || state == JANUS_TASK_STATE_BUDGET_EXHAUSTED;
     bool at_most = !waits;
     if (waits && (park & JRT_PARK_MASK) == JRT_AWAKE) {
-        state = JANUS_TASK_READY;
+        state = JANUS_TASK_STATE_READY;
         at_most = true;
     }
     /* The task is on its nursery's list of exhausted children. It is leaving the CPU, or has left
      * it since its state was read. */
     bool asleep = (park & JRT_PARK_MASK) != JRT_AWAKE;
-    if (state == JANUS_TASK_RUNNING && wait == JRT_WAIT_BUDGET && asleep) {
-        state = JANUS_TASK_BUDGET_EXHAUSTED;
+    if (state == JANUS_TASK_STATE_RUNNING && wait == JRT_WAIT_BUDGET && asleep) {
+        state = JANUS_TASK_STATE_BUDGET_EXHAUSTED;
     }
-    if (state == JANUS_TASK_RUNNING) {
+    if (state == JANUS_TASK_STATE_RUNNING) {
         uint32_t here = worker_of(task);
         if (here != UINT32_MAX) {
             worker = here;
         } else if (linked && !jrt_list_empty(&task->nurseries)) {
-            state = JANUS_TASK_BLOCKED;
+            state = JANUS_TASK_STATE_BLOCKED;
             wait = JRT_WAIT_NURSERY;
         }
     }
-    waits = state == JANUS_TASK_BLOCKED || state == JANUS_TASK_BUDGET_EXHAUSTED;
+    waits = state == JANUS_TASK_STATE_BLOCKED || state == JANUS_TASK_STATE_BUDGET_EXHAUSTED;
     if (!waits) wait = JRT_WAIT_NONE;
     uint32_t units = since != 0 ? jrt_since_now() - since : 0; /* also when the counter wraps */
     *out = (struct jrt_sight){.state = (janus_task_state)state,
@@ -135,7 +135,7 @@ void jrt_peek_task(const struct jrt_task *task, struct jrt_sight *out)
                               .state_ns = units != 0 ? units * JRT_SINCE_NS : since != 0,
                               .at_most = at_most};
     jrt_name_again(out->wait, sizeof out->wait, jrt_wait_text(wait));
-    if (state != JANUS_TASK_BLOCKED || wait != JRT_WAIT_POINT) return;
+    if (state != JANUS_TASK_STATE_BLOCKED || wait != JRT_WAIT_POINT) return;
     const char *reason = jrt_load_acquire(&task->reason); /* acquire: [point-reason]. */
     if (reason != NULL) (void)jrt_name_copy(out->wait, sizeof out->wait, reason);
 }

@@ -212,7 +212,7 @@ static void put_failure(struct text *text, const struct jrt_nursery *n,
     put_who(text, failure->name, &failure->site, failure->task);
     put(text, " in ");
     put_path(text, n);
-    if (failure->panic != JANUS_PANIC_NONE) {
+    if (failure->panic != JANUS_PANIC_KIND_NONE) {
         put(text, ": panic: %s", why);
     } else if (failure->error == JANUS_BUDGET_EXHAUSTED) {
         put_trouble(text, JANUS_BUDGET_EXHAUSTED, failure->lacks, failure->used, failure->limit);
@@ -240,7 +240,7 @@ size_t janus_failure_text(janus_nursery *nursery, const janus_failure *failure, 
     struct text text = {buffer, size, 0};
     if (size > 0) buffer[0] = 0;
     if (nursery == NULL || failure == NULL) return 0;
-    bool overflow = failure->panic == JANUS_PANIC_STACK_OVERFLOW;
+    bool overflow = failure->panic == JANUS_PANIC_KIND_STACK_OVERFLOW;
     put_failure(&text, jrt_nursery_of(nursery), failure,
                 overflow ? "its stack overflowed: spawn it with a larger stack_bytes"
                          : "janus_panic was called");

@@ -20,7 +20,7 @@ static void give_room(janus_scheduler *scheduler, struct jrt_terms *terms,
                       const struct jrt_terms *end)
 {
     for (; terms != end; terms = terms->outer) {
-        if ((terms->bound & 1u << JANUS_CAP_SPAWN) == 0) continue;
+        if ((terms->bound & 1u << JANUS_CAP_KIND_SPAWN) == 0) continue;
         jrt_cap_give_task(&terms->use);
         tell_room(scheduler, terms);
     }
@@ -35,10 +35,10 @@ static janus_status take_room(struct jrt_terms *terms, janus_scheduler *schedule
     janus_cap_limits     limits;
     struct jrt_terms    *at = terms;
     for (; at != NULL; at = at->outer) {
-        if ((at->bound & 1u << JANUS_CAP_SPAWN) == 0) continue;
-        actor.holder = at->held[JANUS_CAP_SPAWN].holder;
-        janus_status status = jrt_cap_gate_spawn(scheduler->caps, at->held[JANUS_CAP_SPAWN].cap,
-                                                 &actor, &at->use, &limits);
+        if ((at->bound & 1u << JANUS_CAP_KIND_SPAWN) == 0) continue;
+        actor.holder = at->held[JANUS_CAP_KIND_SPAWN].holder;
+        janus_status status = jrt_cap_gate_spawn(
+            scheduler->caps, at->held[JANUS_CAP_KIND_SPAWN].cap, &actor, &at->use, &limits);
         if (status == JANUS_OK) continue;
         *full = at;
         jrt_point(); /* [sim-point]: others may be refused meanwhile */
@@ -55,7 +55,7 @@ static janus_status take_room(struct jrt_terms *terms, janus_scheduler *schedule
 static bool is_implicit(const struct jrt_terms *terms, const janus_scheduler *scheduler)
 {
     uint32_t implicit = terms != NULL ? terms->implicit : scheduler->implicit;
-    return (implicit & 1u << JANUS_CAP_SPAWN) != 0;
+    return (implicit & 1u << JANUS_CAP_KIND_SPAWN) != 0;
 }
 
 static janus_status take_implicit(janus_scheduler *scheduler, struct jrt_worker *worker)
@@ -170,11 +170,11 @@ static bool breaks_out(const struct jrt_nursery *n, const struct jrt_worker *wor
 static janus_status may_configure(const struct jrt_task *task, const struct jrt_terms *terms)
 {
     janus_scheduler       *scheduler = task->nursery->scheduler;
-    const struct jrt_held *held = &terms->held[JANUS_CAP_EXECUTOR];
+    const struct jrt_held *held = &terms->held[JANUS_CAP_KIND_EXECUTOR];
     struct jrt_cap_actor   actor = jrt_actor_in(scheduler, jrt_worker_self());
     if (held->holder == 0) {
-        return jrt_terms_deny(scheduler, &actor, JANUS_CAP_EXECUTOR, JANUS_RIGHT_EXECUTOR_CONFIGURE,
-                              JANUS_NO_EXECUTOR_CAP);
+        return jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_EXECUTOR,
+                              JANUS_RIGHT_EXECUTOR_CONFIGURE, JANUS_NO_EXECUTOR_CAP);
     }
     actor.holder = held->holder;
     return jrt_cap_gate_backend(scheduler->caps, held->cap, &actor, JANUS_RIGHT_EXECUTOR_CONFIGURE,
@@ -253,14 +253,14 @@ janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,
     out->full = NULL;
     if (breaks_out(n, worker)) {
         struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
-        status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK,
+        status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK,
                                 JANUS_CAP_WIDENS);
         (void)jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
     } else if (is_implicit(n->terms, scheduler)) {
         status = take_implicit(scheduler, worker);
-    } else if (n->terms == NULL || n->terms->held[JANUS_CAP_SPAWN].holder == 0) {
+    } else if (n->terms == NULL || n->terms->held[JANUS_CAP_KIND_SPAWN].holder == 0) {
         struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
-        status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK,
+        status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK,
                                 JANUS_NO_SPAWN_CAP);
         (void)jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
     } else {

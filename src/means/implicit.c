@@ -78,7 +78,7 @@ static struct jrt_terms *make_terms(const janus_scheduler *scheduler)
 /* In :sovereign nothing is implicit, so root nurseries are on terms that hold nothing. */
 static bool set_terms(janus_scheduler *scheduler)
 {
-    bool implicit = (scheduler->implicit & 1u << JANUS_CAP_SPAWN) != 0;
+    bool implicit = (scheduler->implicit & 1u << JANUS_CAP_KIND_SPAWN) != 0;
     scheduler->counter = make_terms(scheduler);
     if (!implicit) scheduler->terms = make_terms(scheduler);
     return scheduler->counter != NULL && (implicit || scheduler->terms != NULL);

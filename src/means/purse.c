@@ -369,7 +369,7 @@ static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price,
         int64_t fuel = jrt_fuel_get();
         /* Only ops bound a cancelled task. */
         bool ops = price->ops > (uint64_t)(fuel > 0 ? fuel : 0);
-        if (ops && jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE) {
+        if (ops && jrt_task_cancelled_itself(task) != JANUS_CANCEL_REASON_NONE) {
             if (!can_clean_up(task, tell)) return jrt_purse_stop(task);
             went = true;
             continue;
@@ -463,7 +463,8 @@ janus_status janus_charge(janus_budget price)
         return JANUS_OK;
     }
     if (price.ops == 0) jrt_call_check(worker); /* [turn-call] */
-    if (!ops_only && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_obey(task);
+    if (!ops_only && jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)
+        return jrt_task_obey(task);
     return jrt_pay(task, &price);
 }
 

@@ -15,7 +15,7 @@
 #include "task/purse.h"
 #include "task/trouble.h"
 
-static const uint32_t bit = 1u << JANUS_CAP_CHANNEL;
+static const uint32_t bit = 1u << JANUS_CAP_KIND_CHANNEL;
 
 /* Returns one channel in the terms below `end`; NULL: in all. */
 static void give_up_to(struct jrt_terms *terms, const struct jrt_terms *end)
@@ -31,7 +31,7 @@ static janus_status take(janus_scheduler *scheduler, struct jrt_terms *terms, ui
     struct jrt_cap_actor actor = jrt_actor(jrt_worker_self());
     for (struct jrt_terms *at = terms; at != NULL; at = at->outer) {
         if ((at->bound & bit) == 0) continue;
-        const struct jrt_held *held = &at->held[JANUS_CAP_CHANNEL];
+        const struct jrt_held *held = &at->held[JANUS_CAP_KIND_CHANNEL];
         actor.holder = held->holder;
         janus_status status =
             jrt_cap_gate_channel(scheduler->caps, held->cap, &actor, &at->use, buffer);
@@ -90,7 +90,8 @@ static janus_status take_implicit(janus_scheduler *scheduler, struct jrt_terms *
         if (status != JANUS_OK) used = limit = limits->max_channels;
     }
     if (status == JANUS_OK) return JANUS_OK;
-    (void)jrt_terms_deny(scheduler, &actor, JANUS_CAP_CHANNEL, JANUS_RIGHT_CHANNEL_CREATE, status);
+    (void)jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_CHANNEL, JANUS_RIGHT_CHANNEL_CREATE,
+                         status);
     if (status == JANUS_CHANNEL_LIMIT) {
         return jrt_trouble_full(status, JRT_TABLE_CHANNELS, full, used, limit);
     }
@@ -102,7 +103,7 @@ janus_status jrt_terms_channel(const struct jrt_task *task, uint64_t buffer, str
     janus_scheduler  *scheduler = task->nursery->scheduler;
     struct jrt_terms *terms = jrt_terms_here(task);
     janus_status      status;
-    if (terms != NULL && terms->held[JANUS_CAP_CHANNEL].holder != 0) {
+    if (terms != NULL && terms->held[JANUS_CAP_KIND_CHANNEL].holder != 0) {
         status = take(scheduler, terms, buffer);
     } else {
         uint32_t implicit = terms != NULL ? terms->implicit : scheduler->implicit;
@@ -117,7 +118,7 @@ janus_status jrt_terms_channel(const struct jrt_task *task, uint64_t buffer, str
 
 void jrt_terms_channel_gone(struct jrt_terms *terms)
 {
-    if (terms->held[JANUS_CAP_CHANNEL].holder != 0) {
+    if (terms->held[JANUS_CAP_KIND_CHANNEL].holder != 0) {
         give_up_to(terms, NULL);
     } else if (any_counts(terms)) {
         give_pools_up_to(terms, NULL);

@@ -54,10 +54,10 @@ static bool none_given(const struct jrt_caps *caps)
 
 static struct jrt_caps caps_of(const janus_nursery_options *options)
 {
-    return (struct jrt_caps){{[JANUS_CAP_SPAWN] = options->spawn_cap,
-                              [JANUS_CAP_BUDGET] = options->budget_cap,
-                              [JANUS_CAP_CHANNEL] = options->channel_cap,
-                              [JANUS_CAP_EXECUTOR] = options->executor_cap}};
+    return (struct jrt_caps){{[JANUS_CAP_KIND_SPAWN] = options->spawn_cap,
+                              [JANUS_CAP_KIND_BUDGET] = options->budget_cap,
+                              [JANUS_CAP_KIND_CHANNEL] = options->channel_cap,
+                              [JANUS_CAP_KIND_EXECUTOR] = options->executor_cap}};
 }
 
 bool jrt_terms_wanted(const janus_nursery_options *options)
@@ -136,7 +136,7 @@ static janus_status bind(struct jrt_terms *terms, janus_scheduler *scheduler, ja
     terms->held[kind] = (struct jrt_held){cap, actor->holder};
     terms->implicit &= ~(1u << kind);
     terms->bound |= 1u << kind;
-    if (kind == JANUS_CAP_SPAWN) terms->task_budget = limits.spawn.task_budget;
+    if (kind == JANUS_CAP_KIND_SPAWN) terms->task_budget = limits.spawn.task_budget;
     return JANUS_OK;
 }
 
@@ -158,16 +158,16 @@ janus_status jrt_terms_request(janus_scheduler *scheduler, const struct jrt_term
                                uint32_t right, const janus_budget *amount, janus_budget *out)
 {
     const struct jrt_worker *worker = jrt_worker_self();
-    const uint32_t           bit = 1u << JANUS_CAP_BUDGET;
-    if (terms != NULL && terms->held[JANUS_CAP_BUDGET].holder != 0) {
-        const struct jrt_held *held = &terms->held[JANUS_CAP_BUDGET];
+    const uint32_t           bit = 1u << JANUS_CAP_KIND_BUDGET;
+    if (terms != NULL && terms->held[JANUS_CAP_KIND_BUDGET].holder != 0) {
+        const struct jrt_held *held = &terms->held[JANUS_CAP_KIND_BUDGET];
         struct jrt_cap_actor   actor = jrt_actor_in(scheduler, worker);
         actor.holder = held->holder;
         return jrt_cap_gate_budget(scheduler->caps, held->cap, &actor, right, amount, out);
     }
     if (((terms != NULL ? terms->implicit : scheduler->implicit) & bit) == 0) {
         struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
-        return jrt_terms_deny(scheduler, &actor, JANUS_CAP_BUDGET, right, JANUS_NO_BUDGET_CAP);
+        return jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_BUDGET, right, JANUS_NO_BUDGET_CAP);
     }
     *out = *amount;
     return janus_budget_clamp(out, scheduler->budget_max) ? JANUS_CLAMPED : JANUS_OK;
@@ -195,11 +195,11 @@ janus_status jrt_terms_supervise(const struct jrt_task *task, const janus_cap *c
     if (cap != NULL && !is_null(*cap)) {
         status = jrt_cap_gate_budget(scheduler->caps, *cap, &actor, JANUS_RIGHT_BUDGET_TRANSFER,
                                      amount, &granted);
-    } else if (jrt_terms_holds(task, JANUS_CAP_BUDGET) || scheduler->supervisors) {
+    } else if (jrt_terms_holds(task, JANUS_CAP_KIND_BUDGET) || scheduler->supervisors) {
         status = jrt_terms_budget(task, JANUS_RIGHT_BUDGET_TRANSFER, amount, &granted);
     } else {
-        status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_BUDGET, JANUS_RIGHT_BUDGET_TRANSFER,
-                                JANUS_NO_BUDGET_CAP);
+        status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_BUDGET,
+                                JANUS_RIGHT_BUDGET_TRANSFER, JANUS_NO_BUDGET_CAP);
     }
     return status == JANUS_CLAMPED ? JANUS_CAP_LIMIT : status;
 }
@@ -290,8 +290,8 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
 {
     struct jrt_task *task = n->owner;
     struct jrt_entry entry;
-    if (task == NULL || (terms->bound & 1u << JANUS_CAP_SPAWN) == 0) return JANUS_INVALID;
-    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_remind(task);
+    if (task == NULL || (terms->bound & 1u << JANUS_CAP_KIND_SPAWN) == 0) return JANUS_INVALID;
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE) return jrt_task_remind(task);
     if (task->ending) return JANUS_CANCELLED;
     struct jrt_purse *aside = jrt_purse_need(task);
     if (aside == NULL) return JANUS_NO_MEMORY;
@@ -368,25 +368,26 @@ static janus_status may_use(const struct jrt_terms *terms, janus_scheduler *sche
                             janus_backend backend, uint32_t right)
 {
     const struct jrt_worker *worker = jrt_worker_self();
-    const struct jrt_held   *held = &terms->held[JANUS_CAP_EXECUTOR];
+    const struct jrt_held   *held = &terms->held[JANUS_CAP_KIND_EXECUTOR];
     struct jrt_cap_actor     actor = jrt_actor_in(scheduler, worker);
     janus_status             status = JANUS_OK;
     if (held->holder != 0) {
         actor.holder = held->holder;
         return jrt_cap_gate_backend(scheduler->caps, held->cap, &actor, right, backend);
     }
-    if ((terms->implicit & 1u << JANUS_CAP_EXECUTOR) == 0)
+    if ((terms->implicit & 1u << JANUS_CAP_KIND_EXECUTOR) == 0)
         status = JANUS_NO_EXECUTOR_CAP;
     else if ((scheduler->backends & JANUS_BACKEND_SET(backend)) == 0)
         status = JANUS_CAP_LIMIT;
     if (status == JANUS_OK) return JANUS_OK;
-    return jrt_terms_deny(scheduler, &actor, JANUS_CAP_EXECUTOR, right, status);
+    return jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_EXECUTOR, right, status);
 }
 
 static janus_status choose_backend(struct jrt_terms *terms, janus_scheduler *scheduler,
                                    uint64_t set)
 {
-    if ((set & (set - 1)) != 0 || set >= JANUS_BACKEND_SET(JANUS_BACKENDS)) return JANUS_INVALID;
+    if ((set & (set - 1)) != 0 || set >= JANUS_BACKEND_SET(JANUS_BACKEND_COUNT))
+        return JANUS_INVALID;
     janus_backend backend = (janus_backend)__builtin_ctzll(set);
     janus_status  status = may_use(terms, scheduler, backend, JANUS_RIGHT_EXECUTOR_SELECT);
     if (status != JANUS_OK) return status;
@@ -429,10 +430,10 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
     }
     if (status == JANUS_OK && options->budget != NULL) {
         bool hard = n->owner != NULL && n->owner->purse != NULL && n->owner->purse->hard;
-        bool held = terms->account != NULL || terms->held[JANUS_CAP_BUDGET].holder != 0;
+        bool held = terms->account != NULL || terms->held[JANUS_CAP_KIND_BUDGET].holder != 0;
         if (hard && !held) { /* the profile's capability enlarges no explicit budget */
             struct jrt_cap_actor actor = jrt_actor_in(n->scheduler, jrt_worker_self());
-            return jrt_terms_deny(n->scheduler, &actor, JANUS_CAP_BUDGET,
+            return jrt_terms_deny(n->scheduler, &actor, JANUS_CAP_KIND_BUDGET,
                                   JANUS_RIGHT_BUDGET_REQUEST, JANUS_NO_BUDGET_CAP);
         }
         status = open_pool(terms, n->scheduler, options->budget);
@@ -444,12 +445,12 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
 /* Checks the right to open a nursery, where a capability is held. */
 static janus_status may_open(const struct jrt_terms *terms, janus_scheduler *scheduler)
 {
-    const struct jrt_held *held = &terms->held[JANUS_CAP_SPAWN];
+    const struct jrt_held *held = &terms->held[JANUS_CAP_KIND_SPAWN];
     struct jrt_cap_actor   actor = jrt_actor_in(scheduler, jrt_worker_self());
     if (held->holder == 0) return JANUS_OK; /* only implicit children, or none, can start in it */
     actor.holder = held->holder;
-    return jrt_cap_use_right(scheduler->caps, held->cap, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_NURSERY,
-                             &actor, NULL);
+    return jrt_cap_use_right(scheduler->caps, held->cap, JANUS_CAP_KIND_SPAWN,
+                             JANUS_RIGHT_SPAWN_NURSERY, &actor, NULL);
 }
 
 janus_status jrt_terms_inherit(struct jrt_nursery *n)
@@ -568,7 +569,7 @@ janus_status jrt_terms_full(janus_scheduler *scheduler, const struct jrt_worker 
 {
     struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
     uint64_t             max = (uint64_t)scheduler->limit.max;
-    (void)jrt_terms_deny(scheduler, &actor, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK,
+    (void)jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK,
                          JANUS_TASK_LIMIT);
     return jrt_trouble(JANUS_TASK_LIMIT, JANUS_COMPONENT_NONE, max, max);
 }

@@ -16,7 +16,7 @@
 struct jrt_entry;
 struct jrt_purse;
 
-enum { JRT_KINDS = JANUS_CAP_EXECUTOR + 1 };
+enum { JRT_KINDS = JANUS_CAP_KIND_EXECUTOR + 1 };
 
 /* A capability, and the holder that bound it to the terms. The library checks it for that
  * holder. */
@@ -136,7 +136,7 @@ janus_status jrt_terms_narrow(struct jrt_nursery *n, const struct jrt_caps *caps
 bool jrt_terms_holds(const struct jrt_task *task, janus_cap_kind kind);
 
 /* Asks the task's budget capability for `amount`. OK or CLAMPED: *out is what it allows. Other
- * errors as janus_cap_check. */
+ * errors as janus_cap_check_in. */
 janus_status jrt_terms_budget(const struct jrt_task *task, uint32_t right,
                               const janus_budget *amount, janus_budget *out);
 

@@ -30,7 +30,7 @@ void jrt_failure_describe(janus_failure *failure, const struct jrt_task *task)
     failure->used = failure->limit - janus_budget_get(&purse->had, purse->lacks);
 }
 
-void jrt_panic_describe(janus_panic_info *panic, const struct jrt_task *task)
+void jrt_panic_describe(janus_panic_detail *panic, const struct jrt_task *task)
 {
     panic->kind = (janus_panic_kind)task->panic;
     panic->task = true;
@@ -38,7 +38,7 @@ void jrt_panic_describe(janus_panic_info *panic, const struct jrt_task *task)
     const struct jrt_stack_class *classes = task->nursery->scheduler->depot->classes;
     panic->stack_bytes = classes[task->stack_class].promised_bytes;
     jrt_name_again(panic->name, sizeof panic->name, jrt_task_name(task));
-    if (task->panic == JANUS_PANIC_STACK_OVERFLOW) {
+    if (task->panic == JANUS_PANIC_KIND_STACK_OVERFLOW) {
         panic->fault_address = task->fault_data;
         panic->code_address = task->fault_code;
         bool seen = task->fault_code != NULL; /* otherwise a canary found it, [strand-canary] */
@@ -51,7 +51,7 @@ void jrt_panic_describe(janus_panic_info *panic, const struct jrt_task *task)
 /* Why a task panicked. */
 static const char *panic_reason(const struct jrt_task *task)
 {
-    if (task->panic == JANUS_PANIC_STACK_OVERFLOW)
+    if (task->panic == JANUS_PANIC_KIND_STACK_OVERFLOW)
         return "its stack overflowed: spawn it with a larger stack_bytes";
     return task->fault_data != NULL ? task->fault_data
                                     : "the reason is lost: the system refused memory for it";

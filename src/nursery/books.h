@@ -21,7 +21,7 @@ struct jrt_run_books {
 void jrt_failure_describe(janus_failure *failure, const struct jrt_task *task);
 
 /* Describes the panic of a task that is about to be counted off. The caller has zeroed *panic. */
-void jrt_panic_describe(janus_panic_info *panic, const struct jrt_task *task);
+void jrt_panic_describe(janus_panic_detail *panic, const struct jrt_task *task);
 
 /* Notes that a child of `n` failed. The scheduler has books. */
 void jrt_books_failure(struct jrt_nursery *n, const struct jrt_task *task);

@@ -59,9 +59,10 @@ static int64_t call_defer(void *argument)
 /* Only the first panic counts. */
 static void note_panic(struct jrt_task *task, enum jrt_ending how)
 {
-    if (task->panic != JANUS_PANIC_NONE) return;
-    if (how == JRT_ENDED_PANICKED || how == JRT_ENDED_RESCUED) task->panic = JANUS_PANIC_EXPLICIT;
-    if (how == JRT_ENDED_OVERFLOWED) task->panic = JANUS_PANIC_STACK_OVERFLOW;
+    if (task->panic != JANUS_PANIC_KIND_NONE) return;
+    if (how == JRT_ENDED_PANICKED || how == JRT_ENDED_RESCUED)
+        task->panic = JANUS_PANIC_KIND_EXPLICIT;
+    if (how == JRT_ENDED_OVERFLOWED) task->panic = JANUS_PANIC_KIND_STACK_OVERFLOW;
 }
 
 /* Notes the task's first panic, and reports it. */
@@ -70,10 +71,11 @@ static void begin_panic(struct jrt_task *task, janus_panic_kind kind, const char
 {
     jrt_panicked(message);
     task->touched = true;
-    if (task->panic != JANUS_PANIC_NONE) return; /* a panic of a defer does not replace the first */
+    if (task->panic != JANUS_PANIC_KIND_NONE)
+        return; /* a panic of a defer does not replace the first */
     task->panic = (uint8_t)kind;
     /* NULL where memory is short. */
-    if (kind == JANUS_PANIC_EXPLICIT) task->fault_data = strdup(message);
+    if (kind == JANUS_PANIC_KIND_EXPLICIT) task->fault_data = strdup(message);
     jrt_tell_panic(task, kind, message, frames, frame_count);
 }
 
@@ -112,7 +114,7 @@ static void clean_up(struct jrt_task *task, enum jrt_ending how)
         janus_status broken = run_defers(task);
         if (result >= 0 && broken != JANUS_OK) result = broken;
     }
-    task->landing.result = task->panic != JANUS_PANIC_NONE ? INT64_MIN : result;
+    task->landing.result = task->panic != JANUS_PANIC_KIND_NONE ? INT64_MIN : result;
 }
 
 /* A child does not see the exception that its parent is handling. If it is broken off inside a
@@ -139,9 +141,9 @@ int jrt_task_look_below(struct jrt_task *task, const struct jrt_strand *strand, 
      * nothing. */
     if (how == JRT_ENDED_OVERFLOWED || jrt_stack_intact_all(strand->stack)) return how;
     jrt_stack_mend(strand->stack);
-    if (how == JRT_ENDED_PANICKED || task->panic != JANUS_PANIC_NONE) return how;
+    if (how == JRT_ENDED_PANICKED || task->panic != JANUS_PANIC_KIND_NONE) return how;
     task->fault_data = task->fault_code = NULL; /* nobody saw the place */
-    begin_panic(task, JANUS_PANIC_STACK_OVERFLOW,
+    begin_panic(task, JANUS_PANIC_KIND_STACK_OVERFLOW,
                 "its stack overflowed: spawn it with a larger stack_bytes", NULL, 0);
     return how == 0 ? JRT_ENDED_PANICKED : how;
 }
@@ -238,7 +240,7 @@ janus_status jrt_task_remind(struct jrt_task *task)
 
 janus_status jrt_task_obey(struct jrt_task *task)
 {
-    bool unwind = task->cancel_mode == JANUS_CANCEL_UNWIND && !task->ending;
+    bool unwind = task->cancel_mode == JANUS_CANCEL_MODE_UNWIND && !task->ending;
     if (unwind && !jrt_task_only_in_scope(task)) {
         (void)jrt_task_told(task);
         jrt_task_break_off(task, JRT_ENDED_UNWOUND);
@@ -270,16 +272,16 @@ static void panic_open(struct jrt_task *task)
     }
     (void)snprintf(message, sizeof message, "it returned with its nursery \"%s\" open",
                    jrt_nursery_name(task->innermost));
-    begin_panic(task, JANUS_PANIC_EXPLICIT, message, NULL, 0);
+    begin_panic(task, JANUS_PANIC_KIND_EXPLICIT, message, NULL, 0);
 }
 
 static void panic_overflow(struct jrt_task *task, struct jrt_thread *thread)
 {
-    if (task->panic == JANUS_PANIC_NONE) {
+    if (task->panic == JANUS_PANIC_KIND_NONE) {
         task->fault_data = thread->fault_address;
         task->fault_code = thread->fault_code;
     }
-    begin_panic(task, JANUS_PANIC_STACK_OVERFLOW,
+    begin_panic(task, JANUS_PANIC_KIND_STACK_OVERFLOW,
                 "its stack overflowed: spawn it with a larger stack_bytes", thread->fault_frames,
                 thread->fault_frame_count);
 }
@@ -314,7 +316,7 @@ static void rescue_main(void *argument, int message)
     if (message == JRT_ENDED_OVERFLOWED) panic_overflow(task, worker->thread);
     if (message == JRT_ENDED_RESCUED) panic_open(task);
     if (message == JRT_ENDED_PANICKED) {
-        begin_panic(task, JANUS_PANIC_EXPLICIT, worker->thread->panic_message, NULL, 0);
+        begin_panic(task, JANUS_PANIC_KIND_EXPLICIT, worker->thread->panic_message, NULL, 0);
     }
     jrt_nurseries_abandon(task);
 
@@ -357,7 +359,7 @@ void jrt_task_on_panic(const char *message)
         (void)jrt_ctx_switch(&nowhere, worker->rescue->context.sp, JRT_ENDED_PANICKED);
         jrt_die("invariant [worker-again] broken", "a broken call went on", __FILE__, __LINE__);
     }
-    begin_panic(task, JANUS_PANIC_EXPLICIT, message, frames,
+    begin_panic(task, JANUS_PANIC_KIND_EXPLICIT, message, frames,
                 jrt_frames_of_panic(frames, JRT_FRAMES_MAX));
     jrt_task_break_off(task, JRT_ENDED_PANICKED);
 }

@@ -32,9 +32,9 @@ void jrt_task_requeue(struct jrt_task *task)
 {
     struct jrt_worker *worker = jrt_worker_self();
     jrt_count(&worker->stats.recharges);
-    jrt_task_move(task, JANUS_TASK_BUDGET_EXHAUSTED);
-    jrt_task_move(task, JANUS_TASK_READY);
-    jrt_task_move(task, JANUS_TASK_RUNNING);
+    jrt_task_move(task, JANUS_TASK_STATE_BUDGET_EXHAUSTED);
+    jrt_task_move(task, JANUS_TASK_STATE_READY);
+    jrt_task_move(task, JANUS_TASK_STATE_RUNNING);
     jrt_turn_end(task);
 }
 
@@ -148,7 +148,7 @@ static janus_status recharge_self(struct jrt_task *task, const janus_budget *amo
     *granted = janus_budget_zero();
     if (purse == NULL) return JANUS_NO_MEMORY;
     /* The profile's implicit capability does not enlarge an explicit budget. */
-    if (purse->hard && !jrt_terms_holds(task, JANUS_CAP_BUDGET)) return JANUS_NO_BUDGET_CAP;
+    if (purse->hard && !jrt_terms_holds(task, JANUS_CAP_KIND_BUDGET)) return JANUS_NO_BUDGET_CAP;
     janus_status status = jrt_terms_budget(task, JANUS_RIGHT_BUDGET_RECHARGE, &all, &limit);
     if (status < 0) return status;
     janus_budget rest = janus_budget_zero();
@@ -179,7 +179,7 @@ static bool help_itself(struct jrt_task *task, janus_component lacks, uint64_t n
 {
     uint64_t     portion = portion_of(task, lacks);
     janus_budget want = only(lacks, needs > portion ? needs : portion), got;
-    if (!jrt_terms_holds(task, JANUS_CAP_BUDGET)) return false;
+    if (!jrt_terms_holds(task, JANUS_CAP_KIND_BUDGET)) return false;
     (void)recharge_self(task, &want, &got);
     return janus_budget_get(&got, lacks) > 0;
 }
@@ -353,7 +353,7 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
         if (lacks != JANUS_COMPONENT_OPS && get_more(task, policy, lacks, needs)) return JANUS_OK;
         jrt_task_break_off(task, JRT_ENDED_EXHAUSTED);
     }
-    if (jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE) {
+    if (jrt_task_cancelled_itself(task) != JANUS_CANCEL_REASON_NONE) {
         /* Only ops bound how long it cleans up. Other components are replenished meanwhile, too. */
         if (lacks != JANUS_COMPONENT_OPS && get_more(task, policy, lacks, needs)) return JANUS_OK;
         return jrt_purse_stop(task);
@@ -380,8 +380,8 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
     janus_status status = wait_for_more(task);
     /* An owner that cancels and then waits sends the task away twice: the cancel counts. */
     bool cancelled =
-        status == JANUS_CANCELLED ||
-        (status == JANUS_BUDGET_EXHAUSTED && jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE);
+        status == JANUS_CANCELLED || (status == JANUS_BUDGET_EXHAUSTED &&
+                                      jrt_task_cancelled_itself(task) != JANUS_CANCEL_REASON_NONE);
     if (cancelled) return jrt_purse_stop(task);
     if (status == JANUS_STATE) be_dismissed(task);
     if (status != JANUS_OK) run_out(task);

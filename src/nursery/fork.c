@@ -77,8 +77,8 @@ static bool terms_allow(const struct jrt_fork *fork, const struct jrt_worker *wo
                         const struct jrt_terms *terms)
 {
     if (fork->task != worker->current || fork->task->innermost != place_of(fork)) return false;
-    bool may =
-        (terms->implicit & 1u << JANUS_CAP_SPAWN) != 0 || terms->held[JANUS_CAP_SPAWN].holder != 0;
+    bool may = (terms->implicit & 1u << JANUS_CAP_KIND_SPAWN) != 0 ||
+               terms->held[JANUS_CAP_KIND_SPAWN].holder != 0;
     return may && terms->backend == JANUS_BACKEND_COOPERATIVE &&
            terms->exhaustion == JANUS_EXHAUSTION_AUTO;
 }
@@ -92,7 +92,7 @@ static bool allowed(const struct jrt_fork *fork, const struct jrt_worker *worker
     /* relaxed: only the task writes it, and it lies on this strand. */
     if (jrt_load_relaxed(&task->shield) > 0 || task->ending) return false;
     if (purse != NULL && purse->hard && !pooled) return false;
-    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return false;
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE) return false;
     if (terms == NULL) return worker->scheduler->exhaustion == JANUS_EXHAUSTION_AUTO;
     return terms_allow(fork, worker, terms);
 }
@@ -218,34 +218,36 @@ __attribute__((noinline)) void jrt_fork_look(struct jrt_worker *worker)
 /* Ending. */
 
 /* A piece has panicked: the caller panics in the same way. */
-__attribute__((cold, noreturn)) static void panic_too(const janus_panic_info *panic)
+__attribute__((cold, noreturn)) static void panic_too(const janus_panic_detail *panic)
 {
     struct jrt_task *task = jrt_worker_self()->current;
-    if (panic->kind != JANUS_PANIC_STACK_OVERFLOW) {
+    if (panic->kind != JANUS_PANIC_KIND_STACK_OVERFLOW) {
         janus_panic(panic->message[0] != 0 ? panic->message : "a parallel call panicked");
     }
     jrt_panicked("its stack overflowed: spawn it with a larger stack_bytes");
     task->touched = true;
-    if (task->panic == JANUS_PANIC_NONE) {
+    if (task->panic == JANUS_PANIC_KIND_NONE) {
         task->fault_data = panic->fault_address;
         task->fault_code = panic->code_address;
     }
-    task->panic = JANUS_PANIC_STACK_OVERFLOW;
+    task->panic = JANUS_PANIC_KIND_STACK_OVERFLOW;
     jrt_task_break_off(task, JRT_ENDED_PANICKED);
 }
 
 void jrt_fork_cancel(struct jrt_fork *fork)
 {
-    if (fork->nursery != NULL) (void)jrt_nursery_cancel(fork->nursery, JANUS_CANCEL_SIBLING_ERROR);
+    if (fork->nursery != NULL)
+        (void)jrt_nursery_cancel(fork->nursery, JANUS_CANCEL_REASON_SIBLING_ERROR);
 }
 
 void jrt_fork_join(struct jrt_fork *fork, struct jrt_fork_failure *failure)
 {
-    janus_nursery_result result = {.kind = JANUS_RESULT_SUCCESS};
+    janus_nursery_result result = {.kind = JANUS_RESULT_KIND_SUCCESS};
     janus_status status = janus_nursery_end((janus_nursery *)(void *)fork->nursery, &result);
     if (status == JANUS_STATE) janus_panic("a parallel call returned with a nursery open");
     *failure = (struct jrt_fork_failure){result.error, result.task};
-    if (result.kind != JANUS_RESULT_CHILD_FAILED || result.panic.kind == JANUS_PANIC_NONE) return;
+    if (result.kind != JANUS_RESULT_KIND_CHILD_FAILED || result.panic.kind == JANUS_PANIC_KIND_NONE)
+        return;
     jrt_fork_free(fork);
     panic_too(&result.panic);
 }

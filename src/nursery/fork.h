@@ -113,7 +113,7 @@ static inline bool jrt_fork_is_over(const struct jrt_fork *fork)
 {
     return fork->nursery != NULL &&
            /* acquire: what led to it. */
-           jrt_load_acquire(&fork->nursery->state) == JANUS_NURSERY_CANCELLING;
+           jrt_load_acquire(&fork->nursery->state) == JANUS_NURSERY_STATE_CANCELLING;
 }
 
 /* Drops the forks of a task that is being broken off from this strand, before their nurseries are

@@ -58,8 +58,8 @@ void jrt_join_ended(struct jrt_nursery *n)
 static janus_status result_of(struct jrt_nursery *n, struct jrt_task *child, int64_t *out_result)
 {
     int64_t result = child->landing.result;
-    bool    failed = child->panic != JANUS_PANIC_NONE || result < 0;
-    bool    cancelled = child->panic == JANUS_PANIC_NONE && result == JANUS_CANCELLED &&
+    bool    failed = child->panic != JANUS_PANIC_KIND_NONE || result < 0;
+    bool    cancelled = child->panic == JANUS_PANIC_KIND_NONE && result == JANUS_CANCELLED &&
                      child->saw_cancel; /* [nursery-obey] */
     jrt_task_retire(n->scheduler, jrt_worker_self(), child);
     if (out_result != NULL) *out_result = result;

@@ -41,7 +41,7 @@
 
 static const int64_t bias = JRT_NURSERY_BIAS;
 
-static bool is_final(janus_nursery_state state) { return state >= JANUS_NURSERY_CLOSED; }
+static bool is_final(janus_nursery_state state) { return state >= JANUS_NURSERY_STATE_CLOSED; }
 
 /* One step of [nursery-moves]. False: the state was another. */
 static bool move(struct jrt_nursery *n, janus_nursery_state from, janus_nursery_state to)
@@ -60,13 +60,14 @@ static void finish(struct jrt_nursery *n)
     janus_scheduler *scheduler = n->scheduler;
     bool             root = n->owner == NULL;
     jrt_nursery_lock(n);
-    if (jrt_unlikely(jrt_load_acquire(&n->state) == JANUS_NURSERY_OPEN)) { /* acquire: it stays. */
+    janus_nursery_state state = jrt_load_acquire(&n->state); /* acquire: OPEN stays. */
+    if (jrt_unlikely(state == JANUS_NURSERY_STATE_OPEN)) {
         jrt_nursery_emptied_locked(n);
         jrt_nursery_unlock(n);
         return;
     }
-    bool moved = move(n, JANUS_NURSERY_CLOSING, JANUS_NURSERY_CLOSED) ||
-                 move(n, JANUS_NURSERY_CANCELLING, JANUS_NURSERY_CANCELLED);
+    bool moved = move(n, JANUS_NURSERY_STATE_CLOSING, JANUS_NURSERY_STATE_CLOSED) ||
+                 move(n, JANUS_NURSERY_STATE_CANCELLING, JANUS_NURSERY_STATE_CANCELLED);
     jrt_invariant("nursery-moves", moved);
     struct jrt_task *waiter = n->waiter;
     n->waiter = NULL;
@@ -104,7 +105,8 @@ void jrt_nursery_fold(struct jrt_nursery *n) { fold(n); }
  */
 static bool has_obeyed(struct jrt_task *task)
 {
-    if (task->panic != JANUS_PANIC_NONE || task->landing.result != JANUS_CANCELLED) return false;
+    if (task->panic != JANUS_PANIC_KIND_NONE || task->landing.result != JANUS_CANCELLED)
+        return false;
     bool scope = task->saw_cancel || jrt_nursery_cancelled_above(task->nursery);
     if (!scope && !jrt_task_is_singled(task)) return false;
     task->saw_cancel = task->touched = true;
@@ -113,7 +115,7 @@ static bool has_obeyed(struct jrt_task *task)
 
 static bool is_failure(const struct jrt_task *task, bool obeyed)
 {
-    if (task->panic != JANUS_PANIC_NONE) return true;
+    if (task->panic != JANUS_PANIC_KIND_NONE) return true;
     return task->landing.result < 0 && !obeyed;
 }
 
@@ -127,13 +129,13 @@ static void note_failure(struct jrt_nursery *n, struct jrt_task *task)
         n->error_task = jrt_task_id(task);
         /* Where memory is short, only the kind is reported; see result_of. */
         n->panic_kind = (janus_panic_kind)task->panic;
-        if (task->panic != JANUS_PANIC_NONE) n->panic = jrt_calloc(1, sizeof *n->panic);
+        if (task->panic != JANUS_PANIC_KIND_NONE) n->panic = jrt_calloc(1, sizeof *n->panic);
         if (n->panic != NULL) jrt_panic_describe(n->panic, task);
     }
     jrt_failures_keep(n, task);
     jrt_nursery_unlock(n);
-    if (n->policy == JANUS_CANCEL_ON_ERROR) {
-        (void)jrt_nursery_cancel(n, JANUS_CANCEL_SIBLING_ERROR);
+    if (n->policy == JANUS_POLICY_CANCEL_ON_ERROR) {
+        (void)jrt_nursery_cancel(n, JANUS_CANCEL_REASON_SIBLING_ERROR);
     }
 }
 
@@ -174,7 +176,7 @@ void jrt_nursery_count_off(struct jrt_nursery *n)
 /* Zeroes what is not clean, [task-clean]. Nobody else knows the task any more. */
 static void wipe(struct jrt_task *task)
 {
-    if (task->panic == JANUS_PANIC_EXPLICIT) free((void *)(uintptr_t)task->fault_data);
+    if (task->panic == JANUS_PANIC_KIND_EXPLICIT) free((void *)(uintptr_t)task->fault_data);
     if (task->owns_name) free((void *)(uintptr_t)task->name);
     size_t from = offsetof(struct jrt_task, special);
     memset((char *)task + from, 0, sizeof *task - from);
@@ -203,7 +205,7 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
         jrt_purse_close(worker, task);
     }
     if (jrt_unlikely(worker->trace != NULL)) jrt_note_complete(worker, task);
-    jrt_task_move(task, cancelled ? JANUS_TASK_CANCELLED : JANUS_TASK_COMPLETED);
+    jrt_task_move(task, cancelled ? JANUS_TASK_STATE_CANCELLED : JANUS_TASK_STATE_COMPLETED);
     bool free_record = true;
     if (jrt_unlikely(n->on_terms)) { /* before the report: a joiner may use the child's room */
         jrt_terms_leave(n, worker);
@@ -287,7 +289,7 @@ static inline __attribute__((always_inline)) bool run_plainly(struct jrt_nursery
     int64_t below = jrt_fuel_get(); /* the owner's, [purse-fuel] */
     worker->current = task;
     jrt_count(&worker->stats.tasks_executed);
-    jrt_task_move(task, JANUS_TASK_RUNNING);
+    jrt_task_move(task, JANUS_TASK_STATE_RUNNING);
     jrt_fuel_set(worker->slice);
     int how = jrt_ctx_call(&task->landing, task->entry, task->argument);
     JRT_TASK_LEFT_OPEN(task, how);
@@ -362,7 +364,7 @@ static void wait_as_thread(struct jrt_nursery *n)
 /* Open -> Closing. False: it was not Open. */
 static bool begin_closing(struct jrt_nursery *n)
 {
-    if (!move(n, JANUS_NURSERY_OPEN, JANUS_NURSERY_CLOSING)) return false;
+    if (!move(n, JANUS_NURSERY_STATE_OPEN, JANUS_NURSERY_STATE_CLOSING)) return false;
     if (jrt_unlikely(n->limited)) {
         jrt_nursery_lock(n);
         jrt_room_close_locked(n);
@@ -404,10 +406,10 @@ janus_status janus_nursery_await_with(janus_nursery *nursery, janus_nursery_resu
     janus_nursery_result result;
     jrt_nursery_result_of(n, &result);
     if (out != NULL) *out = result;
-    if (result.kind == JANUS_RESULT_CHILD_FAILED) return JANUS_CHILD_FAILED;
-    if (result.kind != JANUS_RESULT_CANCELLED) return JANUS_OK;
+    if (result.kind == JANUS_RESULT_KIND_CHILD_FAILED) return JANUS_CHILD_FAILED;
+    if (result.kind != JANUS_RESULT_KIND_CANCELLED) return JANUS_OK;
     /* A cancelled owner that passes this on has obeyed. An owner that must be unwound ends here. */
-    bool told = task != NULL && jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE;
+    bool told = task != NULL && jrt_task_cancelled_itself(task) != JANUS_CANCEL_REASON_NONE;
     return told ? jrt_task_obey(task) : JANUS_CANCELLED;
 }
 
@@ -435,7 +437,7 @@ janus_status janus_nursery_cancel(janus_nursery *nursery)
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (nursery == NULL) return JANUS_INVALID;
-    return jrt_nursery_cancel_called(n, JANUS_CANCEL_EXPLICIT);
+    return jrt_nursery_cancel_called(n, JANUS_CANCEL_REASON_EXPLICIT);
 }
 
 static void unregister(struct jrt_nursery *n)

@@ -25,17 +25,17 @@ static janus_status decode(const janus_nursery_options *given, janus_nursery_opt
 {
     memset(options, 0, sizeof *options);
     if (given == NULL) return JANUS_OK;
-    if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
+    if (!jrt_struct_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
     memcpy(options, given, given->struct_bytes);
-    if ((unsigned)options->when_full > JANUS_FULL_WAIT) return JANUS_INVALID;
+    if ((unsigned)options->when_full > JANUS_WHEN_FULL_WAIT) return JANUS_INVALID;
     if (options->result != NULL) return JANUS_INVALID; /* only a block has one: block.h */
-    return (unsigned)options->policy <= JANUS_WAIT_ALL ? JANUS_OK : JANUS_INVALID;
+    return (unsigned)options->policy <= JANUS_POLICY_WAIT_ALL ? JANUS_OK : JANUS_INVALID;
 }
 
 static void ring_deadline(struct jrt_alarm *alarm)
 {
     /* Under the timers' lock. */
-    (void)jrt_nursery_cancel_locked(alarm->subject, JANUS_CANCEL_DEADLINE);
+    (void)jrt_nursery_cancel_locked(alarm->subject, JANUS_CANCEL_REASON_DEADLINE);
 }
 
 bool jrt_nursery_arm(struct jrt_nursery *n, uint64_t deadline_ns)
@@ -64,7 +64,7 @@ janus_status janus_nursery_set_deadline(janus_nursery *nursery, uint64_t deadlin
     jrt_nursery_ready(n);
     jrt_nursery_disarm(n); /* it rings no more */
     janus_nursery_state state = jrt_nursery_state(n);
-    bool                open = state == JANUS_NURSERY_OPEN || state == JANUS_NURSERY_CLOSING;
+    bool open = state == JANUS_NURSERY_STATE_OPEN || state == JANUS_NURSERY_STATE_CLOSING;
     n->timed = false;
     if (!open) return JANUS_STATE;
     if (deadline_ns == 0 || jrt_nursery_arm(n, deadline_ns)) return JANUS_OK;

@@ -61,7 +61,7 @@ static void give_locked(struct jrt_nursery *n)
 
 void jrt_room_give(struct jrt_nursery *n)
 {
-    if (n->when_full == JANUS_FULL_REFUSE) {
+    if (n->when_full == JANUS_WHEN_FULL_REFUSE) {
         jrt_fetch_sub_relaxed(&n->alive, 1u); /* relaxed: a count. It guards no memory. */
         return;
     }
@@ -90,7 +90,7 @@ static janus_status take_or_queue(struct jrt_nursery *n, struct spawner *spawner
     janus_status status = JANUS_FULL;
     jrt_nursery_lock(n);
     uint32_t alive = jrt_load_relaxed(&n->alive); /* relaxed: under the lock. */
-    if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) {
+    if (jrt_nursery_state(n) != JANUS_NURSERY_STATE_OPEN) {
         status = JANUS_CLOSED;
     } else if (alive < n->max_children && jrt_list_empty(&n->spawners)) {
         jrt_store_relaxed(&n->alive, alive + 1); /* relaxed: under the lock. */
@@ -138,10 +138,10 @@ static janus_status wait_as_task(struct jrt_nursery *n, struct jrt_worker *worke
                                             .leave = leave_queue},
                                 .nursery = n,
                                 .task = task};
-    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_obey(task);
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE) return jrt_task_obey(task);
     janus_status status = jrt_wait(worker, &spawner.waiting);
     /* A cancel may send a child of the nursery away before the child learns the reason. */
-    bool told = status == JANUS_CLOSED && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
+    bool told = status == JANUS_CLOSED && jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE;
     return told || status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
 }
 
@@ -159,7 +159,7 @@ static janus_status wait_as_thread(struct jrt_nursery *n)
 
 janus_status jrt_room_take(struct jrt_nursery *n)
 {
-    if (n->when_full == JANUS_FULL_REFUSE) return take_or_refuse(n);
+    if (n->when_full == JANUS_WHEN_FULL_REFUSE) return take_or_refuse(n);
     janus_status status = take_or_queue(n, NULL);
     if (status != JANUS_FULL) return status;
     struct jrt_worker *worker = jrt_worker_self();

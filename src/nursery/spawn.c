@@ -60,7 +60,7 @@ static bool enter(struct jrt_nursery *n, struct jrt_worker *worker)
         count_one(n, worker);
         jrt_fence_light_seq_cst(); /* seq_cst: [nursery-seen]. */
         /* relaxed: after the fence. */
-        if (jrt_likely(jrt_load_relaxed(&n->state) == JANUS_NURSERY_OPEN)) return true;
+        if (jrt_likely(jrt_load_relaxed(&n->state) == JANUS_NURSERY_STATE_OPEN)) return true;
         leave(n, worker);
         return false;
     }
@@ -68,7 +68,7 @@ static bool enter(struct jrt_nursery *n, struct jrt_worker *worker)
      * seq_cst: one of the two sees the other. */
     jrt_fetch_add_seq_cst(&n->pending, (int64_t)1);
     uint8_t state = jrt_load_seq_cst(&n->state); /* seq_cst: as above. */
-    if (jrt_likely(state == JANUS_NURSERY_OPEN)) return true;
+    if (jrt_likely(state == JANUS_NURSERY_STATE_OPEN)) return true;
     jrt_nursery_count_off(n);
     return false;
 }
@@ -120,17 +120,17 @@ static janus_status afford_stack(struct jrt_nursery *n, const janus_spawn_option
 static janus_status take(struct jrt_nursery *n, const janus_spawn_options *options,
                          struct birth *birth)
 {
-    const struct jrt_caps caps = {{[JANUS_CAP_SPAWN] = options->spawn_cap,
-                                   [JANUS_CAP_BUDGET] = options->budget_cap,
-                                   [JANUS_CAP_CHANNEL] = options->channel_cap,
-                                   [JANUS_CAP_EXECUTOR] = options->executor_cap}};
+    const struct jrt_caps caps = {{[JANUS_CAP_KIND_SPAWN] = options->spawn_cap,
+                                   [JANUS_CAP_KIND_BUDGET] = options->budget_cap,
+                                   [JANUS_CAP_KIND_CHANNEL] = options->channel_cap,
+                                   [JANUS_CAP_KIND_EXECUTOR] = options->executor_cap}};
     *birth = (struct birth){.terms = NULL};
     janus_status status = jrt_terms_narrow(n, &caps, &birth->terms);
     if (status != JANUS_OK) return status;
     status = count_in(n);
     if (status == JANUS_OK) {
         /* After a wait for room, the task may be on another worker. */
-        bool waits = options->when_full == JANUS_FULL_WAIT;
+        bool waits = options->when_full == JANUS_WHEN_FULL_WAIT;
         status = JANUS_TASK_LIMIT;
         birth->entry.full = NULL;
         if (!waits || !jrt_wish_is_behind(n)) {
@@ -212,7 +212,7 @@ static void equip(struct jrt_task *task, const janus_spawn_options *options)
         task->stack_class = (uint8_t)jrt_pool_stack_class(options->stack_bytes);
     }
     if (options->priority != JANUS_PRIORITY_DEFAULT) task->lane = (uint8_t)(options->priority - 1);
-    if (options->cancel != JANUS_CANCEL_RETURN) task->cancel_mode = (uint8_t)options->cancel;
+    if (options->cancel != JANUS_CANCEL_MODE_RETURN) task->cancel_mode = (uint8_t)options->cancel;
 }
 
 /*
@@ -277,7 +277,7 @@ static janus_status spawn(struct jrt_nursery *n, janus_entry *entry, void *argum
 {
     look_at_stack();
     if (entry == NULL) return jrt_unpaid(JANUS_INVALID);
-    if (jrt_nursery_state(n) != JANUS_NURSERY_OPEN) return jrt_unpaid(JANUS_CLOSED);
+    if (jrt_nursery_state(n) != JANUS_NURSERY_STATE_OPEN) return jrt_unpaid(JANUS_CLOSED);
     struct birth birth;
     janus_status status = pay(n, jrt_worker_self());
     if (status == JANUS_OK) status = take(n, options, &birth);
@@ -385,7 +385,7 @@ spawn_as(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry, v
     if (!JRT_CHECKED) jrt_fence_light_as_seq_cst(full);      /* seq_cst: [nursery-seen]. */
     bool room = jrt_quota_take_easily(&worker->quota, full); /* includes that fence */
     /* acquire: what led to it. */
-    if (jrt_unlikely(!room || jrt_load_acquire(&n->state) != JANUS_NURSERY_OPEN)) {
+    if (jrt_unlikely(!room || jrt_load_acquire(&n->state) != JANUS_NURSERY_STATE_OPEN)) {
         return take_back(n, room, entry, argument, site);
     }
     make(worker, n, entry, argument, site);
@@ -448,11 +448,11 @@ static janus_status decode(const janus_spawn_options *given, janus_spawn_options
 {
     memset(options, 0, sizeof *options);
     if (given == NULL) return JANUS_OK;
-    if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
+    if (!jrt_struct_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
     memcpy(options, given, given->struct_bytes);
     if ((unsigned)options->priority > JANUS_PRIORITY_LOW) return JANUS_INVALID;
-    if ((unsigned)options->cancel > JANUS_CANCEL_UNWIND) return JANUS_INVALID;
-    if ((unsigned)options->when_full > JANUS_FULL_WAIT) return JANUS_INVALID;
+    if ((unsigned)options->cancel > JANUS_CANCEL_MODE_UNWIND) return JANUS_INVALID;
+    if ((unsigned)options->when_full > JANUS_WHEN_FULL_WAIT) return JANUS_INVALID;
     bool stack_known =
         options->stack_bytes == 0 || jrt_pool_stack_class(options->stack_bytes) < JRT_STACK_CLASSES;
     return stack_known ? JANUS_OK : JANUS_INVALID;
@@ -501,7 +501,7 @@ janus_status janus_spawn_wait_at(janus_nursery *nursery, janus_entry *entry, voi
                                  const janus_site *site)
 {
     look_at_stack();
-    const janus_spawn_options options = {.site = site, .when_full = JANUS_FULL_WAIT};
+    const janus_spawn_options options = {.site = site, .when_full = JANUS_WHEN_FULL_WAIT};
     if (nursery == NULL) return jrt_unpaid(JANUS_INVALID);
     return spawn(jrt_nursery_of(nursery), entry, argument, &options, NULL);
 }

@@ -46,7 +46,7 @@ static bool report(struct jrt_nursery *n, janus_exhausted *out)
     return false;
 }
 
-bool janus_nursery_exhausted_poll(janus_nursery *nursery, janus_exhausted *out)
+bool janus_nursery_poll_exhausted(janus_nursery *nursery, janus_exhausted *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);
@@ -63,7 +63,7 @@ janus_task_id janus_supervisor_poll_exhausted(void)
     janus_exhausted        child = {.task = 0};
     if (task == NULL) return 0;
     for (struct jrt_nursery *n = task->innermost; n != NULL; n = jrt_nursery_outer(n)) {
-        if (janus_nursery_exhausted_poll((janus_nursery *)(void *)n, &child)) break;
+        if (janus_nursery_poll_exhausted((janus_nursery *)(void *)n, &child)) break;
     }
     return child.task;
 }
@@ -88,7 +88,7 @@ static bool take_back_locked(struct jrt_nursery *n)
     const int64_t bias = JRT_NURSERY_BIAS;
     uint8_t       state = jrt_load_acquire(&n->state);  /* acquire: what led to it. */
     int64_t       left = jrt_load_acquire(&n->pending); /* acquire: what children wrote. */
-    if (state == JANUS_NURSERY_CLOSING || state >= JANUS_NURSERY_CLOSED) return true;
+    if (state == JANUS_NURSERY_STATE_CLOSING || state >= JANUS_NURSERY_STATE_CLOSED) return true;
     if (left == 0 && !n->emptied) return false;
     /* acq_rel: as every change of the count. */
     while (!jrt_cas_acq_rel(&n->pending, &left, left + bias)) {
@@ -120,10 +120,10 @@ static janus_status look_or_join(struct jrt_waiting *waiting, struct jrt_task *t
 {
     struct supervisor  *supervisor = (struct supervisor *)waiting;
     struct jrt_nursery *n = supervisor->nursery;
-    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return JANUS_CANCELLED;
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE) return JANUS_CANCELLED;
     jrt_nursery_lock(n);
     bool found = report(n, supervisor->out);
-    bool over = n->emptied || jrt_nursery_state(n) >= JANUS_NURSERY_CLOSED;
+    bool over = n->emptied || jrt_nursery_state(n) >= JANUS_NURSERY_STATE_CLOSED;
     n->supervised = !found && !over;
     n->waiter = n->supervised ? task : NULL;
     jrt_nursery_unlock(n);
@@ -145,7 +145,7 @@ static janus_status look_again(struct jrt_waiting *waiting, struct jrt_task *tas
     return ended == JANUS_OK ? JANUS_WOULD_WAIT : ended;
 }
 
-janus_status janus_nursery_exhausted_wait(janus_nursery *nursery, janus_exhausted *out)
+janus_status janus_nursery_wait_exhausted(janus_nursery *nursery, janus_exhausted *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_nursery *n = jrt_nursery_of(nursery);

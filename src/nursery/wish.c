@@ -84,8 +84,8 @@ bool jrt_wish_is_behind(const struct jrt_nursery *n)
 {
     janus_scheduler *scheduler = n->scheduler;
     uint32_t         implicit = n->terms != NULL ? n->terms->implicit : scheduler->implicit;
-    if ((implicit & 1u << JANUS_CAP_SPAWN) == 0) return false;   /* the limit is not known yet */
-    if (jrt_load_relaxed(&scheduler->wishes) == 0) return false; /* relaxed: a hint. */
+    if ((implicit & 1u << JANUS_CAP_KIND_SPAWN) == 0) return false; /* the limit is not known yet */
+    if (jrt_load_relaxed(&scheduler->wishes) == 0) return false;    /* relaxed: a hint. */
     jrt_lock(&scheduler->limit.lock);
     const struct jrt_list_node *list = &scheduler->limit.wishes;
     bool                        behind = list->next != NULL && !jrt_list_empty(list);
@@ -163,7 +163,7 @@ static janus_status leave_wait(struct jrt_waiting *waiting, struct jrt_task *tas
 
 static janus_status wait_as_task(struct wish *wish)
 {
-    if (jrt_task_cancel_reason(wish->task) != JANUS_CANCEL_NONE) return JANUS_CANCELLED;
+    if (jrt_task_cancel_reason(wish->task) != JANUS_CANCEL_REASON_NONE) return JANUS_CANCELLED;
     wish->waiting = (struct jrt_waiting){
         .why = JRT_WAIT_LIMIT, .deadline_ns = JRT_NEVER, .join = join_wait, .leave = leave_wait};
     return jrt_wait(jrt_worker_self(), &wish->waiting);
@@ -212,7 +212,8 @@ janus_status jrt_wish_wait(struct jrt_nursery *n, const janus_budget *want, stru
             }
         }
         status = wait_poked(n, &wish);
-        if (status == JANUS_OK && jrt_nursery_state(n) != JANUS_NURSERY_OPEN) status = JANUS_CLOSED;
+        if (status == JANUS_OK && jrt_nursery_state(n) != JANUS_NURSERY_STATE_OPEN)
+            status = JANUS_CLOSED;
     }
     leave(scheduler, list, &wish);
     return status == JANUS_CANCELLED ? jrt_task_obey(wish.task) : status;

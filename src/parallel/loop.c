@@ -95,7 +95,8 @@ static janus_status pay(const struct loop *loop, uint64_t count)
     const struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL || worker->current == NULL) return JANUS_OK;
     if (jrt_fork_is_over(&loop->fork)) return JANUS_CANCELLED;
-    if (jrt_likely(jrt_task_cancel_reason(worker->current) == JANUS_CANCEL_NONE)) return JANUS_OK;
+    if (jrt_likely(jrt_task_cancel_reason(worker->current) == JANUS_CANCEL_REASON_NONE))
+        return JANUS_OK;
     return jrt_task_obey(worker->current);
 }
 

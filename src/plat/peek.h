@@ -6,8 +6,8 @@
  * [peek-fault]  both functions are one load and a return, in assembly. The SIGSEGV handler of the
  *   fiber room knows the addresses of the two loads. After a fault there, the handler continues
  *   behind the load, and the function returns JRT_PEEK_NOTHING. So a good pointer costs only a
- *   call. Without that handler (JANUS_FAULT_MANUAL, and the program forwards nothing) a bad pointer
- *   is an ordinary fault.
+ *   call. Without that handler (JANUS_SIGNAL_MODE_MANUAL, and the program forwards nothing) a bad
+ *   pointer is an ordinary fault.
  */
 #ifndef JRT_PLAT_PEEK_H
 #define JRT_PLAT_PEEK_H

@@ -37,9 +37,9 @@ janus_scheduler *janus_scheduler_create(janus_scheduler_config config)
         .yield_interval = config.yield_interval,
         .exhaustion = (janus_exhaustion)config.exhaustion,
     };
-    if (janus_scheduler_open(&options, &scheduler) != JANUS_OK) return NULL;
+    if (janus_scheduler_create_with(&options, &scheduler) != JANUS_OK) return NULL;
     if (janus_scheduler_start(scheduler) == JANUS_OK) return scheduler;
-    (void)janus_scheduler_close(scheduler);
+    (void)janus_scheduler_destroy(scheduler);
     return NULL;
 }
 
@@ -84,7 +84,7 @@ int janus_scheduler_shutdown(janus_scheduler *scheduler)
         if (status != JANUS_OK) return status; /* inside a task of another scheduler */
         busy = true;                           /* look again */
     }
-    return janus_scheduler_close(scheduler);
+    return janus_scheduler_destroy(scheduler);
 }
 
 int janus_scheduler_spawn(janus_entry *function, void *argument)
@@ -180,15 +180,15 @@ static void set_called(janus_nursery *nursery, bool called)
 
 static janus_await_result await(janus_nursery *nursery)
 {
-    janus_nursery_result result = {.kind = JANUS_RESULT_SUCCESS};
+    janus_nursery_result result = {.kind = JANUS_RESULT_KIND_SUCCESS};
     if (janus_nursery_await_with(nursery, &result) == JANUS_STATE) {
         return (janus_await_result){.kind = JANUS_STATE};
     }
     janus_await_result out = {.kind = (int32_t)result.kind};
-    if (result.kind == JANUS_RESULT_CHILD_FAILED) {
+    if (result.kind == JANUS_RESULT_KIND_CHILD_FAILED) {
         out.detail = result.errors < INT32_MAX ? (int32_t)result.errors : INT32_MAX;
         out.value = result.error;
-    } else if (result.kind == JANUS_RESULT_CANCELLED) {
+    } else if (result.kind == JANUS_RESULT_KIND_CANCELLED) {
         out.detail = (int32_t)result.reason;
     }
     return out;
@@ -218,7 +218,7 @@ int janus_nursery_propagate_cancel(janus_nursery *nursery)
 {
     jrt_stack_check(); /* [turn-call] */
     if (nursery == NULL) return JANUS_INVALID;
-    return jrt_nursery_cancel_called(jrt_nursery_of(nursery), JANUS_CANCEL_PARENT);
+    return jrt_nursery_cancel_called(jrt_nursery_of(nursery), JANUS_CANCEL_REASON_PARENT);
 }
 
 bool janus_in_task(void) { return jrt_task_current() != NULL; }
@@ -229,5 +229,5 @@ janus_task_id janus_task_id_of(const janus_task *task) { return (uintptr_t)task;
 
 bool janus_task_is_finished(janus_task_state state)
 {
-    return state == JANUS_TASK_COMPLETED || state == JANUS_TASK_CANCELLED;
+    return state == JANUS_TASK_STATE_COMPLETED || state == JANUS_TASK_STATE_CANCELLED;
 }

@@ -60,7 +60,7 @@ static janus_status begin(janus_nursery *nursery, janus_async *call, const struc
     janus_task_id id;
     if (nursery == NULL) return JANUS_NO_NURSERY;
     if (!jrt_nursery_is_mine(jrt_nursery_of(nursery))) return JANUS_STATE;
-    if (options != NULL && jrt_options_sane(options->struct_bytes, sizeof *options)) {
+    if (options != NULL && jrt_struct_sane(options->struct_bytes, sizeof *options)) {
         size_t end = offsetof(janus_spawn_options, unjoinable) + sizeof options->unjoinable;
         if (options->struct_bytes >= end && options->unjoinable) return JANUS_INVALID;
     }
@@ -76,7 +76,7 @@ static janus_status begin(janus_nursery *nursery, janus_async *call, const struc
     return status;
 }
 
-janus_status janus_async_begin_with(janus_nursery *nursery, janus_async *call,
+janus_status janus_async_start_with(janus_nursery *nursery, janus_async *call,
                                     janus_async_entry *entry, void *argument, void *value,
                                     const janus_spawn_options *options)
 {
@@ -86,7 +86,7 @@ janus_status janus_async_begin_with(janus_nursery *nursery, janus_async *call,
     return begin(nursery_or_innermost(nursery), call, &wanted, run_entry, options);
 }
 
-janus_status janus_async_number_begin_with(janus_nursery *nursery, janus_async *call,
+janus_status janus_async_start_number_with(janus_nursery *nursery, janus_async *call,
                                            janus_entry *function, void *argument,
                                            const janus_spawn_options *options)
 {

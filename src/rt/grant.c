@@ -77,7 +77,7 @@ janus_status janus_authority_take(janus_scheduler *scheduler, janus_authority **
     return JANUS_OK;
 }
 
-janus_status janus_own_mint(const janus_authority *authority, uint64_t holder,
+janus_status janus_cap_mint(const janus_authority *authority, uint64_t holder,
                             const janus_cap_grant *grant, janus_cap *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
@@ -90,7 +90,7 @@ janus_status janus_own_mint(const janus_authority *authority, uint64_t holder,
     return tell(jrt_cap_mint(authority->table, authority, &actor, grant, out));
 }
 
-janus_status janus_own_attenuate(janus_cap cap, const janus_cap_grant *grant, janus_cap *out)
+janus_status janus_cap_attenuate(janus_cap cap, const janus_cap_grant *grant, janus_cap *out)
 {
     struct jrt_cap_actor actor;
     janus_cap_table     *table = enter(&actor);
@@ -99,7 +99,7 @@ janus_status janus_own_attenuate(janus_cap cap, const janus_cap_grant *grant, ja
     return tell_derived(table, &actor, jrt_cap_attenuate(table, cap, &actor, grant, out));
 }
 
-janus_status janus_own_delegate(janus_cap cap, janus_task_id to, const janus_cap_grant *grant,
+janus_status janus_cap_delegate(janus_cap cap, janus_task_id to, const janus_cap_grant *grant,
                                 janus_cap *out)
 {
     struct jrt_cap_actor actor;
@@ -109,7 +109,7 @@ janus_status janus_own_delegate(janus_cap cap, janus_task_id to, const janus_cap
     return tell_derived(table, &actor, jrt_cap_delegate(table, cap, &actor, to, grant, out));
 }
 
-janus_status janus_own_check(janus_cap cap, janus_cap_kind kind, uint32_t rights)
+janus_status janus_cap_check(janus_cap cap, janus_cap_kind kind, uint32_t rights)
 {
     struct jrt_cap_actor actor;
     janus_cap_table     *table = enter(&actor);
@@ -117,15 +117,15 @@ janus_status janus_own_check(janus_cap cap, janus_cap_kind kind, uint32_t rights
     return tell(jrt_cap_use_right(table, cap, kind, rights, &actor, NULL));
 }
 
-janus_status janus_own_read(janus_cap cap, janus_cap_info *out)
+janus_status janus_cap_inspect(janus_cap cap, janus_cap_info *out)
 {
     struct jrt_cap_actor actor;
     janus_cap_table     *table = enter(&actor);
     if (table == NULL) return JANUS_STATE;
-    return tell(janus_cap_read(table, cap, actor.holder, out));
+    return tell(janus_cap_inspect_in(table, cap, actor.holder, out));
 }
 
-janus_status janus_own_revoke(janus_cap victim, janus_cap with)
+janus_status janus_cap_revoke(janus_cap victim, janus_cap with)
 {
     struct jrt_cap_actor actor;
     janus_cap_table     *table = enter(&actor);
@@ -133,7 +133,7 @@ janus_status janus_own_revoke(janus_cap victim, janus_cap with)
     return tell(jrt_cap_revoke(table, victim, with, &actor));
 }
 
-janus_status janus_own_release(janus_cap cap)
+janus_status janus_cap_release(janus_cap cap)
 {
     struct jrt_cap_actor actor;
     janus_cap_table     *table = enter(&actor);
@@ -144,20 +144,19 @@ janus_status janus_own_release(janus_cap cap)
 /* The number of tasks that live under the spawn capability, where it was bound. */
 static uint64_t alive_under(const struct jrt_terms *terms)
 {
-    while (terms != NULL && (terms->bound & 1u << JANUS_CAP_SPAWN) == 0) terms = terms->outer;
+    while (terms != NULL && (terms->bound & 1u << JANUS_CAP_KIND_SPAWN) == 0) terms = terms->outer;
     return terms != NULL ? jrt_load_relaxed(&terms->use.tasks) : 0; /* relaxed: a number to show. */
 }
 
-janus_status janus_context_read(janus_context_info *out)
+janus_status janus_context_inspect(janus_context_info *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_worker *worker = jrt_worker_self();
-    if (out == NULL || !jrt_options_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
+    if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
     if (worker == NULL || worker->current == NULL) return JANUS_STATE;
     const struct jrt_terms *terms = jrt_terms_here(worker->current);
     janus_scheduler        *scheduler = worker->scheduler;
-    janus_context_info      info = {.struct_bytes = out->struct_bytes,
-                                    .implicit = scheduler->implicit,
+    janus_context_info      info = {.implicit = scheduler->implicit,
                                     .task_budget = scheduler->task_budget,
                                     .exhaustion = (janus_exhaustion)scheduler->exhaustion,
                                     .backend = JANUS_BACKEND_COOPERATIVE};
@@ -174,16 +173,16 @@ janus_status janus_context_read(janus_context_info *out)
         info.kinds |= 1u << kind;
         info.cap_ids[kind] = jrt_cap_id(terms->held[kind].cap);
     }
-    if ((info.implicit & 1u << JANUS_CAP_SPAWN) != 0) {
+    if ((info.implicit & 1u << JANUS_CAP_KIND_SPAWN) != 0) {
         info.tasks_alive = (uint64_t)jrt_limit_alive(scheduler);
     }
-    memcpy(out, &info, out->struct_bytes);
+    jrt_struct_give(out, &info);
     return JANUS_OK;
 }
 
-janus_status janus_scheduler_cap_stats(janus_scheduler *scheduler, janus_cap_stats *out)
+janus_status janus_scheduler_caps_inspect(janus_scheduler *scheduler, janus_cap_table_info *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     if (scheduler == NULL) return JANUS_INVALID;
-    return janus_cap_stats_read(scheduler->caps, out);
+    return janus_cap_table_inspect(scheduler->caps, out);
 }

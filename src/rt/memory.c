@@ -250,15 +250,14 @@ void janus_discard(void *block)
     jrt_ledger_refund(ledger, cost);
 }
 
-janus_status janus_memory_read(janus_memory_info *out)
+janus_status janus_memory_inspect(janus_memory_info *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_task *task = current();
-    if (out == NULL || !jrt_options_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
+    if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
     if (task == NULL) return JANUS_STATE;
     const struct jrt_stack_class *classes = task->nursery->scheduler->depot->classes;
-    janus_memory_info             info = {.struct_bytes = out->struct_bytes,
-                                          .stack_bytes = classes[task->stack_class].promised_bytes,
+    janus_memory_info             info = {.stack_bytes = classes[task->stack_class].promised_bytes,
                                           .record_bytes = sizeof *task};
     for (const struct jrt_defer *defer = task->defers; defer != NULL; defer = defer->next) {
         info.record_bytes += sizeof *defer;
@@ -270,6 +269,6 @@ janus_status janus_memory_read(janus_memory_info *out)
         info.live_bytes = stats.live_bytes;
         info.held_bytes = stats.held_bytes;
     }
-    memcpy(out, &info, out->struct_bytes);
+    jrt_struct_give(out, &info);
     return JANUS_OK;
 }

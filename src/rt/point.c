@@ -2,7 +2,7 @@
 /*
  * Waitpoints.
  *
- * [point-word]  One word holds the whole state, so an opener changes exactly what it has seen:
+ * [point-word]  One word holds the whole state, so a waker changes exactly what it has seen:
  *
  *     CLOSED        nobody waits
  *     a task        it waits; the address of its record, whose low bits are 0
@@ -10,25 +10,25 @@
  *     OPEN          for good
  *
  *     the waiter    CLOSED -> a task or THREAD; back to CLOSED if its wait ended otherwise
- *     the opener    anything -> OPEN
+ *     the waker    anything -> OPEN
  *
- *   A task sets PARKING before it writes the word. So an opener that reads the word can wake the
- *   task ([task-park]), even if it is still leaving the CPU. If the opener comes first, the waiter
+ *   A task sets PARKING before it writes the word. So a waker that reads the word can wake the
+ *   task ([task-park]), even if it is still leaving the CPU. If the waker comes first, the waiter
  *   does not find CLOSED. Its step fails, and it does not wait.
  *
- * [point-last]  This rule fixes the opener's last touch.
+ * [point-last]  This rule fixes the waker's last touch.
  *   - From CLOSED, it is the step to OPEN itself.
- *   - From a task, the opener wakes it next. If this wake ended the wait, the task goes on with
- *     OK, and the opener does not touch the waitpoint again.
+ *   - From a task, the waker wakes it next. If this wake ended the wait, the task goes on with
+ *     OK, and the waker does not touch the waitpoint again.
  *   - A cancel or an alarm may have ended the wait first. Then the task finds OPEN where it wants
- *     to step back to CLOSED, and stays awake. The opener's wake meets an awake task and does
- *     nothing. The opener then sets `done` as its last touch, and the task goes on.
+ *     to step back to CLOSED, and stays awake. The waker's wake meets an awake task and does
+ *     nothing. The waker then sets `done` as its last touch, and the task goes on.
  *   - A thread always waits for `done`, on which it sleeps. Waking the futex needs only the
  *     address.
- *   So no wake comes late and meets another wait, and the opener touches nothing that the waiter
+ *   So no wake comes late and meets another wait, and the waker touches nothing that the waiter
  *   may have freed. models/waitpoint.pml tries all orders.
  *
- * [point-guest]  An opener may be on a thread that is no worker of the task's scheduler. It still
+ * [point-guest]  A waker may be on a thread that is no worker of the task's scheduler. It still
  *   touches that scheduler after the task can run, because it looks for a sleeping worker. So it
  *   counts itself as a guest before it wakes the task, while the task keeps the scheduler open.
  *   Closing waits for guests.
@@ -51,23 +51,23 @@ enum {
 
 struct point {
     _Atomic(uint64_t) word; /* [point-word] */
-    _Atomic(uint32_t) done; /* futex: 1: the opener's last touch, [point-last] */
-    uint32_t          opener;
+    _Atomic(uint32_t) done; /* futex: 1: the waker's last touch, [point-last] */
+    uint32_t          waker;
 };
 
 _Static_assert(sizeof(struct point) <= sizeof(janus_waitpoint), "it fits its storage");
 
 static struct point *point_of(janus_waitpoint *point) { return (struct point *)(void *)point; }
 
-void janus_waitpoint_init(janus_waitpoint *given, janus_opener opener)
+void janus_waitpoint_init(janus_waitpoint *given, janus_waker waker)
 {
     struct point *point = point_of(given);
-    jrt_contract(point != NULL && (unsigned)opener <= JANUS_OPENED_BY_TASKS,
-                 "janus_waitpoint_init: the waitpoint is NULL or the opener is invalid");
+    jrt_contract(point != NULL && (unsigned)waker <= JANUS_WAKER_TASKS,
+                 "janus_waitpoint_init: the waitpoint is NULL or the waker is invalid");
     /* relaxed, both: nobody knows it yet. */
     jrt_store_relaxed(&point->word, (uint64_t)POINT_CLOSED);
     jrt_store_relaxed(&point->done, 0u); /* relaxed: as above. */
-    point->opener = (uint32_t)opener;
+    point->waker = (uint32_t)waker;
 }
 
 /* Opening. */
@@ -80,14 +80,14 @@ static void wake_task(struct point *point, struct jrt_task *task)
     }
 }
 
-void janus_waitpoint_open(janus_waitpoint *given)
+void janus_waitpoint_wake(janus_waitpoint *given)
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct point *point = point_of(given);
     uint64_t      word = jrt_load_relaxed(&point->word); /* relaxed: the cas decides. */
     do {
         if (word == POINT_OPEN) return;
-        /* acq_rel: the waiter reads what the opener wrote. The opener sees the waiter's PARKING. */
+        /* acq_rel: the waiter reads what the waker wrote. The waker sees the waiter's PARKING. */
     } while (!jrt_cas_acq_rel(&point->word, &word, (uint64_t)POINT_OPEN));
     if (word == POINT_CLOSED) return;
     if (word != POINT_THREAD) {
@@ -102,13 +102,13 @@ void janus_waitpoint_open(janus_waitpoint *given)
 
 static bool is_open(const struct point *point)
 {
-    return jrt_load_acquire(&point->word) == POINT_OPEN; /* acquire: what the opener wrote. */
+    return jrt_load_acquire(&point->word) == POINT_OPEN; /* acquire: what the waker wrote. */
 }
 
 /* One step of the waiter. False: the word had changed. */
 static bool step(struct point *point, uint64_t from, uint64_t to)
 {
-    /* acq_rel: PARKING before the opener's look. On failure, what the opener wrote. */
+    /* acq_rel: PARKING before the waker's look. On failure, what the waker wrote. */
     return jrt_cas_acq_rel(&point->word, &from, to);
 }
 
@@ -120,7 +120,7 @@ static janus_status wait_as_thread(struct point *point, uint64_t deadline_ns)
     }
     if (jrt_wait_as_thread(&point->done, deadline_ns) == JANUS_OK) return JANUS_OK;
     if (step(point, POINT_THREAD, POINT_CLOSED)) return JANUS_DEADLINE;
-    return jrt_wait_as_thread(&point->done, JRT_NEVER); /* the opener is about to set `done` */
+    return jrt_wait_as_thread(&point->done, JRT_NEVER); /* the waker is about to set `done` */
 }
 
 struct visit {
@@ -140,11 +140,11 @@ static janus_status come_back(struct jrt_waiting *waiting, struct jrt_task *task
                               janus_status ended)
 {
     struct point *point = ((struct visit *)waiting)->point;
-    if (ended == JANUS_OK) return JANUS_OK; /* the opener woke it, [point-last] */
+    if (ended == JANUS_OK) return JANUS_OK; /* the waker woke it, [point-last] */
     if (step(point, (uintptr_t)task, POINT_CLOSED)) {
         return ended == JANUS_CANCELLED ? jrt_task_told(task) : ended;
     }
-    /* acquire: the opener's last touch, and what it wrote. */
+    /* acquire: the waker's last touch, and what it wrote. */
     while (jrt_load_acquire(&point->done) == 0) jrt_thread_yield();
     return JANUS_OK;
 }
@@ -155,13 +155,13 @@ static janus_status wait_as_task(struct point *point, struct jrt_worker *worker,
     struct jrt_task *task = worker->current;
     struct visit     visitor = {
             .waiting = {.why = JRT_WAIT_POINT,
-                        .outside = point->opener == JANUS_OPENED_BY_ANYBODY,
+                        .outside = point->waker == JANUS_WAKER_ANYBODY,
                         .deadline_ns = deadline_ns,
                         .join = visit,
                         .leave = come_back},
             .point = point,
     };
-    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) return jrt_task_remind(task);
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE) return jrt_task_remind(task);
     if (jrt_wait_is_late(deadline_ns)) return JANUS_DEADLINE;
     jrt_task_link(task);
     jrt_store_release(&task->reason, reason); /* release: its bytes, [point-reason]. */

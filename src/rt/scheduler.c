@@ -56,7 +56,7 @@ static janus_status decode(const janus_scheduler_options *given, janus_scheduler
 {
     memset(options, 0, sizeof *options);
     if (given != NULL) {
-        if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
+        if (!jrt_struct_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
         memcpy(options, given, given->struct_bytes);
     }
     if (options->profile == JANUS_PROFILE_CORE) return JANUS_PROFILE;
@@ -373,7 +373,7 @@ janus_status janus_scheduler_stop(janus_scheduler *scheduler)
     struct jrt_list_node *node = scheduler->roots.next;
     for (; running && node != &scheduler->roots; node = node->next) {
         struct jrt_nursery *n = jrt_list_entry(node, struct jrt_nursery, link);
-        (void)jrt_nursery_cancel_locked(n, JANUS_CANCEL_SHUTDOWN);
+        (void)jrt_nursery_cancel_locked(n, JANUS_CANCEL_REASON_SHUTDOWN);
     }
     jrt_unlock(&scheduler->roots_lock);
     jrt_tokens_flush();
@@ -408,54 +408,4 @@ janus_status jrt_scheduler_close(janus_scheduler *scheduler)
 uint32_t janus_scheduler_worker_count(const janus_scheduler *scheduler)
 {
     return scheduler != NULL ? scheduler->worker_count : 0;
-}
-
-/* Adds the counts of ended threads that ran single tasks. */
-static void add_seats(const struct jrt_counts *seats, janus_worker_stats *sum, uint64_t *by_loop)
-{
-    /* relaxed, all: they move while they are read. */
-    sum->tasks_executed += jrt_load_relaxed(&seats->tasks_executed);   /* relaxed */
-    *by_loop += jrt_load_relaxed(&seats->tasks_by_loop);               /* relaxed */
-    sum->tasks_cancelled += jrt_load_relaxed(&seats->tasks_cancelled); /* relaxed */
-    sum->switches += jrt_load_relaxed(&seats->switches);               /* relaxed */
-    sum->parks += jrt_load_relaxed(&seats->parks);                     /* relaxed */
-    sum->yields += jrt_load_relaxed(&seats->yields);                   /* relaxed */
-    sum->restarts += jrt_load_relaxed(&seats->restarts);               /* relaxed */
-    sum->exhaustions += jrt_load_relaxed(&seats->exhaustions);         /* relaxed */
-    sum->recharges += jrt_load_relaxed(&seats->recharges);             /* relaxed */
-    sum->refusals += jrt_load_relaxed(&seats->refusals);               /* relaxed */
-}
-
-janus_status janus_scheduler_stats(const janus_scheduler *scheduler, uint32_t worker,
-                                   janus_worker_stats *out)
-{
-    jrt_stack_check(); /* [turn-call] */
-    if (scheduler == NULL || out == NULL || out->struct_bytes < sizeof out->struct_bytes) {
-        return JANUS_INVALID;
-    }
-    if (worker != UINT32_MAX && worker >= scheduler->worker_count) return JANUS_INVALID;
-    janus_worker_stats sum = {0};
-    uint64_t           by_loop = 0;
-    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
-        if (worker != UINT32_MAX && worker != i) continue;
-        const struct jrt_counts *stats = &scheduler->workers[i].stats;
-        /* relaxed, all: they move while they are read. */
-        sum.tasks_executed += jrt_load_relaxed(&stats->tasks_executed);   /* relaxed */
-        by_loop += jrt_load_relaxed(&stats->tasks_by_loop);               /* relaxed */
-        sum.tasks_cancelled += jrt_load_relaxed(&stats->tasks_cancelled); /* relaxed */
-        sum.tasks_stolen += jrt_load_relaxed(&stats->tasks_stolen);       /* relaxed */
-        sum.steals_failed += jrt_load_relaxed(&stats->steals_failed);     /* relaxed */
-        sum.switches += jrt_load_relaxed(&stats->switches);               /* relaxed */
-        sum.parks += jrt_load_relaxed(&stats->parks);                     /* relaxed */
-        sum.yields += jrt_load_relaxed(&stats->yields);                   /* relaxed */
-        sum.restarts += jrt_load_relaxed(&stats->restarts);               /* relaxed */
-        sum.exhaustions += jrt_load_relaxed(&stats->exhaustions);         /* relaxed */
-        sum.recharges += jrt_load_relaxed(&stats->recharges);             /* relaxed */
-        sum.refusals += jrt_load_relaxed(&stats->refusals);               /* relaxed */
-    }
-    if (worker == UINT32_MAX) add_seats(&scheduler->seat_stats, &sum, &by_loop);
-    if (sum.tasks_executed > by_loop) sum.tasks_in_place = sum.tasks_executed - by_loop;
-    sum.struct_bytes = out->struct_bytes < sizeof sum ? out->struct_bytes : sizeof sum;
-    memcpy(out, &sum, sum.struct_bytes);
-    return JANUS_OK;
 }

@@ -55,11 +55,11 @@ static const struct jrt_sync_kind kind = {.reason = JRT_WAIT_BARRIER,
                                           .joined = joined,
                                           .left = left};
 
-janus_status janus_barrier_init(janus_barrier *barrier, uint32_t parties, janus_opener opener,
+janus_status janus_barrier_init(janus_barrier *barrier, uint32_t parties, janus_waker waker,
                                 const char *name)
 {
     if (barrier == NULL || parties == 0 || parties > JANUS_PARTIES_MAX) return JANUS_INVALID;
-    *barrier = (janus_barrier)JANUS_BARRIER_INIT(parties, opener, name);
+    *barrier = (janus_barrier)JANUS_BARRIER_INIT(parties, waker, name);
     return JANUS_OK;
 }
 

@@ -29,9 +29,9 @@ static bool take_never(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter 
 static const struct jrt_sync_kind kind = {
     .reason = JRT_WAIT_CONDITION, .what = "condition", .take = take_never};
 
-void janus_condition_init(janus_condition *condition, janus_opener opener, const char *name)
+void janus_condition_init(janus_condition *condition, janus_waker waker, const char *name)
 {
-    *condition = (janus_condition)JANUS_CONDITION_INIT(opener, name);
+    *condition = (janus_condition)JANUS_CONDITION_INIT(waker, name);
 }
 
 struct pause {

@@ -49,9 +49,9 @@ static bool take_set(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *w
 static const struct jrt_sync_kind event_kind = {
     .reason = JRT_WAIT_EVENT, .what = "event", .take = take_set};
 
-void janus_event_init(janus_event *event, janus_opener opener, const char *name)
+void janus_event_init(janus_event *event, janus_waker waker, const char *name)
 {
-    *event = (janus_event)JANUS_EVENT_INIT(opener, name);
+    *event = (janus_event)JANUS_EVENT_INIT(waker, name);
 }
 
 janus_status janus_event_wait_until(janus_event *event, uint64_t deadline_ns)
@@ -102,7 +102,7 @@ static const struct janus_select_source events = {event_ready, event_join, quit}
 
 janus_select_case janus_case_event(janus_event *event)
 {
-    janus_select_case made = janus_case_of(JANUS_SELECT_EVENT);
+    janus_select_case made = janus_case_of(JANUS_SELECT_KIND_EVENT);
     made.value = event;
     made.source = &events;
     return made;
@@ -119,9 +119,9 @@ static bool take_none(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter *
 static const struct jrt_sync_kind group_kind = {
     .reason = JRT_WAIT_GROUP, .what = "wait group", .take = take_none};
 
-void janus_group_init(janus_group *group, janus_opener opener, const char *name)
+void janus_group_init(janus_group *group, janus_waker waker, const char *name)
 {
-    *group = (janus_group)JANUS_GROUP_INIT(opener, name);
+    *group = (janus_group)JANUS_GROUP_INIT(waker, name);
 }
 
 janus_status janus_group_add(janus_group *group, uint32_t count)
@@ -177,7 +177,7 @@ static const struct janus_select_source groups = {group_ready, group_join, quit}
 
 janus_select_case janus_case_group(janus_group *group)
 {
-    janus_select_case made = janus_case_of(JANUS_SELECT_EVENT);
+    janus_select_case made = janus_case_of(JANUS_SELECT_KIND_EVENT);
     made.value = group;
     made.source = &groups;
     return made;
@@ -198,9 +198,9 @@ static bool take_newer(struct jrt_sync *sync, uint64_t *word, struct jrt_waiter 
 static const struct jrt_sync_kind broadcast_kind = {
     .reason = JRT_WAIT_BROADCAST, .what = "broadcast", .take = take_newer};
 
-void janus_broadcast_init(janus_broadcast *broadcast, janus_opener opener, const char *name)
+void janus_broadcast_init(janus_broadcast *broadcast, janus_waker waker, const char *name)
 {
-    *broadcast = (janus_broadcast)JANUS_BROADCAST_INIT(opener, name);
+    *broadcast = (janus_broadcast)JANUS_BROADCAST_INIT(waker, name);
 }
 
 uint64_t janus_broadcast_count(const janus_broadcast *broadcast)

@@ -275,7 +275,7 @@ janus_status jrt_mutex_lock(struct jrt_mutex *mutex, const struct jrt_sync_kind 
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_holder *self = jrt_holder_self(worker);
     uint64_t           word = 0;
-    if (worker != NULL && jrt_task_cancel_reason(worker->current) != JANUS_CANCEL_NONE) {
+    if (worker != NULL && jrt_task_cancel_reason(worker->current) != JANUS_CANCEL_REASON_NONE) {
         return JANUS_CANCELLED;
     }
     /* acq_rel: sees what the last holder wrote, and publishes our record for threads that find us

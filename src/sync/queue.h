@@ -11,7 +11,7 @@
 /* The word, [sync-word]. */
 #define JRT_SYNC_BUSY UINT64_C(1)    /* one thread has the object to itself */
 #define JRT_SYNC_WAITERS UINT64_C(2) /* the queue is not empty */
-#define JRT_SYNC_TASKS UINT64_C(4)   /* only tasks open it: JANUS_OPENED_BY_TASKS, constant */
+#define JRT_SYNC_TASKS UINT64_C(4)   /* only tasks open it: JANUS_WAKER_TASKS, constant */
 #define JRT_SYNC_FLAGS UINT64_C(63)
 #define JRT_SYNC_ONE UINT64_C(64) /* the unit of the value, for objects that have one */
 
@@ -130,7 +130,7 @@ static inline struct jrt_task *jrt_sync_begin(void)
 
 static inline bool jrt_sync_cancelled(const struct jrt_task *task)
 {
-    return task != NULL && jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
+    return task != NULL && jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE;
 }
 
 /* For selects, [sync-select]: join and leave a source of this kind, which gives nothing away. */

@@ -58,11 +58,11 @@ static bool give_easily(struct jrt_sync *sync, uint32_t count)
     return true;
 }
 
-void janus_semaphore_init(janus_semaphore *semaphore, uint32_t permits, janus_opener opener,
+void janus_semaphore_init(janus_semaphore *semaphore, uint32_t permits, janus_waker waker,
                           const char *name)
 {
     jrt_contract(semaphore != NULL && permits <= JANUS_PERMITS_MAX, "janus_semaphore_init");
-    *semaphore = (janus_semaphore)JANUS_SEMAPHORE_INIT(permits, opener, name);
+    *semaphore = (janus_semaphore)JANUS_SEMAPHORE_INIT(permits, waker, name);
 }
 
 janus_status janus_semaphore_acquire_until(janus_semaphore *semaphore, uint64_t deadline_ns)

@@ -45,8 +45,8 @@ void jrt_note_complete(const struct jrt_worker *worker, const struct jrt_task *t
     if (task->landing.result < 0) end = JRT_TRACE_END_FAILED;
     if (task->landing.result == JANUS_BUDGET_EXHAUSTED) end = JRT_TRACE_END_EXHAUSTED;
     if (task->landing.result == JANUS_CANCELLED && task->saw_cancel) end = JRT_TRACE_END_CANCELLED;
-    if (task->panic == JANUS_PANIC_EXPLICIT) end = JRT_TRACE_END_PANICKED;
-    if (task->panic == JANUS_PANIC_STACK_OVERFLOW) end = JRT_TRACE_END_OVERFLOWED;
+    if (task->panic == JANUS_PANIC_KIND_EXPLICIT) end = JRT_TRACE_END_PANICKED;
+    if (task->panic == JANUS_PANIC_KIND_STACK_OVERFLOW) end = JRT_TRACE_END_OVERFLOWED;
     jrt_note_now(worker, JRT_TRACE_COMPLETE, task, 0, end);
 }
 

@@ -50,7 +50,7 @@ struct jrt_nursery {
         struct {
             _Atomic(uint8_t) state;  /* janus_nursery_state, [nursery-moves] */
             _Atomic(uint8_t) reason; /* janus_cancel_reason; set before Cancelling */
-            uint8_t          policy; /* janus_nursery_policy */
+            uint8_t          policy; /* janus_policy */
             _Atomic(uint8_t) cover;  /* enum jrt_cover: whether cancels from above stop here */
             uint32_t         birth;  /* of a child that asks for nothing */
         };
@@ -103,7 +103,7 @@ struct jrt_nursery {
     _Atomic(struct jrt_singles *) singles; /* owned; children cancelled alone, [cancel-single] */
     struct jrt_list_node          exhausted; /* children that wait for budget, [exhaust-list] */
     uint64_t                      errors;
-    janus_panic_info             *panic;    /* owned; of the first failure, if it is a panic */
+    janus_panic_detail           *panic;    /* owned; of the first failure, if it is a panic */
     struct jrt_failures          *failures; /* owned, [failure-kept]; NULL: none is kept */
     _Atomic(uint64_t) disturbed; /* children whose own scopes are cancelled, [scope-owner] */
     _Atomic(bool)     over;      /* Cancelling, and a reader saw all end, [nursery-seen] */
@@ -226,7 +226,8 @@ static inline janus_nursery_state jrt_nursery_state(const struct jrt_nursery *n)
 {
     uint8_t state = jrt_load_acquire(&n->state); /* acquire: what led to it. */
     /* relaxed: [nursery-closing]. */
-    if (state == JANUS_NURSERY_OPEN && jrt_load_relaxed(&n->closing)) return JANUS_NURSERY_CLOSING;
+    if (state == JANUS_NURSERY_STATE_OPEN && jrt_load_relaxed(&n->closing))
+        return JANUS_NURSERY_STATE_CLOSING;
     return (janus_nursery_state)state;
 }
 
@@ -279,7 +280,7 @@ janus_cancel_reason jrt_nursery_reason_above(struct jrt_nursery *n);
 
 static inline bool jrt_nursery_cancelled_above(struct jrt_nursery *n)
 {
-    return jrt_nursery_reason_above(n) != JANUS_CANCEL_NONE;
+    return jrt_nursery_reason_above(n) != JANUS_CANCEL_REASON_NONE;
 }
 
 /* Cancels it if something above is cancelled, so that its state shows that, too. */
@@ -303,7 +304,7 @@ static inline bool jrt_task_is_singled(const struct jrt_task *task)
 /* Why a cancelled task's own nurseries are cancelled. */
 static inline janus_cancel_reason jrt_task_reason_below(const struct jrt_task *task)
 {
-    return jrt_task_is_singled(task) ? JANUS_CANCEL_EXPLICIT : JANUS_CANCEL_PARENT;
+    return jrt_task_is_singled(task) ? JANUS_CANCEL_REASON_EXPLICIT : JANUS_CANCEL_REASON_PARENT;
 }
 
 /* Opens a nursery on no terms for `owner`, inside `around` and around all nurseries opened
@@ -376,13 +377,14 @@ static inline bool jrt_task_is_clean(const struct jrt_task *task)
 /* Why the task itself is cancelled, apart from nurseries that it has open. NONE: it is not. */
 static inline janus_cancel_reason jrt_task_cancelled_itself(const struct jrt_task *task)
 {
-    return jrt_likely(jrt_task_is_clean(task)) ? JANUS_CANCEL_NONE : jrt_task_look_above(task);
+    return jrt_likely(jrt_task_is_clean(task)) ? JANUS_CANCEL_REASON_NONE
+                                               : jrt_task_look_above(task);
 }
 
 /* Why the calls of this task must return CANCELLED. NONE: they need not. */
 static inline janus_cancel_reason jrt_task_cancel_reason(const struct jrt_task *task)
 {
-    return jrt_likely(jrt_task_is_clean(task)) ? JANUS_CANCEL_NONE : jrt_task_look_up(task);
+    return jrt_likely(jrt_task_is_clean(task)) ? JANUS_CANCEL_REASON_NONE : jrt_task_look_up(task);
 }
 
 /* The first fuel of a task that is not clean. In purse.c. */
@@ -416,7 +418,7 @@ static inline void jrt_task_over_here(struct jrt_worker *worker, struct jrt_task
                                       struct jrt_nursery *n)
 {
     /* Otherwise nobody sees it: the record is free. */
-    if (JRT_DEBUG) jrt_task_move(task, JANUS_TASK_COMPLETED);
+    if (JRT_DEBUG) jrt_task_move(task, JANUS_TASK_STATE_COMPLETED);
     jrt_task_free_here(worker, task);
     jrt_quota_give(&worker->quota);
     n->local--;
@@ -451,13 +453,13 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run_as(
     struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n, struct jrt_task *owner,
     bool traced)
 {
-    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) {
+    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)) {
         return jrt_task_skip(worker, task, owner);
     }
     int64_t below = jrt_fuel_get(); /* the owner's, [purse-fuel] */
     worker->current = task;
     jrt_count(&worker->stats.tasks_executed);
-    jrt_task_move(task, JANUS_TASK_RUNNING);
+    jrt_task_move(task, JANUS_TASK_STATE_RUNNING);
     jrt_fuel_set(jrt_likely(task->special == 0) ? worker->slice
                                                 : jrt_purse_first_fuel(worker, task));
     if (traced && worker->trace != NULL) jrt_note_start(worker, task, owner);

@@ -30,21 +30,22 @@
 #include <janusrt/dump.h>
 #include <stdio.h>
 
-#define TO(state) (1u << JANUS_TASK_##state)
+#define TO(state) (1u << JANUS_TASK_STATE_##state)
 
 static const uint8_t moves[] = {
-    [JANUS_TASK_READY] = TO(RUNNING) | TO(CANCELLED),
-    [JANUS_TASK_RUNNING] =
+    [JANUS_TASK_STATE_READY] = TO(RUNNING) | TO(CANCELLED),
+    [JANUS_TASK_STATE_RUNNING] =
         TO(READY) | TO(BLOCKED) | TO(BUDGET_EXHAUSTED) | TO(COMPLETED) | TO(CANCELLED),
-    [JANUS_TASK_BLOCKED] = TO(READY) | TO(CANCELLED),
-    [JANUS_TASK_BUDGET_EXHAUSTED] = TO(READY) | TO(CANCELLED),
-    [JANUS_TASK_COMPLETED] = 0,
-    [JANUS_TASK_CANCELLED] = 0,
+    [JANUS_TASK_STATE_BLOCKED] = TO(READY) | TO(CANCELLED),
+    [JANUS_TASK_STATE_BUDGET_EXHAUSTED] = TO(READY) | TO(CANCELLED),
+    [JANUS_TASK_STATE_COMPLETED] = 0,
+    [JANUS_TASK_STATE_CANCELLED] = 0,
 };
 
 bool jrt_task_may_move(janus_task_state from, janus_task_state to)
 {
-    if ((unsigned)from > JANUS_TASK_CANCELLED || (unsigned)to > JANUS_TASK_CANCELLED) return false;
+    if ((unsigned)from > JANUS_TASK_STATE_CANCELLED || (unsigned)to > JANUS_TASK_STATE_CANCELLED)
+        return false;
     return moves[from] >> to & 1u;
 }
 
@@ -52,7 +53,7 @@ static bool is_mine_to_move(const janus_scheduler *scheduler, janus_task_state f
                             janus_task_state to)
 {
     const struct jrt_worker *worker = jrt_worker_self();
-    if (to == JANUS_TASK_READY && from != JANUS_TASK_RUNNING) return true;
+    if (to == JANUS_TASK_STATE_READY && from != JANUS_TASK_STATE_RUNNING) return true;
     return worker != NULL && worker->scheduler == scheduler;
 }
 

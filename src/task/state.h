@@ -41,7 +41,7 @@ enum { JRT_SINCE_WAITS = 16, JRT_SINCE_OPS = 64 };
 static inline void jrt_task_move_to_wait(struct jrt_task *task, struct jrt_worker *worker)
 {
     bool exhausted = jrt_load_relaxed(&task->wait) == JRT_WAIT_BUDGET; /* relaxed: its own. */
-    janus_task_state to = exhausted ? JANUS_TASK_BUDGET_EXHAUSTED : JANUS_TASK_BLOCKED;
+    janus_task_state to = exhausted ? JANUS_TASK_STATE_BUDGET_EXHAUSTED : JANUS_TASK_STATE_BLOCKED;
     if (JRT_DEBUG) jrt_task_check_move(task, to);
     if (jrt_unlikely(worker->trace != NULL)) jrt_note_park(worker, task);
     worker->since = jrt_since_now();
@@ -58,11 +58,11 @@ static inline bool jrt_task_move_to_wait_shortly(struct jrt_task *task, struct j
     uint64_t used = (uint64_t)(worker->strand->fuel - jrt_fuel_get());
     if (jrt_unlikely(used > JRT_SINCE_OPS || worker->until_clock <= 1)) return false;
     worker->until_clock--;
-    if (JRT_DEBUG) jrt_task_check_move(task, JANUS_TASK_BLOCKED);
+    if (JRT_DEBUG) jrt_task_check_move(task, JANUS_TASK_STATE_BLOCKED);
     jrt_store_relaxed(&task->since, worker->since);            /* relaxed, both: see below. */
     jrt_store_relaxed(&task->worker, (uint16_t)worker->index); /* relaxed: as above. */
     /* release: as above. */
-    jrt_store_release(&task->state, (uint8_t)JANUS_TASK_BLOCKED);
+    jrt_store_release(&task->state, (uint8_t)JANUS_TASK_STATE_BLOCKED);
     return true;
 }
 

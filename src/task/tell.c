@@ -133,7 +133,7 @@ void jrt_tell_callback(const char *what, const char *why)
 {
     struct line        line = {.used = 0};
     struct jrt_worker *worker = jrt_worker_self();
-    janus_panic_report report = {.kind = JANUS_PANIC_EXPLICIT, .message = why};
+    janus_panic_report report = {.kind = JANUS_PANIC_KIND_EXPLICIT, .message = why};
     jrt_name_again(report.name, sizeof report.name, what);
     put(&line, "janusrt: %s panicked: ", what);
     put_message(&line, why);

@@ -152,14 +152,14 @@ janus_status janus_trace_read(int fd, janus_trace **out)
     jrt_outside_call_long(); /* [turn-call] */
     janus_trace *trace;
     if (out == NULL || fd < 0) return JANUS_INVALID;
-    janus_status status = janus_trace_open(NULL, &trace);
+    janus_status status = janus_trace_create(NULL, &trace);
     if (status != JANUS_OK) return status;
     trace->frozen = true;
     status = read_copy(fd, &trace->copy);
     if (status == JANUS_OK) {
         *out = trace;
     } else {
-        (void)janus_trace_close(trace);
+        (void)janus_trace_destroy(trace);
     }
     return status;
 }

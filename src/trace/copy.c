@@ -5,6 +5,7 @@
  * event that is left. Then it sorts by time. Times of one lane never go back, so the events of a
  * lane keep their order.
  */
+#include "base/options.h"
 #include "base/outside.h"
 #include "plat/signal.h"
 #include "trace/lane.h"
@@ -209,22 +210,19 @@ bool jrt_trace_take_copy(janus_trace *trace, struct jrt_trace_copy *out)
 janus_status janus_trace_inspect(janus_trace *trace, janus_trace_info *out)
 {
     jrt_outside_call_long(); /* [turn-call] */
-    if (trace == NULL || out == NULL || out->struct_bytes < sizeof out->struct_bytes) {
-        return JANUS_INVALID;
-    }
-    size_t room = out->struct_bytes < sizeof *out ? out->struct_bytes : sizeof *out;
+    if (trace == NULL || out == NULL) return JANUS_INVALID;
+    if (!jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
     pthread_mutex_lock(&trace->lock);
     struct jrt_trace_copy copy = trace->copy;
     if (!trace->frozen) jrt_trace_count(trace->lanes, trace->lane_count, &copy);
     pthread_mutex_unlock(&trace->lock);
-    janus_trace_info info = {.struct_bytes = room,
-                             .hash = copy.hash,
+    janus_trace_info info = {.hash = copy.hash,
                              .events = copy.happened,
                              .lost = copy.lost,
                              .seed = copy.seed,
                              .workers = copy.workers,
                              .deterministic = copy.deterministic};
-    memcpy(out, &info, room);
+    jrt_struct_give(out, &info);
     return JANUS_OK;
 }
 
@@ -258,16 +256,17 @@ janus_status janus_trace_write(janus_trace *trace, janus_trace_format format, in
 {
     jrt_outside_call_long(); /* [turn-call] */
     struct jrt_trace_copy copy;
-    if (trace == NULL || fd < 0 || (unsigned)format > JANUS_TRACE_BINARY) return JANUS_INVALID;
+    if (trace == NULL || fd < 0 || (unsigned)format > JANUS_TRACE_FORMAT_BINARY)
+        return JANUS_INVALID;
     struct jrt_trace_out *out = malloc(sizeof *out); /* too large for a task's stack */
     if (out == NULL) return JANUS_NO_MEMORY;
     *out = (struct jrt_trace_out){.fd = fd};
     janus_status status = jrt_trace_take_copy(trace, &copy) ? JANUS_OK : JANUS_NO_MEMORY;
     if (status == JANUS_OK) {
         switch (format) {
-        case JANUS_TRACE_TEXT: jrt_trace_put_text(out, &copy); break;
-        case JANUS_TRACE_PERFETTO: status = jrt_trace_put_perfetto(out, &copy); break;
-        case JANUS_TRACE_BINARY: jrt_trace_put_binary(out, &copy); break;
+        case JANUS_TRACE_FORMAT_TEXT: jrt_trace_put_text(out, &copy); break;
+        case JANUS_TRACE_FORMAT_PERFETTO: status = jrt_trace_put_perfetto(out, &copy); break;
+        case JANUS_TRACE_FORMAT_BINARY: jrt_trace_put_binary(out, &copy); break;
         }
         if (!jrt_trace_flush(out) && status == JANUS_OK) status = JANUS_INVALID;
     }

@@ -30,12 +30,12 @@ static const char *end_name(uint64_t end)
 static const char *reason_name(uint64_t reason)
 {
     switch ((janus_cancel_reason)reason) {
-    case JANUS_CANCEL_NONE: return "no reason";
-    case JANUS_CANCEL_EXPLICIT: return "a task or thread called cancel";
-    case JANUS_CANCEL_PARENT: return "its owner was cancelled";
-    case JANUS_CANCEL_SIBLING_ERROR: return "a child failed";
-    case JANUS_CANCEL_DEADLINE: return "its deadline passed";
-    case JANUS_CANCEL_SHUTDOWN: return "the scheduler stops";
+    case JANUS_CANCEL_REASON_NONE: return "no reason";
+    case JANUS_CANCEL_REASON_EXPLICIT: return "a task or thread called cancel";
+    case JANUS_CANCEL_REASON_PARENT: return "its owner was cancelled";
+    case JANUS_CANCEL_REASON_SIBLING_ERROR: return "a child failed";
+    case JANUS_CANCEL_REASON_DEADLINE: return "its deadline passed";
+    case JANUS_CANCEL_REASON_SHUTDOWN: return "the scheduler stops";
     }
     return "?";
 }

@@ -261,7 +261,7 @@ static janus_status decode(const janus_trace_options *given, janus_trace_options
 {
     *options = (janus_trace_options){.struct_bytes = sizeof *options};
     if (given != NULL) {
-        if (!jrt_options_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
+        if (!jrt_struct_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
         memcpy(options, given, given->struct_bytes);
     }
     if (options->ring_events > RING_EVENTS_MAX) return JANUS_INVALID;
@@ -270,7 +270,7 @@ static janus_status decode(const janus_trace_options *given, janus_trace_options
     return too_few ? JANUS_INVALID : JANUS_OK;
 }
 
-janus_status janus_trace_open(const janus_trace_options *given, janus_trace **out)
+janus_status janus_trace_create(const janus_trace_options *given, janus_trace **out)
 {
     jrt_outside_call_long(); /* [turn-call] */
     janus_trace_options options;
@@ -286,7 +286,7 @@ janus_status janus_trace_open(const janus_trace_options *given, janus_trace **ou
     return JANUS_OK;
 }
 
-janus_status janus_trace_close(janus_trace *trace)
+janus_status janus_trace_destroy(janus_trace *trace)
 {
     jrt_outside_call_long(); /* [turn-call] */
     if (trace == NULL) return JANUS_OK;

@@ -94,7 +94,7 @@ void jrt_worker_on_exit(void)
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     jrt_worker_must_leave(worker);
     jrt_store_relaxed(&worker->doomed, true); /* relaxed: its own, [replace-doom]. */
-    jrt_task_move(task, JANUS_TASK_READY);
+    jrt_task_move(task, JANUS_TASK_STATE_READY);
     jrt_task_leave_to_loop(worker, task);
     janus_panic(message); /* the task, or the fiber that it runs */
 }

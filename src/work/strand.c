@@ -180,15 +180,14 @@ size_t janus_scheduler_trim(janus_scheduler *scheduler, size_t keep_bytes)
     return given;
 }
 
-janus_status janus_scheduler_stacks(janus_scheduler *scheduler, janus_stack_stats *out)
+janus_status janus_scheduler_stacks_inspect(janus_scheduler             *scheduler,
+                                            janus_scheduler_stacks_info *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    if (scheduler == NULL || out == NULL || out->struct_bytes < sizeof out->struct_bytes) {
-        return JANUS_INVALID;
-    }
-    janus_stack_stats stats = {0};
-    jrt_depot_stats(scheduler->depot, &stats);
-    stats.struct_bytes = out->struct_bytes < sizeof stats ? out->struct_bytes : sizeof stats;
-    memcpy(out, &stats, stats.struct_bytes);
+    if (scheduler == NULL || out == NULL) return JANUS_INVALID;
+    if (!jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
+    janus_scheduler_stacks_info info = {0};
+    jrt_depot_stats(scheduler->depot, &info);
+    jrt_struct_give(out, &info);
     return JANUS_OK;
 }

@@ -252,7 +252,7 @@ static void end_call_turn(struct jrt_worker *worker)
     struct jrt_task *task = worker->current;
     worker->tolls = JRT_TOLLS;
     if (task == NULL) return;
-    if (jrt_unlikely(jrt_task_cancelled_itself(task) != JANUS_CANCEL_NONE)) {
+    if (jrt_unlikely(jrt_task_cancelled_itself(task) != JANUS_CANCEL_REASON_NONE)) {
         /* At most this many since the last time. */
         int64_t fuel = jrt_fuel_get(), calls = JRT_TOLLS / 4;
         if (fuel > 0 && fuel < free_of_cost) jrt_fuel_set(fuel > calls ? fuel - calls : 0);

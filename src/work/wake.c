@@ -16,7 +16,7 @@ static inline bool end_wait(struct jrt_task *task, janus_status status, uint32_t
          * worker sees what the task wrote on its strand. */
     } while (!jrt_cas_acq_rel(&task->park, &park, awake));
     *out_parked = (park & JRT_PARK_MASK) == JRT_PARKED;
-    if (*out_parked) jrt_task_move(task, JANUS_TASK_READY);
+    if (*out_parked) jrt_task_move(task, JANUS_TASK_STATE_READY);
     return true;
 }
 
@@ -80,7 +80,7 @@ bool jrt_task_serve_at_once(struct jrt_worker *worker, struct jrt_task *task)
     }
     /* acq_rel: [park-wake]. */
     if (jrt_unlikely(!jrt_cas_acq_rel(&task->park, &park, (uint32_t)JRT_AWAKE))) return false;
-    jrt_task_move(task, JANUS_TASK_READY);
+    jrt_task_move(task, JANUS_TASK_STATE_READY);
     bool lone = jrt_shelf_size(shelf) == 0; /* [queue-served] */
     if (jrt_unlikely(task->lane != JRT_LANE_NORMAL || !jrt_shelf_push(shelf, task))) {
         return submit_openly(worker, task);
@@ -115,7 +115,7 @@ void jrt_task_interrupt_owner(struct jrt_task *task, uint16_t level)
         /* acq_rel: [park-wake]. */
     } while (!jrt_cas_acq_rel(&task->park, &park, awake));
     bool parked = (park & JRT_PARK_MASK) == JRT_PARKED;
-    if (parked) jrt_task_move(task, JANUS_TASK_READY);
+    if (parked) jrt_task_move(task, JANUS_TASK_STATE_READY);
     jrt_note_by_caller(task->nursery->scheduler, JRT_TRACE_WAKE, id,
                        (uint64_t)-(int64_t)JANUS_CANCELLED);
     if (parked) jrt_submit_woken(task);

@@ -49,7 +49,7 @@ enum { /* yields of a worker that has nothing else */
 /* Queues a task that another thread has woken meanwhile. */
 __attribute__((noinline)) static void queue_woken(struct jrt_worker *worker, struct jrt_task *task)
 {
-    jrt_task_move(task, JANUS_TASK_READY);
+    jrt_task_move(task, JANUS_TASK_STATE_READY);
     jrt_submit_again(worker, task);
 }
 
@@ -87,7 +87,7 @@ int jrt_worker_arrive(void *argument)
     worker->left = JRT_LEFT_NOTHING;
     worker->thread->watch = (struct jrt_watch){worker->strand->stack, NULL};
     if (jrt_likely(worker->current != NULL)) {
-        jrt_task_move(worker->current, JANUS_TASK_RUNNING);
+        jrt_task_move(worker->current, JANUS_TASK_STATE_RUNNING);
         jrt_fuel_set(worker->strand->fuel); /* [purse-fuel] */
         *worker->error_at = worker->strand->error;
     }
@@ -145,7 +145,7 @@ static inline void arrive_straight(struct jrt_worker *worker)
     const struct jrt_strand *strand = worker->strand;
     struct jrt_task         *current = worker->current;
     worker->thread->watch.stack = strand->stack;
-    jrt_task_move(current, JANUS_TASK_RUNNING);
+    jrt_task_move(current, JANUS_TASK_STATE_RUNNING);
     jrt_fuel_set(strand->fuel); /* [purse-fuel] */
 }
 
@@ -234,7 +234,7 @@ static void run_on(struct jrt_worker *worker, struct jrt_strand *strand, struct 
 static void fail_without_stack(struct jrt_worker *worker, struct jrt_task *task)
 {
     jrt_task_drop_argument(task);
-    jrt_task_move(task, JANUS_TASK_RUNNING);
+    jrt_task_move(task, JANUS_TASK_STATE_RUNNING);
     task->landing.result = JANUS_NO_MEMORY;
     jrt_nursery_child_done(worker, task, NULL);
 }
@@ -295,7 +295,7 @@ static void loop(void)
         if (jrt_likely(!jrt_task_began(task))) {
             /* A cancelled task needs no stack: it must not wait for memory. */
             bool fits = worker->strand->class >= task->stack_class && !worker->strand->last;
-            if (jrt_likely(fits) || jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE) {
+            if (jrt_likely(fits) || jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE) {
                 jrt_count(&worker->stats.tasks_by_loop);
                 worker = jrt_task_run(worker, task, task->nursery, NULL);
             } else if (worker->strand->last) {
@@ -394,7 +394,7 @@ static inline __attribute__((always_inline)) janus_status give_way(struct jrt_wo
 {
     struct jrt_task *next = jrt_pick_easily(worker);
     if (jrt_likely(next != NULL && !has_more(worker) && jrt_task_began(next))) {
-        jrt_task_move(task, JANUS_TASK_READY);
+        jrt_task_move(task, JANUS_TASK_STATE_READY);
         return go_straight(worker, task, next, arrive_from_yield);
     }
     if (next == NULL) next = jrt_pick(worker, true);
@@ -412,7 +412,7 @@ static inline __attribute__((always_inline)) janus_status give_way(struct jrt_wo
         jrt_submit_again(worker, next); /* not now: there is no stack to go on with */
         return JANUS_OK;
     }
-    jrt_task_move(task, JANUS_TASK_READY);
+    jrt_task_move(task, JANUS_TASK_STATE_READY);
     if (jrt_unlikely(has_more(worker))) {
         return leave_with_more(worker, task, next, JRT_LEFT_YIELDED);
     }
@@ -442,7 +442,7 @@ janus_status janus_yield(void)
     if (jrt_unlikely(worker == NULL)) return JANUS_STATE;
     jrt_worker_stack_check(worker); /* [stack-reserve] */
     struct jrt_task *task = worker->current;
-    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE)) {
+    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)) {
         return yield_cancelled(worker, task);
     }
     jrt_count(&worker->stats.yields);
@@ -552,7 +552,7 @@ janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task
     bool plain = jrt_load_acquire(&task->linked) && jrt_load_relaxed(&task->shield) == 0;
     if (jrt_unlikely(!plain || has_more(worker))) return park_plainly(task, finish);
     jrt_fence_light_seq_cst(); /* seq_cst: [cancel-park]. */
-    bool cancelled = jrt_task_cancel_reason(task) != JANUS_CANCEL_NONE;
+    bool cancelled = jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE;
     if (jrt_unlikely(cancelled || !still_parking(task))) return park_plainly(task, finish);
     jrt_task_move_to_wait(task, worker);
     struct jrt_task *next = pick_next(worker);

@@ -143,12 +143,12 @@ static void *run_user(void *argument)
     janus_cap            other = realm.cap[actor.holder % (OWN + FOREIGN)];
     if (actor.holder <= OWN) CHECK_EQ(jrt_audit_writer_open(audit, &actor.writer), JANUS_OK);
     for (int i = 0; i < EVENTS; i++) {
-        while (jrt_cap_use_right(realm.table, mine, JANUS_CAP_SPAWN, 1, &actor, NULL) ==
+        while (jrt_cap_use_right(realm.table, mine, JANUS_CAP_KIND_SPAWN, 1, &actor, NULL) ==
                JANUS_AUDIT_FULL) {
             sched_yield();
         }
         if (i % 100 != 0) continue;
-        CHECK_EQ(jrt_cap_use_right(realm.table, other, JANUS_CAP_SPAWN, 1, &actor, NULL),
+        CHECK_EQ(jrt_cap_use_right(realm.table, other, JANUS_CAP_KIND_SPAWN, 1, &actor, NULL),
                  JANUS_CAP_FOREIGN);
     }
     if (actor.holder <= OWN) jrt_audit_writer_close(actor.writer);
@@ -168,11 +168,11 @@ TEST("every use and every denial of many threads is written, whichever thread dr
         janus_cap_table_create(JANUS_CAP_TABLE_OPTIONS(.audit = audit), &realm.table, &realm.root),
         JANUS_OK);
     for (uint64_t holder = 1; holder <= OWN + FOREIGN; holder++) {
-        CHECK_EQ(
-            janus_cap_mint(realm.table, realm.root, holder,
-                           JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = 1, .limits = &limits),
-                           &realm.cap[holder - 1]),
-            JANUS_OK);
+        CHECK_EQ(janus_cap_mint_in(
+                     realm.table, realm.root, holder,
+                     JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN, .rights = 1, .limits = &limits),
+                     &realm.cap[holder - 1]),
+                 JANUS_OK);
     }
     atomic_store(&running, OWN + FOREIGN);
     for (int i = 0; i < OWN + FOREIGN; i++) {

@@ -112,7 +112,7 @@ TEST("events without room leave a gap with their number")
     struct sink              sink;
     janus_audit             *audit = open_log(&sink, 8, false);
     struct jrt_audit_writer *writer;
-    janus_audit_stats        stats = {.struct_bytes = sizeof stats};
+    janus_audit_info         stats = JANUS_AUDIT_INFO();
     CHECK_EQ(jrt_audit_writer_open(audit, &writer), JANUS_OK);
     for (int i = 0; i < 13; i++) CHECK_EQ(put(writer, NULL), JANUS_OK);
     CHECK_EQ(janus_audit_drain(audit), JANUS_OK); /* 8 events, then the end: a gap of 5 */
@@ -130,7 +130,7 @@ TEST("events without room leave a gap with their number")
     CHECK_EQ(line_number(sink.lines[17], "seq"), 20);
     CHECK(strstr(sink.lines[18], "\"seq\":21,\"event\":\"gap\",\"lost\":3}") != NULL);
     CHECK_EQ(line_number(sink.lines[19], "seq"), 24);
-    CHECK_EQ(janus_audit_stats_read(audit, &stats), JANUS_OK);
+    CHECK_EQ(janus_audit_inspect(audit, &stats), JANUS_OK);
     CHECK_EQ(stats.lost, 8);
     CHECK_EQ(stats.recorded, 18);
     CHECK_EQ(stats.written, 21);
@@ -173,14 +173,14 @@ static void realm_close(struct realm *realm)
 static janus_status mint(struct realm *realm, janus_cap *out)
 {
     return jrt_cap_mint(realm->table, realm->root, &realm->alice,
-                        JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL,
+                        JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN, .rights = JANUS_RIGHTS_ALL,
                                         .limits = &limits, .delegation_depth = 1, .name = "main"),
                         out);
 }
 
 static janus_status use(struct realm *realm, janus_cap cap)
 {
-    return jrt_cap_use_right(realm->table, cap, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK,
+    return jrt_cap_use_right(realm->table, cap, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK,
                              &realm->alice, NULL);
 }
 
@@ -298,12 +298,12 @@ TEST("capabilities that share a place in the table of uses are all counted corre
 
 TEST("a log that fails closed refuses what it cannot record, and then nothing has happened")
 {
-    struct realm       realm;
-    janus_cap          cap, out = {0};
-    struct jrt_cap_use counts = {0};
-    janus_cap_limits   granted;
-    janus_cap_stats    stats = {.struct_bytes = sizeof stats};
-    janus_audit_stats  books = {.struct_bytes = sizeof books};
+    struct realm         realm;
+    janus_cap            cap, out = {0};
+    struct jrt_cap_use   counts = {0};
+    janus_cap_limits     granted;
+    janus_cap_table_info stats = JANUS_CAP_TABLE_INFO();
+    janus_audit_info     books = JANUS_AUDIT_INFO();
     realm_open(&realm, 4, true);
     CHECK_EQ(mint(&realm, &cap), JANUS_OK);
     for (int i = 0; i < 3; i++) CHECK_EQ(use(&realm, (janus_cap){0}), JANUS_NO_SPAWN_CAP);
@@ -314,7 +314,7 @@ TEST("a log that fails closed refuses what it cannot record, and then nothing ha
     CHECK_EQ(jrt_cap_delegate(realm.table, cap, &realm.alice, BOB, NULL, &out), JANUS_AUDIT_FULL);
     CHECK_EQ(put(realm.alice.writer, NULL), JANUS_AUDIT_FULL);
     CHECK_EQ(out.generation, 0);
-    CHECK_EQ(janus_cap_stats_read(realm.table, &stats), JANUS_OK);
+    CHECK_EQ(janus_cap_table_inspect(realm.table, &stats), JANUS_OK);
     CHECK_EQ(stats.live, 1);
     CHECK_EQ(stats.refused_audit, 3);
 
@@ -329,7 +329,7 @@ TEST("a log that fails closed refuses what it cannot record, and then nothing ha
     /* A denial stays a denial, and what takes rights away is never refused; the gap tells. */
     CHECK_EQ(use(&realm, (janus_cap){0}), JANUS_NO_SPAWN_CAP);
     CHECK_EQ(jrt_cap_release(realm.table, cap, &realm.alice), JANUS_OK);
-    CHECK_EQ(janus_audit_stats_read(realm.audit, &books), JANUS_OK);
+    CHECK_EQ(janus_audit_inspect(realm.audit, &books), JANUS_OK);
     CHECK_EQ(books.lost, 2);
     CHECK_EQ(books.refused, 5);
 
@@ -364,12 +364,13 @@ TEST("threads that are not workers share a writer, and the drain writes their us
     janus_cap    cap;
     const char  *line = NULL;
     realm_open(&realm, 64, false);
-    CHECK_EQ(janus_cap_mint(
+    CHECK_EQ(janus_cap_mint_in(
                  realm.table, realm.root, BOB,
-                 JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = 1, .limits = &limits), &cap),
+                 JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN, .rights = 1, .limits = &limits),
+                 &cap),
              JANUS_OK);
     for (int i = 0; i < 5; i++) {
-        CHECK_EQ(janus_cap_check(realm.table, cap, JANUS_CAP_SPAWN, 1, BOB), JANUS_OK);
+        CHECK_EQ(janus_cap_check_in(realm.table, cap, JANUS_CAP_KIND_SPAWN, 1, BOB), JANUS_OK);
     }
     CHECK_EQ(janus_audit_drain(realm.audit), JANUS_OK);
     CHECK_EQ(sink_count(&realm.sink, "\"event\":\"use\"", &line), 1);
@@ -417,13 +418,13 @@ TEST("lines reach a descriptor whole, even if it takes them in pieces")
 
 TEST("impossible options and missing objects are refused")
 {
-    janus_audit      *audit;
-    janus_audit_stats stats = {.struct_bytes = 3};
+    janus_audit     *audit;
+    janus_audit_info stats = {.struct_bytes = 3};
     CHECK_EQ(janus_audit_create(NULL, NULL), JANUS_INVALID);
     CHECK_EQ(janus_audit_create(JANUS_AUDIT_OPTIONS(.fd = -1), &audit), JANUS_INVALID);
     CHECK_EQ(janus_audit_create(JANUS_AUDIT_OPTIONS(.ring_events = 1 << 21), &audit),
              JANUS_INVALID);
     CHECK_EQ(janus_audit_drain(NULL), JANUS_INVALID);
     CHECK_EQ(janus_audit_destroy(NULL), JANUS_INVALID);
-    CHECK_EQ(janus_audit_stats_read(NULL, &stats), JANUS_INVALID);
+    CHECK_EQ(janus_audit_inspect(NULL, &stats), JANUS_INVALID);
 }

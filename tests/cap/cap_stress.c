@@ -62,7 +62,7 @@ static void *run_checker(void *argument)
         if (!handle_of_round(&cap, &round) || round == 0) continue;
         unsigned         gone = atomic_load(&play.revoked);
         janus_cap_limits limits;
-        janus_status     status = jrt_cap_check_limits(realm.table, cap, JANUS_CAP_SPAWN,
+        janus_status     status = jrt_cap_check_limits(realm.table, cap, JANUS_CAP_KIND_SPAWN,
                                                        JANUS_RIGHT_SPAWN_TASK, ALICE, &limits);
         if (status == JANUS_OK) {
             CHECK(gone < round);
@@ -73,8 +73,8 @@ static void *run_checker(void *argument)
             CHECK(status == JANUS_CAP_REVOKED || status == JANUS_CAP_STALE);
         }
         /* The handle never had this right; what the filler puts into its place has it. */
-        CHECK(jrt_cap_check(realm.table, cap, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_NURSERY, ALICE) !=
-              JANUS_OK);
+        CHECK(jrt_cap_check(realm.table, cap, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_NURSERY,
+                            ALICE) != JANUS_OK);
     }
     return NULL;
 }
@@ -85,7 +85,7 @@ static void *run_filler(void *argument)
     (void)argument;
     while (!atomic_load(&play.stop)) {
         janus_cap cap = mint_spawn(&realm, ALICE);
-        CHECK_EQ(janus_cap_release(realm.table, cap, ALICE), JANUS_OK);
+        CHECK_EQ(janus_cap_release_in(realm.table, cap, ALICE), JANUS_OK);
         sched_yield(); /* the lock is not fair */
     }
     return NULL;
@@ -105,16 +105,16 @@ TEST("after a revocation has returned, no check of the branch succeeds")
     for (unsigned round = 2; round <= 2 * ROUNDS; round += 2) {
         janus_cap        top, cap;
         janus_cap_limits limits = {.spawn = {.max_tasks = round, .task_budget = {.ops = round}}};
-        top = mint(&realm, ALICE, JANUS_CAP_SPAWN, &limits, 0);
-        CHECK_EQ(janus_cap_attenuate(realm.table, top, ALICE,
-                                     JANUS_CAP_GRANT(.rights = JANUS_RIGHT_SPAWN_TASK), &cap),
+        top = mint(&realm, ALICE, JANUS_CAP_KIND_SPAWN, &limits, 0);
+        CHECK_EQ(janus_cap_attenuate_in(realm.table, top, ALICE,
+                                        JANUS_CAP_GRANT(.rights = JANUS_RIGHT_SPAWN_TASK), &cap),
                  JANUS_OK);
         publish_handle(cap);
         if (round % 64 == 0) { /* until one was accepted, so that they do meet */
             unsigned before = atomic_load(&play.accepted);
             while (atomic_load(&play.accepted) == before) sched_yield();
         }
-        CHECK_EQ(janus_cap_revoke(realm.table, top, top, ALICE), JANUS_OK);
+        CHECK_EQ(janus_cap_revoke_in(realm.table, top, top, ALICE), JANUS_OK);
         atomic_store(&play.revoked, round);
     }
     atomic_store(&play.stop, true);
@@ -150,7 +150,7 @@ static void player_step(struct player *player, struct jrt_rng *rng)
         player->has[at] = true;
         player->minted++;
     } else if (jrt_rng_below(rng, 4) == 0) {
-        CHECK_EQ(janus_cap_release(realm.table, player->own[at], me), JANUS_OK);
+        CHECK_EQ(janus_cap_release_in(realm.table, player->own[at], me), JANUS_OK);
         player->has[at] = false;
         player->ended++;
     } else {
@@ -167,7 +167,7 @@ static void *run_player(void *argument)
     for (int i = 0; i < STEPS; i++) player_step(player, &rng);
     for (int i = 0; i < OWN; i++) {
         if (!player->has[i]) continue;
-        CHECK_EQ(janus_cap_release(realm.table, player->own[i], player->holder), JANUS_OK);
+        CHECK_EQ(janus_cap_release_in(realm.table, player->own[i], player->holder), JANUS_OK);
         player->ended++;
     }
     return NULL;
@@ -188,7 +188,7 @@ TEST("threads that work in one table do not disturb each other, and the books ba
         minted += players[i].minted;
         ended += players[i].ended;
     }
-    janus_cap_stats stats = stats_of(&realm);
+    janus_cap_table_info stats = stats_of(&realm);
     CHECK_EQ(minted, ended);
     CHECK_EQ(stats.minted + stats.attenuated, minted);
     CHECK_EQ(stats.released, ended);

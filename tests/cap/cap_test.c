@@ -7,10 +7,10 @@ TEST("a spawn capability gives back the limits it was made with")
     struct realm     realm = realm_open(0);
     janus_cap_limits limits = {
         .spawn = {.max_tasks = UINT64_C(1) << 40, .task_budget = {1, 2, 3, 4, UINT64_MAX}}};
-    janus_cap      cap = mint(&realm, ALICE, JANUS_CAP_SPAWN, &limits, 0);
-    janus_cap_info info = {.struct_bytes = sizeof info};
-    CHECK_EQ(janus_cap_read(realm.table, cap, ALICE, &info), JANUS_OK);
-    CHECK_EQ(info.kind, JANUS_CAP_SPAWN);
+    janus_cap      cap = mint(&realm, ALICE, JANUS_CAP_KIND_SPAWN, &limits, 0);
+    janus_cap_info info = JANUS_CAP_INFO();
+    CHECK_EQ(janus_cap_inspect_in(realm.table, cap, ALICE, &info), JANUS_OK);
+    CHECK_EQ(info.kind, JANUS_CAP_KIND_SPAWN);
     CHECK_EQ(info.rights, JANUS_RIGHT_SPAWN_TASK | JANUS_RIGHT_SPAWN_NURSERY);
     CHECK_EQ(info.delegation_depth, 0);
     CHECK_EQ(info.depth, 0);
@@ -21,28 +21,28 @@ TEST("a spawn capability gives back the limits it was made with")
 TEST("budget, channel and executor capabilities give back their limits")
 {
     struct realm     realm = realm_open(0);
-    janus_cap_info   info = {.struct_bytes = sizeof info};
+    janus_cap_info   info = JANUS_CAP_INFO();
     janus_cap_limits budget = {.budget = {.cpu_budget = UINT64_C(1) << 33,
                                           .spawn_limit = 70000,
                                           .memory_budget = 3,
                                           .channel_budget = 70001,
                                           .syscall_budget = 70002}};
-    janus_cap        cap = mint(&realm, ALICE, JANUS_CAP_BUDGET, &budget, 0);
-    CHECK_EQ(janus_cap_read(realm.table, cap, ALICE, &info), JANUS_OK);
+    janus_cap        cap = mint(&realm, ALICE, JANUS_CAP_KIND_BUDGET, &budget, 0);
+    CHECK_EQ(janus_cap_inspect_in(realm.table, cap, ALICE, &info), JANUS_OK);
     CHECK(memcmp(&info.limits.budget, &budget.budget, sizeof budget.budget) == 0);
     CHECK_EQ(info.limits.words[5], 0);
 
     janus_cap_limits channel = {.channel = {.max_buffer_size = 7, .max_channels = 8}};
     channel.words[5] = 99; /* not the kind's: ignored */
-    cap = mint(&realm, ALICE, JANUS_CAP_CHANNEL, &channel, 0);
-    CHECK_EQ(janus_cap_read(realm.table, cap, ALICE, &info), JANUS_OK);
+    cap = mint(&realm, ALICE, JANUS_CAP_KIND_CHANNEL, &channel, 0);
+    CHECK_EQ(janus_cap_inspect_in(realm.table, cap, ALICE, &info), JANUS_OK);
     CHECK_EQ(info.limits.channel.max_buffer_size, 7);
     CHECK_EQ(info.limits.channel.max_channels, 8);
     CHECK_EQ(info.limits.words[5], 0);
 
     janus_cap_limits executor = {.executor = {JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE)}};
-    cap = mint(&realm, ALICE, JANUS_CAP_EXECUTOR, &executor, 0);
-    CHECK_EQ(janus_cap_read(realm.table, cap, ALICE, &info), JANUS_OK);
+    cap = mint(&realm, ALICE, JANUS_CAP_KIND_EXECUTOR, &executor, 0);
+    CHECK_EQ(janus_cap_inspect_in(realm.table, cap, ALICE, &info), JANUS_OK);
     CHECK_EQ(info.limits.executor.allowed_backends, 4);
     realm_close(&realm);
 }
@@ -52,12 +52,13 @@ TEST("only the authority of the same table mints, revokes any capability and end
     struct realm          realm = realm_open(0), other = realm_open(0);
     janus_cap             cap = {0}, kept = mint_spawn(&realm, ALICE);
     const janus_cap_grant grant = {.struct_bytes = sizeof grant,
-                                   .kind = JANUS_CAP_SPAWN,
+                                   .kind = JANUS_CAP_KIND_SPAWN,
                                    .rights = JANUS_RIGHTS_ALL,
                                    .limits = &many_tasks};
     janus_authority      *nobody[] = {NULL, other.root, (janus_authority *)(uintptr_t)64};
     for (int i = 0; i < 3; i++) {
-        CHECK_EQ(janus_cap_mint(realm.table, nobody[i], ALICE, &grant, &cap), JANUS_NO_AUTHORITY);
+        CHECK_EQ(janus_cap_mint_in(realm.table, nobody[i], ALICE, &grant, &cap),
+                 JANUS_NO_AUTHORITY);
         CHECK_EQ(janus_authority_revoke(realm.table, nobody[i], kept), JANUS_NO_AUTHORITY);
         CHECK_EQ(janus_cap_table_destroy(realm.table, nobody[i]), JANUS_NO_AUTHORITY);
     }
@@ -74,27 +75,30 @@ TEST("impossible grants are refused before anything is made")
     struct realm realm = realm_open(0);
     janus_cap    cap;
 #define REFUSED(...)                                                                               \
-    CHECK_EQ(janus_cap_mint(realm.table, realm.root, ALICE, JANUS_CAP_GRANT(__VA_ARGS__), &cap),   \
-             JANUS_INVALID)
+    CHECK_EQ(                                                                                      \
+        janus_cap_mint_in(realm.table, realm.root, ALICE, JANUS_CAP_GRANT(__VA_ARGS__), &cap),     \
+        JANUS_INVALID)
     REFUSED(.rights = JANUS_RIGHTS_ALL, .limits = &many_tasks);
     REFUSED(.kind = 5, .rights = JANUS_RIGHTS_ALL, .limits = &many_tasks);
-    REFUSED(.kind = JANUS_CAP_SPAWN, .rights = 0, .limits = &many_tasks);
-    REFUSED(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHT_CHANNEL_SEND, .limits = &many_tasks);
-    REFUSED(.kind = JANUS_CAP_SPAWN, .rights = 3 | 1u << 20, .limits = &many_tasks);
-    REFUSED(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL);
-    janus_cap_limits unknown = {.executor = {JANUS_BACKEND_SET(JANUS_BACKENDS)}};
-    REFUSED(.kind = JANUS_CAP_EXECUTOR, .rights = JANUS_RIGHTS_ALL, .limits = &unknown);
+    REFUSED(.kind = JANUS_CAP_KIND_SPAWN, .rights = 0, .limits = &many_tasks);
+    REFUSED(.kind = JANUS_CAP_KIND_SPAWN, .rights = JANUS_RIGHT_CHANNEL_SEND,
+            .limits = &many_tasks);
+    REFUSED(.kind = JANUS_CAP_KIND_SPAWN, .rights = 3 | 1u << 20, .limits = &many_tasks);
+    REFUSED(.kind = JANUS_CAP_KIND_SPAWN, .rights = JANUS_RIGHTS_ALL);
+    janus_cap_limits unknown = {.executor = {JANUS_BACKEND_SET(JANUS_BACKEND_COUNT)}};
+    REFUSED(.kind = JANUS_CAP_KIND_EXECUTOR, .rights = JANUS_RIGHTS_ALL, .limits = &unknown);
 #undef REFUSED
-    CHECK_EQ(janus_cap_mint(realm.table, realm.root, ALICE, NULL, &cap), JANUS_INVALID);
-    janus_cap_grant odd = {.struct_bytes = 7, .kind = JANUS_CAP_SPAWN, .rights = 1};
-    CHECK_EQ(janus_cap_mint(realm.table, realm.root, ALICE, &odd, &cap), JANUS_INVALID);
+    CHECK_EQ(janus_cap_mint_in(realm.table, realm.root, ALICE, NULL, &cap), JANUS_INVALID);
+    janus_cap_grant odd = {.struct_bytes = 7, .kind = JANUS_CAP_KIND_SPAWN, .rights = 1};
+    CHECK_EQ(janus_cap_mint_in(realm.table, realm.root, ALICE, &odd, &cap), JANUS_INVALID);
     janus_cap mine = mint_spawn(&realm, ALICE);
-    CHECK_EQ(janus_cap_attenuate(realm.table, mine, ALICE, JANUS_CAP_GRANT(.rights = 0), &cap),
+    CHECK_EQ(janus_cap_attenuate_in(realm.table, mine, ALICE, JANUS_CAP_GRANT(.rights = 0), &cap),
              JANUS_INVALID);
-    CHECK_EQ(janus_cap_attenuate(realm.table, mine, ALICE,
-                                 JANUS_CAP_GRANT(.kind = JANUS_CAP_BUDGET, .rights = 1), &cap),
+    CHECK_EQ(janus_cap_attenuate_in(realm.table, mine, ALICE,
+                                    JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_BUDGET, .rights = 1),
+                                    &cap),
              JANUS_INVALID);
-    CHECK_EQ(janus_cap_delegate(realm.table, mine, ALICE, 0, NULL, &cap), JANUS_INVALID);
+    CHECK_EQ(janus_cap_delegate_in(realm.table, mine, ALICE, 0, NULL, &cap), JANUS_INVALID);
     CHECK_EQ(stats_of(&realm).live, 1);
     janus_cap_table *table;
     janus_authority *root;
@@ -114,7 +118,7 @@ TEST("every right can be taken away, and then it alone is refused")
         janus_cap_kind kind;
         const char    *token;
     } rows[] = {
-#define X(name, bit, of, text) {JANUS_RIGHT_##name, JANUS_CAP_##of, text},
+#define X(name, bit, of, text) {JANUS_RIGHT_##name, JANUS_CAP_KIND_##of, text},
         JANUS_RIGHT_MAP(X)
 #undef X
     };
@@ -124,16 +128,16 @@ TEST("every right can be taken away, and then it alone is refused")
         CHECK_STR(janus_right_name(rows[i].right), rows[i].token);
         for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
             janus_status whole_says =
-                janus_cap_check(realm.table, whole, rows[k].kind, rows[k].right, ALICE);
+                janus_cap_check_in(realm.table, whole, rows[k].kind, rows[k].right, ALICE);
             janus_status part_says =
-                janus_cap_check(realm.table, part, rows[k].kind, rows[k].right, ALICE);
+                janus_cap_check_in(realm.table, part, rows[k].kind, rows[k].right, ALICE);
             bool same_kind = rows[k].kind == rows[i].kind;
             CHECK_EQ(whole_says, same_kind ? JANUS_OK : JANUS_CAP_KIND);
             CHECK_EQ(part_says, !same_kind ? JANUS_CAP_KIND : k == i ? JANUS_CAP_RIGHT : JANUS_OK);
         }
     }
     CHECK_STR(janus_right_name(3), "?");
-    CHECK_STR(janus_cap_kind_name(JANUS_CAP_CHANNEL), "channel");
+    CHECK_STR(janus_cap_kind_name(JANUS_CAP_KIND_CHANNEL), "channel");
     CHECK_STR(janus_cap_kind_name(9), "?");
     realm_close(&realm);
 }
@@ -142,17 +146,22 @@ TEST("without a capability the status names the missing kind")
 {
     struct realm realm = realm_open(0);
     janus_cap    none = {0};
-    CHECK_EQ(janus_cap_check(realm.table, none, JANUS_CAP_SPAWN, 1, ALICE), JANUS_NO_SPAWN_CAP);
-    CHECK_EQ(janus_cap_check(realm.table, none, JANUS_CAP_BUDGET, 4, ALICE), JANUS_NO_BUDGET_CAP);
-    CHECK_EQ(janus_cap_check(realm.table, none, JANUS_CAP_CHANNEL, 0, ALICE), JANUS_NO_CHANNEL_CAP);
-    CHECK_EQ(janus_cap_check(realm.table, none, JANUS_CAP_EXECUTOR, 0, 0), JANUS_NO_EXECUTOR_CAP);
+    CHECK_EQ(janus_cap_check_in(realm.table, none, JANUS_CAP_KIND_SPAWN, 1, ALICE),
+             JANUS_NO_SPAWN_CAP);
+    CHECK_EQ(janus_cap_check_in(realm.table, none, JANUS_CAP_KIND_BUDGET, 4, ALICE),
+             JANUS_NO_BUDGET_CAP);
+    CHECK_EQ(janus_cap_check_in(realm.table, none, JANUS_CAP_KIND_CHANNEL, 0, ALICE),
+             JANUS_NO_CHANNEL_CAP);
+    CHECK_EQ(janus_cap_check_in(realm.table, none, JANUS_CAP_KIND_EXECUTOR, 0, 0),
+             JANUS_NO_EXECUTOR_CAP);
     CHECK_EQ(stats_of(&realm).refused_none, 4);
     realm_close(&realm);
 }
 
 TEST("an attenuated capability is never wider, in any right or limit, and a refusal makes nothing")
 {
-    static const janus_cap_kind kinds[] = {JANUS_CAP_SPAWN, JANUS_CAP_BUDGET, JANUS_CAP_CHANNEL};
+    static const janus_cap_kind kinds[] = {JANUS_CAP_KIND_SPAWN, JANUS_CAP_KIND_BUDGET,
+                                           JANUS_CAP_KIND_CHANNEL};
     struct realm                realm = realm_open(0);
     uint64_t                    widens = 0;
     janus_cap                   out;
@@ -163,21 +172,21 @@ TEST("an attenuated capability is never wider, in any right or limit, and a refu
         for (unsigned i = 0; i < jrt_cap_kind_words(kinds[k]); i++) {
             janus_cap_limits wider = limits;
             wider.words[i] = 6;
-            CHECK_EQ(janus_cap_attenuate(
+            CHECK_EQ(janus_cap_attenuate_in(
                          realm.table, cap, ALICE,
                          JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL, .limits = &wider), &out),
                      JANUS_CAP_WIDENS);
             widens++;
         }
-        CHECK_EQ(janus_cap_attenuate(
+        CHECK_EQ(janus_cap_attenuate_in(
                      realm.table, cap, ALICE,
                      JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL, .delegation_depth = 3), &out),
                  JANUS_CAP_WIDENS);
         uint32_t  right = janus_cap_kind_rights(kinds[k]) & (0 - janus_cap_kind_rights(kinds[k]));
         janus_cap narrow = without(&realm, cap, ALICE, right);
-        CHECK_EQ(
-            janus_cap_attenuate(realm.table, narrow, ALICE, JANUS_CAP_GRANT(.rights = right), &out),
-            JANUS_CAP_WIDENS);
+        CHECK_EQ(janus_cap_attenuate_in(realm.table, narrow, ALICE,
+                                        JANUS_CAP_GRANT(.rights = right), &out),
+                 JANUS_CAP_WIDENS);
         CHECK_EQ(stats_of(&realm).live, before + 1);
         widens += 2;
         CHECK_EQ(stats_of(&realm).refused_widens, widens);
@@ -193,36 +202,40 @@ TEST("a set of backends can lose members and never gain one")
                                          JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE)}};
     janus_cap_limits one = {.executor = {JANUS_BACKEND_SET(JANUS_BACKEND_THREADED)}};
     janus_cap_limits less = {.executor = {JANUS_BACKEND_SET(JANUS_BACKEND_BLOCKING)}};
-    cap = mint(&realm, ALICE, JANUS_CAP_EXECUTOR, &two, 0);
+    cap = mint(&realm, ALICE, JANUS_CAP_KIND_EXECUTOR, &two, 0);
     /* {blocking} is a smaller number, but no subset. */
-    CHECK_EQ(janus_cap_attenuate(realm.table, cap, ALICE,
-                                 JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL, .limits = &less),
-                                 &out),
+    CHECK_EQ(janus_cap_attenuate_in(realm.table, cap, ALICE,
+                                    JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL, .limits = &less),
+                                    &out),
              JANUS_CAP_WIDENS);
-    CHECK_EQ(janus_cap_attenuate(realm.table, cap, ALICE,
-                                 JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL, .limits = &one), &out),
+    CHECK_EQ(janus_cap_attenuate_in(realm.table, cap, ALICE,
+                                    JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL, .limits = &one),
+                                    &out),
              JANUS_OK);
-    CHECK_EQ(janus_cap_attenuate(realm.table, out, ALICE,
-                                 JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL, .limits = &two), &cap),
+    CHECK_EQ(janus_cap_attenuate_in(realm.table, out, ALICE,
+                                    JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL, .limits = &two),
+                                    &cap),
              JANUS_CAP_WIDENS);
     CHECK_STR(janus_backend_name(JANUS_BACKEND_EVENTED), "evented");
-    CHECK_STR(janus_backend_name(JANUS_BACKENDS), "?");
+    CHECK_STR(janus_backend_name(JANUS_BACKEND_COUNT), "?");
     realm_close(&realm);
 }
 
 TEST("a capability cannot be delegated unless its grant allows it")
 {
     struct realm realm = realm_open(0);
-    janus_cap    out, cap = mint(&realm, ALICE, JANUS_CAP_SPAWN, &many_tasks, 0);
-    CHECK_EQ(janus_cap_delegate(realm.table, cap, ALICE, BOB, NULL, &out), JANUS_NOT_DELEGATABLE);
+    janus_cap    out, cap = mint(&realm, ALICE, JANUS_CAP_KIND_SPAWN, &many_tasks, 0);
+    CHECK_EQ(janus_cap_delegate_in(realm.table, cap, ALICE, BOB, NULL, &out),
+             JANUS_NOT_DELEGATABLE);
     CHECK_EQ(check_spawn(&realm, cap, BOB), JANUS_CAP_FOREIGN); /* nor by copying the handle */
 
-    cap = mint(&realm, ALICE, JANUS_CAP_SPAWN, &many_tasks, 1);
-    CHECK_EQ(janus_cap_delegate(realm.table, cap, ALICE, BOB, NULL, &out), JANUS_OK);
+    cap = mint(&realm, ALICE, JANUS_CAP_KIND_SPAWN, &many_tasks, 1);
+    CHECK_EQ(janus_cap_delegate_in(realm.table, cap, ALICE, BOB, NULL, &out), JANUS_OK);
     CHECK_EQ(check_spawn(&realm, out, BOB), JANUS_OK);
     CHECK_EQ(check_spawn(&realm, out, ALICE), JANUS_CAP_FOREIGN);
     CHECK_EQ(check_spawn(&realm, cap, ALICE), JANUS_OK);
-    CHECK_EQ(janus_cap_delegate(realm.table, out, BOB, CAROL, NULL, &cap), JANUS_NOT_DELEGATABLE);
+    CHECK_EQ(janus_cap_delegate_in(realm.table, out, BOB, CAROL, NULL, &cap),
+             JANUS_NOT_DELEGATABLE);
     CHECK_EQ(stats_of(&realm).delegated, 1);
     CHECK_EQ(stats_of(&realm).refused_delegation, 2);
     realm_close(&realm);
@@ -231,11 +244,11 @@ TEST("a capability cannot be delegated unless its grant allows it")
 TEST("delegation goes as deep as allowed and no deeper")
 {
     struct realm realm = realm_open(0);
-    janus_cap    out, cap = mint(&realm, ALICE, JANUS_CAP_SPAWN, &many_tasks, 2);
+    janus_cap    out, cap = mint(&realm, ALICE, JANUS_CAP_KIND_SPAWN, &many_tasks, 2);
 #define DELEGATE(from, by, to, depth)                                                              \
-    janus_cap_delegate(realm.table, from, by, to,                                                  \
-                       JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL, .delegation_depth = depth),     \
-                       &out)
+    janus_cap_delegate_in(realm.table, from, by, to,                                               \
+                          JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL, .delegation_depth = depth),  \
+                          &out)
     CHECK_EQ(DELEGATE(cap, ALICE, BOB, 2), JANUS_CAP_WIDENS);
     CHECK_EQ(DELEGATE(cap, ALICE, BOB, 1), JANUS_OK);
     janus_cap bobs = out;
@@ -251,14 +264,14 @@ TEST("every call refuses a handle that another holder presents")
 {
     struct realm   realm = realm_open(0);
     janus_cap      out, cap = mint_spawn(&realm, ALICE);
-    janus_cap_info info = {.struct_bytes = sizeof info};
+    janus_cap_info info = JANUS_CAP_INFO();
     CHECK_EQ(check_spawn(&realm, cap, BOB), JANUS_CAP_FOREIGN);
-    CHECK_EQ(janus_cap_read(realm.table, cap, BOB, &info), JANUS_CAP_FOREIGN);
-    CHECK_EQ(janus_cap_attenuate(realm.table, cap, BOB, JANUS_CAP_GRANT(.rights = 1), &out),
+    CHECK_EQ(janus_cap_inspect_in(realm.table, cap, BOB, &info), JANUS_CAP_FOREIGN);
+    CHECK_EQ(janus_cap_attenuate_in(realm.table, cap, BOB, JANUS_CAP_GRANT(.rights = 1), &out),
              JANUS_CAP_FOREIGN);
-    CHECK_EQ(janus_cap_delegate(realm.table, cap, BOB, BOB, NULL, &out), JANUS_CAP_FOREIGN);
-    CHECK_EQ(janus_cap_revoke(realm.table, cap, cap, BOB), JANUS_CAP_FOREIGN);
-    CHECK_EQ(janus_cap_release(realm.table, cap, BOB), JANUS_CAP_FOREIGN);
+    CHECK_EQ(janus_cap_delegate_in(realm.table, cap, BOB, BOB, NULL, &out), JANUS_CAP_FOREIGN);
+    CHECK_EQ(janus_cap_revoke_in(realm.table, cap, cap, BOB), JANUS_CAP_FOREIGN);
+    CHECK_EQ(janus_cap_release_in(realm.table, cap, BOB), JANUS_CAP_FOREIGN);
     CHECK_EQ(check_spawn(&realm, cap, ALICE), JANUS_OK);
     CHECK_EQ(stats_of(&realm).refused_foreign, 6);
     realm_close(&realm);

@@ -36,7 +36,7 @@ static void set(janus_cap cap, uint32_t rights, uint64_t limit)
 {
     janus_cap_limits limits = {.words = {limit, limit}};
     jrt_cap_entry_publish(&world.entry, cap.generation, cap.nonce,
-                          jrt_cap_scope(JANUS_CAP_SPAWN, rights), HOLDER, &limits);
+                          jrt_cap_scope(JANUS_CAP_KIND_SPAWN, rights), HOLDER, &limits);
 }
 
 static void setup(void *state)
@@ -48,7 +48,7 @@ static void setup(void *state)
     /* By hand: a setup is not a part of the interleaving. */
     atomic_store(&world.entry.words[0], limits.words[0]);
     atomic_store(&world.entry.words[1], limits.words[1]);
-    atomic_store(&world.entry.scope, jrt_cap_scope(JANUS_CAP_SPAWN, OLD_RIGHT));
+    atomic_store(&world.entry.scope, jrt_cap_scope(JANUS_CAP_KIND_SPAWN, OLD_RIGHT));
     atomic_store(&world.entry.holder, HOLDER);
     atomic_store(&world.entry.nonce, OLD_NONCE);
     atomic_store(&world.entry.state, jrt_cap_state(1, JRT_CAP_LIVE));
@@ -86,7 +86,7 @@ static void check_old(void *state, int self)
     janus_cap_limits    limits;
     bool                gone = jrt_load_acquire(&world.returned) != 0;
     struct jrt_cap_view view = read_entry(&limits);
-    bool allowed = jrt_cap_view_allows(&view, old_cap, JANUS_CAP_SPAWN, world.wanted, HOLDER);
+    bool allowed = jrt_cap_view_allows(&view, old_cap, JANUS_CAP_KIND_SPAWN, world.wanted, HOLDER);
     if (!allowed) return;
     MODEL_CHECK(!gone);
     MODEL_CHECK(world.wanted == OLD_RIGHT);
@@ -99,7 +99,7 @@ static void check_new(void *state, int self)
     (void)state, (void)self;
     janus_cap_limits    limits;
     struct jrt_cap_view view = read_entry(&limits);
-    if (!jrt_cap_view_allows(&view, new_cap, JANUS_CAP_SPAWN, NEW_RIGHT, HOLDER)) return;
+    if (!jrt_cap_view_allows(&view, new_cap, JANUS_CAP_KIND_SPAWN, NEW_RIGHT, HOLDER)) return;
     MODEL_CHECK(limits.words[0] == 99 && limits.words[1] == 99);
 }
 

@@ -22,7 +22,7 @@ static void prepare(void)
     realm = realm_open(0);
     for (int i = 0; i < CAPS; i++) good[i] = mint_spawn(&realm, ALICE);
     for (int i = 1; i < CAPS; i += 2) {
-        CHECK_EQ(janus_cap_release(realm.table, good[i], ALICE), JANUS_OK);
+        CHECK_EQ(janus_cap_release_in(realm.table, good[i], ALICE), JANUS_OK);
     }
     for (int i = 0; i < CAPS / 4; i++) (void)mint_spawn(&realm, BOB); /* in some of the places */
 }
@@ -37,14 +37,15 @@ static bool same(janus_cap left, janus_cap right)
 static void attempt(janus_cap forged)
 {
     janus_cap      out;
-    janus_cap_info info = {.struct_bytes = sizeof info};
-    janus_status   status = jrt_cap_check(realm.table, forged, JANUS_CAP_SPAWN, 0, ALICE);
+    janus_cap_info info = JANUS_CAP_INFO();
+    janus_status   status = jrt_cap_check(realm.table, forged, JANUS_CAP_KIND_SPAWN, 0, ALICE);
     CHECK(status == JANUS_CAP_FORGED || status == JANUS_CAP_STALE || status == JANUS_NO_SPAWN_CAP);
-    CHECK(janus_cap_read(realm.table, forged, ALICE, &info) < 0);
-    CHECK(janus_cap_attenuate(realm.table, forged, ALICE, JANUS_CAP_GRANT(.rights = 1), &out) < 0);
-    CHECK(janus_cap_revoke(realm.table, forged, good[0], ALICE) < 0);
-    CHECK(janus_cap_revoke(realm.table, good[0], forged, ALICE) < 0);
-    CHECK(janus_cap_release(realm.table, forged, ALICE) < 0);
+    CHECK(janus_cap_inspect_in(realm.table, forged, ALICE, &info) < 0);
+    CHECK(janus_cap_attenuate_in(realm.table, forged, ALICE, JANUS_CAP_GRANT(.rights = 1), &out) <
+          0);
+    CHECK(janus_cap_revoke_in(realm.table, forged, good[0], ALICE) < 0);
+    CHECK(janus_cap_revoke_in(realm.table, good[0], forged, ALICE) < 0);
+    CHECK(janus_cap_release_in(realm.table, forged, ALICE) < 0);
     CHECK(janus_authority_revoke(realm.table, realm.root, forged) < 0);
 }
 
@@ -59,10 +60,10 @@ TEST("random handles are never accepted")
                             .nonce = jrt_rng_next(&rng)};
         if (i % 2 == 0) forged.slot %= 2 * CAPS; /* places that exist */
         if (i % 4 == 0) forged.generation = 1 + forged.generation % 2;
-        CHECK(jrt_cap_check(realm.table, forged, JANUS_CAP_SPAWN, 0, ALICE) < 0);
+        CHECK(jrt_cap_check(realm.table, forged, JANUS_CAP_KIND_SPAWN, 0, ALICE) < 0);
         if (i % 8 == 0) attempt(forged);
     }
-    janus_cap_stats stats = stats_of(&realm);
+    janus_cap_table_info stats = stats_of(&realm);
     CHECK(stats.refused_forged + stats.refused_stale >= TRIES);
     CHECK_EQ(stats.live, CAPS / 2 + CAPS / 4);
     realm_close(&realm);
@@ -94,7 +95,7 @@ TEST("parts of good handles do not make another good handle")
         janus_cap a = good[jrt_rng_below(&rng, CAPS)], b = good[jrt_rng_below(&rng, CAPS)];
         janus_cap forged = {.slot = a.slot, .generation = a.generation, .nonce = b.nonce};
         if (same(forged, a)) continue;
-        CHECK(jrt_cap_check(realm.table, forged, JANUS_CAP_SPAWN, 0, ALICE) < 0);
+        CHECK(jrt_cap_check(realm.table, forged, JANUS_CAP_KIND_SPAWN, 0, ALICE) < 0);
     }
     realm_close(&realm);
 }

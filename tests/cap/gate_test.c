@@ -11,7 +11,7 @@ TEST("three tasks are allowed, and the fourth is refused until one has ended")
 {
     struct realm       realm = realm_open(0);
     janus_cap_limits   limits = {.spawn = {.max_tasks = 3, .task_budget = {.ops = 9}}};
-    janus_cap          cap = mint(&realm, ALICE, JANUS_CAP_SPAWN, &limits, 0);
+    janus_cap          cap = mint(&realm, ALICE, JANUS_CAP_KIND_SPAWN, &limits, 0);
     struct jrt_cap_use use = {0};
     janus_cap_limits   out;
     for (int i = 0; i < 3; i++) {
@@ -39,7 +39,8 @@ TEST("the spawn gate needs spawn.task of its own holder, and takes nothing when 
     CHECK_EQ(jrt_cap_gate_spawn(realm.table, part, &alice, &use, &out), JANUS_CAP_RIGHT);
     CHECK_EQ(jrt_cap_gate_spawn(realm.table, cap, &bob, &use, &out), JANUS_CAP_FOREIGN);
     CHECK_EQ(atomic_load(&use.tasks), 0);
-    CHECK_EQ(janus_cap_check(realm.table, part, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_NURSERY, ALICE),
+    CHECK_EQ(janus_cap_check_in(realm.table, part, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_NURSERY,
+                                ALICE),
              JANUS_OK);
     realm_close(&realm);
 }
@@ -48,7 +49,7 @@ TEST("channels are limited in size and in number")
 {
     struct realm       realm = realm_open(0);
     janus_cap_limits   limits = {.channel = {.max_buffer_size = 10, .max_channels = 2}};
-    janus_cap          cap = mint(&realm, ALICE, JANUS_CAP_CHANNEL, &limits, 0);
+    janus_cap          cap = mint(&realm, ALICE, JANUS_CAP_KIND_CHANNEL, &limits, 0);
     struct jrt_cap_use use = {0};
     CHECK_EQ(jrt_cap_gate_channel(realm.table, cap, &alice, &use, 11), JANUS_CAP_LIMIT);
     CHECK_EQ(atomic_load(&use.channels), 0);
@@ -66,7 +67,7 @@ TEST("the budget gate clamps to the capability and needs the right that is used"
 {
     struct realm           realm = realm_open(0);
     const janus_cap_limits limits = {.budget = {10, 20, 30, 40, 50}};
-    janus_cap              cap = mint(&realm, ALICE, JANUS_CAP_BUDGET, &limits, 0);
+    janus_cap              cap = mint(&realm, ALICE, JANUS_CAP_KIND_BUDGET, &limits, 0);
     janus_budget           out, asked = {.ops = 11, .memory = 5};
     CHECK_EQ(
         jrt_cap_gate_budget(realm.table, cap, &alice, JANUS_RIGHT_BUDGET_REQUEST, &asked, &out),
@@ -91,15 +92,15 @@ TEST("a backend outside the set is refused, and a backend that does not exist is
     struct realm              realm = realm_open(JANUS_PROFILE_SERVICE);
     const janus_cap_defaults *defaults = janus_profile_cap_defaults(JANUS_PROFILE_SERVICE);
     janus_cap_limits          limits = {.executor = defaults->executor};
-    janus_cap                 cap = mint(&realm, ALICE, JANUS_CAP_EXECUTOR, &limits, 0);
-    for (int backend = 0; backend < JANUS_BACKENDS; backend++) {
+    janus_cap                 cap = mint(&realm, ALICE, JANUS_CAP_KIND_EXECUTOR, &limits, 0);
+    for (int backend = 0; backend < JANUS_BACKEND_COUNT; backend++) {
         CHECK_EQ(jrt_cap_gate_backend(realm.table, cap, &alice, JANUS_RIGHT_EXECUTOR_SELECT,
                                       (janus_backend)backend),
                  backend == JANUS_BACKEND_COOPERATIVE ? JANUS_OK : JANUS_CAP_LIMIT);
     }
-    CHECK_EQ(
-        jrt_cap_gate_backend(realm.table, cap, &alice, JANUS_RIGHT_EXECUTOR_SELECT, JANUS_BACKENDS),
-        JANUS_INVALID);
+    CHECK_EQ(jrt_cap_gate_backend(realm.table, cap, &alice, JANUS_RIGHT_EXECUTOR_SELECT,
+                                  JANUS_BACKEND_COUNT),
+             JANUS_INVALID);
     janus_cap part = without(&realm, cap, ALICE, JANUS_RIGHT_EXECUTOR_CONFIGURE);
     CHECK_EQ(jrt_cap_gate_backend(realm.table, part, &alice, JANUS_RIGHT_EXECUTOR_CONFIGURE,
                                   JANUS_BACKEND_COOPERATIVE),
@@ -207,7 +208,7 @@ TEST("core grants blocking execution and nothing else, and sovereign grants noth
     static const janus_cap_limits zero;
     const janus_cap_defaults     *core = janus_profile_cap_defaults(JANUS_PROFILE_CORE);
     const janus_cap_defaults     *none = janus_profile_cap_defaults(JANUS_PROFILE_SOVEREIGN);
-    CHECK_EQ(core->kinds, 1 << JANUS_CAP_EXECUTOR);
+    CHECK_EQ(core->kinds, 1 << JANUS_CAP_KIND_EXECUTOR);
     CHECK_EQ(core->executor.allowed_backends, JANUS_BACKEND_SET(JANUS_BACKEND_BLOCKING));
     CHECK_EQ(core->backend, JANUS_BACKEND_BLOCKING);
     CHECK(memcmp(&core->spawn, &zero, sizeof core->spawn) == 0);
@@ -223,18 +224,19 @@ TEST("a profile bounds even what the authority can mint")
     janus_cap                     cap;
     static const janus_cap_limits ones = {.words = {1, 1, 1, 1, 1, 1}};
 #define MINT(realm, of, what)                                                                      \
-    janus_cap_mint((realm).table, (realm).root, ALICE,                                             \
-                   JANUS_CAP_GRANT(.kind = of, .rights = JANUS_RIGHTS_ALL, .limits = what), &cap)
-    CHECK_EQ(MINT(core, JANUS_CAP_SPAWN, &ones), JANUS_PROFILE);
-    CHECK_EQ(MINT(core, JANUS_CAP_BUDGET, &ones), JANUS_PROFILE);
-    CHECK_EQ(MINT(core, JANUS_CAP_CHANNEL, &ones), JANUS_PROFILE);
-    CHECK_EQ(MINT(core, JANUS_CAP_EXECUTOR, &ones), JANUS_OK); /* blocking */
+    janus_cap_mint_in((realm).table, (realm).root, ALICE,                                          \
+                      JANUS_CAP_GRANT(.kind = of, .rights = JANUS_RIGHTS_ALL, .limits = what),     \
+                      &cap)
+    CHECK_EQ(MINT(core, JANUS_CAP_KIND_SPAWN, &ones), JANUS_PROFILE);
+    CHECK_EQ(MINT(core, JANUS_CAP_KIND_BUDGET, &ones), JANUS_PROFILE);
+    CHECK_EQ(MINT(core, JANUS_CAP_KIND_CHANNEL, &ones), JANUS_PROFILE);
+    CHECK_EQ(MINT(core, JANUS_CAP_KIND_EXECUTOR, &ones), JANUS_OK); /* blocking */
     static const janus_cap_limits threaded = {
         .executor = {JANUS_BACKEND_SET(JANUS_BACKEND_THREADED)}};
-    CHECK_EQ(MINT(core, JANUS_CAP_EXECUTOR, &threaded), JANUS_PROFILE);
-    CHECK_EQ(MINT(service, JANUS_CAP_EXECUTOR, &threaded), JANUS_PROFILE);
-    CHECK_EQ(MINT(sovereign, JANUS_CAP_EXECUTOR, &threaded), JANUS_OK);
-    CHECK_EQ(MINT(sovereign, JANUS_CAP_SPAWN, &many_tasks), JANUS_OK);
+    CHECK_EQ(MINT(core, JANUS_CAP_KIND_EXECUTOR, &threaded), JANUS_PROFILE);
+    CHECK_EQ(MINT(service, JANUS_CAP_KIND_EXECUTOR, &threaded), JANUS_PROFILE);
+    CHECK_EQ(MINT(sovereign, JANUS_CAP_KIND_EXECUTOR, &threaded), JANUS_OK);
+    CHECK_EQ(MINT(sovereign, JANUS_CAP_KIND_SPAWN, &many_tasks), JANUS_OK);
 #undef MINT
     realm_close(&core);
     realm_close(&service);

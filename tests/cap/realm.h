@@ -35,51 +35,53 @@ static inline janus_cap mint(struct realm *realm, uint64_t holder, janus_cap_kin
                              const janus_cap_limits *limits, uint32_t delegation_depth)
 {
     janus_cap cap;
-    CHECK_EQ(janus_cap_mint(realm->table, realm->root, holder,
-                            JANUS_CAP_GRANT(.kind = kind, .rights = JANUS_RIGHTS_ALL,
-                                            .limits = limits, .delegation_depth = delegation_depth),
-                            &cap),
-             JANUS_OK);
+    CHECK_EQ(
+        janus_cap_mint_in(realm->table, realm->root, holder,
+                          JANUS_CAP_GRANT(.kind = kind, .rights = JANUS_RIGHTS_ALL,
+                                          .limits = limits, .delegation_depth = delegation_depth),
+                          &cap),
+        JANUS_OK);
     return cap;
 }
 
 static inline janus_cap mint_spawn(struct realm *realm, uint64_t holder)
 {
-    return mint(realm, holder, JANUS_CAP_SPAWN, &many_tasks, JANUS_DELEGATION_UNLIMITED);
+    return mint(realm, holder, JANUS_CAP_KIND_SPAWN, &many_tasks, JANUS_DELEGATION_UNLIMITED);
 }
 
 /* The same rights and limits once more, below `cap`. */
 static inline janus_cap copy_of(struct realm *realm, janus_cap cap, uint64_t holder)
 {
     janus_cap out;
-    CHECK_EQ(janus_cap_attenuate(realm->table, cap, holder,
-                                 JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL,
-                                                 .delegation_depth = JANUS_DELEGATION_UNLIMITED),
-                                 &out),
+    CHECK_EQ(janus_cap_attenuate_in(realm->table, cap, holder,
+                                    JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL,
+                                                    .delegation_depth = JANUS_DELEGATION_UNLIMITED),
+                                    &out),
              JANUS_OK);
     return out;
 }
 
 static inline janus_cap without(struct realm *realm, janus_cap cap, uint64_t holder, uint32_t right)
 {
-    janus_cap_info info = {.struct_bytes = sizeof info};
+    janus_cap_info info = JANUS_CAP_INFO();
     janus_cap      out;
-    CHECK_EQ(janus_cap_read(realm->table, cap, holder, &info), JANUS_OK);
-    CHECK_EQ(janus_cap_attenuate(realm->table, cap, holder,
-                                 JANUS_CAP_GRANT(.rights = info.rights & ~right), &out),
+    CHECK_EQ(janus_cap_inspect_in(realm->table, cap, holder, &info), JANUS_OK);
+    CHECK_EQ(janus_cap_attenuate_in(realm->table, cap, holder,
+                                    JANUS_CAP_GRANT(.rights = info.rights & ~right), &out),
              JANUS_OK);
     return out;
 }
 
 static inline janus_status check_spawn(struct realm *realm, janus_cap cap, uint64_t holder)
 {
-    return janus_cap_check(realm->table, cap, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK, holder);
+    return janus_cap_check_in(realm->table, cap, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK,
+                              holder);
 }
 
-static inline janus_cap_stats stats_of(struct realm *realm)
+static inline janus_cap_table_info stats_of(struct realm *realm)
 {
-    janus_cap_stats stats = {.struct_bytes = sizeof stats};
-    CHECK_EQ(janus_cap_stats_read(realm->table, &stats), JANUS_OK);
+    janus_cap_table_info stats = JANUS_CAP_TABLE_INFO();
+    CHECK_EQ(janus_cap_table_inspect(realm->table, &stats), JANUS_OK);
     return stats;
 }
 

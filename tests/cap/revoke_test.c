@@ -9,10 +9,10 @@
 static janus_cap delegate(struct realm *realm, janus_cap cap, uint64_t from, uint64_t to)
 {
     janus_cap out;
-    CHECK_EQ(janus_cap_delegate(realm->table, cap, from, to,
-                                JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL,
-                                                .delegation_depth = JANUS_DELEGATION_UNLIMITED),
-                                &out),
+    CHECK_EQ(janus_cap_delegate_in(realm->table, cap, from, to,
+                                   JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL,
+                                                   .delegation_depth = JANUS_DELEGATION_UNLIMITED),
+                                   &out),
              JANUS_OK);
     return out;
 }
@@ -24,7 +24,7 @@ TEST("revoking a capability revokes everything derived from it and nothing else"
     janus_cap    left = copy_of(&realm, top, ALICE), right = copy_of(&realm, top, ALICE);
     janus_cap    bobs = delegate(&realm, left, ALICE, BOB);
     janus_cap    carols = delegate(&realm, bobs, BOB, CAROL);
-    CHECK_EQ(janus_cap_revoke(realm.table, left, top, ALICE), JANUS_OK);
+    CHECK_EQ(janus_cap_revoke_in(realm.table, left, top, ALICE), JANUS_OK);
     CHECK_EQ(check_spawn(&realm, left, ALICE), JANUS_CAP_REVOKED);
     CHECK_EQ(check_spawn(&realm, bobs, BOB), JANUS_CAP_REVOKED);
     CHECK_EQ(check_spawn(&realm, carols, CAROL), JANUS_CAP_REVOKED);
@@ -35,10 +35,10 @@ TEST("revoking a capability revokes everything derived from it and nothing else"
     CHECK_EQ(stats_of(&realm).live, 3);
 
     janus_cap out;
-    CHECK_EQ(janus_cap_attenuate(realm.table, bobs, BOB, JANUS_CAP_GRANT(.rights = 1), &out),
+    CHECK_EQ(janus_cap_attenuate_in(realm.table, bobs, BOB, JANUS_CAP_GRANT(.rights = 1), &out),
              JANUS_CAP_REVOKED);
-    CHECK_EQ(janus_cap_release(realm.table, bobs, BOB), JANUS_CAP_REVOKED);
-    CHECK_EQ(janus_cap_revoke(realm.table, bobs, top, ALICE), JANUS_CAP_REVOKED);
+    CHECK_EQ(janus_cap_release_in(realm.table, bobs, BOB), JANUS_CAP_REVOKED);
+    CHECK_EQ(janus_cap_revoke_in(realm.table, bobs, top, ALICE), JANUS_CAP_REVOKED);
     realm_close(&realm);
 }
 
@@ -47,15 +47,15 @@ TEST("only the capability itself, an ancestor or the authority can revoke a capa
     struct realm realm = realm_open(0);
     janus_cap    top = mint_spawn(&realm, ALICE), other = mint_spawn(&realm, BOB);
     janus_cap    bobs = delegate(&realm, top, ALICE, BOB);
-    CHECK_EQ(janus_cap_revoke(realm.table, top, bobs, BOB), JANUS_CAP_FOREIGN);
-    CHECK_EQ(janus_cap_revoke(realm.table, bobs, other, BOB), JANUS_CAP_FOREIGN);
-    CHECK_EQ(janus_cap_revoke(realm.table, other, top, ALICE), JANUS_CAP_FOREIGN);
-    CHECK_EQ(janus_cap_revoke(realm.table, bobs, top, BOB), JANUS_CAP_FOREIGN);
+    CHECK_EQ(janus_cap_revoke_in(realm.table, top, bobs, BOB), JANUS_CAP_FOREIGN);
+    CHECK_EQ(janus_cap_revoke_in(realm.table, bobs, other, BOB), JANUS_CAP_FOREIGN);
+    CHECK_EQ(janus_cap_revoke_in(realm.table, other, top, ALICE), JANUS_CAP_FOREIGN);
+    CHECK_EQ(janus_cap_revoke_in(realm.table, bobs, top, BOB), JANUS_CAP_FOREIGN);
     CHECK_EQ(stats_of(&realm).live, 3);
-    CHECK_EQ(janus_cap_revoke(realm.table, bobs, top, ALICE), JANUS_OK);
+    CHECK_EQ(janus_cap_revoke_in(realm.table, bobs, top, ALICE), JANUS_OK);
     CHECK_EQ(janus_authority_revoke(realm.table, realm.root, other), JANUS_OK);
     CHECK_EQ(janus_authority_revoke(realm.table, realm.root, other), JANUS_CAP_REVOKED);
-    CHECK_EQ(janus_cap_revoke(realm.table, top, top, ALICE), JANUS_OK);
+    CHECK_EQ(janus_cap_revoke_in(realm.table, top, top, ALICE), JANUS_OK);
     CHECK_EQ(stats_of(&realm).live, 0);
     realm_close(&realm);
 }
@@ -65,14 +65,14 @@ TEST("what was derived from a released capability lives on and is still revoked 
     struct realm realm = realm_open(0);
     janus_cap    top = mint_spawn(&realm, ALICE), middle = copy_of(&realm, top, ALICE);
     janus_cap    first = copy_of(&realm, middle, ALICE), second = copy_of(&realm, middle, ALICE);
-    CHECK_EQ(janus_cap_release(realm.table, middle, ALICE), JANUS_OK);
+    CHECK_EQ(janus_cap_release_in(realm.table, middle, ALICE), JANUS_OK);
     CHECK_EQ(check_spawn(&realm, middle, ALICE), JANUS_CAP_STALE);
     CHECK_EQ(check_spawn(&realm, first, ALICE), JANUS_OK);
-    CHECK_EQ(janus_cap_release(realm.table, middle, ALICE), JANUS_CAP_STALE);
-    CHECK_EQ(janus_cap_release(realm.table, second, ALICE), JANUS_OK);
-    CHECK_EQ(janus_cap_revoke(realm.table, first, top, ALICE), JANUS_OK);
+    CHECK_EQ(janus_cap_release_in(realm.table, middle, ALICE), JANUS_CAP_STALE);
+    CHECK_EQ(janus_cap_release_in(realm.table, second, ALICE), JANUS_OK);
+    CHECK_EQ(janus_cap_revoke_in(realm.table, first, top, ALICE), JANUS_OK);
     CHECK_EQ(check_spawn(&realm, first, ALICE), JANUS_CAP_REVOKED);
-    CHECK_EQ(janus_cap_release(realm.table, top, ALICE), JANUS_OK);
+    CHECK_EQ(janus_cap_release_in(realm.table, top, ALICE), JANUS_OK);
     CHECK_EQ(stats_of(&realm).live, 0);
     CHECK_EQ(stats_of(&realm).released, 3);
     realm_close(&realm);
@@ -84,12 +84,12 @@ TEST("a chain of deriving and releasing does not grow the table")
     janus_cap    top = mint_spawn(&realm, ALICE), cap = copy_of(&realm, top, ALICE);
     for (int i = 0; i < 10000; i++) {
         janus_cap next = copy_of(&realm, cap, ALICE);
-        CHECK_EQ(janus_cap_release(realm.table, cap, ALICE), JANUS_OK);
+        CHECK_EQ(janus_cap_release_in(realm.table, cap, ALICE), JANUS_OK);
         cap = next;
     }
     CHECK(stats_of(&realm).slots < 100);
     CHECK_EQ(stats_of(&realm).live, 2);
-    CHECK_EQ(janus_cap_revoke(realm.table, cap, top, ALICE), JANUS_OK);
+    CHECK_EQ(janus_cap_revoke_in(realm.table, cap, top, ALICE), JANUS_OK);
     realm_close(&realm);
 }
 
@@ -99,7 +99,7 @@ TEST("a handle of a former capability never reaches the next one in its place")
     janus_cap    old[200];
     for (int i = 0; i < 200; i++) {
         old[i] = mint_spawn(&realm, ALICE);
-        CHECK_EQ(janus_cap_revoke(realm.table, old[i], old[i], ALICE), JANUS_OK);
+        CHECK_EQ(janus_cap_revoke_in(realm.table, old[i], old[i], ALICE), JANUS_OK);
         CHECK_EQ(check_spawn(&realm, old[i], ALICE), JANUS_CAP_REVOKED);
     }
     CHECK(stats_of(&realm).slots < 100);
@@ -122,7 +122,7 @@ TEST("a place whose generations are used up is never used again")
     for (int i = 0; i < 1000; i++) {
         old[i] = mint_spawn(&realm, ALICE);
         CHECK(old[i].generation >= UINT32_MAX - 1);
-        CHECK_EQ(janus_cap_release(realm.table, old[i], ALICE), JANUS_OK);
+        CHECK_EQ(janus_cap_release_in(realm.table, old[i], ALICE), JANUS_OK);
     }
     CHECK(stats_of(&realm).retired > 400);
     for (int i = 0; i < 1000; i++) {
@@ -143,16 +143,16 @@ TEST("a full table refuses a capability, and has room again after a release")
         JANUS_OK);
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < 8; i++) caps[i] = mint_spawn(&realm, ALICE);
-        CHECK_EQ(janus_cap_mint(
-                     realm.table, realm.root, ALICE,
-                     JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = 1, .limits = &many_tasks),
-                     &cap),
+        CHECK_EQ(janus_cap_mint_in(realm.table, realm.root, ALICE,
+                                   JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN, .rights = 1,
+                                                   .limits = &many_tasks),
+                                   &cap),
                  JANUS_FULL);
         CHECK_EQ(
-            janus_cap_attenuate(realm.table, caps[0], ALICE, JANUS_CAP_GRANT(.rights = 1), &cap),
+            janus_cap_attenuate_in(realm.table, caps[0], ALICE, JANUS_CAP_GRANT(.rights = 1), &cap),
             JANUS_FULL);
         for (int i = 0; i < 8; i++) {
-            CHECK_EQ(janus_cap_release(realm.table, caps[i], ALICE), JANUS_OK);
+            CHECK_EQ(janus_cap_release_in(realm.table, caps[i], ALICE), JANUS_OK);
         }
     }
     CHECK(stats_of(&realm).slots <= 16);
@@ -179,7 +179,7 @@ TEST("a million capabilities, wide and deep, are revoked as one branch")
     }
     for (int i = 0; i < CROWD; i += 97) CHECK_EQ(check_spawn(&realm, caps[i], ALICE), JANUS_OK);
     CHECK_EQ(stats_of(&realm).live, CROWD);
-    CHECK_EQ(janus_cap_revoke(realm.table, caps[0], caps[0], ALICE), JANUS_OK);
+    CHECK_EQ(janus_cap_revoke_in(realm.table, caps[0], caps[0], ALICE), JANUS_OK);
     CHECK_EQ(stats_of(&realm).live, 0);
     for (int i = 0; i < CROWD; i++) {
         CHECK_EQ(check_spawn(&realm, caps[i], ALICE), JANUS_CAP_REVOKED);
@@ -197,7 +197,7 @@ TEST("a task that derives without end leaves the authority a quarter of the tabl
         janus_cap_table_create(JANUS_CAP_TABLE_OPTIONS(.caps_max = 64), &realm.table, &realm.root),
         JANUS_OK);
     cap = mint_spawn(&realm, ALICE);
-    while (janus_cap_attenuate(realm.table, cap, ALICE, JANUS_CAP_GRANT(.rights = 1), &last) ==
+    while (janus_cap_attenuate_in(realm.table, cap, ALICE, JANUS_CAP_GRANT(.rights = 1), &last) ==
            JANUS_OK) {
         derived++;
     }
@@ -252,13 +252,13 @@ static int forest_step(struct realm *realm, struct jrt_rng *rng, int count)
         return count + 1;
     }
     if (node >= 0 && choice < 80) {
-        CHECK_EQ(janus_cap_release(realm->table, nodes[node].cap, ALICE), JANUS_OK);
+        CHECK_EQ(janus_cap_release_in(realm->table, nodes[node].cap, ALICE), JANUS_OK);
         nodes[node].alive = false;
         nodes[node].ended_by_release = true;
     } else if (node >= 0 && other >= 0 && choice < 90) {
         bool         below = forest_below(node, other);
         janus_status status =
-            janus_cap_revoke(realm->table, nodes[node].cap, nodes[other].cap, ALICE);
+            janus_cap_revoke_in(realm->table, nodes[node].cap, nodes[other].cap, ALICE);
         CHECK_EQ(status, below ? JANUS_OK : JANUS_CAP_FOREIGN);
         if (below) forest_revoke(node);
     }
@@ -282,7 +282,7 @@ TEST("any history of deriving, releasing and revoking agrees with a plain forest
             CHECK_EQ(status == JANUS_OK, nodes[i].alive);
             if (nodes[i].ended_by_release) CHECK_EQ(status, JANUS_CAP_STALE);
         }
-        janus_cap_stats stats = stats_of(&realm);
+        janus_cap_table_info stats = stats_of(&realm);
         CHECK_EQ(stats.live, alive);
         /* Every place is alive, free, or a ghost, and ghosts are fewer than the living. */
         uint64_t ghosts = stats.slots - stats.live - realm.table->free_count;

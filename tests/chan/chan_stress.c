@@ -43,7 +43,7 @@ static janus_status send_once(struct jrt_rng *rng, int64_t value)
     case 3: {
         for (int i = 0; i < CHANNELS; i++) {
             cases[i] = (janus_select_case){
-                .channel = sea.channels[i], .kind = JANUS_SELECT_SEND, .value = &value};
+                .channel = sea.channels[i], .kind = JANUS_SELECT_KIND_SEND, .value = &value};
         }
         return janus_select_until(cases, CHANNELS, NULL, janus_now_ns() + 5 * town_ms);
     }
@@ -124,7 +124,7 @@ static int64_t churn(void *argument)
         for (int i = 0; i < GROUP; i++) CHECK_EQ(janus_spawn(&group, entry, NULL), JANUS_OK);
         CHECK_EQ(janus_sleep(jrt_rng_below(&rng, 2000000)), JANUS_OK);
         (void)janus_nursery_cancel(&group);
-        (void)janus_nursery_end(&group, NULL);
+        JANUS_IGNORE(janus_nursery_end(&group, NULL));
     }
     return 0;
 }

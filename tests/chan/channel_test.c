@@ -48,7 +48,7 @@ static int64_t all_sizes(void *argument)
         unsigned char in[4100], out[4100];
         janus_channel channel;
         memset(out, 0xee, sizeof out);
-        CHECK_EQ(janus_channel_open(sizes[i], 3, NULL, &channel), JANUS_OK);
+        CHECK_EQ(janus_channel_create(sizes[i], 3, NULL, &channel), JANUS_OK);
         for (unsigned char k = 1; k <= 3; k++) {
             memset(in, k, sizeof in);
             CHECK_EQ(janus_channel_send(channel, sizes[i] > 0 ? in : NULL), JANUS_OK);
@@ -96,7 +96,7 @@ static int64_t rights(void *argument)
     }
     CHECK(!look(channel).closed);
     janus_select_case send_case = {
-        .channel = only[JANUS_CHANNEL_MAY_RECV], .kind = JANUS_SELECT_SEND, .value = &value};
+        .channel = only[JANUS_CHANNEL_MAY_RECV], .kind = JANUS_SELECT_KIND_SEND, .value = &value};
     CHECK_EQ(janus_try_select(&send_case, 1, NULL), JANUS_CAP_RIGHT);
     CHECK_EQ(janus_channel_attenuate(channel, 0, &wider), JANUS_INVALID);
     CHECK_EQ(janus_channel_attenuate(channel, 8, &wider), JANUS_INVALID);
@@ -118,7 +118,7 @@ static void check_all(janus_channel channel, janus_status status)
     int64_t            value = 1;
     size_t             chosen = 7;
     janus_channel      out;
-    janus_channel_info info = {.struct_bytes = sizeof info};
+    janus_channel_info info = JANUS_CHANNEL_INFO();
     janus_select_case  one = {.channel = channel, .value = &value};
     CHECK_EQ(janus_channel_send(channel, &value), status);
     CHECK_EQ(janus_channel_send_until(channel, &value, 0), status);
@@ -259,20 +259,20 @@ TEST("impossible options are refused and no channel is made")
     janus_channel_options shorter = {.struct_bytes = sizeof(size_t), .overflow = 3};
     janus_channel_info    info = {.struct_bytes = 4};
     janus_overflow        drop = JANUS_OVERFLOW_DROP_OLDEST;
-    CHECK_EQ(janus_channel_open(8, 1, NULL, NULL), JANUS_INVALID);
-    CHECK_EQ(janus_channel_open(8, 1, &options, &channel), JANUS_INVALID);
-    CHECK_EQ(janus_channel_open(8, UINT64_MAX / 8, NULL, &channel), JANUS_INVALID);
-    CHECK_EQ(janus_channel_open(SIZE_MAX, 1, NULL, &channel), JANUS_INVALID);
-    CHECK_EQ(janus_channel_open(8, 0, JANUS_CHANNEL_OPTIONS(.overflow = drop), &channel),
+    CHECK_EQ(janus_channel_create(8, 1, NULL, NULL), JANUS_INVALID);
+    CHECK_EQ(janus_channel_create(8, 1, &options, &channel), JANUS_INVALID);
+    CHECK_EQ(janus_channel_create(8, UINT64_MAX / 8, NULL, &channel), JANUS_INVALID);
+    CHECK_EQ(janus_channel_create(SIZE_MAX, 1, NULL, &channel), JANUS_INVALID);
+    CHECK_EQ(janus_channel_create(8, 0, JANUS_CHANNEL_OPTIONS(.overflow = drop), &channel),
              JANUS_INVALID);
-    CHECK_EQ(janus_channel_open_unbounded(8, 7, NULL, &channel), JANUS_INVALID);
-    CHECK_EQ(janus_channel_open_unbounded(8, 0, NULL, &channel), JANUS_INVALID);
+    CHECK_EQ(janus_channel_create_unbounded(8, 7, NULL, &channel), JANUS_INVALID);
+    CHECK_EQ(janus_channel_create_unbounded(8, 0, NULL, &channel), JANUS_INVALID);
     if (!JRT_ASAN && !JRT_TSAN) { /* they end the process where memory is refused */
-        CHECK_EQ(janus_channel_open(1, PTRDIFF_MAX, NULL, &channel), JANUS_NO_MEMORY);
+        CHECK_EQ(janus_channel_create(1, PTRDIFF_MAX, NULL, &channel), JANUS_NO_MEMORY);
     }
     CHECK_EQ(channel.opaque[0], 1);
     CHECK_EQ(channel.opaque[1], 2);
-    CHECK_EQ(janus_channel_open(8, 1, &shorter, &channel), JANUS_OK); /* it knows no overflow */
+    CHECK_EQ(janus_channel_create(8, 1, &shorter, &channel), JANUS_OK); /* it knows no overflow */
     CHECK_EQ(janus_channel_inspect(channel, NULL), JANUS_INVALID);
     CHECK_EQ(janus_channel_inspect(channel, &info), JANUS_INVALID);
     CHECK_EQ(janus_channel_send(channel, NULL), JANUS_INVALID);
@@ -289,11 +289,11 @@ static int64_t policies(void *argument)
     janus_channel failing, dropping;
     int64_t       value = 0;
     (void)argument;
-    CHECK_EQ(
-        janus_channel_open(8, 3, JANUS_CHANNEL_OPTIONS(.overflow = JANUS_OVERFLOW_FAIL), &failing),
-        JANUS_OK);
-    CHECK_EQ(janus_channel_open(8, 3, JANUS_CHANNEL_OPTIONS(.overflow = JANUS_OVERFLOW_DROP_OLDEST),
-                                &dropping),
+    CHECK_EQ(janus_channel_create(8, 3, JANUS_CHANNEL_OPTIONS(.overflow = JANUS_OVERFLOW_FAIL),
+                                  &failing),
+             JANUS_OK);
+    CHECK_EQ(janus_channel_create(
+                 8, 3, JANUS_CHANNEL_OPTIONS(.overflow = JANUS_OVERFLOW_DROP_OLDEST), &dropping),
              JANUS_OK);
     for (int64_t i = 0; i < 10; i++) {
         CHECK_EQ(janus_channel_send(failing, &i), i < 3 ? JANUS_OK : JANUS_FULL);
@@ -327,7 +327,7 @@ static int64_t unbounded(void *argument)
     janus_channel channel;
     int64_t       value = 0, sent = 0, received = 0;
     (void)argument;
-    CHECK_EQ(janus_channel_open_unbounded(8, MOST * 8 + 7, NULL, &channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create_unbounded(8, MOST * 8 + 7, NULL, &channel), JANUS_OK);
     CHECK_EQ(look(channel).capacity, MOST);
     CHECK(look(channel).unbounded);
     for (int round = 0; round < 3; round++) {
@@ -358,7 +358,7 @@ static int64_t grow_late(void *argument)
     janus_channel channel;
     int64_t       value = 0;
     (void)argument;
-    CHECK_EQ(janus_channel_open_unbounded(8, 8000, NULL, &channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create_unbounded(8, 8000, NULL, &channel), JANUS_OK);
     for (int64_t i = 0; i < 100; i++) CHECK_EQ(janus_channel_send(channel, &i), JANUS_OK);
     uint64_t slots = jrt_chan_of(channel)->slots;
     CHECK(slots >= 100);
@@ -389,7 +389,7 @@ static uint64_t kept_bytes(janus_channel channel)
 
 static janus_status receive_by(int way, janus_channel channel, int64_t *value)
 {
-    janus_select_case one = {.channel = channel, .kind = JANUS_SELECT_RECV, .value = value};
+    janus_select_case one = {.channel = channel, .kind = JANUS_SELECT_KIND_RECV, .value = value};
     switch (way) {
     case 0: return janus_channel_recv(channel, value);
     case 1: return janus_channel_try_recv(channel, value);
@@ -405,7 +405,7 @@ static int64_t shrink(void *argument)
     janus_channel channel;
     int64_t       value = 0;
     (void)argument;
-    CHECK_EQ(janus_channel_open_unbounded(8, (uint64_t)MOST * 8, NULL, &channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create_unbounded(8, (uint64_t)MOST * 8, NULL, &channel), JANUS_OK);
     for (int way = 0; way < WAYS; way++) {
         for (int64_t i = 0; i < MOST; i++) CHECK_EQ(janus_channel_send(channel, &i), JANUS_OK);
         CHECK(kept_bytes(channel) > KEPT_BYTES);

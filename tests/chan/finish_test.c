@@ -67,15 +67,15 @@ static int64_t ask_shielded(void *argument)
 /* The same in a fiber of the task's own: it is that stack which is left. */
 static int64_t ask_in_fiber(void *argument)
 {
-    janus_pool   *pool = NULL;
-    janus_fiber  *fiber = NULL;
-    janus_outcome outcome;
-    CHECK_EQ(janus_pool_create(NULL, &pool), JANUS_OK);
+    janus_fiber_pool *pool = NULL;
+    janus_fiber      *fiber = NULL;
+    janus_outcome     outcome;
+    CHECK_EQ(janus_fiber_pool_create(NULL, &pool), JANUS_OK);
     CHECK_EQ(janus_fiber_create(pool, ask_and_close, argument, NULL, &fiber), JANUS_OK);
     CHECK_EQ(janus_fiber_resume(fiber, NULL, &outcome), JANUS_OK);
-    CHECK_EQ(outcome.state, JANUS_FIBER_COMPLETED);
+    CHECK_EQ(outcome.state, JANUS_FIBER_STATE_COMPLETED);
     CHECK_EQ(janus_fiber_destroy(fiber), JANUS_OK);
-    CHECK_EQ(janus_pool_destroy(pool), JANUS_OK);
+    CHECK_EQ(janus_fiber_pool_destroy(pool), JANUS_OK);
     return 0;
 }
 
@@ -138,11 +138,11 @@ static int64_t end_them(void *argument)
         CHECK_EQ(janus_spawn(n, answer, &ended.pair), JANUS_OK);
         CHECK_EQ(janus_nursery_open(&doomed, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn_with(&doomed, wait_for_nothing, &ended,
-                                  JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_UNWIND), NULL),
+                                  JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_MODE_UNWIND), NULL),
                  JANUS_OK);
         await_waiting(ended.quiet, 0, 1);
         CHECK_EQ(janus_nursery_cancel(&doomed), JANUS_OK);
-        (void)janus_nursery_end(&doomed, NULL);
+        JANUS_IGNORE(janus_nursery_end(&doomed, NULL));
         CHECK_EQ(atomic_load(&ended.cleaned), 1);
         CHECK_EQ(look(ended.quiet).receivers, 0);
         CHECK_EQ(janus_channel_close(ended.pair.there), JANUS_OK);
@@ -187,7 +187,7 @@ static int64_t tell_them(void *argument)
         CHECK_EQ(janus_spawn(&told, wait_again, &ended), JANUS_OK);
         await_waiting(ended.quiet, 0, 1);
         CHECK_EQ(janus_nursery_cancel(&told), JANUS_OK);
-        (void)janus_nursery_end(&told, NULL);
+        JANUS_IGNORE(janus_nursery_end(&told, NULL));
         CHECK_EQ(look(ended.quiet).receivers, 0);
         CHECK_EQ(janus_channel_close(ended.pair.there), JANUS_OK);
     }

@@ -7,15 +7,15 @@
 static janus_channel open_kept(uint64_t capacity)
 {
     janus_channel channel;
-    CHECK_EQ(janus_channel_open(sizeof(int64_t), capacity, JANUS_CHANNEL_OPTIONS(.kept = true),
-                                &channel),
+    CHECK_EQ(janus_channel_create(sizeof(int64_t), capacity, JANUS_CHANNEL_OPTIONS(.kept = true),
+                                  &channel),
              JANUS_OK);
     return channel;
 }
 
 static bool is_gone(janus_channel channel)
 {
-    janus_channel_info info = {.struct_bytes = sizeof info};
+    janus_channel_info info = JANUS_CHANNEL_INFO();
     janus_status       status = janus_channel_inspect(channel, &info);
     CHECK(status == JANUS_OK || status == JANUS_STALE);
     return status == JANUS_STALE;
@@ -167,13 +167,13 @@ static int64_t pay(void *argument)
     (void)argument;
     janus_channel channel, none = {{0, 0}};
     uint64_t      before = janus_budget_get_current().memory;
-    CHECK_EQ(janus_channel_open(100, 30, NULL, &channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create(100, 30, NULL, &channel), JANUS_OK);
     CHECK_EQ(janus_budget_get_current().memory, before - 512 - 3000);
     CHECK_EQ(janus_channel_close(channel), JANUS_OK);
     CHECK_EQ(janus_budget_get_current().memory, before - 512 - 3000);
-    CHECK_EQ(janus_channel_open(1, before, JANUS_CHANNEL_OPTIONS(.kept = true), &none),
+    CHECK_EQ(janus_channel_create(1, before, JANUS_CHANNEL_OPTIONS(.kept = true), &none),
              before > 10000 ? JANUS_CAP_LIMIT : JANUS_BUDGET_EXHAUSTED);
-    CHECK_EQ(janus_channel_open(before, 1, NULL, &none), JANUS_BUDGET_EXHAUSTED);
+    CHECK_EQ(janus_channel_create(before, 1, NULL, &none), JANUS_BUDGET_EXHAUSTED);
     CHECK_EQ(janus_budget_get_current().memory, before - 512 - 3000);
     destroy(channel);
     CHECK_EQ(janus_budget_get_current().memory, before);
@@ -203,7 +203,7 @@ static int64_t use_it_again(void *argument)
     uint64_t    before = janus_budget_get_current().memory;
     void       *block = NULL;
     (void)argument;
-    CHECK_EQ(janus_channel_open(before - 4096, 1, NULL, &rich.channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create(before - 4096, 1, NULL, &rich.channel), JANUS_OK);
     CHECK_EQ(janus_try_alloc(8192, &block), JANUS_BUDGET_EXHAUSTED);
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
@@ -225,7 +225,7 @@ static int64_t open_large(void *argument)
 {
     janus_channel channel;
     (void)argument;
-    return janus_channel_open(20000, 1, NULL, &channel);
+    return janus_channel_create(20000, 1, NULL, &channel);
 }
 
 static int64_t refill(void *argument)
@@ -259,14 +259,14 @@ static void fill(janus_channel *made, int count)
 {
     janus_channel more = {{0, 0}};
     for (int i = 0; i < count; i++) made[i] = open_channel(1);
-    CHECK_EQ(janus_channel_open(8, 1, NULL, &more), JANUS_CHANNEL_LIMIT);
+    CHECK_EQ(janus_channel_create(8, 1, NULL, &more), JANUS_CHANNEL_LIMIT);
     char text[400];
     CHECK(janus_explain(text, sizeof text) > 0);
     CHECK(strstr(text, "5 of 5 used") != NULL);
     CHECK(strstr(text, "max_channels") != NULL);
     CHECK(strstr(text, "Destroy channels") != NULL);
     CHECK_EQ(janus_channel_close(made[0]), JANUS_OK); /* frees nothing, as the text says */
-    CHECK_EQ(janus_channel_open(8, 1, NULL, &more), JANUS_CHANNEL_LIMIT);
+    CHECK_EQ(janus_channel_create(8, 1, NULL, &more), JANUS_CHANNEL_LIMIT);
     destroy(made[0]);
     made[0] = open_channel(1);
 }
@@ -283,8 +283,8 @@ static int64_t set_limits(void *argument)
 {
     janus_channel made[MOST], large;
     (void)argument;
-    CHECK_EQ(janus_channel_open(1, 20001, NULL, &large), JANUS_CAP_LIMIT);
-    CHECK_EQ(janus_channel_open(1, 20000, NULL, &large), JANUS_OK);
+    CHECK_EQ(janus_channel_create(1, 20001, NULL, &large), JANUS_CAP_LIMIT);
+    CHECK_EQ(janus_channel_create(1, 20000, NULL, &large), JANUS_OK);
     destroy(large);
     fill(made, MOST);
     for (int i = 0; i < MOST; i++) destroy(made[i]);
@@ -303,7 +303,7 @@ TEST("the options limit a scheduler's channels, and the values in each")
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_channels = MOST,
                                           .max_channel_values = 20000));
     town_do(scheduler, set_limits, NULL);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* One pool fills its limit; others, and those outside of pools, have theirs. */
@@ -315,7 +315,7 @@ static int64_t fill_pools(void *argument)
     CHECK_EQ(janus_nursery_open(&bad, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
     fill(mine, MOST); /* in the innermost nursery: they count for that pool */
     CHECK_EQ(janus_nursery_open(&good, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
-    CHECK_EQ(janus_channel_open(8, 1, NULL, &more), JANUS_CHANNEL_LIMIT); /* it lies within */
+    CHECK_EQ(janus_channel_create(8, 1, NULL, &more), JANUS_CHANNEL_LIMIT); /* it lies within */
     CHECK_EQ(janus_nursery_end(&good, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&bad, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&good, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
@@ -331,7 +331,7 @@ TEST("channels that one pool has used up refuse no task outside it")
     janus_scheduler *scheduler =
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_channels = MOST));
     town_do(scheduler, fill_pools, NULL);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Names. */
@@ -340,11 +340,11 @@ static int64_t name_it(void *argument)
 {
     char               name[100];
     janus_channel      channel;
-    janus_channel_info info = {.struct_bytes = sizeof info};
+    janus_channel_info info = JANUS_CHANNEL_INFO();
     (void)argument;
     memset(name, 'x', sizeof name);
     name[99] = 0;
-    CHECK_EQ(janus_channel_open(8, 1, JANUS_CHANNEL_OPTIONS(.name = name), &channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create(8, 1, JANUS_CHANNEL_OPTIONS(.name = name), &channel), JANUS_OK);
     memset(name, 'y', sizeof name);
     CHECK_EQ(janus_channel_inspect(channel, &info), JANUS_OK);
     CHECK_EQ(strlen(info.name), 31);

@@ -194,7 +194,7 @@ static bool is_done(void *word) { return atomic_load((_Atomic(uint32_t) *)word) 
 #define jrt_worker_self own_worker
 #define jrt_stack_check() ((void)0)
 #define jrt_worker_stack_check(worker) ((void)0)
-#define jrt_task_cancel_reason(task) ((void)(task), JANUS_CANCEL_NONE)
+#define jrt_task_cancel_reason(task) ((void)(task), JANUS_CANCEL_REASON_NONE)
 #define jrt_task_obey(task) ((void)(task), JANUS_CANCELLED)
 #define jrt_task_is_clean(task) ((void)(task), true)
 #define jrt_worker_stack_is_fine(worker) ((void)(worker), shortly)

@@ -16,7 +16,7 @@ static void check_dump_says(janus_scheduler *scheduler, const char *words)
         if (!there && janus_now_ns() > limit) CHECK_STR(text, words);
         free(text);
         if (there) return;
-        (void)janus_yield();
+        JANUS_IGNORE(janus_yield());
     }
 }
 
@@ -59,7 +59,7 @@ static int64_t choose(void *argument)
 static janus_channel open_named(const char *name)
 {
     janus_channel channel;
-    CHECK_EQ(janus_channel_open(8, 0, JANUS_CHANNEL_OPTIONS(.name = name), &channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create(8, 0, JANUS_CHANNEL_OPTIONS(.name = name), &channel), JANUS_OK);
     return channel;
 }
 
@@ -92,7 +92,7 @@ static void play(uint32_t workers)
     struct scene scene = {.scheduler = NULL};
     scene.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
     town_do(scene.scheduler, watch, &scene);
-    CHECK_EQ(janus_scheduler_close(scene.scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scene.scheduler), JANUS_OK);
 }
 
 TEST("a dump names the channel that a task waits at")
@@ -105,7 +105,7 @@ TEST("a dump names the channel that a task waits at")
 static int64_t name_wildly(void *argument)
 {
     size_t             page = (size_t)sysconf(_SC_PAGESIZE);
-    janus_channel_info info = {.struct_bytes = sizeof info};
+    janus_channel_info info = JANUS_CHANNEL_INFO();
     (void)argument;
     char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(pages != MAP_FAILED);

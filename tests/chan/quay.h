@@ -10,15 +10,15 @@ enum { REPEATS = TOWN_SLOW ? 3 : 20 };
 static inline janus_channel open_channel(uint64_t capacity)
 {
     janus_channel channel;
-    CHECK_EQ(janus_channel_open(sizeof(int64_t), capacity, NULL, &channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof(int64_t), capacity, NULL, &channel), JANUS_OK);
     return channel;
 }
 
 static inline janus_channel open_outside(uint64_t capacity)
 {
     janus_channel channel;
-    CHECK_EQ(janus_channel_open(sizeof(int64_t), capacity, JANUS_CHANNEL_OPTIONS(.outside = true),
-                                &channel),
+    CHECK_EQ(janus_channel_create(sizeof(int64_t), capacity, JANUS_CHANNEL_OPTIONS(.outside = true),
+                                  &channel),
              JANUS_OK);
     return channel;
 }
@@ -30,7 +30,7 @@ static inline void destroy(janus_channel channel)
 
 static inline janus_channel_info look(janus_channel channel)
 {
-    janus_channel_info info = {.struct_bytes = sizeof info};
+    janus_channel_info info = JANUS_CHANNEL_INFO();
     CHECK_EQ(janus_channel_inspect(channel, &info), JANUS_OK);
     CHECK_EQ(info.struct_bytes, sizeof info);
     return info;
@@ -45,7 +45,8 @@ static inline void await_waiting(janus_channel channel, uint64_t senders, uint64
         if (info.senders == senders && info.receivers == receivers) return;
         CHECK(janus_now_ns() < limit);
         janus_shield_begin();
-        if (janus_yield() == JANUS_STATE) (void)janus_sleep(town_ms / 10); /* a plain thread */
+        if (janus_yield() == JANUS_STATE)
+            JANUS_IGNORE(janus_sleep(town_ms / 10)); /* a plain thread */
         janus_shield_end();
     }
 }

@@ -7,12 +7,12 @@
 
 static janus_select_case recv_from(janus_channel channel, int64_t *value)
 {
-    return (janus_select_case){.channel = channel, .kind = JANUS_SELECT_RECV, .value = value};
+    return (janus_select_case){.channel = channel, .kind = JANUS_SELECT_KIND_RECV, .value = value};
 }
 
 static janus_select_case send_to(janus_channel channel, int64_t *value)
 {
-    return (janus_select_case){.channel = channel, .kind = JANUS_SELECT_SEND, .value = value};
+    return (janus_select_case){.channel = channel, .kind = JANUS_SELECT_KIND_SEND, .value = value};
 }
 
 static int64_t at_once(void *argument)
@@ -125,7 +125,7 @@ static int64_t wait_twice(void *argument)
     int64_t           value = 0;
     janus_select_case cases[2] = {recv_from(pair->channel, &value),
                                   recv_from(pair->channel, &value)};
-    if (pair->sends) cases[0].kind = cases[1].kind = JANUS_SELECT_SEND;
+    if (pair->sends) cases[0].kind = cases[1].kind = JANUS_SELECT_KIND_SEND;
     for (int i = 0; i < DRAWS / 3; i++) {
         size_t chosen = 99;
         CHECK_EQ(janus_select(cases, 2, &chosen), JANUS_OK);
@@ -196,7 +196,7 @@ TEST("the seed decides the choices")
         janus_scheduler *scheduler = town_open(
             JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .deterministic_seed = i < 2 ? 11 : 12));
         town_do(scheduler, note_choices, &draws[i]);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
     CHECK_EQ(memcmp(&draws[0], &draws[1], sizeof draws[0]), 0);
     CHECK(memcmp(&draws[0], &draws[2], sizeof draws[0]) != 0);
@@ -230,7 +230,8 @@ static void await_any(janus_channel channel, uint64_t number)
     uint64_t limit = janus_now_ns() + 20000 * town_ms;
     while (look(channel).senders + look(channel).receivers != number) {
         CHECK(janus_now_ns() < limit);
-        if (janus_yield() == JANUS_STATE) (void)janus_sleep(town_ms / 10); /* a plain thread */
+        if (janus_yield() == JANUS_STATE)
+            JANUS_IGNORE(janus_sleep(town_ms / 10)); /* a plain thread */
     }
 }
 
@@ -405,7 +406,7 @@ static int64_t cancel_select(void *argument)
     CHECK_EQ(janus_spawn(&nursery, select_there, &selector), JANUS_OK);
     for (int i = 0; i < 3; i++) await_any(channels[i], 1);
     CHECK_EQ(janus_nursery_cancel(&nursery), JANUS_OK);
-    (void)janus_nursery_end(&nursery, NULL);
+    JANUS_IGNORE(janus_nursery_end(&nursery, NULL));
     CHECK_EQ(selector.status, JANUS_CANCELLED);
     CHECK_EQ(value, 7);
     for (int i = 0; i < 3; i++) {
@@ -429,13 +430,13 @@ static int64_t other_overflows(void *argument)
     janus_channel failing, dropping, growing;
     int64_t       value = 1, out = 0;
     (void)argument;
-    CHECK_EQ(
-        janus_channel_open(8, 1, JANUS_CHANNEL_OPTIONS(.overflow = JANUS_OVERFLOW_FAIL), &failing),
-        JANUS_OK);
-    CHECK_EQ(janus_channel_open(8, 1, JANUS_CHANNEL_OPTIONS(.overflow = JANUS_OVERFLOW_DROP_OLDEST),
-                                &dropping),
+    CHECK_EQ(janus_channel_create(8, 1, JANUS_CHANNEL_OPTIONS(.overflow = JANUS_OVERFLOW_FAIL),
+                                  &failing),
              JANUS_OK);
-    CHECK_EQ(janus_channel_open_unbounded(8, 800, NULL, &growing), JANUS_OK);
+    CHECK_EQ(janus_channel_create(
+                 8, 1, JANUS_CHANNEL_OPTIONS(.overflow = JANUS_OVERFLOW_DROP_OLDEST), &dropping),
+             JANUS_OK);
+    CHECK_EQ(janus_channel_create_unbounded(8, 800, NULL, &growing), JANUS_OK);
     janus_select_case one = send_to(failing, &value);
     CHECK_EQ(janus_try_select(&one, 1, NULL), JANUS_OK);
     CHECK_EQ(janus_try_select(&one, 1, NULL), JANUS_WOULD_WAIT);
@@ -477,7 +478,7 @@ static int64_t cannot_grow(void *argument)
     CHECK_EQ(janus_channel_try_send(huge, &value), JANUS_NO_MEMORY);
     CHECK_EQ(look(huge).length + look(empty).receivers, 0);
     CHECK_EQ(janus_channel_close(empty), JANUS_OK);
-    cases[1].kind = JANUS_SELECT_RECV;
+    cases[1].kind = JANUS_SELECT_KIND_RECV;
     CHECK_EQ(janus_select(cases, 2, &chosen), JANUS_CLOSED);
     CHECK_EQ(chosen, 0);
     destroy(empty);
@@ -489,8 +490,8 @@ TEST("a select whose channel cannot grow reports that and names no case")
     const size_t  item_bytes = (size_t)1 << 62; /* of which none is ever touched */
     janus_channel huge;
     if (JRT_ASAN || JRT_TSAN) SKIP("sanitizers end the process where memory is refused");
-    CHECK_EQ(janus_channel_open_unbounded(item_bytes, item_bytes,
-                                          JANUS_CHANNEL_OPTIONS(.outside = true), &huge),
+    CHECK_EQ(janus_channel_create_unbounded(item_bytes, item_bytes,
+                                            JANUS_CHANNEL_OPTIONS(.outside = true), &huge),
              JANUS_OK);
     CHECK_EQ(cannot_grow(&huge), 0);
     town_run(1, cannot_grow, &huge, 1);

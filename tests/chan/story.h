@@ -56,9 +56,9 @@ static inline void story_open(bool outside)
                                          .kept = true};
         janus_status          status =
             story.unbounded[c]
-                         ? janus_channel_open_unbounded(8, story.capacity[c] * 8, &options,
-                                                        &story_channels[c])
-                         : janus_channel_open(8, story.capacity[c], &options, &story_channels[c]);
+                         ? janus_channel_create_unbounded(8, story.capacity[c] * 8, &options,
+                                                          &story_channels[c])
+                         : janus_channel_create(8, story.capacity[c], &options, &story_channels[c]);
         CHECK_EQ(status, JANUS_OK);
     }
 }
@@ -72,8 +72,8 @@ static inline janus_status story_select(struct op *op, bool waits)
     for (int i = 0; i < op->count; i++) {
         values[i] = op->cases[i].value;
         cases[i] = (janus_select_case){.channel = story_channels[op->cases[i].channel],
-                                       .kind = op->cases[i].verb == 's' ? JANUS_SELECT_SEND
-                                                                        : JANUS_SELECT_RECV,
+                                       .kind = op->cases[i].verb == 's' ? JANUS_SELECT_KIND_SEND
+                                                                        : JANUS_SELECT_KIND_RECV,
                                        .value = &values[i]};
     }
     uint64_t     until = op->deadline_ns != 0 ? op->deadline_ns : UINT64_MAX;

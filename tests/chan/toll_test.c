@@ -5,8 +5,9 @@
 static janus_channel channel_for(uint64_t capacity, janus_overflow overflow)
 {
     janus_channel channel;
-    CHECK_EQ(janus_channel_open(8, capacity, JANUS_CHANNEL_OPTIONS(.overflow = overflow), &channel),
-             JANUS_OK);
+    CHECK_EQ(
+        janus_channel_create(8, capacity, JANUS_CHANNEL_OPTIONS(.overflow = overflow), &channel),
+        JANUS_OK);
     return channel;
 }
 
@@ -117,13 +118,14 @@ static int64_t make_many(void *argument)
     janus_channel *made = argument;
     janus_channel  more;
     for (int i = 0; i < MOST; i++) made[i] = channel_for(1, JANUS_OVERFLOW_BLOCK);
-    CHECK_EQ(janus_channel_open(8, 1, NULL, &more), JANUS_CHANNEL_LIMIT);
+    CHECK_EQ(janus_channel_create(8, 1, NULL, &more), JANUS_CHANNEL_LIMIT);
     CHECK_EQ(janus_channel_destroy(made[7]), JANUS_OK);
     made[7] = channel_for(1, JANUS_OVERFLOW_BLOCK);
-    CHECK_EQ(janus_channel_open(8, 10001, NULL, &more), JANUS_CAP_LIMIT);
+    CHECK_EQ(janus_channel_create(8, 10001, NULL, &more), JANUS_CAP_LIMIT);
     for (int i = 0; i < MOST; i++) CHECK_EQ(janus_channel_destroy(made[i]), JANUS_OK);
-    CHECK_EQ(janus_channel_open((size_t)2 << 20, 1, NULL, &more), JANUS_BUDGET_EXHAUSTED);
-    CHECK_EQ(janus_channel_open(8, 10000, JANUS_CHANNEL_OPTIONS(.kept = true), &made[0]), JANUS_OK);
+    CHECK_EQ(janus_channel_create((size_t)2 << 20, 1, NULL, &more), JANUS_BUDGET_EXHAUSTED);
+    CHECK_EQ(janus_channel_create(8, 10000, JANUS_CHANNEL_OPTIONS(.kept = true), &made[0]),
+             JANUS_OK);
     return 0;
 }
 
@@ -142,7 +144,7 @@ static int64_t use_handle(void *argument)
 {
     uint64_t      value = 5;
     janus_channel more;
-    CHECK_EQ(janus_channel_open(8, 1, NULL, &more), JANUS_NO_CHANNEL_CAP);
+    CHECK_EQ(janus_channel_create(8, 1, NULL, &more), JANUS_NO_CHANNEL_CAP);
     return janus_channel_send(*(janus_channel *)argument, &value);
 }
 
@@ -155,9 +157,9 @@ static int64_t sovereign(void *argument)
     CHECK_EQ(janus_authority_take(NULL, &root), JANUS_OK);
     const janus_cap_limits limits = {
         .spawn = {.max_tasks = 3, .task_budget = {.ops = 1000, .channel_ops = 10}}};
-    CHECK_EQ(janus_own_mint(root, 0,
-                            JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL,
-                                            .limits = &limits),
+    CHECK_EQ(janus_cap_mint(root, 0,
+                            JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
+                                            .rights = JANUS_RIGHTS_ALL, .limits = &limits),
                             &spawn),
              JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn)), JANUS_OK);

@@ -61,8 +61,10 @@ static int64_t talk_slowly(void *argument)
     struct hog       *hog = argument;
     int64_t           value = 0;
     int               operations = 0;
-    janus_select_case in = {.channel = hog->channel, .kind = JANUS_SELECT_SEND, .value = &value};
-    janus_select_case out = {.channel = hog->channel, .kind = JANUS_SELECT_RECV, .value = &value};
+    janus_select_case in = {
+        .channel = hog->channel, .kind = JANUS_SELECT_KIND_SEND, .value = &value};
+    janus_select_case out = {
+        .channel = hog->channel, .kind = JANUS_SELECT_KIND_RECV, .value = &value};
     while (!atomic_load(&hog->others)) {
         uint64_t until = janus_now_ns() + 1000;
         if (hog->selects) {
@@ -104,7 +106,7 @@ TEST("a task whose channel is always ready lets others run long before its slice
     janus_scheduler   *scheduler =
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .task_budget = &much));
     for (int i = 0; i < 20; i++) town_do(scheduler, share_slowly, NULL);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Selects with very many cases. */
@@ -171,7 +173,7 @@ static int64_t share_with_selects(void *argument)
     CHECK(crowd.cases != NULL);
     for (int i = 0; i < CASES; i++) {
         crowd.cases[i] = (janus_select_case){
-            .channel = crowd.channel, .kind = JANUS_SELECT_RECV, .value = &value};
+            .channel = crowd.channel, .kind = JANUS_SELECT_KIND_RECV, .value = &value};
     }
     for (int i = 0; i < 5; i++) {
         double share = rounds_beside(&crowd, true) / rounds_beside(&crowd, false);

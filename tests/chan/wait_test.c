@@ -268,7 +268,7 @@ TEST("tasks of two schedulers exchange values")
     CHECK_EQ(janus_spawn(&root, echo_task, both), JANUS_OK);
     town_run(2, talk_far, both, 1);
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(here), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(here), JANUS_OK);
     destroy(both[0]);
     destroy(both[1]);
 }
@@ -291,7 +291,7 @@ static int64_t cancel_them(void *argument)
     await_waiting(empty, 0, 2);
     await_waiting(full, 2, 0);
     CHECK_EQ(janus_nursery_cancel(&nursery), JANUS_OK);
-    (void)janus_nursery_end(&nursery, NULL);
+    JANUS_IGNORE(janus_nursery_end(&nursery, NULL));
     for (int i = 0; i < 4; i++) {
         CHECK_EQ(waiting[i].status, JANUS_CANCELLED);
         CHECK_EQ(waiting[i].value, i);
@@ -323,9 +323,9 @@ static int64_t send_cancelled(void *argument)
     struct doomed    *doomed = argument;
     int64_t           value = 1;
     janus_select_case one = {
-        .channel = doomed->channel, .kind = JANUS_SELECT_SEND, .value = &value};
+        .channel = doomed->channel, .kind = JANUS_SELECT_KIND_SEND, .value = &value};
     atomic_store(&doomed->ready, 1);
-    while (!janus_cancelled()) (void)janus_yield();
+    while (!janus_cancelled()) JANUS_IGNORE(janus_yield());
     CHECK_EQ(janus_channel_send(doomed->channel, &value), JANUS_CANCELLED);
     CHECK_EQ(janus_channel_recv(doomed->channel, &value), JANUS_CANCELLED);
     CHECK_EQ(janus_select(&one, 1, NULL), JANUS_CANCELLED);
@@ -349,7 +349,7 @@ static int64_t cancel_before(void *argument)
     CHECK_EQ(janus_spawn(&nursery, send_cancelled, &doomed), JANUS_OK);
     CHECK(town_wait(&doomed.ready));
     CHECK_EQ(janus_nursery_cancel(&nursery), JANUS_OK);
-    (void)janus_nursery_end(&nursery, NULL);
+    JANUS_IGNORE(janus_nursery_end(&nursery, NULL));
     CHECK_EQ(atomic_load(&doomed.told), 1);
     CHECK_EQ(look(doomed.channel).length, 1);
     destroy(doomed.channel);
@@ -491,11 +491,11 @@ static int64_t unwind_them(void *argument)
         int64_t        value = 0;
         CHECK_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn_with(&nursery, wait_to_be_unwound, &unwound,
-                                  JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_UNWIND), NULL),
+                                  JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_MODE_UNWIND), NULL),
                  JANUS_OK);
         await_waiting(unwound.channel, 0, 1);
         CHECK_EQ(janus_nursery_cancel(&nursery), JANUS_OK);
-        (void)janus_nursery_end(&nursery, NULL);
+        JANUS_IGNORE(janus_nursery_end(&nursery, NULL));
         CHECK_EQ(atomic_load(&unwound.cleaned), 1);
         CHECK_EQ(look(unwound.channel).receivers, 0);
         CHECK_EQ(janus_channel_recv(unwound.channel, &value), JANUS_OK);

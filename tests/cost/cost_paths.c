@@ -105,13 +105,13 @@ static int64_t suspend_forever(void *argument)
 
 static uint64_t walk_fiber(uint64_t size)
 {
-    janus_pool  *pool = NULL;
-    janus_fiber *fiber = NULL;
-    need(janus_pool_create(NULL, &pool));
+    janus_fiber_pool *pool = NULL;
+    janus_fiber      *fiber = NULL;
+    need(janus_fiber_pool_create(NULL, &pool));
     need(janus_fiber_create(pool, suspend_forever, NULL, NULL, &fiber));
     for (uint64_t i = 0; i < size; i++) need(janus_fiber_resume(fiber, NULL, NULL));
     janus_fiber_destroy(fiber);
-    need(janus_pool_destroy(pool));
+    need(janus_fiber_pool_destroy(pool));
     return size;
 }
 
@@ -283,7 +283,7 @@ static uint64_t walk_alloc(uint64_t size)
 static janus_channel open_channel(uint64_t capacity)
 {
     janus_channel channel;
-    need(janus_channel_open(sizeof(int64_t), capacity, NULL, &channel));
+    need(janus_channel_create(sizeof(int64_t), capacity, NULL, &channel));
     return channel;
 }
 
@@ -326,7 +326,7 @@ static int64_t ask_until(void *argument)
 
 static bool somebody_waits(janus_channel channel)
 {
-    janus_channel_info info = {.struct_bytes = sizeof info};
+    janus_channel_info info = JANUS_CHANNEL_INFO();
     need(janus_channel_inspect(channel, &info));
     return info.senders + info.receivers > 0;
 }
@@ -436,10 +436,10 @@ static janus_cap spawn_cap(void)
     if (minted) return cap;
     janus_authority *root = NULL;
     need(janus_authority_take(NULL, &root));
-    need(janus_own_mint(
-        root, 0,
-        JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL, .limits = &limits),
-        &cap));
+    need(janus_cap_mint(root, 0,
+                        JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN, .rights = JANUS_RIGHTS_ALL,
+                                        .limits = &limits),
+                        &cap));
     minted = true;
     return cap;
 }
@@ -448,7 +448,7 @@ static uint64_t walk_cap(uint64_t size)
 {
     janus_cap cap = spawn_cap();
     for (uint64_t i = 0; i < size; i++) {
-        need(janus_own_check(cap, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK));
+        need(janus_cap_check(cap, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK));
     }
     return size;
 }

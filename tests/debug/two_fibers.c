@@ -34,7 +34,7 @@ static void expect(bool as_it_should, const char *what)
 
 /* Fibers. */
 
-static janus_pool *pool;
+static janus_fiber_pool *pool;
 
 /* fiber_test.py looks at these. */
 static janus_fiber *first, *second, *third;
@@ -131,8 +131,8 @@ static janus_fiber *make(janus_entry *entry, const char *name)
 static FRAME void drive_fibers(void)
 {
     /* Not guard markers: a core file that gdb writes lacks every mapping that has some. */
-    janus_pool_options *options = JANUS_POOL_OPTIONS(.guard = JANUS_GUARD_MPROTECT);
-    expect(janus_pool_create(options, &pool) == JANUS_OK, "pool");
+    janus_fiber_pool_options *options = JANUS_FIBER_POOL_OPTIONS(.guard = JANUS_GUARD_MPROTECT);
+    expect(janus_fiber_pool_create(options, &pool) == JANUS_OK, "pool");
     first = make(first_entry, "first");
     second = make(second_entry, "second");
     third = make(third_entry, "third");
@@ -145,13 +145,13 @@ static FRAME void drive_fibers(void)
     expect(enter(first).result == 10, "first is complete");
     expect(enter(second).result == 10, "second is complete");
     (void)enter(third);
-    expect(enter(third).panic.kind == JANUS_PANIC_STACK_OVERFLOW, "third overflows");
+    expect(enter(third).panic.kind == JANUS_PANIC_KIND_STACK_OVERFLOW, "third overflows");
     look_here();
 
     (void)janus_fiber_destroy(first);
     (void)janus_fiber_destroy(second);
     (void)janus_fiber_destroy(third);
-    expect(janus_pool_destroy(pool) == JANUS_OK, "everything is gone");
+    expect(janus_fiber_pool_destroy(pool) == JANUS_OK, "everything is gone");
 }
 
 /* Bare contexts. */

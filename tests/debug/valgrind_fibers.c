@@ -39,7 +39,7 @@ static int64_t work(void *argument)
     return sum;
 }
 
-static janus_fiber *make(janus_pool *pool, janus_entry *entry, void *argument)
+static janus_fiber *make(janus_fiber_pool *pool, janus_entry *entry, void *argument)
 {
     janus_fiber *fiber = NULL;
     expect(janus_fiber_create(pool, entry, argument, NULL, &fiber) == JANUS_OK, "create");
@@ -54,7 +54,7 @@ static janus_outcome enter(janus_fiber *fiber)
 }
 
 /* Many fibers side by side; some run to their end, some are abandoned half way. */
-static void churn(janus_pool *pool)
+static void churn(janus_fiber_pool *pool)
 {
     static int   depth = DEPTH;
     janus_fiber *fibers[FIBERS];
@@ -64,36 +64,37 @@ static void churn(janus_pool *pool)
             if (i % 4 == 3 && step >= i) continue; /* abandoned at various depths */
             janus_outcome outcome = enter(fibers[i]);
             bool          last = step == 2 * (DEPTH + 1);
-            expect(outcome.state == (last ? JANUS_FIBER_COMPLETED : JANUS_FIBER_SUSPENDED),
+            expect(outcome.state ==
+                       (last ? JANUS_FIBER_STATE_COMPLETED : JANUS_FIBER_STATE_SUSPENDED),
                    "state");
             if (last) expect(outcome.result == DEPTH * (DEPTH + 1) + 1, "result");
         }
     }
     for (int i = 0; i < FIBERS; i++) {
-        janus_stack_info info;
-        expect(janus_fiber_stack(fibers[i], &info) == JANUS_OK, "stack");
+        janus_fiber_stack_info info = JANUS_FIBER_STACK_INFO();
+        expect(janus_fiber_stack_inspect(fibers[i], &info) == JANUS_OK, "stack");
         expect(janus_fiber_destroy(fibers[i]) == JANUS_OK, "destroy");
     }
 }
 
 static void everything(void)
 {
-    janus_pool_options *options[] = {
+    janus_fiber_pool_options *options[] = {
         NULL,
-        JANUS_POOL_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN, .measure = true),
-        JANUS_POOL_OPTIONS(.guard = JANUS_GUARD_CANARY, .stack_bytes = 16384,
-                           .idle_stack_bytes = 8 << 14),
+        JANUS_FIBER_POOL_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN, .measure = true),
+        JANUS_FIBER_POOL_OPTIONS(.guard = JANUS_GUARD_CANARY, .stack_bytes = 16384,
+                                 .idle_stack_bytes = 8 << 14),
     };
     for (int round = 0; round < ROUNDS; round++) {
-        janus_pool *pools[3];
+        janus_fiber_pool *pools[3];
         for (int i = 0; i < 3; i++) {
-            expect(janus_pool_create(options[i], &pools[i]) == JANUS_OK, "pool");
+            expect(janus_fiber_pool_create(options[i], &pools[i]) == JANUS_OK, "pool");
         }
         for (int i = 0; i < 6; i++) {
             churn(pools[i % 3]);
-            (void)janus_pool_trim(pools[i % 3], (size_t)i << 14);
+            (void)janus_fiber_pool_trim(pools[i % 3], (size_t)i << 14);
         }
-        for (int i = 0; i < 3; i++) expect(janus_pool_destroy(pools[i]) == JANUS_OK, "gone");
+        for (int i = 0; i < 3; i++) expect(janus_fiber_pool_destroy(pools[i]) == JANUS_OK, "gone");
     }
 }
 
@@ -133,12 +134,13 @@ static int64_t overflow(void *argument)
 
 static janus_outcome run_one(janus_entry *entry, janus_guard guard)
 {
-    janus_pool *pool;
-    expect(janus_pool_create(JANUS_POOL_OPTIONS(.guard = guard), &pool) == JANUS_OK, "pool");
+    janus_fiber_pool *pool;
+    expect(janus_fiber_pool_create(JANUS_FIBER_POOL_OPTIONS(.guard = guard), &pool) == JANUS_OK,
+           "pool");
     janus_fiber  *fiber = make(pool, entry, NULL);
     janus_outcome outcome = enter(fiber);
     expect(janus_fiber_destroy(fiber) == JANUS_OK, "destroy");
-    expect(janus_pool_destroy(pool) == JANUS_OK, "gone");
+    expect(janus_fiber_pool_destroy(pool) == JANUS_OK, "gone");
     return outcome;
 }
 
@@ -148,7 +150,7 @@ static void overflow_all(void)
     for (int i = 0; i < 2; i++) {
         if (!janus_guard_available(rungs[i])) continue;
         janus_outcome outcome = run_one(overflow, rungs[i]);
-        expect(outcome.panic.kind == JANUS_PANIC_STACK_OVERFLOW, "overflow");
+        expect(outcome.panic.kind == JANUS_PANIC_KIND_STACK_OVERFLOW, "overflow");
         printf("contained by %s\n", janus_guard_name(rungs[i]));
     }
 }

@@ -63,7 +63,7 @@ static int64_t throw_and_catch(void *)
 
 TEST("an exception is thrown and caught within a fiber, and what lies between is destroyed")
 {
-    janus_pool *pool = pool_new();
+    janus_fiber_pool *pool = pool_new();
     CHECK_EQ(run_once(pool, throw_and_catch, nullptr).result, 100);
     pool_close(pool);
 }
@@ -90,18 +90,18 @@ static int64_t throw_between_suspends(void *argument)
 
 TEST("interleaved fibers, each inside its own try block, catch their own exceptions")
 {
-    janus_pool   *pool = pool_new();
-    int           numbers[] = {0, 1};
-    janus_fiber  *fibers[2];
-    janus_outcome outcomes[2];
+    janus_fiber_pool *pool = pool_new();
+    int               numbers[] = {0, 1};
+    janus_fiber      *fibers[2];
+    janus_outcome     outcomes[2];
     for (int i = 0; i < 2; i++) {
         fibers[i] = fiber_new(pool, throw_between_suspends, &numbers[i]);
         outcomes[i] = resume(fibers[i], nullptr);
     }
-    while (outcomes[0].state == JANUS_FIBER_SUSPENDED ||
-           outcomes[1].state == JANUS_FIBER_SUSPENDED) {
+    while (outcomes[0].state == JANUS_FIBER_STATE_SUSPENDED ||
+           outcomes[1].state == JANUS_FIBER_STATE_SUSPENDED) {
         for (int i = 0; i < 2; i++) {
-            if (outcomes[i].state == JANUS_FIBER_SUSPENDED)
+            if (outcomes[i].state == JANUS_FIBER_STATE_SUSPENDED)
                 outcomes[i] = resume(fibers[i], nullptr);
         }
     }
@@ -118,17 +118,17 @@ static void *resume_to_the_end(void *fiber)
     janus_outcome outcome;
     do {
         outcome = resume(static_cast<janus_fiber *>(fiber), nullptr);
-    } while (outcome.state == JANUS_FIBER_SUSPENDED);
+    } while (outcome.state == JANUS_FIBER_STATE_SUSPENDED);
     CHECK_EQ(outcome.result, 20);
     return nullptr;
 }
 
 TEST("a fiber that entered its try block on one thread throws and catches on another")
 {
-    janus_pool  *pool = pool_new();
-    int          number = 3;
-    janus_fiber *fiber = fiber_new(pool, throw_between_suspends, &number);
-    CHECK_EQ(resume(fiber, nullptr).state, JANUS_FIBER_SUSPENDED);
+    janus_fiber_pool *pool = pool_new();
+    int               number = 3;
+    janus_fiber      *fiber = fiber_new(pool, throw_between_suspends, &number);
+    CHECK_EQ(resume(fiber, nullptr).state, JANUS_FIBER_STATE_SUSPENDED);
     pthread_t thread;
     CHECK_EQ(pthread_create(&thread, nullptr, resume_to_the_end, fiber), 0);
     CHECK_EQ(pthread_join(thread, nullptr), 0);
@@ -140,7 +140,7 @@ static int64_t let_it_out(void *) { return fail_below(3, 9, false); }
 
 static void run_let_it_out(void *)
 {
-    janus_pool *pool = pool_new();
+    janus_fiber_pool *pool = pool_new();
     try {
         (void)run_once(pool, let_it_out, nullptr);
     } catch (...) {
@@ -176,12 +176,12 @@ static int64_t suspend_in_handler(void *argument)
 
 static void interleave_handlers(void *)
 {
-    janus_pool  *pool = pool_new();
-    int          numbers[] = {100, 101};
-    janus_fiber *fibers[2];
+    janus_fiber_pool *pool = pool_new();
+    int               numbers[] = {100, 101};
+    janus_fiber      *fibers[2];
     for (int i = 0; i < 2; i++) {
         fibers[i] = fiber_new(pool, suspend_in_handler, &numbers[i]);
-        CHECK_EQ(resume(fibers[i], nullptr).state, JANUS_FIBER_SUSPENDED);
+        CHECK_EQ(resume(fibers[i], nullptr).state, JANUS_FIBER_STATE_SUSPENDED);
     }
     for (int i = 0; i < 2; i++) CHECK_EQ(resume(fibers[i], nullptr).result, numbers[i]);
 }
@@ -194,10 +194,10 @@ static void *resume_here(void *fiber)
 
 static void move_in_handler(void *)
 {
-    janus_pool  *pool = pool_new();
-    int          number = 100;
-    janus_fiber *fiber = fiber_new(pool, suspend_in_handler, &number);
-    CHECK_EQ(resume(fiber, nullptr).state, JANUS_FIBER_SUSPENDED);
+    janus_fiber_pool *pool = pool_new();
+    int               number = 100;
+    janus_fiber      *fiber = fiber_new(pool, suspend_in_handler, &number);
+    CHECK_EQ(resume(fiber, nullptr).state, JANUS_FIBER_STATE_SUSPENDED);
     pthread_t thread;
     CHECK_EQ(pthread_create(&thread, nullptr, resume_here, fiber), 0);
     CHECK_EQ(pthread_join(thread, nullptr), 0);
@@ -205,12 +205,12 @@ static void move_in_handler(void *)
 
 static void nest_handlers(void *)
 {
-    janus_pool  *pool = pool_new();
-    int          numbers[] = {100, 101};
-    janus_fiber *fibers[2];
+    janus_fiber_pool *pool = pool_new();
+    int               numbers[] = {100, 101};
+    janus_fiber      *fibers[2];
     for (int i = 0; i < 2; i++) {
         fibers[i] = fiber_new(pool, suspend_in_handler, &numbers[i]);
-        CHECK_EQ(resume(fibers[i], nullptr).state, JANUS_FIBER_SUSPENDED);
+        CHECK_EQ(resume(fibers[i], nullptr).state, JANUS_FIBER_STATE_SUSPENDED);
     }
     for (int i = 1; i >= 0; i--) CHECK_EQ(resume(fibers[i], nullptr).result, numbers[i]);
 }

@@ -26,9 +26,9 @@ static int64_t overflow(void *argument)
     return dig(0);
 }
 
-static void overflow_is_contained(janus_pool *pool)
+static void overflow_is_contained(janus_fiber_pool *pool)
 {
-    CHECK_EQ(run_once(pool, overflow, NULL).panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+    CHECK_EQ(run_once(pool, overflow, NULL).panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
 }
 
 static int in_child(void (*body)(void *))
@@ -66,7 +66,7 @@ static void probe_addresses(void *argument)
 {
     (void)argument;
     signal(SIGSEGV, jump_back);
-    janus_pool *pool = pool_new();
+    janus_fiber_pool *pool = pool_new();
     for (int depth = 0; depth < 20; depth += 5) CHECK_EQ(readable_from(depth, nowhere), 0);
     overflow_is_contained(pool);
     for (int depth = 20; depth > 0; depth -= 5) CHECK_EQ(readable_from(depth, nowhere), 0);
@@ -124,7 +124,7 @@ static void send_ignored_signal(void *argument)
 {
     (void)argument;
     signal(SIGSEGV, SIG_IGN);
-    janus_pool *pool = pool_new();
+    janus_fiber_pool *pool = pool_new();
     kill(getpid(), SIGSEGV);
     overflow_is_contained(pool);
 }
@@ -154,7 +154,7 @@ static void chain_of_handlers(void *argument)
     struct sigaction first = {.sa_sigaction = end_well, .sa_flags = SA_SIGINFO};
     struct sigaction on_top = {.sa_sigaction = pass_down, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     CHECK_EQ(sigaction(SIGSEGV, &first, NULL), 0);
-    janus_pool *pool = pool_new();
+    janus_fiber_pool *pool = pool_new();
     CHECK_EQ(sigaction(SIGSEGV, &on_top, &below), 0);
     pool_close(pool);
     pool = pool_new();
@@ -211,8 +211,8 @@ static void *resume_while_cancelled(void *pool)
 
 TEST("a thread with a cancellation pending is not unwound inside the library")
 {
-    janus_pool *pool = pool_new();
-    pthread_t   thread;
+    janus_fiber_pool *pool = pool_new();
+    pthread_t         thread;
     CHECK_EQ(pthread_create(&thread, NULL, resume_while_cancelled, pool), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK_EQ(stats_of(pool).overflows, 1);
@@ -230,8 +230,8 @@ static void on_user_signal(int number)
 static int64_t signal_near_the_end(void *argument)
 {
     (void)argument;
-    janus_stack_info info;
-    CHECK_EQ(janus_fiber_stack(janus_fiber_current(), &info), JANUS_OK);
+    janus_fiber_stack_info info = JANUS_FIBER_STACK_INFO();
+    CHECK_EQ(janus_fiber_stack_inspect(janus_fiber_current(), &info), JANUS_OK);
     size_t         left = (size_t)((char *)__builtin_frame_address(0) - (const char *)info.low);
     volatile char *frame = __builtin_alloca(left - 1500);
     frame[0] = 1;
@@ -248,9 +248,9 @@ static void signal_frame_does_not_fit(void *argument)
     (void)argument;
     pid_t self = getpid();
     signal(SIGUSR1, on_user_signal);
-    janus_pool   *pool = pool_new();
-    janus_outcome outcome = run_once(pool, signal_near_the_end, &self);
-    CHECK_EQ(outcome.panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+    janus_fiber_pool *pool = pool_new();
+    janus_outcome     outcome = run_once(pool, signal_near_the_end, &self);
+    CHECK_EQ(outcome.panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
     overflow_is_contained(pool); /* the handler is still there */
 }
 
@@ -278,10 +278,10 @@ static int64_t overflow_strangely(void *argument)
 TEST("whatever the flags and the x87 stack were, the resumer gets them as the ABI requires")
 {
     NEEDS_PLAIN_SIGNALS;
-    janus_pool *pool = pool_new();
+    janus_fiber_pool *pool = pool_new();
     for (intptr_t i = 0; i < 4; i++) {
         CHECK_EQ(run_once(pool, overflow_strangely, (void *)i).panic.kind,
-                 JANUS_PANIC_STACK_OVERFLOW);
+                 JANUS_PANIC_KIND_STACK_OVERFLOW);
         uint64_t flags;
         __asm__ volatile("pushfq; popq %0" : "=r"(flags));
         CHECK_EQ(flags & 0x40400, 0);

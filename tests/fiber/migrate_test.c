@@ -79,11 +79,11 @@ static void *run_station(void *argument)
     janus_fiber    *fiber;
     while ((fiber = slot_get(station->in)) != NULL) {
         janus_outcome outcome = resume(fiber, NULL);
-        if (outcome.state == JANUS_FIBER_SUSPENDED) {
+        if (outcome.state == JANUS_FIBER_STATE_SUSPENDED) {
             CHECK(outcome.value == jrt_thread_self());
             slot_put(station->out, fiber);
         } else {
-            CHECK_EQ(outcome.state, JANUS_FIBER_COMPLETED);
+            CHECK_EQ(outcome.state, JANUS_FIBER_STATE_COMPLETED);
             slot_put(station->out, NULL);
             return fiber;
         }
@@ -93,12 +93,12 @@ static void *run_station(void *argument)
 
 TEST("a fiber that changes threads at every suspend always finds the thread it runs on")
 {
-    struct slot      there = SLOT, back = SLOT;
-    struct station   stations[2] = {{&there, &back}, {&back, &there}};
-    struct traveller traveller = {.rounds = ROUNDS};
-    janus_pool      *pool = pool_new();
-    janus_fiber     *fiber = fiber_new(pool, travel, &traveller);
-    pthread_t        threads[2];
+    struct slot       there = SLOT, back = SLOT;
+    struct station    stations[2] = {{&there, &back}, {&back, &there}};
+    struct traveller  traveller = {.rounds = ROUNDS};
+    janus_fiber_pool *pool = pool_new();
+    janus_fiber      *fiber = fiber_new(pool, travel, &traveller);
+    pthread_t         threads[2];
     slot_put(&there, fiber);
     for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, run_station, &stations[i]);
     for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
@@ -117,16 +117,16 @@ static int64_t overflow_after_moving(void *argument)
 static void *resume_it(void *argument)
 {
     janus_outcome outcome = resume(argument, NULL);
-    CHECK_EQ(outcome.panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+    CHECK_EQ(outcome.panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
     return NULL;
 }
 
 TEST("a fiber that moved to a new thread can overflow there")
 {
-    janus_pool *pool = pool_new();
+    janus_fiber_pool *pool = pool_new();
     for (int i = 0; i < 50; i++) {
         janus_fiber *fiber = fiber_new(pool, overflow_after_moving, NULL);
-        CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_SUSPENDED);
+        CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_STATE_SUSPENDED);
         pthread_t thread;
         pthread_create(&thread, NULL, resume_it, fiber);
         pthread_join(thread, NULL);
@@ -145,17 +145,17 @@ static int64_t twice(void *argument)
 /* Makes, resumes and destroys fibers, many alive at a time. */
 static void *churn(void *argument)
 {
-    janus_pool  *pool = argument;
-    janus_fiber *alive[97] = {NULL};
+    janus_fiber_pool *pool = argument;
+    janus_fiber      *alive[97] = {NULL};
     for (int i = 0; i < ROUNDS; i++) {
         janus_fiber **place = &alive[(unsigned)i * 31 % 97];
         if (*place != NULL) {
-            if (i % 3 == 0) CHECK_EQ(resume(*place, NULL).state, JANUS_FIBER_COMPLETED);
+            if (i % 3 == 0) CHECK_EQ(resume(*place, NULL).state, JANUS_FIBER_STATE_COMPLETED);
             CHECK_EQ(janus_fiber_destroy(*place), JANUS_OK);
         }
         *place = fiber_new(pool, twice, NULL);
-        CHECK_EQ(resume(*place, NULL).state, JANUS_FIBER_SUSPENDED);
-        if (i % 1000 == 0) janus_pool_trim(pool, 10 << 14);
+        CHECK_EQ(resume(*place, NULL).state, JANUS_FIBER_STATE_SUSPENDED);
+        if (i % 1000 == 0) janus_fiber_pool_trim(pool, 10 << 14);
     }
     for (int i = 0; i < 97; i++) janus_fiber_destroy(alive[i]);
     return NULL;
@@ -163,8 +163,8 @@ static void *churn(void *argument)
 
 TEST("many threads make, run and destroy fibers of one pool while it is trimmed")
 {
-    janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.idle_stack_bytes = 20 << 14));
-    pthread_t   threads[4];
+    janus_fiber_pool *pool = pool_with(JANUS_FIBER_POOL_OPTIONS(.idle_stack_bytes = 20 << 14));
+    pthread_t         threads[4];
     for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, churn, pool);
     for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
     CHECK_EQ(stats_of(pool).fibers_created, 4ull * ROUNDS);

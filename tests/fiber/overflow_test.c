@@ -28,16 +28,16 @@ TEST("an overflow ends its fiber with a panic that names it, and the process liv
 {
     for (size_t i = 0; i < 2; i++) {
         if (!janus_guard_available(hard_rungs[i])) continue;
-        janus_pool      *pool = pool_with(JANUS_POOL_OPTIONS(.guard = hard_rungs[i]));
-        janus_fiber     *fiber = NULL;
-        janus_stack_info info;
+        janus_fiber_pool      *pool = pool_with(JANUS_FIBER_POOL_OPTIONS(.guard = hard_rungs[i]));
+        janus_fiber           *fiber = NULL;
+        janus_fiber_stack_info info = JANUS_FIBER_STACK_INFO();
         CHECK_EQ(
             janus_fiber_create(pool, overflow, NULL, JANUS_FIBER_OPTIONS(.name = "digger"), &fiber),
             JANUS_OK);
-        CHECK_EQ(janus_fiber_stack(fiber, &info), JANUS_OK);
+        CHECK_EQ(janus_fiber_stack_inspect(fiber, &info), JANUS_OK);
         janus_outcome outcome = resume(fiber, NULL);
-        CHECK_EQ(outcome.state, JANUS_FIBER_PANICKED);
-        CHECK_EQ(outcome.panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+        CHECK_EQ(outcome.state, JANUS_FIBER_STATE_PANICKED);
+        CHECK_EQ(outcome.panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
         CHECK_STR(outcome.panic.name, "digger");
         CHECK_EQ(outcome.panic.fiber_id, janus_fiber_id(fiber));
         CHECK_EQ(outcome.panic.stack_bytes, info.reserved_bytes);
@@ -48,7 +48,7 @@ TEST("an overflow ends its fiber with a panic that names it, and the process liv
         janus_panic_text(&outcome.panic, text, sizeof text);
         CHECK(strstr(text, "\"digger\" overflowed its ") != NULL);
         CHECK(strstr(text, "KiB stack") != NULL);
-        CHECK_EQ(janus_fiber_state_of(fiber), JANUS_FIBER_PANICKED);
+        CHECK_EQ(janus_fiber_state_of(fiber), JANUS_FIBER_STATE_PANICKED);
         CHECK_EQ(stats_of(pool).overflows, 1);
         janus_fiber_destroy(fiber);
         pool_close(pool);
@@ -57,15 +57,15 @@ TEST("an overflow ends its fiber with a panic that names it, and the process liv
 
 TEST("any number of overflows in a row are each reported once and leak nothing")
 {
-    janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.stack_bytes = 16 * 1024));
+    janus_fiber_pool *pool = pool_with(JANUS_FIBER_POOL_OPTIONS(.stack_bytes = 16 * 1024));
     (void)run_once(pool, overflow, NULL);
-    janus_pool_stats before = stats_of(pool);
+    janus_fiber_pool_info before = stats_of(pool);
     for (int i = 0; i < MANY; i++) {
         janus_outcome outcome = run_once(pool, overflow, NULL);
-        CHECK_EQ(outcome.panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+        CHECK_EQ(outcome.panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
         CHECK(outcome.panic.fiber_id != 0);
     }
-    janus_pool_stats after = stats_of(pool);
+    janus_fiber_pool_info after = stats_of(pool);
     CHECK_EQ(after.overflows, before.overflows + MANY);
     CHECK_EQ(after.reserved_bytes, before.reserved_bytes);
     CHECK_EQ(after.record_bytes, before.record_bytes);
@@ -85,13 +85,13 @@ static int64_t keep_secret(void *argument)
 
 TEST("neighbours' stacks are untouched by an overflow between them")
 {
-    janus_pool  *pool = pool_with(JANUS_POOL_OPTIONS(.stack_bytes = 16 * 1024));
-    janus_fiber *left = fiber_new(pool, keep_secret, (void *)0x1000);
+    janus_fiber_pool *pool = pool_with(JANUS_FIBER_POOL_OPTIONS(.stack_bytes = 16 * 1024));
+    janus_fiber      *left = fiber_new(pool, keep_secret, (void *)0x1000);
     (void)resume(left, NULL);
     janus_fiber *digger = fiber_new(pool, overflow, NULL);
     janus_fiber *right = fiber_new(pool, keep_secret, (void *)0x2000);
     (void)resume(right, NULL);
-    CHECK_EQ(resume(digger, NULL).state, JANUS_FIBER_PANICKED);
+    CHECK_EQ(resume(digger, NULL).state, JANUS_FIBER_STATE_PANICKED);
     CHECK_EQ(resume(left, NULL).result, 0);
     CHECK_EQ(resume(right, NULL).result, 0);
     janus_fiber_destroy(left);
@@ -102,22 +102,22 @@ TEST("neighbours' stacks are untouched by an overflow between them")
 
 static int64_t host(void *argument)
 {
-    janus_pool   *pool = argument;
-    janus_outcome outcome = run_once(pool, overflow, NULL);
-    CHECK_EQ(outcome.panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+    janus_fiber_pool *pool = argument;
+    janus_outcome     outcome = run_once(pool, overflow, NULL);
+    CHECK_EQ(outcome.panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
     CHECK(janus_fiber_current() != NULL);
     return 7;
 }
 
 TEST("an overflow in a nested fiber lands in the fiber that resumed it")
 {
-    janus_pool *pool = pool_new();
+    janus_fiber_pool *pool = pool_new();
     CHECK_EQ(run_once(pool, host, pool).result, 7);
     pool_close(pool);
 }
 
 /* Uses the library at every depth, so that it runs out of stack inside a call of ours. */
-__attribute__((noinline)) static int64_t dig_with_calls(janus_pool *pool, int64_t depth)
+__attribute__((noinline)) static int64_t dig_with_calls(janus_fiber_pool *pool, int64_t depth)
 {
     static volatile bool bottomless = true;
     volatile char        room[200];
@@ -125,7 +125,7 @@ __attribute__((noinline)) static int64_t dig_with_calls(janus_pool *pool, int64_
     janus_fiber *fiber = NULL;
     CHECK_EQ(janus_fiber_create(pool, overflow, NULL, NULL, &fiber), JANUS_OK);
     CHECK_EQ(janus_fiber_destroy(fiber), JANUS_OK);
-    janus_pool_trim(pool, 1);
+    janus_fiber_pool_trim(pool, 1);
     return (bottomless ? dig_with_calls(pool, depth + 1) : 0) + room[0];
 }
 
@@ -133,10 +133,10 @@ static int64_t overflow_in_calls(void *argument) { return dig_with_calls(argumen
 
 TEST("an overflow inside a call to the library leaves no lock behind")
 {
-    janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.stack_bytes = 32 * 1024));
-    janus_pool *other = pool_new();
+    janus_fiber_pool *pool = pool_with(JANUS_FIBER_POOL_OPTIONS(.stack_bytes = 32 * 1024));
+    janus_fiber_pool *other = pool_new();
     for (int i = 0; i < 20; i++) {
-        CHECK_EQ(run_once(pool, overflow_in_calls, other).state, JANUS_FIBER_PANICKED);
+        CHECK_EQ(run_once(pool, overflow_in_calls, other).state, JANUS_FIBER_STATE_PANICKED);
         CHECK_EQ(stats_of(other).fibers_live, 0);
     }
     pool_close(other);
@@ -151,7 +151,7 @@ static int64_t strike(void *argument)
 
 static void strike_in_a_fiber(void *address)
 {
-    janus_pool *pool = pool_new();
+    janus_fiber_pool *pool = pool_new();
     (void)run_once(pool, strike, address);
 }
 
@@ -187,11 +187,11 @@ TEST("a fault elsewhere goes to the earlier handler, with its address, and resum
     CHECK_EQ(sigaction(SIGSEGV, &mine, &before), 0);
     handled = 0;
 
-    janus_pool *pool = pool_new();
+    janus_fiber_pool *pool = pool_new();
     CHECK_EQ(run_once(pool, strike, (char *)mended_page + 8).result, 0);
     CHECK_EQ(handled, 1);
     CHECK(handled_address == (char *)mended_page + 8);
-    CHECK_EQ(run_once(pool, overflow, NULL).panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+    CHECK_EQ(run_once(pool, overflow, NULL).panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
     CHECK_EQ(handled, 1);
     pool_close(pool);
 
@@ -215,8 +215,9 @@ TEST("a program's own handler can offer faults to the library")
     struct sigaction before;
     CHECK_EQ(sigaction(SIGSEGV, &mine, &before), 0);
     handled = 0;
-    janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.fault_mode = JANUS_FAULT_MANUAL));
-    CHECK_EQ(run_once(pool, overflow, NULL).panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+    janus_fiber_pool *pool =
+        pool_with(JANUS_FIBER_POOL_OPTIONS(.signal_mode = JANUS_SIGNAL_MODE_MANUAL));
+    CHECK_EQ(run_once(pool, overflow, NULL).panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
     CHECK_EQ(handled, 1);
     pool_close(pool);
     CHECK_EQ(sigaction(SIGSEGV, &before, NULL), 0);
@@ -236,10 +237,10 @@ static void chain(int number, siginfo_t *info, void *context)
 static void fault_in_a_ring(void *argument)
 {
     (void)argument;
-    janus_pool      *pool = pool_new();
-    struct sigaction mine = {.sa_sigaction = chain, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    janus_fiber_pool *pool = pool_new();
+    struct sigaction  mine = {.sa_sigaction = chain, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     CHECK_EQ(sigaction(SIGSEGV, &mine, &chained), 0);
-    CHECK_EQ(janus_pool_destroy(pool), JANUS_OK);
+    CHECK_EQ(janus_fiber_pool_destroy(pool), JANUS_OK);
     pool = pool_new(); /* replaces chain(), which passes on to us */
     (void)run_once(pool, strike, (void *)16);
 }
@@ -284,19 +285,19 @@ TEST("without guard pages the canary reports an overflow at the next switch")
 #if JRT_ASAN || JRT_TSAN
     SKIP("instrumented frames have no known size");
 #endif
-    janus_pool *pool =
-        pool_with(JANUS_POOL_OPTIONS(.guard = JANUS_GUARD_CANARY, .stack_bytes = 16 * 1024,
-                                     .guard_bytes = 64 * 1024));
+    janus_fiber_pool *pool =
+        pool_with(JANUS_FIBER_POOL_OPTIONS(.guard = JANUS_GUARD_CANARY, .stack_bytes = 16 * 1024,
+                                           .guard_bytes = 64 * 1024));
     struct digger cases[] = {{60, true}, {60, false}};
     for (int i = 0; i < 2; i++) {
         janus_outcome outcome = run_once(pool, dig_a_little, &cases[i]);
-        CHECK_EQ(outcome.state, JANUS_FIBER_PANICKED);
-        CHECK_EQ(outcome.panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+        CHECK_EQ(outcome.state, JANUS_FIBER_STATE_PANICKED);
+        CHECK_EQ(outcome.panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
         CHECK_EQ(outcome.panic.guard, JANUS_GUARD_CANARY);
         CHECK(outcome.panic.fault_address == NULL);
     }
     struct digger shallow = {5, true};
-    CHECK_EQ(run_once(pool, dig_a_little, &shallow).state, JANUS_FIBER_SUSPENDED);
+    CHECK_EQ(run_once(pool, dig_a_little, &shallow).state, JANUS_FIBER_STATE_SUSPENDED);
     CHECK_EQ(stats_of(pool).overflows, 2);
     pool_close(pool);
 }

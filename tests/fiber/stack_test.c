@@ -38,10 +38,10 @@ TEST("each profile reserves the stack that the documents promise")
     _Static_assert(JANUS_STACK_BYTES_CORE == 65536, "G:stackdefaults");
     _Static_assert(JANUS_STACK_BYTES_SOVEREIGN == 524288, "G:stackdefaults");
     for (janus_profile p = JANUS_PROFILE_CORE; p <= JANUS_PROFILE_SOVEREIGN; p++) {
-        janus_pool      *pool = pool_with(JANUS_POOL_OPTIONS(.profile = p));
-        janus_fiber     *fiber = fiber_new(pool, park, NULL);
-        janus_stack_info info;
-        CHECK_EQ(janus_fiber_stack(fiber, &info), JANUS_OK);
+        janus_fiber_pool      *pool = pool_with(JANUS_FIBER_POOL_OPTIONS(.profile = p));
+        janus_fiber           *fiber = fiber_new(pool, park, NULL);
+        janus_fiber_stack_info info = JANUS_FIBER_STACK_INFO();
+        CHECK_EQ(janus_fiber_stack_inspect(fiber, &info), JANUS_OK);
         if (!INSTRUMENTED) CHECK_EQ(info.reserved_bytes, janus_profile_stack_bytes(p));
         CHECK(info.reserved_bytes >= janus_profile_stack_bytes(p));
         janus_fiber_destroy(fiber);
@@ -61,8 +61,8 @@ static int64_t big_frame(void *argument)
 
 static void frame_fits(janus_profile profile, uintptr_t kib)
 {
-    janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.profile = profile));
-    CHECK_EQ(run_once(pool, big_frame, (void *)kib).state, JANUS_FIBER_COMPLETED);
+    janus_fiber_pool *pool = pool_with(JANUS_FIBER_POOL_OPTIONS(.profile = profile));
+    CHECK_EQ(run_once(pool, big_frame, (void *)kib).state, JANUS_FIBER_STATE_COMPLETED);
     pool_close(pool);
 }
 
@@ -76,17 +76,17 @@ TEST("the frames that real libraries need fit the default stacks")
 
 TEST("a fiber may ask for more or less stack than its pool gives")
 {
-    janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.stack_bytes = 64 * 1024));
-    size_t      sizes[] = {8 * 1024, 16 * 1024, 100 * 1000, 512 * 1024, 8 << 20, 1 << 30};
+    janus_fiber_pool *pool = pool_with(JANUS_FIBER_POOL_OPTIONS(.stack_bytes = 64 * 1024));
+    size_t            sizes[] = {8 * 1024, 16 * 1024, 100 * 1000, 512 * 1024, 8 << 20, 1 << 30};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        janus_fiber     *fiber = NULL;
-        janus_stack_info info;
+        janus_fiber           *fiber = NULL;
+        janus_fiber_stack_info info = JANUS_FIBER_STACK_INFO();
         CHECK_EQ(janus_fiber_create(pool, big_frame, (void *)(sizes[i] / 1024 / 2),
                                     JANUS_FIBER_OPTIONS(.stack_bytes = sizes[i]), &fiber),
                  JANUS_OK);
-        CHECK_EQ(janus_fiber_stack(fiber, &info), JANUS_OK);
+        CHECK_EQ(janus_fiber_stack_inspect(fiber, &info), JANUS_OK);
         CHECK(info.reserved_bytes >= sizes[i]);
-        if (i > 0 && i < 5) CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_COMPLETED);
+        if (i > 0 && i < 5) CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_STATE_COMPLETED);
         janus_fiber_destroy(fiber);
     }
     pool_close(pool);
@@ -94,8 +94,9 @@ TEST("a fiber may ask for more or less stack than its pool gives")
 
 TEST("the minimum stack runs a small fiber")
 {
-    janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.stack_bytes = JANUS_STACK_BYTES_MIN));
-    CHECK_EQ(run_once(pool, park, NULL).state, JANUS_FIBER_SUSPENDED);
+    janus_fiber_pool *pool =
+        pool_with(JANUS_FIBER_POOL_OPTIONS(.stack_bytes = JANUS_STACK_BYTES_MIN));
+    CHECK_EQ(run_once(pool, park, NULL).state, JANUS_FIBER_STATE_SUSPENDED);
     pool_close(pool);
 }
 
@@ -104,22 +105,22 @@ TEST("the stack info names the rung in use, and a forced rung is the rung of all
     janus_guard rungs[] = {JANUS_GUARD_MARKER, JANUS_GUARD_MPROTECT, JANUS_GUARD_CANARY};
     for (size_t i = 0; i < 3; i++) {
         if (!janus_guard_available(rungs[i])) {
-            janus_pool *pool = NULL;
-            CHECK_EQ(janus_pool_create(JANUS_POOL_OPTIONS(.guard = rungs[i]), &pool),
+            janus_fiber_pool *pool = NULL;
+            CHECK_EQ(janus_fiber_pool_create(JANUS_FIBER_POOL_OPTIONS(.guard = rungs[i]), &pool),
                      JANUS_UNAVAILABLE);
             continue;
         }
-        janus_pool      *pool = pool_with(JANUS_POOL_OPTIONS(.guard = rungs[i]));
-        janus_fiber     *fiber = fiber_new(pool, park, NULL);
-        janus_stack_info info;
+        janus_fiber_pool      *pool = pool_with(JANUS_FIBER_POOL_OPTIONS(.guard = rungs[i]));
+        janus_fiber           *fiber = fiber_new(pool, park, NULL);
+        janus_fiber_stack_info info = JANUS_FIBER_STACK_INFO();
         (void)resume(fiber, NULL);
-        CHECK_EQ(janus_fiber_stack(fiber, &info), JANUS_OK);
+        CHECK_EQ(janus_fiber_stack_inspect(fiber, &info), JANUS_OK);
         CHECK_EQ(info.guard, rungs[i]);
         CHECK_EQ(stats_of(pool).guard, rungs[i]);
         janus_fiber_destroy(fiber);
         pool_close(pool);
     }
-    janus_pool *pool = pool_new();
+    janus_fiber_pool *pool = pool_new();
     CHECK_EQ(stats_of(pool).guard,
              janus_guard_available(JANUS_GUARD_MARKER) ? JANUS_GUARD_MARKER : JANUS_GUARD_MPROTECT);
     pool_close(pool);
@@ -127,21 +128,21 @@ TEST("the stack info names the rung in use, and a forced rung is the rung of all
 
 TEST("a forced mprotect rung returns FULL when its mappings are used up, and loses nothing")
 {
-    janus_pool *pool =
-        pool_with(JANUS_POOL_OPTIONS(.guard = JANUS_GUARD_MPROTECT, .guard_mappings_max = 20));
+    janus_fiber_pool *pool = pool_with(
+        JANUS_FIBER_POOL_OPTIONS(.guard = JANUS_GUARD_MPROTECT, .guard_mappings_max = 20));
     janus_fiber *fibers[21];
     for (int i = 0; i < 20; i++) {
         fibers[i] = fiber_new(pool, park, NULL);
-        CHECK_EQ(resume(fibers[i], NULL).state, JANUS_FIBER_SUSPENDED);
+        CHECK_EQ(resume(fibers[i], NULL).state, JANUS_FIBER_STATE_SUSPENDED);
     }
     fibers[20] = fiber_new(pool, park, NULL);
     CHECK_EQ(janus_fiber_resume(fibers[20], NULL, NULL), JANUS_FULL);
-    CHECK_EQ(janus_fiber_state_of(fibers[20]), JANUS_FIBER_NEW);
+    CHECK_EQ(janus_fiber_state_of(fibers[20]), JANUS_FIBER_STATE_NEW);
     CHECK_EQ(stats_of(pool).stacks_mprotect, 20);
     janus_fiber_destroy(fibers[0]);
-    CHECK_EQ(resume(fibers[20], NULL).state, JANUS_FIBER_SUSPENDED);
+    CHECK_EQ(resume(fibers[20], NULL).state, JANUS_FIBER_STATE_SUSPENDED);
     for (int i = 1; i < 21; i++) janus_fiber_destroy(fibers[i]);
-    CHECK(janus_pool_trim(pool, 0) > 0);
+    CHECK(janus_fiber_pool_trim(pool, 0) > 0);
     CHECK_EQ(stats_of(pool).stacks_mprotect, 0);
     pool_close(pool);
 }
@@ -158,11 +159,11 @@ static int64_t read_at(void *address)
  * the reader, so it ends the process. */
 static void read_foreign_guard(void *argument)
 {
-    janus_pool      *pool = pool_with(JANUS_POOL_OPTIONS(.guard = *(janus_guard *)argument));
-    janus_fiber     *fiber = fiber_new(pool, park, NULL);
-    janus_stack_info info;
+    janus_fiber_pool *pool = pool_with(JANUS_FIBER_POOL_OPTIONS(.guard = *(janus_guard *)argument));
+    janus_fiber      *fiber = fiber_new(pool, park, NULL);
+    janus_fiber_stack_info info = JANUS_FIBER_STACK_INFO();
     (void)resume(fiber, NULL);
-    CHECK_EQ(janus_fiber_stack(fiber, &info), JANUS_OK);
+    CHECK_EQ(janus_fiber_stack_inspect(fiber, &info), JANUS_OK);
     (void)run_once(pool, read_at, (char *)(uintptr_t)info.low - 1);
 }
 
@@ -188,13 +189,13 @@ static int64_t write_deep(void *argument)
 
 TEST("the high-water mark follows the deepest byte written")
 {
-    janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.measure = true));
-    size_t      depths[] = {100000, 3000, 50000}; /* the second reuses the first one's stack */
+    janus_fiber_pool *pool = pool_with(JANUS_FIBER_POOL_OPTIONS(.measure = true));
+    size_t depths[] = {100000, 3000, 50000}; /* the second reuses the first one's stack */
     for (int i = 0; i < 3; i++) {
-        janus_fiber     *fiber = fiber_new(pool, write_deep, (void *)depths[i]);
-        janus_stack_info info;
+        janus_fiber           *fiber = fiber_new(pool, write_deep, (void *)depths[i]);
+        janus_fiber_stack_info info = JANUS_FIBER_STACK_INFO();
         (void)resume(fiber, NULL);
-        CHECK_EQ(janus_fiber_stack(fiber, &info), JANUS_OK);
+        CHECK_EQ(janus_fiber_stack_inspect(fiber, &info), JANUS_OK);
         CHECK(info.high_water_bytes >= depths[i]);
         CHECK(info.high_water_bytes < depths[i] + 4096 * (INSTRUMENTED ? 4 : 1));
         CHECK_EQ(resume(fiber, NULL).result, 1);
@@ -207,18 +208,18 @@ TEST("the high-water mark follows the deepest byte written")
 
 TEST("a spent budget of mappings stops no fiber while idle stacks are left")
 {
-    janus_pool *pool =
-        pool_with(JANUS_POOL_OPTIONS(.guard = JANUS_GUARD_MPROTECT, .guard_mappings_max = 150));
+    janus_fiber_pool *pool = pool_with(
+        JANUS_FIBER_POOL_OPTIONS(.guard = JANUS_GUARD_MPROTECT, .guard_mappings_max = 150));
     janus_fiber *fibers[150];
     for (int i = 0; i < 150; i++) {
         fibers[i] = fiber_new(pool, park, NULL);
         (void)resume(fibers[i], NULL);
     }
     for (int i = 0; i < 120; i++) janus_fiber_destroy(fibers[i]);
-    janus_pool_trim(pool, SIZE_MAX); /* empties the caches, keeps the stacks */
+    janus_fiber_pool_trim(pool, SIZE_MAX); /* empties the caches, keeps the stacks */
     for (int i = 0; i < 120; i++) {
         fibers[i] = fiber_new(pool, park, NULL);
-        CHECK_EQ(resume(fibers[i], NULL).state, JANUS_FIBER_SUSPENDED);
+        CHECK_EQ(resume(fibers[i], NULL).state, JANUS_FIBER_STATE_SUSPENDED);
     }
     for (int i = 0; i < 150; i++) janus_fiber_destroy(fibers[i]);
     pool_close(pool);
@@ -241,13 +242,15 @@ static int64_t overflow_in_large_steps(void *argument)
 TEST("frames of several pages do not step over the guard")
 {
     for (janus_profile p = JANUS_PROFILE_CORE; p <= JANUS_PROFILE_SOVEREIGN; p++) {
-        janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.profile = p));
+        janus_fiber_pool *pool = pool_with(JANUS_FIBER_POOL_OPTIONS(.profile = p));
         CHECK_EQ(run_once(pool, overflow_in_large_steps, NULL).panic.kind,
-                 JANUS_PANIC_STACK_OVERFLOW);
+                 JANUS_PANIC_KIND_STACK_OVERFLOW);
         pool_close(pool);
     }
-    janus_pool *small = pool_with(JANUS_POOL_OPTIONS(.stack_bytes = JANUS_STACK_BYTES_MIN));
-    CHECK_EQ(run_once(small, overflow_in_large_steps, NULL).panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+    janus_fiber_pool *small =
+        pool_with(JANUS_FIBER_POOL_OPTIONS(.stack_bytes = JANUS_STACK_BYTES_MIN));
+    CHECK_EQ(run_once(small, overflow_in_large_steps, NULL).panic.kind,
+             JANUS_PANIC_KIND_STACK_OVERFLOW);
     pool_close(small);
 }
 
@@ -272,13 +275,14 @@ __attribute__((no_sanitize("address"))) static int64_t find_secret(void *argumen
 
 TEST("a scrubbing pool gives out stacks without the former fiber's words")
 {
-    janus_pool *plain = pool_new();
+    janus_fiber_pool *plain = pool_new();
     (void)run_once(plain, write_secret, NULL);
     int64_t seen = run_once(plain, find_secret, NULL).result;
     if (!INSTRUMENTED) CHECK(seen > 0); /* so that the next line means something */
     pool_close(plain);
-    janus_pool *scrubbing = pool_with(JANUS_POOL_OPTIONS(.scrub = true));
-    janus_pool *sovereign = pool_with(JANUS_POOL_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN));
+    janus_fiber_pool *scrubbing = pool_with(JANUS_FIBER_POOL_OPTIONS(.scrub = true));
+    janus_fiber_pool *sovereign =
+        pool_with(JANUS_FIBER_POOL_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN));
     (void)run_once(scrubbing, write_secret, NULL);
     CHECK_EQ(run_once(scrubbing, find_secret, NULL).result, 0);
     (void)run_once(sovereign, write_secret, NULL);
@@ -290,12 +294,13 @@ TEST("a scrubbing pool gives out stacks without the former fiber's words")
 static void scrub_locked_memory(void *argument)
 {
     (void)argument;
-    janus_pool *before = pool_new(); /* made while markers still work */
+    janus_fiber_pool *before = pool_new(); /* made while markers still work */
     if (mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0) _exit(77);
-    janus_pool *sovereign = pool_with(JANUS_POOL_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN));
+    janus_fiber_pool *sovereign =
+        pool_with(JANUS_FIBER_POOL_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN));
     (void)run_once(sovereign, write_secret, NULL);
     CHECK_EQ(run_once(sovereign, find_secret, NULL).result, 0);
-    CHECK_EQ(run_once(before, park, NULL).state, JANUS_FIBER_SUSPENDED); /* steps down */
+    CHECK_EQ(run_once(before, park, NULL).state, JANUS_FIBER_STATE_SUSPENDED); /* steps down */
 }
 
 TEST("scrubbing and guards also work in locked memory")
@@ -329,7 +334,7 @@ static janus_fiber *crowd[CROWD];
 
 TEST("a crowd of parked, guarded fibers costs little more than a page each, and all of it returns")
 {
-    janus_pool *pool = pool_new();
+    janus_fiber_pool *pool = pool_new();
     memset(crowd, 1, sizeof crowd); /* not counted below */
     (void)run_once(pool, park, NULL);
     size_t baseline = footprint();
@@ -338,15 +343,15 @@ TEST("a crowd of parked, guarded fibers costs little more than a page each, and 
     for (int i = 0; i < CROWD; i++) {
         CHECK_EQ((intptr_t)resume(crowd[i], NULL).value, i);
     }
-    size_t           started = footprint();
-    janus_pool_stats stats = stats_of(pool);
+    size_t                started = footprint();
+    janus_fiber_pool_info stats = stats_of(pool);
     CHECK_EQ(stats.stacks_attached, CROWD);
     if (janus_guard_available(JANUS_GUARD_MARKER)) CHECK(stats.stacks_marker >= CROWD);
     for (int i = 0; i < CROWD; i++) {
         if (i % 2 == 0) CHECK_EQ(resume(crowd[i], NULL).result, 1);
         CHECK_EQ(janus_fiber_destroy(crowd[i]), JANUS_OK);
     }
-    janus_pool_trim(pool, 0);
+    janus_fiber_pool_trim(pool, 0);
     size_t after = footprint();
     stats = stats_of(pool);
     CHECK_EQ(stats.stacks_idle, 0);
@@ -364,7 +369,7 @@ TEST("a crowd of parked, guarded fibers costs little more than a page each, and 
 
 TEST("above the limit, idle stacks return to the system without a trim")
 {
-    janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.idle_stack_bytes = 100 << 14));
+    janus_fiber_pool *pool = pool_with(JANUS_FIBER_POOL_OPTIONS(.idle_stack_bytes = 100 << 14));
     for (int i = 0; i < 2000; i++) {
         crowd[i] = fiber_new(pool, park, NULL);
         (void)resume(crowd[i], NULL);
@@ -382,7 +387,7 @@ TEST("above the limit, idle pages also return from between stacks in use")
     SKIP("emulation and shadow memory have a footprint of their own");
 #endif
     enum { MANY = 4000 };
-    janus_pool *pool = pool_with(JANUS_POOL_OPTIONS(.idle_stack_bytes = 100 << 14));
+    janus_fiber_pool *pool = pool_with(JANUS_FIBER_POOL_OPTIONS(.idle_stack_bytes = 100 << 14));
     for (int i = 0; i < MANY; i++) {
         crowd[i] = fiber_new(pool, park, NULL);
         (void)resume(crowd[i], NULL);
@@ -397,7 +402,7 @@ TEST("above the limit, idle pages also return from between stacks in use")
 
 TEST("trimming drops idle pages between stacks in use, and those keep their bytes")
 {
-    janus_pool *pool = pool_new();
+    janus_fiber_pool *pool = pool_new();
     for (int i = 0; i < 300; i++) {
         crowd[i] = fiber_new(pool, write_deep, (void *)20000);
         (void)resume(crowd[i], NULL);
@@ -405,7 +410,7 @@ TEST("trimming drops idle pages between stacks in use, and those keep their byte
     for (int i = 0; i < 300; i++) {
         if (i % 3 != 0) janus_fiber_destroy(crowd[i]);
     }
-    CHECK(janus_pool_trim(pool, 0) > 0);
+    CHECK(janus_fiber_pool_trim(pool, 0) > 0);
     CHECK_EQ(stats_of(pool).stacks_attached, 100);
     for (int i = 0; i < 300; i += 3) {
         CHECK_EQ(resume(crowd[i], NULL).result, 1);

@@ -38,9 +38,9 @@ struct trace {
 
 /* A fiber: what it saw, and what it does between. */
 struct walker {
-    struct trace trace, backtrace, frame_pointers;
-    janus_pool  *pool;
-    bool         nests;
+    struct trace      trace, backtrace, frame_pointers;
+    janus_fiber_pool *pool;
+    bool              nests;
 };
 
 static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *argument)
@@ -82,9 +82,9 @@ enum { FRAME_POINTERS = 0 };
 /* The oldest way: each frame points to its caller's, beside the return address. */
 static FRAME void take_frame_pointers(struct trace *trace)
 {
-    void *const     *frame = __builtin_frame_address(0);
-    janus_stack_info stack;
-    CHECK_EQ(janus_fiber_stack(janus_fiber_current(), &stack), JANUS_OK);
+    void *const           *frame = __builtin_frame_address(0);
+    janus_fiber_stack_info stack = JANUS_FIBER_STACK_INFO();
+    CHECK_EQ(janus_fiber_stack_inspect(janus_fiber_current(), &stack), JANUS_OK);
     trace->functions[trace->frames++] = (uintptr_t)take_frame_pointers;
     while (frame != NULL) {
         CHECK(trace->frames < FRAMES_MAX);
@@ -113,9 +113,9 @@ static FRAME void nest(struct walker *walker)
 {
     struct walker inside = {.pool = walker->pool};
     janus_fiber  *fiber = fiber_new(walker->pool, nested, &inside);
-    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_SUSPENDED);
+    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_STATE_SUSPENDED);
     check(&inside, fiber, nested);
-    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_COMPLETED);
+    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_STATE_COMPLETED);
     check(&inside, fiber, nested);
     CHECK_EQ(janus_fiber_destroy(fiber), JANUS_OK);
 }
@@ -176,13 +176,13 @@ static void check(const struct walker *walker, const janus_fiber *fiber, janus_e
 
 TEST("a backtrace in a fiber ends at jrt_ctx_entry, before and after a suspend")
 {
-    janus_pool   *pool = pool_new();
-    struct walker walker = {.pool = pool};
-    janus_fiber  *fiber = fiber_new(pool, outermost, &walker);
-    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_SUSPENDED);
+    janus_fiber_pool *pool = pool_new();
+    struct walker     walker = {.pool = pool};
+    janus_fiber      *fiber = fiber_new(pool, outermost, &walker);
+    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_STATE_SUSPENDED);
     check(&walker, fiber, outermost);
     memset(&walker.trace, 0, sizeof walker.trace);
-    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_COMPLETED);
+    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_STATE_COMPLETED);
     check(&walker, fiber, outermost);
     CHECK_EQ(janus_fiber_destroy(fiber), JANUS_OK);
     pool_close(pool);
@@ -190,17 +190,17 @@ TEST("a backtrace in a fiber ends at jrt_ctx_entry, before and after a suspend")
 
 static void *resume_it(void *fiber)
 {
-    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_COMPLETED);
+    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_STATE_COMPLETED);
     return NULL;
 }
 
 TEST("a backtrace in a fiber that moved to another thread ends at jrt_ctx_entry")
 {
-    janus_pool   *pool = pool_new();
-    struct walker walker = {.pool = pool};
-    janus_fiber  *fiber = fiber_new(pool, outermost, &walker);
-    pthread_t     thread;
-    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_SUSPENDED);
+    janus_fiber_pool *pool = pool_new();
+    struct walker     walker = {.pool = pool};
+    janus_fiber      *fiber = fiber_new(pool, outermost, &walker);
+    pthread_t         thread;
+    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_STATE_SUSPENDED);
     memset(&walker.trace, 0, sizeof walker.trace);
     CHECK_EQ(pthread_create(&thread, NULL, resume_it, fiber), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
@@ -211,11 +211,11 @@ TEST("a backtrace in a fiber that moved to another thread ends at jrt_ctx_entry"
 
 TEST("a backtrace in a nested fiber ends at that fiber's own jrt_ctx_entry")
 {
-    janus_pool   *pool = pool_new();
-    struct walker walker = {.pool = pool, .nests = true};
-    janus_fiber  *fiber = fiber_new(pool, outermost, &walker);
-    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_SUSPENDED);
-    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_COMPLETED);
+    janus_fiber_pool *pool = pool_new();
+    struct walker     walker = {.pool = pool, .nests = true};
+    janus_fiber      *fiber = fiber_new(pool, outermost, &walker);
+    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_STATE_SUSPENDED);
+    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_STATE_COMPLETED);
     check(&walker, fiber, outermost);
     CHECK_EQ(janus_fiber_destroy(fiber), JANUS_OK);
     pool_close(pool);
@@ -224,10 +224,10 @@ TEST("a backtrace in a nested fiber ends at that fiber's own jrt_ctx_entry")
 TEST("the chain of frame pointers in a fiber ends in zero")
 {
     if (!FRAME_POINTERS) SKIP("this build has no frame pointers");
-    janus_pool   *pool = pool_new();
-    struct walker walker = {.pool = pool};
-    janus_fiber  *fiber = fiber_new(pool, outermost, &walker);
-    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_SUSPENDED);
+    janus_fiber_pool *pool = pool_new();
+    struct walker     walker = {.pool = pool};
+    janus_fiber      *fiber = fiber_new(pool, outermost, &walker);
+    CHECK_EQ(resume(fiber, NULL).state, JANUS_FIBER_STATE_SUSPENDED);
     check(&walker, fiber, outermost);
     /* take_frame_pointers, innermost, middle, outermost, fiber_main, jrt_ctx_entry */
     CHECK_EQ(walker.frame_pointers.frames, 6);

@@ -9,16 +9,16 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline janus_pool *pool_with(const janus_pool_options *options)
+static inline janus_fiber_pool *pool_with(const janus_fiber_pool_options *options)
 {
-    janus_pool *pool = NULL;
-    CHECK_EQ(janus_pool_create(options, &pool), JANUS_OK);
+    janus_fiber_pool *pool = NULL;
+    CHECK_EQ(janus_fiber_pool_create(options, &pool), JANUS_OK);
     return pool;
 }
 
-static inline janus_pool *pool_new(void) { return pool_with(NULL); }
+static inline janus_fiber_pool *pool_new(void) { return pool_with(NULL); }
 
-static inline janus_fiber *fiber_new(janus_pool *pool, janus_entry *entry, void *argument)
+static inline janus_fiber *fiber_new(janus_fiber_pool *pool, janus_entry *entry, void *argument)
 {
     janus_fiber *fiber = NULL;
     CHECK_EQ(janus_fiber_create(pool, entry, argument, NULL, &fiber), JANUS_OK);
@@ -33,23 +33,23 @@ static inline janus_outcome resume(janus_fiber *fiber, void *value)
     return outcome;
 }
 
-static inline janus_pool_stats stats_of(janus_pool *pool)
+static inline janus_fiber_pool_info stats_of(janus_fiber_pool *pool)
 {
-    janus_pool_stats stats = {.struct_bytes = sizeof stats};
-    CHECK_EQ(janus_pool_stats_read(pool, &stats), JANUS_OK);
+    janus_fiber_pool_info stats = JANUS_FIBER_POOL_INFO();
+    CHECK_EQ(janus_fiber_pool_inspect(pool, &stats), JANUS_OK);
     return stats;
 }
 
 /* Everything is destroyed, nothing is left. */
-static inline void pool_close(janus_pool *pool)
+static inline void pool_close(janus_fiber_pool *pool)
 {
     CHECK_EQ(stats_of(pool).fibers_live, 0);
     CHECK_EQ(stats_of(pool).stacks_attached, 0);
-    CHECK_EQ(janus_pool_destroy(pool), JANUS_OK);
+    CHECK_EQ(janus_fiber_pool_destroy(pool), JANUS_OK);
 }
 
 /* Runs a fiber once, to its end or first suspend, and destroys it. */
-static inline janus_outcome run_once(janus_pool *pool, janus_entry *entry, void *argument)
+static inline janus_outcome run_once(janus_fiber_pool *pool, janus_entry *entry, void *argument)
 {
     janus_fiber  *fiber = fiber_new(pool, entry, argument);
     janus_outcome outcome = resume(fiber, NULL);

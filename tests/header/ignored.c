@@ -20,14 +20,14 @@ int64_t drop(janus_nursery *n, janus_async *async)
 {
     if (IGNORED == 0) {
         JANUS_IGNORE(janus_spawn(n, child, n)); /* this one is meant */
-        return janus_async_begin(n, async, call, n, n);
+        return janus_async_start(n, async, call, n, n);
     }
 #if IGNORED == 1
     janus_spawn(n, child, n);
 #elif IGNORED == 2
-    janus_async_begin(n, async, call, n, n);
+    janus_async_start(n, async, call, n, n);
 #elif IGNORED == 3
-    janus_async_number_begin(n, async, child, n);
+    janus_async_start_number(n, async, child, n);
 #endif
     return 0;
 }

@@ -49,7 +49,7 @@ static int64_t plugin_main(void *argument)
 void hold(struct plugin *plugin)
 {
     atomic_store(plugin->holds, 1);
-    (void)janus_sleep(3600 * 1000 * town_ms);
+    JANUS_IGNORE(janus_sleep(3600 * 1000 * town_ms));
 }
 
 /* Neighbours. */
@@ -77,7 +77,7 @@ static void probe_channel(void)
 {
     janus_channel channel;
     int           sent = 7, received = 0;
-    CHECK_EQ(janus_channel_open(sizeof sent, 4, NULL, &channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof sent, 4, NULL, &channel), JANUS_OK);
     CHECK_EQ(janus_channel_send(channel, &sent), JANUS_OK);
     CHECK_EQ(janus_channel_recv(channel, &received), JANUS_OK);
     CHECK_EQ(received, 7);
@@ -90,7 +90,7 @@ static void probe_token(void)
     atomic_int   rang = 0;
     CHECK_EQ(janus_token_create(&token), JANUS_OK);
     CHECK_EQ(janus_token_on_cancel(token, raise_flag, &rang, NULL), JANUS_OK);
-    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     CHECK_EQ(rang, 1);
     janus_token_release(token);
 }
@@ -156,9 +156,10 @@ static void open_street(struct street *street)
     janus_budget pool = janus_budget_of(UINT64_C(1) << 40, street->attack.poor ? 0 : 1 << 20,
                                         (uint64_t)tasks, UINT64_C(1) << 40, 1000);
     CHECK_EQ(janus_nursery_open(&street->good, JANUS_NURSERY_OPTIONS(.name = "good")), JANUS_OK);
-    CHECK_EQ(janus_nursery_open(&street->bad, JANUS_NURSERY_OPTIONS(.name = "bad", .budget = &pool,
-                                                                    .policy = JANUS_WAIT_ALL)),
-             JANUS_OK);
+    CHECK_EQ(
+        janus_nursery_open(&street->bad, JANUS_NURSERY_OPTIONS(.name = "bad", .budget = &pool,
+                                                               .policy = JANUS_POLICY_WAIT_ALL)),
+        JANUS_OK);
     janus_mutex_init(&street->mutex, "shared");
     street->plugin = (struct plugin){.around = &street->bad,
                                      .others = &street->good,
@@ -190,17 +191,17 @@ static void check_share(const struct street *street)
 
 static void check_bad(struct street *street, janus_status status)
 {
-    janus_pool_books books;
-    janus_failure    failure;
+    janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
+    janus_failure           failure;
     CHECK_EQ(atomic_load(&street->escaped), 0); /* a line of the plugin */
-    CHECK_EQ(janus_nursery_books(&street->bad, &books), JANUS_OK);
+    CHECK_EQ(janus_nursery_pool_inspect(&street->bad, &books), JANUS_OK);
     janus_budget sum = janus_budget_add(books.left, books.shares);
     sum = janus_budget_add(janus_budget_add(sum, books.nested), books.spent);
     CHECK(janus_budget_equal(janus_budget_add(sum, books.refunded), books.granted));
     if (!street->attack.panics) return;
     CHECK_EQ(status, JANUS_CHILD_FAILED);
     CHECK(janus_nursery_failures(&street->bad, &failure, 1) >= 1);
-    CHECK(failure.panic != JANUS_PANIC_NONE);
+    CHECK(failure.panic != JANUS_PANIC_KIND_NONE);
 }
 
 static int64_t host(void *argument)
@@ -211,7 +212,7 @@ static int64_t host(void *argument)
     if (measures(street)) street->whole = part_alone(street);
     open_street(street);
     CHECK_EQ(janus_token_create(&street->plugin.token), JANUS_OK);
-    CHECK_EQ(janus_channel_open(sizeof(int), 4, NULL, &channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof(int), 4, NULL, &channel), JANUS_OK);
     CHECK_EQ(janus_channel_attenuate(channel, JANUS_CHANNEL_MAY_SEND, &street->plugin.send_only),
              JANUS_OK);
     for (int i = 0; i < tasks; i++) {

@@ -26,7 +26,7 @@ static void fill(struct plugin *plugin, bool (*take)(struct plugin *plugin), int
     int  taken = 0;
     while (taken < most && take(plugin)) {
         taken++;
-        (void)janus_check();
+        JANUS_IGNORE(janus_check());
     }
     if (!TOWN_SLOW && resident() - before > bytes) ESCAPED(plugin);
     hold(plugin);
@@ -36,14 +36,14 @@ static bool take_channel(struct plugin *plugin)
 {
     janus_channel channel;
     (void)plugin;
-    return janus_channel_open(8, 4, NULL, &channel) == JANUS_OK;
+    return janus_channel_create(8, 4, NULL, &channel) == JANUS_OK;
 }
 
 static bool take_buffer(struct plugin *plugin)
 {
     janus_channel channel;
     (void)plugin;
-    return janus_channel_open(100, 1000, NULL, &channel) == JANUS_OK;
+    return janus_channel_create(100, 1000, NULL, &channel) == JANUS_OK;
 }
 
 static void many_channels(struct plugin *plugin) { fill(plugin, take_channel, 1000000, 16 << 20); }
@@ -67,7 +67,8 @@ static bool take_sends(struct plugin *plugin)
     static const char value[4096];
     (void)plugin;
     janus_channel channel;
-    if (janus_channel_open_unbounded(sizeof value, UINT64_C(1) << 30, NULL, &channel) != JANUS_OK) {
+    if (janus_channel_create_unbounded(sizeof value, UINT64_C(1) << 30, NULL, &channel) !=
+        JANUS_OK) {
         return false;
     }
     for (int i = 0; i < 1000; i++) {
@@ -118,13 +119,13 @@ static bool take_callback(struct plugin *plugin)
 static bool take_child_token(struct plugin *plugin)
 {
     janus_token *token;
-    return janus_token_child(plugin->token, &token) == JANUS_OK;
+    return janus_token_create_child(plugin->token, &token) == JANUS_OK;
 }
 
 static bool take_binding(struct plugin *plugin)
 {
     janus_nursery *n = janus_nursery_create();
-    return n != NULL && janus_nursery_cancel_with(n, plugin->token) == JANUS_OK;
+    return n != NULL && janus_nursery_cancel_on(n, plugin->token) == JANUS_OK;
 }
 
 static bool take_nursery(struct plugin *plugin)
@@ -195,7 +196,7 @@ static bool take_failure(struct plugin *plugin)
     janus_nursery *n;
     (void)plugin;
     if (janus_try_alloc(sizeof *n, (void **)&n) != JANUS_OK) return false;
-    if (janus_nursery_open(n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)) != JANUS_OK) {
+    if (janus_nursery_open(n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)) != JANUS_OK) {
         return false;
     }
     if (janus_spawn(n, minus_seven, NULL) != JANUS_OK) return false;
@@ -292,13 +293,14 @@ static void bank_breaker(struct plugin *plugin)
     janus_nursery n;
     janus_budget  all = janus_budget_of(UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX);
     if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &all)) == JANUS_OK) {
-        janus_pool_books books;
-        if (janus_nursery_books(&n, &books) == JANUS_OK && books.granted.ops > UINT64_C(1) << 40) {
+        janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
+        if (janus_nursery_pool_inspect(&n, &books) == JANUS_OK && books.granted.ops > UINT64_C(1)
+                                                                                          << 40) {
             ESCAPED(plugin);
         }
-        (void)janus_nursery_end(&n, NULL);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
     }
-    for (int i = 0; i < 100; i++) (void)janus_budget_recharge_current(all, NULL);
+    for (int i = 0; i < 100; i++) JANUS_IGNORE(janus_budget_recharge_current(all, NULL));
     hold(plugin);
 }
 
@@ -329,7 +331,7 @@ static void crumbs(struct plugin *plugin)
             }
         }
         while (pads > 0) janus_free(pad[--pads]);
-        (void)janus_check();
+        JANUS_IGNORE(janus_check());
     }
     if (!TOWN_SLOW && resident() - before > 8 << 20) ESCAPED(plugin);
     hold(plugin);

@@ -138,7 +138,7 @@ static void reopens(struct plugin *plugin)
     janus_nursery n;
     if (janus_nursery_open(&n, NULL) != JANUS_OK) return;
     if (janus_nursery_open(&n, NULL) == JANUS_OK) ESCAPED(plugin);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
 }
 
 static void wrong_order(struct plugin *plugin)
@@ -147,8 +147,8 @@ static void wrong_order(struct plugin *plugin)
     if (janus_nursery_open(&outer, NULL) != JANUS_OK) return;
     if (janus_nursery_open(&inner, NULL) != JANUS_OK) return;
     if (janus_nursery_end(&outer, NULL) == JANUS_OK) ESCAPED(plugin);
-    (void)janus_nursery_end(&inner, NULL);
-    (void)janus_nursery_end(&outer, NULL);
+    JANUS_IGNORE(janus_nursery_end(&inner, NULL));
+    JANUS_IGNORE(janus_nursery_end(&outer, NULL));
 }
 
 static void null_arguments(struct plugin *plugin)
@@ -224,7 +224,7 @@ static int64_t nest(void *argument)
     int64_t       status = 0;
     if (--*left <= 0) return 0;
     if (janus_nursery_open(&n, NULL) != JANUS_OK) return 0;
-    if (janus_spawn(&n, nest, argument) == JANUS_OK) (void)janus_yield();
+    if (janus_spawn(&n, nest, argument) == JANUS_OK) JANUS_IGNORE(janus_yield());
     status = janus_nursery_end(&n, NULL);
     return status == JANUS_OK ? 0 : -7;
 }
@@ -273,7 +273,7 @@ static janus_verdict panic_in_verdict(void *argument, const janus_exhausted *chi
 
 static int64_t spin_here(void *argument)
 {
-    for (;;) (void)janus_check();
+    for (;;) JANUS_IGNORE(janus_check());
     return argument != NULL;
 }
 
@@ -328,7 +328,7 @@ static void wild_names(struct plugin *plugin)
             if ((unsigned char)*at < ' ') ESCAPED(plugin);
         }
     }
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
 }
 
 TEST("long names with control characters are copied, cut and escaped")
@@ -344,7 +344,7 @@ static void ends_while_locked(struct plugin *plugin)
     janus_mutex mutex;
     (void)plugin;
     janus_mutex_init(&mutex, "its own");
-    janus_event_init(&event, JANUS_OPENED_BY_ANYBODY, "past");
+    janus_event_init(&event, JANUS_WAKER_ANYBODY, "past");
     (void)!janus_event_wait_until(&event, 1);
     (void)!janus_mutex_lock(&mutex);
 }

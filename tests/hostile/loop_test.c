@@ -14,11 +14,11 @@
 
 /* Checks and charges. */
 
-FOREVER(checks, (void)janus_check())
+FOREVER(checks, (void)!janus_check())
 FOREVER(generated_checks, janus_check_or_end(1))
-FOREVER(large_checks, (void)janus_check_n(UINT32_MAX))
-FOREVER(charges, (void)janus_charge(janus_price_loop(7)))
-FOREVER(channel_charges, (void)janus_charge(janus_budget_of(0, 0, 0, 1, 0)))
+FOREVER(large_checks, (void)!janus_check_n(UINT32_MAX))
+FOREVER(charges, (void)!janus_charge(janus_price_loop(7)))
+FOREVER(channel_charges, (void)!janus_charge(janus_budget_of(0, 0, 0, 1, 0)))
 FOREVER(failing_charges, (void)!janus_try_charge(janus_budget_of(0, 1 << 30, 0, 0, 0), NULL))
 FOREVER(looks_at_cancelled, (void)janus_cancelled())
 
@@ -71,7 +71,7 @@ static void negative_fuel(struct plugin *plugin)
     (void)plugin;
     for (;;) {
         (void)janus_fuel_take((uint32_t)-1000000000);
-        (void)janus_check();
+        JANUS_IGNORE(janus_check());
     }
 }
 
@@ -80,7 +80,7 @@ static void written_fuel(struct plugin *plugin)
     (void)plugin;
     for (;;) {
         janus_fuel = INT64_MAX / 2;
-        (void)janus_yield();
+        JANUS_IGNORE(janus_yield());
     }
 }
 
@@ -98,9 +98,9 @@ TEST("writing the word of operations is contained")
 
 /* Waits whose CANCELLED is ignored. */
 
-FOREVER(yields, (void)janus_yield())
-FOREVER(short_sleeps, (void)janus_sleep(0))
-FOREVER(past_sleeps, (void)janus_sleep_until(1))
+FOREVER(yields, (void)!janus_yield())
+FOREVER(short_sleeps, (void)!janus_sleep(0))
+FOREVER(past_sleeps, (void)!janus_sleep_until(1))
 FOREVER(scheduler_yields, (void)janus_scheduler_yield())
 
 TEST("loops of yields and of sleeps that ignore a cancel are ended")
@@ -115,7 +115,7 @@ static void waits_at_channel(struct plugin *plugin)
 {
     janus_channel channel;
     int           value = 0;
-    if (janus_channel_open(sizeof value, 0, NULL, &channel) != JANUS_OK) ESCAPED(plugin);
+    if (janus_channel_create(sizeof value, 0, NULL, &channel) != JANUS_OK) ESCAPED(plugin);
     for (;;) {
         (void)!janus_channel_recv(channel, &value);
         (void)!janus_channel_send(channel, &value);
@@ -126,7 +126,7 @@ static void waits_at_closed(struct plugin *plugin)
 {
     janus_channel channel;
     int           value = 0;
-    if (janus_channel_open(sizeof value, 1, NULL, &channel) != JANUS_OK) ESCAPED(plugin);
+    if (janus_channel_create(sizeof value, 1, NULL, &channel) != JANUS_OK) ESCAPED(plugin);
     (void)janus_channel_close(channel);
     for (;;) {
         (void)!janus_channel_recv(channel, &value);
@@ -154,7 +154,7 @@ static void waits_at_point(struct plugin *plugin)
 {
     janus_waitpoint point;
     (void)plugin;
-    janus_waitpoint_init(&point, JANUS_OPENED_BY_ANYBODY);
+    janus_waitpoint_init(&point, JANUS_WAKER_ANYBODY);
     for (;;) (void)!janus_waitpoint_wait(&point, "nothing");
 }
 
@@ -162,7 +162,7 @@ static void waits_past_deadline(struct plugin *plugin)
 {
     janus_event event;
     (void)plugin;
-    janus_event_init(&event, JANUS_OPENED_BY_ANYBODY, "never");
+    janus_event_init(&event, JANUS_WAKER_ANYBODY, "never");
     for (;;) (void)!janus_event_wait_until(&event, 1);
 }
 
@@ -170,7 +170,7 @@ static void waits_at_semaphore(struct plugin *plugin)
 {
     janus_semaphore semaphore;
     (void)plugin;
-    janus_semaphore_init(&semaphore, 0, JANUS_OPENED_BY_ANYBODY, "never");
+    janus_semaphore_init(&semaphore, 0, JANUS_WAKER_ANYBODY, "never");
     for (;;) (void)!janus_semaphore_acquire(&semaphore);
 }
 
@@ -193,7 +193,7 @@ static void wide_select(struct plugin *plugin)
     if (cases == NULL) return;
     for (int i = 0; i < CASES; i++) {
         cases[i] = (janus_select_case){
-            .channel = plugin->send_only, .kind = JANUS_SELECT_SEND, .value = &value};
+            .channel = plugin->send_only, .kind = JANUS_SELECT_KIND_SEND, .value = &value};
     }
     if (janus_defer(free, cases) != JANUS_OK) return;
     for (;;) (void)!janus_try_select(cases, CASES, &chosen);
@@ -220,7 +220,7 @@ static int64_t leaf(void *argument) { return argument == NULL ? 0 : 1; }
 static void refused_spawns(struct plugin *plugin)
 {
     for (;;) {
-        if (janus_spawn(plugin->around, leaf, NULL) == JANUS_OK) (void)janus_check();
+        if (janus_spawn(plugin->around, leaf, NULL) == JANUS_OK) JANUS_IGNORE(janus_check());
     }
 }
 
@@ -231,7 +231,7 @@ static void awaited_children(struct plugin *plugin)
         janus_nursery n;
         if (janus_nursery_open(&n, NULL) != JANUS_OK) continue;
         (void)!janus_spawn(&n, leaf, NULL);
-        (void)janus_nursery_end(&n, NULL);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
     }
 }
 
@@ -240,7 +240,7 @@ static void nurseries(struct plugin *plugin)
     (void)plugin;
     for (;;) {
         janus_nursery n;
-        if (janus_nursery_open(&n, NULL) == JANUS_OK) (void)janus_nursery_end(&n, NULL);
+        if (janus_nursery_open(&n, NULL) == JANUS_OK) JANUS_IGNORE(janus_nursery_end(&n, NULL));
     }
 }
 
@@ -251,7 +251,7 @@ static void timed_nurseries(struct plugin *plugin)
         janus_nursery n;
         if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.deadline_ns = UINT64_C(1) << 60)) ==
             JANUS_OK) {
-            (void)janus_nursery_end(&n, NULL);
+            JANUS_IGNORE(janus_nursery_end(&n, NULL));
         }
     }
 }
@@ -263,7 +263,7 @@ static void pooled_nurseries(struct plugin *plugin)
     for (;;) {
         janus_nursery n;
         if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)) == JANUS_OK) {
-            (void)janus_nursery_end(&n, NULL);
+            JANUS_IGNORE(janus_nursery_end(&n, NULL));
         }
     }
 }
@@ -287,7 +287,7 @@ TEST("loops of nurseries, with a deadline and with a pool too, are contained")
 
 static int64_t spinning_child(void *argument)
 {
-    for (;;) (void)janus_check();
+    for (;;) JANUS_IGNORE(janus_check());
     return argument != NULL;
 }
 

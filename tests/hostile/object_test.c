@@ -33,7 +33,7 @@ TEST("loops of tokens and of registrations are contained")
 
 static void spin_in_callback(void *argument)
 {
-    for (;;) (void)janus_check();
+    for (;;) JANUS_IGNORE(janus_check());
     (void)argument;
 }
 
@@ -48,7 +48,7 @@ static void callback_that(void (*function)(void *), struct plugin *plugin)
     janus_token *token;
     if (janus_token_create(&token) != JANUS_OK) return;
     if (janus_token_on_cancel(token, function, plugin, NULL) == JANUS_OK) {
-        (void)janus_token_cancel(token, JANUS_CANCEL_EXPLICIT);
+        (void)janus_token_cancel(token, JANUS_CANCEL_REASON_EXPLICIT);
     }
     janus_token_release(token);
 }
@@ -86,7 +86,7 @@ TEST("a token's callback cannot spawn more than the task that registered it")
 static void block_in_callback(void *argument)
 {
     (void)argument;
-    (void)janus_sleep(3600 * 1000 * town_ms);
+    JANUS_IGNORE(janus_sleep(3600 * 1000 * town_ms));
 }
 
 static void blocking_callback(struct plugin *plugin) { callback_that(block_in_callback, plugin); }
@@ -114,7 +114,7 @@ static void locking_drop(struct plugin *plugin)
     (void)!janus_spawn_with(&n, hardly_begins, plugin,
                             JANUS_SPAWN_OPTIONS(.drop = lock_in_callback), NULL);
     (void)janus_nursery_cancel(&n);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
 }
 
 TEST("what a token's callback or a drop has locked is free after it")
@@ -140,14 +140,14 @@ static void sends_in_callback(void *argument)
 static void charges_in_callback(void *argument)
 {
     (void)argument;
-    for (;;) (void)janus_charge(janus_budget_of(0, 0, 0, 1, 0));
+    for (;;) JANUS_IGNORE(janus_charge(janus_budget_of(0, 0, 0, 1, 0)));
 }
 
 static void shows_in_callback(void *argument)
 {
     janus_cap forged = {.nonce = 7};
     (void)argument;
-    for (;;) (void)!janus_own_check(forged, JANUS_CAP_SPAWN, 1);
+    for (;;) (void)!janus_cap_check(forged, JANUS_CAP_KIND_SPAWN, 1);
 }
 
 static void trying_callback(struct plugin *plugin) { callback_that(tries_in_callback, plugin); }
@@ -188,9 +188,9 @@ static void signals(struct plugin *plugin)
     janus_condition condition;
     janus_broadcast broadcast;
     (void)plugin;
-    janus_event_init(&event, JANUS_OPENED_BY_TASKS, "event");
-    janus_condition_init(&condition, JANUS_OPENED_BY_TASKS, "condition");
-    janus_broadcast_init(&broadcast, JANUS_OPENED_BY_TASKS, "broadcast");
+    janus_event_init(&event, JANUS_WAKER_TASKS, "event");
+    janus_condition_init(&condition, JANUS_WAKER_TASKS, "condition");
+    janus_broadcast_init(&broadcast, JANUS_WAKER_TASKS, "broadcast");
     for (;;) {
         janus_event_set(&event);
         janus_event_reset(&event);
@@ -219,20 +219,20 @@ TEST("a loop of signals that nobody waits for is contained")
 
 static void looks(struct plugin *plugin)
 {
-    janus_task_info    task = {.struct_bytes = sizeof task};
-    janus_memory_info  memory = {.struct_bytes = sizeof memory};
-    janus_context_info context = {.struct_bytes = sizeof context};
-    janus_nursery_info nursery = {.struct_bytes = sizeof nursery};
+    janus_task_info    task = JANUS_TASK_INFO();
+    janus_memory_info  memory = JANUS_MEMORY_INFO();
+    janus_context_info context = JANUS_CONTEXT_INFO();
+    janus_nursery_info nursery = JANUS_NURSERY_INFO();
     char               text[200];
     for (;;) {
-        (void)janus_task_inspect_current(&task);
-        (void)janus_memory_read(&memory);
-        (void)janus_context_read(&context);
+        JANUS_IGNORE(janus_task_inspect_current(&task));
+        JANUS_IGNORE(janus_memory_inspect(&memory));
+        JANUS_IGNORE(janus_context_inspect(&context));
         (void)janus_explain(text, sizeof text);
         if (janus_nursery_inspect(plugin->around, &nursery) == JANUS_OK) ESCAPED(plugin);
         (void)janus_nursery_is_cancelled(plugin->around);
-        (void)janus_channel_inspect(
-            plugin->send_only, &(janus_channel_info){.struct_bytes = sizeof(janus_channel_info)});
+        JANUS_IGNORE(janus_channel_inspect(
+            plugin->send_only, &(janus_channel_info){.struct_bytes = sizeof(janus_channel_info)}));
     }
 }
 
@@ -244,7 +244,7 @@ static void forged_capabilities(struct plugin *plugin)
 {
     janus_cap guess = {.slot = 1, .generation = 1, .nonce = 1};
     for (;; guess.nonce++) {
-        if (janus_own_check(guess, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK) == JANUS_OK) {
+        if (janus_cap_check(guess, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK) == JANUS_OK) {
             ESCAPED(plugin);
         }
     }
@@ -259,7 +259,7 @@ TEST("guessing capabilities without end is contained")
 
 static void spin_in_defer(void *argument)
 {
-    for (;;) (void)janus_check();
+    for (;;) JANUS_IGNORE(janus_check());
     (void)argument;
 }
 
@@ -270,7 +270,7 @@ static void defer_again(void *argument)
 
 static void yield_in_defer(void *argument)
 {
-    for (;;) (void)janus_yield();
+    for (;;) JANUS_IGNORE(janus_yield());
     (void)argument;
 }
 
@@ -305,14 +305,14 @@ static void shielded_spin(struct plugin *plugin)
 {
     (void)plugin;
     janus_shield_begin();
-    for (;;) (void)janus_check();
+    for (;;) JANUS_IGNORE(janus_check());
 }
 
 static void shielded_yields(struct plugin *plugin)
 {
     (void)plugin;
     janus_shield_begin();
-    for (;;) (void)janus_yield();
+    for (;;) JANUS_IGNORE(janus_yield());
 }
 
 static void shields(struct plugin *plugin)
@@ -340,7 +340,7 @@ static void blocking_calls(struct plugin *plugin)
 {
     int64_t result;
     (void)plugin;
-    for (;;) (void)janus_blocking(quick, NULL, &result);
+    for (;;) JANUS_IGNORE(janus_blocking(quick, NULL, &result));
 }
 
 TEST("a loop of blocking calls is contained") { contain((struct attack){.entry = blocking_calls}); }
@@ -356,9 +356,9 @@ static void own_scheduler(struct plugin *plugin)
 {
     janus_scheduler *scheduler = NULL;
     if (janus_run(NULL, free_spin, plugin, NULL) == JANUS_OK) ESCAPED(plugin);
-    if (janus_scheduler_open(NULL, &scheduler) == JANUS_OK) {
+    if (janus_scheduler_create_with(NULL, &scheduler) == JANUS_OK) {
         ESCAPED(plugin);
-        (void)janus_scheduler_close(scheduler);
+        (void)janus_scheduler_destroy(scheduler);
     }
 }
 
@@ -378,7 +378,7 @@ static janus_verdict recharge_with_nothing(void *argument, const janus_exhausted
 
 static int64_t spin_child(void *argument)
 {
-    for (;;) (void)janus_check();
+    for (;;) JANUS_IGNORE(janus_check());
     return argument != NULL;
 }
 
@@ -392,7 +392,7 @@ static void recharging_with_nothing(struct plugin *plugin)
     (void)plugin;
     if (status != JANUS_OK) return;
     (void)!janus_spawn(&n, spin_child, NULL);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
 }
 
 TEST("a supervisor that recharges with nothing is contained")

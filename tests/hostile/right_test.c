@@ -28,7 +28,7 @@ static void flipped_handles(struct plugin *plugin)
 static void combined_handles(struct plugin *plugin)
 {
     janus_channel mine;
-    if (janus_channel_open(sizeof(int), 1, NULL, &mine) != JANUS_OK) return;
+    if (janus_channel_create(sizeof(int), 1, NULL, &mine) != JANUS_OK) return;
     for (uint32_t rights = 1; rights < 8; rights++) {
         janus_channel narrow, handle = plugin->send_only;
         if (janus_channel_attenuate(mine, rights, &narrow) != JANUS_OK) continue;
@@ -101,7 +101,7 @@ static void host_nurseries(struct plugin *plugin)
         if (janus_nursery_end(victims[i], &result) != JANUS_STATE) ESCAPED(plugin);
         if (janus_nursery_destroy(victims[i]) != JANUS_STATE) ESCAPED(plugin);
         if (janus_nursery_failures(victims[i], &failure, 1) != 0) ESCAPED(plugin);
-        if (janus_nursery_exhausted_poll(victims[i], &exhausted)) ESCAPED(plugin);
+        if (janus_nursery_poll_exhausted(victims[i], &exhausted)) ESCAPED(plugin);
         if (janus_nursery_recharge(victims[i], janus_task_current_id(),
                                    janus_budget_of(1, 1, 1, 1, 1)) == JANUS_OK) {
             ESCAPED(plugin);
@@ -157,11 +157,12 @@ static void larger_pool(struct plugin *plugin)
     janus_nursery n;
     janus_budget  more = janus_budget_of(UINT64_C(1) << 45, 0, 0, 0, 0);
     if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &more)) == JANUS_OK) {
-        janus_pool_books books;
-        if (janus_nursery_books(&n, &books) != JANUS_OK || books.granted.ops > UINT64_C(1) << 40) {
+        janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
+        if (janus_nursery_pool_inspect(&n, &books) != JANUS_OK || books.granted.ops > UINT64_C(1)
+                                                                                          << 40) {
             ESCAPED(plugin);
         }
-        (void)janus_nursery_end(&n, NULL);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
     }
 }
 
@@ -182,17 +183,17 @@ static void wants_authority(struct plugin *plugin)
     janus_authority *root = NULL;
     janus_cap        cap;
     janus_cap_limits limits = {.spawn = {.max_tasks = 1000}};
-    janus_cap_grant *grant =
-        JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL, .limits = &limits);
+    janus_cap_grant *grant = JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
+                                             .rights = JANUS_RIGHTS_ALL, .limits = &limits);
     if (janus_authority_take(NULL, &root) == JANUS_OK) ESCAPED(plugin);
-    if (janus_own_mint(NULL, 0, grant, &cap) == JANUS_OK) ESCAPED(plugin);
+    if (janus_cap_mint(NULL, 0, grant, &cap) == JANUS_OK) ESCAPED(plugin);
     for (uint32_t slot = 0; slot < 20; slot++) {
         janus_cap guess = {.slot = slot, .generation = 1, .nonce = slot};
-        if (janus_own_attenuate(guess, grant, &cap) == JANUS_OK) ESCAPED(plugin);
-        if (janus_own_delegate(guess, janus_task_current_id(), grant, &cap) == JANUS_OK)
+        if (janus_cap_attenuate(guess, grant, &cap) == JANUS_OK) ESCAPED(plugin);
+        if (janus_cap_delegate(guess, janus_task_current_id(), grant, &cap) == JANUS_OK)
             ESCAPED(plugin);
-        if (janus_own_revoke(guess, guess) == JANUS_OK) ESCAPED(plugin);
-        if (janus_own_release(guess) == JANUS_OK) ESCAPED(plugin);
+        if (janus_cap_revoke(guess, guess) == JANUS_OK) ESCAPED(plugin);
+        if (janus_cap_release(guess) == JANUS_OK) ESCAPED(plugin);
     }
 }
 
@@ -205,7 +206,7 @@ TEST("a plugin without authority makes, derives and revokes no capability")
 
 static void guessed_ids(struct plugin *plugin)
 {
-    janus_task_info info = {.struct_bytes = sizeof info};
+    janus_task_info info = JANUS_TASK_INFO();
     for (uint64_t slot = 0; slot < 64; slot++) {
         for (uint64_t generation = 0; generation < 8; generation++) {
             janus_task_id id = slot << 32 | generation;
@@ -230,7 +231,7 @@ static void own_threads(struct plugin *plugin)
                                                      .backend = JANUS_BACKEND_SET(
                                                          JANUS_BACKEND_THREADED))) == JANUS_OK) {
         ESCAPED(plugin);
-        (void)janus_nursery_end(&n, NULL);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
     }
 }
 
@@ -243,7 +244,7 @@ TEST("a plugin cannot raise the number of threads")
 
 static int64_t spin(void *argument)
 {
-    for (;;) (void)janus_check();
+    for (;;) JANUS_IGNORE(janus_check());
     return argument == NULL;
 }
 
@@ -288,7 +289,7 @@ static void opens_schedulers(struct plugin *plugin)
 {
     janus_scheduler *scheduler;
     for (;;) {
-        if (janus_scheduler_open(NULL, &scheduler) == JANUS_OK) ESCAPED(plugin);
+        if (janus_scheduler_create_with(NULL, &scheduler) == JANUS_OK) ESCAPED(plugin);
     }
 }
 

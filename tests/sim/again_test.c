@@ -32,16 +32,16 @@ static int64_t add_twice(void *argument)
 
 static int64_t go_round(void *argument)
 {
-    while (argument == NULL) (void)janus_yield();
+    while (argument == NULL) JANUS_IGNORE(janus_yield());
     return 0;
 }
 
 TEST("a trace shared by schedules is free after a failed one, and describes it")
 {
     janus_trace          *trace = NULL;
-    janus_trace_info      info = {.struct_bytes = sizeof info};
+    janus_trace_info      info = JANUS_TRACE_INFO();
     janus_explore_options options = {.schedules = JRT_TSAN ? 20 : 1000, .no_minimising = JRT_TSAN};
-    CHECK_EQ(janus_trace_open(NULL, &trace), JANUS_OK);
+    CHECK_EQ(janus_trace_create(NULL, &trace), JANUS_OK);
     janus_explore_result without = scout(options, add_twice);
     options.scheduler = JANUS_SCHEDULER_OPTIONS(.trace = trace);
     janus_explore_result with = scout(options, add_twice);
@@ -55,7 +55,7 @@ TEST("a trace shared by schedules is free after a failed one, and describes it")
     free(without.replay);
     options.stale_allowed = true;
     CHECK_EQ(scout(options, use_an_old_channel).failing, JANUS_FAILING_NOT);
-    CHECK_EQ(janus_trace_close(trace), JANUS_OK);
+    CHECK_EQ(janus_trace_destroy(trace), JANUS_OK);
 }
 
 TEST("the replay text holds the limit of steps and whether handles may be stale")

@@ -13,7 +13,7 @@ static int *account;
 static int64_t move_ten(void *argument)
 {
     int before = left;
-    (void)janus_yield();
+    JANUS_IGNORE(janus_yield());
     if (strcmp(argument, "none") == 0) before = left; /* looks again: nobody comes between */
     left = before - 10;
     right += 10;
@@ -80,8 +80,8 @@ static janus_status run_opened(bool created, char *bug)
     janus_scheduler_config config = {.worker_count = 3};
     if (created) {
         scheduler = janus_scheduler_create(config);
-    } else if (janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 3), &scheduler) !=
-               JANUS_OK) {
+    } else if (janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.worker_count = 3),
+                                           &scheduler) != JANUS_OK) {
         return JANUS_NO_MEMORY;
     } else if (janus_scheduler_start(scheduler) != JANUS_OK) {
         return JANUS_STATE;
@@ -90,7 +90,7 @@ static janus_status run_opened(bool created, char *bug)
     if (status != JANUS_OK) return status;
     JANUS_IGNORE(janus_spawn(&n, day, bug));
     status = janus_nursery_end(&n, NULL);
-    int closed = created ? janus_scheduler_shutdown(scheduler) : janus_scheduler_close(scheduler);
+    int closed = created ? janus_scheduler_shutdown(scheduler) : janus_scheduler_destroy(scheduler);
     return closed != JANUS_OK ? (janus_status)closed : status;
 }
 
@@ -98,10 +98,10 @@ static janus_status run_opened(bool created, char *bug)
 static janus_status run_two(char *bug)
 {
     janus_scheduler *idle;
-    if (janus_scheduler_open(NULL, &idle) != JANUS_OK) return JANUS_NO_MEMORY;
+    if (janus_scheduler_create_with(NULL, &idle) != JANUS_OK) return JANUS_NO_MEMORY;
     if (janus_scheduler_start(idle) != JANUS_OK) return JANUS_STATE;
     janus_status status = run_opened(false, bug);
-    if (status == JANUS_OK) status = janus_scheduler_close(idle);
+    if (status == JANUS_OK) status = janus_scheduler_destroy(idle);
     return status == JANUS_OK ? run_opened(true, bug) : status; /* and another one afterwards */
 }
 
@@ -130,10 +130,10 @@ static janus_status run_beside(void *(*entry)(void *), bool before)
     janus_scheduler *scheduler = NULL;
     pthread_t        thread;
     if (before && pthread_create(&thread, NULL, entry, NULL) != 0) return JANUS_NO_MEMORY;
-    if (janus_scheduler_open(NULL, &scheduler) != JANUS_OK) return JANUS_NO_MEMORY;
+    if (janus_scheduler_create_with(NULL, &scheduler) != JANUS_OK) return JANUS_NO_MEMORY;
     if (!before && pthread_create(&thread, NULL, entry, scheduler) != 0) return JANUS_NO_MEMORY;
     (void)pthread_join(thread, NULL);
-    return janus_scheduler_close(scheduler);
+    return janus_scheduler_destroy(scheduler);
 }
 
 static janus_status run_as(const char *how, char *bug)

@@ -15,7 +15,7 @@ static int64_t fail_in_handler(void *)
     try {
         throw std::runtime_error("inner");
     } catch (const std::exception &) {
-        (void)janus_sleep(1000);
+        JANUS_IGNORE(janus_sleep(1000));
         JANUS_EXPECT(false);
     }
     return 0;
@@ -29,7 +29,7 @@ static int64_t wait_in_handler(void *)
         janus_nursery nursery;
         if (janus_nursery_open(&nursery, nullptr) != JANUS_OK) return 0;
         JANUS_IGNORE(janus_spawn(&nursery, fail_in_handler, nullptr));
-        (void)janus_nursery_end(&nursery, nullptr);
+        JANUS_IGNORE(janus_nursery_end(&nursery, nullptr));
     }
     return 0;
 }

@@ -63,7 +63,7 @@ expect 0 'there are no more' "$janusrt" explore --strategy exhaustive --depth 1 
     "$program" -- none open
 expect 1 'too many steps' "$janusrt" explore --steps 20 "$program" -- none open
 expect 2 'a second thread uses the scheduler' "$janusrt" explore "$program" -- none used
-expect 2 'a second thread opens a scheduler' "$janusrt" explore "$program" -- none another
+expect 2 'a second thread creates a scheduler' "$janusrt" explore "$program" -- none another
 if ! grep -q __tsan_init "$program"; then # which has a thread of its own
     expect 2 'has started threads before' "$janusrt" explore "$program" -- none early
 fi
@@ -87,7 +87,8 @@ expect 2 "'rain' is not a known name" "$janusrt" explore --faults wake,rain "$pr
 expect 2 'not a number of minutes' "$janusrt" explore --minutes -1 "$program"
 expect 2 'PROGRAM is missing' "$janusrt" explore --seed 7
 expect 2 'No such file' "$janusrt" explore /nowhere/at/all
-expect 2 'called none of janus_run, janus_scheduler_open' "$janusrt" explore "$program" -- nothing
+expect 2 'called none of janus_run, janus_scheduler_create_with' \
+    "$janusrt" explore "$program" -- nothing
 expect 2 'is not understood' "$janusrt" replay 1/w4/zebra "$program" -- none
 [[ $out != *'called none of'* ]] || failed=yes
 expect 2 'is not understood' env JANUSRT_EXPLORE=seed "$program" none

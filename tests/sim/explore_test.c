@@ -49,7 +49,7 @@ static int64_t add_ten(void *argument)
 static int64_t idle_about(void *argument)
 {
     (void)argument;
-    for (int i = 0; i < 5; i++) (void)janus_yield();
+    for (int i = 0; i < 5; i++) JANUS_IGNORE(janus_yield());
     return 0;
 }
 
@@ -77,8 +77,8 @@ static int64_t note_some(void *argument)
 {
     for (uint64_t i = 0; i < 5; i++) {
         events[event_count++] = (uint64_t)(uintptr_t)argument * 100 + i;
-        if (i == 2) (void)janus_sleep(ms);
-        (void)janus_yield();
+        if (i == 2) JANUS_IGNORE(janus_sleep(ms));
+        JANUS_IGNORE(janus_yield());
     }
     return 0;
 }
@@ -190,7 +190,7 @@ static int64_t wait_for_nobody(void *argument)
     janus_channel channel;
     int64_t       value;
     (void)argument;
-    if (janus_channel_open(8, 0, NULL, &channel) != JANUS_OK) return -1;
+    if (janus_channel_create(8, 0, NULL, &channel) != JANUS_OK) return -1;
     /* The deadlock counts, though the call would say so. */
     return janus_channel_recv(channel, &value) == JANUS_DEADLOCK ? 0 : -1;
 }
@@ -198,14 +198,14 @@ static int64_t wait_for_nobody(void *argument)
 static int64_t go_round(void *argument)
 {
     (void)argument;
-    for (;;) (void)janus_yield();
+    for (;;) JANUS_IGNORE(janus_yield());
     return 0;
 }
 
 static int64_t sleep_long(void *argument)
 {
     (void)argument;
-    for (;;) (void)janus_sleep(60000 * ms);
+    for (;;) JANUS_IGNORE(janus_sleep(60000 * ms));
     return 0;
 }
 
@@ -220,7 +220,7 @@ static int64_t leave_a_channel(void *argument)
 {
     janus_channel channel;
     (void)argument;
-    return janus_channel_open(8, 1, JANUS_CHANNEL_OPTIONS(.kept = true), &channel);
+    return janus_channel_create(8, 1, JANUS_CHANNEL_OPTIONS(.kept = true), &channel);
 }
 
 static int64_t join_twice(void *argument)
@@ -232,7 +232,7 @@ static int64_t join_twice(void *argument)
         janus_task_id id;
         JANUS_EXPECT(janus_spawn_with(n, idle_about, NULL, NULL, &id) == JANUS_OK);
         JANUS_EXPECT(janus_join(n, id, NULL) == JANUS_OK);
-        (void)janus_join(n, id, NULL);
+        JANUS_IGNORE(janus_join(n, id, NULL));
     }
     CHECK_EQ(ended, JANUS_OK);
     return 0;
@@ -294,7 +294,7 @@ static int64_t contend(void *argument)
     static janus_mutex mutex;
     (void)argument;
     if (janus_mutex_lock(&mutex) != JANUS_OK) return 0;
-    (void)janus_sleep(ms);
+    JANUS_IGNORE(janus_sleep(ms));
     (void)janus_mutex_unlock(&mutex);
     return 0;
 }
@@ -313,10 +313,11 @@ static int64_t want_much(void *argument)
     int64_t              refused = 0;
     (void)argument;
     for (int i = 0; i < 4; i++) {
-        refused += janus_channel_open(8, 1, NULL, &channels[i]) != JANUS_OK;
+        refused += janus_channel_create(8, 1, NULL, &channels[i]) != JANUS_OK;
     }
     refused += janus_blocking(sit_on_a_stack, NULL, NULL) != JANUS_OK;
-    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)) != JANUS_OK) {
+    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)) !=
+        JANUS_OK) {
         return -1;
     }
     for (int i = 0; i < 4; i++) {
@@ -325,7 +326,7 @@ static int64_t want_much(void *argument)
                                     JANUS_SPAWN_OPTIONS(.stack_bytes = (size_t)65536 << i),
                                     NULL) != JANUS_OK;
     }
-    (void)janus_nursery_end(&n, &result);
+    JANUS_IGNORE(janus_nursery_end(&n, &result));
     for (int i = 0; i < 4; i++) (void)janus_channel_destroy(channels[i]);
     refused += (int64_t)result.errors;
     return refused > 0 ? -100 - refused : 0;
@@ -364,7 +365,7 @@ static int64_t ask_for_flag(void *argument)
     JANUS_NURSERY(n, ended)
     {
         JANUS_EXPECT(janus_spawn(n, raise_flag, NULL) == JANUS_OK);
-        while (!flag) (void)janus_yield();
+        while (!flag) JANUS_IGNORE(janus_yield());
     }
     CHECK_EQ(ended, JANUS_OK);
     return 0;
@@ -393,7 +394,7 @@ static int64_t choose_one(void *argument)
     size_t            chosen = 0;
     (void)argument;
     for (unsigned i = 0; i < ready_cases; i++) {
-        JANUS_EXPECT(janus_channel_open(8, 1, NULL, &channels[i]) == JANUS_OK);
+        JANUS_EXPECT(janus_channel_create(8, 1, NULL, &channels[i]) == JANUS_OK);
         JANUS_EXPECT(janus_channel_try_send(channels[i], &value) == JANUS_OK);
         cases[i] = (janus_select_case){.channel = channels[i], .value = &value};
     }
@@ -516,7 +517,7 @@ TEST("invalid options, and a call in a task, are refused")
 static void explore_loudly(void *argument)
 {
     (void)argument;
-    (void)janus_explore(NULL, add_twice, NULL, NULL);
+    JANUS_IGNORE(janus_explore(NULL, add_twice, NULL, NULL));
 }
 
 static void replay_loudly(void *argument)
@@ -548,7 +549,7 @@ TEST("the report begins with the seed, then has the failure and the command for 
 static void deadlock_loudly(void *argument)
 {
     (void)argument;
-    (void)janus_explore(NULL, wait_for_nobody, NULL, NULL);
+    JANUS_IGNORE(janus_explore(NULL, wait_for_nobody, NULL, NULL));
 }
 
 TEST("a deadlock's tree is printed once")

@@ -40,12 +40,13 @@ TEST("a binary trace is read back the same, in every format")
 {
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
         janus_trace *trace = nested(workers, NULL), *back = NULL;
-        int          fd = written(trace, JANUS_TRACE_BINARY);
+        int          fd = written(trace, JANUS_TRACE_FORMAT_BINARY);
         CHECK_EQ(janus_trace_read(fd, &back), JANUS_OK);
         (void)close(fd);
         janus_trace_info one = ask(trace), other = ask(back);
         CHECK(memcmp(&one, &other, sizeof one) == 0);
-        for (int format = JANUS_TRACE_TEXT; format <= JANUS_TRACE_PERFETTO; format++) {
+        for (int format = JANUS_TRACE_FORMAT_TEXT; format <= JANUS_TRACE_FORMAT_PERFETTO;
+             format++) {
             char *before = text_of(trace, (janus_trace_format)format);
             char *after = text_of(back, (janus_trace_format)format);
             CHECK_STR(before, after);
@@ -81,7 +82,7 @@ TEST("a file that is cut, damaged or promises too much is refused")
 {
     janus_trace *trace = open_trace(JANUS_TRACE_OPTIONS(.ring_events = 16));
     CHECK_EQ(run_traced(trace, 1, 3, nest, (void *)2), JANUS_OK);
-    int   fd = written(trace, JANUS_TRACE_BINARY);
+    int   fd = written(trace, JANUS_TRACE_FORMAT_BINARY);
     off_t length = lseek(fd, 0, SEEK_END);
     CHECK_EQ(length, 80 + 32 * 17); /* sixteen and a gap */
     char *bytes = malloc((size_t)length);
@@ -188,7 +189,7 @@ static void follow(struct tracks *tracks, const char *line)
 
 static struct tracks follow_all(janus_trace *trace)
 {
-    char         *json = text_of(trace, JANUS_TRACE_PERFETTO);
+    char         *json = text_of(trace, JANUS_TRACE_FORMAT_PERFETTO);
     struct tracks tracks = {.slices = 0};
     CHECK(*skip_space(skip_value(json, 0)) == '\0');
     const char *line = strstr(json, "\"traceEvents\":[\n");
@@ -216,7 +217,7 @@ TEST("the JSON is valid, its slices nest, and its arrows end where they should")
 /* The slices and arrows of a trace, one after the other: "B1@2" opens one on track 1 at 2 us. */
 static void outline(janus_trace *trace, char *out, size_t room)
 {
-    char  *json = text_of(trace, JANUS_TRACE_PERFETTO);
+    char  *json = text_of(trace, JANUS_TRACE_FORMAT_PERFETTO);
     size_t used = 0;
     out[0] = '\0';
     for (const char *line = json; line != NULL; line = strchr(line, '\n')) {
@@ -271,7 +272,7 @@ TEST("a trace that begins in the middle, or is forged, is drawn too")
     };
     janus_trace *trace = made_up(circle, sizeof circle / sizeof *circle);
     (void)follow_all(trace);
-    char *text = text_of(trace, JANUS_TRACE_TEXT);
+    char *text = text_of(trace, JANUS_TRACE_FORMAT_TEXT);
     CHECK(strstr(text, "waits for ?") != NULL);
     free(text);
     close_trace(trace);
@@ -282,21 +283,21 @@ TEST("a trace that begins in the middle, or is forged, is drawn too")
 TEST("impossible options and missing arguments are refused")
 {
     janus_trace *trace = NULL;
-    CHECK_EQ(janus_trace_open(JANUS_TRACE_OPTIONS(.ring_events = (1 << 24) + 1), &trace),
+    CHECK_EQ(janus_trace_create(JANUS_TRACE_OPTIONS(.ring_events = (1 << 24) + 1), &trace),
              JANUS_INVALID);
-    CHECK_EQ(janus_trace_open(JANUS_TRACE_OPTIONS(.bytes_max = 65535), &trace), JANUS_INVALID);
-    CHECK_EQ(janus_trace_open(&(janus_trace_options){.struct_bytes = 3}, &trace), JANUS_INVALID);
-    CHECK_EQ(janus_trace_open(NULL, NULL), JANUS_INVALID);
+    CHECK_EQ(janus_trace_create(JANUS_TRACE_OPTIONS(.bytes_max = 65535), &trace), JANUS_INVALID);
+    CHECK_EQ(janus_trace_create(&(janus_trace_options){.struct_bytes = 3}, &trace), JANUS_INVALID);
+    CHECK_EQ(janus_trace_create(NULL, NULL), JANUS_INVALID);
     CHECK(trace == NULL);
-    CHECK_EQ(janus_trace_close(NULL), JANUS_OK);
+    CHECK_EQ(janus_trace_destroy(NULL), JANUS_OK);
     CHECK_EQ(janus_trace_read(-1, &trace), JANUS_INVALID);
     CHECK_EQ(janus_trace_read(0, NULL), JANUS_INVALID);
     trace = open_trace(NULL);
-    CHECK_EQ(janus_trace_write(NULL, JANUS_TRACE_TEXT, 1), JANUS_INVALID);
+    CHECK_EQ(janus_trace_write(NULL, JANUS_TRACE_FORMAT_TEXT, 1), JANUS_INVALID);
     CHECK_EQ(janus_trace_write(trace, (janus_trace_format)3, 1), JANUS_INVALID);
-    CHECK_EQ(janus_trace_write(trace, JANUS_TRACE_TEXT, -1), JANUS_INVALID);
+    CHECK_EQ(janus_trace_write(trace, JANUS_TRACE_FORMAT_TEXT, -1), JANUS_INVALID);
     int fd = open("/dev/null", O_RDONLY);
-    CHECK_EQ(janus_trace_write(trace, JANUS_TRACE_TEXT, fd), JANUS_INVALID);
+    CHECK_EQ(janus_trace_write(trace, JANUS_TRACE_FORMAT_TEXT, fd), JANUS_INVALID);
     (void)close(fd);
     CHECK_EQ(janus_trace_inspect(trace, NULL), JANUS_INVALID);
     CHECK_EQ(janus_trace_inspect(trace, &(janus_trace_info){.struct_bytes = 1}), JANUS_INVALID);
@@ -308,11 +309,11 @@ TEST("an empty trace can be written in every format")
     janus_trace *trace = open_trace(NULL), *back = NULL;
     CHECK_EQ(ask(trace).events, 0);
     CHECK_EQ(ask(trace).workers, 0);
-    char *text = text_of(trace, JANUS_TRACE_TEXT);
+    char *text = text_of(trace, JANUS_TRACE_FORMAT_TEXT);
     CHECK_STR(text, "# janusrt trace: 0 workers, 0 events, 0 lost, hash 0x0000000000000000\n");
     free(text);
     CHECK_EQ(follow_all(trace).slices, 0);
-    int fd = written(trace, JANUS_TRACE_BINARY);
+    int fd = written(trace, JANUS_TRACE_FORMAT_BINARY);
     CHECK_EQ(janus_trace_read(fd, &back), JANUS_OK);
     (void)close(fd);
     close_trace(trace);
@@ -327,11 +328,11 @@ TEST("one scheduler at a time uses a trace, and the trace outlives it")
         janus_scheduler_options *options =
             JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .deterministic_seed = seed, .trace = trace);
         janus_scheduler *scheduler = town_open(options);
-        CHECK_EQ(janus_scheduler_open(options, &other), JANUS_STATE);
+        CHECK_EQ(janus_scheduler_create_with(options, &other), JANUS_STATE);
         CHECK(other == NULL);
-        CHECK_EQ(janus_trace_close(trace), JANUS_STATE);
+        CHECK_EQ(janus_trace_destroy(trace), JANUS_STATE);
         town_do(scheduler, nap, NULL);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         CHECK(ask(trace).events >= 3 && ask(trace).lost == 0);
         CHECK_EQ(ask(trace).deterministic, seed != 0);
     }

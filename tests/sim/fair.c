@@ -107,7 +107,7 @@ static int64_t supervisor(void *argument)
             JANUS_OK);
     }
     CHECK_EQ(janus_nursery_close(&n), JANUS_OK);
-    while (janus_nursery_exhausted_wait(&n, &child) == JANUS_OK) {
+    while (janus_nursery_wait_exhausted(&n, &child) == JANUS_OK) {
         note(argument, 0x510 + (uint64_t)child.lacks);
         CHECK_EQ(janus_nursery_recharge(&n, child.task, little), JANUS_OK);
     }
@@ -183,8 +183,8 @@ static int64_t visit(void *argument)
     static janus_entry *const entries[] = {sender,    sender,     chooser, buyer,    seller,
                                            canceller, supervisor, blocker, threader, diver};
     struct fair              *fair = argument;
-    CHECK_EQ(janus_channel_open(sizeof(uint64_t), 0, NULL, &fair->meet), JANUS_OK);
-    CHECK_EQ(janus_channel_open(sizeof(uint64_t), 2, NULL, &fair->box), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof(uint64_t), 0, NULL, &fair->meet), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof(uint64_t), 2, NULL, &fair->box), JANUS_OK);
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
@@ -199,7 +199,7 @@ static int64_t visit(void *argument)
 static janus_cap mint(const janus_authority *root, janus_cap_kind kind, janus_cap_limits *limits)
 {
     janus_cap cap;
-    CHECK_EQ(janus_own_mint(
+    CHECK_EQ(janus_cap_mint(
                  root, 0,
                  JANUS_CAP_GRANT(.kind = kind, .rights = JANUS_RIGHTS_ALL, .limits = limits), &cap),
              JANUS_OK);
@@ -209,7 +209,7 @@ static janus_cap mint(const janus_authority *root, janus_cap_kind kind, janus_ca
 /* :sovereign, for the thread: all is held, and shown. */
 static int64_t first(void *argument)
 {
-    static const uint64_t all = JANUS_BACKEND_SET(JANUS_BACKENDS) - 1;
+    static const uint64_t all = JANUS_BACKEND_SET(JANUS_BACKEND_COUNT) - 1;
     janus_budget          each = JANUS_BUDGET(.ops = 1000000, .memory = 1 << 20, .spawn_count = 100,
                                               .channel_ops = 1000, .syscalls = 10);
     janus_cap_limits      spawn = {.spawn = {.max_tasks = 100, .task_budget = each}};
@@ -221,10 +221,11 @@ static int64_t first(void *argument)
     CHECK_EQ(janus_authority_take(NULL, &root), JANUS_OK);
     CHECK_EQ(
         janus_nursery_open(
-            &n, JANUS_NURSERY_OPTIONS(.spawn_cap = mint(root, JANUS_CAP_SPAWN, &spawn),
-                                      .budget_cap = mint(root, JANUS_CAP_BUDGET, &budget),
-                                      .channel_cap = mint(root, JANUS_CAP_CHANNEL, &channel),
-                                      .executor_cap = mint(root, JANUS_CAP_EXECUTOR, &executor))),
+            &n,
+            JANUS_NURSERY_OPTIONS(.spawn_cap = mint(root, JANUS_CAP_KIND_SPAWN, &spawn),
+                                  .budget_cap = mint(root, JANUS_CAP_KIND_BUDGET, &budget),
+                                  .channel_cap = mint(root, JANUS_CAP_KIND_CHANNEL, &channel),
+                                  .executor_cap = mint(root, JANUS_CAP_KIND_EXECUTOR, &executor))),
         JANUS_OK);
     CHECK_EQ(janus_spawn(&n, visit, argument), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
@@ -234,13 +235,13 @@ static int64_t first(void *argument)
 /* Runs it with a trace; the number of what its tasks saw, and of the trace. */
 static uint64_t run_traced(janus_scheduler_options *options, janus_entry *entry, struct fair *fair)
 {
-    janus_trace_info info = {.struct_bytes = sizeof info};
+    janus_trace_info info = JANUS_TRACE_INFO();
     fair->seen = UINT64_C(14695981039346656037);
-    CHECK_EQ(janus_trace_open(JANUS_TRACE_OPTIONS(.ring_events = 16), &options->trace), JANUS_OK);
+    CHECK_EQ(janus_trace_create(JANUS_TRACE_OPTIONS(.ring_events = 16), &options->trace), JANUS_OK);
     CHECK_EQ(janus_run(options, entry, fair, NULL), JANUS_OK);
     CHECK_EQ(janus_trace_inspect(options->trace, &info), JANUS_OK);
     CHECK(info.deterministic);
-    CHECK_EQ(janus_trace_close(options->trace), JANUS_OK);
+    CHECK_EQ(janus_trace_destroy(options->trace), JANUS_OK);
     return fair->seen ^ info.hash;
 }
 
@@ -255,7 +256,7 @@ uint64_t fair_run(uint32_t workers, uint64_t seed)
 {
     struct fair fair = {
         .lock = JANUS_MUTEX_INIT("stock"),
-        .changed = JANUS_CONDITION_INIT(JANUS_OPENED_BY_TASKS, "stock"),
+        .changed = JANUS_CONDITION_INIT(JANUS_WAKER_TASKS, "stock"),
     };
     uint64_t seen = run_traced(
         JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .profile = JANUS_PROFILE_SOVEREIGN,

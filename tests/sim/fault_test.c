@@ -52,7 +52,7 @@ static void count_defer(void *argument) { ++*(int *)argument; }
 
 static int64_t fetch(void *argument)
 {
-    (void)janus_sleep(ms); /* on a thread of its own: it just waits */
+    JANUS_IGNORE(janus_sleep(ms)); /* on a thread of its own: it just waits */
     return (int64_t)(intptr_t)argument * 2;
 }
 
@@ -84,8 +84,8 @@ static int64_t sell(void *argument)
         int64_t           value = 0;
         size_t            which = 0;
         janus_select_case cases[] = {
-            {.kind = JANUS_SELECT_RECV, .channel = market->goods, .value = &value},
-            {.kind = JANUS_SELECT_RECV, .channel = market->news, .value = &value}};
+            {.kind = JANUS_SELECT_KIND_RECV, .channel = market->goods, .value = &value},
+            {.kind = JANUS_SELECT_KIND_RECV, .channel = market->news, .value = &value}};
         janus_status status = janus_select_until(cases, 2, &which, janus_now_ns() + 200 * ms);
         JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_CLOSED, JANUS_CANCELLED, JANUS_NO_MEMORY,
                             JANUS_DEADLINE));
@@ -97,7 +97,7 @@ static int64_t sell(void *argument)
         JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_CANCELLED, JANUS_NO_MEMORY));
         if (status != JANUS_OK) continue;
         int sold = market->sold;
-        (void)janus_yield();
+        JANUS_IGNORE(janus_yield());
         market->sold = sold + 1;
         market->in_till++;
         JANUS_EXPECT(janus_mutex_unlock(&market->till) == JANUS_OK);
@@ -135,7 +135,7 @@ static int64_t spend(void *argument)
 static int64_t stumble(void *argument)
 {
     (void)argument;
-    (void)janus_yield();
+    JANUS_IGNORE(janus_yield());
     janus_panic("stumbled");
 }
 
@@ -145,9 +145,9 @@ static void with_budgets(void)
     const janus_budget pool = JANUS_BUDGET(.ops = 3000, .memory = 1 << 20, .spawn_count = 4);
     janus_nursery      n;
     janus_exhausted    child;
-    janus_status       status =
-        janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool, .policy = JANUS_WAIT_ALL,
-                                                     .exhaustion = JANUS_EXHAUSTION_SUPERVISE));
+    janus_status       status = janus_nursery_open(
+        &n, JANUS_NURSERY_OPTIONS(.budget = &pool, .policy = JANUS_POLICY_WAIT_ALL,
+                                        .exhaustion = JANUS_EXHAUSTION_SUPERVISE));
     JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_NO_MEMORY));
     if (status != JANUS_OK) return;
     for (int i = 0; i < 3; i++) {
@@ -156,7 +156,7 @@ static void with_budgets(void)
         JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_NO_MEMORY, JANUS_SPAWN_BUDGET));
     }
     for (;;) {
-        status = janus_nursery_exhausted_wait(&n, &child);
+        status = janus_nursery_wait_exhausted(&n, &child);
         if (status == JANUS_NO_MEMORY) continue;
         if (status != JANUS_OK) break;
         status = janus_nursery_recharge(&n, child.task, janus_budget_of(300, 0, 0, 0, 0));
@@ -169,7 +169,7 @@ static void with_budgets(void)
 static bool mint(const janus_authority *root, janus_cap_kind kind, janus_cap_limits limits,
                  janus_cap *out)
 {
-    janus_status status = janus_own_mint(
+    janus_status status = janus_cap_mint(
         root, 0, JANUS_CAP_GRANT(.kind = kind, .rights = JANUS_RIGHTS_ALL, .limits = &limits), out);
     JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_NO_MEMORY));
     return status == JANUS_OK;
@@ -214,14 +214,14 @@ static int64_t open_court(void *argument)
     janus_cap        spawn, executor;
     janus_nursery    n;
     (void)argument;
-    janus_semaphore_init(&market.stalls, 1, JANUS_OPENED_BY_TASKS, "stalls");
+    janus_semaphore_init(&market.stalls, 1, JANUS_WAKER_TASKS, "stalls");
     JANUS_EXPECT(janus_authority_take(NULL, &root) == JANUS_OK);
-    if (!mint(root, JANUS_CAP_SPAWN,
+    if (!mint(root, JANUS_CAP_KIND_SPAWN,
               (janus_cap_limits){.spawn = {.max_tasks = 20, .task_budget = each}}, &spawn)) {
         return 0;
     }
     const uint64_t threads = JANUS_BACKEND_SET(JANUS_BACKEND_THREADED);
-    if (!mint(root, JANUS_CAP_EXECUTOR,
+    if (!mint(root, JANUS_CAP_KIND_EXECUTOR,
               (janus_cap_limits){.executor = {.allowed_backends = threads}}, &executor)) {
         return 0;
     }
@@ -230,8 +230,9 @@ static int64_t open_court(void *argument)
             janus_status status = janus_spawn(&n, i % 2 == 0 ? rest : spend, &market);
             JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_NO_MEMORY));
         }
-        with_threads(&market, JANUS_NURSERY_OPTIONS(.backend = threads, .executor_cap = executor,
-                                                    .spawn_cap = spawn, .policy = JANUS_WAIT_ALL));
+        with_threads(&market,
+                     JANUS_NURSERY_OPTIONS(.backend = threads, .executor_cap = executor,
+                                           .spawn_cap = spawn, .policy = JANUS_POLICY_WAIT_ALL));
         janus_status status = janus_nursery_end(&n, NULL);
         JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_CHILD_FAILED));
     }
@@ -243,7 +244,7 @@ static int64_t open_court(void *argument)
 static int64_t sleep_a_little(void *argument)
 {
     (void)argument;
-    (void)janus_sleep(ms);
+    JANUS_IGNORE(janus_sleep(ms));
     return 7;
 }
 
@@ -297,8 +298,9 @@ static int64_t open_crowd(void *argument)
     janus_nursery n;
     int           started = 0, counted = 0;
     (void)argument;
-    janus_event_init(&market.opening, JANUS_OPENED_BY_TASKS, "opening");
-    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)) != JANUS_OK) {
+    janus_event_init(&market.opening, JANUS_WAKER_TASKS, "opening");
+    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)) !=
+        JANUS_OK) {
         return 0;
     }
     for (int i = 0; i < 40; i++) {
@@ -307,7 +309,7 @@ static int64_t open_crowd(void *argument)
                              JANUS_SPAWN_OPTIONS(.stack_bytes = (size_t)32768 << (i % 5)), NULL);
         JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_NO_MEMORY));
         started += status == JANUS_OK;
-        if (i % 8 == 0) (void)janus_yield();
+        if (i % 8 == 0) JANUS_IGNORE(janus_yield());
     }
     janus_event_set(&market.opening);
     janus_nursery_result result;
@@ -319,7 +321,7 @@ static int64_t open_crowd(void *argument)
     JANUS_NURSERY(calls, said)
     {
         janus_async call;
-        if (janus_async_number_begin(calls, &call, count_up, &counted) == JANUS_OK) {
+        if (janus_async_start_number(calls, &call, count_up, &counted) == JANUS_OK) {
             do {
                 status = janus_await(&call, NULL);
             } while (status == JANUS_NO_MEMORY);
@@ -347,14 +349,14 @@ static void with_token(struct market *market)
     bool hooked = status == JANUS_OK;
     if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.deadline_ns = janus_now_ns() + 3 * ms)) ==
         JANUS_OK) {
-        status = janus_nursery_cancel_with(&n, market->closing);
+        status = janus_nursery_cancel_on(&n, market->closing);
         JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_NO_MEMORY));
         for (int i = 0; i < 4; i++) {
             status = janus_spawn(&n, i % 2 == 0 ? rest : produce, market);
             JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_NO_MEMORY, JANUS_CLOSED));
         }
-        (void)janus_sleep(ms);
-        JANUS_EXPECT(janus_token_cancel(market->closing, JANUS_CANCEL_EXPLICIT) == JANUS_OK);
+        JANUS_IGNORE(janus_sleep(ms));
+        JANUS_EXPECT(janus_token_cancel(market->closing, JANUS_CANCEL_REASON_EXPLICIT) == JANUS_OK);
         status = janus_nursery_end(&n, NULL);
         JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_CHILD_FAILED, JANUS_CANCELLED));
         JANUS_EXPECT(!hooked || market->called_off == 1);
@@ -387,10 +389,11 @@ static int64_t open_market(void *argument)
     struct market market = {0};
     (void)argument;
     janus_mutex_init(&market.till, "till");
-    janus_semaphore_init(&market.stalls, 2, JANUS_OPENED_BY_TASKS, "stalls");
-    janus_status first = janus_channel_open(sizeof(int64_t), 2, NULL, &market.goods);
-    janus_status second = janus_channel_open_unbounded(sizeof(int64_t), 4096, NULL, &market.money);
-    janus_status third = janus_channel_open(sizeof(int64_t), 0, NULL, &market.news);
+    janus_semaphore_init(&market.stalls, 2, JANUS_WAKER_TASKS, "stalls");
+    janus_status first = janus_channel_create(sizeof(int64_t), 2, NULL, &market.goods);
+    janus_status second =
+        janus_channel_create_unbounded(sizeof(int64_t), 4096, NULL, &market.money);
+    janus_status third = janus_channel_create(sizeof(int64_t), 0, NULL, &market.news);
     JANUS_EXPECT(ONE_OF(first, JANUS_OK, JANUS_NO_MEMORY));
     if (first == JANUS_OK && second == JANUS_OK && third == JANUS_OK) {
         trade(&market);
@@ -409,7 +412,7 @@ static int64_t open_market(void *argument)
 static void explore(uint32_t faults, uint32_t every, uint32_t workers, uint32_t schedules,
                     janus_entry *entry, janus_profile profile)
 {
-    janus_explore_result           result = {.struct_bytes = sizeof result};
+    janus_explore_result           result = JANUS_EXPLORE_RESULT();
     const janus_scheduler_options *scheduler =
         JANUS_SCHEDULER_OPTIONS(.profile = profile, .yield_interval = 100);
     ended = 0;

@@ -58,11 +58,11 @@ static struct found find(const struct gallery_bug *bug, janus_strategy strategy)
     uint64_t     counts[STARTS];
     struct found found = {0, 0, JANUS_FAILING_NOT};
     for (uint64_t i = 0; i < STARTS; i++) {
-        janus_explore_result result = {.struct_bytes = sizeof result};
-        (void)janus_explore(JANUS_EXPLORE_OPTIONS(.strategy = strategy, .seed = 1 + i * APART,
-                                                  .schedules = SCHEDULES, .no_minimising = true,
-                                                  .quiet = true),
-                            bug->entry, NULL, &result);
+        janus_explore_result result = JANUS_EXPLORE_RESULT();
+        JANUS_IGNORE(janus_explore(
+            JANUS_EXPLORE_OPTIONS(.strategy = strategy, .seed = 1 + i * APART,
+                                  .schedules = SCHEDULES, .no_minimising = true, .quiet = true),
+            bug->entry, NULL, &result));
         counts[i] = result.failing != JANUS_FAILING_NOT ? result.schedules : UINT64_MAX;
         if (result.failing != JANUS_FAILING_NOT) found.failing = result.failing;
         free(result.replay);

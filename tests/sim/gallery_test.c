@@ -76,7 +76,7 @@ static bool find(const struct row *row, janus_strategy strategy, uint64_t seed,
 
 static void replay(const struct row *row, const char *text, uint64_t hash)
 {
-    janus_explore_result again = {.struct_bytes = sizeof again};
+    janus_explore_result again = JANUS_EXPLORE_RESULT();
     CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.replay = text, .quiet = true), row->bug->entry,
                            NULL, &again),
              JANUS_CHILD_FAILED);
@@ -114,7 +114,7 @@ TEST("PCT finds each bug within its number of schedules, and replays it")
 
 static void survive(const struct row *row, janus_strategy strategy)
 {
-    janus_explore_result result = {.struct_bytes = sizeof result};
+    janus_explore_result result = JANUS_EXPLORE_RESULT();
     uint64_t             schedules = schedules_of(row, strategy) * 2;
     janus_status         status = janus_explore(
         JANUS_EXPLORE_OPTIONS(.strategy = strategy, .schedules = schedules, .quiet = true),

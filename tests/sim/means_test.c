@@ -25,9 +25,9 @@ static int64_t wait_often(void *argument)
     int64_t result;
     (void)argument;
     for (int i = 0; i < 5; i++) {
-        (void)janus_sleep(1000);
-        (void)janus_blocking(nothing, NULL, &result);
-        (void)janus_yield();
+        JANUS_IGNORE(janus_sleep(1000));
+        JANUS_IGNORE(janus_blocking(nothing, NULL, &result));
+        JANUS_IGNORE(janus_yield());
     }
     return 0;
 }
@@ -149,8 +149,8 @@ static void *run_world(void *argument)
 TEST("two worlds wake each other")
 {
     pthread_t other;
-    CHECK_EQ(janus_channel_open(sizeof(int64_t), 1, NULL, &there), JANUS_OK);
-    CHECK_EQ(janus_channel_open(sizeof(int64_t), 1, NULL, &back), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof(int64_t), 1, NULL, &there), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof(int64_t), 1, NULL, &back), JANUS_OK);
     CHECK_EQ(pthread_create(&other, NULL, run_world, NULL), 0);
     (void)run_world(&there);
     CHECK_EQ(pthread_join(other, NULL), 0);

@@ -140,7 +140,7 @@ static int64_t toil(void *argument)
     janus_channel pair[2];
     janus_nursery n;
     for (int i = 0; i < 2; i++) {
-        CHECK_EQ(janus_channel_open(sizeof(int64_t), 0, NULL, &pair[i]), JANUS_OK);
+        CHECK_EQ(janus_channel_create(sizeof(int64_t), 0, NULL, &pair[i]), JANUS_OK);
     }
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, echo, pair), JANUS_OK);
@@ -186,14 +186,14 @@ static void check_flight(uint32_t workers, const janus_trace_options *options)
     for (int i = 0; i < SNAPSHOTS; i++) {
         janus_trace_format format = (janus_trace_format)(i % 3);
         char              *text = text_of(pool.trace, format);
-        if (format == JANUS_TRACE_TEXT) check_lines(text, workers);
+        if (format == JANUS_TRACE_FORMAT_TEXT) check_lines(text, workers);
         free(text);
     }
     atomic_store(&pool.stop, true);
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
     CHECK(janus_scheduler_trace_hash(scheduler) != 0);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
-    char *text = text_of(pool.trace, JANUS_TRACE_TEXT);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
+    char *text = text_of(pool.trace, JANUS_TRACE_FORMAT_TEXT);
     check_lines(text, workers);
     CHECK(strstr(text, "complete") != NULL);
     free(text);
@@ -238,7 +238,7 @@ static int64_t yield_both(void *argument)
 /* How many lines there are, the first apart. */
 static uint64_t lines_of(janus_trace *trace, const char *last)
 {
-    char    *text = text_of(trace, JANUS_TRACE_TEXT);
+    char    *text = text_of(trace, JANUS_TRACE_FORMAT_TEXT);
     uint64_t lines = 0;
     for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++) lines++;
     if (last != NULL) CHECK(strstr(text, last) != NULL);
@@ -301,7 +301,7 @@ TEST("tasks with threads of their own are recorded under the threads' numbers")
                                               .trace = trace),
                       court_first, &first, NULL),
             JANUS_OK);
-        char *text = text_of(trace, JANUS_TRACE_TEXT);
+        char *text = text_of(trace, JANUS_TRACE_FORMAT_TEXT);
         for (int i = 2; i < 6; i++) {
             char line[32];
             snprintf(line, sizeof line, " w%d start ", i);

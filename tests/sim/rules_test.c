@@ -18,7 +18,7 @@ static void *use_elsewhere(void *argument)
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_STATE);
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_STATE);
     CHECK_EQ(janus_scheduler_stop(scheduler), JANUS_STATE);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_STATE);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_STATE);
     return NULL;
 }
 
@@ -31,7 +31,7 @@ TEST("another thread can neither use, start, stop nor close a simulated schedule
     CHECK_EQ(pthread_join(thread, NULL), 0);
     town_do(scheduler, count_me, &ran);
     CHECK_EQ(ran, 1);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Locks. */
@@ -62,7 +62,7 @@ TEST("what a thread holds stays held, whatever blocking calls on the same thread
     CHECK_EQ(janus_mutex_lock(&mutex), JANUS_OK);
     town_do(scheduler, block_twice, &mutex);
     CHECK_EQ(janus_mutex_unlock(&mutex), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Time. */
@@ -94,7 +94,7 @@ TEST("computing takes simulated time: a deadline passes while all tasks only com
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
         janus_scheduler *scheduler = open_simulated(workers);
         town_do(scheduler, end_those_who_compute, NULL);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -128,7 +128,7 @@ static int64_t tell(void *argument)
     CHECK_EQ(janus_sleep(town_ms), JANUS_OK);
     janus_event_set(&asked->event);
     CHECK_EQ(janus_semaphore_release(&asked->permits, 1), JANUS_OK);
-    CHECK_EQ(janus_token_cancel(asked->token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(asked->token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     return 0;
@@ -137,12 +137,12 @@ static int64_t tell(void *argument)
 TEST("a task that polls lets others run at each question")
 {
     struct asked asked;
-    janus_event_init(&asked.event, JANUS_OPENED_BY_TASKS, "event");
-    janus_semaphore_init(&asked.permits, 0, JANUS_OPENED_BY_TASKS, "permits");
+    janus_event_init(&asked.event, JANUS_WAKER_TASKS, "event");
+    janus_semaphore_init(&asked.permits, 0, JANUS_WAKER_TASKS, "permits");
     CHECK_EQ(janus_token_create(&asked.token), JANUS_OK);
     janus_scheduler *scheduler = open_simulated(2); /* with one it would keep the worker */
     town_do(scheduler, tell, &asked);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     janus_token_release(asked.token);
 }
 
@@ -157,12 +157,12 @@ TEST("a seed in the environment is valid, or no scheduler is made")
     if (given != NULL) snprintf(before, sizeof before, "%s", given);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         CHECK_EQ(setenv("JANUSRT_SEED", wrong[i], 1), 0);
-        CHECK_EQ(janus_scheduler_open(NULL, &scheduler), JANUS_INVALID);
+        CHECK_EQ(janus_scheduler_create_with(NULL, &scheduler), JANUS_INVALID);
         CHECK(scheduler == NULL);
     }
     CHECK_EQ(setenv("JANUSRT_SEED", "0x10", 1), 0);
     scheduler = town_open(NULL);
     CHECK_EQ(janus_scheduler_worker_count(scheduler), 4); /* on every machine */
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     CHECK_EQ(before[0] != '\0' ? setenv("JANUSRT_SEED", before, 1) : unsetenv("JANUSRT_SEED"), 0);
 }

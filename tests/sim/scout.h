@@ -10,7 +10,7 @@
 /* Explores quietly, and gives what was found. */
 static inline janus_explore_result scout(janus_explore_options options, janus_entry *entry)
 {
-    janus_explore_result result = {.struct_bytes = sizeof result};
+    janus_explore_result result = JANUS_EXPLORE_RESULT();
     options.struct_bytes = sizeof options;
     options.quiet = true;
     janus_status status = janus_explore(&options, entry, NULL, &result);
@@ -24,7 +24,7 @@ static inline int64_t use_an_old_channel(void *argument)
     janus_channel channel;
     int64_t       value = 0;
     (void)argument;
-    if (janus_channel_open(8, 1, NULL, &channel) != JANUS_OK) return -1;
+    if (janus_channel_create(8, 1, NULL, &channel) != JANUS_OK) return -1;
     (void)janus_channel_destroy(channel);
     return janus_channel_try_send(channel, &value) == JANUS_STALE ? 0 : -1;
 }

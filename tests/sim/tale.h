@@ -14,15 +14,18 @@
 static inline janus_trace *open_trace(const janus_trace_options *options)
 {
     janus_trace *trace = NULL;
-    CHECK_EQ(janus_trace_open(options, &trace), JANUS_OK);
+    CHECK_EQ(janus_trace_create(options, &trace), JANUS_OK);
     return trace;
 }
 
-static inline void close_trace(janus_trace *trace) { CHECK_EQ(janus_trace_close(trace), JANUS_OK); }
+static inline void close_trace(janus_trace *trace)
+{
+    CHECK_EQ(janus_trace_destroy(trace), JANUS_OK);
+}
 
 static inline janus_trace_info ask(janus_trace *trace)
 {
-    janus_trace_info info = {.struct_bytes = sizeof info};
+    janus_trace_info info = JANUS_TRACE_INFO();
     CHECK_EQ(janus_trace_inspect(trace, &info), JANUS_OK);
     CHECK_EQ(info.struct_bytes, sizeof info);
     return info;
@@ -92,7 +95,7 @@ static inline size_t retell(struct cast *cast, const char *line, size_t length, 
 /* All lines but the first; free it. */
 static inline char *tale_of(janus_trace *trace)
 {
-    char       *text = text_of(trace, JANUS_TRACE_TEXT);
+    char       *text = text_of(trace, JANUS_TRACE_FORMAT_TEXT);
     char       *tale = calloc(1, strlen(text) + 1), *to = tale;
     const char *line = strchr(text, '\n');
     struct cast cast = {.count = 0};

@@ -165,7 +165,7 @@ static int64_t ring_all(void *argument)
     struct alarms all = {.begun = janus_now_ns()};
     struct alarm  alarms[ALARMS];
     (void)argument;
-    CHECK_EQ(janus_channel_open(0, 0, JANUS_CHANNEL_OPTIONS(.outside = true), &all.never),
+    CHECK_EQ(janus_channel_create(0, 0, JANUS_CHANNEL_OPTIONS(.outside = true), &all.never),
              JANUS_OK);
     janus_status ended;
     JANUS_NURSERY(n, ended)

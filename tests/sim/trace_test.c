@@ -30,7 +30,7 @@ static int64_t send_to_child(void *argument)
     janus_channel channel;
     int64_t       value = 7;
     (void)argument;
-    CHECK_EQ(janus_channel_open(sizeof value, 1, NULL, &channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof value, 1, NULL, &channel), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, receive_one, &channel), JANUS_OK);
     CHECK_EQ(janus_yield(), JANUS_OK);
@@ -79,7 +79,7 @@ static int64_t empty_later(void *argument)
     janus_channel channel;
     int64_t       value = 0;
     (void)argument;
-    CHECK_EQ(janus_channel_open(sizeof value, 1, NULL, &channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof value, 1, NULL, &channel), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, fill_then_wait, &channel), JANUS_OK);
     CHECK_EQ(janus_sleep(500), JANUS_OK);
@@ -128,8 +128,8 @@ static int64_t select_twice(void *argument)
     int64_t           value;
     size_t            chosen;
     janus_select_case cases[2] = {
-        {.kind = JANUS_SELECT_RECV, .channel = pair->left, .value = &value},
-        {.kind = JANUS_SELECT_RECV, .channel = pair->right, .value = &value}};
+        {.kind = JANUS_SELECT_KIND_RECV, .channel = pair->left, .value = &value},
+        {.kind = JANUS_SELECT_KIND_RECV, .channel = pair->right, .value = &value}};
     CHECK_EQ(janus_select(cases, 2, &chosen), JANUS_OK);
     CHECK_EQ(chosen, 1);
     CHECK_EQ(janus_select(cases, 2, &chosen), JANUS_OK);
@@ -143,8 +143,8 @@ static int64_t serve_selects(void *argument)
     struct pair   pair;
     int64_t       value = 1;
     (void)argument;
-    CHECK_EQ(janus_channel_open(sizeof value, 1, NULL, &pair.left), JANUS_OK);
-    CHECK_EQ(janus_channel_open(sizeof value, 1, NULL, &pair.right), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof value, 1, NULL, &pair.left), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof value, 1, NULL, &pair.right), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_channel_send(pair.right, &value), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, select_twice, &pair), JANUS_OK);
@@ -283,7 +283,7 @@ static int64_t supervise(void *argument)
              JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, spend, NULL, JANUS_SPAWN_OPTIONS(.budget = &share), &id),
              JANUS_OK);
-    CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_OK);
+    CHECK_EQ(janus_nursery_wait_exhausted(&n, &child), JANUS_OK);
     CHECK_EQ(janus_nursery_recharge(&n, id, janus_budget_of(100, 0, 0, 0, 3)), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
@@ -334,8 +334,8 @@ static int64_t crowd(void *argument)
     struct pair   pair;
     janus_nursery n;
     (void)argument;
-    CHECK_EQ(janus_channel_open(sizeof(int64_t), CROWD, NULL, &pair.left), JANUS_OK);
-    CHECK_EQ(janus_channel_open(sizeof(int64_t), CROWD * 4, NULL, &pair.right), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof(int64_t), CROWD, NULL, &pair.left), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof(int64_t), CROWD * 4, NULL, &pair.right), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     for (int i = 0; i < CROWD; i++) CHECK_EQ(janus_spawn(&n, pass_on, &pair), JANUS_OK);
     for (int64_t i = 0; i < CROWD * 4; i++) {
@@ -357,7 +357,7 @@ TEST("equal seeds give equal traces, line by line, and another seed gives anothe
         janus_trace *trace = open_trace(NULL);
         for (int run = 0; run < RUNS; run++) { /* one trace, again and again */
             CHECK_EQ(run_traced(trace, worker_counts[i], 5, crowd, NULL), JANUS_OK);
-            char *text = text_of(trace, JANUS_TRACE_TEXT);
+            char *text = text_of(trace, JANUS_TRACE_FORMAT_TEXT);
             if (first == NULL) {
                 first = text;
                 hash = ask(trace).hash;
@@ -368,7 +368,7 @@ TEST("equal seeds give equal traces, line by line, and another seed gives anothe
             free(text);
         }
         CHECK_EQ(run_traced(trace, worker_counts[i], 6, crowd, NULL), JANUS_OK);
-        char *other = text_of(trace, JANUS_TRACE_TEXT);
+        char *other = text_of(trace, JANUS_TRACE_FORMAT_TEXT);
         CHECK(ask(trace).hash != hash);
         bool same = strcmp(strchr(other, '\n'), strchr(first, '\n')) == 0; /* but for the head */
         CHECK(!same || worker_counts[i] == 1); /* which has little to choose */
@@ -383,7 +383,7 @@ TEST("a trace shows that a task is stolen, and that it goes on with the thief")
     janus_trace *trace = open_trace(NULL);
     int          steals = 0;
     CHECK_EQ(run_traced(trace, 4, 5, crowd, NULL), JANUS_OK);
-    char *text = text_of(trace, JANUS_TRACE_TEXT);
+    char *text = text_of(trace, JANUS_TRACE_FORMAT_TEXT);
     for (const char *at = strstr(text, " steal "); at != NULL; at = strstr(at, " steal ")) {
         unsigned long long id;
         unsigned           victim, thief;
@@ -409,7 +409,7 @@ static uint64_t hash_of(janus_trace *trace, uint32_t workers, uint64_t seed)
     uint64_t hash = janus_scheduler_trace_hash(scheduler);
     CHECK_EQ(jrt_trace_hash_of(scheduler), hash);
     if (trace != NULL) CHECK_EQ(ask(trace).hash, hash);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     return hash;
 }
 
@@ -485,7 +485,7 @@ static int64_t wait_for_nobody(void *argument)
 {
     janus_waitpoint point;
     (void)argument;
-    janus_waitpoint_init(&point, JANUS_OPENED_BY_ANYBODY);
+    janus_waitpoint_init(&point, JANUS_WAKER_ANYBODY);
     return janus_waitpoint_wait(&point, "nobody");
 }
 
@@ -512,7 +512,7 @@ TEST("a world that was given up leaves a trace up to that point, which another s
     CHECK(strstr(tale, "park A waits for a waitpoint\n") != NULL);
     CHECK(strstr(tale, "complete") == NULL);
     free(tale);
-    CHECK_EQ(janus_trace_close(trace), JANUS_STATE);
+    CHECK_EQ(janus_trace_destroy(trace), JANUS_STATE);
     jrt_trace_abandon(trace);
     CHECK_EQ(run_traced(trace, 1, 1, send_to_child, NULL), JANUS_OK);
     close_trace(trace);

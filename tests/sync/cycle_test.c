@@ -205,7 +205,7 @@ static int64_t wait_in_vain(void *argument)
 
 TEST("a wait that no task can end is a deadlock without a circle")
 {
-    janus_semaphore semaphore = JANUS_SEMAPHORE_INIT(0, JANUS_OPENED_BY_TASKS, "empty");
+    janus_semaphore semaphore = JANUS_SEMAPHORE_INIT(0, JANUS_WAKER_TASKS, "empty");
     listen_to(2, wait_in_vain, &semaphore);
     CHECK_EQ(times_said("janusrt: deadlock: every task waits\n"), 1);
     CHECK_EQ(times_said("waits for semaphore \"empty\""), 1);
@@ -222,7 +222,7 @@ static int64_t wait_beside(void *argument)
 
 static int64_t wait_for_inner(void *argument)
 {
-    janus_semaphore semaphore = JANUS_SEMAPHORE_INIT(0, JANUS_OPENED_BY_TASKS, "inner");
+    janus_semaphore semaphore = JANUS_SEMAPHORE_INIT(0, JANUS_WAKER_TASKS, "inner");
     janus_mutex     lock = JANUS_MUTEX_INIT("beside");
     janus_nursery   outer, inner;
     (void)argument;
@@ -305,6 +305,6 @@ TEST("dumps can be made while tasks lock, wait, end and free what they waited fo
     }
     atomic_store(&crowd.stop, 1);
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     (void)close(fd);
 }

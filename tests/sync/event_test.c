@@ -8,7 +8,7 @@
 
 enum { TASKS = 8, ROUNDS = TOWN_SLOW ? 100 : 2000 };
 
-#define BY_TASKS JANUS_OPENED_BY_TASKS
+#define BY_TASKS JANUS_WAKER_TASKS
 
 /* Events. */
 
@@ -262,7 +262,8 @@ static int64_t only_once(void *argument)
         int           bad = kind > 0 ? 2 : 0;
         struct first  first = {.once = JANUS_ONCE_INIT("first"), .fail = bad, .dies = kind == 2};
         janus_nursery n;
-        CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+        CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+                 JANUS_OK);
         for (int i = 0; i < TASKS; i++) CHECK_EQ(janus_spawn(&n, call_once, &first), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, NULL), kind == 2 ? JANUS_CHILD_FAILED : JANUS_OK);
         CHECK_EQ(first.runs, 1 + bad);

@@ -140,7 +140,7 @@ static void ask_mutex(struct hold *hold)
 
 static void keep_once(struct hold *hold)
 {
-    if (hold->panics) (void)janus_once_call(&hold->once, end_with_it, hold, NULL);
+    if (hold->panics) JANUS_IGNORE(janus_once_call(&hold->once, end_with_it, hold, NULL));
     if (!hold->panics) keep_mutex(hold); /* a once cannot outlive its function otherwise */
 }
 
@@ -203,9 +203,10 @@ static void one_pair(int first, int kept, int panics)
     CHECK_EQ(janus_group_add(&hold.firsts.group, 1), JANUS_OK);
     CHECK_EQ(janus_mutex_lock(&hold.firsts.mutex), JANUS_OK);
     CHECK_EQ(janus_rwlock_read_lock(&hold.firsts.table), JANUS_OK);
-    CHECK_EQ(janus_barrier_init(&hold.firsts.barrier, 2, JANUS_OPENED_BY_ANYBODY, NULL), JANUS_OK);
+    CHECK_EQ(janus_barrier_init(&hold.firsts.barrier, 2, JANUS_WAKER_ANYBODY, NULL), JANUS_OK);
     janus_nursery n;
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     CHECK_EQ(janus_spawn(&n, holder, &hold), JANUS_OK);
     for (int i = 0; i < ASKERS; i++) CHECK_EQ(janus_spawn(&n, asker, &hold), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), panics ? JANUS_CHILD_FAILED : JANUS_OK);
@@ -259,8 +260,7 @@ TEST("whatever a thread waited for first, its mutex goes to a waiter when it end
         CHECK_EQ(janus_group_add(&hold.firsts.group, 1), JANUS_OK);
         CHECK_EQ(janus_mutex_lock(&hold.firsts.mutex), JANUS_OK);
         CHECK_EQ(janus_rwlock_read_lock(&hold.firsts.table), JANUS_OK);
-        CHECK_EQ(janus_barrier_init(&hold.firsts.barrier, 2, JANUS_OPENED_BY_ANYBODY, NULL),
-                 JANUS_OK);
+        CHECK_EQ(janus_barrier_init(&hold.firsts.barrier, 2, JANUS_WAKER_ANYBODY, NULL), JANUS_OK);
         CHECK_EQ(pthread_create(&threads[0], NULL, thread_holder, &hold), 0);
         for (int i = 1; i <= ASKERS; i++) {
             CHECK_EQ(pthread_create(&threads[i], NULL, thread_asker, &hold), 0);

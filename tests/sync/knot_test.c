@@ -9,7 +9,7 @@
 /* A wait at a condition whose mutex is held by one who waits for the waiter. */
 
 static janus_mutex     mutex = JANUS_MUTEX_INIT("m");
-static janus_condition condition = JANUS_CONDITION_INIT(JANUS_OPENED_BY_TASKS, "c");
+static janus_condition condition = JANUS_CONDITION_INIT(JANUS_WAKER_TASKS, "c");
 static atomic_int      waits;
 
 static int64_t wait_behind(void *argument)
@@ -84,7 +84,7 @@ static int64_t send_exactly(void *argument)
     for (int sends = 98; sends <= 102; sends++) {
         struct sender sender = {.sends = sends};
         janus_nursery n;
-        CHECK_EQ(janus_channel_open(8, 200, NULL, &done), JANUS_OK);
+        CHECK_EQ(janus_channel_create(8, 200, NULL, &done), JANUS_OK);
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, send_and_defer, &sender), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
@@ -105,7 +105,7 @@ static int64_t drain(void *argument)
     uint64_t value;
     int      taken = 0;
     count_me(argument);
-    while (!janus_cancelled()) (void)janus_yield();
+    while (!janus_cancelled()) JANUS_IGNORE(janus_yield());
     while (janus_channel_try_recv(done, &value) == JANUS_OK) taken++;
     CHECK_EQ(taken, LEFT);
     return JANUS_CANCELLED;
@@ -116,7 +116,7 @@ static int64_t cancel_drainer(void *argument)
     (void)argument;
     janus_nursery n;
     atomic_int    begun = 0;
-    CHECK_EQ(janus_channel_open(8, LEFT, NULL, &done), JANUS_OK);
+    CHECK_EQ(janus_channel_create(8, LEFT, NULL, &done), JANUS_OK);
     for (uint64_t i = 0; i < LEFT; i++) CHECK_EQ(janus_channel_send(done, &i), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, drain, &begun), JANUS_OK);

@@ -31,8 +31,7 @@ static int64_t party(void *argument)
 
 static int64_t meet_often(void *argument)
 {
-    struct meeting meeting = {.barrier =
-                                  JANUS_BARRIER_INIT(PARTIES, JANUS_OPENED_BY_TASKS, "meeting"),
+    struct meeting meeting = {.barrier = JANUS_BARRIER_INIT(PARTIES, JANUS_WAKER_TASKS, "meeting"),
                               .rounds = (int)town_few(200)};
     janus_nursery  n;
     (void)argument;
@@ -59,8 +58,7 @@ TEST("plain threads meet at a barrier")
     TOWN_REAL("threads outside");
     struct meeting meeting = {.rounds = 100};
     pthread_t      threads[PARTIES];
-    CHECK_EQ(janus_barrier_init(&meeting.barrier, PARTIES, JANUS_OPENED_BY_ANYBODY, NULL),
-             JANUS_OK);
+    CHECK_EQ(janus_barrier_init(&meeting.barrier, PARTIES, JANUS_WAKER_ANYBODY, NULL), JANUS_OK);
     for (int i = 0; i < PARTIES; i++) {
         CHECK_EQ(pthread_create(&threads[i], NULL, thread_party, &meeting), 0);
     }
@@ -81,7 +79,7 @@ static int64_t give_up(void *argument)
 
 static int64_t cancel_some(void *argument)
 {
-    struct meeting meeting = {.barrier = JANUS_BARRIER_INIT(PARTIES, JANUS_OPENED_BY_ANYBODY, NULL),
+    struct meeting meeting = {.barrier = JANUS_BARRIER_INIT(PARTIES, JANUS_WAKER_ANYBODY, NULL),
                               .rounds = 1};
     janus_nursery  n, others;
     (void)argument;
@@ -106,7 +104,7 @@ TEST("a wait at a barrier that is cancelled or too late takes its arrival back")
 static int64_t come_alone(void *argument)
 {
     (void)argument;
-    janus_barrier barrier = JANUS_BARRIER_INIT(2, JANUS_OPENED_BY_TASKS, "lonely");
+    janus_barrier barrier = JANUS_BARRIER_INIT(2, JANUS_WAKER_TASKS, "lonely");
     CHECK_EQ(janus_barrier_wait(&barrier, NULL), JANUS_DEADLOCK);
     return 0;
 }
@@ -123,9 +121,9 @@ TEST("a barrier for zero parties is refused, and one for a single party never wa
     bool          leads = false;
     CHECK_EQ(janus_barrier_wait(&barrier, NULL), JANUS_INVALID);
     CHECK_EQ(janus_barrier_wait(NULL, NULL), JANUS_INVALID);
-    CHECK_EQ(janus_barrier_init(&barrier, 0, JANUS_OPENED_BY_ANYBODY, NULL), JANUS_INVALID);
-    CHECK_EQ(janus_barrier_init(NULL, 1, JANUS_OPENED_BY_ANYBODY, NULL), JANUS_INVALID);
-    CHECK_EQ(janus_barrier_init(&barrier, 1, JANUS_OPENED_BY_ANYBODY, NULL), JANUS_OK);
+    CHECK_EQ(janus_barrier_init(&barrier, 0, JANUS_WAKER_ANYBODY, NULL), JANUS_INVALID);
+    CHECK_EQ(janus_barrier_init(NULL, 1, JANUS_WAKER_ANYBODY, NULL), JANUS_INVALID);
+    CHECK_EQ(janus_barrier_init(&barrier, 1, JANUS_WAKER_ANYBODY, NULL), JANUS_OK);
     CHECK_EQ(janus_barrier_wait(&barrier, &leads), JANUS_OK);
     CHECK(leads);
 }

@@ -10,7 +10,7 @@
 
 enum { KINDS = 2, ROUNDS = TOWN_SLOW ? 30 : 300, RACES = TOWN_SLOW ? 5 : 40 };
 
-#define BY_TASKS JANUS_OPENED_BY_TASKS
+#define BY_TASKS JANUS_WAKER_TASKS
 
 /* Two nurseries of the first task, one of each kind. */
 struct mix {
@@ -21,10 +21,10 @@ static const janus_backend kinds[KINDS] = {JANUS_BACKEND_COOPERATIVE, JANUS_BACK
 
 static void mix_open(struct mix *mix)
 {
-    janus_cap channel = court_mint(JANUS_CAP_CHANNEL, JANUS_RIGHTS_ALL,
+    janus_cap channel = court_mint(JANUS_CAP_KIND_CHANNEL, JANUS_RIGHTS_ALL,
                                    (janus_cap_limits){.channel = {1000, 1000}});
     for (int k = 0; k < KINDS; k++) {
-        COURT_OPEN(&mix->of[k], kinds[k], .policy = JANUS_WAIT_ALL, .channel_cap = channel);
+        COURT_OPEN(&mix->of[k], kinds[k], .policy = JANUS_POLICY_WAIT_ALL, .channel_cap = channel);
     }
 }
 
@@ -43,7 +43,7 @@ static int64_t with_much(void *argument)
 {
     janus_entry *const *entry = argument;
     court.spawn = court_mint(
-        JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL,
+        JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL,
         (janus_cap_limits){
             .spawn = {.max_tasks = 1000,
                       .task_budget =
@@ -74,7 +74,7 @@ static int64_t sell(void *argument)
         janus_select_case cases[2];
         for (int i = 0; i < 2; i++) {
             cases[i] = (janus_select_case){
-                .channel = fair->channels[i], .kind = JANUS_SELECT_SEND, .value = &value};
+                .channel = fair->channels[i], .kind = JANUS_SELECT_KIND_SEND, .value = &value};
         }
         CHECK_EQ(value % 3 == 0 ? janus_select(cases, 2, NULL)
                                 : janus_channel_send(fair->channels[value % 2], &value),
@@ -247,7 +247,7 @@ static janus_status wait_in_select(struct guest *guest)
     int64_t           value = 1;
     janus_select_case cases[2] = {
         {.channel = guest->hall->left, .value = &value},
-        {.channel = guest->hall->right, .kind = JANUS_SELECT_SEND, .value = &value}};
+        {.channel = guest->hall->right, .kind = JANUS_SELECT_KIND_SEND, .value = &value}};
     return janus_select_until(cases, 2, NULL, guest->until);
 }
 
@@ -295,10 +295,10 @@ static int64_t be_guest(void *argument)
 static void await_blocked(janus_nursery *nursery, janus_task_id id)
 {
     uint64_t        limit = janus_now_ns() + 20000 * town_ms;
-    janus_task_info info = {.struct_bytes = sizeof info};
+    janus_task_info info = JANUS_TASK_INFO();
     for (;;) {
         CHECK_EQ(janus_task_inspect(nursery, id, &info), JANUS_OK);
-        if (info.state == JANUS_TASK_BLOCKED || info.has_result) return;
+        if (info.state == JANUS_TASK_STATE_BLOCKED || info.has_result) return;
         CHECK(janus_now_ns() < limit);
         CHECK_EQ(janus_yield(), JANUS_OK);
     }

@@ -24,7 +24,7 @@ static void buy(struct shop *shop)
     CHECK_EQ(janus_mutex_lock(&shop->lock), JANUS_OK);
     CHECK_EQ(atomic_fetch_add(&shop->inside, 1), 0);
     shop->count++;
-    if (shop->yields && shop->count % 3 == 0) (void)janus_yield();
+    if (shop->yields && shop->count % 3 == 0) JANUS_IGNORE(janus_yield());
     CHECK_EQ(atomic_fetch_sub(&shop->inside, 1), 1);
     CHECK_EQ(janus_mutex_unlock(&shop->lock), JANUS_OK);
 }
@@ -76,7 +76,7 @@ TEST("tasks of two schedulers and plain threads share a mutex")
     }
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_nursery_end(&roots[i], NULL), JANUS_OK);
     for (int i = 0; i < 2; i++) CHECK_EQ(pthread_join(threads[i], NULL), 0);
-    for (int i = 0; i < 2; i++) CHECK_EQ(janus_scheduler_close(schedulers[i]), JANUS_OK);
+    for (int i = 0; i < 2; i++) CHECK_EQ(janus_scheduler_destroy(schedulers[i]), JANUS_OK);
     CHECK_EQ(shop.count, 6L * rounds() + 2L * (rounds() / 4));
 }
 
@@ -168,12 +168,12 @@ static int64_t note_turn(void *argument)
 static void spawn_until_blocked(janus_nursery *n, janus_entry *entry, void *argument)
 {
     janus_task_id   id;
-    janus_task_info info = {.struct_bytes = sizeof info};
+    janus_task_info info = JANUS_TASK_INFO();
     CHECK_EQ(janus_spawn_with(n, entry, argument, NULL, &id), JANUS_OK);
     do {
         CHECK_EQ(janus_yield(), JANUS_OK);
         CHECK_EQ(janus_task_inspect(n, id, &info), JANUS_OK);
-    } while (info.state != JANUS_TASK_BLOCKED);
+    } while (info.state != JANUS_TASK_STATE_BLOCKED);
 }
 
 static int64_t in_order(void *argument)
@@ -249,7 +249,7 @@ static int64_t lock_in_time(void *argument)
         CHECK_EQ(status, JANUS_OK);
         CHECK_EQ(atomic_fetch_add(&shop->inside, 1), 0);
         shop->count++;
-        if (seed % 3 == 0) (void)janus_yield();
+        if (seed % 3 == 0) JANUS_IGNORE(janus_yield());
         CHECK_EQ(atomic_fetch_sub(&shop->inside, 1), 1);
         CHECK_EQ(janus_mutex_unlock(&shop->lock), JANUS_OK);
     }
@@ -268,7 +268,7 @@ static int64_t give_up_often(void *argument)
         for (int k = 0; k < 4; k++) CHECK_EQ(janus_spawn(&hasty, lock_in_time, &shop), JANUS_OK);
         for (int k = 0; k < 20 * i; k++) CHECK_EQ(janus_yield(), JANUS_OK);
         (void)janus_nursery_cancel(&hasty);
-        (void)janus_nursery_end(&hasty, NULL);
+        JANUS_IGNORE(janus_nursery_end(&hasty, NULL));
     }
     CHECK_EQ(janus_nursery_end(&patient, NULL), JANUS_OK); /* all of them got it in the end */
     CHECK(shop.count >= 3L * rounds());
@@ -363,7 +363,7 @@ static int64_t leave_it(void *argument)
     atomic_store(&left->has, 1);
     while (atomic_load(&left->asked) < TASKS) CHECK_EQ(janus_yield(), JANUS_OK);
     if (left->how == PANIC) janus_panic("with a lock");
-    if (left->how == UNWIND) (void)janus_sleep(3600 * 1000 * town_ms);
+    if (left->how == UNWIND) JANUS_IGNORE(janus_sleep(3600 * 1000 * town_ms));
     if (left->how == OVERFLOW) return sink_deep(zero);
     return 0;
 }
@@ -390,15 +390,15 @@ static int64_t leave_and_find(void *argument)
         struct left   left = {.lock = JANUS_MUTEX_INIT("left"), .how = how};
         janus_nursery n, inner;
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-        CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)),
+        CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
                  JANUS_OK);
         CHECK_EQ(janus_spawn_with(&inner, leave_it, &left,
-                                  JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_UNWIND), NULL),
+                                  JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_MODE_UNWIND), NULL),
                  JANUS_OK);
         for (int i = 0; i < TASKS; i++) CHECK_EQ(janus_spawn(&n, find_it, &left), JANUS_OK);
         while (atomic_load(&left.asked) < TASKS) CHECK_EQ(janus_yield(), JANUS_OK);
         if (how == UNWIND) CHECK_EQ(janus_nursery_cancel(&inner), JANUS_OK);
-        (void)janus_nursery_end(&inner, NULL);
+        JANUS_IGNORE(janus_nursery_end(&inner, NULL));
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
         CHECK_EQ(left.told, 1);
     }
@@ -552,7 +552,7 @@ static int64_t live_or_die(void *argument)
         janus_mutex *lock = &graves->locks[(unsigned)rand_r(&seed) % 2];
         CHECK_EQ(janus_mutex_lock(lock), JANUS_OK);
         count_told(graves, lock);
-        if ((unsigned)rand_r(&seed) % 4 == 0) (void)janus_yield();
+        if ((unsigned)rand_r(&seed) % 4 == 0) JANUS_IGNORE(janus_yield());
         if ((unsigned)rand_r(&seed) % 4 == 0) {
             atomic_fetch_add(&graves->left, 1);
             if ((unsigned)rand_r(&seed) % 2 == 0) janus_panic("with a lock");
@@ -569,9 +569,10 @@ static int64_t many_graves(void *argument)
     struct graves graves = {.locks = {JANUS_MUTEX_INIT("left"), JANUS_MUTEX_INIT("right")}};
     janus_nursery n;
     for (int i = 0; i < (TOWN_SLOW ? 20 : 200); i++) {
-        CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+        CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+                 JANUS_OK);
         for (int k = 0; k < 20; k++) CHECK_EQ(janus_spawn(&n, live_or_die, &graves), JANUS_OK);
-        (void)janus_nursery_end(&n, NULL);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
     }
     for (int i = 0; i < 2; i++) {
         CHECK_EQ(janus_mutex_try_lock(&graves.locks[i]), JANUS_OK);

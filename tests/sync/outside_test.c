@@ -338,11 +338,11 @@ TEST("waiting for an object that any thread may open is no deadlock")
     for (int i = 0; i < TIMES * WHATS; i++) {
         struct anybody anybody = {.what = (enum what)(i % WHATS)};
         pthread_t      thread;
-        janus_semaphore_init(&anybody.permits, 0, JANUS_OPENED_BY_ANYBODY, NULL);
-        janus_condition_init(&anybody.change, JANUS_OPENED_BY_ANYBODY, NULL);
-        janus_event_init(&anybody.event, JANUS_OPENED_BY_ANYBODY, NULL);
-        janus_group_init(&anybody.group, JANUS_OPENED_BY_ANYBODY, NULL);
-        janus_broadcast_init(&anybody.news, JANUS_OPENED_BY_ANYBODY, NULL);
+        janus_semaphore_init(&anybody.permits, 0, JANUS_WAKER_ANYBODY, NULL);
+        janus_condition_init(&anybody.change, JANUS_WAKER_ANYBODY, NULL);
+        janus_event_init(&anybody.event, JANUS_WAKER_ANYBODY, NULL);
+        janus_group_init(&anybody.group, JANUS_WAKER_ANYBODY, NULL);
+        janus_broadcast_init(&anybody.news, JANUS_WAKER_ANYBODY, NULL);
         CHECK_EQ(janus_group_add(&anybody.group, 1), JANUS_OK);
         CHECK_EQ(pthread_create(&thread, NULL, open_late, &anybody), 0);
         listen_to(1 + (uint32_t)i % 2, wait_for_anybody, &anybody);

@@ -125,9 +125,9 @@ static void world_open(void *state)
 {
     (void)state;
     janus_mutex_init(&world.mutex, NULL);
-    janus_semaphore_init(&world.semaphore, (uint32_t)world.permits, JANUS_OPENED_BY_TASKS, NULL);
-    janus_group_init(&world.group, JANUS_OPENED_BY_TASKS, NULL);
-    janus_event_init(&world.event, JANUS_OPENED_BY_TASKS, NULL);
+    janus_semaphore_init(&world.semaphore, (uint32_t)world.permits, JANUS_WAKER_TASKS, NULL);
+    janus_group_init(&world.group, JANUS_WAKER_TASKS, NULL);
+    janus_event_init(&world.event, JANUS_WAKER_TASKS, NULL);
     world.group.opaque[0] += 2 * JRT_SYNC_ONE;
     memset(world.holders, 0, sizeof world.holders);
     memset(world.own, 0, sizeof world.own);

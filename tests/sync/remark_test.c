@@ -118,7 +118,7 @@ TEST("a nursery with a smaller pool than requested opens with OK, and reports th
              JANUS_OK);
     CHECK(janus_budget_equal(got, most));
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Recursive mutexes. */
@@ -137,7 +137,7 @@ static int64_t go_deep(void *argument)
                 i == 1 ? janus_mutex_try_lock(&deep->mutex) : janus_mutex_lock(&deep->mutex);
             CHECK_EQ(status, JANUS_OK);
             if (i == 0) CHECK_EQ(atomic_fetch_add(&deep->inside, 1), 0);
-            (void)janus_yield();
+            JANUS_IGNORE(janus_yield());
         }
         atomic_fetch_add(&deep->count, 1);
         for (int i = 0; i < 3; i++) {
@@ -180,7 +180,7 @@ static int64_t inherit_deep(void *argument)
     struct room room;
     (void)argument;
     janus_mutex_init_recursive(&room.mutex, "deep");
-    janus_condition_init(&room.changed, JANUS_OPENED_BY_ANYBODY, NULL);
+    janus_condition_init(&room.changed, JANUS_WAKER_ANYBODY, NULL);
     janus_status ended;
     JANUS_NURSERY(n, ended) { CHECK_EQ(janus_spawn(n, lock_twice_and_end, &room.mutex), JANUS_OK); }
     CHECK_EQ(ended, JANUS_OK);

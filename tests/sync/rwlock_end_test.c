@@ -68,7 +68,8 @@ static void one_end(struct heritage heritage)
 {
     int           holders = heritage.writes ? 1 : 3;
     janus_nursery n;
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     for (int i = 0; i < holders; i++) CHECK_EQ(janus_spawn(&n, end_with_it, &heritage), JANUS_OK);
     if (heritage.contested) {
         while (atomic_load(&heritage.held) < holders) CHECK_EQ(janus_yield(), JANUS_OK);
@@ -238,7 +239,7 @@ TEST("a task that waits for a lock that a thread reads is not in a deadlock")
     CHECK_EQ(jrt_load_relaxed(&scheduler->outside), before + 1);
     CHECK_EQ(janus_rwlock_unlock(&lock), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* All schedules: holders end, a writer is cancelled, others go on. */
@@ -292,7 +293,7 @@ static int64_t play(void *argument)
     JANUS_EXPECT(janus_spawn(&n, scene_writer, &scene) == JANUS_OK);
     JANUS_EXPECT(janus_spawn(&n, scene_reader, &scene) == JANUS_OK);
     JANUS_EXPECT(janus_nursery_cancel(&scene.doomed) == JANUS_OK);
-    (void)janus_nursery_end(&scene.doomed, NULL);
+    JANUS_IGNORE(janus_nursery_end(&scene.doomed, NULL));
     janus_status status = janus_nursery_end(&n, NULL);
     JANUS_EXPECT(janus_rwlock_try_write_lock(&scene.lock) == JANUS_OK);
     JANUS_EXPECT(janus_rwlock_is_abandoned(&scene.lock) && scene.got == 1);

@@ -130,7 +130,7 @@ TEST("plain threads and tasks share one lock")
     }
     for (int i = 0; i < 4; i++) CHECK_EQ(pthread_join(threads[i], NULL), 0);
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     CHECK_EQ(page.first, 4L * page.rounds);
 }
 

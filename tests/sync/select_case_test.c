@@ -92,8 +92,8 @@ static int64_t wait_for_each(void *argument)
     for (int which = 0; which < 3; which++) {
         struct stage  stage = {.channel = open_channel(0), .act = which, .chosen = 9};
         janus_nursery n;
-        janus_event_init(&stage.event, JANUS_OPENED_BY_TASKS, "go");
-        janus_group_init(&stage.group, JANUS_OPENED_BY_TASKS, "all");
+        janus_event_init(&stage.event, JANUS_WAKER_TASKS, "go");
+        janus_group_init(&stage.group, JANUS_WAKER_TASKS, "all");
         CHECK_EQ(janus_group_add(&stage.group, 1), JANUS_OK);
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, choose, &stage), JANUS_OK);
@@ -117,7 +117,7 @@ static int64_t at_once(void *argument)
     janus_event event;
     size_t      chosen = 9;
     (void)argument;
-    janus_event_init(&event, JANUS_OPENED_BY_TASKS, NULL);
+    janus_event_init(&event, JANUS_WAKER_TASKS, NULL);
     janus_select_case cases[] = {janus_case_event(&event), janus_case_event(NULL)};
     CHECK_EQ(janus_select(cases, 2, &chosen), JANUS_INVALID);
     CHECK_EQ(chosen, 1);
@@ -148,13 +148,13 @@ static int64_t cancel_it(void *argument)
 {
     janus_event event;
     (void)argument;
-    janus_event_init(&event, JANUS_OPENED_BY_TASKS, NULL);
+    janus_event_init(&event, JANUS_WAKER_TASKS, NULL);
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, for_ever, &event), JANUS_OK);
     CHECK_EQ(janus_yield(), JANUS_OK);
     (void)janus_nursery_cancel(&n);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     janus_event_set(&event);
     return 0;
 }
@@ -206,7 +206,7 @@ static int64_t race_them(void *argument)
     for (int i = 0; i < 100; i++) {
         struct race   race = {.channel = open_channel(0)};
         janus_nursery n;
-        janus_event_init(&race.event, JANUS_OPENED_BY_TASKS, NULL);
+        janus_event_init(&race.event, JANUS_WAKER_TASKS, NULL);
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, take_one, &race), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, send_one, &race), JANUS_OK);

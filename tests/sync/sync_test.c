@@ -7,7 +7,7 @@
 
 enum { TASKS = 8, ROUNDS = TOWN_SLOW ? 100 : 2000 };
 
-#define BY_TASKS JANUS_OPENED_BY_TASKS
+#define BY_TASKS JANUS_WAKER_TASKS
 
 /* Semaphores. */
 
@@ -113,7 +113,7 @@ static int64_t give_some(void *argument)
     struct pool *pool = argument;
     for (int i = 0; i < TASKS / 2; i++) {
         CHECK_EQ(janus_semaphore_release(&pool->permits, 1), JANUS_OK);
-        if (i % 2 == 0) (void)janus_yield();
+        if (i % 2 == 0) JANUS_IGNORE(janus_yield());
     }
     return 0;
 }
@@ -188,7 +188,7 @@ static void *thread_gives(void *argument)
 TEST("threads and tasks take permits in time or not at all, and the permits add up")
 {
     TOWN_REAL("a thread outside takes part");
-    struct mixed     mixed = {.permits = JANUS_SEMAPHORE_INIT(0, JANUS_OPENED_BY_ANYBODY, NULL)};
+    struct mixed     mixed = {.permits = JANUS_SEMAPHORE_INIT(0, JANUS_WAKER_ANYBODY, NULL)};
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     janus_nursery    root;
     pthread_t        taker, giver;
@@ -201,7 +201,7 @@ TEST("threads and tasks take permits in time or not at all, and the permits add 
     atomic_store(&mixed.stop, 1);
     CHECK_EQ(pthread_join(giver, NULL), 0);
     CHECK_EQ(mixed.given, mixed.taken + (long)janus_semaphore_permits(&mixed.permits));
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Conditions: a queue of numbers. */
@@ -344,7 +344,7 @@ static int64_t unwound(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     for (int i = 0; i < TASKS; i++) {
         CHECK_EQ(janus_spawn_with(&n, wait_to_be_unwound, &room,
-                                  JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_UNWIND), NULL),
+                                  JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_MODE_UNWIND), NULL),
                  JANUS_OK);
     }
     while (room.waiting < TASKS) CHECK_EQ(janus_yield(), JANUS_OK);
@@ -370,7 +370,7 @@ static int64_t told_first(void *argument)
     janus_event     event = JANUS_EVENT_INIT(BY_TASKS, NULL);
     janus_once      once = JANUS_ONCE_INIT(NULL);
     janus_event_set(&event);
-    while (!janus_cancelled()) (void)janus_yield();
+    while (!janus_cancelled()) JANUS_IGNORE(janus_yield());
     CHECK_EQ(janus_mutex_lock(&lock), JANUS_CANCELLED);
     CHECK_EQ(janus_semaphore_acquire(&permits), JANUS_CANCELLED);
     CHECK_EQ(janus_semaphore_permits(&permits), 1);

@@ -76,10 +76,10 @@ TEST("several schedulers live side by side")
 {
     janus_scheduler *first = create(1), *second = create(2);
     atomic_int       sum = 0;
-    CHECK_EQ(run(first, one, &sum).kind, JANUS_RESULT_SUCCESS);
-    CHECK_EQ(run(second, one, &sum).kind, JANUS_RESULT_SUCCESS);
+    CHECK_EQ(run(first, one, &sum).kind, JANUS_RESULT_KIND_SUCCESS);
+    CHECK_EQ(run(second, one, &sum).kind, JANUS_RESULT_KIND_SUCCESS);
     CHECK_EQ(janus_scheduler_shutdown(first), JANUS_OK);
-    CHECK_EQ(run(second, one, &sum).kind, JANUS_RESULT_SUCCESS);
+    CHECK_EQ(run(second, one, &sum).kind, JANUS_RESULT_KIND_SUCCESS);
     CHECK_EQ(janus_scheduler_shutdown(second), JANUS_OK);
     CHECK_EQ(sum, 3);
 }
@@ -88,19 +88,19 @@ TEST("a nursery's result says how its children ended")
 {
     janus_scheduler   *scheduler = create(2);
     janus_await_result result = run(scheduler, fail, NULL);
-    CHECK_EQ(result.kind, JANUS_RESULT_CHILD_FAILED);
+    CHECK_EQ(result.kind, JANUS_RESULT_KIND_CHILD_FAILED);
     CHECK_EQ(result.detail, 1);
     CHECK_EQ(result.value, -7);
     result = run(scheduler, panic_now, "no");
-    CHECK_EQ(result.kind, JANUS_RESULT_CHILD_FAILED);
+    CHECK_EQ(result.kind, JANUS_RESULT_KIND_CHILD_FAILED);
     CHECK_EQ(result.value, INT64_MIN);
     janus_nursery *root = janus_nursery_create_in(scheduler);
     CHECK(janus_nursery_spawn(root, wait_long, NULL) != NULL);
     CHECK_EQ(janus_nursery_propagate_cancel(root), JANUS_OK);
     CHECK_EQ(janus_nursery_propagate_cancel(root), JANUS_STATE);
     result = janus_nursery_await(root);
-    CHECK_EQ(result.kind, JANUS_RESULT_CANCELLED);
-    CHECK_EQ(result.detail, JANUS_CANCEL_PARENT);
+    CHECK_EQ(result.kind, JANUS_RESULT_KIND_CANCELLED);
+    CHECK_EQ(result.detail, JANUS_CANCEL_REASON_PARENT);
     CHECK_EQ(result.value, 0);
     CHECK_EQ(janus_nursery_destroy(root), JANUS_OK);
     CHECK_EQ(janus_scheduler_shutdown(scheduler), JANUS_OK);
@@ -157,7 +157,7 @@ static int64_t short_forms(void *argument)
     CHECK_EQ(janus_scheduler_spawn(NULL, argument), JANUS_INVALID);
     CHECK_EQ(janus_scheduler_spawn(one, argument), JANUS_OK);
     CHECK_EQ(janus_nursery_destroy(outer), JANUS_STATE); /* not the innermost */
-    CHECK_EQ(janus_nursery_await(inner).kind, JANUS_RESULT_SUCCESS);
+    CHECK_EQ(janus_nursery_await(inner).kind, JANUS_RESULT_KIND_SUCCESS);
     CHECK_EQ(atomic_load((atomic_int *)argument), 1); /* the inner nursery's child */
     CHECK_EQ(janus_scheduler_spawn(one, argument), JANUS_CLOSED);
     CHECK_EQ(janus_nursery_destroy(inner), JANUS_OK);
@@ -175,7 +175,7 @@ TEST("the short forms act on the innermost nursery, and a task stays itself")
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         janus_scheduler *scheduler = create(workers);
         atomic_int       sum = 0;
-        CHECK_EQ(run(scheduler, short_forms, &sum).kind, JANUS_RESULT_SUCCESS);
+        CHECK_EQ(run(scheduler, short_forms, &sum).kind, JANUS_RESULT_KIND_SUCCESS);
         CHECK_EQ(janus_scheduler_shutdown(scheduler), JANUS_OK);
     }
 }
@@ -188,8 +188,8 @@ static int64_t yields_cancelled(void *argument)
     CHECK_EQ(janus_scheduler_yield(), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(nursery), JANUS_OK);
     janus_await_result result = janus_nursery_await(nursery);
-    CHECK_EQ(result.kind, JANUS_RESULT_CANCELLED);
-    CHECK_EQ(result.detail, JANUS_CANCEL_EXPLICIT);
+    CHECK_EQ(result.kind, JANUS_RESULT_KIND_CANCELLED);
+    CHECK_EQ(result.detail, JANUS_CANCEL_REASON_EXPLICIT);
     CHECK(janus_nursery_spawn(nursery, one, NULL) == NULL);
     CHECK_EQ(janus_nursery_destroy(nursery), JANUS_OK);
     return 0;
@@ -198,7 +198,7 @@ static int64_t yields_cancelled(void *argument)
 TEST("a yield returns CANCELLED in a cancelled task")
 {
     janus_scheduler *scheduler = create(2);
-    CHECK_EQ(run(scheduler, yields_cancelled, NULL).kind, JANUS_RESULT_SUCCESS);
+    CHECK_EQ(run(scheduler, yields_cancelled, NULL).kind, JANUS_RESULT_KIND_SUCCESS);
     CHECK_EQ(janus_scheduler_shutdown(scheduler), JANUS_OK);
 }
 
@@ -237,7 +237,7 @@ static int64_t spawn_many(void *argument)
     }
     while (atomic_load((atomic_int *)argument) < MANY) CHECK_EQ(janus_scheduler_yield(), 0);
     if (!JRT_ASAN && !JRT_TSAN) CHECK(resident_pages() < before + 2000);
-    CHECK_EQ(janus_nursery_await(nursery).kind, JANUS_RESULT_SUCCESS);
+    CHECK_EQ(janus_nursery_await(nursery).kind, JANUS_RESULT_KIND_SUCCESS);
     CHECK_EQ(janus_nursery_destroy(nursery), JANUS_OK);
     return 0;
 }
@@ -246,7 +246,7 @@ TEST("a million tasks of one nursery, one after another, leave nothing behind")
 {
     janus_scheduler *scheduler = create(1);
     atomic_int       sum = 0;
-    CHECK_EQ(run(scheduler, spawn_many, &sum).kind, JANUS_RESULT_SUCCESS);
+    CHECK_EQ(run(scheduler, spawn_many, &sum).kind, JANUS_RESULT_KIND_SUCCESS);
     CHECK_EQ(sum, MANY);
     CHECK_EQ(janus_scheduler_shutdown(scheduler), JANUS_OK);
 }
@@ -294,7 +294,7 @@ TEST("a task finds itself as the current task on every thread, and a plain threa
     janus_scheduler *scheduler = create(2);
     atomic_int       moved = 0;
     pthread_t        thread;
-    CHECK_EQ(run(scheduler, migrate_crowd, &moved).kind, JANUS_RESULT_SUCCESS);
+    CHECK_EQ(run(scheduler, migrate_crowd, &moved).kind, JANUS_RESULT_KIND_SUCCESS);
     CHECK_EQ(moved, 1);
     CHECK_EQ(pthread_create(&thread, NULL, not_in_task, NULL), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
@@ -310,9 +310,10 @@ static int64_t propagate_to_empty(void *argument)
         CHECK_EQ(way == 0 ? (int)janus_nursery_cancel(nursery)
                           : janus_nursery_propagate_cancel(nursery),
                  JANUS_OK);
-        CHECK(janus_nursery_try_result(nursery, &result));
-        CHECK_EQ(result.kind, JANUS_RESULT_CANCELLED);
-        CHECK_EQ(result.reason, way == 0 ? JANUS_CANCEL_EXPLICIT : JANUS_CANCEL_PARENT);
+        CHECK(janus_nursery_try_await(nursery, &result));
+        CHECK_EQ(result.kind, JANUS_RESULT_KIND_CANCELLED);
+        CHECK_EQ(result.reason,
+                 way == 0 ? JANUS_CANCEL_REASON_EXPLICIT : JANUS_CANCEL_REASON_PARENT);
         CHECK_EQ(janus_nursery_destroy(nursery), JANUS_OK);
     }
     (void)argument;
@@ -322,14 +323,14 @@ static int64_t propagate_to_empty(void *argument)
 TEST("an empty nursery is final as soon as a cancel is propagated to it")
 {
     janus_scheduler *scheduler = create(1);
-    CHECK_EQ(run(scheduler, propagate_to_empty, NULL).kind, JANUS_RESULT_SUCCESS);
+    CHECK_EQ(run(scheduler, propagate_to_empty, NULL).kind, JANUS_RESULT_KIND_SUCCESS);
     CHECK_EQ(janus_scheduler_shutdown(scheduler), JANUS_OK);
 }
 
 TEST("completed and cancelled are the finished states")
 {
-    for (int state = JANUS_TASK_READY; state <= JANUS_TASK_CANCELLED; state++) {
-        bool finished = state == JANUS_TASK_COMPLETED || state == JANUS_TASK_CANCELLED;
+    for (int state = JANUS_TASK_STATE_READY; state <= JANUS_TASK_STATE_CANCELLED; state++) {
+        bool finished = state == JANUS_TASK_STATE_COMPLETED || state == JANUS_TASK_STATE_CANCELLED;
         CHECK_EQ(janus_task_is_finished((janus_task_state)state), finished);
     }
     CHECK_STR(janus_status_name(JANUS_NO_NURSERY), "JANUS_NO_NURSERY");

@@ -30,7 +30,7 @@ static int64_t many_values(void *argument)
     {
         for (int i = 0; i < CALLS; i++) {
             numbers[i] = i;
-            CHECK_EQ(janus_async_begin(n, &calls[i], fill_wide, &numbers[i], &values[i]), JANUS_OK);
+            CHECK_EQ(janus_async_start(n, &calls[i], fill_wide, &numbers[i], &values[i]), JANUS_OK);
         }
         for (int i = CALLS - 1; i >= 0; i--) {
             int64_t status = -99;
@@ -51,7 +51,7 @@ TEST("an awaited call has written its value, once") { town_all(many_values, NULL
 static int64_t minus_five(void *argument)
 {
     (void)argument;
-    (void)janus_yield();
+    JANUS_IGNORE(janus_yield());
     return -5;
 }
 
@@ -62,13 +62,13 @@ static int64_t negative_value(void *argument)
     janus_nursery_result result;
     janus_async          call;
     int64_t              number = 0;
-    CHECK_EQ(janus_async_number_begin(NULL, &call, minus_five, NULL), JANUS_NO_NURSERY);
+    CHECK_EQ(janus_async_start_number(NULL, &call, minus_five, NULL), JANUS_NO_NURSERY);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_async_number_begin(NULL, &call, minus_five, NULL), JANUS_OK); /* of n */
+    CHECK_EQ(janus_async_start_number(NULL, &call, minus_five, NULL), JANUS_OK); /* of n */
     CHECK_EQ(janus_await(&call, &number), JANUS_OK);
     CHECK_EQ(number, -5);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_OK);
-    CHECK_EQ(result.kind, JANUS_RESULT_SUCCESS);
+    CHECK_EQ(result.kind, JANUS_RESULT_KIND_SUCCESS);
     return 0;
 }
 
@@ -99,9 +99,10 @@ static int64_t failures(void *argument)
     janus_async   calls[2];
     int           value = 0;
     int64_t       number = 0;
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
-    CHECK_EQ(janus_async_begin(&n, &calls[0], fail_after_writing, NULL, &value), JANUS_OK);
-    CHECK_EQ(janus_async_number_begin(&n, &calls[1], panic_number, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
+    CHECK_EQ(janus_async_start(&n, &calls[0], fail_after_writing, NULL, &value), JANUS_OK);
+    CHECK_EQ(janus_async_start_number(&n, &calls[1], panic_number, NULL), JANUS_OK);
     CHECK_EQ(janus_await(&calls[0], &number), JANUS_CHILD_FAILED);
     CHECK_EQ(number, -7);
     CHECK_EQ(janus_await(&calls[1], &number), JANUS_CHILD_FAILED);
@@ -123,7 +124,7 @@ static int64_t of_another(void *argument)
     janus_async    call, same;
     memset(&call, 0x5a, sizeof call);
     same = call;
-    CHECK_EQ(janus_async_number_begin(theirs, &call, minus_five, NULL), JANUS_STATE);
+    CHECK_EQ(janus_async_start_number(theirs, &call, minus_five, NULL), JANUS_STATE);
     CHECK_EQ(memcmp(&call, &same, sizeof call), 0);
     return 0;
 }
@@ -136,14 +137,14 @@ static int64_t refused(void *argument)
     memset(&call, 0x5a, sizeof call);
     same = call;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_async_begin(&n, &call, NULL, NULL, NULL), JANUS_INVALID);
-    CHECK_EQ(janus_async_begin(&n, NULL, fail_after_writing, NULL, NULL), JANUS_INVALID);
-    CHECK_EQ(janus_async_number_begin_with(&n, &call, minus_five, NULL,
+    CHECK_EQ(janus_async_start(&n, &call, NULL, NULL, NULL), JANUS_INVALID);
+    CHECK_EQ(janus_async_start(&n, NULL, fail_after_writing, NULL, NULL), JANUS_INVALID);
+    CHECK_EQ(janus_async_start_number_with(&n, &call, minus_five, NULL,
                                            JANUS_SPAWN_OPTIONS(.unjoinable = true)),
              JANUS_INVALID);
     CHECK_EQ(janus_spawn(&n, of_another, &n), JANUS_OK);
     CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_async_number_begin(&n, &call, minus_five, NULL), JANUS_CLOSED);
+    CHECK_EQ(janus_async_start_number(&n, &call, minus_five, NULL), JANUS_CLOSED);
     CHECK_EQ(memcmp(&call, &same, sizeof call), 0);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_await(NULL, NULL), JANUS_INVALID);
@@ -174,7 +175,7 @@ static int64_t await_cancelled(void *argument)
     janus_shield_begin();
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK); /* so its child is not cancelled */
     janus_shield_end();
-    CHECK_EQ(janus_async_number_begin(&n, &call, number_at_gate, &waiter->gate), JANUS_OK);
+    CHECK_EQ(janus_async_start_number(&n, &call, number_at_gate, &waiter->gate), JANUS_OK);
     CHECK(janus_async_task(&call) != 0);
     atomic_store(&waiter->awaiting, 1);
     CHECK_EQ(janus_await(&call, &number), JANUS_CANCELLED);
@@ -215,10 +216,10 @@ TEST("a plain thread awaits too")
     janus_async      call;
     int64_t          number = 0;
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
-    CHECK_EQ(janus_async_number_begin(NULL, &call, minus_five, NULL), JANUS_NO_NURSERY);
-    CHECK_EQ(janus_async_number_begin(&root, &call, minus_five, NULL), JANUS_OK);
+    CHECK_EQ(janus_async_start_number(NULL, &call, minus_five, NULL), JANUS_NO_NURSERY);
+    CHECK_EQ(janus_async_start_number(&root, &call, minus_five, NULL), JANUS_OK);
     CHECK_EQ(janus_await(&call, &number), JANUS_OK);
     CHECK_EQ(number, -5);
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }

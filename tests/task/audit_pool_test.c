@@ -54,7 +54,7 @@ static void be_denied(int times)
 {
     const janus_cap none = {0};
     for (int i = 0; i < times; i++) {
-        CHECK_EQ(janus_own_check(none, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK),
+        CHECK_EQ(janus_cap_check(none, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK),
                  JANUS_NO_SPAWN_CAP);
     }
 }
@@ -136,7 +136,7 @@ static int64_t derive_until_full(void *argument)
     janus_status status;
     (void)argument;
     do {
-        status = janus_own_attenuate(own, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL), &out);
+        status = janus_cap_attenuate(own, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL), &out);
     } while (status == JANUS_OK);
     CHECK_EQ(status, JANUS_AUDIT_FULL);
     return 0;
@@ -149,7 +149,7 @@ static int64_t refuse_beside(void *argument)
     in_pool("greedy", derive_until_full);
     in_pool("modest", derive_until_full); /* its ring is empty at first */
     janus_cap own = guild_spawn(root, 10), out;
-    CHECK_EQ(janus_own_attenuate(own, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL), &out), JANUS_OK);
+    CHECK_EQ(janus_cap_attenuate(own, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL), &out), JANUS_OK);
     return 0;
 }
 

@@ -64,10 +64,10 @@ static uint64_t lines(const char *one, const char *two) { return sum(one, two, N
 static const char *const use = "\"event\":\"use\"", *const denial = "\"event\":\"denial\"";
 static const char *const spawn_task = "\"wanted\":\"spawn.task\"";
 
-static janus_audit_stats stats_of(janus_audit *audit)
+static janus_audit_info stats_of(janus_audit *audit)
 {
-    janus_audit_stats stats = {.struct_bytes = sizeof stats};
-    CHECK_EQ(janus_audit_stats_read(audit, &stats), JANUS_OK);
+    janus_audit_info stats = JANUS_AUDIT_INFO();
+    CHECK_EQ(janus_audit_inspect(audit, &stats), JANUS_OK);
     return stats;
 }
 
@@ -114,11 +114,11 @@ static void be_exhausted(janus_cap spawn, janus_cap budget, atomic_int *ops)
         JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, spend, ops, JANUS_SPAWN_OPTIONS(.name = "spender"), NULL),
              JANUS_OK);
-    CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_OK);
+    CHECK_EQ(janus_nursery_wait_exhausted(&n, &child), JANUS_OK);
     CHECK_EQ(janus_nursery_recharge(&n, child.task, janus_budget_of(50, 7, 0, 0, 0)), JANUS_OK);
-    CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_OK);
+    CHECK_EQ(janus_nursery_wait_exhausted(&n, &child), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel_exhausted(&n, child.task), JANUS_OK);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     CHECK_EQ(janus_nursery_open(
                  &n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn, .budget_cap = budget,
                                            .on_exhausted = decide, .on_exhausted_argument = &asked,
@@ -126,7 +126,7 @@ static void be_exhausted(janus_cap spawn, janus_cap budget, atomic_int *ops)
              JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, spend, ops, JANUS_SPAWN_OPTIONS(.name = "asker"), NULL),
              JANUS_OK);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     CHECK_EQ(asked, 2);
 }
 
@@ -137,17 +137,17 @@ static int64_t tell_everything(void *argument)
     const janus_cap_limits limits = {.spawn = {5, janus_budget_of(1000, 10, 0, 0, 0)}};
     janus_nursery          n;
     janus_cap             *cap = story->caps;
-    CHECK_EQ(janus_own_mint(root, 0,
-                            JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL,
-                                            .limits = &limits, .delegation_depth = 1,
-                                            .name = "storyteller's"),
+    CHECK_EQ(janus_cap_mint(root, 0,
+                            JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
+                                            .rights = JANUS_RIGHTS_ALL, .limits = &limits,
+                                            .delegation_depth = 1, .name = "storyteller's"),
                             &cap[0]),
              JANUS_OK);
     cap[1] = guild_budget(root, JANUS_RIGHTS_ALL, 1000, 1000);
     CHECK_EQ(
-        janus_own_attenuate(cap[0], JANUS_CAP_GRANT(.rights = JANUS_RIGHT_SPAWN_TASK), &cap[2]),
+        janus_cap_attenuate(cap[0], JANUS_CAP_GRANT(.rights = JANUS_RIGHT_SPAWN_TASK), &cap[2]),
         JANUS_OK);
-    CHECK_EQ(janus_own_delegate(cap[0], janus_task_current_id() + 1, NULL, &cap[3]), JANUS_OK);
+    CHECK_EQ(janus_cap_delegate(cap[0], janus_task_current_id() + 1, NULL, &cap[3]), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_NO_SPAWN_CAP);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
@@ -155,8 +155,8 @@ static int64_t tell_everything(void *argument)
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget_cap = cap[1])), JANUS_OK);
     CHECK_EQ(janus_budget_recharge_current(janus_budget_of(0, 0, 0, 0, 5), NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_own_revoke(cap[3], cap[0]), JANUS_OK);
-    CHECK_EQ(janus_own_release(cap[2]), JANUS_OK);
+    CHECK_EQ(janus_cap_revoke(cap[3], cap[0]), JANUS_OK);
+    CHECK_EQ(janus_cap_release(cap[2]), JANUS_OK);
     return 0;
 }
 
@@ -225,12 +225,13 @@ TEST("what a task mints with another scheduler's authority is in that scheduler'
     janus_scheduler *scheduler;
     janus_authority *root;
     CHECK_EQ(janus_audit_create(JANUS_AUDIT_OPTIONS(.sink = keep), &other), JANUS_OK);
-    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.audit = other), &scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.audit = other), &scheduler),
+             JANUS_OK);
     CHECK_EQ(janus_authority_take(scheduler, &root), JANUS_OK);
     run(audit, 1, JANUS_PROFILE_SERVICE, mint_elsewhere, root);
     CHECK_EQ(janus_audit_destroy(audit), JANUS_OK);
     CHECK_EQ(lines("\"event\":\"creation\"", ""), 0);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     CHECK_EQ(janus_audit_destroy(other), JANUS_OK);
     /* The capability for outside threads. */
     CHECK_EQ(lines("\"event\":\"creation\"", "\"holder\":\"1\""), 1);
@@ -279,10 +280,10 @@ static janus_scheduler *open_watched(janus_audit *audit, janus_cap *out)
 {
     janus_scheduler *scheduler;
     janus_authority *root;
-    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN,
-                                                          .worker_count = 1, .yield_interval = 512,
-                                                          .audit = audit),
-                                  &scheduler),
+    CHECK_EQ(janus_scheduler_create_with(
+                 JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN, .worker_count = 1,
+                                         .yield_interval = 512, .audit = audit),
+                 &scheduler),
              JANUS_OK);
     CHECK_EQ(janus_authority_take(scheduler, &root), JANUS_OK);
     *out = guild_spawn(root, 200);
@@ -308,7 +309,7 @@ TEST("a worker writes the uses that it has counted before it sleeps")
         jrt_thread_yield();
     } while (sum(use, spawn_task, "\"count\":") < 101);
     CHECK_EQ(sum(use, spawn_task, "\"count\":"), 101);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     CHECK_EQ(janus_audit_destroy(audit), JANUS_OK);
     CHECK_EQ(sum(use, spawn_task, "\"count\":"), 101);
 }
@@ -319,8 +320,8 @@ static int64_t be_denied(void *argument)
 {
     const janus_authority *root = guild_root();
     const janus_cap_limits limits = {.spawn = {2, janus_budget_default()}};
-    janus_cap     scopes = guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_NURSERY, &limits);
-    struct gate   gate = {.open = 0};
+    janus_cap   scopes = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_NURSERY, &limits);
+    struct gate gate = {.open = 0};
     janus_nursery n;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
@@ -360,13 +361,13 @@ static int64_t open_channels(void *argument)
     const janus_cap_limits limits = {.channel = {8, 1}};
     janus_channel          made, more;
     janus_nursery          n;
-    janus_cap cap = guild_mint(guild_root(), JANUS_CAP_CHANNEL, JANUS_RIGHTS_ALL, &limits);
+    janus_cap cap = guild_mint(guild_root(), JANUS_CAP_KIND_CHANNEL, JANUS_RIGHTS_ALL, &limits);
     (void)argument;
-    CHECK_EQ(janus_channel_open(8, 1, NULL, &more), JANUS_NO_CHANNEL_CAP);
+    CHECK_EQ(janus_channel_create(8, 1, NULL, &more), JANUS_NO_CHANNEL_CAP);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.channel_cap = cap)), JANUS_OK);
-    CHECK_EQ(janus_channel_open(8, 9, NULL, &more), JANUS_CAP_LIMIT);
-    CHECK_EQ(janus_channel_open(8, 8, NULL, &made), JANUS_OK);
-    CHECK_EQ(janus_channel_open(8, 8, NULL, &more), JANUS_CHANNEL_LIMIT);
+    CHECK_EQ(janus_channel_create(8, 9, NULL, &more), JANUS_CAP_LIMIT);
+    CHECK_EQ(janus_channel_create(8, 8, NULL, &made), JANUS_OK);
+    CHECK_EQ(janus_channel_create(8, 8, NULL, &more), JANUS_CHANNEL_LIMIT);
     CHECK_EQ(janus_channel_destroy(made), JANUS_OK);
     return janus_nursery_end(&n, NULL);
 }
@@ -415,7 +416,7 @@ TEST("a spawn over the scheduler's own limit is a denial too, from tasks and fro
     CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_TASK_LIMIT);
     atomic_store(&gate.open, 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     CHECK_EQ(janus_audit_destroy(audit), JANUS_OK);
     CHECK_EQ(lines(denial, "JANUS_TASK_LIMIT"), 61);
     CHECK_EQ(lines(denial, "\"holder\":\"1\""), 1); /* the thread */
@@ -551,13 +552,13 @@ TEST("a thread's recharge of a child is in the log")
     const janus_budget some = janus_budget_of(100, 0, 0, 0, 0);
     CHECK_EQ(janus_spawn_with(&n, spend, &ops, JANUS_SPAWN_OPTIONS(.budget = &some), &task),
              JANUS_OK);
-    while (!janus_nursery_exhausted_poll(&n, &child)) CHECK(janus_now_ns() < limit);
+    while (!janus_nursery_poll_exhausted(&n, &child)) CHECK(janus_now_ns() < limit);
     CHECK_EQ(janus_nursery_recharge(&n, task, janus_budget_of(11, 0, 0, 0, 0)), JANUS_OK);
-    while (!janus_nursery_exhausted_poll(&n, &child)) CHECK(janus_now_ns() < limit);
+    while (!janus_nursery_poll_exhausted(&n, &child)) CHECK(janus_now_ns() < limit);
     CHECK_EQ(ops, 111);
     CHECK_EQ(janus_nursery_cancel_exhausted(&n, task), JANUS_OK);
-    (void)janus_nursery_end(&n, NULL);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     CHECK_EQ(janus_audit_destroy(audit), JANUS_OK);
     CHECK_EQ(lines("\"event\":\"recharge\"", "\"before\":0,\"after\":11"), 1);
     CHECK_EQ(lines("\"event\":\"exhaustion\"", ""), 2);

@@ -33,10 +33,10 @@ static int64_t stay(void *argument)
 /* A pool of all units there are, with a task in it. It stays open as long as the others. */
 static int64_t take_all(void *argument)
 {
-    janus_nursery    n;
-    janus_pool_books books;
+    janus_nursery           n;
+    janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &all)), JANUS_OK);
-    CHECK_EQ(janus_nursery_books(&n, &books), JANUS_OK);
+    CHECK_EQ(janus_nursery_pool_inspect(&n, &books), JANUS_OK);
     CHECK_EQ(books.granted.ops, UINT64_MAX);
     CHECK_EQ(books.left.memory, UINT64_MAX);
     CHECK_EQ(janus_spawn(&n, stay, argument), JANUS_OK);
@@ -88,19 +88,19 @@ TEST("after ten tasks with budgets of 2^64 - 2 the bank still serves an eleventh
 
 static int64_t nested(void *argument)
 {
-    janus_nursery    outer, inner, none;
-    janus_pool_books books;
+    janus_nursery           outer, inner, none;
+    janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
     (void)argument;
     CHECK_EQ(janus_nursery_open(&outer, JANUS_NURSERY_OPTIONS(.budget = &near_all)), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&none, JANUS_NURSERY_OPTIONS(.budget = &all)),
              JANUS_BUDGET_EXHAUSTED);
     CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.budget = &near_all)), JANUS_OK);
-    CHECK_EQ(janus_nursery_books(&outer, &books), JANUS_OK);
+    CHECK_EQ(janus_nursery_pool_inspect(&outer, &books), JANUS_OK);
     CHECK_EQ(books.left.ops, 0);
     CHECK_EQ(janus_spawn(&inner, nothing, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&outer, nothing, NULL), JANUS_SPAWN_BUDGET);
     CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
-    CHECK_EQ(janus_nursery_books(&outer, &books), JANUS_OK);
+    CHECK_EQ(janus_nursery_pool_inspect(&outer, &books), JANUS_OK);
     CHECK_EQ(books.granted.ops, books.left.ops + books.spent.ops);
     CHECK_EQ(janus_nursery_end(&outer, NULL), JANUS_OK);
     return 0;

@@ -69,7 +69,7 @@ TEST("a thread that has awaited a thousand children sees all their plain writes"
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
         check_slots(slots);
     }
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Awaiting again and again: no wake-up is lost. */
@@ -109,7 +109,7 @@ struct waiting {
 static int64_t see_closing(void *argument)
 {
     struct waiting *waiting = argument;
-    CHECK(town_wait_state(waiting->nursery, JANUS_NURSERY_CLOSING));
+    CHECK(town_wait_state(waiting->nursery, JANUS_NURSERY_STATE_CLOSING));
     CHECK_EQ(janus_spawn(waiting->nursery, nothing, NULL), JANUS_CLOSED);
     atomic_store(&waiting->saw, 1);
     return 0;
@@ -176,7 +176,7 @@ static int64_t fail_together(void *argument)
     struct failing *failing = argument;
     failing->id = janus_task_current_id();
     atomic_fetch_add(failing->start, 1);
-    while (atomic_load(failing->start) < FAILURES) (void)janus_yield();
+    while (atomic_load(failing->start) < FAILURES) JANUS_IGNORE(janus_yield());
     return failing->code;
 }
 
@@ -188,7 +188,8 @@ static int64_t all_fail(void *argument)
     atomic_int           start = 0;
     struct failing       all[FAILURES];
     int                  winners = 0;
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     for (int i = 0; i < FAILURES; i++) {
         all[i] = (struct failing){.start = &start, .code = -1000 - i};
         CHECK_EQ(janus_spawn(&n, fail_together, &all[i]), JANUS_OK);
@@ -219,12 +220,12 @@ struct watched {
 static int64_t watch_state(void *argument)
 {
     struct watched *watched = argument;
-    int             last = JANUS_NURSERY_OPEN;
+    int             last = JANUS_NURSERY_STATE_OPEN;
     atomic_fetch_add(&watched->watching, 1);
-    while (last < JANUS_NURSERY_CLOSED) {
+    while (last < JANUS_NURSERY_STATE_CLOSED) {
         int state = (int)janus_nursery_state_of(watched->nursery);
         CHECK(state >= last);
-        CHECK(!(last == JANUS_NURSERY_CANCELLING && state == JANUS_NURSERY_CLOSED));
+        CHECK(!(last == JANUS_NURSERY_STATE_CANCELLING && state == JANUS_NURSERY_STATE_CLOSED));
         last = state;
         CHECK_EQ(janus_yield(), JANUS_OK);
     }
@@ -271,12 +272,12 @@ static int64_t never_back(void *argument)
     }
     if (kind >= 1) CHECK_EQ(janus_spawn(&watchers, cancel_now, &n), JANUS_OK);
     if (kind >= 2) (void)janus_nursery_close(&n);
-    (void)janus_nursery_await_with(&n, NULL);
+    JANUS_IGNORE(janus_nursery_await_with(&n, NULL));
     CHECK_EQ(janus_nursery_close(&n), JANUS_STATE);
     while (atomic_load(&watched.seen_final) < WATCHERS) CHECK_EQ(janus_yield(), JANUS_OK);
-    CHECK_EQ(janus_nursery_state_of(&n) >= JANUS_NURSERY_CLOSED, 1);
+    CHECK_EQ(janus_nursery_state_of(&n) >= JANUS_NURSERY_STATE_CLOSED, 1);
     CHECK_EQ(janus_nursery_end(&watchers, NULL), JANUS_OK); /* first: they use the other one */
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return 0;
 }
 
@@ -328,16 +329,16 @@ static int64_t cancel_all_kinds(void *argument)
     while (atomic_load(&waiting_now) < KINDS) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     for (int i = 0; i < KINDS; i++) {
-        janus_task_info info = {.struct_bytes = sizeof info};
+        janus_task_info info = JANUS_TASK_INFO();
         CHECK_EQ(janus_task_inspect(&n, ids[i], &info), JANUS_OK);
-        CHECK_EQ(info.cancel, JANUS_CANCEL_EXPLICIT); /* at once */
+        CHECK_EQ(info.cancel, JANUS_CANCEL_REASON_EXPLICIT); /* at once */
     }
     CHECK_EQ(janus_nursery_await_with(&n, &result), JANUS_CANCELLED);
     CHECK_EQ(result.errors, 0);
     for (int i = 0; i < KINDS; i++) {
-        janus_task_info info = {.struct_bytes = sizeof info};
+        janus_task_info info = JANUS_TASK_INFO();
         CHECK_EQ(janus_task_inspect(&n, ids[i], &info), JANUS_OK);
-        CHECK_EQ(info.state, JANUS_TASK_CANCELLED);
+        CHECK_EQ(info.state, JANUS_TASK_STATE_CANCELLED);
     }
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     return 0;
@@ -359,7 +360,8 @@ static int64_t no_preemption(void *argument)
     CHECK_EQ(janus_spawn_with(&n, keep_worker, &gate, NULL, &id), JANUS_OK);
     while (!atomic_load(&gate.arrived)) town_spin();
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
-    for (int i = 0; i < 100; i++) CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_CANCELLING);
+    for (int i = 0; i < 100; i++)
+        CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_STATE_CANCELLING);
     atomic_store(&gate.open, 1);
     CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_CANCELLED);
     int64_t result = 0;
@@ -416,7 +418,7 @@ TEST("ten thousand nurseries started and cancelled hold no more records and stac
         /* Each worker keeps up to two batches for its own use; a leak would be many more. */
         CHECK(after.records <= before.records + workers * 2 * JRT_ROSTER_BATCH);
         CHECK(after.stacks <= before.stacks + workers * 64); /* caches, batches */
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -502,7 +504,7 @@ static int64_t ask_until_cancelled(void *argument)
     CHECK(!janus_token_is_cancelled(asking->token));
     CHECK(!janus_cancelled());
     atomic_fetch_add(&asking->asked, 1);
-    while (!janus_nursery_is_cancelled(asking->nursery)) (void)janus_yield();
+    while (!janus_nursery_is_cancelled(asking->nursery)) JANUS_IGNORE(janus_yield());
     while (!janus_token_is_cancelled(asking->token)) continue; /* the token follows the state */
     CHECK(janus_cancelled());
     return JANUS_CANCELLED;
@@ -524,7 +526,7 @@ static int64_t ask(void *argument)
     CHECK_EQ(janus_nursery_end(&n, &result), error ? JANUS_CHILD_FAILED : JANUS_CANCELLED);
     CHECK_EQ(result.errors, error);
     CHECK_EQ(janus_token_reason(asking.token),
-             error ? JANUS_CANCEL_SIBLING_ERROR : JANUS_CANCEL_EXPLICIT);
+             error ? JANUS_CANCEL_REASON_SIBLING_ERROR : JANUS_CANCEL_REASON_EXPLICIT);
     janus_token_release(asking.token);
     return 0;
 }

@@ -87,10 +87,11 @@ static inline int64_t beside_both(void *argument)
     struct beside *beside = argument;
     janus_nursery  n;
     beside_begin(beside);
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     CHECK_EQ(janus_spawn(&n, beside_neighbour, beside), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, beside->entry, beside), JANUS_OK);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return 0;
 }
 

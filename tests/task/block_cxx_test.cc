@@ -31,13 +31,13 @@ static int64_t use_blocks(void *argument)
     uint32_t     most = 1; /* a local that the options mention */
     JANUS_NURSERY(n, status) { CHECK_EQ(janus_spawn(n, fail_seven, nullptr), JANUS_OK); }
     CHECK_EQ(status, JANUS_CHILD_FAILED);
-    JANUS_NURSERY(n, status, .max_children = most, .policy = JANUS_WAIT_ALL)
+    JANUS_NURSERY(n, status, .max_children = most, .policy = JANUS_POLICY_WAIT_ALL)
     {
         CHECK_EQ(janus_spawn(n, add_one, argument), JANUS_OK);
         break;
     }
     CHECK_EQ(status, JANUS_OK);
-    JANUS_NURSERY(n, status, .policy = static_cast<janus_nursery_policy>(99))
+    JANUS_NURSERY(n, status, .policy = static_cast<janus_policy>(99))
     CHECK(n == nullptr);
     CHECK_EQ(status, JANUS_INVALID);
     janus_nursery_result result = {};
@@ -129,7 +129,8 @@ static int64_t use_every_macro(void *argument)
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS()), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, nullptr), JANUS_OK);
     janus_channel channel;
-    CHECK_EQ(janus_channel_open(4, 1, JANUS_CHANNEL_OPTIONS(.outside = true), &channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create(4, 1, JANUS_CHANNEL_OPTIONS(.outside = true), &channel),
+             JANUS_OK);
     CHECK_EQ(janus_channel_destroy(channel), JANUS_OK);
     return 0;
 }
@@ -150,8 +151,8 @@ static int64_t use_calls(void *)
     janus_status status = JANUS_STALE;
     JANUS_NURSERY(n, status)
     {
-        CHECK_EQ(janus_async_begin(n, &first, answer, nullptr, &value), JANUS_OK);
-        CHECK_EQ(janus_async_number_begin(n, &second, fail_seven, nullptr), JANUS_OK);
+        CHECK_EQ(janus_async_start(n, &first, answer, nullptr, &value), JANUS_OK);
+        CHECK_EQ(janus_async_start_number(n, &second, fail_seven, nullptr), JANUS_OK);
         CHECK_EQ(janus_await(&first, nullptr), JANUS_OK);
         CHECK_EQ(janus_await(&second, &number), JANUS_OK);
     }
@@ -174,9 +175,10 @@ TEST("every option macro exists in C++")
     CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.schedules = 2, .quiet = true), use_every_macro,
                            &count, &found),
              JANUS_OK);
-    janus_pool *pool = nullptr;
-    CHECK_EQ(janus_pool_create(JANUS_POOL_OPTIONS(.idle_stack_bytes = 8 << 14), &pool), JANUS_OK);
-    CHECK_EQ(janus_pool_destroy(pool), JANUS_OK);
+    janus_fiber_pool *pool = nullptr;
+    CHECK_EQ(janus_fiber_pool_create(JANUS_FIBER_POOL_OPTIONS(.idle_stack_bytes = 8 << 14), &pool),
+             JANUS_OK);
+    CHECK_EQ(janus_fiber_pool_destroy(pool), JANUS_OK);
     CHECK(JANUS_FIBER_OPTIONS()->struct_bytes == sizeof(janus_fiber_options));
     CHECK(JANUS_TRACE_OPTIONS() != nullptr && JANUS_AUDIT_OPTIONS() != nullptr);
     CHECK(JANUS_CAP_GRANT() != nullptr && JANUS_CAP_TABLE_OPTIONS() != nullptr);

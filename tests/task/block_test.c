@@ -23,7 +23,7 @@ static int64_t status_tells(void *argument)
     JANUS_NURSERY(n, status) { CHECK_EQ(janus_spawn(n, fail_seven, NULL), JANUS_OK); }
     CHECK_EQ(status, JANUS_CHILD_FAILED);
     status = JANUS_STALE;
-    JANUS_NURSERY(n, status) CHECK_EQ(janus_nursery_state_of(n), JANUS_NURSERY_OPEN);
+    JANUS_NURSERY(n, status) CHECK_EQ(janus_nursery_state_of(n), JANUS_NURSERY_STATE_OPEN);
     CHECK_EQ(status, JANUS_OK);
     JANUS_NURSERY(n, status) CHECK_EQ(janus_nursery_cancel(n), JANUS_OK);
     CHECK_EQ(status, JANUS_CANCELLED);
@@ -37,7 +37,7 @@ static int64_t skip_block(void *argument)
     (void)argument;
     janus_status status = JANUS_OK;
     bool         ran = false;
-    JANUS_NURSERY(n, status, .policy = (janus_nursery_policy)99) ran = n != NULL;
+    JANUS_NURSERY(n, status, .policy = (janus_policy)99) ran = n != NULL;
     CHECK_EQ(status, JANUS_INVALID);
     CHECK(!ran);
     return 0;
@@ -58,7 +58,7 @@ static int64_t with_options(void *argument)
     atomic_int   count = 0;
     janus_status status;
     (void)argument;
-    JANUS_NURSERY(n, status, .max_children = 1, .policy = JANUS_WAIT_ALL, .name = "one")
+    JANUS_NURSERY(n, status, .max_children = 1, .policy = JANUS_POLICY_WAIT_ALL, .name = "one")
     {
         struct gate gate = {0};
         CHECK_EQ(janus_spawn(n, at_gate, &gate), JANUS_OK);
@@ -73,7 +73,7 @@ static int64_t with_options(void *argument)
 
 static int64_t with_result(void *argument)
 {
-    janus_nursery_result result = {.kind = JANUS_RESULT_PENDING};
+    janus_nursery_result result = {.kind = JANUS_RESULT_KIND_PENDING};
     janus_status         status;
     janus_nursery        n;
     (void)argument;
@@ -82,12 +82,12 @@ static int64_t with_result(void *argument)
         CHECK_EQ(janus_spawn(block, fail_seven, NULL), JANUS_OK);
     }
     CHECK_EQ(status, JANUS_CHILD_FAILED);
-    CHECK_EQ(result.kind, JANUS_RESULT_CHILD_FAILED);
+    CHECK_EQ(result.kind, JANUS_RESULT_KIND_CHILD_FAILED);
     CHECK_EQ(result.error, -7);
     CHECK_EQ(result.errors, 1);
     JANUS_NURSERY(block, status, .result = &result) CHECK(block != NULL);
     CHECK_EQ(status, JANUS_OK);
-    CHECK_EQ(result.kind, JANUS_RESULT_SUCCESS);
+    CHECK_EQ(result.kind, JANUS_RESULT_KIND_SUCCESS);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.result = &result)), JANUS_INVALID);
     return 0;
 }
@@ -177,7 +177,7 @@ static int64_t look_at_panic(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, return_over_failure, argument), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
-    CHECK_EQ(result.panic.kind, JANUS_PANIC_EXPLICIT);
+    CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_EXPLICIT);
     CHECK(strstr(result.panic.message, "return or goto left the block") != NULL);
     return 0;
 }

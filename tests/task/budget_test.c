@@ -180,9 +180,9 @@ TEST("a loop in batches pays for its iterations exactly, and is never more than 
                    batches, &intervals[i]);
     }
     janus_scheduler *none = NULL;
-    CHECK_EQ(
-        janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN), &none),
-        JANUS_INVALID);
+    CHECK_EQ(janus_scheduler_create_with(
+                 JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN), &none),
+             JANUS_INVALID);
     CHECK(none == NULL);
     CHECK_EQ(janus_yield_interval(), 1024);
 }
@@ -226,7 +226,7 @@ static int64_t check_often(void *argument)
 {
     atomic_int *done = argument;
     for (int i = 0; i < 3; i++) {
-        (void)janus_check();
+        JANUS_IGNORE(janus_check());
         atomic_fetch_add(done, 1);
     }
     return 0;
@@ -252,7 +252,7 @@ static int64_t small_checks(void *argument)
             CHECK_EQ(failure.used, ops);
             CHECK_EQ(failure.limit, ops);
         }
-        (void)janus_nursery_end(&n, NULL);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
     }
     return 0;
 }
@@ -395,7 +395,7 @@ static int64_t wait_at(void *argument)
 
 static int64_t open_it(void *argument)
 {
-    janus_waitpoint_open((janus_waitpoint *)argument);
+    janus_waitpoint_wake((janus_waitpoint *)argument);
     return 0;
 }
 
@@ -410,7 +410,7 @@ static int64_t kinds_of_yield(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_OK);
     while (atomic_load(&ran) == 0) CHECK_EQ(janus_yield(), JANUS_OK); /* a yield */
-    janus_waitpoint_init(&point, JANUS_OPENED_BY_TASKS);
+    janus_waitpoint_init(&point, JANUS_WAKER_TASKS);
     CHECK_EQ(janus_spawn(&n, open_it, &point), JANUS_OK);
     CHECK_EQ(wait_at(&point), JANUS_OK); /* something that blocks */
     CHECK_EQ(janus_spawn_with(&n, count_me, &ran, NULL, &id), JANUS_OK);

@@ -38,7 +38,7 @@ CALL(channel_send_until_forged, (void)!janus_channel_send_until(t->forged, &t->v
 CALL(channel_try_send_forged, (void)!janus_channel_try_send(t->forged, &t->value))
 CALL(channel_try_recv_forged, (void)!janus_channel_try_recv(t->forged, &t->value))
 CALL(channel_send_nothing, (void)!janus_channel_send(t->room, NULL))
-CALL(channel_unbounded, janus_channel c; if (janus_channel_open_unbounded(8, 1000, NULL, &c) ==
+CALL(channel_unbounded, janus_channel c; if (janus_channel_create_unbounded(8, 1000, NULL, &c) ==
                                              JANUS_OK)(void) janus_channel_destroy(c))
 CALL(select_many, size_t chosen; (void)!janus_try_select(t->cases, CASES, &chosen))
 CALL(select_late, size_t chosen; (void)!janus_select_until(t->cases, CASES, &chosen, 1))
@@ -87,7 +87,7 @@ CALL(broadcast_late, uint64_t seen = janus_broadcast_count(&t->broadcast);
 CALL(barrier_wait, (void)!janus_barrier_wait(&t->barrier, NULL))
 CALL(barrier_late, (void)!janus_barrier_wait_until(&t->pair, NULL, 1))
 CALL(once_call, (void)!janus_once_call(&t->once, repeat_quickly, NULL, NULL))
-CALL(waitpoint_open, janus_waitpoint_open(&t->open))
+CALL(waitpoint_open, janus_waitpoint_wake(&t->open))
 CALL(waitpoint_wait, (void)!janus_waitpoint_wait(&t->open, NULL))
 CALL(waitpoint_late, (void)!janus_waitpoint_wait_until(&t->closed_point, NULL, 1))
 
@@ -152,9 +152,9 @@ static const struct repeat_call calls[] = {
 static void open_channels(struct things *things)
 {
     const uint64_t value = 0;
-    CHECK_EQ(janus_channel_open(sizeof value, 1, NULL, &things->room), JANUS_OK);
-    CHECK_EQ(janus_channel_open(sizeof value, 1, NULL, &things->full), JANUS_OK);
-    CHECK_EQ(janus_channel_open(sizeof value, 1, NULL, &things->closed), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof value, 1, NULL, &things->room), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof value, 1, NULL, &things->full), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof value, 1, NULL, &things->closed), JANUS_OK);
     CHECK_EQ(janus_channel_send(things->full, &value), JANUS_OK);
     CHECK_EQ(janus_channel_close(things->closed), JANUS_OK);
     things->forged = (janus_channel){{1, 2}};
@@ -171,19 +171,19 @@ static void open_things(struct things *things)
     CHECK_EQ(janus_rwlock_init(&things->lock, "lock"), JANUS_OK);
     CHECK_EQ(janus_rwlock_init(&things->written, "written"), JANUS_OK);
     CHECK_EQ(janus_rwlock_write_lock(&things->written), JANUS_OK);
-    janus_event_init(&things->set, JANUS_OPENED_BY_ANYBODY, "set");
+    janus_event_init(&things->set, JANUS_WAKER_ANYBODY, "set");
     janus_event_set(&things->set);
-    janus_event_init(&things->unset, JANUS_OPENED_BY_ANYBODY, "unset");
-    janus_group_init(&things->group, JANUS_OPENED_BY_ANYBODY, "group");
-    janus_semaphore_init(&things->empty, 0, JANUS_OPENED_BY_ANYBODY, "empty");
-    janus_condition_init(&things->condition, JANUS_OPENED_BY_ANYBODY, "condition");
-    janus_broadcast_init(&things->broadcast, JANUS_OPENED_BY_ANYBODY, "broadcast");
-    CHECK_EQ(janus_barrier_init(&things->barrier, 1, JANUS_OPENED_BY_ANYBODY, "one"), JANUS_OK);
-    CHECK_EQ(janus_barrier_init(&things->pair, 2, JANUS_OPENED_BY_ANYBODY, "two"), JANUS_OK);
+    janus_event_init(&things->unset, JANUS_WAKER_ANYBODY, "unset");
+    janus_group_init(&things->group, JANUS_WAKER_ANYBODY, "group");
+    janus_semaphore_init(&things->empty, 0, JANUS_WAKER_ANYBODY, "empty");
+    janus_condition_init(&things->condition, JANUS_WAKER_ANYBODY, "condition");
+    janus_broadcast_init(&things->broadcast, JANUS_WAKER_ANYBODY, "broadcast");
+    CHECK_EQ(janus_barrier_init(&things->barrier, 1, JANUS_WAKER_ANYBODY, "one"), JANUS_OK);
+    CHECK_EQ(janus_barrier_init(&things->pair, 2, JANUS_WAKER_ANYBODY, "two"), JANUS_OK);
     janus_once_init(&things->once, "once");
-    janus_waitpoint_init(&things->open, JANUS_OPENED_BY_ANYBODY);
-    janus_waitpoint_open(&things->open);
-    janus_waitpoint_init(&things->closed_point, JANUS_OPENED_BY_ANYBODY);
+    janus_waitpoint_init(&things->open, JANUS_WAKER_ANYBODY);
+    janus_waitpoint_wake(&things->open);
+    janus_waitpoint_init(&things->closed_point, JANUS_WAKER_ANYBODY);
 }
 
 static void close_things(struct things *things)

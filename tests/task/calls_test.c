@@ -56,9 +56,8 @@ CALL(failing_try_alloc, void *block; (void)!janus_try_alloc(SIZE_MAX / 4, &block
 CALL(alloc_small, janus_free(janus_alloc(64)))
 CALL(alloc_large, janus_free(janus_alloc(500000)))
 CALL(detach_discard, janus_discard(janus_detach(janus_alloc(64))))
-CALL(memory_read, janus_memory_info info = {.struct_bytes = sizeof info};
-     (void)janus_memory_read(&info))
-CALL(recharge_self, (void)janus_budget_recharge_current(janus_budget_of(1, 0, 0, 0, 0), NULL))
+CALL(memory_read, janus_memory_info info = JANUS_MEMORY_INFO(); (void)!janus_memory_inspect(&info))
+CALL(recharge_self, (void)!janus_budget_recharge_current(janus_budget_of(1, 0, 0, 0, 0), NULL))
 CALL(failing_defer, (void)!janus_defer(NULL, NULL))
 
 /* Cancellation. */
@@ -69,64 +68,64 @@ CALL(shield_until, janus_shield s; janus_shield_begin_until(&s, UINT64_MAX); jan
 CALL(token_create, janus_token *made;
      if (janus_token_create(&made) == JANUS_OK) janus_token_release(made))
 CALL(token_child, janus_token *made;
-     if (janus_token_child(t->token, &made) == JANUS_OK) janus_token_release(made))
+     if (janus_token_create_child(t->token, &made) == JANUS_OK) janus_token_release(made))
 CALL(token_hook, janus_token_handle h;
      if (janus_token_on_cancel(t->token, repeat_ignore, NULL, &h) == JANUS_OK)(void)
          janus_token_remove(t->token, h))
 CALL(token_late_hook, (void)!janus_token_on_cancel(t->cancelled, repeat_ignore, NULL, NULL))
-CALL(token_cancel_again, (void)janus_token_cancel(t->cancelled, JANUS_CANCEL_EXPLICIT))
+CALL(token_cancel_again, (void)janus_token_cancel(t->cancelled, JANUS_CANCEL_REASON_EXPLICIT))
 CALL(token_remove_stale, (void)janus_token_remove(t->token, 77))
 CALL(nursery_token, janus_token *made;
      if (janus_nursery_token(&t->nursery, &made) == JANUS_OK) janus_token_release(made))
 
 /* Nurseries and children. */
 CALL(nursery_plain, janus_nursery n;
-     if (janus_nursery_open(&n, NULL) == JANUS_OK)(void) janus_nursery_end(&n, NULL))
+     if (janus_nursery_open(&n, NULL) == JANUS_OK) JANUS_IGNORE(janus_nursery_end(&n, NULL)))
 CALL(nursery_deadline, janus_nursery n;
      if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.deadline_ns = UINT64_C(1) << 60)) ==
-         JANUS_OK)(void) janus_nursery_end(&n, NULL))
+         JANUS_OK) JANUS_IGNORE(janus_nursery_end(&n, NULL)))
 CALL(nursery_pool, janus_nursery n; janus_budget pool = janus_budget_of(1, 0, 0, 0, 0);
-     if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)) == JANUS_OK)(void)
-         janus_nursery_end(&n, NULL))
+     if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)) == JANUS_OK)
+         JANUS_IGNORE(janus_nursery_end(&n, NULL)))
 CALL(refused_spawn, (void)!janus_spawn(&t->full, repeat_quickly, NULL))
 CALL(invalid_spawn, (void)!janus_spawn(NULL, repeat_quickly, NULL))
-CALL(failing_join, (void)janus_join(&t->nursery, 12345, NULL))
+CALL(failing_join, (void)!janus_join(&t->nursery, 12345, NULL))
 CALL(nursery_state, (void)janus_nursery_state_of(&t->nursery))
 CALL(nursery_is_cancelled, (void)janus_nursery_is_cancelled(&t->nursery))
 CALL(nursery_set_deadline, (void)!janus_nursery_set_deadline(&t->nursery, UINT64_C(1) << 60))
 CALL(nursery_failures, janus_failure failure;
      (void)janus_nursery_failures(&t->nursery, &failure, 1))
-CALL(exhausted_poll, janus_exhausted out; (void)janus_nursery_exhausted_poll(&t->nursery, &out))
-CALL(blocking, (void)janus_blocking(repeat_quickly, NULL, NULL))
+CALL(exhausted_poll, janus_exhausted out; (void)janus_nursery_poll_exhausted(&t->nursery, &out))
+CALL(blocking, (void)!janus_blocking(repeat_quickly, NULL, NULL))
 
 /* Looking at things. */
-CALL(inspect_self, janus_task_info info = {.struct_bytes = sizeof info};
-     (void)janus_task_inspect_current(&info))
-CALL(inspect_child, janus_task_info info = {.struct_bytes = sizeof info};
-     (void)janus_task_inspect(&t->nursery, 12345, &info))
-CALL(inspect_nursery, janus_nursery_info info = {.struct_bytes = sizeof info};
-     (void)janus_nursery_inspect(&t->nursery, &info))
-CALL(context_read, janus_context_info info = {.struct_bytes = sizeof info};
-     (void)janus_context_read(&info))
+CALL(inspect_self, janus_task_info info = JANUS_TASK_INFO();
+     (void)!janus_task_inspect_current(&info))
+CALL(inspect_child, janus_task_info info = JANUS_TASK_INFO();
+     (void)!janus_task_inspect(&t->nursery, 12345, &info))
+CALL(inspect_nursery, janus_nursery_info info = JANUS_NURSERY_INFO();
+     (void)!janus_nursery_inspect(&t->nursery, &info))
+CALL(context_read, janus_context_info info = JANUS_CONTEXT_INFO();
+     (void)!janus_context_inspect(&info))
 CALL(explain, (void)janus_explain(t->text, sizeof t->text))
 CALL(explain_failure, (void)!janus_try_charge(janus_budget_of(0, UINT64_MAX, 0, 0, 0), NULL);
      (void)janus_explain(t->text, sizeof t->text))
-CALL(channel_inspect, janus_channel_info info = {.struct_bytes = sizeof info};
-     (void)janus_channel_inspect(t->channel, &info))
+CALL(channel_inspect, janus_channel_info info = JANUS_CHANNEL_INFO();
+     (void)!janus_channel_inspect(t->channel, &info))
 
 /* Channels and capabilities. */
 CALL(channel_life, janus_channel c;
-     if (janus_channel_open(8, 4, NULL, &c) == JANUS_OK)(void) janus_channel_destroy(c))
+     if (janus_channel_create(8, 4, NULL, &c) == JANUS_OK)(void) janus_channel_destroy(c))
 CALL(channel_attenuate, janus_channel c;
      (void)!janus_channel_attenuate(t->channel, JANUS_CHANNEL_MAY_SEND, &c))
 CALL(channel_forged, janus_channel c = {{1, 2}}; (void)janus_channel_close(c))
 CALL(channel_close_again, (void)janus_channel_close(t->closed))
 CALL(channel_closed_recv, uint64_t value; (void)!janus_channel_recv(t->closed, &value))
 CALL(channel_try_recv, uint64_t value; (void)!janus_channel_try_recv(t->channel, &value))
-CALL(own_check_forged, (void)!janus_own_check(t->forged, JANUS_CAP_SPAWN, 1))
-CALL(own_read_forged, janus_cap_info info = {.struct_bytes = sizeof info};
-     (void)!janus_own_read(t->forged, &info))
-CALL(own_release_forged, (void)janus_own_release(t->forged))
+CALL(own_check_forged, (void)!janus_cap_check(t->forged, JANUS_CAP_KIND_SPAWN, 1))
+CALL(own_read_forged, janus_cap_info info = JANUS_CAP_INFO();
+     (void)!janus_cap_inspect(t->forged, &info))
+CALL(own_release_forged, (void)janus_cap_release(t->forged))
 
 /* Synchronisation. */
 CALL(mutex_free, (void)!janus_mutex_lock(&t->free); (void)!janus_mutex_unlock(&t->free))
@@ -162,10 +161,11 @@ CALL(recharge, (void)janus_budget_recharge(janus_budget_of(1, 0, 0, 0, 0)))
 CALL(recharge_child, (void)janus_budget_recharge_child(12345, janus_budget_of(1, 0, 0, 0, 0), NULL))
 CALL(recharge_nursery,
      (void)!janus_nursery_recharge(&t->nursery, 12345, janus_budget_of(1, 0, 0, 0, 0)))
-CALL(exhausted_wait, janus_exhausted out; (void)!janus_nursery_exhausted_wait(&t->nursery, &out))
+CALL(exhausted_wait, janus_exhausted out; (void)!janus_nursery_wait_exhausted(&t->nursery, &out))
 CALL(poll_exhausted, (void)janus_supervisor_poll_exhausted())
 CALL(cancel_exhausted, (void)!janus_nursery_cancel_exhausted(&t->nursery, 12345))
-CALL(nursery_books, janus_pool_books books; (void)janus_nursery_books(&t->nursery, &books))
+CALL(nursery_books, janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
+     (void)!janus_nursery_pool_inspect(&t->nursery, &books))
 
 /* More of nurseries and children. */
 CALL(spawn_wait, (void)!janus_spawn_wait(&t->nursery, repeat_quickly, NULL);
@@ -174,8 +174,8 @@ CALL(spawn_refused_wait, (void)!janus_spawn_wait(&t->full, repeat_quickly, NULL)
 CALL(spawn_await, (void)!janus_spawn(&t->nursery, repeat_quickly, NULL);
      (void)!janus_nursery_await_with(&t->nursery, NULL))
 CALL(spawn_with, janus_task_id id;
-     if (janus_spawn_with(&t->nursery, repeat_quickly, NULL, NULL, &id) == JANUS_OK)(void)
-         janus_join(&t->nursery, id, NULL))
+     if (janus_spawn_with(&t->nursery, repeat_quickly, NULL, NULL, &id) == JANUS_OK)
+         JANUS_IGNORE(janus_join(&t->nursery, id, NULL)))
 CALL(spawn_plainly, (void)janus_scheduler_spawn(repeat_quickly, NULL))
 CALL(
     nursery_heap, janus_nursery *made = janus_nursery_create(); if (made != NULL) {
@@ -191,23 +191,23 @@ CALL(nursery_leave, janus_nursery n;
      if (janus_nursery_open(&n, NULL) == JANUS_OK) janus_nursery_leave(&n))
 CALL(nursery_close_again, (void)janus_nursery_close(&t->full))
 CALL(nursery_try_result, janus_nursery_result result = {.errors = 0};
-     (void)janus_nursery_try_result(&t->full, &result))
+     (void)janus_nursery_try_await(&t->full, &result))
 CALL(
     nursery_cancelled, janus_nursery n; if (janus_nursery_open(&n, NULL) == JANUS_OK) {
         (void)janus_nursery_cancel(&n);
         (void)janus_nursery_propagate_cancel(&n);
-        (void)janus_nursery_end(&n, NULL);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
     })
 CALL(cancel_child, (void)!janus_nursery_cancel_child(&t->nursery, 12345))
 CALL(
     cancel_with, janus_nursery n; if (janus_nursery_open(&n, NULL) == JANUS_OK) {
-        (void)!janus_nursery_cancel_with(&n, t->token);
-        (void)janus_nursery_end(&n, NULL);
+        (void)!janus_nursery_cancel_on(&n, t->token);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
     })
-CALL(async_call, janus_async call; if (janus_async_begin(&t->nursery, &call, answer, NULL, NULL) ==
+CALL(async_call, janus_async call; if (janus_async_start(&t->nursery, &call, answer, NULL, NULL) ==
                                        JANUS_OK)(void) !janus_await(&call, NULL))
 CALL(async_number, janus_async call; int64_t number;
-     if (janus_async_number_begin(&t->nursery, &call, repeat_quickly, NULL) ==
+     if (janus_async_start_number(&t->nursery, &call, repeat_quickly, NULL) ==
          JANUS_OK)(void) !janus_await(&call, &number))
 
 /* Data parallelism. */
@@ -334,18 +334,18 @@ static void open_things(struct things *things)
     CHECK_EQ(janus_nursery_close(&things->full), JANUS_OK);
     CHECK_EQ(janus_token_create(&things->token), JANUS_OK);
     CHECK_EQ(janus_token_create(&things->cancelled), JANUS_OK);
-    CHECK_EQ(janus_token_cancel(things->cancelled, JANUS_CANCEL_EXPLICIT), JANUS_OK);
-    CHECK_EQ(janus_channel_open(sizeof(uint64_t), 4, NULL, &things->channel), JANUS_OK);
-    CHECK_EQ(janus_channel_open(sizeof(uint64_t), 4, NULL, &things->closed), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(things->cancelled, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof(uint64_t), 4, NULL, &things->channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof(uint64_t), 4, NULL, &things->closed), JANUS_OK);
     CHECK_EQ(janus_channel_close(things->closed), JANUS_OK);
     janus_mutex_init(&things->free, "free");
     janus_mutex_init(&things->held, "held");
-    janus_event_init(&things->event, JANUS_OPENED_BY_ANYBODY, "event");
-    janus_condition_init(&things->condition, JANUS_OPENED_BY_ANYBODY, "condition");
-    janus_broadcast_init(&things->broadcast, JANUS_OPENED_BY_ANYBODY, "broadcast");
-    janus_semaphore_init(&things->semaphore, 1, JANUS_OPENED_BY_ANYBODY, "semaphore");
-    janus_semaphore_init(&things->empty, 0, JANUS_OPENED_BY_ANYBODY, "empty");
-    janus_group_init(&things->group, JANUS_OPENED_BY_ANYBODY, "group");
+    janus_event_init(&things->event, JANUS_WAKER_ANYBODY, "event");
+    janus_condition_init(&things->condition, JANUS_WAKER_ANYBODY, "condition");
+    janus_broadcast_init(&things->broadcast, JANUS_WAKER_ANYBODY, "broadcast");
+    janus_semaphore_init(&things->semaphore, 1, JANUS_WAKER_ANYBODY, "semaphore");
+    janus_semaphore_init(&things->empty, 0, JANUS_WAKER_ANYBODY, "empty");
+    janus_group_init(&things->group, JANUS_WAKER_ANYBODY, "group");
     things->batch = janus_batch_begin();
     memset(&things->forged, 7, sizeof things->forged);
 }

@@ -37,7 +37,7 @@ static void try_callback(struct attempt *attempt)
     janus_token *token = NULL;
     CHECK_EQ(janus_token_create(&token), JANUS_OK);
     CHECK_EQ(janus_token_on_cancel(token, cancel_called_back, attempt, NULL), JANUS_OK);
-    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     janus_token_release(token);
 }
 
@@ -50,7 +50,7 @@ static int64_t try_it(void *argument)
     switch (attempt->way) {
     case WAY_CANCEL: attempt->said = janus_nursery_cancel(attempt->victim); break;
     case WAY_PROPAGATE: attempt->said = janus_nursery_propagate_cancel(attempt->victim); break;
-    case WAY_BLOCKING: (void)janus_blocking(cancel_blocking, attempt, &result); break;
+    case WAY_BLOCKING: JANUS_IGNORE(janus_blocking(cancel_blocking, attempt, &result)); break;
     default: try_callback(attempt); break;
     }
     atomic_store(&attempt->done, true);
@@ -64,8 +64,8 @@ static int64_t try_further_down(void *argument)
     CHECK_EQ(janus_nursery_open(&outer, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&inner, try_it, argument), JANUS_OK);
-    (void)janus_nursery_end(&inner, NULL);
-    (void)janus_nursery_end(&outer, NULL);
+    JANUS_IGNORE(janus_nursery_end(&inner, NULL));
+    JANUS_IGNORE(janus_nursery_end(&outer, NULL));
     return 0;
 }
 
@@ -120,7 +120,7 @@ static int64_t kept_by_terms(void *argument)
     const janus_authority *root = guild_root();
     janus_budget           pool = janus_budget_of(100000, 100000, 100000, 100000, 100000);
     janus_cap_limits       limits = {.spawn = {.max_tasks = 10, .task_budget = pool}};
-    janus_cap              cap = guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &limits);
+    janus_cap              cap = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits);
     (void)argument;
     for (enum way way = 0; way < WAYS; way++) {
         CHECK_EQ(from_child(JANUS_NURSERY_OPTIONS(.budget = &pool), try_it, way), JANUS_STATE);
@@ -145,7 +145,7 @@ static janus_status from_inside(const janus_nursery_options *options, enum way w
     CHECK_EQ(janus_nursery_open(&around, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&plugins, options), JANUS_OK);
     CHECK_EQ(janus_spawn(&plugins, try_it, &attempt), JANUS_OK);
-    (void)janus_nursery_end(&plugins, NULL);
+    JANUS_IGNORE(janus_nursery_end(&plugins, NULL));
     CHECK_EQ(janus_nursery_end(&around, NULL),
              attempt.said == JANUS_OK ? JANUS_CANCELLED : JANUS_OK);
     return attempt.said;
@@ -174,7 +174,7 @@ static int64_t narrowed_child(void *argument)
     const janus_authority *root = guild_root();
     janus_budget           pool = janus_budget_of(100000, 100000, 100000, 100000, 100000);
     janus_cap_limits       limits = {.spawn = {.max_tasks = 10, .task_budget = pool}};
-    janus_cap              cap = guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &limits);
+    janus_cap              cap = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits);
     (void)argument;
     for (enum way way = 0; way < WAYS; way++) {
         janus_nursery  n;
@@ -207,7 +207,7 @@ static int64_t stolen_pointers(void *argument)
         CHECK_EQ(janus_nursery_open(&second, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn(&first, try_it, &attempt), JANUS_OK); /* below `first` alone */
         while (!atomic_load(&attempt.done)) CHECK_EQ(janus_yield(), JANUS_OK);
-        CHECK_EQ(janus_nursery_state_of(&second), JANUS_NURSERY_OPEN);
+        CHECK_EQ(janus_nursery_state_of(&second), JANUS_NURSERY_STATE_OPEN);
         CHECK_EQ(janus_nursery_end(&second, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&first, NULL), JANUS_OK);
         CHECK_EQ(attempt.said, JANUS_STATE);
@@ -232,7 +232,7 @@ static int64_t open_and_wait(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     atomic_store(&lower, &n);
     CHECK_EQ(janus_sleep(UINT64_MAX), JANUS_CANCELLED);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return JANUS_CANCELLED;
 }
 
@@ -260,7 +260,7 @@ TEST("a task cannot cancel a nursery that its child has open, but can cancel the
 
 static int64_t cancel_token(void *argument)
 {
-    return janus_token_cancel(argument, JANUS_CANCEL_EXPLICIT);
+    return janus_token_cancel(argument, JANUS_CANCEL_REASON_EXPLICIT);
 }
 
 static int64_t owners_ways(void *argument)
@@ -278,7 +278,7 @@ static int64_t owners_ways(void *argument)
     janus_token  *token = NULL;
     CHECK_EQ(janus_token_create(&token), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.cancel_by_owner = true)), JANUS_OK);
-    CHECK_EQ(janus_nursery_cancel_with(&n, token), JANUS_OK);
+    CHECK_EQ(janus_nursery_cancel_on(&n, token), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, cancel_token, token), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     janus_token_release(token);
@@ -307,5 +307,5 @@ TEST("a plain thread cancels a nursery whose owner keeps the right")
     CHECK_EQ(janus_spawn(&root, sleep_long, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&root), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_CANCELLED);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }

@@ -27,7 +27,7 @@ static inline janus_cap court_mint(janus_cap_kind kind, uint32_t rights, janus_c
 {
     janus_cap    cap;
     janus_status status =
-        janus_own_mint(court.authority, 0,
+        janus_cap_mint(court.authority, 0,
                        JANUS_CAP_GRANT(.kind = kind, .rights = rights, .limits = &limits), &cap);
     CHECK_EQ(status, JANUS_OK);
     return cap;
@@ -35,7 +35,7 @@ static inline janus_cap court_mint(janus_cap_kind kind, uint32_t rights, janus_c
 
 static inline janus_cap court_executor(uint32_t rights, uint64_t set)
 {
-    return court_mint(JANUS_CAP_EXECUTOR, rights,
+    return court_mint(JANUS_CAP_KIND_EXECUTOR, rights,
                       (janus_cap_limits){.executor = {.allowed_backends = set}});
 }
 
@@ -43,11 +43,11 @@ static inline janus_cap court_executor(uint32_t rights, uint64_t set)
 static inline janus_scheduler *court_open(uint32_t workers)
 {
     janus_scheduler *scheduler;
-    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers,
-                                                          .profile = JANUS_PROFILE_SOVEREIGN,
-                                                          .yield_interval = 100,
-                                                          .turn_ns = town_turn_ns),
-                                  &scheduler),
+    CHECK_EQ(janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.worker_count = workers,
+                                                                 .profile = JANUS_PROFILE_SOVEREIGN,
+                                                                 .yield_interval = 100,
+                                                                 .turn_ns = town_turn_ns),
+                                         &scheduler),
              JANUS_OK);
     CHECK_EQ(janus_authority_take(scheduler, &court.authority), JANUS_OK);
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
@@ -72,10 +72,10 @@ static inline int64_t court_first(void *argument)
                                           .memory_budget = 1 << 30,
                                           .channel_budget = 1000,
                                           .syscall_budget = 1000}};
-    court.spawn = court_mint(JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, spawn);
-    court.budget = court_mint(JANUS_CAP_BUDGET, JANUS_RIGHTS_ALL, budget);
+    court.spawn = court_mint(JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, spawn);
+    court.budget = court_mint(JANUS_CAP_KIND_BUDGET, JANUS_RIGHTS_ALL, budget);
     court.executor =
-        court_executor(JANUS_RIGHTS_ALL, JANUS_BACKEND_SET(JANUS_BACKENDS) - 1); /* all */
+        court_executor(JANUS_RIGHTS_ALL, JANUS_BACKEND_SET(JANUS_BACKEND_COUNT) - 1); /* all */
     return first->entry(first->argument);
 }
 
@@ -129,7 +129,7 @@ static inline void court_run(uint32_t workers, janus_entry *entry, void *argumen
 static inline bool court_threads_become(int count)
 {
     uint64_t limit = janus_now_ns() + 20000 * town_ms;
-    while (court_threads() != count && janus_now_ns() < limit) (void)janus_yield();
+    while (court_threads() != count && janus_now_ns() < limit) JANUS_IGNORE(janus_yield());
     return court_threads() == count;
 }
 

@@ -92,7 +92,7 @@ static void *go_away_slowly(void *argument)
     janus_nursery   n;
     janus_task_id   id;
     CHECK_EQ(janus_nursery_open_in(witness->scheduler, &n, NULL), JANUS_OK);
-    CHECK_EQ(janus_nursery_cancel_with(&n, witness->token), JANUS_OK);
+    CHECK_EQ(janus_nursery_cancel_on(&n, witness->token), JANUS_OK);
     for (int i = 0; i < KEPT; i++) {
         CHECK_EQ(janus_spawn_with(&n, end_at_once, NULL, NULL, &id), JANUS_OK);
     }
@@ -121,7 +121,7 @@ static void wait_with_a_witness(void *argument)
     town_do(witness.scheduler, note_and_wait, &witness);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     janus_token_release(witness.token);
-    CHECK_EQ(janus_scheduler_close(witness.scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(witness.scheduler), JANUS_OK);
 }
 
 TEST("a deadlock is found when the last thread that could have ended it is gone")
@@ -198,7 +198,7 @@ static void be_late(void *argument)
     CHECK_EQ(pthread_create(&sleeper, NULL, sleep_meanwhile, NULL), 0);
     town_do(late.scheduler, gather_crowd, NULL);
     CHECK_EQ(pthread_join(sleeper, NULL), 0);
-    CHECK_EQ(janus_scheduler_close(late.scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(late.scheduler), JANUS_OK);
     atomic_store(&late.over, 1);
     CHECK_EQ(pthread_join(reader, NULL), 0);
     CHECK(dup2(saved, STDERR_FILENO) >= 0);
@@ -217,7 +217,7 @@ static int64_t obey_a_deadlock(void *argument)
 {
     janus_waitpoint point;
     (void)argument;
-    janus_waitpoint_init(&point, JANUS_OPENED_BY_TASKS);
+    janus_waitpoint_init(&point, JANUS_WAKER_TASKS);
     CHECK_EQ(janus_waitpoint_wait(&point, "nobody"), JANUS_DEADLOCK);
     return 0;
 }

@@ -68,7 +68,7 @@ static int64_t parent(void *argument)
         CHECK_EQ(janus_nursery_open(&n, nullptr), JANUS_OK);
         CHECK_EQ(janus_spawn_at(&n, i % 2 == 0 ? entry : rethrow_end, nullptr, nullptr), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
-        CHECK_EQ(result.panic.kind, JANUS_PANIC_EXPLICIT);
+        CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_EXPLICIT);
         CHECK_EQ(Guard::alive, 2); /* the owner's, untouched */
         try {
             throw std::runtime_error("as usual");
@@ -152,7 +152,7 @@ static int64_t catch_below(void *)
     CHECK_EQ(janus_nursery_open(&n, nullptr), JANUS_OK);
     CHECK_EQ(janus_spawn_at(&n, throw_it, nullptr, nullptr), JANUS_OK);
     try {
-        (void)janus_nursery_end(&n, nullptr);
+        JANUS_IGNORE(janus_nursery_end(&n, nullptr));
     } catch (...) {
         _exit(77); /* in the middle of the library */
     }
@@ -164,7 +164,7 @@ static void run_thrower(void *)
     janus_scheduler_options options = {};
     options.struct_bytes = sizeof options;
     options.worker_count = 1; /* in place */
-    (void)janus_run(&options, catch_below, nullptr, nullptr);
+    JANUS_IGNORE(janus_run(&options, catch_below, nullptr, nullptr));
 }
 
 TEST("an exception that a task does not catch ends the process, even if its parent would catch it")

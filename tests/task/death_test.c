@@ -36,8 +36,9 @@ static pid_t thread_id(void) { return (pid_t)syscall(SYS_gettid); }
 
 static uint64_t restarts(void)
 {
-    janus_worker_stats stats = {.struct_bytes = sizeof stats};
-    CHECK_EQ(janus_scheduler_stats(jrt_worker_self()->scheduler, UINT32_MAX, &stats), JANUS_OK);
+    janus_worker_info stats = JANUS_WORKER_INFO();
+    CHECK_EQ(janus_worker_inspect(jrt_worker_self()->scheduler, JANUS_ALL_WORKERS, &stats),
+             JANUS_OK);
     return stats.restarts;
 }
 
@@ -90,7 +91,7 @@ static int64_t survive_one(void *argument)
     CHECK_EQ(janus_spawn(&n, die_mourned, &mourner), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result.errors, 1);
-    CHECK_EQ(result.panic.kind, JANUS_PANIC_EXPLICIT);
+    CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_EXPLICIT);
     CHECK_STR(result.panic.message, message);
     CHECK_EQ(mourner.handlers, 1);
     CHECK_EQ(mourner.defers, 2);
@@ -118,7 +119,8 @@ static int64_t die_on_top(void *argument)
 static int64_t survive_tower(void *argument)
 {
     janus_nursery n;
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&n, die_on_top, argument), JANUS_OK);
     janus_nursery_result result;
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
@@ -163,7 +165,8 @@ static int64_t survive_crowd(void *argument)
     struct crowd         crowd = {.way = *(enum way *)argument};
     janus_nursery        n;
     janus_nursery_result result;
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     for (int i = 0; i < CROWD; i++) {
         members[i] = (struct member){&crowd, i};
         CHECK_EQ(janus_spawn(&n, tenth_dies, &members[i]), JANUS_OK);
@@ -185,14 +188,14 @@ TEST("every thread that a task ended was replaced once, and is counted")
     TOWN_REAL("the one thread cannot be ended");
     FOR_EACH_WAY(way)
     {
-        janus_scheduler   *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
-        janus_worker_stats stats = {.struct_bytes = sizeof stats};
+        janus_scheduler  *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+        janus_worker_info stats = JANUS_WORKER_INFO();
         for (int i = 0; i < 10; i++) town_do(scheduler, survive_one, &way);
         CHECK_EQ(janus_scheduler_stop(scheduler), JANUS_OK);
-        CHECK_EQ(janus_scheduler_stats(scheduler, UINT32_MAX, &stats), JANUS_OK);
+        CHECK_EQ(janus_worker_inspect(scheduler, JANUS_ALL_WORKERS, &stats), JANUS_OK);
         /* The very last may have found that the scheduler had stopped. */
         CHECK(stats.restarts == 10 || stats.restarts == 9);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -206,7 +209,7 @@ static int64_t die_with_children(void *argument)
     CHECK_EQ(janus_spawn(&a, sleep_an_hour, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&b, yield_for_ever, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&a, yield_for_ever, NULL), JANUS_OK);
-    (void)janus_yield();
+    JANUS_IGNORE(janus_yield());
     return die(argument);
 }
 
@@ -214,7 +217,8 @@ static int64_t survive_families(void *argument)
 {
     janus_nursery        n;
     janus_nursery_result result;
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(&n, die_with_children, argument), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result.errors, 4);
@@ -276,18 +280,18 @@ TEST("a defer that ends its thread ends there, and the others still run")
 
 static int64_t survive_fiber(void *argument)
 {
-    janus_pool   *pool = NULL;
-    janus_fiber  *fiber = NULL;
-    janus_outcome outcome;
-    CHECK_EQ(janus_pool_create(NULL, &pool), JANUS_OK);
+    janus_fiber_pool *pool = NULL;
+    janus_fiber      *fiber = NULL;
+    janus_outcome     outcome;
+    CHECK_EQ(janus_fiber_pool_create(NULL, &pool), JANUS_OK);
     CHECK_EQ(janus_fiber_create(pool, die, argument, NULL, &fiber), JANUS_OK);
     CHECK_EQ(janus_fiber_resume(fiber, NULL, &outcome), JANUS_OK);
-    CHECK_EQ(outcome.state, JANUS_FIBER_PANICKED);
+    CHECK_EQ(outcome.state, JANUS_FIBER_STATE_PANICKED);
     CHECK_STR(outcome.panic.message, message);
     CHECK_EQ(janus_fiber_current(), NULL);
     CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_fiber_destroy(fiber), JANUS_OK);
-    CHECK_EQ(janus_pool_destroy(pool), JANUS_OK);
+    CHECK_EQ(janus_fiber_pool_destroy(pool), JANUS_OK);
     return 0;
 }
 
@@ -307,7 +311,7 @@ TEST("a task on the smallest stack can end its thread")
         janus_scheduler *scheduler =
             town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = 8192));
         for (int i = 0; i < REPEATS; i++) town_do(scheduler, survive_tower, &way);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -353,7 +357,7 @@ TEST("a thread that a task ended really ends: its thread-specific data is destro
 static int64_t call_blocking(void *argument)
 {
     int64_t result = 0;
-    (void)janus_blocking(die, argument, &result);
+    JANUS_IGNORE(janus_blocking(die, argument, &result));
     harness_fail(__FILE__, __LINE__, "a blocking call without a thread came back");
 }
 
@@ -369,7 +373,8 @@ static int64_t survive_blocking(void *argument)
     atomic_int           well = 0;
     janus_nursery        n;
     janus_nursery_result result;
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     for (int i = 0; i < 10; i++) {
         CHECK_EQ(janus_spawn(&n, call_blocking, argument), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, call_well, &well), JANUS_OK);
@@ -391,7 +396,7 @@ TEST("a blocking call that ends its helper thread panics its task, and other cal
             janus_scheduler *scheduler = town_open(
                 JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .blocking_threads_max = helpers));
             for (int i = 0; i < REPEATS; i++) town_do(scheduler, survive_blocking, &way);
-            CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+            CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         }
     }
 }
@@ -420,9 +425,9 @@ TEST("a stop of the scheduler awaits tasks that end their thread meanwhile")
             CHECK_EQ(janus_spawn(&root, yield_for_ever, NULL), JANUS_OK);
         }
         CHECK_EQ(janus_scheduler_stop(scheduler), JANUS_OK);
-        (void)janus_nursery_end(&root, &result);
+        JANUS_IGNORE(janus_nursery_end(&root, &result));
         CHECK(result.errors <= 5); /* those that had begun */
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -441,7 +446,7 @@ static int64_t cancel_token(void *argument)
     janus_token *token = NULL;
     CHECK_EQ(janus_token_create(&token), JANUS_OK);
     CHECK_EQ(janus_token_on_cancel(token, die_in_callback, argument, NULL), JANUS_OK);
-    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     janus_token_release(token);
     return 0;
 }

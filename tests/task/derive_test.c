@@ -18,7 +18,7 @@ struct deriver {
 static janus_cap derive_from(janus_cap cap)
 {
     janus_cap out = {0};
-    CHECK_EQ(janus_own_attenuate(cap, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL), &out), JANUS_OK);
+    CHECK_EQ(janus_cap_attenuate(cap, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL), &out), JANUS_OK);
     return out;
 }
 
@@ -31,17 +31,17 @@ static int64_t derive(void *argument)
     for (int i = 0; i < deriver->wanted; i++) (void)derive_from(own);
     if (deriver->whose != NULL) {
         const janus_cap_grant *grant = JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL);
-        CHECK_EQ(janus_own_attenuate(own, grant, &out), JANUS_FULL);
+        CHECK_EQ(janus_cap_attenuate(own, grant, &out), JANUS_FULL);
         CHECK(janus_explain(text, sizeof text) < sizeof text);
         CHECK(strstr(text, deriver->whose) != NULL);
         CHECK(strstr(text, "50 of 50 used") != NULL);
         CHECK(strstr(text, "max_derived_caps") != NULL);
-        CHECK_EQ(janus_own_delegate(own, janus_task_current_id(), NULL, &out),
+        CHECK_EQ(janus_cap_delegate(own, janus_task_current_id(), NULL, &out),
                  JANUS_NOT_DELEGATABLE);
     }
     atomic_fetch_add(&deriver->arrived, 1);
     while (!atomic_load(&deriver->open)) CHECK_EQ(janus_yield(), JANUS_OK);
-    CHECK_EQ(janus_own_release(own), JANUS_OK);
+    CHECK_EQ(janus_cap_release(own), JANUS_OK);
     return 0;
 }
 
@@ -145,17 +145,18 @@ static int64_t derive_and_leave(void *argument)
     janus_task_id    to = *(const janus_task_id *)argument;
     janus_cap        own = {0}, out;
     janus_cap_limits limits = {.spawn = {.max_tasks = 1}};
-    CHECK_EQ(janus_own_mint(root, 0,
-                            JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL,
-                                            .limits = &limits, .delegation_depth = 5),
-                            &own),
-             JANUS_OK);
+    CHECK_EQ(
+        janus_cap_mint(root, 0,
+                       JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN, .rights = JANUS_RIGHTS_ALL,
+                                       .limits = &limits, .delegation_depth = 5),
+                       &own),
+        JANUS_OK);
     for (int i = 0; i < MOST / 2; i++) {
         out = derive_from(own);
-        if (i % 3 == 0) CHECK_EQ(janus_own_release(out), JANUS_OK);
+        if (i % 3 == 0) CHECK_EQ(janus_cap_release(out), JANUS_OK);
     }
-    CHECK_EQ(janus_own_delegate(own, to, NULL, &handed), JANUS_OK);
-    CHECK_EQ(janus_own_release(own), JANUS_OK);
+    CHECK_EQ(janus_cap_delegate(own, to, NULL, &handed), JANUS_OK);
+    CHECK_EQ(janus_cap_release(own), JANUS_OK);
     return 0;
 }
 
@@ -171,12 +172,12 @@ static int64_t come_and_go(void *argument)
         CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn)), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, derive_and_leave, &me), JANUS_OK);
         CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
-        CHECK_EQ(janus_own_check(handed, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK), JANUS_OK);
+        CHECK_EQ(janus_cap_check(handed, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK), JANUS_OK);
         out = derive_from(handed);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-        CHECK_EQ(janus_own_check(handed, JANUS_CAP_SPAWN, 0), JANUS_CAP_REVOKED);
-        CHECK_EQ(janus_own_check(out, JANUS_CAP_SPAWN, 0), JANUS_CAP_REVOKED);
-        CHECK_EQ(janus_own_release(spawn), JANUS_OK);
+        CHECK_EQ(janus_cap_check(handed, JANUS_CAP_KIND_SPAWN, 0), JANUS_CAP_REVOKED);
+        CHECK_EQ(janus_cap_check(out, JANUS_CAP_KIND_SPAWN, 0), JANUS_CAP_REVOKED);
+        CHECK_EQ(janus_cap_release(spawn), JANUS_OK);
         if (i == 0) before = live();
         CHECK_EQ(live(), before);
     }
@@ -229,13 +230,14 @@ static int64_t give_away(void *argument)
     struct race     *race = argument;
     janus_cap        own = {0};
     janus_cap_limits limits = {.spawn = {.max_tasks = 1}};
-    CHECK_EQ(janus_own_mint(root, 0,
-                            JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL,
-                                            .limits = &limits, .delegation_depth = 5),
-                            &own),
-             JANUS_OK);
-    CHECK_EQ(janus_own_delegate(own, race->to, NULL, &race->cap), JANUS_OK);
-    CHECK_EQ(janus_own_release(own), JANUS_OK);
+    CHECK_EQ(
+        janus_cap_mint(root, 0,
+                       JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN, .rights = JANUS_RIGHTS_ALL,
+                                       .limits = &limits, .delegation_depth = 5),
+                       &own),
+        JANUS_OK);
+    CHECK_EQ(janus_cap_delegate(own, race->to, NULL, &race->cap), JANUS_OK);
+    CHECK_EQ(janus_cap_release(own), JANUS_OK);
     atomic_fetch_add(&race->given, 1);
     return 0;
 }
@@ -245,7 +247,7 @@ static int64_t give_up(void *argument)
     struct race *race = argument;
     for (int i = 1; i <= ROUNDS; i++) {
         while (atomic_load(&race->given) < i) CHECK_EQ(janus_yield(), JANUS_OK);
-        janus_status status = janus_own_release(race->cap);
+        janus_status status = janus_cap_release(race->cap);
         CHECK(status == JANUS_OK || status == JANUS_CAP_REVOKED);
         atomic_store(&race->ended, i);
     }

@@ -116,8 +116,8 @@ TEST("a scheduler that is stopped drops the arguments of children that never ran
     for (int i = 0; i < PARCELS; i++) {
         CHECK_EQ(atomic_load(&parcels[i].ran) + atomic_load(&parcels[i].dropped), 1);
     }
-    (void)janus_nursery_end(&root, NULL);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    JANUS_IGNORE(janus_nursery_end(&root, NULL));
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Drops that do forbidden things. */
@@ -136,7 +136,7 @@ static void drop_and_work(void *argument)
 {
     (void)argument;
     atomic_fetch_add(&dropped_badly, 1);
-    for (;;) janus_check();
+    for (;;) JANUS_IGNORE(janus_check());
 }
 
 static void drop_and_wait(void *argument)
@@ -163,7 +163,7 @@ static int64_t bad_drops(void *argument)
             JANUS_OK);
         CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
         while (atomic_load(&dropped_badly) == 0) CHECK_EQ(janus_yield(), JANUS_OK);
-        CHECK_EQ(janus_nursery_state_of(&other), JANUS_NURSERY_OPEN);
+        CHECK_EQ(janus_nursery_state_of(&other), JANUS_NURSERY_STATE_OPEN);
         CHECK_EQ(janus_nursery_end(&other, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     }
@@ -247,7 +247,7 @@ TEST("a thread that opens an open nursery again is refused, and no child is lost
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_STATE);
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
     CHECK_EQ(atomic_load(&parcel.ran), 1);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* What threads leave behind. */
@@ -266,7 +266,7 @@ static atomic_int asleep;
 /* Says so when the owner is inside its call, which closes the nursery first. */
 static int64_t sleep_long(void *argument)
 {
-    while (janus_nursery_state_of(argument) == JANUS_NURSERY_OPEN) {
+    while (janus_nursery_state_of(argument) == JANUS_NURSERY_STATE_OPEN) {
         CHECK_EQ(janus_yield(), JANUS_OK);
     }
     atomic_store(&asleep, 1);
@@ -278,7 +278,7 @@ static void *await_a_nursery(void *argument)
     janus_nursery *nursery = janus_nursery_create_in(argument);
     CHECK(nursery != NULL);
     CHECK(janus_nursery_spawn(nursery, sleep_long, nursery) != NULL);
-    CHECK_EQ(janus_nursery_await(nursery).kind, JANUS_RESULT_CANCELLED);
+    CHECK_EQ(janus_nursery_await(nursery).kind, JANUS_RESULT_KIND_CANCELLED);
     return NULL;
 }
 

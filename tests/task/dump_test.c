@@ -24,7 +24,7 @@ static janus_scheduler *start(uint32_t workers)
     janus_scheduler         *scheduler;
     janus_scheduler_options *options =
         JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = JANUS_UNLIMITED);
-    CHECK_EQ(janus_scheduler_open(options, &scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_create_with(options, &scheduler), JANUS_OK);
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
     return scheduler;
 }
@@ -48,7 +48,7 @@ static int64_t family(void *argument)
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.name = "inner")), JANUS_OK);
     for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&n, sleep_long, argument), JANUS_OK);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return JANUS_CANCELLED;
 }
 
@@ -93,11 +93,11 @@ TEST("a dump shows nurseries, tasks, what they wait for and where they were star
     CHECK(strstr(text, "janusrt: end of dump\n") != NULL);
     free(text);
     CHECK_EQ(janus_nursery_cancel(&root), JANUS_OK);
-    (void)janus_nursery_end(&root, NULL);
+    JANUS_IGNORE(janus_nursery_end(&root, NULL));
     text = dumped(scheduler);
     CHECK(strstr(text, "nursery") == NULL);
     free(text);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("tasks that run or are queued are counted, and the running one is named")
@@ -115,7 +115,7 @@ TEST("tasks that run or are queued are counted, and the running one is named")
     free(text);
     atomic_store(&word, 1000);
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 static int64_t churn(void *argument)
@@ -127,8 +127,8 @@ static int64_t churn(void *argument)
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(janus_spawn(&n, churn, (void *)(intptr_t)(depth - 1)), JANUS_OK);
     }
-    (void)janus_yield();
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_yield());
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return 0;
 }
 
@@ -164,7 +164,7 @@ TEST("threads and tasks may dump while everything runs")
         }
         atomic_store(&all.stop, true);
         CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         (void)close(all.nowhere);
     }
 }
@@ -193,7 +193,7 @@ TEST("a dump of a crowd is cut and says so")
     free(text);
     CHECK_EQ(janus_nursery_cancel(&root), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_CANCELLED);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 struct nest {
@@ -208,7 +208,7 @@ static int64_t nest(void *argument)
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, nest, all), JANUS_OK);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return JANUS_CANCELLED;
 }
 
@@ -229,8 +229,8 @@ TEST("a dump of nurseries in nurseries ends at a depth")
     CHECK_EQ(occurrences(text, "nursery \""), JANUS_DUMP_DEPTH_MAX);
     free(text);
     CHECK_EQ(janus_nursery_cancel(&root), JANUS_OK);
-    (void)janus_nursery_end(&root, NULL);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    JANUS_IGNORE(janus_nursery_end(&root, NULL));
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("a dump refuses a bad scheduler, file descriptor or signal")
@@ -243,7 +243,7 @@ TEST("a dump refuses a bad scheduler, file descriptor or signal")
         CHECK_EQ(janus_scheduler_dump_on(scheduler, bad[i]), JANUS_INVALID);
     }
     CHECK_EQ(janus_scheduler_dump_on(NULL, SIGUSR1), JANUS_INVALID);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Signals. */
@@ -283,11 +283,11 @@ TEST("a signal asks for a dump of every scheduler that wants one, until it is cl
     CHECK_EQ(janus_scheduler_dump_on(second, SIGUSR1), JANUS_OK);
     CHECK_EQ(raise(SIGUSR1), 0);
     read_until(pipes[0], "janusrt: end of dump\n", 2);
-    CHECK_EQ(janus_scheduler_close(first), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(first), JANUS_OK);
     CHECK_EQ(raise(SIGUSR1), 0);
     read_until(pipes[0], "2 workers\n", 1);
     CHECK_EQ(atomic_load(&before_us), 0);
-    CHECK_EQ(janus_scheduler_close(second), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(second), JANUS_OK);
     CHECK_EQ(raise(SIGUSR1), 0);
     CHECK_EQ(atomic_load(&before_us), 1);
     CHECK(dup2(saved, STDERR_FILENO) >= 0);
@@ -366,7 +366,7 @@ static int64_t inspect(void *argument)
     (void)argument;
     janus_nursery           n, other;
     janus_task_id           id, quick;
-    janus_task_info         info = {.struct_bytes = sizeof info};
+    janus_task_info         info = JANUS_TASK_INFO();
     static const janus_site site = {"there.c", 7};
     CHECK_EQ(janus_nursery_open(&other, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
@@ -375,7 +375,7 @@ static int64_t inspect(void *argument)
              JANUS_OK);
     CHECK_EQ(janus_task_inspect(&n, id, &info), JANUS_OK);
     CHECK_STR(info.name, "sleeper");
-    while (info.state != JANUS_TASK_BLOCKED) {
+    while (info.state != JANUS_TASK_STATE_BLOCKED) {
         CHECK_EQ(janus_yield(), JANUS_OK);
         CHECK_EQ(janus_task_inspect(&n, id, &info), JANUS_OK);
     }
@@ -394,7 +394,7 @@ static int64_t inspect(void *argument)
         CHECK_EQ(janus_yield(), JANUS_OK);
         CHECK_EQ(janus_task_inspect(&n, quick, &info), JANUS_OK);
     } while (!janus_task_is_finished(info.state));
-    CHECK_EQ(info.state, JANUS_TASK_COMPLETED);
+    CHECK_EQ(info.state, JANUS_TASK_STATE_COMPLETED);
     CHECK_STR(info.wait, "nothing");
     CHECK_STR(info.name, "task");
     CHECK(info.site.file == NULL);
@@ -412,8 +412,8 @@ TEST("the owner of a nursery can inspect its own children only")
         CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), inspect, NULL, NULL),
                  JANUS_OK);
     }
-    CHECK_STR(janus_task_state_name(JANUS_TASK_BUDGET_EXHAUSTED), "budget exhausted");
+    CHECK_STR(janus_task_state_name(JANUS_TASK_STATE_BUDGET_EXHAUSTED), "budget exhausted");
     CHECK_STR(janus_task_state_name((janus_task_state)9), "?");
-    CHECK_STR(janus_nursery_state_name(JANUS_NURSERY_CANCELLING), "cancelling");
+    CHECK_STR(janus_nursery_state_name(JANUS_NURSERY_STATE_CANCELLING), "cancelling");
     CHECK_STR(janus_nursery_state_name((janus_nursery_state)9), "?");
 }

@@ -12,7 +12,7 @@ static inline int64_t spin(void *argument)
 {
     atomic_long *count = argument;
     for (;;) {
-        (void)janus_check();
+        JANUS_IGNORE(janus_check());
         if (count != NULL) atomic_fetch_add(count, 1);
     }
     return 0;
@@ -57,10 +57,10 @@ static inline janus_budget less(janus_budget a, janus_budget b)
 }
 
 /* The books, which must balance. */
-static inline janus_pool_books books_of(janus_nursery *n)
+static inline janus_nursery_pool_info books_of(janus_nursery *n)
 {
-    janus_pool_books books;
-    CHECK_EQ(janus_nursery_books(n, &books), JANUS_OK);
+    janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
+    CHECK_EQ(janus_nursery_pool_inspect(n, &books), JANUS_OK);
     janus_budget sum = janus_budget_add(books.left, books.shares);
     sum = janus_budget_add(janus_budget_add(sum, books.nested), books.spent);
     CHECK(janus_budget_equal(janus_budget_add(sum, books.refunded), books.granted));
@@ -72,9 +72,9 @@ static inline janus_exhausted await_exhausted(janus_nursery *n)
 {
     janus_exhausted child;
     uint64_t        limit = janus_now_ns() + 20000 * town_ms;
-    while (!janus_nursery_exhausted_poll(n, &child)) {
+    while (!janus_nursery_poll_exhausted(n, &child)) {
         CHECK(janus_now_ns() < limit);
-        if (janus_task_current_id() != 0) (void)janus_yield();
+        if (janus_task_current_id() != 0) JANUS_IGNORE(janus_yield());
     }
     return child;
 }
@@ -115,7 +115,7 @@ static inline janus_cap mint(const janus_authority *root, janus_cap_kind kind, u
                              janus_cap_limits limits)
 {
     janus_cap cap;
-    CHECK_EQ(janus_own_mint(
+    CHECK_EQ(janus_cap_mint(
                  root, 0, JANUS_CAP_GRANT(.kind = kind, .rights = rights, .limits = &limits), &cap),
              JANUS_OK);
     return cap;
@@ -124,7 +124,7 @@ static inline janus_cap mint(const janus_authority *root, janus_cap_kind kind, u
 /* A budget of this many ops, and a little of the rest. */
 static inline janus_cap mint_budget(const janus_authority *root, uint32_t rights, uint64_t ops)
 {
-    return mint(root, JANUS_CAP_BUDGET, rights,
+    return mint(root, JANUS_CAP_KIND_BUDGET, rights,
                 (janus_cap_limits){.budget = {.cpu_budget = ops, .memory_budget = 4096}});
 }
 

@@ -76,8 +76,8 @@ static void spawn_kid(struct node *node, janus_nursery *n, struct pool *pool)
                         below(&node->random, 3), below(&node->random, 5), 0);
     janus_spawn_options *options =
         JANUS_SPAWN_OPTIONS(.budget = below(&node->random, 8) != 0 ? &share : NULL,
-                            .cancel = below(&node->random, 2) ? JANUS_CANCEL_UNWIND
-                                                              : JANUS_CANCEL_RETURN);
+                            .cancel = below(&node->random, 2) ? JANUS_CANCEL_MODE_UNWIND
+                                                              : JANUS_CANCEL_MODE_RETURN);
     if (pool == NULL) options->budget = NULL;
     janus_status status = janus_spawn_with(n, node_main, kid, options, NULL);
     if (status == JANUS_OK) {
@@ -110,7 +110,7 @@ static janus_verdict decide(void *argument, const janus_exhausted *child, janus_
 static void supervise(struct node *node, janus_nursery *n, struct pool *pool)
 {
     janus_exhausted child;
-    while (janus_nursery_exhausted_poll(n, &child)) {
+    while (janus_nursery_poll_exhausted(n, &child)) {
         janus_status status = JANUS_OK;
         janus_budget more = janus_budget_of(below(&node->random, 500), below(&node->random, 5000),
                                             1, 1, below(&node->random, 2));
@@ -134,8 +134,8 @@ static void supervise(struct node *node, janus_nursery *n, struct pool *pool)
 /* All children have ended. */
 static void check_pool(janus_nursery *n, struct pool *pool, const janus_budget *given)
 {
-    janus_pool_books books;
-    MUST(janus_nursery_books(n, &books) == JANUS_OK, "books");
+    janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
+    MUST(janus_nursery_pool_inspect(n, &books) == JANUS_OK, "books");
     janus_budget sum = janus_budget_add(books.left, books.spent);
     MUST(janus_budget_equal(sum, books.granted), "ops %llu + %llu of %llu",
          (unsigned long long)books.left.ops, (unsigned long long)books.spent.ops,
@@ -167,7 +167,7 @@ static void check_pool(janus_nursery *n, struct pool *pool, const janus_budget *
 static janus_nursery_options choose(struct node *node, struct pool *pool, janus_budget *given)
 {
     janus_nursery_options options = {.struct_bytes = sizeof options,
-                                     .policy = (janus_nursery_policy)below(&node->random, 2)};
+                                     .policy = (janus_policy)below(&node->random, 2)};
     *given = node->pool == NULL
                  ? janus_budget_of(1 + below(&node->random, 90000), below(&node->random, 500000),
                                    below(&node->random, 60), 500, 50)
@@ -201,16 +201,16 @@ static void nest(struct node *node)
     uint64_t kids = 1 + below(&node->random, node->pool == NULL ? 12 : 4);
     for (uint64_t i = 0; i < kids; i++) spawn_kid(node, &n, pool);
     for (uint64_t i = below(&node->random, 4); i > 0; i--) {
-        (void)janus_yield();
+        JANUS_IGNORE(janus_yield());
         supervise(node, &n, pool);
     }
     if (below(&node->random, 6) == 0) {
         trouble(pool);
         (void)janus_nursery_cancel(&n);
     }
-    (void)janus_nursery_await_with(&n, NULL);
+    JANUS_IGNORE(janus_nursery_await_with(&n, NULL));
     if (pooled) check_pool(&n, &own, &given);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
 }
 
 /* What a task does. */
@@ -311,9 +311,10 @@ static void run(uint32_t workers, double seconds)
     for (uint64_t number = 0; storm_again(number, end); number++) {
         janus_scheduler *scheduler = NULL;
         alarm(WATCHDOG_SECONDS);
-        MUST(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers,
-                                                          .max_tasks = 10 + below(&random, 200)),
-                                  &scheduler) == JANUS_OK,
+        MUST(janus_scheduler_create_with(
+                 JANUS_SCHEDULER_OPTIONS(.worker_count = workers,
+                                         .max_tasks = 10 + below(&random, 200)),
+                 &scheduler) == JANUS_OK,
              "open");
         MUST(janus_scheduler_start(scheduler) == JANUS_OK, "start");
         for (uint64_t i = 0; i < ROUNDS && (i == 0 || storm_again(i, end)); i++) {
@@ -325,7 +326,7 @@ static void run(uint32_t workers, double seconds)
             MUST(janus_spawn(&root, first, &node) == JANUS_OK, "spawn");
             MUST(janus_nursery_end(&root, NULL) == JANUS_OK, "end");
         }
-        MUST(janus_scheduler_close(scheduler) == JANUS_OK, "close"); /* the bank balances */
+        MUST(janus_scheduler_destroy(scheduler) == JANUS_OK, "close"); /* the bank balances */
     }
     printf("# %u workers: %llu rounds, %ld tasks, %ld pools (%ld exactly), %ld recharges, "
            "%ld refusals\n",

@@ -111,7 +111,7 @@ static int wait_by_channel(struct one *one, unsigned round)
 static int64_t keep_in_channels(void *argument)
 {
     for (int i = 0; i < CROWD / 2 * 2; i++) {
-        CHECK_EQ(janus_channel_open(sizeof(unsigned), 0, NULL, &lanes[i / 2][i % 2]), JANUS_OK);
+        CHECK_EQ(janus_channel_create(sizeof(unsigned), 0, NULL, &lanes[i / 2][i % 2]), JANUS_OK);
     }
     int64_t result = keep_all(argument);
     for (int i = 0; i < CROWD / 2 * 2; i++) {
@@ -228,7 +228,7 @@ static int wait_for_callback(struct one *one, unsigned round)
     CHECK_EQ(janus_token_create(&token), JANUS_OK);
     CHECK_EQ(janus_token_on_cancel(token, spoil_in_callback, NULL, &handle), JANUS_OK);
     errno_set(before);
-    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     int after = errno_now();
     janus_token_release(token);
     errno_set(after);

@@ -45,19 +45,19 @@ static void await_tries(int count)
     atomic_store(&over, 0);
 }
 
-static const janus_cap_kind kinds[] = {JANUS_CAP_SPAWN, JANUS_CAP_BUDGET, JANUS_CAP_CHANNEL,
-                                       JANUS_CAP_EXECUTOR};
+static const janus_cap_kind kinds[] = {JANUS_CAP_KIND_SPAWN, JANUS_CAP_KIND_BUDGET,
+                                       JANUS_CAP_KIND_CHANNEL, JANUS_CAP_KIND_EXECUTOR};
 
 static janus_cap any_cap(const janus_authority *root, janus_cap_kind kind)
 {
     janus_cap_limits limits = {0};
     switch (kind) {
-    case JANUS_CAP_SPAWN:
+    case JANUS_CAP_KIND_SPAWN:
         limits.spawn = (janus_spawn_limits){.max_tasks = 9, .task_budget = janus_budget_default()};
         break;
-    case JANUS_CAP_BUDGET: limits.budget.cpu_budget = 1000; break;
-    case JANUS_CAP_CHANNEL: limits.channel.max_channels = 1; break;
-    case JANUS_CAP_EXECUTOR:
+    case JANUS_CAP_KIND_BUDGET: limits.budget.cpu_budget = 1000; break;
+    case JANUS_CAP_KIND_CHANNEL: limits.channel.max_channels = 1; break;
+    case JANUS_CAP_KIND_EXECUTOR:
         limits.executor.allowed_backends = JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE);
         break;
     default: break;
@@ -79,22 +79,22 @@ static int64_t restrict_by_each_kind(void *argument)
         janus_nursery out, in;
         CHECK_EQ(janus_nursery_open(&out, NULL), JANUS_OK);
         further_out = &out;
-        CHECK_EQ(janus_spawn_with(
-                     &out, break_out, NULL,
-                     JANUS_SPAWN_OPTIONS(.spawn_cap = only(JANUS_CAP_SPAWN, kinds[i], cap),
-                                         .budget_cap = only(JANUS_CAP_BUDGET, kinds[i], cap),
-                                         .channel_cap = only(JANUS_CAP_CHANNEL, kinds[i], cap),
-                                         .executor_cap = only(JANUS_CAP_EXECUTOR, kinds[i], cap)),
-                     NULL),
-                 JANUS_OK);
         CHECK_EQ(
-            janus_nursery_open(
-                &in,
-                JANUS_NURSERY_OPTIONS(.spawn_cap = only(JANUS_CAP_SPAWN, kinds[i], cap),
-                                      .budget_cap = only(JANUS_CAP_BUDGET, kinds[i], cap),
-                                      .channel_cap = only(JANUS_CAP_CHANNEL, kinds[i], cap),
-                                      .executor_cap = only(JANUS_CAP_EXECUTOR, kinds[i], cap))),
+            janus_spawn_with(
+                &out, break_out, NULL,
+                JANUS_SPAWN_OPTIONS(.spawn_cap = only(JANUS_CAP_KIND_SPAWN, kinds[i], cap),
+                                    .budget_cap = only(JANUS_CAP_KIND_BUDGET, kinds[i], cap),
+                                    .channel_cap = only(JANUS_CAP_KIND_CHANNEL, kinds[i], cap),
+                                    .executor_cap = only(JANUS_CAP_KIND_EXECUTOR, kinds[i], cap)),
+                NULL),
             JANUS_OK);
+        CHECK_EQ(janus_nursery_open(
+                     &in, JANUS_NURSERY_OPTIONS(
+                                  .spawn_cap = only(JANUS_CAP_KIND_SPAWN, kinds[i], cap),
+                                  .budget_cap = only(JANUS_CAP_KIND_BUDGET, kinds[i], cap),
+                                  .channel_cap = only(JANUS_CAP_KIND_CHANNEL, kinds[i], cap),
+                                  .executor_cap = only(JANUS_CAP_KIND_EXECUTOR, kinds[i], cap))),
+                 JANUS_OK);
         CHECK_EQ(janus_spawn(&in, break_out, NULL), JANUS_OK);
         CHECK_EQ(spawn_outside(NULL), JANUS_OK); /* the owner is not restricted */
         await_tries(2);
@@ -136,7 +136,7 @@ TEST("a child that a pool pays for starts nothing outside the pool")
 
 static int64_t restrict_by_scope(void *argument)
 {
-    janus_cap     cap = any_cap(guild_root(), JANUS_CAP_SPAWN);
+    janus_cap     cap = any_cap(guild_root(), JANUS_CAP_KIND_SPAWN);
     janus_nursery out, in, inner;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&out, NULL), JANUS_OK);
@@ -179,7 +179,7 @@ static void try_all(void *argument)
     caller->spawned = janus_spawn(further_out, nothing, NULL);
     caller->slept = janus_sleep(UINT64_C(1) << 60);
     caller->made = janus_token_create(&token);
-    CHECK(janus_channel_open(4, 4, NULL, &channel) != JANUS_OK);
+    CHECK(janus_channel_create(4, 4, NULL, &channel) != JANUS_OK);
     atomic_store(&caller->called, 1);
 }
 
@@ -192,7 +192,7 @@ static void panic_in_callback(void *argument)
 static void spin_in_callback(void *argument)
 {
     (void)argument;
-    for (;;) (void)janus_check();
+    for (;;) JANUS_IGNORE(janus_check());
 }
 
 static void spin_by_calls(void *argument)
@@ -231,7 +231,7 @@ static int64_t register_all(void *argument)
 
 static int64_t call_back(void *argument)
 {
-    janus_cap     cap = any_cap(guild_root(), JANUS_CAP_CHANNEL);
+    janus_cap     cap = any_cap(guild_root(), JANUS_CAP_KIND_CHANNEL);
     struct caller caller = {.spawned = JANUS_OK};
     janus_nursery n;
     (void)argument;
@@ -242,7 +242,7 @@ static int64_t call_back(void *argument)
         janus_spawn_with(&n, register_all, &caller, JANUS_SPAWN_OPTIONS(.channel_cap = cap), NULL),
         JANUS_OK);
     while (!atomic_load(&caller.ready)) CHECK_EQ(janus_yield(), JANUS_OK);
-    CHECK_EQ(janus_token_cancel(caller.token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(caller.token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     CHECK_EQ(atomic_load(&caller.called), 1);
     CHECK_EQ(caller.spawned, JANUS_CAP_WIDENS);
     CHECK_EQ(caller.slept, JANUS_DEADLINE);
@@ -278,7 +278,7 @@ static int64_t outlive(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, leave_callback, &caller), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_token_cancel(caller.token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(caller.token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     CHECK_EQ(atomic_load(&caller.called), 0);
     janus_token_release(caller.token);
     return 0;
@@ -299,7 +299,7 @@ TEST("a panic in a callback of a plain thread ends the callback alone")
     CHECK_EQ(janus_token_create(&token), JANUS_OK);
     CHECK_EQ(janus_token_on_cancel(token, set_flag, &called, NULL), JANUS_OK);
     CHECK_EQ(janus_token_on_cancel(token, panic_in_callback, NULL, NULL), JANUS_OK);
-    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     CHECK_EQ(atomic_load(&called), 1);
     janus_token_release(token);
 }
@@ -331,7 +331,7 @@ static int64_t hoard_tokens(void *argument)
     janus_nursery n;
     CHECK_EQ(janus_token_create(&token), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    do status = janus_nursery_cancel_with(&n, token);
+    do status = janus_nursery_cancel_on(&n, token);
     while (status == JANUS_OK);
     CHECK_EQ(status, JANUS_BUDGET_EXHAUSTED);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);

@@ -103,11 +103,12 @@ static void all_ways(struct outcome *outcome, janus_backend backend)
         uint64_t             wait_ns = 2 * town_ms;
         janus_nursery        n;
         janus_nursery_result result;
-        janus_cancel_mode    mode = way == UNWINDS ? JANUS_CANCEL_UNWIND : JANUS_CANCEL_RETURN;
-        bool                 late = way == SLEEPS || way == UNWINDS;
-        janus_status         status;
+        janus_cancel_mode    mode =
+            way == UNWINDS ? JANUS_CANCEL_MODE_UNWIND : JANUS_CANCEL_MODE_RETURN;
+        bool         late = way == SLEEPS || way == UNWINDS;
+        janus_status status;
         do { /* on a busy machine it may not have begun */
-            COURT_OPEN(&n, backend, .policy = JANUS_WAIT_ALL,
+            COURT_OPEN(&n, backend, .policy = JANUS_POLICY_WAIT_ALL,
                        .deadline_ns = late ? janus_now_ns() + wait_ns : 0);
             status =
                 janus_spawn_with(&n, end_so, &child, JANUS_SPAWN_OPTIONS(.cancel = mode), NULL);
@@ -137,14 +138,14 @@ static int64_t pay_ten(void *argument)
 
 static void pool(struct outcome *outcome, janus_backend backend)
 {
-    janus_nursery    n;
-    janus_pool_books books;
-    janus_budget     all =
+    janus_nursery           n;
+    janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
+    janus_budget            all =
         JANUS_BUDGET(.ops = 10000000, .memory = 10 << 20, .spawn_count = 1000, .syscalls = 100);
     COURT_OPEN(&n, backend, .budget = &all, .budget_cap = court.budget);
     for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(&n, pay_ten, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_nursery_books(&n, &books), JANUS_OK);
+    CHECK_EQ(janus_nursery_pool_inspect(&n, &books), JANUS_OK);
     note(outcome, (int64_t)books.spent.ops);
     note(outcome, (int64_t)books.spent.syscalls);
     note(outcome, (int64_t)books.spent.spawn_count);
@@ -188,8 +189,8 @@ TEST("one program has the same results, failures, cleanups and books under each 
 
 static int64_t tell_backend(void *argument)
 {
-    janus_context_info info = {.struct_bytes = sizeof info};
-    CHECK_EQ(janus_context_read(&info), JANUS_OK);
+    janus_context_info info = JANUS_CONTEXT_INFO();
+    CHECK_EQ(janus_context_inspect(&info), JANUS_OK);
     *(janus_backend *)argument = info.backend;
     return 0;
 }
@@ -197,7 +198,8 @@ static int64_t tell_backend(void *argument)
 static int64_t tell_below(void *argument)
 {
     janus_nursery n;
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     CHECK_EQ(janus_spawn(&n, tell_backend, argument), JANUS_OK);
     return janus_nursery_end(&n, NULL);
 }
@@ -205,15 +207,15 @@ static int64_t tell_below(void *argument)
 static int64_t inherit(void *argument)
 {
     (void)argument;
-    janus_backend told = JANUS_BACKENDS;
+    janus_backend told = JANUS_BACKEND_COUNT;
     (void)tell_backend(&told);
     CHECK_EQ(told, JANUS_BACKEND_COOPERATIVE);
     for (int i = 0; i < COURT_BACKENDS; i++) {
         janus_nursery n, inner;
-        COURT_OPEN(&n, court_backends[i], .policy = JANUS_WAIT_ALL);
+        COURT_OPEN(&n, court_backends[i], .policy = JANUS_POLICY_WAIT_ALL);
         (void)tell_backend(&told);
         CHECK_EQ(told, court_backends[i]); /* what this task would start children under */
-        told = JANUS_BACKENDS;
+        told = JANUS_BACKEND_COUNT;
         CHECK_EQ(janus_spawn(&n, tell_below, &told), JANUS_OK);
         CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
@@ -356,17 +358,17 @@ static int64_t spawn_inside(void *argument)
 
 static int64_t from_fiber(void *argument)
 {
-    struct inside inside = {.ran = 0};
-    janus_pool   *fibers;
-    janus_fiber  *fiber;
-    janus_outcome outcome;
+    struct inside     inside = {.ran = 0};
+    janus_fiber_pool *fibers;
+    janus_fiber      *fiber;
+    janus_outcome     outcome;
     (void)argument;
     COURT_OPEN(&inside.nursery, JANUS_BACKEND_BLOCKING, .name = "fiber");
-    CHECK_EQ(janus_pool_create(NULL, &fibers), JANUS_OK);
+    CHECK_EQ(janus_fiber_pool_create(NULL, &fibers), JANUS_OK);
     CHECK_EQ(janus_fiber_create(fibers, spawn_inside, &inside, NULL, &fiber), JANUS_OK);
     CHECK_EQ(janus_fiber_resume(fiber, NULL, &outcome), JANUS_OK);
     CHECK_EQ(janus_fiber_destroy(fiber), JANUS_OK);
-    CHECK_EQ(janus_pool_destroy(fibers), JANUS_OK);
+    CHECK_EQ(janus_fiber_pool_destroy(fibers), JANUS_OK);
     return janus_nursery_end(&inside.nursery, NULL);
 }
 
@@ -401,7 +403,7 @@ static int64_t from_elsewhere(void *argument)
     CHECK_EQ(result, 1);
     CHECK_EQ(janus_token_create(&token), JANUS_OK);
     CHECK_EQ(janus_token_on_cancel(token, spawn_in_callback, &inside, NULL), JANUS_OK);
-    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     janus_token_release(token);
     CHECK_EQ(inside.ran, 1);
     CHECK_EQ(janus_spawn(&inside.nursery, count_me, &inside.ran), JANUS_OK); /* there is room */
@@ -426,10 +428,10 @@ static int64_t stuck(void *argument)
     janus_nursery_result result;
     janus_waitpoint      point;
     (void)argument;
-    janus_waitpoint_init(&point, JANUS_OPENED_BY_TASKS);
+    janus_waitpoint_init(&point, JANUS_WAKER_TASKS);
     COURT_OPEN(&n, JANUS_BACKEND_BLOCKING, .name = "stuck");
     CHECK_EQ(janus_spawn(&n, wait_for_spawner, &point), JANUS_OK);
-    janus_waitpoint_open(&point);
+    janus_waitpoint_wake(&point);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result.error, JANUS_DEADLOCK);
     return 0;
@@ -445,7 +447,7 @@ TEST("a plain thread that spawns into a blocking nursery waits for the child")
 {
     janus_scheduler *scheduler = court_open(2);
     court.spawn = court_mint(
-        JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL,
+        JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL,
         (janus_cap_limits){.spawn = {.max_tasks = 1, .task_budget = JANUS_BUDGET(.ops = 1000)}});
     court.executor = court_executor(JANUS_RIGHTS_ALL, JANUS_BACKEND_SET(JANUS_BACKEND_BLOCKING));
     janus_nursery n;
@@ -460,7 +462,7 @@ TEST("a plain thread that spawns into a blocking nursery waits for the child")
         CHECK_EQ(ran, i);
     }
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* The right to choose. */
@@ -492,7 +494,7 @@ static int64_t choose(void *argument)
     CHECK_EQ(try_open(court.executor, blocking, 4), JANUS_INVALID);
     CHECK_EQ(try_open(court.executor, 0, 4), JANUS_INVALID);
     CHECK_EQ(try_open(court.executor, threaded | blocking, 0), JANUS_INVALID);
-    CHECK_EQ(try_open(court.executor, JANUS_BACKEND_SET(JANUS_BACKENDS), 0), JANUS_INVALID);
+    CHECK_EQ(try_open(court.executor, JANUS_BACKEND_SET(JANUS_BACKEND_COUNT), 0), JANUS_INVALID);
     CHECK_EQ(try_open(court.executor, JANUS_BACKEND_SET(JANUS_BACKEND_EVENTED), 0),
              JANUS_UNAVAILABLE);
     return 0;

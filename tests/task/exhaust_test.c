@@ -41,7 +41,7 @@ static int64_t go_way(void *argument)
 {
     const struct way    *way = argument;
     janus_nursery        n;
-    janus_nursery_result result = {.kind = JANUS_RESULT_PENDING};
+    janus_nursery_result result = {.kind = JANUS_RESULT_KIND_PENDING};
     janus_task_id        id;
     janus_budget         share = janus_budget_of(1000, 0, 0, 0, 0);
     atomic_long          count = 0;
@@ -81,7 +81,7 @@ static void go_all_ways(uint32_t workers, janus_exhaustion policy, janus_on_exha
             town_do(scheduler, go_way, &way);
         }
     }
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 static void with_workers(janus_exhaustion policy, janus_on_exhausted *callback)
@@ -120,7 +120,7 @@ static int64_t wait_for_room(void *argument)
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_MANUAL,
                                                           .max_children = 1,
-                                                          .when_full = JANUS_FULL_WAIT)),
+                                                          .when_full = JANUS_WHEN_FULL_WAIT)),
              JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, spin, NULL, JANUS_SPAWN_OPTIONS(.budget = &share), NULL),
              JANUS_OK);
@@ -149,7 +149,7 @@ TEST("an exhausted task ends when the scheduler stops, cancelled")
         (void)await_exhausted(&n);
         CHECK_EQ(janus_scheduler_stop(scheduler), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -162,7 +162,8 @@ static int64_t runaway(void *argument)
     atomic_long   ops = 0;
     janus_budget  share = janus_budget_of(10000, 0, 0, 0, 0);
     (void)argument;
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, spin, &ops, JANUS_SPAWN_OPTIONS(.budget = &share), NULL),
              JANUS_OK);
     for (int i = 0; i < 20; i++) CHECK_EQ(janus_spawn(&n, count_me, &finished), JANUS_OK);
@@ -194,7 +195,7 @@ static int64_t busy_neighbours(void *argument)
     while (atomic_load(&ops) < 300000) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(finished, 50);
-    CHECK_EQ(janus_nursery_state_of(&busy), JANUS_NURSERY_OPEN); /* none of them has failed */
+    CHECK_EQ(janus_nursery_state_of(&busy), JANUS_NURSERY_STATE_OPEN); /* none of them has failed */
     CHECK_EQ(janus_nursery_cancel(&busy), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&busy, NULL), JANUS_CANCELLED);
     return 0;
@@ -254,7 +255,7 @@ static void use_up(janus_component component)
     janus_budget    share = so_much(component, 3 * unit, 100);
     janus_budget    pool = janus_budget_of(10000, 10000, 100, 100, 100);
     janus_task_id   id;
-    janus_task_info info = {.struct_bytes = sizeof info};
+    janus_task_info info = JANUS_TASK_INFO();
     CHECK_EQ(janus_nursery_open(
                  &n, JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_MANUAL, .budget = &pool)),
              JANUS_OK);
@@ -272,11 +273,11 @@ static void use_up(janus_component component)
     for (int i = 0; i < 100; i++) CHECK_EQ(janus_yield(), JANUS_OK);
     do { /* it may be on its way there */
         CHECK_EQ(janus_task_inspect(&n, id, &info), JANUS_OK);
-    } while (info.state != JANUS_TASK_BUDGET_EXHAUSTED);
+    } while (info.state != JANUS_TASK_STATE_BUDGET_EXHAUSTED);
     CHECK_EQ(user.used, 3);
 
-    janus_pool_books before = books_of(&n);
-    janus_budget     more = so_much(component, unit, component == JANUS_COMPONENT_OPS ? 1 : 0);
+    janus_nursery_pool_info before = books_of(&n);
+    janus_budget more = so_much(component, unit, component == JANUS_COMPONENT_OPS ? 1 : 0);
     CHECK_EQ(janus_nursery_recharge(&n, id, more), JANUS_OK);
     CHECK(janus_budget_equal(less(before.left, books_of(&n).left), more));
     CHECK_EQ(await_exhausted(&n).task, id);
@@ -382,13 +383,13 @@ TEST("a task that cannot pay moves to exhausted, after a recharge to ready, and 
 {
     janus_scheduler *scheduler = NULL;
     if (!JRT_DEBUG) SKIP("only debug builds tell");
-    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), &scheduler),
+    CHECK_EQ(janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), &scheduler),
              JANUS_OK);
     scheduler->on_move = note_move;
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
     town_do(scheduler, moved, NULL);
     town_do(scheduler, moved, &moves);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Cancelled tasks. */
@@ -404,7 +405,7 @@ struct end {
 static void clean_after(void *argument)
 {
     struct end *end = argument;
-    for (uint64_t i = 0; i < end->spins; i++) (void)janus_check();
+    for (uint64_t i = 0; i < end->spins; i++) JANUS_IGNORE(janus_check());
     CHECK_EQ(atomic_fetch_add(&end->order, 1), 0);
     atomic_fetch_add(&end->cleaned, 1);
 }
@@ -453,7 +454,7 @@ static int64_t stop_child(void *argument)
     bool         endless = stop->spins == forever;
     CHECK_EQ(status, JANUS_CANCELLED);
     CHECK_EQ(end.cleaned, endless ? 1 : 2); /* the first was broken off, the other ran */
-    CHECK_EQ(end.told, stop->mode == JANUS_CANCEL_RETURN);
+    CHECK_EQ(end.told, stop->mode == JANUS_CANCEL_MODE_RETURN);
     return 0;
 }
 
@@ -461,7 +462,7 @@ static void stop_all(uint64_t spins)
 {
     for (unsigned i = 0; i < 8; i++) {
         struct stop stop = {.policy = i & 1 ? JANUS_EXHAUSTION_MANUAL : JANUS_EXHAUSTION_SUPERVISE,
-                            .mode = i & 2 ? JANUS_CANCEL_UNWIND : JANUS_CANCEL_RETURN,
+                            .mode = i & 2 ? JANUS_CANCEL_MODE_UNWIND : JANUS_CANCEL_MODE_RETURN,
                             .spins = spins,
                             .exhausted = true};
         if (i & 4) stop.policy = JANUS_EXHAUSTION_AUTO;
@@ -487,7 +488,7 @@ static int64_t stop_with_grace(void *argument)
 {
     struct stop stop = {.policy = JANUS_EXHAUSTION_MANUAL, .spins = forever, .exhausted = true};
     CHECK_EQ(stop_child(&stop), 0);
-    stop.mode = JANUS_CANCEL_UNWIND;
+    stop.mode = JANUS_CANCEL_MODE_UNWIND;
     CHECK_EQ(stop_child(&stop), 0);
     stop.policy = JANUS_EXHAUSTION_AUTO;
     stop.exhausted = false;
@@ -514,12 +515,13 @@ static int64_t deaf(void *argument)
         janus_budget  large = janus_budget_of(100000, 0, 0, 0, 0);
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
         for (int k = 0; k < 3; k++) {
-            CHECK_EQ(janus_spawn_with(&n, entries[i % 3], &count,
-                                      JANUS_SPAWN_OPTIONS(.budget = i < 6 ? NULL : &large,
-                                                          .cancel = i & 1 ? JANUS_CANCEL_UNWIND
-                                                                          : JANUS_CANCEL_RETURN),
-                                      NULL),
-                     JANUS_OK);
+            CHECK_EQ(
+                janus_spawn_with(&n, entries[i % 3], &count,
+                                 JANUS_SPAWN_OPTIONS(.budget = i < 6 ? NULL : &large,
+                                                     .cancel = i & 1 ? JANUS_CANCEL_MODE_UNWIND
+                                                                     : JANUS_CANCEL_MODE_RETURN),
+                                 NULL),
+                JANUS_OK);
         }
         while (atomic_load(&count) == 0) CHECK_EQ(janus_yield(), JANUS_OK);
         CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);

@@ -44,8 +44,8 @@ static int64_t fail_twice(void *argument)
 
 static int64_t contain_both(void *argument)
 {
-    static const janus_panic_kind kinds[] = {JANUS_PANIC_NONE, JANUS_PANIC_EXPLICIT,
-                                             JANUS_PANIC_STACK_OVERFLOW};
+    static const janus_panic_kind kinds[] = {JANUS_PANIC_KIND_NONE, JANUS_PANIC_KIND_EXPLICIT,
+                                             JANUS_PANIC_KIND_STACK_OVERFLOW};
     const struct plan            *wanted = argument;
     struct plan                   plan = {.task = wanted->task, .defer = wanted->defer};
     janus_nursery                 n;
@@ -108,7 +108,7 @@ static int64_t fail_with_children(void *argument)
     CHECK_EQ(janus_spawn(&a, sleep_an_hour, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&b, yield_for_ever, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&a, yield_for_ever, NULL), JANUS_OK);
-    (void)janus_yield();
+    JANUS_IGNORE(janus_yield());
     if (how == PANIC) janus_panic("with children");
     return dig(0);
 }
@@ -117,7 +117,8 @@ static int64_t contain_families(void *argument)
 {
     janus_nursery        n;
     janus_nursery_result result;
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     for (int i = 0; i < 5; i++) CHECK_EQ(janus_spawn(&n, fail_with_children, argument), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result.errors, 5);
@@ -161,14 +162,14 @@ __attribute__((noinline)) static void at_the_brink(janus_nursery *outer, const s
     janus_nursery  inner;
     down[0] = 1;
     switch (at->what) {
-    case END: (void)janus_nursery_end(outer, NULL); break;
+    case END: JANUS_IGNORE(janus_nursery_end(outer, NULL)); break;
     case SPAWN:
         for (int i = 0; i < 3; i++) JANUS_IGNORE(janus_spawn(outer, short_child, NULL));
         break;
     case ALL:
         if (janus_nursery_open(&inner, NULL) != JANUS_OK) break;
         JANUS_IGNORE(janus_spawn(&inner, short_child, NULL));
-        (void)janus_nursery_end(&inner, NULL);
+        JANUS_IGNORE(janus_nursery_end(&inner, NULL));
         break;
     }
     down[1] = down[0]; /* not a tail call: it needs a frame */
@@ -192,13 +193,14 @@ static int64_t all_brinks(void *argument)
     for (; at.deep < END_OF_STACK; at.deep += BRINK_STEP) {
         janus_nursery        n;
         janus_nursery_result result;
-        CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+        CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+                 JANUS_OK);
         CHECK_EQ(janus_spawn_with(&n, go_to_the_brink, &at,
                                   JANUS_SPAWN_OPTIONS(.stack_bytes = BRINK_STACK), NULL),
                  JANUS_OK);
-        (void)janus_nursery_end(&n, &result);
-        if (result.kind != JANUS_RESULT_CHILD_FAILED) continue;
-        CHECK_EQ(result.panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+        JANUS_IGNORE(janus_nursery_end(&n, &result));
+        if (result.kind != JANUS_RESULT_KIND_CHILD_FAILED) continue;
+        CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
         overflowed++;
     }
     CHECK(town_simulated() || overflowed > 0); /* in a world strands are larger */

@@ -9,7 +9,7 @@
 
 static janus_scheduler *here(void) { return jrt_worker_self()->scheduler; }
 
-static uint64_t refused(const janus_cap_stats *stats)
+static uint64_t refused(const janus_cap_table_info *stats)
 {
     return stats->refused_none + stats->refused_forged + stats->refused_stale +
            stats->refused_foreign + stats->refused_revoked + stats->refused_kind +
@@ -39,10 +39,10 @@ static bool is_refusal(janus_status status)
 
 static int64_t guess(void *argument)
 {
-    const int       tries = TOWN_SLOW ? 40000 : 1000000;
-    struct jrt_rng  rng;
-    janus_nursery   n;
-    janus_cap_stats before, after;
+    const int            tries = TOWN_SLOW ? 40000 : 1000000;
+    struct jrt_rng       rng;
+    janus_nursery        n;
+    janus_cap_table_info before, after;
     (void)argument;
     const janus_authority *root = guild_root();
     janus_cap              real[8];
@@ -95,7 +95,7 @@ static int64_t alter(void *argument)
     (void)argument;
     for (int i = 0; i < 70; i++) (void)guild_spawn(root, 1); /* neighbours to hit */
     guild_open(&n, real);
-    janus_cap_stats before = guild_stats(here());
+    janus_cap_table_info before = guild_stats(here());
     for (unsigned one = 0; one < 128; one++) {
         for (unsigned two = one; two < 128; two++) {
             janus_cap cap = flip(real, one);
@@ -104,7 +104,7 @@ static int64_t alter(void *argument)
             shown++;
         }
     }
-    janus_cap_stats after = guild_stats(here());
+    janus_cap_table_info after = guild_stats(here());
     CHECK_EQ(refused(&after) - refused(&before), shown);
     CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_OK);
     return janus_nursery_end(&n, NULL);
@@ -128,14 +128,14 @@ static int64_t keep_old(void *argument)
     guild_open(&n, guild_spawn(root, 100));
     for (int i = 0; i < KEPT; i++) {
         old[i] = guild_spawn(root, 5);
-        CHECK_EQ(janus_own_release(old[i]), JANUS_OK);
+        CHECK_EQ(janus_cap_release(old[i]), JANUS_OK);
     }
     for (int i = 0; i < KEPT; i++) (void)guild_spawn(root, 5); /* their places are used again */
-    CHECK_EQ(janus_own_revoke(gone, gone), JANUS_OK);
-    janus_cap_stats before = guild_stats(here());
+    CHECK_EQ(janus_cap_revoke(gone, gone), JANUS_OK);
+    janus_cap_table_info before = guild_stats(here());
     for (unsigned i = 0; i < KEPT; i++) CHECK_EQ(show(&n, old[i], i), JANUS_CAP_STALE);
     for (unsigned i = 0; i < 4; i++) CHECK_EQ(show(&n, gone, i), JANUS_CAP_REVOKED);
-    janus_cap_stats after = guild_stats(here());
+    janus_cap_table_info after = guild_stats(here());
     CHECK_EQ(after.refused_stale - before.refused_stale, KEPT);
     CHECK_EQ(after.refused_revoked - before.refused_revoked, 4);
     return janus_nursery_end(&n, NULL);
@@ -157,13 +157,13 @@ static int64_t confuse(void *argument)
     janus_nursery          n;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    janus_cap_stats before = guild_stats(here());
+    janus_cap_table_info before = guild_stats(here());
     CHECK_EQ(show(&n, budget, 0), JANUS_CAP_KIND);
     CHECK_EQ(show(&n, spawn, 1), JANUS_CAP_KIND);
     CHECK_EQ(show(&n, budget, 2), JANUS_CAP_KIND);
     CHECK_EQ(show(&n, spawn, 3), JANUS_CAP_KIND);
     CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_NO_SPAWN_CAP);
-    janus_cap_stats after = guild_stats(here());
+    janus_cap_table_info after = guild_stats(here());
     CHECK_EQ(after.refused_kind - before.refused_kind, 4);
     CHECK_EQ(after.refused_none - before.refused_none, 1);
     return janus_nursery_end(&n, NULL);
@@ -202,10 +202,10 @@ static int64_t be_robbed(void *argument)
     janus_nursery          n;
     (void)argument;
     guild_open(&n, guild_spawn(root, 8));
-    janus_cap_stats before = guild_stats(here());
+    janus_cap_table_info before = guild_stats(here());
     for (int i = 0; i < 8; i++) CHECK_EQ(janus_spawn(&n, steal, &thief), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    janus_cap_stats after = guild_stats(here());
+    janus_cap_table_info after = guild_stats(here());
     CHECK_EQ(after.refused_foreign - before.refused_foreign, thief.tries);
     CHECK_EQ(refused(&after) - refused(&before), thief.tries);
     return 0;

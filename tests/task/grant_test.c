@@ -23,7 +23,7 @@ TEST("the maker of a scheduler takes the authority once, before it is started")
 {
     janus_scheduler *scheduler;
     janus_authority *root = NULL, *again = NULL;
-    CHECK_EQ(janus_scheduler_open(NULL, &scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_create_with(NULL, &scheduler), JANUS_OK);
     CHECK_EQ(janus_authority_take(scheduler, NULL), JANUS_INVALID);
     CHECK_EQ(janus_authority_take(scheduler, &root), JANUS_OK);
     CHECK(root != NULL);
@@ -32,7 +32,7 @@ TEST("the maker of a scheduler takes the authority once, before it is started")
     CHECK_EQ(janus_authority_take(scheduler, &again), JANUS_NO_AUTHORITY);
     town_do(scheduler, take_none, scheduler);
     CHECK(again == NULL);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* CAP:12.1.1/create. */
@@ -44,7 +44,7 @@ TEST("nobody gets the authority of a running scheduler, inside or outside")
     CHECK_EQ(janus_authority_take(NULL, &root), JANUS_NO_AUTHORITY);
     town_do(scheduler, take_none, scheduler);
     CHECK(root == NULL);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 static int64_t first_takes(void *argument)
@@ -75,9 +75,9 @@ static int64_t mint_nothing(void *argument)
     const janus_cap        none = {0};
     janus_cap              cap = none;
     (void)argument;
-    CHECK_EQ(janus_own_mint(NULL, 0,
-                            JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL,
-                                            .limits = &limits),
+    CHECK_EQ(janus_cap_mint(NULL, 0,
+                            JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
+                                            .rights = JANUS_RIGHTS_ALL, .limits = &limits),
                             &cap),
              JANUS_NO_AUTHORITY);
     CHECK(memcmp(&cap, &none, sizeof cap) == 0);
@@ -93,7 +93,7 @@ static int64_t use_others(void *argument)
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = *strange)),
              JANUS_CAP_FORGED);
-    CHECK_EQ(janus_own_check(*strange, JANUS_CAP_SPAWN, 0), JANUS_CAP_FORGED);
+    CHECK_EQ(janus_cap_check(*strange, JANUS_CAP_KIND_SPAWN, 0), JANUS_CAP_FORGED);
     return 0;
 }
 
@@ -110,12 +110,12 @@ TEST("a capability minted with another scheduler's authority is refused here")
 {
     janus_scheduler *other;
     janus_authority *root;
-    CHECK_EQ(janus_scheduler_open(NULL, &other), JANUS_OK);
+    CHECK_EQ(janus_scheduler_create_with(NULL, &other), JANUS_OK);
     CHECK_EQ(janus_authority_take(other, &root), JANUS_OK);
     CHECK_EQ(janus_run(NULL, mint_for_other, root, NULL), JANUS_OK);
     CHECK_EQ(guild_stats(other).minted, 1);
     CHECK_EQ(guild_stats(other).refused_forged, 0);
-    CHECK_EQ(janus_scheduler_close(other), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(other), JANUS_OK);
 }
 
 /* Reading. */
@@ -125,8 +125,8 @@ static void check_read(const janus_authority *root, janus_cap_kind kind,
                        const janus_cap_limits *limits, size_t bytes)
 {
     janus_cap      cap = guild_mint(root, kind, JANUS_RIGHTS_ALL, limits);
-    janus_cap_info info = {.struct_bytes = sizeof info};
-    CHECK_EQ(janus_own_read(cap, &info), JANUS_OK);
+    janus_cap_info info = JANUS_CAP_INFO();
+    CHECK_EQ(janus_cap_inspect(cap, &info), JANUS_OK);
     CHECK_EQ(info.kind, kind);
     CHECK_EQ(info.rights, janus_cap_kind_rights(kind));
     CHECK_EQ(info.delegation_depth, 0);
@@ -143,10 +143,10 @@ static int64_t read_all(void *argument)
     const janus_cap_limits executor = {.executor = {JANUS_BACKEND_SET(JANUS_BACKEND_THREADED) |
                                                     JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE)}};
     (void)argument;
-    check_read(root, JANUS_CAP_SPAWN, &spawn, sizeof spawn.spawn);
-    check_read(root, JANUS_CAP_BUDGET, &budget, sizeof budget.budget);
-    check_read(root, JANUS_CAP_CHANNEL, &channel, sizeof channel.channel);
-    check_read(root, JANUS_CAP_EXECUTOR, &executor, sizeof executor.executor);
+    check_read(root, JANUS_CAP_KIND_SPAWN, &spawn, sizeof spawn.spawn);
+    check_read(root, JANUS_CAP_KIND_BUDGET, &budget, sizeof budget.budget);
+    check_read(root, JANUS_CAP_KIND_CHANNEL, &channel, sizeof channel.channel);
+    check_read(root, JANUS_CAP_KIND_EXECUTOR, &executor, sizeof executor.executor);
     return 0;
 }
 
@@ -158,12 +158,12 @@ TEST("a task reads back the limits of its capabilities of each kind")
 
 static int64_t no_such_backend(void *argument)
 {
-    const janus_cap_limits limits = {.executor = {JANUS_BACKEND_SET(JANUS_BACKENDS)}};
+    const janus_cap_limits limits = {.executor = {JANUS_BACKEND_SET(JANUS_BACKEND_COUNT)}};
     janus_cap              cap;
     (void)argument;
-    CHECK_EQ(janus_own_mint(guild_root(), 0,
-                            JANUS_CAP_GRANT(.kind = JANUS_CAP_EXECUTOR, .rights = JANUS_RIGHTS_ALL,
-                                            .limits = &limits),
+    CHECK_EQ(janus_cap_mint(guild_root(), 0,
+                            JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_EXECUTOR,
+                                            .rights = JANUS_RIGHTS_ALL, .limits = &limits),
                             &cap),
              JANUS_INVALID);
     return 0;
@@ -180,15 +180,15 @@ TEST("a backend that does not exist cannot be granted")
 static int64_t use_copy(void *argument)
 {
     janus_cap      cap = *(janus_cap *)argument, out;
-    janus_cap_info info = {.struct_bytes = sizeof info};
+    janus_cap_info info = JANUS_CAP_INFO();
     janus_nursery  n;
-    CHECK_EQ(janus_own_check(cap, JANUS_CAP_SPAWN, 0), JANUS_CAP_FOREIGN);
-    CHECK_EQ(janus_own_read(cap, &info), JANUS_CAP_FOREIGN);
-    CHECK_EQ(janus_own_attenuate(cap, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL), &out),
+    CHECK_EQ(janus_cap_check(cap, JANUS_CAP_KIND_SPAWN, 0), JANUS_CAP_FOREIGN);
+    CHECK_EQ(janus_cap_inspect(cap, &info), JANUS_CAP_FOREIGN);
+    CHECK_EQ(janus_cap_attenuate(cap, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL), &out),
              JANUS_CAP_FOREIGN);
-    CHECK_EQ(janus_own_delegate(cap, janus_task_current_id(), NULL, &out), JANUS_CAP_FOREIGN);
-    CHECK_EQ(janus_own_revoke(cap, cap), JANUS_CAP_FOREIGN);
-    CHECK_EQ(janus_own_release(cap), JANUS_CAP_FOREIGN);
+    CHECK_EQ(janus_cap_delegate(cap, janus_task_current_id(), NULL, &out), JANUS_CAP_FOREIGN);
+    CHECK_EQ(janus_cap_revoke(cap, cap), JANUS_CAP_FOREIGN);
+    CHECK_EQ(janus_cap_release(cap), JANUS_CAP_FOREIGN);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = cap)), JANUS_CAP_FOREIGN);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, nothing, NULL, JANUS_SPAWN_OPTIONS(.spawn_cap = cap), NULL),
@@ -204,8 +204,8 @@ static int64_t share_copy(void *argument)
     guild_open(&n, shared);
     CHECK_EQ(janus_spawn(&n, use_copy, &shared), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_own_check(shared, JANUS_CAP_SPAWN, 0), JANUS_OK);
-    return janus_own_release(shared);
+    CHECK_EQ(janus_cap_check(shared, JANUS_CAP_KIND_SPAWN, 0), JANUS_OK);
+    return janus_cap_release(shared);
 }
 
 /* CAP:12.1.1/ref, CAP:12.2.1/pass, CAP:12.2.1/store. */
@@ -228,17 +228,17 @@ static int64_t inherit(void *argument)
     janus_cap     out;
     atomic_int    ran = 0;
     CHECK(town_wait(&heir->ready));
-    CHECK_EQ(janus_own_delegate(heir->cap, janus_task_current_id() + 1, NULL, &out),
+    CHECK_EQ(janus_cap_delegate(heir->cap, janus_task_current_id() + 1, NULL, &out),
              JANUS_NOT_DELEGATABLE);
     guild_open(&n, heir->cap);
-    CHECK_EQ(guild_context().cap_ids[JANUS_CAP_SPAWN], guild_id(heir->cap));
+    CHECK_EQ(guild_context().cap_ids[JANUS_CAP_KIND_SPAWN], guild_id(heir->cap));
     CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_OK);
     atomic_store(&heir->done, 1);
     CHECK(town_wait(&heir->revoked));
     CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_CAP_REVOKED);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(ran, 1);
-    CHECK_EQ(janus_own_check(heir->cap, JANUS_CAP_SPAWN, 0), JANUS_CAP_REVOKED);
+    CHECK_EQ(janus_cap_check(heir->cap, JANUS_CAP_KIND_SPAWN, 0), JANUS_CAP_REVOKED);
     return 0;
 }
 
@@ -251,24 +251,25 @@ static int64_t bequeath(void *argument)
     janus_nursery          n;
     janus_task_id          to;
     (void)argument;
-    CHECK_EQ(janus_own_mint(root, 0,
-                            JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL,
-                                            .limits = &limits, .delegation_depth = 1),
-                            &given),
-             JANUS_OK);
+    CHECK_EQ(
+        janus_cap_mint(root, 0,
+                       JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN, .rights = JANUS_RIGHTS_ALL,
+                                       .limits = &limits, .delegation_depth = 1),
+                       &given),
+        JANUS_OK);
     guild_open(&n, kept);
     CHECK_EQ(janus_spawn_with(&n, inherit, &heir, NULL, &to), JANUS_OK);
-    CHECK_EQ(janus_own_delegate(kept, to, NULL, &out), JANUS_NOT_DELEGATABLE);
-    CHECK_EQ(janus_own_delegate(given, to, NULL, &heir.cap), JANUS_OK);
+    CHECK_EQ(janus_cap_delegate(kept, to, NULL, &out), JANUS_NOT_DELEGATABLE);
+    CHECK_EQ(janus_cap_delegate(given, to, NULL, &heir.cap), JANUS_OK);
     /* The heir's, not this task's. */
-    CHECK_EQ(janus_own_check(heir.cap, JANUS_CAP_SPAWN, 0), JANUS_CAP_FOREIGN);
+    CHECK_EQ(janus_cap_check(heir.cap, JANUS_CAP_KIND_SPAWN, 0), JANUS_CAP_FOREIGN);
     atomic_store(&heir.ready, 1);
     CHECK(town_wait(&heir.done));
-    CHECK_EQ(janus_own_revoke(heir.cap, kept), JANUS_CAP_FOREIGN); /* not derived from it */
-    CHECK_EQ(janus_own_revoke(heir.cap, given), JANUS_OK);
+    CHECK_EQ(janus_cap_revoke(heir.cap, kept), JANUS_CAP_FOREIGN); /* not derived from it */
+    CHECK_EQ(janus_cap_revoke(heir.cap, given), JANUS_OK);
     atomic_store(&heir.revoked, 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_own_check(given, JANUS_CAP_SPAWN, 0), JANUS_OK);
+    CHECK_EQ(janus_cap_check(given, JANUS_CAP_KIND_SPAWN, 0), JANUS_OK);
     return 0;
 }
 
@@ -283,21 +284,22 @@ static int64_t narrow(void *argument)
     janus_cap        wide = guild_spawn(guild_root(), 10), half, out;
     janus_cap_limits limits = {.spawn = {5, janus_budget_default()}};
     (void)argument;
-    CHECK_EQ(janus_own_attenuate(
+    CHECK_EQ(janus_cap_attenuate(
                  wide, JANUS_CAP_GRANT(.rights = JANUS_RIGHT_SPAWN_TASK, .limits = &limits), &half),
              JANUS_OK);
     limits.spawn.max_tasks = 6;
-    CHECK_EQ(janus_own_attenuate(
+    CHECK_EQ(janus_cap_attenuate(
                  half, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL, .limits = &limits), &out),
              JANUS_CAP_WIDENS);
-    CHECK_EQ(janus_own_attenuate(half, JANUS_CAP_GRANT(.rights = JANUS_RIGHT_SPAWN_NURSERY), &out),
+    CHECK_EQ(janus_cap_attenuate(half, JANUS_CAP_GRANT(.rights = JANUS_RIGHT_SPAWN_NURSERY), &out),
              JANUS_CAP_WIDENS);
-    CHECK_EQ(janus_own_check(half, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_NURSERY), JANUS_CAP_RIGHT);
-    CHECK_EQ(janus_own_check(half, JANUS_CAP_BUDGET, 0), JANUS_CAP_KIND);
-    CHECK_EQ(janus_own_revoke(half, wide), JANUS_OK);
-    CHECK_EQ(janus_own_check(half, JANUS_CAP_SPAWN, 0), JANUS_CAP_REVOKED);
-    CHECK_EQ(janus_own_release(wide), JANUS_OK);
-    CHECK_EQ(janus_own_check(wide, JANUS_CAP_SPAWN, 0), JANUS_CAP_STALE);
+    CHECK_EQ(janus_cap_check(half, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_NURSERY),
+             JANUS_CAP_RIGHT);
+    CHECK_EQ(janus_cap_check(half, JANUS_CAP_KIND_BUDGET, 0), JANUS_CAP_KIND);
+    CHECK_EQ(janus_cap_revoke(half, wide), JANUS_OK);
+    CHECK_EQ(janus_cap_check(half, JANUS_CAP_KIND_SPAWN, 0), JANUS_CAP_REVOKED);
+    CHECK_EQ(janus_cap_release(wide), JANUS_OK);
+    CHECK_EQ(janus_cap_check(wide, JANUS_CAP_KIND_SPAWN, 0), JANUS_CAP_STALE);
     return 0;
 }
 
@@ -317,7 +319,7 @@ static int64_t revoke_under_way(void *argument)
     (void)argument;
     guild_open(&n, spawn);
     for (int i = 0; i < 10; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
-    CHECK_EQ(janus_own_revoke(spawn, spawn), JANUS_OK);
+    CHECK_EQ(janus_cap_revoke(spawn, spawn), JANUS_OK);
     for (int i = 0; i < 100; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_CAP_REVOKED);
     CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_CAP_REVOKED);
     CHECK_EQ(guild_context().tasks_alive, 10);
@@ -355,8 +357,8 @@ static int64_t revoke_in_the_storm(void *argument)
 {
     const janus_authority *root = guild_root();
     const janus_cap_limits rich = {.spawn = {100, {.ops = 1 << 30}}};
-    janus_cap              spawn = guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &rich);
-    janus_cap              storm = guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &rich);
+    janus_cap              spawn = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &rich);
+    janus_cap              storm = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &rich);
     janus_nursery          n, makers;
     struct spawners        all = {.in = &n};
     (void)argument;
@@ -364,7 +366,7 @@ static int64_t revoke_in_the_storm(void *argument)
     guild_open(&n, spawn); /* inside: further out they could start nothing */
     for (int i = 0; i < 8; i++) CHECK_EQ(janus_spawn(&makers, spawn_until_revoked, &all), JANUS_OK);
     while (atomic_load(&all.ran) < 1000) CHECK_EQ(janus_yield(), JANUS_OK);
-    CHECK_EQ(janus_own_revoke(spawn, spawn), JANUS_OK);
+    CHECK_EQ(janus_cap_revoke(spawn, spawn), JANUS_OK);
     atomic_store(&all.revoked, 1);
     while (atomic_load(&all.ended) < 8) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(all.late, 0);
@@ -384,19 +386,19 @@ TEST("outside of tasks the calls for tasks return STATE")
 {
     const janus_cap    none = {0};
     janus_cap          cap;
-    janus_cap_info     info = {.struct_bytes = sizeof info};
-    janus_context_info context = {.struct_bytes = sizeof context};
-    CHECK_EQ(janus_own_attenuate(none, JANUS_CAP_GRANT(.rights = 1), &cap), JANUS_STATE);
-    CHECK_EQ(janus_own_delegate(none, 5, NULL, &cap), JANUS_STATE);
-    CHECK_EQ(janus_own_check(none, JANUS_CAP_SPAWN, 0), JANUS_STATE);
-    CHECK_EQ(janus_own_read(none, &info), JANUS_STATE);
-    CHECK_EQ(janus_own_revoke(none, none), JANUS_STATE);
-    CHECK_EQ(janus_own_release(none), JANUS_STATE);
-    CHECK_EQ(janus_context_read(&context), JANUS_STATE);
+    janus_cap_info     info = JANUS_CAP_INFO();
+    janus_context_info context = JANUS_CONTEXT_INFO();
+    CHECK_EQ(janus_cap_attenuate(none, JANUS_CAP_GRANT(.rights = 1), &cap), JANUS_STATE);
+    CHECK_EQ(janus_cap_delegate(none, 5, NULL, &cap), JANUS_STATE);
+    CHECK_EQ(janus_cap_check(none, JANUS_CAP_KIND_SPAWN, 0), JANUS_STATE);
+    CHECK_EQ(janus_cap_inspect(none, &info), JANUS_STATE);
+    CHECK_EQ(janus_cap_revoke(none, none), JANUS_STATE);
+    CHECK_EQ(janus_cap_release(none), JANUS_STATE);
+    CHECK_EQ(janus_context_inspect(&context), JANUS_STATE);
     context.struct_bytes = 1;
-    CHECK_EQ(janus_context_read(&context), JANUS_INVALID);
-    CHECK_EQ(janus_context_read(NULL), JANUS_INVALID);
-    CHECK_EQ(janus_scheduler_cap_stats(NULL, NULL), JANUS_INVALID);
+    CHECK_EQ(janus_context_inspect(&context), JANUS_INVALID);
+    CHECK_EQ(janus_context_inspect(NULL), JANUS_INVALID);
+    CHECK_EQ(janus_scheduler_caps_inspect(NULL, NULL), JANUS_INVALID);
 }
 
 /* SCHED:10.2.4, C31. */
@@ -406,7 +408,7 @@ TEST("a thread starts tasks of a sovereign scheduler under a capability minted f
     janus_authority *root;
     janus_nursery    n;
     atomic_int       ran = 0;
-    CHECK_EQ(janus_scheduler_open(
+    CHECK_EQ(janus_scheduler_create_with(
                  JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN, .yield_interval = 100),
                  &scheduler),
              JANUS_OK);
@@ -421,5 +423,5 @@ TEST("a thread starts tasks of a sovereign scheduler under a capability minted f
     CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(ran, 1);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }

@@ -37,7 +37,7 @@ static inline janus_cap guild_mint(const janus_authority *root, janus_cap_kind k
                                    uint32_t rights, const janus_cap_limits *limits)
 {
     janus_cap cap = {0};
-    CHECK_EQ(janus_own_mint(
+    CHECK_EQ(janus_cap_mint(
                  root, 0, JANUS_CAP_GRANT(.kind = kind, .rights = rights, .limits = limits), &cap),
              JANUS_OK);
     return cap;
@@ -48,7 +48,7 @@ static inline janus_cap guild_spawn(const janus_authority *root, uint64_t max_ta
 {
     const janus_cap_limits limits = {
         .spawn = {.max_tasks = max_tasks, .task_budget = janus_budget_default()}};
-    return guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &limits);
+    return guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits);
 }
 
 /* A budget capability with these limits and rights. */
@@ -60,7 +60,7 @@ static inline janus_cap guild_budget(const janus_authority *root, uint32_t right
                                                 .memory_budget = rest,
                                                 .channel_budget = rest,
                                                 .syscall_budget = rest}};
-    return guild_mint(root, JANUS_CAP_BUDGET, rights, &limits);
+    return guild_mint(root, JANUS_CAP_KIND_BUDGET, rights, &limits);
 }
 
 /* A nursery whose children are started under a spawn capability. */
@@ -71,15 +71,15 @@ static inline void guild_open(janus_nursery *nursery, janus_cap spawn)
 
 static inline janus_context_info guild_context(void)
 {
-    janus_context_info info = {.struct_bytes = sizeof info};
-    CHECK_EQ(janus_context_read(&info), JANUS_OK);
+    janus_context_info info = JANUS_CONTEXT_INFO();
+    CHECK_EQ(janus_context_inspect(&info), JANUS_OK);
     return info;
 }
 
-static inline janus_cap_stats guild_stats(janus_scheduler *scheduler)
+static inline janus_cap_table_info guild_stats(janus_scheduler *scheduler)
 {
-    janus_cap_stats stats = {.struct_bytes = sizeof stats};
-    CHECK_EQ(janus_scheduler_cap_stats(scheduler, &stats), JANUS_OK);
+    janus_cap_table_info stats = JANUS_CAP_TABLE_INFO();
+    CHECK_EQ(janus_scheduler_caps_inspect(scheduler, &stats), JANUS_OK);
     return stats;
 }
 

@@ -29,7 +29,7 @@ enum call {
 static janus_token    *token;
 static enum call       which;
 static janus_mutex     theirs = JANUS_MUTEX_INIT("theirs"), ours = JANUS_MUTEX_INIT("ours");
-static janus_condition never = JANUS_CONDITION_INIT(JANUS_OPENED_BY_TASKS, "never");
+static janus_condition never = JANUS_CONDITION_INIT(JANUS_WAKER_TASKS, "never");
 
 static void call_back(void *argument) { (void)argument; }
 
@@ -46,9 +46,9 @@ static void with_nursery(void)
     if (which == CALL_TOKEN && janus_nursery_token(&n, &own) == JANUS_OK) janus_token_release(own);
     if (which == CALL_CANCEL) (void)janus_nursery_cancel(&n);
     if (which == CALL_JOIN && janus_spawn_with(&n, nothing, NULL, NULL, &id) == JANUS_OK) {
-        (void)janus_join(&n, id, NULL);
+        JANUS_IGNORE(janus_join(&n, id, NULL));
     }
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
 }
 
 static void do_call(void)
@@ -61,11 +61,11 @@ static void do_call(void)
             (void)janus_token_remove(token, handle);
         }
         break;
-    case CALL_SLEEP: (void)janus_sleep(1000); break;
-    case CALL_BLOCKING: (void)janus_blocking(nothing, NULL, NULL); break;
-    case CALL_YIELD: (void)janus_yield(); break;
+    case CALL_SLEEP: JANUS_IGNORE(janus_sleep(1000)); break;
+    case CALL_BLOCKING: JANUS_IGNORE(janus_blocking(nothing, NULL, NULL)); break;
+    case CALL_YIELD: JANUS_IGNORE(janus_yield()); break;
     case CALL_WAITPOINT:
-        janus_waitpoint_init(&point, JANUS_OPENED_BY_TASKS);
+        janus_waitpoint_init(&point, JANUS_WAKER_TASKS);
         (void)!janus_waitpoint_wait_until(&point, "nobody", janus_now_ns() + 1000);
         break;
     case CALL_MUTEX: (void)!janus_mutex_lock_until(&theirs, janus_now_ns() + 1000); break;
@@ -100,7 +100,7 @@ static int64_t overflow_in_calls(void *argument)
             CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
             CHECK_EQ(janus_spawn(&n, call_down, (void *)(16 + i * 37 % 1500)), JANUS_OK);
             CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
-            CHECK_EQ(result.panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+            CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
         }
     }
     return 0;
@@ -114,7 +114,7 @@ TEST("a task whose stack ends inside any library call panics, and nothing stays 
     janus_scheduler *scheduler =
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = 16384));
     town_do(scheduler, overflow_in_calls, NULL);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     CHECK_EQ(janus_mutex_unlock(&theirs), JANUS_OK);
     CHECK_EQ(janus_mutex_try_lock(&theirs), JANUS_OK);
     CHECK(janus_mutex_try_lock(&ours) >= JANUS_OK);
@@ -141,7 +141,7 @@ static int64_t deadline_over_computing(void *argument)
         CHECK_EQ(janus_spawn(&n, compute, NULL), JANUS_OK);
     }
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CANCELLED);
-    CHECK_EQ(result.reason, JANUS_CANCEL_DEADLINE);
+    CHECK_EQ(result.reason, JANUS_CANCEL_REASON_DEADLINE);
     return 0;
 }
 
@@ -181,7 +181,7 @@ TEST("a sibling's endless new children do not starve a task in the queue")
             janus_scheduler *scheduler =
                 town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .no_stealing = true));
             town_do(scheduler, behind_new_ones, &priorities[i]);
-            CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+            CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         }
     }
 }
@@ -206,7 +206,7 @@ TEST("a child whose stack is refused fails with NO_MEMORY")
     void *far = mmap(NULL, (size_t)1 << 30, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (far != MAP_FAILED) {
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         SKIP("emulators do not limit the address space");
     }
     CHECK_EQ(janus_spawn_with(&n, nothing, NULL,
@@ -215,7 +215,7 @@ TEST("a child whose stack is refused fails with NO_MEMORY")
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
     CHECK(setrlimit(RLIMIT_AS, &old) == 0);
     CHECK_EQ(result.error, JANUS_NO_MEMORY);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Waits in shields. */
@@ -224,7 +224,7 @@ static int64_t wait_for_nobody(void *argument)
 {
     janus_waitpoint point;
     (void)argument;
-    janus_waitpoint_init(&point, JANUS_OPENED_BY_TASKS);
+    janus_waitpoint_init(&point, JANUS_WAKER_TASKS);
     janus_shield_begin();
     CHECK_EQ(janus_waitpoint_wait(&point, "nobody"), JANUS_DEADLOCK);
     janus_shield_end();
@@ -281,7 +281,8 @@ static int64_t many_failures(void *argument)
     janus_nursery        n;
     janus_nursery_result result;
     janus_failure        failures[3];
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     CHECK_EQ(janus_nursery_failures(&n, failures, 3), 0);
     for (intptr_t i = 1; i <= 100; i++) {
         CHECK_EQ(janus_spawn(&n, fail_with, (void *)(i + 10)), JANUS_OK);
@@ -308,7 +309,7 @@ TEST("later failures can be read, and the result has the first")
 TEST("a record that has had every generation is not used again")
 {
     janus_scheduler *scheduler = NULL;
-    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), &scheduler),
+    CHECK_EQ(janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), &scheduler),
              JANUS_OK);
     struct jrt_worker *worker = &scheduler->workers[0];
     for (int own = 0; own < 2; own++) {
@@ -322,7 +323,7 @@ TEST("a record that has had every generation is not used again")
         }
         for (int i = 0; i < 200; i++) jrt_task_free(scheduler, own ? worker : NULL, others[i]);
     }
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Many waits. */
@@ -349,7 +350,7 @@ static int64_t stop_from_callback(void *argument)
     janus_token_handle handle;
     CHECK_EQ(janus_token_create(&own), JANUS_OK);
     CHECK_EQ(janus_token_on_cancel(own, stop_it, argument, &handle), JANUS_OK);
-    CHECK_EQ(janus_token_cancel(own, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(own, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     janus_token_release(own);
     return 0;
 }
@@ -358,5 +359,5 @@ TEST("a token's callback in one of its tasks cannot stop a scheduler")
 {
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     town_do(scheduler, stop_from_callback, scheduler);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }

@@ -40,11 +40,11 @@ static int64_t open_more_than_it_has(void *argument)
 
 static int64_t heap_nurseries(void *argument)
 {
-    janus_nursery      n;
-    janus_pool_books   books;
-    const janus_budget pool = janus_budget_of(100000, 1 << 16, 10, 0, 0);
-    const janus_budget rich = janus_budget_of(10000, 1 << 15, 0, 0, 0);
-    const janus_budget poor = janus_budget_of(10000, sizeof(janus_nursery), 0, 0, 0);
+    janus_nursery           n;
+    janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
+    const janus_budget      pool = janus_budget_of(100000, 1 << 16, 10, 0, 0);
+    const janus_budget      rich = janus_budget_of(10000, 1 << 15, 0, 0, 0);
+    const janus_budget      poor = janus_budget_of(10000, sizeof(janus_nursery), 0, 0, 0);
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, open_many, NULL, JANUS_SPAWN_OPTIONS(.budget = &rich), NULL),
@@ -56,7 +56,7 @@ static int64_t heap_nurseries(void *argument)
                               NULL),
              JANUS_OK);
     CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_CHILD_FAILED);
-    CHECK_EQ(janus_nursery_books(&n, &books), JANUS_OK);
+    CHECK_EQ(janus_nursery_pool_inspect(&n, &books), JANUS_OK);
     CHECK_EQ(books.left.memory, books.granted.memory);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);
     return 0;
@@ -129,7 +129,7 @@ static int64_t fail_in_each(void *argument)
     const janus_budget share = janus_budget_of(10, 0, 0, 0, 0);
     (void)argument;
     for (int i = 0; i < NURSERIES; i++) {
-        CHECK_EQ(janus_nursery_open(&n[i], JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)),
+        CHECK_EQ(janus_nursery_open(&n[i], JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
                  JANUS_OK);
         for (int j = 0; j < EACH; j++) {
             CHECK_EQ(janus_spawn_with(&n[i], minus_seven, NULL,
@@ -203,7 +203,7 @@ static int64_t take_threads(void *argument)
                                            .spawn_cap = guild_spawn(root, 10),
                                            .budget_cap = guild_budget(root, JANUS_RIGHTS_ALL,
                                                                       1 << 20, 1 << 20),
-                                           .executor_cap = guild_mint(root, JANUS_CAP_EXECUTOR,
+                                           .executor_cap = guild_mint(root, JANUS_CAP_KIND_EXECUTOR,
                                                                       JANUS_RIGHTS_ALL, &backends),
                                            .backend = JANUS_BACKEND_SET(JANUS_BACKEND_THREADED))),
              JANUS_OK);

@@ -40,7 +40,7 @@ static int64_t contain(void *argument)
     atomic_int              finished = 0;
     CHECK_EQ(janus_nursery_open(&good, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&bad, JANUS_NURSERY_OPTIONS(.budget = attack->pool, .name = "bad",
-                                                            .policy = JANUS_WAIT_ALL)),
+                                                            .policy = JANUS_POLICY_WAIT_ALL)),
              JANUS_OK);
     CHECK_EQ(janus_spawn_with(
                  &bad, attack->entry, attack->argument,
@@ -102,7 +102,7 @@ TEST("a loop of generated checks ends when its explicit budget is used up, or wh
 static int64_t spin_by_paying(void *argument)
 {
     (void)argument;
-    for (;;) (void)janus_charge(janus_price_loop(7));
+    for (;;) JANUS_IGNORE(janus_charge(janus_price_loop(7)));
     return 0;
 }
 
@@ -147,7 +147,7 @@ static int64_t direct_bomb(void *argument)
         if (atomic_fetch_add(&bomb->refused, 1) > 1000) break;
     }
     (void)janus_nursery_cancel(&n);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return 0;
 }
 
@@ -168,7 +168,7 @@ static int64_t nested_bomb(void *argument)
               status == JANUS_CANCELLED || status == JANUS_CLOSED);
         atomic_fetch_add(&bomb->refused, 1);
     }
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return 0;
 }
 
@@ -191,7 +191,7 @@ static int64_t pool_bomb(void *argument)
             atomic_fetch_add(&bomb->refused, 1);
         }
     }
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return 0;
 }
 
@@ -294,9 +294,9 @@ static int64_t pool_of_two(void *argument)
     atomic_int    finished = 0;
     janus_budget  pool = janus_budget_of(50000, 1 << 20, 2, 0, 0), none = {10000, 0, 0, 0, 0};
     (void)argument;
-    CHECK_EQ(
-        janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool, .policy = JANUS_WAIT_ALL)),
-        JANUS_OK);
+    CHECK_EQ(janus_nursery_open(
+                 &n, JANUS_NURSERY_OPTIONS(.budget = &pool, .policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, one_huge, NULL, JANUS_SPAWN_OPTIONS(.budget = &none), NULL),
              JANUS_OK);
     (void)await_exhausted(&n);
@@ -398,16 +398,16 @@ static int64_t mint_without(void *argument)
     janus_authority *root = NULL;
     janus_cap        cap = {0}, forged = {1, 1, 12345};
     janus_cap_limits limits = {.spawn = {.max_tasks = 1000000}};
-    janus_cap_grant *grant =
-        JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL, .limits = &limits);
-    janus_nursery n;
+    janus_cap_grant *grant = JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
+                                             .rights = JANUS_RIGHTS_ALL, .limits = &limits);
+    janus_nursery    n;
     (void)argument;
     CHECK_EQ(janus_authority_take(NULL, &root), JANUS_NO_AUTHORITY);
     check_explained("minter", "JANUS_NO_AUTHORITY");
     CHECK(root == NULL);
-    CHECK_EQ(janus_own_mint(NULL, 0, grant, &cap), JANUS_NO_AUTHORITY);
-    CHECK_EQ(janus_own_attenuate(forged, grant, &cap), JANUS_CAP_FORGED);
-    CHECK_EQ(janus_own_delegate(forged, janus_task_current_id(), grant, &cap), JANUS_CAP_FORGED);
+    CHECK_EQ(janus_cap_mint(NULL, 0, grant, &cap), JANUS_NO_AUTHORITY);
+    CHECK_EQ(janus_cap_attenuate(forged, grant, &cap), JANUS_CAP_FORGED);
+    CHECK_EQ(janus_cap_delegate(forged, janus_task_current_id(), grant, &cap), JANUS_CAP_FORGED);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = forged)), JANUS_CAP_FORGED);
     check_explained("minter", "JANUS_CAP_FORGED");
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget_cap = forged)), JANUS_CAP_FORGED);

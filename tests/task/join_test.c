@@ -36,9 +36,9 @@ TEST("a plain thread joins its children, in any order, each once")
             CHECK_EQ(result, at);
             CHECK_EQ(janus_join(&n, ids[at], &result), JANUS_STALE);
         }
-        CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_OPEN);
+        CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_STATE_OPEN);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -48,7 +48,8 @@ TEST("a thread's join returns a failure, and distinguishes a cancelled child")
     janus_task_id    id;
     int64_t          result = 0;
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
-    CHECK_EQ(janus_nursery_open_in(scheduler, &n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)),
+    CHECK_EQ(janus_nursery_open_in(scheduler, &n,
+                                   JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
              JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, minus_seven, NULL, NULL, &id), JANUS_OK);
     CHECK_EQ(janus_join(&n, id, &result), JANUS_CHILD_FAILED);
@@ -60,7 +61,7 @@ TEST("a thread's join returns a failure, and distinguishes a cancelled child")
     CHECK_EQ(janus_join(&n, 0, &result), JANUS_STALE);
     CHECK_EQ(janus_join(&n, UINT64_MAX, &result), JANUS_STALE);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Refused to others. */
@@ -111,7 +112,7 @@ TEST("only the owning thread joins its child, and only through the child's nurse
         CHECK_EQ(result, 3);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     }
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* No polling, and no wake-up for the ends of others. */
@@ -139,7 +140,7 @@ TEST("a thread that joins is woken by the child it joins, not by others, and doe
     getrusage(RUSAGE_THREAD, &after);
     CHECK(after.ru_nvcsw - before.ru_nvcsw <= 3);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* A child ends at the moment it is joined. */
@@ -160,7 +161,7 @@ TEST("a join at the moment of the child's end returns")
         CHECK_EQ(janus_join(&n, other, NULL), JANUS_OK);
     }
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* A thread that joins cannot act. */
@@ -169,7 +170,7 @@ static int64_t wait_for_nobody(void *argument)
 {
     janus_waitpoint point;
     (void)argument;
-    janus_waitpoint_init(&point, JANUS_OPENED_BY_TASKS);
+    janus_waitpoint_init(&point, JANUS_WAKER_TASKS);
     return janus_waitpoint_wait(&point, "nobody");
 }
 
@@ -185,7 +186,7 @@ static void join_deadlocked(void *argument)
     CHECK_EQ(janus_join(&n, id, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result, JANUS_DEADLOCK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("a deadlock is reported while a thread joins")
@@ -221,9 +222,9 @@ static int64_t unwind_at_end(void *argument)
     } else {
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, sleep_an_hour, &unwound->ready), JANUS_OK);
-        if (unwound->wait) (void)janus_nursery_await_with(&n, NULL);
+        if (unwound->wait) JANUS_IGNORE(janus_nursery_await_with(&n, NULL));
         if (unwound->wait) atomic_fetch_add(&unwound->went_on, 1);
-        (void)janus_nursery_end(&n, NULL);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
     }
     atomic_fetch_add(&unwound->went_on, 1);
     return 7;
@@ -239,7 +240,7 @@ static int64_t cancel_unwound(void *argument)
         int64_t        result = 0;
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn_with(&n, unwind_at_end, &unwound,
-                                  JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_UNWIND), &id),
+                                  JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_MODE_UNWIND), &id),
                  JANUS_OK);
         CHECK(town_wait(&unwound.ready));
         CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
@@ -262,7 +263,7 @@ TEST("a cancelled task in unwind mode ends where it waits for its nursery")
 static int64_t fail_when_told(void *argument)
 {
     atomic_store(&((struct unwound *)argument)->began, 1);
-    while (!janus_cancelled()) (void)janus_yield();
+    while (!janus_cancelled()) JANUS_IGNORE(janus_yield());
     return minus_seven(argument);
 }
 
@@ -288,8 +289,8 @@ static int64_t go_on(void *argument)
              unwound->wait ? JANUS_CHILD_FAILED : JANUS_CANCELLED);
     if (!unwound->wait) janus_shield_end();
     atomic_store(&unwound->went_on, 1);
-    (void)janus_nursery_end(&n, NULL);
-    (void)janus_yield();
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
+    JANUS_IGNORE(janus_yield());
     atomic_store(&unwound->went_on, 2);
     return 0;
 }
@@ -300,7 +301,7 @@ static int64_t cancel_one_that_goes_on(void *argument)
     janus_nursery  n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, go_on, &unwound,
-                              JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_UNWIND), NULL),
+                              JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_MODE_UNWIND), NULL),
              JANUS_OK);
     CHECK(town_wait(&unwound.ready));
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);

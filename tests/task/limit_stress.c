@@ -40,7 +40,7 @@ static int64_t child(void *argument)
 {
     uintptr_t yields = (uintptr_t)argument;
     count_in();
-    for (; yields > 0; yields--) (void)janus_yield();
+    for (; yields > 0; yields--) JANUS_IGNORE(janus_yield());
     atomic_fetch_sub(&alive, 1); /* before the library does */
     return 0;
 }
@@ -66,9 +66,9 @@ static int64_t starter(void *argument)
         janus_nursery n;
         MUST(janus_nursery_open(&n, NULL) == JANUS_OK);
         start_some(&n, &random);
-        if (next_random(&random) % 4 == 0) (void)janus_yield();
+        if (next_random(&random) % 4 == 0) JANUS_IGNORE(janus_yield());
         MUST(janus_nursery_end(&n, NULL) == JANUS_OK);
-        if (next_random(&random) % 8 == 0) (void)janus_sleep(1000);
+        if (next_random(&random) % 8 == 0) JANUS_IGNORE(janus_sleep(1000));
     }
     atomic_fetch_sub(&alive, 1);
     return 0;
@@ -101,7 +101,7 @@ static void one_round(uint32_t workers, uint64_t *random)
     pthread_t        handles[THREADS];
     limit = STARTERS + 1 + (long)(next_random(random) % 20);
     atomic_store(&stop, false);
-    MUST(janus_scheduler_open(
+    MUST(janus_scheduler_create_with(
              JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = (uint64_t)limit),
              &scheduler) == JANUS_OK);
     MUST(janus_scheduler_start(scheduler) == JANUS_OK);
@@ -118,13 +118,13 @@ static void one_round(uint32_t workers, uint64_t *random)
         threads[i] = (struct thread){scheduler, next_random(random)};
         MUST(pthread_create(&handles[i], NULL, outside, &threads[i]) == 0);
     }
-    (void)janus_sleep(UINT64_C(100000000) / (storm_simulated() != 0 ? 100 : 1));
+    JANUS_IGNORE(janus_sleep(UINT64_C(100000000) / (storm_simulated() != 0 ? 100 : 1)));
     atomic_store(&stop, true);
     for (int i = 0; i < threads_used; i++) MUST(pthread_join(handles[i], NULL) == 0);
     MUST(janus_nursery_end(&n, NULL) == JANUS_OK);
     MUST(atomic_load(&alive) == 0);
     MUST(jrt_limit_alive(scheduler) == 0);
-    MUST(janus_scheduler_close(scheduler) == JANUS_OK);
+    MUST(janus_scheduler_destroy(scheduler) == JANUS_OK);
 }
 
 int main(int argc, char **argv)

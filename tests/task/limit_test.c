@@ -23,7 +23,8 @@ TEST("a plain thread starts exactly a hundred live tasks in :service, each with 
         janus_scheduler *scheduler = NULL;
         janus_nursery    n;
         struct gate      gate = {0};
-        CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), &scheduler),
+        CHECK_EQ(janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.worker_count = workers),
+                                             &scheduler),
                  JANUS_OK);
         CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
         CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
@@ -36,7 +37,7 @@ TEST("a plain thread starts exactly a hundred live tasks in :service, each with 
         atomic_store(&gate.open, 1);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
         CHECK_EQ(jrt_limit_alive(scheduler), 0);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -160,7 +161,7 @@ static void crowd_in(uint32_t workers, uint64_t max, int inside, int outside)
     for (int i = 0; i < outside; i++) CHECK_EQ(pthread_join(threads[i], NULL), 0);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(jrt_limit_alive(crowd.scheduler), 0);
-    CHECK_EQ(janus_scheduler_close(crowd.scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(crowd.scheduler), JANUS_OK);
 }
 
 /* C36, C7. */
@@ -201,8 +202,8 @@ static int64_t ten_of_fifty(void *argument)
     janus_cap_limits ten = {.spawn = {.max_tasks = 10, .task_budget = {.ops = 10000}}};
     (void)argument;
     CHECK_EQ(janus_authority_take(NULL, &root), JANUS_OK);
-    janus_cap wide = mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, fifty);
-    janus_cap narrow = mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, ten);
+    janus_cap wide = mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, fifty);
+    janus_cap narrow = mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, ten);
     CHECK_EQ(janus_nursery_open(&outer, JANUS_NURSERY_OPTIONS(.spawn_cap = wide)), JANUS_OK);
     for (int i = 0; i < 45; i++) CHECK_EQ(janus_spawn(&outer, at_gate, &gate), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.spawn_cap = narrow)), JANUS_OK);

@@ -10,7 +10,7 @@ static janus_authority *root;
 static janus_cap minted(janus_cap_kind kind, const janus_cap_limits *limits, uint64_t holder)
 {
     janus_cap cap;
-    CHECK_EQ(janus_own_mint(root, holder,
+    CHECK_EQ(janus_cap_mint(root, holder,
                             JANUS_CAP_GRANT(.kind = kind, .rights = JANUS_RIGHTS_ALL,
                                             .limits = limits, .delegation_depth = 3),
                             &cap),
@@ -36,7 +36,7 @@ static int64_t keep_of_scopes(void *argument)
         .spawn = {.max_tasks = 2, .task_budget = {.ops = 10000, .memory = mib}}};
     void *kept[SCOPES] = {0};
     CHECK_EQ(janus_authority_take(NULL, &root), JANUS_OK);
-    janus_cap          cap = minted(JANUS_CAP_SPAWN, &limits, 0);
+    janus_cap          cap = minted(JANUS_CAP_KIND_SPAWN, &limits, 0);
     const janus_budget before = janus_budget_get_current();
     int                got = 0;
     for (int i = 0; i < SCOPES; i++) {
@@ -64,14 +64,14 @@ static int64_t live_on_scopes(void *argument)
 {
     (void)argument;
     CHECK(town_wait(&ready)); /* it may be cancelled by then */
-    while (!janus_cancelled()) (void)janus_yield();
+    while (!janus_cancelled()) JANUS_IGNORE(janus_yield());
     janus_nursery n;
     janus_status  status =
         janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = handed, .scope = true));
     CHECK_EQ(status, JANUS_CANCELLED);
     for (;;) { /* its allowance is all it has */
         atomic_fetch_add(&after_cancel, 1);
-        (void)janus_check();
+        JANUS_IGNORE(janus_check());
     }
     return 0;
 }
@@ -87,7 +87,7 @@ static int64_t cancel_the_stubborn(void *argument)
     CHECK_EQ(janus_authority_take(NULL, &root), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, live_on_scopes, NULL, NULL, &id), JANUS_OK);
-    handed = minted(JANUS_CAP_SPAWN, &limits, id);
+    handed = minted(JANUS_CAP_KIND_SPAWN, &limits, id);
     atomic_store(&ready, 1);
     CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
@@ -115,12 +115,12 @@ static int64_t recharge_and_go(void *argument)
 static int64_t fill_pool(void *argument)
 {
     (void)argument;
-    const janus_cap_limits limits = {.budget = {.cpu_budget = 10000, .spawn_limit = 50}};
-    const janus_budget     pool = {5000, 0, 20, 0, 0};
-    janus_nursery          n;
-    janus_pool_books       books;
+    const janus_cap_limits  limits = {.budget = {.cpu_budget = 10000, .spawn_limit = 50}};
+    const janus_budget      pool = {5000, 0, 20, 0, 0};
+    janus_nursery           n;
+    janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
     CHECK_EQ(janus_authority_take(NULL, &root), JANUS_OK);
-    janus_cap cap = minted(JANUS_CAP_BUDGET, &limits, 0);
+    janus_cap cap = minted(JANUS_CAP_KIND_BUDGET, &limits, 0);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool, .budget_cap = cap)),
              JANUS_OK);
     for (int i = 0; i < 20; i++) {
@@ -129,7 +129,7 @@ static int64_t fill_pool(void *argument)
         CHECK_EQ(janus_join(&n, id, NULL), JANUS_OK);
     }
     CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_SPAWN_BUDGET);
-    CHECK_EQ(janus_nursery_books(&n, &books), JANUS_OK);
+    CHECK_EQ(janus_nursery_pool_inspect(&n, &books), JANUS_OK);
     CHECK(books.left.ops <= pool.ops && books.left.spawn_count == 0);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
@@ -143,7 +143,7 @@ static janus_verdict think_for_ever(void *argument, const janus_exhausted *child
                                     janus_budget *grant)
 {
     (void)argument, (void)child, (void)grant;
-    for (;;) (void)janus_check();
+    for (;;) JANUS_IGNORE(janus_check());
     return JANUS_VERDICT_IGNORE;
 }
 
@@ -211,16 +211,16 @@ static int64_t end_fast(void *argument)
     janus_nursery      around, n;
     janus_exhausted    child;
     atomic_store(&spent, 0);
-    CHECK_EQ(janus_channel_open(sizeof(int), 4, NULL, &between), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof(int), 4, NULL, &between), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&around, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&around, tick, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool,
                                                           .exhaustion = JANUS_EXHAUSTION_MANUAL,
-                                                          .policy = JANUS_WAIT_ALL)),
+                                                          .policy = JANUS_POLICY_WAIT_ALL)),
              JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, use_up, NULL, JANUS_SPAWN_OPTIONS(.budget = &share), NULL),
              JANUS_OK);
-    while (!janus_nursery_exhausted_poll(&n, &child)) CHECK_EQ(janus_yield(), JANUS_OK);
+    while (!janus_nursery_poll_exhausted(&n, &child)) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(
         janus_spawn_with(&n, wait_for_close, NULL, JANUS_SPAWN_OPTIONS(.budget = &share), NULL),
         JANUS_OK);
@@ -258,7 +258,7 @@ static int64_t restrict_child(void *argument)
     const janus_cap_limits limits = {.spawn = {.max_tasks = 2, .task_budget = {.ops = 9000}}};
     janus_nursery          n;
     CHECK_EQ(janus_authority_take(NULL, &root), JANUS_OK);
-    janus_cap cap = minted(JANUS_CAP_SPAWN, &limits, 0);
+    janus_cap cap = minted(JANUS_CAP_KIND_SPAWN, &limits, 0);
     further_out = &n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     janus_task_id id;

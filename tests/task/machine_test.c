@@ -73,8 +73,8 @@ static int perform(enum call call, janus_nursery *n)
     case CANCEL: return janus_nursery_cancel(n);
     case WAIT: return janus_nursery_await_with(n, NULL);
     case TRY: {
-        bool final = janus_nursery_try_result(n, &result);
-        CHECK_EQ(final, result.kind != JANUS_RESULT_PENDING);
+        bool final = janus_nursery_try_await(n, &result);
+        CHECK_EQ(final, result.kind != JANUS_RESULT_KIND_PENDING);
         return final;
     }
     case IS_CANCELLED: return janus_nursery_is_cancelled(n);
@@ -109,7 +109,7 @@ static int64_t every_cell(void *argument)
             CHECK_EQ(perform((enum call)call, &n), cell->answer);
             CHECK_EQ(janus_nursery_state_of(&n), cell->after);
             atomic_store(&gate.open, 1);
-            if (call != END) (void)janus_nursery_end(&n, NULL);
+            if (call != END) JANUS_IGNORE(janus_nursery_end(&n, NULL));
         }
     }
     return 0;
@@ -122,11 +122,11 @@ TEST("every call in every state returns and moves as the table says")
 
 TEST("the states have the numbers of the document")
 {
-    CHECK_EQ(JANUS_NURSERY_OPEN, 0);
-    CHECK_EQ(JANUS_NURSERY_CLOSING, 1);
-    CHECK_EQ(JANUS_NURSERY_CANCELLING, 2);
-    CHECK_EQ(JANUS_NURSERY_CLOSED, 3);
-    CHECK_EQ(JANUS_NURSERY_CANCELLED, 4);
+    CHECK_EQ(JANUS_NURSERY_STATE_OPEN, 0);
+    CHECK_EQ(JANUS_NURSERY_STATE_CLOSING, 1);
+    CHECK_EQ(JANUS_NURSERY_STATE_CANCELLING, 2);
+    CHECK_EQ(JANUS_NURSERY_STATE_CLOSED, 3);
+    CHECK_EQ(JANUS_NURSERY_STATE_CANCELLED, 4);
 }
 
 static int64_t of_the_owner_only(void *argument)
@@ -156,7 +156,7 @@ static int64_t foreign_calls(void *argument)
         CHECK_EQ(janus_nursery_await_with(&m, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_state_of(&n), state);
         atomic_store(&gate.open, 1);
-        (void)janus_nursery_end(&n, NULL);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
         CHECK_EQ(janus_nursery_end(&m, NULL), JANUS_OK);
     }
     return 0;
@@ -186,10 +186,10 @@ TEST("a plain thread's own nursery obeys the same table")
             CHECK_EQ(perform((enum call)call, &n), table[state][call].answer);
             CHECK_EQ(janus_nursery_state_of(&n), table[state][call].after);
             atomic_store(&gate.open, 1);
-            if (call != END) (void)janus_nursery_end(&n, NULL);
+            if (call != END) JANUS_IGNORE(janus_nursery_end(&n, NULL));
         }
     }
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Final without await. */
@@ -203,12 +203,12 @@ static int64_t final_by_last_child(void *argument)
     bring_to(cancel ? S_CANCELLING : S_CLOSING, &n, &gate);
     for (int i = 0; i < 3; i++) CHECK_EQ(janus_yield(), cancel ? JANUS_CANCELLED : JANUS_OK);
     CHECK_EQ(janus_nursery_state_of(&n), cancel ? S_CANCELLING : S_CLOSING);
-    CHECK(!janus_nursery_try_result(&n, &result));
-    CHECK_EQ(result.kind, JANUS_RESULT_PENDING);
+    CHECK(!janus_nursery_try_await(&n, &result));
+    CHECK_EQ(result.kind, JANUS_RESULT_KIND_PENDING);
     atomic_store(&gate.open, 1);
-    CHECK(town_wait_state(&n, cancel ? JANUS_NURSERY_CANCELLED : JANUS_NURSERY_CLOSED));
-    CHECK(janus_nursery_try_result(&n, &result));
-    CHECK_EQ(result.kind, cancel ? JANUS_RESULT_CANCELLED : JANUS_RESULT_SUCCESS);
+    CHECK(town_wait_state(&n, cancel ? JANUS_NURSERY_STATE_CANCELLED : JANUS_NURSERY_STATE_CLOSED));
+    CHECK(janus_nursery_try_await(&n, &result));
+    CHECK_EQ(result.kind, cancel ? JANUS_RESULT_KIND_CANCELLED : JANUS_RESULT_KIND_SUCCESS);
     CHECK_EQ(janus_nursery_end(&n, NULL), cancel ? JANUS_CANCELLED : JANUS_OK);
     return 0;
 }
@@ -242,13 +242,14 @@ static int64_t final_after_others_cancel(void *argument)
     if (strcmp(how, "child") == 0) CHECK_EQ(janus_spawn(&n, cancel_it, &n), JANUS_OK);
     /* A task that only asks for the result gets it. */
     uint64_t limit = janus_now_ns() + 2000 * town_ms;
-    while (!janus_nursery_try_result(&n, &result) && janus_now_ns() < limit) (void)janus_yield();
-    CHECK(town_wait_state(&n, JANUS_NURSERY_CANCELLED));
-    CHECK(janus_nursery_try_result(&n, &result));
+    while (!janus_nursery_try_await(&n, &result) && janus_now_ns() < limit)
+        JANUS_IGNORE(janus_yield());
+    CHECK(town_wait_state(&n, JANUS_NURSERY_STATE_CANCELLED));
+    CHECK(janus_nursery_try_await(&n, &result));
     CHECK(janus_now_ns() < limit);
-    CHECK_EQ(result.kind,
-             soon == 0 && how[0] == 'e' ? JANUS_RESULT_CHILD_FAILED : JANUS_RESULT_CANCELLED);
-    (void)janus_nursery_end(&n, NULL);
+    CHECK_EQ(result.kind, soon == 0 && how[0] == 'e' ? JANUS_RESULT_KIND_CHILD_FAILED
+                                                     : JANUS_RESULT_KIND_CANCELLED);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return 0;
 }
 
@@ -272,7 +273,7 @@ TEST("an open nursery cancelled by its deadline is cancelled after its last chil
 /* A child that sees its cancellation, then ends with the number it was given. */
 static int64_t see_and_return(void *argument)
 {
-    while (!janus_cancelled()) (void)janus_yield();
+    while (!janus_cancelled()) JANUS_IGNORE(janus_yield());
     return *(int64_t *)argument;
 }
 
@@ -292,19 +293,20 @@ static int64_t result_matrix(void *argument)
         janus_status      status;
         int64_t           error;
     } rows[] = {
-        {0, false, false, JANUS_RESULT_SUCCESS, JANUS_OK, 0},
-        {5, false, false, JANUS_RESULT_SUCCESS, JANUS_OK, 0},
-        {INT64_MAX, false, false, JANUS_RESULT_SUCCESS, JANUS_OK, 0},
-        {-1, false, false, JANUS_RESULT_CHILD_FAILED, JANUS_CHILD_FAILED, -1},
-        {-7, false, false, JANUS_RESULT_CHILD_FAILED, JANUS_CHILD_FAILED, -7},
-        {INT64_MIN, false, false, JANUS_RESULT_CHILD_FAILED, JANUS_CHILD_FAILED, INT64_MIN},
-        {0, true, true, JANUS_RESULT_CANCELLED, JANUS_CANCELLED, 0},
-        {3, true, true, JANUS_RESULT_CANCELLED, JANUS_CANCELLED, 0},
-        {-1, true, true, JANUS_RESULT_CANCELLED, JANUS_CANCELLED, 0},
-        {-7, true, true, JANUS_RESULT_CHILD_FAILED, JANUS_CHILD_FAILED, -7},
-        {0, true, false, JANUS_RESULT_CANCELLED, JANUS_CANCELLED, 0},
-        {-1, true, false, JANUS_RESULT_CANCELLED, JANUS_CANCELLED, 0}, /* its scope was cancelled */
-        {-7, true, false, JANUS_RESULT_CHILD_FAILED, JANUS_CHILD_FAILED, -7},
+        {0, false, false, JANUS_RESULT_KIND_SUCCESS, JANUS_OK, 0},
+        {5, false, false, JANUS_RESULT_KIND_SUCCESS, JANUS_OK, 0},
+        {INT64_MAX, false, false, JANUS_RESULT_KIND_SUCCESS, JANUS_OK, 0},
+        {-1, false, false, JANUS_RESULT_KIND_CHILD_FAILED, JANUS_CHILD_FAILED, -1},
+        {-7, false, false, JANUS_RESULT_KIND_CHILD_FAILED, JANUS_CHILD_FAILED, -7},
+        {INT64_MIN, false, false, JANUS_RESULT_KIND_CHILD_FAILED, JANUS_CHILD_FAILED, INT64_MIN},
+        {0, true, true, JANUS_RESULT_KIND_CANCELLED, JANUS_CANCELLED, 0},
+        {3, true, true, JANUS_RESULT_KIND_CANCELLED, JANUS_CANCELLED, 0},
+        {-1, true, true, JANUS_RESULT_KIND_CANCELLED, JANUS_CANCELLED, 0},
+        {-7, true, true, JANUS_RESULT_KIND_CHILD_FAILED, JANUS_CHILD_FAILED, -7},
+        {0, true, false, JANUS_RESULT_KIND_CANCELLED, JANUS_CANCELLED, 0},
+        {-1, true, false, JANUS_RESULT_KIND_CANCELLED, JANUS_CANCELLED,
+         0}, /* its scope was cancelled */
+        {-7, true, false, JANUS_RESULT_KIND_CHILD_FAILED, JANUS_CHILD_FAILED, -7},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         janus_nursery        n;
@@ -324,7 +326,7 @@ static int64_t result_matrix(void *argument)
         CHECK_EQ(janus_nursery_end(&n, &result), rows[i].status);
         CHECK_EQ(result.kind, rows[i].kind);
         CHECK_EQ(result.error, rows[i].error);
-        CHECK_EQ(result.task, rows[i].kind == JANUS_RESULT_CHILD_FAILED ? id : 0);
+        CHECK_EQ(result.task, rows[i].kind == JANUS_RESULT_KIND_CHILD_FAILED ? id : 0);
     }
     return 0;
 }
@@ -339,7 +341,8 @@ static int64_t error_then_cancel(void *argument)
     (void)argument;
     janus_nursery        n;
     janus_nursery_result result;
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     janus_task_id id;
     CHECK_EQ(janus_spawn_with(&n, minus_seven, NULL, NULL, &id), JANUS_OK);
     int64_t value = 0;
@@ -348,7 +351,7 @@ static int64_t error_then_cancel(void *argument)
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result.error, -7);
-    CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_CANCELLED);
+    CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_STATE_CANCELLED);
     return 0;
 }
 
@@ -389,18 +392,18 @@ TEST("-1 from a task that was not cancelled is an error, whatever else was cance
 static int64_t policies(void *argument)
 {
     (void)argument;
-    for (int policy = JANUS_CANCEL_ON_ERROR; policy <= JANUS_WAIT_ALL; policy++) {
-        bool                 on_error = policy == JANUS_CANCEL_ON_ERROR;
+    for (int policy = JANUS_POLICY_CANCEL_ON_ERROR; policy <= JANUS_POLICY_WAIT_ALL; policy++) {
+        bool                 on_error = policy == JANUS_POLICY_CANCEL_ON_ERROR;
         janus_nursery        n;
         janus_nursery_result result;
         struct gate          last = {.result = -8}, first = {.result = -7};
         janus_task_id        id;
-        CHECK_EQ(
-            janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = (janus_nursery_policy)policy)),
-            JANUS_OK);
+        CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = (janus_policy)policy)),
+                 JANUS_OK);
         CHECK_EQ(janus_spawn(&n, at_gate, &last), JANUS_OK);
         CHECK_EQ(janus_spawn_with(&n, at_gate, &first, NULL, &id), JANUS_OK);
-        while (!atomic_load(&last.arrived) || !atomic_load(&first.arrived)) (void)janus_yield();
+        while (!atomic_load(&last.arrived) || !atomic_load(&first.arrived))
+            JANUS_IGNORE(janus_yield());
         CHECK_EQ(janus_nursery_close(&n), JANUS_OK);
         atomic_store(&first.open, 1);
         CHECK_EQ(janus_join(&n, id, NULL), JANUS_CHILD_FAILED);
@@ -409,12 +412,12 @@ static int64_t policies(void *argument)
         atomic_store(&last.open, 1);
         CHECK_EQ(janus_nursery_await_with(&n, &result), JANUS_CHILD_FAILED);
         CHECK_EQ(janus_nursery_state_of(&n), on_error ? S_CANCELLED : S_CLOSED);
-        CHECK_EQ(result.kind, JANUS_RESULT_CHILD_FAILED);
+        CHECK_EQ(result.kind, JANUS_RESULT_KIND_CHILD_FAILED);
         CHECK_EQ(result.error, -7);
         CHECK_EQ(result.task, id);
         CHECK_EQ(result.errors, 2);
         janus_nursery_result again;
-        CHECK(janus_nursery_try_result(&n, &again));
+        CHECK(janus_nursery_try_await(&n, &again));
         CHECK(again.kind == result.kind && again.error == -7 && again.errors == 2);
         CHECK_EQ(janus_nursery_end(&n, &again), JANUS_CHILD_FAILED);
     }
@@ -435,7 +438,7 @@ struct code {
 static int64_t fail_in_turn(void *argument)
 {
     struct code *code = argument;
-    while (atomic_load(code->turn) != code->when) (void)janus_yield();
+    while (atomic_load(code->turn) != code->when) JANUS_IGNORE(janus_yield());
     atomic_fetch_add(code->turn, 1);
     return code->number;
 }
@@ -448,7 +451,8 @@ static int64_t many_failures(void *argument)
     janus_nursery_result result;
     atomic_int           turn = 0;
     struct code          codes[CODES];
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     for (int i = 0; i < CODES; i++) {
         codes[i] = (struct code){-100 - i, &turn, i};
         CHECK_EQ(janus_spawn(&n, fail_in_turn, &codes[i]), JANUS_OK);
@@ -468,7 +472,7 @@ static int64_t bad_options(void *argument)
     (void)argument;
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(NULL, NULL), JANUS_INVALID);
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = (janus_nursery_policy)9)),
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = (janus_policy)9)),
              JANUS_INVALID);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.stack_bytes = 1)), JANUS_INVALID);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
@@ -478,7 +482,7 @@ static int64_t bad_options(void *argument)
     CHECK_EQ(janus_spawn_with(&n, nothing, NULL, JANUS_SPAWN_OPTIONS(.stack_bytes = 1), NULL),
              JANUS_INVALID);
     CHECK_EQ(janus_nursery_close(&n), JANUS_OK);
-    CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_CLOSED);
+    CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_STATE_CLOSED);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
 }

@@ -4,8 +4,8 @@
 
 static janus_memory_info memory(void)
 {
-    janus_memory_info info = {.struct_bytes = sizeof info};
-    CHECK_EQ(janus_memory_read(&info), JANUS_OK);
+    janus_memory_info info = JANUS_MEMORY_INFO();
+    CHECK_EQ(janus_memory_inspect(&info), JANUS_OK);
     return info;
 }
 
@@ -52,7 +52,7 @@ static int64_t one_op_left(void *argument)
     CHECK_EQ(block[99], 7);
     check_budget(janus_budget_get_current(), 0, 1024 - 112, 0, 0, 0);
     atomic_fetch_add((atomic_int *)argument, 1);
-    (void)janus_check();
+    JANUS_IGNORE(janus_check());
     atomic_fetch_add((atomic_int *)argument, 1);
     return 0;
 }
@@ -175,7 +175,7 @@ static int64_t allocate_and_end(void *argument)
     case PANICS: janus_panic("for the test");
     case OVERFLOWS: return deepen(NULL, 1 << 30);
     case UNWINDS:
-        for (;;) (void)janus_yield();
+        for (;;) JANUS_IGNORE(janus_yield());
     case EXHAUSTS: return janus_alloc(1 << 20) != NULL;
     case ENDINGS: break;
     }
@@ -187,24 +187,26 @@ static void end_so(enum ending how)
     janus_nursery n;
     janus_budget  pool = janus_budget_of(100000, UINT64_C(4) << 20, 8, 0, 0);
     janus_budget  share = janus_budget_of(20000, 1 << 20, 0, 0, 0);
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool, .policy = JANUS_WAIT_ALL,
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool,
+                                                          .policy = JANUS_POLICY_WAIT_ALL,
                                                           .exhaustion = JANUS_EXHAUSTION_MANUAL)),
              JANUS_OK);
     for (int i = 0; i < 4; i++) {
         CHECK_EQ(janus_spawn_with(
                      &n, allocate_and_end, &how,
-                     JANUS_SPAWN_OPTIONS(.budget = &share, .cancel = JANUS_CANCEL_UNWIND), NULL),
+                     JANUS_SPAWN_OPTIONS(.budget = &share, .cancel = JANUS_CANCEL_MODE_UNWIND),
+                     NULL),
                  JANUS_OK);
     }
     if (how == UNWINDS) {
         for (int i = 0; i < 5; i++) CHECK_EQ(janus_yield(), JANUS_OK);
         CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     }
-    (void)janus_nursery_await_with(&n, NULL);
-    janus_pool_books books = books_of(&n);
+    JANUS_IGNORE(janus_nursery_await_with(&n, NULL));
+    janus_nursery_pool_info books = books_of(&n);
     CHECK_EQ(books.left.memory, pool.memory); /* all of it is back */
     CHECK_EQ(books.spent.memory, 0);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
 }
 
 static int64_t all_endings(void *argument)
@@ -429,15 +431,15 @@ TEST("detached blocks have a limit, and a task that reaches it keeps its block")
 TEST("a plain thread discards, and owns nothing")
 {
     struct parcel     parcel = {.size = 5000};
-    janus_memory_info info = {.struct_bytes = sizeof info};
+    janus_memory_info info = JANUS_MEMORY_INFO();
     void             *out = NULL;
     town_run(2, produce, &parcel, 1);
     CHECK(discard_outside(parcel.text) == NULL);
     CHECK(janus_alloc(16) == NULL);
     CHECK_EQ(janus_try_alloc(16, &out), JANUS_STATE);
     CHECK_EQ(janus_adopt(&info), JANUS_STATE);
-    CHECK_EQ(janus_memory_read(&info), JANUS_STATE);
-    CHECK_EQ(janus_memory_read(NULL), JANUS_INVALID);
+    CHECK_EQ(janus_memory_inspect(&info), JANUS_STATE);
+    CHECK_EQ(janus_memory_inspect(NULL), JANUS_INVALID);
 }
 
 static int64_t free_foreign(void *argument)

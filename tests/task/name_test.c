@@ -50,7 +50,7 @@ static void check_dump_says(janus_scheduler *scheduler, const char *words)
         if (!there && janus_now_ns() > limit) CHECK_STR(text, words);
         free(text);
         if (there) return;
-        (void)janus_yield();
+        JANUS_IGNORE(janus_yield());
     }
 }
 
@@ -62,9 +62,9 @@ static int64_t fail_named(void *argument)
     char                 *name = name_of(text);
     janus_nursery         n;
     janus_nursery_options options = {
-        .struct_bytes = sizeof options, .name = name, .policy = JANUS_WAIT_ALL};
+        .struct_bytes = sizeof options, .name = name, .policy = JANUS_POLICY_WAIT_ALL};
     janus_failure      failure;
-    janus_nursery_info info = {.struct_bytes = sizeof info};
+    janus_nursery_info info = JANUS_NURSERY_INFO();
     char               kept[JANUS_NAME_BYTES], said[1000], quoted[JANUS_NAME_BYTES + 2];
     (void)jrt_name_copy(kept, sizeof kept, text);
     CHECK_EQ(janus_nursery_open(&n, &options), JANUS_OK);
@@ -153,7 +153,7 @@ static int64_t inspect_all(void *argument)
     char           *name = name_of(wild);
     janus_nursery   n;
     janus_task_id   id;
-    janus_task_info info = {.struct_bytes = sizeof info};
+    janus_task_info info = JANUS_TASK_INFO();
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.name = name)), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, sleep_an_hour, &scene->arrived, JANUS_SPAWN_OPTIONS(.name = name),
                               &id),
@@ -164,7 +164,7 @@ static int64_t inspect_all(void *argument)
     check_dump_says(scene->scheduler, "task \"a\\nb\\x1b[2J\\\"c\\\\d\\xff\" 0x");
     CHECK_EQ(janus_task_inspect(&n, id, &info), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     CHECK_STR(info.name, tame); /* the task and its nursery are gone */
     CHECK_STR(info.nursery_name, tame);
     return 0;
@@ -176,7 +176,7 @@ static void play(uint32_t workers, janus_entry *entry)
     struct scene scene = {.arrived = 0};
     scene.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
     town_do(scene.scheduler, entry, &scene);
-    CHECK_EQ(janus_scheduler_close(scene.scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scene.scheduler), JANUS_OK);
 }
 
 TEST("dumps and inspections show clean copies of names that were unmapped")
@@ -200,14 +200,14 @@ static int64_t lose_reason(void *argument)
     janus_nursery n;
     scene->reason = reason;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    janus_waitpoint_init(&scene->point, JANUS_OPENED_BY_TASKS);
+    janus_waitpoint_init(&scene->point, JANUS_WAKER_TASKS);
     CHECK_EQ(janus_spawn(&n, wait_for_reason, scene), JANUS_OK);
     CHECK(town_wait(&scene->arrived));
     check_dump_says(scene->scheduler, "waits for a\\nb\\x1b[2J\\\"c\\\\d\\xff");
     forget(reason, wild);
     check_dump_says(scene->scheduler, "waits for ?");
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return 0;
 }
 
@@ -306,7 +306,7 @@ static int64_t refused(void *argument)
     if (janus_nursery_open(&n, NULL) != JANUS_OK) return -1;
     CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_TASK_LIMIT);
     (void)janus_explain(text, sizeof text);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     check_clean(text);
     check_says(text, tame);
     CHECK(strchr(text, '\n') == NULL);

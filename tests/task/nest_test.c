@@ -47,7 +47,7 @@ TEST("the scheduler's nesting_max limits the nurseries that a task has open")
             town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .nesting_max = (uint32_t)most));
         town_do(scheduler, open_all, &most);
         town_do(scheduler, open_all, &down);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 

@@ -20,10 +20,11 @@ static void scenario(janus_entry *entry, int times)
 {
     for (size_t i = 0; i < 3; i++) {
         janus_scheduler *scheduler;
-        CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = worker_counts[i],
-                                                              .max_tasks = JANUS_UNLIMITED),
-                                      &scheduler),
-                 JANUS_OK);
+        CHECK_EQ(
+            janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.worker_count = worker_counts[i],
+                                                                .max_tasks = JANUS_UNLIMITED),
+                                        &scheduler),
+            JANUS_OK);
         CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
         for (int k = 0; k < (int)town_few((uint64_t)times); k++) {
             janus_nursery        root;
@@ -32,7 +33,7 @@ static void scenario(janus_entry *entry, int times)
             CHECK_EQ(janus_spawn(&root, entry, NULL), JANUS_OK);
             CHECK_EQ(janus_nursery_end(&root, &result), JANUS_OK);
         }
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -58,8 +59,8 @@ static int64_t basic_completion(void *argument)
     CHECK_EQ(janus_spawn(&n, one, &sum), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, one, &sum), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_OK);
-    CHECK_EQ(result.kind, JANUS_RESULT_SUCCESS);
-    CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_CLOSED);
+    CHECK_EQ(result.kind, JANUS_RESULT_KIND_SUCCESS);
+    CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_STATE_CLOSED);
     CHECK_EQ(sum, 2);
     return 0;
 }
@@ -78,7 +79,7 @@ static int64_t child_error(void *argument)
     CHECK_EQ(janus_spawn(&n, one, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, fail, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
-    CHECK_EQ(result.kind, JANUS_RESULT_CHILD_FAILED);
+    CHECK_EQ(result.kind, JANUS_RESULT_KIND_CHILD_FAILED);
     CHECK_EQ(result.error, -7);
     CHECK_EQ(result.errors, 1);
     return 0;
@@ -100,9 +101,9 @@ static int64_t explicit_cancel(void *argument)
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_STATE);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CANCELLED);
-    CHECK_EQ(result.kind, JANUS_RESULT_CANCELLED);
-    CHECK_EQ(result.reason, JANUS_CANCEL_EXPLICIT);
-    CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_CANCELLED);
+    CHECK_EQ(result.kind, JANUS_RESULT_KIND_CANCELLED);
+    CHECK_EQ(result.reason, JANUS_CANCEL_REASON_EXPLICIT);
+    CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_STATE_CANCELLED);
     return 0;
 }
 
@@ -231,7 +232,7 @@ static int64_t contain_panic(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, panic_now, "no luck"), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
-    CHECK_EQ(result.panic.kind, JANUS_PANIC_EXPLICIT);
+    CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_EXPLICIT);
     CHECK_STR(result.panic.message, "no luck");
     return 0;
 }
@@ -266,7 +267,7 @@ static int64_t contain_overflow(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, overflow_with_nursery, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
-    CHECK_EQ(result.panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+    CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
     return 0;
 }
 
@@ -302,7 +303,7 @@ static int64_t defers_run(void *argument)
         memset(defer_log, 0, sizeof defer_log);
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, defer_and_end, panics ? &n : NULL), JANUS_OK);
-        (void)janus_nursery_end(&n, NULL);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
         CHECK_STR(defer_log, "cba");
     }
     return 0;
@@ -315,7 +316,7 @@ TEST("a task's defers run in reverse order, however it ends")
 
 static int64_t unwind_loop(void *argument)
 {
-    while (argument == NULL) (void)janus_yield();
+    while (argument == NULL) JANUS_IGNORE(janus_yield());
     return 0;
 }
 
@@ -325,7 +326,7 @@ static int64_t unwinding(void *argument)
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, unwind_loop, NULL,
-                              JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_UNWIND), NULL),
+                              JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_MODE_UNWIND), NULL),
              JANUS_OK);
     CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
@@ -392,10 +393,11 @@ TEST("stopping a scheduler ends tasks that run, wait or are queued")
     for (size_t i = 0; i < 3; i++) {
         janus_scheduler *scheduler;
         janus_nursery    root;
-        CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = worker_counts[i],
-                                                              .max_tasks = JANUS_UNLIMITED),
-                                      &scheduler),
-                 JANUS_OK);
+        CHECK_EQ(
+            janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.worker_count = worker_counts[i],
+                                                                .max_tasks = JANUS_UNLIMITED),
+                                        &scheduler),
+            JANUS_OK);
         CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
         CHECK_EQ(janus_scheduler_start(scheduler), JANUS_STATE);
         CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
@@ -406,7 +408,7 @@ TEST("stopping a scheduler ends tasks that run, wait or are queued")
         CHECK_EQ(janus_scheduler_stop(scheduler), JANUS_OK);
         janus_nursery_result result;
         CHECK_EQ(janus_nursery_end(&root, &result), JANUS_CANCELLED);
-        CHECK_EQ(result.reason, JANUS_CANCEL_SHUTDOWN);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(result.reason, JANUS_CANCEL_REASON_SHUTDOWN);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }

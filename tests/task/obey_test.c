@@ -16,7 +16,7 @@ static int64_t learn_by_spawn(void *argument)
     struct scope *scope = argument;
     atomic_fetch_add(&scope->waits, 1);
     janus_shield_begin();
-    while (janus_spawn(&scope->n, nothing, NULL) != JANUS_CLOSED) (void)janus_yield();
+    while (janus_spawn(&scope->n, nothing, NULL) != JANUS_CLOSED) JANUS_IGNORE(janus_yield());
     janus_shield_end();
     return JANUS_CANCELLED;
 }
@@ -40,16 +40,16 @@ static int64_t cancel_scope(void *argument)
     for (int i = 0; i < 2; i++) {
         struct scope         scope = {.waits = 0};
         janus_nursery_result result;
-        CHECK_EQ(janus_channel_open(sizeof(int), 0, NULL, &scope.channel), JANUS_OK);
+        CHECK_EQ(janus_channel_create(sizeof(int), 0, NULL, &scope.channel), JANUS_OK);
         CHECK_EQ(janus_nursery_open(&scope.n, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn(&scope.n, ways[i], &scope), JANUS_OK);
         janus_shield_begin();
-        while (!atomic_load(&scope.waits)) (void)janus_yield();
+        while (!atomic_load(&scope.waits)) JANUS_IGNORE(janus_yield());
         CHECK_EQ(janus_nursery_cancel(&scope.n), JANUS_OK);
         CHECK_EQ(janus_channel_close(scope.channel), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&scope.n, &result), JANUS_CANCELLED);
         janus_shield_end();
-        CHECK_EQ(result.kind, JANUS_RESULT_CANCELLED);
+        CHECK_EQ(result.kind, JANUS_RESULT_KIND_CANCELLED);
         CHECK_EQ(result.errors, 0);
         CHECK_EQ(janus_channel_destroy(scope.channel), JANUS_OK);
     }
@@ -81,7 +81,7 @@ static int64_t obey_token(void *argument)
     int64_t              number = 0;
     (void)argument;
     CHECK_EQ(janus_token_create(&token), JANUS_OK);
-    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, ask_token, token, NULL, &told), JANUS_OK);
     CHECK_EQ(janus_join(&n, told, &number), JANUS_CHILD_CANCELLED);
@@ -90,7 +90,7 @@ static int64_t obey_token(void *argument)
     CHECK_EQ(janus_spawn_with(&n, count_me, &ran, NULL, &other), JANUS_OK);
     CHECK_EQ(janus_join(&n, other, &number), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_OK);
-    CHECK_EQ(result.kind, JANUS_RESULT_SUCCESS);
+    CHECK_EQ(result.kind, JANUS_RESULT_KIND_SUCCESS);
     CHECK_EQ(ran, 1);
     janus_token_release(token);
     return 0;
@@ -138,9 +138,9 @@ static int64_t await_cancelled(void *argument)
     int64_t       number = 0;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_async_begin(&n, &call, sleep_long, &waits, NULL), JANUS_OK);
+    CHECK_EQ(janus_async_start(&n, &call, sleep_long, &waits, NULL), JANUS_OK);
     janus_shield_begin();
-    while (!atomic_load(&waits)) (void)janus_yield();
+    while (!atomic_load(&waits)) JANUS_IGNORE(janus_yield());
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_await(&call, &number), JANUS_CHILD_CANCELLED);
     janus_shield_end();
@@ -172,9 +172,9 @@ static int64_t pass_null(void *argument)
     CHECK_EQ(janus_join(NULL, 1, &number), JANUS_INVALID);
     CHECK_EQ(janus_nursery_recharge(NULL, 1, some), JANUS_INVALID);
     CHECK_EQ(janus_nursery_cancel_exhausted(NULL, 1), JANUS_INVALID);
-    CHECK_EQ(janus_nursery_exhausted_wait(NULL, NULL), JANUS_INVALID);
-    CHECK_EQ(janus_nursery_books(NULL, NULL), JANUS_INVALID);
-    CHECK(!janus_nursery_try_result(NULL, NULL));
+    CHECK_EQ(janus_nursery_wait_exhausted(NULL, NULL), JANUS_INVALID);
+    CHECK_EQ(janus_nursery_pool_inspect(NULL, NULL), JANUS_INVALID);
+    CHECK(!janus_nursery_try_await(NULL, NULL));
     CHECK_EQ(janus_nursery_failures(NULL, NULL, 0), 0);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, NULL, NULL), JANUS_INVALID);
@@ -222,7 +222,7 @@ static int64_t pay_much(void *argument)
         janus_nursery n;
         CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, pay_any_price, &prices[i]), JANUS_OK);
-        (void)janus_nursery_end(&n, NULL);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
     }
     return 0;
 }
@@ -249,15 +249,15 @@ static int64_t look_at_exhausted(void *argument)
     janus_exhausted child;
     (void)argument;
     for (uint64_t i = 0; i < town_few(50); i++) {
-        janus_task_info info = {.struct_bytes = sizeof info};
+        janus_task_info info = JANUS_TASK_INFO();
         CHECK_EQ(
             janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool,
                                                          .exhaustion = JANUS_EXHAUSTION_SUPERVISE)),
             JANUS_OK);
         CHECK_EQ(janus_spawn(&n, use_up, NULL), JANUS_OK);
-        while (!janus_nursery_exhausted_poll(&n, &child)) CHECK_EQ(janus_yield(), JANUS_OK);
+        while (!janus_nursery_poll_exhausted(&n, &child)) CHECK_EQ(janus_yield(), JANUS_OK);
         CHECK_EQ(janus_task_inspect(&n, child.task, &info), JANUS_OK);
-        CHECK_EQ(info.state, JANUS_TASK_BUDGET_EXHAUSTED);
+        CHECK_EQ(info.state, JANUS_TASK_STATE_BUDGET_EXHAUSTED);
         CHECK_EQ(janus_nursery_cancel_exhausted(&n, child.task), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     }

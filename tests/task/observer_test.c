@@ -47,17 +47,17 @@ static void observe(struct scene *scene)
     janus_nursery_result result;
     CHECK(town_wait(&scene->begun));
     uint64_t limit = janus_now_ns() + 60000 * town_ms;
-    while (janus_nursery_state_of(&scene->n) != JANUS_NURSERY_CANCELLED) {
+    while (janus_nursery_state_of(&scene->n) != JANUS_NURSERY_STATE_CANCELLED) {
         CHECK(janus_now_ns() < limit);
-        (void)janus_yield();
+        JANUS_IGNORE(janus_yield());
     }
     for (int i = 0; i < 10; i++) {
-        CHECK_EQ(janus_nursery_state_of(&scene->n), JANUS_NURSERY_CANCELLED);
-        (void)janus_yield();
+        CHECK_EQ(janus_nursery_state_of(&scene->n), JANUS_NURSERY_STATE_CANCELLED);
+        JANUS_IGNORE(janus_yield());
     }
-    CHECK(janus_nursery_try_result(&scene->n, &result));
-    CHECK_EQ(result.kind, JANUS_RESULT_CANCELLED);
-    CHECK_EQ(result.reason, JANUS_CANCEL_EXPLICIT);
+    CHECK(janus_nursery_try_await(&scene->n, &result));
+    CHECK_EQ(result.kind, JANUS_RESULT_KIND_CANCELLED);
+    CHECK_EQ(result.reason, JANUS_CANCEL_REASON_EXPLICIT);
     atomic_store(&scene->seen, 1);
     janus_event_set(&scene->released);
 }
@@ -67,7 +67,7 @@ static int64_t play(void *argument)
     const struct scene *like = argument;
     struct scene        scene = {.children = like->children, .computes = like->computes};
     janus_status        status;
-    janus_event_init(&scene.released, JANUS_OPENED_BY_TASKS, NULL);
+    janus_event_init(&scene.released, JANUS_WAKER_TASKS, NULL);
     JANUS_NURSERY(around, status)
     {
         CHECK_EQ(janus_spawn(around, own, &scene), JANUS_OK);
@@ -106,7 +106,7 @@ static void play_root(uint32_t workers, int children)
     struct scene     scene = {.children = children};
     janus_nursery    others;
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
-    janus_event_init(&scene.released, JANUS_OPENED_BY_TASKS, NULL);
+    janus_event_init(&scene.released, JANUS_WAKER_TASKS, NULL);
     CHECK_EQ(janus_nursery_open_in(scheduler, &others, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_open_in(scheduler, &scene.n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&others, observe_root, &scene), JANUS_OK);
@@ -119,7 +119,7 @@ static void play_root(uint32_t workers, int children)
     while (!atomic_load(&scene.seen)) town_spin();
     CHECK_EQ(janus_nursery_end(&others, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&scene.n, NULL), JANUS_CANCELLED);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("a thread's nursery is Cancelled for others while the thread does something else")
@@ -156,7 +156,7 @@ static int64_t start_many(void *argument)
     struct race *race = argument;
     janus_status with = JANUS_OK, plain = JANUS_OK;
     CHECK_EQ(janus_nursery_open(&race->n, JANUS_NURSERY_OPTIONS(.owner_apart = true)), JANUS_OK);
-    CHECK_EQ(janus_nursery_cancel_with(&race->n, race->token), JANUS_OK);
+    CHECK_EQ(janus_nursery_cancel_on(&race->n, race->token), JANUS_OK);
     atomic_store(&race->begun, 1);
     while (!atomic_load(&race->seen) || with == JANUS_OK || plain == JANUS_OK) {
         plain = janus_spawn(&race->n, nothing, NULL);
@@ -167,7 +167,7 @@ static int64_t start_many(void *argument)
         if (plain == JANUS_CLOSED) CHECK_EQ(with, JANUS_CLOSED);
         town_spin();
     }
-    while (!atomic_load(&race->over)) (void)janus_yield();
+    while (!atomic_load(&race->over)) JANUS_IGNORE(janus_yield());
     CHECK_EQ(janus_nursery_end(&race->n, NULL), JANUS_CANCELLED);
     return 0;
 }
@@ -175,17 +175,17 @@ static int64_t start_many(void *argument)
 static int64_t watch(void *argument)
 {
     struct race        *race = argument;
-    janus_nursery_state last = JANUS_NURSERY_OPEN;
+    janus_nursery_state last = JANUS_NURSERY_STATE_OPEN;
     CHECK(town_wait(&race->begun));
     for (int after = 0; after < 100;) {
         janus_nursery_state state = janus_nursery_state_of(&race->n);
         CHECK(state >= last);
-        if (state == JANUS_NURSERY_CANCELLED) {
+        if (state == JANUS_NURSERY_STATE_CANCELLED) {
             atomic_store(&race->seen, 1);
             after++;
         }
         last = state;
-        (void)janus_yield();
+        JANUS_IGNORE(janus_yield());
     }
     return 0;
 }
@@ -205,7 +205,7 @@ static int64_t race_them(void *argument)
             CHECK_EQ(janus_spawn(watchers, watch, &race), JANUS_OK);
             CHECK(town_wait(&race.begun));
             for (int i = 0; i < 3; i++) CHECK_EQ(janus_yield(), JANUS_OK);
-            CHECK_EQ(janus_token_cancel(race.token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+            CHECK_EQ(janus_token_cancel(race.token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
         }
         atomic_store(&race.over, 1);
     }

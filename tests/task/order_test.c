@@ -70,8 +70,8 @@ TEST("two tasks that yield take turns, one by one")
 
 static uint64_t picks(janus_scheduler *scheduler)
 {
-    janus_worker_stats stats = {.struct_bytes = sizeof stats};
-    CHECK_EQ(janus_scheduler_stats(scheduler, UINT32_MAX, &stats), JANUS_OK);
+    janus_worker_info stats = JANUS_WORKER_INFO();
+    CHECK_EQ(janus_worker_inspect(scheduler, JANUS_ALL_WORKERS, &stats), JANUS_OK);
     return stats.yields + stats.tasks_executed;
 }
 
@@ -112,7 +112,7 @@ TEST("beside two endless yielders a task gets every fourth turn")
     fair.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     town_do(fair.scheduler, finite_among_yielders, &fair);
     CHECK(fair.picks <= 4 * 1000 + 10);
-    CHECK_EQ(janus_scheduler_close(fair.scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(fair.scheduler), JANUS_OK);
 }
 
 /* Always leaves a fresh task behind. */
@@ -143,7 +143,7 @@ TEST("an endless supply of fresh tasks does not starve a yielding task")
     fair.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     town_do(fair.scheduler, finite_among_breeders, &fair);
     CHECK(fair.picks <= 50 * 2 * 62);
-    CHECK_EQ(janus_scheduler_close(fair.scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(fair.scheduler), JANUS_OK);
 }
 
 struct outsider {
@@ -175,7 +175,7 @@ TEST("a task from outside runs although the worker's own queue is never empty")
     while (atomic_load(&outsider.started) < 3) town_spin();
     CHECK_EQ(janus_spawn(&n, set_done, &outsider), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* An endless loop of nurseries that end in place lets others run, too. */
@@ -202,7 +202,7 @@ TEST("a task that only waits for children that run in place lets others run")
     while (atomic_load(&outsider.started) == 0) town_spin();
     CHECK_EQ(janus_spawn(&n, set_done, &outsider), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* A busy task beside two that wait for each other's messages. */
@@ -261,8 +261,8 @@ static int64_t busy_beside_messages(void *argument)
 {
     struct mixed *mixed = argument;
     janus_nursery n;
-    CHECK_EQ(janus_channel_open(sizeof(int64_t), 0, NULL, &mixed->there), JANUS_OK);
-    CHECK_EQ(janus_channel_open(sizeof(int64_t), 0, NULL, &mixed->back), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof(int64_t), 0, NULL, &mixed->there), JANUS_OK);
+    CHECK_EQ(janus_channel_create(sizeof(int64_t), 0, NULL, &mixed->back), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, stay_busy, mixed), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, answer, mixed), JANUS_OK);
@@ -281,7 +281,7 @@ TEST("a busy task and two tasks that exchange messages take turns on one worker"
         janus_scheduler *scheduler =
             town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .deterministic_seed = seed));
         town_do(scheduler, busy_beside_messages, &mixed);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         CHECK_EQ(mixed.hops, 2 * TRIPS);
         CHECK(mixed.turns >= mixed.hops / 2);
         CHECK(mixed.longest <= 3L * JANUS_SLICE);
@@ -376,7 +376,7 @@ static void from_outside(struct log *log, int low, int normal, int high)
     }
     atomic_store(&holder.done, 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("a thread's HIGH tasks run before the NORMAL ones, and these before the LOW ones")

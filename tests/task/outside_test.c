@@ -14,18 +14,18 @@ static int              nowhere;
 /* Tries everything; each call must return the expected status. */
 static int64_t make_all(void *argument)
 {
-    janus_status     expected = *(const janus_status *)argument;
-    janus_scheduler *scheduler = NULL;
-    janus_pool      *pool = NULL;
-    janus_cap_table *table = NULL;
-    janus_authority *root = NULL;
-    janus_audit     *audit = NULL;
-    janus_trace     *trace = NULL;
-    CHECK_EQ(janus_scheduler_open(NULL, &scheduler), expected);
-    CHECK_EQ(janus_pool_create(NULL, &pool), expected);
+    janus_status      expected = *(const janus_status *)argument;
+    janus_scheduler  *scheduler = NULL;
+    janus_fiber_pool *pool = NULL;
+    janus_cap_table  *table = NULL;
+    janus_authority  *root = NULL;
+    janus_audit      *audit = NULL;
+    janus_trace      *trace = NULL;
+    CHECK_EQ(janus_scheduler_create_with(NULL, &scheduler), expected);
+    CHECK_EQ(janus_fiber_pool_create(NULL, &pool), expected);
     CHECK_EQ(janus_cap_table_create(NULL, &table, &root), expected);
     CHECK_EQ(janus_audit_create(JANUS_AUDIT_OPTIONS(.fd = nowhere), &audit), expected);
-    CHECK_EQ(janus_trace_open(NULL, &trace), expected);
+    CHECK_EQ(janus_trace_create(NULL, &trace), expected);
     if (expected != JANUS_OK) {
         janus_scheduler_config config = {.worker_count = 1};
         CHECK(janus_scheduler_create(config) == NULL);
@@ -33,11 +33,11 @@ static int64_t make_all(void *argument)
         CHECK_EQ(janus_scheduler_dump_on(running, SIGUSR1), expected);
         return 0;
     }
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
-    CHECK_EQ(janus_pool_destroy(pool), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
+    CHECK_EQ(janus_fiber_pool_destroy(pool), JANUS_OK);
     CHECK_EQ(janus_cap_table_destroy(table, root), JANUS_OK);
     CHECK_EQ(janus_audit_destroy(audit), JANUS_OK);
-    (void)janus_trace_close(trace);
+    (void)janus_trace_destroy(trace);
     return 0;
 }
 
@@ -82,7 +82,7 @@ static janus_cap executor_cap(const janus_authority *root, uint32_t rights)
 {
     janus_cap_limits limits = {
         .executor = {.allowed_backends = JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE)}};
-    return guild_mint(root, JANUS_CAP_EXECUTOR, rights, &limits);
+    return guild_mint(root, JANUS_CAP_KIND_EXECUTOR, rights, &limits);
 }
 
 static int64_t try_all(void *argument)
@@ -109,14 +109,15 @@ TEST("only unrestricted tasks and holders of executor.configure make objects wit
     for (uint32_t workers = 1; workers <= 2; workers++) {
         janus_authority *root;
         janus_nursery    n;
-        CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), &running),
-                 JANUS_OK);
+        CHECK_EQ(
+            janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), &running),
+            JANUS_OK);
         CHECK_EQ(janus_authority_take(running, &root), JANUS_OK);
         CHECK_EQ(janus_scheduler_start(running), JANUS_OK);
         CHECK_EQ(janus_nursery_open_in(running, &n, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, try_all, root), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-        CHECK_EQ(janus_scheduler_close(running), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(running), JANUS_OK);
     }
     (void)close(nowhere);
 }

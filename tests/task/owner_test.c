@@ -69,7 +69,7 @@ static janus_status wait_so(struct place *place)
     case WAIT_SELECT: return janus_select(&one, 1, &chosen);
     case WAIT_MUTEX: return janus_mutex_lock(&place->mutex);
     case WAIT_POINT:
-        janus_waitpoint_init(&point, JANUS_OPENED_BY_TASKS);
+        janus_waitpoint_init(&point, JANUS_WAKER_TASKS);
         return janus_waitpoint_wait(&point, "started");
     default:
         while ((status = janus_yield()) == JANUS_OK) town_spin();
@@ -96,14 +96,14 @@ static int64_t wait_for_started(void *argument)
         CHECK_EQ(wait_so(place), JANUS_CANCELLED);
         CHECK_EQ(wait_so(place), JANUS_CANCELLED); /* for as long as the block lasts */
         CHECK(janus_cancelled());
-        CHECK_EQ(janus_cancelled_reason(), JANUS_CANCEL_SIBLING_ERROR);
+        CHECK_EQ(janus_cancelled_reason(), JANUS_CANCEL_REASON_SIBLING_ERROR);
     }
     CHECK_EQ(ended, JANUS_CHILD_FAILED);
     CHECK(!janus_cancelled());
-    CHECK_EQ(janus_cancelled_reason(), JANUS_CANCEL_NONE);
+    CHECK_EQ(janus_cancelled_reason(), JANUS_CANCEL_REASON_NONE);
     CHECK_EQ(janus_sleep(1), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&holders), JANUS_OK);
-    (void)janus_nursery_end(&holders, NULL);
+    JANUS_IGNORE(janus_nursery_end(&holders, NULL));
     return 0;
 }
 
@@ -111,8 +111,8 @@ TEST("after a child failed every wait of the owner in the block returns CANCELLE
 {
     for (int i = 0; i < WAITS; i++) {
         struct place place = {.wait = (enum wait)i, .mutex = JANUS_MUTEX_INIT("held")};
-        CHECK_EQ(janus_channel_open(sizeof(int), 0, JANUS_CHANNEL_OPTIONS(.outside = true),
-                                    &place.channel),
+        CHECK_EQ(janus_channel_create(sizeof(int), 0, JANUS_CHANNEL_OPTIONS(.outside = true),
+                                      &place.channel),
                  JANUS_OK);
         town_all(wait_for_started, &place, 3);
         CHECK_EQ(janus_channel_destroy(place.channel), JANUS_OK);
@@ -128,9 +128,9 @@ static int64_t own_and_wait(void *argument)
     JANUS_NURSERY(n, ended)
     {
         CHECK_EQ(janus_spawn(n, cancel_it, n), JANUS_OK);
-        while (!janus_cancelled()) (void)janus_sleep(1000);
+        while (!janus_cancelled()) JANUS_IGNORE(janus_sleep(1000));
         for (int i = 0; i < 20; i++) CHECK_EQ(janus_sleep(1000), JANUS_CANCELLED);
-        CHECK_EQ(janus_cancelled_reason(), JANUS_CANCEL_EXPLICIT);
+        CHECK_EQ(janus_cancelled_reason(), JANUS_CANCEL_REASON_EXPLICIT);
     }
     CHECK_EQ(ended, JANUS_CANCELLED);
     for (int i = 0; i < 5; i++) CHECK_EQ(janus_sleep(100), JANUS_OK);
@@ -272,7 +272,7 @@ static int64_t start_unwinding(void *argument)
     JANUS_NURSERY(n, ended)
     {
         CHECK_EQ(janus_spawn_with(n, unwind_owner, NULL,
-                                  JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_UNWIND), NULL),
+                                  JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_MODE_UNWIND), NULL),
                  JANUS_OK);
     }
     CHECK_EQ(ended, JANUS_OK);
@@ -300,7 +300,7 @@ static int64_t deadlines(void *argument)
         CHECK_EQ(janus_nursery_deadline(n), 0);
         CHECK_EQ(janus_nursery_set_deadline(n, now + town_ms), JANUS_OK);
         CHECK_EQ(janus_sleep(UINT64_MAX), JANUS_CANCELLED);
-        CHECK_EQ(janus_cancelled_reason(), JANUS_CANCEL_DEADLINE);
+        CHECK_EQ(janus_cancelled_reason(), JANUS_CANCEL_REASON_DEADLINE);
         CHECK_EQ(janus_nursery_set_deadline(n, now + 9999 * town_ms), JANUS_STATE);
     }
     CHECK_EQ(ended, JANUS_CANCELLED);
@@ -383,7 +383,7 @@ TEST("a task that returns CANCELLED because of its own nursery alone has failed"
 
 static int64_t watch_final(void *argument)
 {
-    CHECK(town_wait_state(argument, JANUS_NURSERY_CANCELLED));
+    CHECK(town_wait_state(argument, JANUS_NURSERY_STATE_CANCELLED));
     return 0;
 }
 
@@ -400,7 +400,7 @@ static int64_t be_watched(void *argument)
             CHECK_EQ(janus_sleep(UINT64_MAX), JANUS_CANCELLED);
             CHECK_EQ(janus_nursery_close(watchers), JANUS_OK);
             janus_shield_begin();
-            while (!janus_nursery_try_result(watchers, NULL)) CHECK_EQ(janus_yield(), JANUS_OK);
+            while (!janus_nursery_try_await(watchers, NULL)) CHECK_EQ(janus_yield(), JANUS_OK);
             janus_shield_end();
         }
         CHECK_EQ(watched, JANUS_CANCELLED);

@@ -33,7 +33,7 @@ static void check_panics_on(uint32_t workers, janus_entry *entry, void *argument
     CHECK_EQ(atomic_load(&seen.count), 1);
     if (strstr(seen.message, words) == NULL) CHECK_STR(seen.message, words);
     CHECK(strstr(seen.text, words) != NULL);
-    CHECK_EQ(seen.last.kind, JANUS_PANIC_EXPLICIT);
+    CHECK_EQ(seen.last.kind, JANUS_PANIC_KIND_EXPLICIT);
 }
 
 static void check_panics(janus_entry *entry, void *argument, const char *words)
@@ -73,7 +73,7 @@ static void open_and_spawn(janus_nursery *nursery, const char *name, bool starte
         CHECK_EQ(janus_spawn(nursery, wait_for_cancel, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn(nursery, yield_until_cancelled, NULL), JANUS_OK);
     }
-    for (int i = 0; i < 100 && started; i++) (void)janus_yield();
+    for (int i = 0; i < 100 && started; i++) JANUS_IGNORE(janus_yield());
 }
 
 static int64_t leave_open(void *argument)
@@ -107,7 +107,7 @@ static int64_t start_careless(void *argument)
     CHECK_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&nursery, (janus_entry *)leave_open, argument), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&nursery, &result), JANUS_CHILD_FAILED);
-    CHECK_EQ(result.panic.kind, JANUS_PANIC_EXPLICIT);
+    CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_EXPLICIT);
     CHECK(strstr(result.panic.message, "\"plugins\" open") != NULL);
     CHECK_EQ(atomic_load(&alive), 0);
     return result.error;
@@ -267,7 +267,7 @@ static int64_t begin_badly(void *argument)
 {
     janus_semaphore semaphore;
     (void)argument;
-    janus_semaphore_init(&semaphore, UINT32_MAX, JANUS_OPENED_BY_TASKS, NULL);
+    janus_semaphore_init(&semaphore, UINT32_MAX, JANUS_WAKER_TASKS, NULL);
     return 0;
 }
 
@@ -275,7 +275,7 @@ static int64_t point_badly(void *argument)
 {
     janus_waitpoint point;
     (void)argument;
-    janus_waitpoint_init(&point, (janus_opener)77);
+    janus_waitpoint_init(&point, (janus_waker)77);
     return 0;
 }
 
@@ -321,7 +321,7 @@ static int64_t cancel_token(void *argument)
     CHECK_EQ(janus_token_on_cancel(token, *(void (**)(void *))argument, "in a callback", NULL),
              JANUS_OK);
     CHECK_EQ(janus_token_on_cancel(token, count_call, NULL, NULL), JANUS_OK);
-    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     janus_token_release(token);
     return janus_yield();
 }
@@ -515,20 +515,21 @@ static int64_t panic_a_thousand_times(void *argument)
 {
     janus_nursery n;
     (void)argument;
-    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)) != JANUS_OK) {
+    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)) !=
+        JANUS_OK) {
         return 0;
     }
     for (int i = 0; i < 1000; i++) {
-        if (janus_spawn(&n, panic_at_once, NULL) != JANUS_OK) (void)janus_yield();
+        if (janus_spawn(&n, panic_at_once, NULL) != JANUS_OK) JANUS_IGNORE(janus_yield());
     }
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return 0;
 }
 
 static void run_the_thousand(void *argument)
 {
     (void)argument;
-    (void)janus_run(NULL, panic_a_thousand_times, NULL, NULL);
+    JANUS_IGNORE(janus_run(NULL, panic_a_thousand_times, NULL, NULL));
 }
 
 TEST("a thousand panics are at most some dozen lines on stderr")

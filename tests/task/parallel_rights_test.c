@@ -48,11 +48,11 @@ TEST("if only one task may live, everything runs in the caller, and no refusal i
 {
     janus_scheduler *scheduler =
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4, .max_tasks = 1));
-    janus_worker_stats stats = {.struct_bytes = sizeof stats};
+    janus_worker_info stats = JANUS_WORKER_INFO();
     for (uint64_t i = 0; i < town_few(ROUNDS); i++) town_do(scheduler, alone, NULL);
-    CHECK_EQ(janus_scheduler_stats(scheduler, UINT32_MAX, &stats), JANUS_OK);
+    CHECK_EQ(janus_worker_inspect(scheduler, JANUS_ALL_WORKERS, &stats), JANUS_OK);
     CHECK_EQ(stats.refusals, 0);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("without stealing everything runs in the caller")
@@ -60,7 +60,7 @@ TEST("without stealing everything runs in the caller")
     janus_scheduler *scheduler =
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4, .no_stealing = true));
     for (uint64_t i = 0; i < town_few(ROUNDS); i++) town_do(scheduler, alone, NULL);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 static int64_t in_shield(void *argument)
@@ -75,15 +75,15 @@ TEST("in a shield everything runs in the caller") { town_all(in_shield, NULL, RO
 
 static int64_t in_fiber(void *argument)
 {
-    janus_pool  *pool = NULL;
-    janus_fiber *fiber = NULL;
+    janus_fiber_pool *pool = NULL;
+    janus_fiber      *fiber = NULL;
     (void)argument;
-    CHECK_EQ(janus_pool_create(NULL, &pool), JANUS_OK);
+    CHECK_EQ(janus_fiber_pool_create(NULL, &pool), JANUS_OK);
     CHECK_EQ(janus_fiber_create(pool, alone, NULL, NULL, &fiber), JANUS_OK);
     int ended = 0;
     while (janus_fiber_resume(fiber, NULL, NULL) == JANUS_OK) CHECK(++ended == 1);
     janus_fiber_destroy(fiber);
-    CHECK_EQ(janus_pool_destroy(pool), JANUS_OK);
+    CHECK_EQ(janus_fiber_pool_destroy(pool), JANUS_OK);
     return 0;
 }
 
@@ -206,8 +206,8 @@ static void check_cancelled(janus_entry *entry)
     CHECK(town_wait(&begun));
     CHECK_EQ(janus_nursery_set_deadline(&n, janus_now_ns() + town_ms), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CANCELLED);
-    CHECK_EQ(result.kind, JANUS_RESULT_CANCELLED);
-    CHECK_EQ(result.reason, JANUS_CANCEL_DEADLINE);
+    CHECK_EQ(result.kind, JANUS_RESULT_KIND_CANCELLED);
+    CHECK_EQ(result.reason, JANUS_CANCEL_REASON_DEADLINE);
 }
 
 static int64_t cancelled(void *argument)
@@ -267,8 +267,8 @@ static int64_t cancel_inside_first(void *argument)
 {
     struct branches b = {0};
     (void)argument;
-    janus_event_init(&b.child_fails, JANUS_OPENED_BY_TASKS, "child fails");
-    janus_event_init(&b.second_ends, JANUS_OPENED_BY_TASKS, "second ends");
+    janus_event_init(&b.child_fails, JANUS_WAKER_TASKS, "child fails");
+    janus_event_init(&b.second_ends, JANUS_WAKER_TASKS, "second ends");
     CHECK_EQ(janus_both(first_cancels_inside, &b, second_goes_on, &b), 0);
     return 0;
 }
@@ -321,17 +321,17 @@ static int64_t spends(void *argument)
 
 static int64_t has_pool(void *argument)
 {
-    struct tally         tally = {0};
-    janus_nursery        n;
-    janus_nursery_result result;
-    janus_pool_books     books;
-    janus_budget         pool = JANUS_BUDGET(.ops = 50000, .memory = 1 << 20, .spawn_count = 20);
+    struct tally            tally = {0};
+    janus_nursery           n;
+    janus_nursery_result    result;
+    janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
+    janus_budget            pool = JANUS_BUDGET(.ops = 50000, .memory = 1 << 20, .spawn_count = 20);
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, spends, &tally), JANUS_OK);
     CHECK_EQ(janus_nursery_await_with(&n, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result.error, JANUS_BUDGET_EXHAUSTED);
-    CHECK_EQ(janus_nursery_books(&n, &books), JANUS_OK);
+    CHECK_EQ(janus_nursery_pool_inspect(&n, &books), JANUS_OK);
     CHECK_EQ(books.shares.ops, 0);
     CHECK_EQ(books.granted.ops, books.left.ops + books.spent.ops + books.refunded.ops);
     CHECK((uint64_t)tally.indices <= books.spent.ops);

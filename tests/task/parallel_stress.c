@@ -128,21 +128,22 @@ static int64_t programs(void *argument)
     janus_nursery_result result;
     struct grove         grove = {.breaks = seeds->depth != 0};
     struct tree          trees[3];
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     for (int i = 0; i < 3; i++) {
         trees[i] = (struct tree){&grove, next(&seeds->seed), DEPTH};
         CHECK_EQ(janus_spawn(&n, plant, &trees[i]), JANUS_OK);
     }
     janus_status status = janus_nursery_end(&n, &result);
     if (!grove.breaks) CHECK_EQ(status, JANUS_OK);
-    if (status == JANUS_CHILD_FAILED && result.panic.kind != JANUS_PANIC_NONE) {
+    if (status == JANUS_CHILD_FAILED && result.panic.kind != JANUS_PANIC_KIND_NONE) {
         CHECK_STR(result.panic.message, "a leaf broke");
     } else if (status != JANUS_OK) {
         CHECK(result.error == -5 || result.error == JANUS_CHILD_FAILED);
     }
     CHECK_EQ(grove.running, 0);
     int calls = grove.calls;
-    (void)janus_yield();
+    JANUS_IGNORE(janus_yield());
     CHECK_EQ(grove.calls, calls);
     return 0;
 }

@@ -331,7 +331,7 @@ static void check_panic(janus_entry *entry, const char *message)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, entry, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
-    CHECK_EQ(result.panic.kind, JANUS_PANIC_EXPLICIT);
+    CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_EXPLICIT);
     CHECK_STR(result.panic.message, message);
 }
 
@@ -373,7 +373,7 @@ static int64_t overflow_rises(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, overflows_beside, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
-    CHECK_EQ(result.panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+    CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
     return 0;
 }
 

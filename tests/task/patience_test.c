@@ -91,11 +91,11 @@ static int64_t cancel_deaf(void *argument)
     const struct deaf_run *run = argument;
     struct deaf            deaf = {.kind = run->kind};
     janus_nursery          n;
-    CHECK_EQ(janus_channel_open(8, 0, NULL, &deaf.channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create(8, 0, NULL, &deaf.channel), JANUS_OK);
     janus_mutex_init(&deaf.mutex, NULL);
-    janus_event_init(&deaf.event, JANUS_OPENED_BY_TASKS, NULL);
-    janus_semaphore_init(&deaf.semaphore, 0, JANUS_OPENED_BY_TASKS, NULL);
-    janus_waitpoint_init(&deaf.point, JANUS_OPENED_BY_TASKS);
+    janus_event_init(&deaf.event, JANUS_WAKER_TASKS, NULL);
+    janus_semaphore_init(&deaf.semaphore, 0, JANUS_WAKER_TASKS, NULL);
+    janus_waitpoint_init(&deaf.point, JANUS_WAKER_TASKS);
     CHECK_EQ(janus_mutex_lock(&deaf.mutex), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, run->entry, &deaf), JANUS_OK);
@@ -118,7 +118,7 @@ static void cancel_all(janus_entry *entry, uint64_t grace_ns)
             struct deaf_run run = {entry, kind};
             town_do(scheduler, cancel_deaf, &run);
         }
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -139,7 +139,7 @@ TEST("with grace_ns a shield of a task that yields for ever ends")
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .grace_ns = town_ms));
     struct deaf_run run = {go_on_shielded, YIELD};
     town_do(scheduler, cancel_deaf, &run);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 static atomic_int deferred;
@@ -283,7 +283,7 @@ static int64_t make_fuel(void *argument)
     (void)argument;
     for (int i = 0; i < 100; i++) (void)janus_fuel_take((uint32_t)-1);
     janus_fuel = INT64_MAX / 2;
-    (void)janus_charge(janus_price_send());
+    JANUS_IGNORE(janus_charge(janus_price_send()));
     return 0;
 }
 
@@ -295,7 +295,7 @@ static int64_t tamper(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, make_fuel, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
-    CHECK_EQ(result.panic.kind, JANUS_PANIC_EXPLICIT);
+    CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_EXPLICIT);
     return 0;
 }
 

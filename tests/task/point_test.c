@@ -20,13 +20,13 @@ static int64_t early(void *argument)
     janus_waitpoint point;
     (void)argument;
     for (int opener = 0; opener < 2; opener++) {
-        janus_waitpoint_init(&point, (janus_opener)opener);
+        janus_waitpoint_init(&point, (janus_waker)opener);
         CHECK_EQ(janus_waitpoint_wait_until(&point, "nobody", 0), JANUS_DEADLINE);
         uint64_t soon = janus_now_ns() + town_ms / 4;
         CHECK_EQ(janus_waitpoint_wait_until(&point, "nobody", soon), JANUS_DEADLINE);
         CHECK(janus_now_ns() >= soon);
-        janus_waitpoint_open(&point);
-        janus_waitpoint_open(&point);
+        janus_waitpoint_wake(&point);
+        janus_waitpoint_wake(&point);
         CHECK_EQ(janus_waitpoint_wait(&point, "nothing"), JANUS_OK);
         CHECK_EQ(janus_waitpoint_wait_until(&point, NULL, 0), JANUS_OK);
     }
@@ -52,19 +52,19 @@ static int64_t answer(void *argument)
     CHECK_EQ(janus_waitpoint_wait(&pair->there, "a question"), JANUS_OK);
     CHECK_EQ(pair->value, 1);
     pair->value = 2;
-    janus_waitpoint_open(&pair->back);
+    janus_waitpoint_wake(&pair->back);
     return 0;
 }
 
 static void ask(struct pair *pair)
 {
     pair->value = 1;
-    janus_waitpoint_open(&pair->there);
+    janus_waitpoint_wake(&pair->there);
     CHECK_EQ(janus_waitpoint_wait(&pair->back, "an answer"), JANUS_OK);
     CHECK_EQ(pair->value, 2);
 }
 
-static void init_pair(struct pair *pair, janus_opener opener)
+static void init_pair(struct pair *pair, janus_waker opener)
 {
     memset(pair, 0, sizeof *pair);
     janus_waitpoint_init(&pair->there, opener);
@@ -76,7 +76,7 @@ static int64_t question(void *argument)
     struct pair   pair;
     janus_nursery n;
     (void)argument;
-    init_pair(&pair, JANUS_OPENED_BY_TASKS);
+    init_pair(&pair, JANUS_WAKER_TASKS);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, answer, &pair), JANUS_OK);
     ask(&pair);
@@ -95,13 +95,13 @@ TEST("threads and tasks wait for each other")
     for (int i = 0; i < REPEATS * 10; i++) {
         struct pair   pair;
         janus_nursery n;
-        init_pair(&pair, JANUS_OPENED_BY_ANYBODY);
+        init_pair(&pair, JANUS_WAKER_ANYBODY);
         CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, answer, &pair), JANUS_OK);
         ask(&pair);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     }
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 static int64_t wait_first(void *argument)
@@ -117,13 +117,13 @@ static int64_t second_waiter(void *argument)
     struct pair   pair;
     janus_nursery n;
     (void)argument;
-    init_pair(&pair, JANUS_OPENED_BY_TASKS);
+    init_pair(&pair, JANUS_WAKER_TASKS);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, wait_first, &pair), JANUS_OK);
     CHECK(town_wait(&pair.waits));
     for (int i = 0; i < 3; i++) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_waitpoint_wait(&pair.there, "the first one"), JANUS_STATE);
-    janus_waitpoint_open(&pair.there);
+    janus_waitpoint_wake(&pair.there);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
 }
@@ -144,7 +144,7 @@ struct post {
 static void open_next(struct post *post)
 {
     janus_waitpoint *point = atomic_exchange(&post->point, NULL);
-    if (point != NULL) janus_waitpoint_open(point);
+    if (point != NULL) janus_waitpoint_wake(point);
 }
 
 static void *open_all(void *argument)
@@ -168,7 +168,7 @@ static void meet(struct post *post, uint64_t round)
 {
     janus_waitpoint *point = malloc(sizeof *point);
     CHECK(point != NULL);
-    janus_waitpoint_init(point, JANUS_OPENED_BY_ANYBODY);
+    janus_waitpoint_init(point, JANUS_WAKER_ANYBODY);
     atomic_store(&post->point, point);
     for (uint64_t i = 0; i < round % 64; i++) atomic_signal_fence(memory_order_seq_cst);
     CHECK_EQ(janus_waitpoint_wait(point, "the post"), JANUS_OK);
@@ -246,7 +246,7 @@ static janus_status contend(struct contest *contest, uint64_t deadline_ns)
 {
     janus_waitpoint *point = malloc(sizeof *point), *mine = point;
     CHECK(point != NULL);
-    janus_waitpoint_init(point, JANUS_OPENED_BY_ANYBODY);
+    janus_waitpoint_init(point, JANUS_WAKER_ANYBODY);
     janus_waitpoint *none = NULL;
     while (!atomic_compare_exchange_strong(&contest->post.point, &none, point)) {
         none = NULL; /* others have theirs there */
@@ -302,8 +302,8 @@ static int64_t cancel_contenders(void *argument)
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
         for (int i = 0; i < 4; i++) {
             janus_spawn_options *options =
-                JANUS_SPAWN_OPTIONS(.cancel =
-                                        i % 2 == 0 ? JANUS_CANCEL_UNWIND : JANUS_CANCEL_RETURN);
+                JANUS_SPAWN_OPTIONS(.cancel = i % 2 == 0 ? JANUS_CANCEL_MODE_UNWIND
+                                                         : JANUS_CANCEL_MODE_RETURN);
             CHECK_EQ(janus_spawn_with(&n, contend_for_ever, contest, options, NULL), JANUS_OK);
         }
         CHECK_EQ(janus_sleep(round % 32 * 1000), JANUS_OK);
@@ -332,7 +332,7 @@ static int64_t wait_for_nobody(void *argument)
     janus_waitpoint point;
     janus_shield    shield;
     uint64_t        end = janus_now_ns() + town_ms;
-    janus_waitpoint_init(&point, JANUS_OPENED_BY_ANYBODY);
+    janus_waitpoint_init(&point, JANUS_WAKER_ANYBODY);
     atomic_store((atomic_int *)argument, 1);
     CHECK_EQ(janus_waitpoint_wait(&point, "nobody"), JANUS_CANCELLED); /* also when unwinding */
     CHECK_EQ(janus_waitpoint_wait_until(&point, "nobody", hour), JANUS_CANCELLED);
@@ -340,7 +340,7 @@ static int64_t wait_for_nobody(void *argument)
     CHECK_EQ(janus_waitpoint_wait(&point, "nobody"), JANUS_CANCELLED);
     CHECK(janus_now_ns() >= end);
     janus_shield_end();
-    janus_waitpoint_open(&point);
+    janus_waitpoint_wake(&point);
     CHECK_EQ(janus_waitpoint_wait(&point, "nobody"), JANUS_OK); /* open: cancelled or not */
     atomic_store((atomic_int *)argument, 2);
     return janus_yield();
@@ -353,7 +353,8 @@ static int64_t cancel_waiter(void *argument)
         janus_nursery        n;
         atomic_int           stage = 0;
         janus_spawn_options *options =
-            JANUS_SPAWN_OPTIONS(.cancel = mode == 0 ? JANUS_CANCEL_RETURN : JANUS_CANCEL_UNWIND);
+            JANUS_SPAWN_OPTIONS(.cancel = mode == 0 ? JANUS_CANCEL_MODE_RETURN
+                                                    : JANUS_CANCEL_MODE_UNWIND);
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn_with(&n, wait_for_nobody, &stage, options, NULL), JANUS_OK);
         CHECK(town_wait(&stage));
@@ -389,8 +390,8 @@ static int64_t wait_three_times(void *argument)
     struct pair *pair = argument;
     CHECK_EQ(janus_sleep(1), JANUS_OK);
     CHECK_EQ(janus_waitpoint_wait(&pair->there, "the moon to rise"), JANUS_OK);
-    janus_waitpoint_init(&pair->there, JANUS_OPENED_BY_ANYBODY);
-    janus_waitpoint_open(&pair->back);
+    janus_waitpoint_init(&pair->there, JANUS_WAKER_ANYBODY);
+    janus_waitpoint_wake(&pair->back);
     CHECK_EQ(janus_waitpoint_wait(&pair->there, NULL), JANUS_OK);
     return 0;
 }
@@ -398,12 +399,12 @@ static int64_t wait_three_times(void *argument)
 static void check_told(janus_scheduler *scheduler, janus_nursery *n, janus_task_id id,
                        const char *reason)
 {
-    janus_task_info info = {.struct_bytes = sizeof info};
+    janus_task_info info = JANUS_TASK_INFO();
     uint64_t        limit = janus_now_ns() + 20000 * town_ms;
     do CHECK_EQ(janus_task_inspect(n, id, &info), JANUS_OK);
-    while ((info.state != JANUS_TASK_BLOCKED || strcmp(info.wait, reason) != 0) &&
+    while ((info.state != JANUS_TASK_STATE_BLOCKED || strcmp(info.wait, reason) != 0) &&
            janus_now_ns() < limit);
-    CHECK_EQ(info.state, JANUS_TASK_BLOCKED);
+    CHECK_EQ(info.state, JANUS_TASK_STATE_BLOCKED);
     CHECK_STR(info.wait, reason);
     char  line[100] = "blocked, waits for ";
     char *text = dump_of(scheduler);
@@ -416,21 +417,21 @@ TEST("dumps and inspections show the reason of a wait")
     struct pair      pair;
     janus_nursery    n;
     janus_task_id    id;
-    janus_task_info  info = {.struct_bytes = sizeof info};
+    janus_task_info  info = JANUS_TASK_INFO();
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
-    init_pair(&pair, JANUS_OPENED_BY_ANYBODY);
+    init_pair(&pair, JANUS_WAKER_ANYBODY);
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, wait_three_times, &pair, NULL, &id), JANUS_OK);
     check_told(scheduler, &n, id, "the moon to rise");
-    janus_waitpoint_open(&pair.there);
+    janus_waitpoint_wake(&pair.there);
     CHECK_EQ(janus_waitpoint_wait(&pair.back, "the first half"), JANUS_OK);
     check_told(scheduler, &n, id, "a waitpoint");
-    janus_waitpoint_open(&pair.there);
+    janus_waitpoint_wake(&pair.there);
     CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_task_inspect(&n, id, &info), JANUS_OK);
     CHECK_STR(info.wait, "nothing");
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Deadlocks. */
@@ -448,10 +449,10 @@ static int64_t wait_deep(void *argument)
         return janus_nursery_end(&n, NULL);
     }
     janus_waitpoint point;
-    janus_waitpoint_init(&point, JANUS_OPENED_BY_TASKS);
+    janus_waitpoint_init(&point, JANUS_WAKER_TASKS);
     CHECK_EQ(janus_waitpoint_wait(&point, "Godot"), JANUS_DEADLOCK);
     CHECK_EQ(janus_waitpoint_wait(&point, "Godot again"), JANUS_DEADLOCK);
-    janus_waitpoint_open(&point);
+    janus_waitpoint_wake(&point);
     return janus_waitpoint_wait(&point, "nobody");
 }
 
@@ -481,8 +482,8 @@ struct patient {
 
 static long parks_of(struct patient *patient)
 {
-    janus_worker_stats stats = {.struct_bytes = sizeof stats};
-    CHECK_EQ(janus_scheduler_stats(patient->scheduler, 0, &stats), JANUS_OK);
+    janus_worker_info stats = JANUS_WORKER_INFO();
+    CHECK_EQ(janus_worker_inspect(patient->scheduler, 0, &stats), JANUS_OK);
     return (long)stats.parks;
 }
 
@@ -500,7 +501,7 @@ static void *open_later(void *argument)
     struct patient *patient = argument;
     while (atomic_load(&patient->parks) == 0) town_spin();
     while (parks_of(patient) < atomic_load(&patient->parks)) town_spin();
-    janus_waitpoint_open(&patient->point);
+    janus_waitpoint_wake(&patient->point);
     return NULL;
 }
 
@@ -509,12 +510,12 @@ static void run_patient(void *argument)
     struct patient patient = {.scheduler = NULL};
     pthread_t      thread;
     (void)argument;
-    janus_waitpoint_init(&patient.point, JANUS_OPENED_BY_ANYBODY);
+    janus_waitpoint_init(&patient.point, JANUS_WAKER_ANYBODY);
     patient.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     CHECK_EQ(pthread_create(&thread, NULL, open_later, &patient), 0);
     town_do(patient.scheduler, wait_for_thread, &patient);
     CHECK_EQ(pthread_join(thread, NULL), 0);
-    CHECK_EQ(janus_scheduler_close(patient.scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(patient.scheduler), JANUS_OK);
 }
 
 TEST("a wait that a thread outside may end is no deadlock")

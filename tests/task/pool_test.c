@@ -36,10 +36,10 @@ static int64_t split_pools(void *argument)
         atomic_store(&gate.open, 0);
         CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &splits[i].pool)),
                  JANUS_OK);
-        janus_pool_books before = books_of(&n);
+        janus_nursery_pool_info before = books_of(&n);
         CHECK(janus_budget_equal(before.left, splits[i].pool));
         CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
-        janus_pool_books after = books_of(&n);
+        janus_nursery_pool_info after = books_of(&n);
         CHECK(janus_budget_equal(after.shares, splits[i].share));
         CHECK(janus_budget_equal(less(before.left, after.left),
                                  janus_budget_add(splits[i].share, janus_price_spawn())));
@@ -71,7 +71,7 @@ static int64_t service_pool(void *argument)
         CHECK_EQ(books_of(&n).shares.ops, (uint64_t)i * 10000);
     }
     CHECK_EQ(janus_spawn(&n, at_gate, &rest), JANUS_OK);
-    janus_pool_books books = books_of(&n);
+    janus_nursery_pool_info books = books_of(&n);
     CHECK_EQ(books.shares.ops, 90000 + 9990);
     CHECK_EQ(books.shares.memory, UINT64_C(10) << 20);
     CHECK_EQ(books.left.ops, 0);
@@ -144,14 +144,14 @@ TEST("a child with a budget of its own gets that, if the pool has it")
 
 static int64_t carve(void *argument)
 {
-    janus_task_id    id;
-    janus_nursery    inner;
-    janus_nursery   *outer = argument;
-    janus_pool_books before = books_of(outer);
-    janus_budget     pool = janus_budget_of(5000, 8192, 2, 10, 1);
-    atomic_long      count = 0;
+    janus_task_id           id;
+    janus_nursery           inner;
+    janus_nursery          *outer = argument;
+    janus_nursery_pool_info before = books_of(outer);
+    janus_budget            pool = janus_budget_of(5000, 8192, 2, 10, 1);
+    atomic_long             count = 0;
     CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.budget = &pool, .name = "inner",
-                                                              .policy = JANUS_WAIT_ALL)),
+                                                              .policy = JANUS_POLICY_WAIT_ALL)),
              JANUS_OK);
     CHECK(janus_budget_equal(books_of(&inner).left, pool));
     CHECK(janus_budget_equal(books_of(outer).nested, pool));
@@ -163,7 +163,7 @@ static int64_t carve(void *argument)
     CHECK_EQ(janus_nursery_await_with(&inner, NULL), JANUS_CHILD_FAILED);
     CHECK(books_of(&inner).spent.ops == 5000 && atomic_load(&count) == 4998);
     CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_CHILD_FAILED);
-    janus_pool_books after = books_of(outer);
+    janus_nursery_pool_info after = books_of(outer);
     CHECK(janus_budget_is_zero(after.nested));
     CHECK(janus_budget_equal(less(after.spent, before.spent), janus_budget_of(5000, 0, 2, 0, 0)));
 
@@ -263,7 +263,7 @@ static int64_t without_grant(void *argument)
     (void)argument;
     CHECK_EQ(try_nested(NULL), 0);
     CHECK_EQ(janus_authority_take(NULL, &root), JANUS_OK);
-    janus_cap spawn = mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, limits);
+    janus_cap spawn = mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, limits);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn)), JANUS_OK);
     for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&n, branch, &leaves), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
@@ -366,7 +366,7 @@ static int64_t sovereign_recharge(void *argument)
     janus_cap_limits limits = {.spawn = {.max_tasks = 20, .task_budget = {.ops = 10000}}};
     (void)argument;
     CHECK_EQ(janus_authority_take(NULL, &root), JANUS_OK);
-    janus_cap spawn = mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, limits);
+    janus_cap spawn = mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, limits);
     janus_cap all = mint_budget(root, JANUS_RIGHTS_ALL, 1000);
     janus_cap no_recharge = mint_budget(root, JANUS_RIGHT_BUDGET_REQUEST, 1000);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn)), JANUS_OK);

@@ -52,14 +52,14 @@ TEST(":core has no scheduler, and no thread but the caller's")
     const janus_cap_defaults *core = janus_profile_cap_defaults(JANUS_PROFILE_CORE);
     janus_scheduler          *scheduler = NULL;
     int                       before = threads();
-    CHECK_EQ(
-        janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_CORE), &scheduler),
-        JANUS_PROFILE);
+    CHECK_EQ(janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_CORE),
+                                         &scheduler),
+             JANUS_PROFILE);
     CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_CORE), never, NULL, NULL),
              JANUS_PROFILE);
     CHECK(scheduler == NULL);
     CHECK_EQ(threads(), before);
-    CHECK_EQ(core->kinds, 1 << JANUS_CAP_EXECUTOR);
+    CHECK_EQ(core->kinds, 1 << JANUS_CAP_KIND_EXECUTOR);
     CHECK_EQ(core->executor.allowed_backends, JANUS_BACKEND_SET(JANUS_BACKEND_BLOCKING));
     CHECK_EQ(core->spawn.max_tasks, 0);
 }
@@ -74,11 +74,11 @@ TEST("in :core not even the authority mints a capability to spawn, for budget or
     CHECK_EQ(janus_cap_table_create(JANUS_CAP_TABLE_OPTIONS(.profile = JANUS_PROFILE_CORE), &table,
                                     &root),
              JANUS_OK);
-    for (int kind = JANUS_CAP_SPAWN; kind <= JANUS_CAP_CHANNEL; kind++) {
-        CHECK_EQ(janus_cap_mint(table, root, 1,
-                                JANUS_CAP_GRANT(.kind = (janus_cap_kind)kind,
-                                                .rights = JANUS_RIGHTS_ALL, .limits = &limits),
-                                &cap),
+    for (int kind = JANUS_CAP_KIND_SPAWN; kind <= JANUS_CAP_KIND_CHANNEL; kind++) {
+        CHECK_EQ(janus_cap_mint_in(table, root, 1,
+                                   JANUS_CAP_GRANT(.kind = (janus_cap_kind)kind,
+                                                   .rights = JANUS_RIGHTS_ALL, .limits = &limits),
+                                   &cap),
                  JANUS_PROFILE);
     }
     CHECK_EQ(janus_cap_table_destroy(table, root), JANUS_OK);
@@ -267,12 +267,12 @@ static int64_t give_more(void *argument)
         JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, spend, &ops, JANUS_SPAWN_OPTIONS(.budget = &more), NULL),
              JANUS_OK);
-    CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_OK);
+    CHECK_EQ(janus_nursery_wait_exhausted(&n, &child), JANUS_OK);
     CHECK_EQ(janus_budget_recharge_child(child.task, more, NULL), want);
-    if (want == JANUS_OK) CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_OK);
+    if (want == JANUS_OK) CHECK_EQ(janus_nursery_wait_exhausted(&n, &child), JANUS_OK);
     CHECK_EQ(ops, want == JANUS_OK ? 2000 : 1000);
     CHECK_EQ(janus_nursery_cancel_exhausted(&n, child.task), JANUS_OK);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return 0;
 }
 
@@ -343,8 +343,8 @@ static int64_t empty(void *argument)
 TEST("a task in :sovereign holds only what was granted")
 {
     janus_scheduler *scheduler;
-    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN),
-                                  &scheduler),
+    CHECK_EQ(janus_scheduler_create_with(
+                 JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN), &scheduler),
              JANUS_INVALID); /* not even a yield interval */
     guild_all(empty, NULL);
 }

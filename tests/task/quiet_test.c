@@ -165,7 +165,7 @@ TEST("idle workers are not switched to once in a second and use no time")
         janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
         for (int i = 0; i < 10; i++) town_do(scheduler, some_work, NULL);
         check_quiet((int)workers);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -181,7 +181,7 @@ TEST("workers whose tasks all wait for a far deadline use no time")
     check_quiet(2);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* While one worker has queued tasks that it alone may run, the other has nothing to do. */
@@ -213,7 +213,7 @@ TEST("without stealing a worker does not look at another's queue")
     cpu = cpu_ns() - cpu;
     atomic_store(&gate.open, 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     CHECK(cpu < 30 * town_ms);
 }
 
@@ -240,5 +240,5 @@ TEST("a thread that waits for a nursery is woken at most twice")
         CHECK(after.ru_nvcsw - before.ru_nvcsw <= 2);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     }
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }

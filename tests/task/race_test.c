@@ -73,7 +73,7 @@ static int64_t join_then_sleep(void *argument)
         CHECK_EQ(got, 7);
     }
     janus_shield_end();
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     if (status == JANUS_CANCELLED) CHECK(janus_cancelled());
     return status == JANUS_CANCELLED ? JANUS_CANCELLED : 0;
 }
@@ -127,7 +127,7 @@ static void run_callers(void *argument)
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4));
     uint64_t         end = janus_now_ns() + town_few(run_ns);
     while (janus_now_ns() < end) town_do(scheduler, join_callers, NULL);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("no deadlock is reported while blocking calls end and threads begin to wait")
@@ -173,18 +173,18 @@ TEST("stopping a scheduler while a thread starts tasks loses none")
     TOWN_REAL("a thread outside takes part");
     uint64_t end = janus_now_ns() + town_few(run_ns);
     while (janus_now_ns() < end) {
-        pthread_t          thread;
-        struct spawner     spawner = {0};
-        janus_worker_stats stats = {.struct_bytes = sizeof stats};
+        pthread_t         thread;
+        struct spawner    spawner = {0};
+        janus_worker_info stats = JANUS_WORKER_INFO();
         spawner.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
         CHECK_EQ(pthread_create(&thread, NULL, spawn_until_closed, &spawner), 0);
         while (!atomic_load(&spawner.started)) town_spin();
         CHECK_EQ(janus_scheduler_stop(spawner.scheduler), JANUS_OK);
         CHECK_EQ(pthread_join(thread, NULL), 0);
-        CHECK_EQ(janus_scheduler_stats(spawner.scheduler, UINT32_MAX, &stats), JANUS_OK);
+        CHECK_EQ(janus_worker_inspect(spawner.scheduler, JANUS_ALL_WORKERS, &stats), JANUS_OK);
         CHECK_EQ(stats.tasks_executed + stats.tasks_cancelled, spawner.spawned);
         CHECK_EQ(stats.tasks_executed, spawner.ran);
-        CHECK_EQ(janus_scheduler_close(spawner.scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(spawner.scheduler), JANUS_OK);
     }
 }
 
@@ -320,7 +320,7 @@ static int64_t write_marks(void *argument)
     CHECK_EQ(janus_nursery_open(&marks.around, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&marks.within, NULL), JANUS_OK);
     for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&marks.within, cancel_and_look, &marks), 0);
-    CHECK_EQ(janus_nursery_cancel_with(&marks.around, token), JANUS_OK);
+    CHECK_EQ(janus_nursery_cancel_on(&marks.around, token), JANUS_OK);
     for (uint64_t i = 1; atomic_load(&marks.looking) > 0; i++) {
         CHECK_EQ(janus_nursery_set_deadline(&marks.around, never_ns + i), JANUS_OK);
         CHECK_EQ(janus_nursery_set_deadline(&marks.within, never_ns + i), JANUS_OK);

@@ -15,13 +15,13 @@ static int64_t request(void *argument)
                                                 .channel_budget = 40,
                                                 .syscall_budget = 50}};
     const janus_budget     most = janus_budget_of(1000, 3000, 20, 40, 50);
-    janus_cap              cap = guild_mint(root, JANUS_CAP_BUDGET, JANUS_RIGHTS_ALL, &limits);
+    janus_cap              cap = guild_mint(root, JANUS_CAP_KIND_BUDGET, JANUS_RIGHTS_ALL, &limits);
     janus_nursery          n;
-    janus_pool_books       books;
+    janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget_cap = cap, .budget = &most)),
              JANUS_OK);
-    CHECK_EQ(janus_nursery_books(&n, &books), JANUS_OK);
+    CHECK_EQ(janus_nursery_pool_inspect(&n, &books), JANUS_OK);
     CHECK(janus_budget_equal(books.granted, most));
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     for (unsigned field = 0; field < 5; field++) { /* one above the limit in one of the five */
@@ -31,7 +31,7 @@ static int64_t request(void *argument)
         more = janus_budget_of(asked[0], asked[1], asked[2], asked[3], asked[4]);
         CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget_cap = cap, .budget = &more)),
                  JANUS_OK);
-        CHECK_EQ(janus_nursery_books(&n, &books), JANUS_OK);
+        CHECK_EQ(janus_nursery_pool_inspect(&n, &books), JANUS_OK);
         CHECK(janus_budget_equal(books.granted, most));
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     }
@@ -115,7 +115,7 @@ static int64_t spend(void *argument)
 {
     atomic_int *ops = argument;
     for (;;) {
-        (void)janus_check();
+        JANUS_IGNORE(janus_check());
         atomic_fetch_add(ops, 1);
     }
     return 0;
@@ -139,7 +139,7 @@ static int64_t supervise(void *argument)
                                                      .exhaustion = JANUS_EXHAUSTION_SUPERVISE)),
         JANUS_OK);
     CHECK_EQ(janus_spawn(&n, spend, &ops), JANUS_OK);
-    CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_OK);
+    CHECK_EQ(janus_nursery_wait_exhausted(&n, &child), JANUS_OK);
     CHECK_EQ(ops, 10000);
     CHECK_EQ(janus_budget_recharge_child(child.task, fifty, &none), JANUS_NO_BUDGET_CAP);
     CHECK_EQ(janus_budget_recharge_child(child.task, fifty, NULL), JANUS_NO_BUDGET_CAP);
@@ -149,10 +149,10 @@ static int64_t supervise(void *argument)
     CHECK_EQ(janus_nursery_recharge(&n, child.task, fifty), JANUS_NO_BUDGET_CAP);
     CHECK_EQ(ops, 10000); /* nothing of that changed anything */
     CHECK_EQ(janus_budget_recharge_child(child.task, fifty, &right), 0);
-    CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_OK);
+    CHECK_EQ(janus_nursery_wait_exhausted(&n, &child), JANUS_OK);
     CHECK_EQ(ops, 10050);
     CHECK_EQ(janus_nursery_cancel_exhausted(&n, child.task), JANUS_OK);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return 0;
 }
 
@@ -206,7 +206,7 @@ TEST("tasks open channels without a capability in :service, and not in :sovereig
 static janus_cap channel_cap(const janus_authority *root, uint64_t buffer, uint64_t count)
 {
     const janus_cap_limits limits = {.channel = {buffer, count}};
-    return guild_mint(root, JANUS_CAP_CHANNEL, JANUS_RIGHTS_ALL, &limits);
+    return guild_mint(root, JANUS_CAP_KIND_CHANNEL, JANUS_RIGHTS_ALL, &limits);
 }
 
 static void open_channels(janus_nursery *n, janus_cap cap)
@@ -222,7 +222,7 @@ static int64_t limited_channels(void *argument)
     struct jrt_terms      *one, *two, *none = NULL;
     janus_nursery          n;
     (void)argument;
-    open_channels(&n, guild_mint(root, JANUS_CAP_CHANNEL, ends, &limits));
+    open_channels(&n, guild_mint(root, JANUS_CAP_KIND_CHANNEL, ends, &limits));
     CHECK_EQ(jrt_terms_channel(self(), 8, &none), JANUS_CAP_RIGHT);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     open_channels(&n, channel_cap(root, 8, 2));
@@ -282,7 +282,7 @@ static int64_t choose(void *argument)
 {
     const janus_status *want = argument;
     janus_nursery       n;
-    for (int backend = 0; backend < JANUS_BACKENDS; backend++) {
+    for (int backend = 0; backend < JANUS_BACKEND_COUNT; backend++) {
         if (want[backend] == JANUS_OK && backend != JANUS_BACKEND_COOPERATIVE) continue;
         janus_status status = janus_nursery_open(
             &n, JANUS_NURSERY_OPTIONS(.backend = JANUS_BACKEND_SET((janus_backend)backend)));
@@ -316,14 +316,15 @@ static int64_t with_executor(void *argument)
     const janus_authority *root = guild_root();
     const janus_cap_limits limits = {.executor = {JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE)}};
     const uint64_t         one = JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE);
-    janus_cap select = guild_mint(root, JANUS_CAP_EXECUTOR, JANUS_RIGHT_EXECUTOR_SELECT, &limits);
+    janus_cap              select =
+        guild_mint(root, JANUS_CAP_KIND_EXECUTOR, JANUS_RIGHT_EXECUTOR_SELECT, &limits);
     janus_cap config =
-        guild_mint(root, JANUS_CAP_EXECUTOR, JANUS_RIGHT_EXECUTOR_CONFIGURE, &limits);
+        guild_mint(root, JANUS_CAP_KIND_EXECUTOR, JANUS_RIGHT_EXECUTOR_CONFIGURE, &limits);
     janus_nursery n;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.executor_cap = config, .backend = one)),
              JANUS_CAP_RIGHT);
-    CHECK_EQ(janus_own_check(select, JANUS_CAP_EXECUTOR, JANUS_RIGHT_EXECUTOR_CONFIGURE),
+    CHECK_EQ(janus_cap_check(select, JANUS_CAP_KIND_EXECUTOR, JANUS_RIGHT_EXECUTOR_CONFIGURE),
              JANUS_CAP_RIGHT);
     CHECK_EQ(janus_nursery_open(
                  &n, JANUS_NURSERY_OPTIONS(.executor_cap = select,

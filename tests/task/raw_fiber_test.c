@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static janus_pool *pool;
+static janus_fiber_pool *pool;
 
 static janus_fiber *make_fiber(janus_entry *entry, void *argument)
 {
@@ -17,9 +17,9 @@ static janus_fiber *make_fiber(janus_entry *entry, void *argument)
 /* Runs a first task with a pool for its fibers. */
 static void with_pool(uint32_t workers, janus_entry *entry, int times)
 {
-    CHECK_EQ(janus_pool_create(NULL, &pool), JANUS_OK);
+    CHECK_EQ(janus_fiber_pool_create(NULL, &pool), JANUS_OK);
     town_run(workers, entry, NULL, times);
-    CHECK_EQ(janus_pool_destroy(pool), JANUS_OK);
+    CHECK_EQ(janus_fiber_pool_destroy(pool), JANUS_OK);
 }
 
 /* A task that is queued again while another holds its worker, so that a thief must take it. */
@@ -69,12 +69,12 @@ static int64_t resume_fiber(void *argument)
     janus_outcome outcome;
     janus_fiber  *fiber = make_fiber(yield_in_fiber, argument);
     CHECK_EQ(janus_fiber_resume(fiber, NULL, &outcome), JANUS_OK);
-    CHECK_EQ(outcome.state, JANUS_FIBER_SUSPENDED);
+    CHECK_EQ(outcome.state, JANUS_FIBER_STATE_SUSPENDED);
     CHECK(outcome.value == argument);
     CHECK(janus_fiber_current() == NULL);
     CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_fiber_resume(fiber, NULL, &outcome), JANUS_OK);
-    CHECK_EQ(outcome.state, JANUS_FIBER_COMPLETED);
+    CHECK_EQ(outcome.state, JANUS_FIBER_STATE_COMPLETED);
     CHECK_EQ(outcome.result, 5);
     CHECK(janus_fiber_current() == NULL);
     CHECK_EQ(janus_fiber_destroy(fiber), JANUS_OK);
@@ -112,14 +112,14 @@ static int64_t yield_and_suspend(void *argument)
 static int64_t resume_to_the_end(void *argument)
 {
     int64_t       number = (int64_t)janus_task_current_id();
-    janus_outcome outcome = {.state = JANUS_FIBER_SUSPENDED};
+    janus_outcome outcome = {.state = JANUS_FIBER_STATE_SUSPENDED};
     janus_fiber  *fiber = make_fiber(yield_and_suspend, &number);
-    while (outcome.state == JANUS_FIBER_SUSPENDED) {
+    while (outcome.state == JANUS_FIBER_STATE_SUSPENDED) {
         CHECK_EQ(janus_fiber_resume(fiber, NULL, &outcome), JANUS_OK);
         CHECK_EQ(janus_task_current_id(), number);
-        if (outcome.state == JANUS_FIBER_SUSPENDED) CHECK(outcome.value == &number);
+        if (outcome.state == JANUS_FIBER_STATE_SUSPENDED) CHECK(outcome.value == &number);
     }
-    CHECK_EQ(outcome.state, JANUS_FIBER_COMPLETED);
+    CHECK_EQ(outcome.state, JANUS_FIBER_STATE_COMPLETED);
     CHECK_EQ(outcome.result, number);
     CHECK_EQ(janus_fiber_destroy(fiber), JANUS_OK);
     atomic_fetch_add((atomic_int *)argument, 1);
@@ -177,12 +177,12 @@ static int64_t contain_ends(void *argument)
     (void)argument;
     janus_fiber *fiber = make_fiber(overflow_after_yield, NULL);
     CHECK_EQ(janus_fiber_resume(fiber, NULL, &outcome), JANUS_OK);
-    CHECK_EQ(outcome.state, JANUS_FIBER_PANICKED);
-    CHECK_EQ(outcome.panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+    CHECK_EQ(outcome.state, JANUS_FIBER_STATE_PANICKED);
+    CHECK_EQ(outcome.panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
     CHECK_EQ(janus_fiber_destroy(fiber), JANUS_OK);
     fiber = make_fiber(panic_after_yield, "in the fiber");
     CHECK_EQ(janus_fiber_resume(fiber, NULL, &outcome), JANUS_OK);
-    CHECK_EQ(outcome.state, JANUS_FIBER_PANICKED);
+    CHECK_EQ(outcome.state, JANUS_FIBER_STATE_PANICKED);
     CHECK_STR(outcome.panic.message, "in the fiber");
     CHECK_EQ(janus_fiber_destroy(fiber), JANUS_OK);
     return 0;
@@ -196,7 +196,7 @@ TEST("a fiber that waited in its task and then overflows or panics ends alone")
 static int64_t yield_for_ever_in_fiber(void *argument)
 {
     atomic_store((atomic_int *)argument, 1);
-    while (argument != NULL) (void)janus_yield();
+    while (argument != NULL) JANUS_IGNORE(janus_yield());
     return 0;
 }
 
@@ -231,7 +231,7 @@ static int64_t unwind_from_fiber(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     void *box[] = {fiber};
     CHECK_EQ(janus_spawn_with(&n, fiber_for_ever, box,
-                              JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_UNWIND), NULL),
+                              JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_MODE_UNWIND), NULL),
              JANUS_OK);
     while (!atomic_load(&started)) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
@@ -244,7 +244,7 @@ static int64_t unwind_from_fiber(void *argument)
 
 TEST("a task unwound from inside a fiber leaves its worker in no fiber")
 {
-    CHECK_EQ(janus_pool_create(NULL, &pool), JANUS_OK);
+    CHECK_EQ(janus_fiber_pool_create(NULL, &pool), JANUS_OK);
     town_run(1, unwind_from_fiber, NULL, 1);
     /* The fiber stays in the middle of its call for ever: the pool cannot be destroyed. */
 }

@@ -27,13 +27,13 @@ static bool refuse(struct jrt_world *world, enum jrt_fault fault)
 
 /* One attempt, and the books before it. */
 struct attempt {
-    void             (*row)(struct attempt *attempt);
-    const char      *name;
-    janus_nursery   *pool; /* its books are compared, too; NULL: none */
-    janus_budget     before;
-    janus_pool_books books;
-    janus_status     status;
-    bool             ran;
+    void                    (*row)(struct attempt *attempt);
+    const char             *name;
+    janus_nursery          *pool; /* its books are compared, too; NULL: none */
+    janus_budget            before;
+    janus_nursery_pool_info books;
+    janus_status            status;
+    bool                    ran;
 };
 
 static void same_but_an_op(const char *name, janus_budget before, janus_budget after)
@@ -55,7 +55,8 @@ static void same_but_an_op(const char *name, janus_budget before, janus_budget a
 static void begin(struct attempt *attempt)
 {
     if (attempt->pool != NULL) {
-        CHECK_EQ(janus_nursery_books(attempt->pool, &attempt->books), JANUS_OK);
+        attempt->books = JANUS_NURSERY_POOL_INFO();
+        CHECK_EQ(janus_nursery_pool_inspect(attempt->pool, &attempt->books), JANUS_OK);
     }
     attempt->before = janus_budget_get_current();
     attempt->ran = true;
@@ -65,13 +66,13 @@ static void begin(struct attempt *attempt)
 
 static janus_status finish(struct attempt *attempt, janus_status status)
 {
-    janus_pool_books books;
+    janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
     refusal.armed = false;
     attempt->status = status;
     if (status == JANUS_OK) return status;
     same_but_an_op(attempt->name, attempt->before, janus_budget_get_current());
     if (attempt->pool == NULL) return status;
-    CHECK_EQ(janus_nursery_books(attempt->pool, &books), JANUS_OK);
+    CHECK_EQ(janus_nursery_pool_inspect(attempt->pool, &books), JANUS_OK);
     same_but_an_op(attempt->name, attempt->books.left, books.left);
     CHECK(janus_budget_equal(attempt->books.shares, books.shares));
     CHECK(janus_budget_equal(attempt->books.nested, books.nested));
@@ -99,7 +100,7 @@ static void in_nursery(struct attempt *attempt, const janus_nursery_options *opt
     janus_task_id id;
     (void)ATTEMPT(attempt, janus_spawn_with(&n, idle, NULL, spawn, &id));
     attempt->pool = NULL;
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
 }
 
 static void row_spawn(struct attempt *attempt) { in_nursery(attempt, NULL, NULL, false); }
@@ -129,13 +130,13 @@ static void row_spawn_pool_full(struct attempt *attempt)
     const janus_budget pool = {.ops = 1000, .memory = 10000, .spawn_count = 5};
     janus_nursery      n;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool, .max_children = 1,
-                                                          .when_full = JANUS_FULL_REFUSE)),
+                                                          .when_full = JANUS_WHEN_FULL_REFUSE)),
              JANUS_OK);
     CHECK_EQ(janus_spawn(&n, idle, NULL), JANUS_OK);
     attempt->pool = &n;
     CHECK_EQ(ATTEMPT(attempt, janus_spawn(&n, idle, NULL)), JANUS_FULL);
     attempt->pool = NULL;
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
 }
 
 static void row_spawn_closed(struct attempt *attempt)
@@ -147,7 +148,7 @@ static void row_spawn_closed(struct attempt *attempt)
     attempt->pool = &n;
     CHECK_EQ(ATTEMPT(attempt, janus_spawn(&n, idle, NULL)), JANUS_CLOSED);
     attempt->pool = NULL;
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
 }
 
 /* Nurseries. */
@@ -163,8 +164,8 @@ static void row_nursery(struct attempt *attempt)
         attempt, janus_nursery_open(&m, JANUS_NURSERY_OPTIONS(.budget = &inner,
                                                               .deadline_ns = UINT64_C(1) << 60)));
     attempt->pool = NULL;
-    if (status == JANUS_OK) (void)janus_nursery_end(&m, NULL);
-    (void)janus_nursery_end(&n, NULL);
+    if (status == JANUS_OK) JANUS_IGNORE(janus_nursery_end(&m, NULL));
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
 }
 
 static void row_token_bind(struct attempt *attempt)
@@ -173,8 +174,8 @@ static void row_token_bind(struct attempt *attempt)
     janus_token  *token;
     CHECK_EQ(janus_token_create(&token), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    (void)ATTEMPT(attempt, janus_nursery_cancel_with(&n, token));
-    (void)janus_nursery_end(&n, NULL);
+    (void)ATTEMPT(attempt, janus_nursery_cancel_on(&n, token));
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     janus_token_release(token);
 }
 
@@ -276,22 +277,23 @@ static void row_adopt(struct attempt *attempt)
 static void row_channel(struct attempt *attempt)
 {
     janus_channel channel;
-    janus_status  status = ATTEMPT(attempt, janus_channel_open(8, 100, NULL, &channel));
+    janus_status  status = ATTEMPT(attempt, janus_channel_create(8, 100, NULL, &channel));
     if (status == JANUS_OK) (void)janus_channel_destroy(channel);
 }
 
 static void row_channel_short(struct attempt *attempt)
 {
     janus_channel channel;
-    janus_status  status = ATTEMPT(attempt, janus_channel_open(1 << 20, 900, NULL, &channel));
+    janus_status  status = ATTEMPT(attempt, janus_channel_create(1 << 20, 900, NULL, &channel));
     CHECK(status != JANUS_OK);
 }
 
 static janus_channel channel_of(uint64_t capacity, janus_overflow overflow)
 {
     janus_channel channel;
-    CHECK_EQ(janus_channel_open(8, capacity, JANUS_CHANNEL_OPTIONS(.overflow = overflow), &channel),
-             JANUS_OK);
+    CHECK_EQ(
+        janus_channel_create(8, capacity, JANUS_CHANNEL_OPTIONS(.overflow = overflow), &channel),
+        JANUS_OK);
     return channel;
 }
 
@@ -299,7 +301,7 @@ static void row_send(struct attempt *attempt)
 {
     uint64_t      value = 1;
     janus_channel channel;
-    CHECK_EQ(janus_channel_open_unbounded(8, 1 << 16, NULL, &channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create_unbounded(8, 1 << 16, NULL, &channel), JANUS_OK);
     (void)ATTEMPT(attempt, janus_channel_send(channel, &value));
 }
 
@@ -307,7 +309,7 @@ static void row_try_send(struct attempt *attempt)
 {
     uint64_t      value = 1;
     janus_channel channel;
-    CHECK_EQ(janus_channel_open_unbounded(8, 1 << 16, NULL, &channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create_unbounded(8, 1 << 16, NULL, &channel), JANUS_OK);
     (void)ATTEMPT(attempt, janus_channel_try_send(channel, &value));
 }
 
@@ -315,7 +317,7 @@ static void row_select_send(struct attempt *attempt)
 {
     uint64_t      value = 1;
     janus_channel channel;
-    CHECK_EQ(janus_channel_open_unbounded(8, 1 << 16, NULL, &channel), JANUS_OK);
+    CHECK_EQ(janus_channel_create_unbounded(8, 1 << 16, NULL, &channel), JANUS_OK);
     janus_select_case cases[] = {janus_case_send(channel, &value)};
     (void)ATTEMPT(attempt, janus_select(cases, 1, NULL));
 }
@@ -388,7 +390,7 @@ static void row_closed_waiting(struct attempt *attempt)
     CHECK_EQ(janus_spawn(&n, close_it, &channel), JANUS_OK);
     janus_status status = ATTEMPT(attempt, janus_channel_recv(channel, &value));
     CHECK(status == JANUS_CLOSED || status == JANUS_NO_MEMORY);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
 }
 
 /* Paying. */
@@ -502,7 +504,7 @@ static void attempt_with(const janus_budget *budget)
     janus_scheduler *scheduler =
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .deterministic_seed = 5));
     town_do(scheduler, attempt_all, (void *)budget);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("a refused call of a task with an implicit budget takes nothing but the op of the attempt")
@@ -584,7 +586,7 @@ static void in_world(janus_entry *entry)
     janus_scheduler *scheduler =
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .deterministic_seed = 5));
     town_do(scheduler, entry, NULL);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("a task whose books get no memory goes on, or ends with NO_MEMORY, but is never exhausted")

@@ -17,8 +17,8 @@ enum { COUNTS = sizeof counts / sizeof counts[0] };
 
 static uint64_t restarts(const janus_scheduler *scheduler, uint32_t worker)
 {
-    janus_worker_stats stats = {.struct_bytes = sizeof stats};
-    CHECK_EQ(janus_scheduler_stats(scheduler, worker, &stats), JANUS_OK);
+    janus_worker_info stats = JANUS_WORKER_INFO();
+    CHECK_EQ(janus_worker_inspect(scheduler, worker, &stats), JANUS_OK);
     return stats.restarts;
 }
 
@@ -49,7 +49,7 @@ TEST("a thread that ends while its worker sleeps is replaced, and the new one wo
             CHECK_EQ(ran, 20);
         }
         CHECK_EQ(restarts(scheduler, UINT32_MAX), town_few(REPEATS) * counts[c]);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -61,7 +61,7 @@ TEST("a scheduler can be stopped at any moment of replacing a thread")
         if (i % 2 == 0) jrt_worker_doom(scheduler, 0);
         for (uint32_t j = 0; j < count; j++) jrt_worker_doom(scheduler, j);
         for (uint64_t j = 0; j < i % 7; j++) jrt_thread_yield();
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -85,7 +85,7 @@ TEST("timers fire although every thread that could wait for them has ended")
             CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
             CHECK_EQ(rung, 10);
         }
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -136,7 +136,7 @@ TEST("tasks queued on a worker whose thread ends run exactly once, even without 
             }
             /* In few rounds it may not have ended before the tasks did. */
             CHECK(town_simulated() || restarts(town.scheduler, UINT32_MAX) > 0);
-            CHECK_EQ(janus_scheduler_close(town.scheduler), JANUS_OK);
+            CHECK_EQ(janus_scheduler_destroy(town.scheduler), JANUS_OK);
         }
     }
 }
@@ -166,7 +166,7 @@ TEST("trees of tasks end while threads end at random")
             }
             CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
         }
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -190,7 +190,7 @@ TEST("if no thread can be started, the other workers run the queued tasks, even 
             janus_scheduler *scheduler = open_with(counts[c], i % 2 != 0);
             lose_one(scheduler);
             CHECK_EQ(restarts(scheduler, UINT32_MAX), 0);
-            CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+            CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
             jrt_replacements_refuse(0);
         }
     }
@@ -203,7 +203,7 @@ static void await_revival(janus_scheduler *scheduler)
     uint64_t   limit = janus_now_ns() + 20000 * town_ms;
     while (atomic_load(&scheduler->lost) != 0 && janus_now_ns() < limit) {
         town_do(scheduler, go_and_come, &ran);
-        if (town_simulated()) (void)janus_sleep(town_ms); /* tried ten times a second */
+        if (town_simulated()) JANUS_IGNORE(janus_sleep(town_ms)); /* tried ten times a second */
     }
     CHECK_EQ(atomic_load(&scheduler->lost), 0);
 }
@@ -228,7 +228,7 @@ TEST("a worker that lost its thread gets a new one as soon as one can be started
             await_revival(scheduler);
             for (uint32_t w = 1; w < counts[c]; w++) CHECK_EQ(restarts(scheduler, w), 1);
             town_do(scheduler, crowd_on_doomed, &town);
-            CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+            CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         }
     }
 }
@@ -257,7 +257,7 @@ TEST("a deadlock is reported although a worker has lost its thread before or mea
         CHECK_EQ(janus_spawn(&root, wait_for_ever, NULL), JANUS_OK);
         if (i % 2 != 0) jrt_worker_doom(scheduler, 1);
         CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         jrt_replacements_refuse(0);
     }
 }
@@ -274,7 +274,7 @@ TEST("timers fire although the thread that waited for them could not be replaced
         jrt_worker_doom(scheduler, i % 2);
         CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
         CHECK_EQ(rung, 1);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         jrt_replacements_refuse(0);
     }
 }
@@ -288,8 +288,8 @@ static void lose_all(void *argument)
     CHECK_EQ(janus_spawn(&root, sleep_an_hour, NULL), JANUS_OK);
     jrt_replacements_refuse(UINT32_MAX);
     for (uint32_t i = 0; i < workers; i++) jrt_worker_doom(scheduler, i);
-    (void)janus_nursery_end(&root, NULL);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    JANUS_IGNORE(janus_nursery_end(&root, NULL));
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("when the last worker's thread cannot be replaced the process ends with a message")

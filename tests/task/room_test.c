@@ -7,7 +7,8 @@
 
 enum { REPEATS = TOWN_SLOW ? 5 : 50 };
 
-#define WAIT_AT(limit) JANUS_NURSERY_OPTIONS(.max_children = (limit), .when_full = JANUS_FULL_WAIT)
+#define WAIT_AT(limit)                                                                             \
+    JANUS_NURSERY_OPTIONS(.max_children = (limit), .when_full = JANUS_WHEN_FULL_WAIT)
 
 /* Never more than the limit. */
 
@@ -57,7 +58,7 @@ TEST("a plain thread waits for room too")
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
         CHECK_EQ(limit.ran, 50);
     }
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("when_full has two valid values, and a nursery without a limit never waits")
@@ -69,7 +70,7 @@ TEST("when_full has two valid values, and a nursery without a limit never waits"
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, WAIT_AT(0)), JANUS_OK);
     for (int i = 0; i < 100; i++) CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* In the order of arrival. A child of the nursery, the captain, has helpers that spawn into it. */
@@ -116,7 +117,7 @@ static int64_t captain(void *argument)
     struct helper helpers[HELPERS];
     CHECK_EQ(janus_nursery_open(&queue->helpers, NULL), JANUS_OK);
     if (queue->stop != NULL) {
-        CHECK_EQ(janus_nursery_cancel_with(&queue->helpers, queue->stop), JANUS_OK);
+        CHECK_EQ(janus_nursery_cancel_on(&queue->helpers, queue->stop), JANUS_OK);
     }
     for (int i = 0; i < HELPERS; i++) {
         helpers[i] = (struct helper){queue, i};
@@ -124,7 +125,7 @@ static int64_t captain(void *argument)
     }
     while (atomic_load(&queue->asked) < HELPERS) CHECK_EQ(janus_yield(), JANUS_OK);
     atomic_store(&queue->ready, 1);
-    (void)janus_nursery_end(&queue->helpers, NULL);
+    JANUS_IGNORE(janus_nursery_end(&queue->helpers, NULL));
     while (queue->turn != 0 && queue->turn < HELPERS) CHECK_EQ(janus_yield(), JANUS_OK);
     atomic_store(&queue->ended, 1);
     return janus_cancelled() ? JANUS_CANCELLED : 0;
@@ -165,10 +166,10 @@ static int64_t cancel_waiters(void *argument)
     (void)argument;
     CHECK_EQ(janus_token_create(&queue.stop), JANUS_OK);
     open_full(&queue);
-    CHECK_EQ(janus_token_cancel(queue.stop, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(queue.stop, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     janus_token_release(queue.stop);
     CHECK(town_wait(&queue.ended));
-    CHECK_EQ(janus_nursery_state_of(&queue.nursery), JANUS_NURSERY_OPEN);
+    CHECK_EQ(janus_nursery_state_of(&queue.nursery), JANUS_NURSERY_STATE_OPEN);
     for (int i = 0; i < 9; i++) CHECK_EQ(janus_spawn(&queue.nursery, nothing, NULL), JANUS_OK);
     atomic_store(&queue.gate.open, 1);
     CHECK_EQ(janus_nursery_end(&queue.nursery, NULL), JANUS_OK);
@@ -237,7 +238,7 @@ TEST("a thread that waits for room is refused when the scheduler stops")
         CHECK_EQ(janus_scheduler_stop(owner.scheduler), JANUS_OK);
         CHECK_EQ(pthread_join(thread, NULL), 0);
         CHECK_EQ(owner.status, JANUS_CLOSED);
-        CHECK_EQ(janus_scheduler_close(owner.scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(owner.scheduler), JANUS_OK);
     }
 }
 
@@ -301,7 +302,7 @@ static void run_siblings(void *argument)
     for (uint32_t workers = 1; workers <= 2; workers++) {
         janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
         town_do(scheduler, start_siblings, argument);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -355,13 +356,14 @@ static int64_t storm_captain(void *argument)
     CHECK_EQ(janus_nursery_open(&m, NULL), JANUS_OK);
     for (int i = 0; i < 6; i++) {
         janus_spawn_options *options =
-            JANUS_SPAWN_OPTIONS(.cancel = i % 2 == 0 ? JANUS_CANCEL_UNWIND : JANUS_CANCEL_RETURN);
+            JANUS_SPAWN_OPTIONS(.cancel = i % 2 == 0 ? JANUS_CANCEL_MODE_UNWIND
+                                                     : JANUS_CANCEL_MODE_RETURN);
         CHECK_EQ(janus_spawn_with(&m, spawn_in_storm, storm, options, NULL), JANUS_OK);
     }
-    (void)janus_sleep(storm->pause_ns);
+    JANUS_IGNORE(janus_sleep(storm->pause_ns));
     CHECK(janus_nursery_cancel(storm->whole ? storm->nursery : &m) == JANUS_OK ||
           janus_cancelled());
-    (void)janus_nursery_end(&m, NULL);
+    JANUS_IGNORE(janus_nursery_end(&m, NULL));
     atomic_store(&storm->over, 1);
     return janus_cancelled() ? JANUS_CANCELLED : 0;
 }
@@ -371,7 +373,7 @@ static void fill_up(janus_nursery *n, uint32_t limit)
 {
     struct gate gate = {0};
     for (uint32_t i = 0; i < limit; i++) CHECK_EQ(janus_spawn(n, at_gate, &gate), JANUS_OK);
-    CHECK_EQ(janus_nursery_state_of(n), JANUS_NURSERY_OPEN);
+    CHECK_EQ(janus_nursery_state_of(n), JANUS_NURSERY_STATE_OPEN);
     atomic_store(&gate.open, 1);
     CHECK_EQ(janus_nursery_await_with(n, NULL), JANUS_OK);
 }

@@ -96,9 +96,9 @@ TEST("the first failure of a run names the task where the error began, with copi
     struct fall error = {fail_plainly, DEPTH}, panic = {panic_plainly, DEPTH};
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         CHECK_EQ(run(workers, fall, &error), JANUS_CHILD_FAILED);
-        check_first(-4711, JANUS_PANIC_NONE, "returned -4711");
+        check_first(-4711, JANUS_PANIC_KIND_NONE, "returned -4711");
         CHECK_EQ(run(workers, fall, &panic), JANUS_CHILD_FAILED);
-        check_first(INT64_MIN, JANUS_PANIC_EXPLICIT, "the plugin's table is empty");
+        check_first(INT64_MIN, JANUS_PANIC_KIND_EXPLICIT, "the plugin's table is empty");
     }
 }
 
@@ -122,7 +122,7 @@ TEST("an entry that panics has not returned")
     CHECK_EQ(run(2, panic_plainly, NULL), JANUS_CHILD_FAILED);
     CHECK(!result.returned);
     CHECK_EQ(result.result, 0);
-    CHECK_EQ(result.first.panic, JANUS_PANIC_EXPLICIT);
+    CHECK_EQ(result.first.panic, JANUS_PANIC_KIND_EXPLICIT);
 }
 
 /* Many tasks fail at once: the result describes one of them completely. */
@@ -134,7 +134,7 @@ static int64_t crowd(void *argument)
     static int64_t errors[CROWD];
     janus_status   status;
     (void)argument;
-    JANUS_NURSERY(n, status, .policy = JANUS_WAIT_ALL)
+    JANUS_NURSERY(n, status, .policy = JANUS_POLICY_WAIT_ALL)
     {
         for (int i = 0; i < CROWD; i++) {
             errors[i] = -1000 - i;
@@ -159,7 +159,7 @@ static int64_t wait_for_nobody(void *argument)
 {
     janus_event event;
     (void)argument;
-    janus_event_init(&event, JANUS_OPENED_BY_TASKS, NULL);
+    janus_event_init(&event, JANUS_WAKER_TASKS, NULL);
     CHECK_EQ(janus_event_wait(&event), JANUS_DEADLOCK);
     return 5;
 }

@@ -30,7 +30,7 @@ static int64_t example_main(void *argument)
     const janus_cap_limits limits = {
         .spawn = {.max_tasks = 50, .task_budget = JANUS_BUDGET(.ops = 10000, .memory = 1 << 20)}};
     (void)argument;
-    worker(guild_mint(guild_root(), JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &limits));
+    worker(guild_mint(guild_root(), JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits));
     return 0;
 }
 
@@ -112,13 +112,13 @@ static int64_t plugin_process(struct plugin *self, const char *data)
 static int64_t run_plugin(const janus_authority *root, struct plugin *plugin, const char *data,
                           janus_cap cap)
 {
-    janus_cap_info   info = {.struct_bytes = sizeof info};
+    janus_cap_info   info = JANUS_CAP_INFO();
     janus_cap_limits limits = {.spawn = {.max_tasks = 10}};
     janus_budget     before = janus_budget_get_current();
     janus_nursery    n;
-    CHECK_EQ(janus_own_read(cap, &info), JANUS_OK);
+    CHECK_EQ(janus_cap_inspect(cap, &info), JANUS_OK);
     limits.spawn.task_budget = without_syscalls(janus_budget_limits_to_budget(&info.limits.budget));
-    janus_cap restricted = guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &limits);
+    janus_cap restricted = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = restricted, .scope = true)),
              JANUS_OK);
     CHECK(janus_budget_equal(janus_budget_get_current(), limits.spawn.task_budget));
@@ -138,7 +138,7 @@ static int64_t host(void *argument)
                                                  .syscall_budget = 1000}};
     struct plugin          plugin = {.process = plugin_process};
     (void)argument;
-    janus_cap cap = guild_mint(root, JANUS_CAP_BUDGET, JANUS_RIGHTS_ALL, &trusted);
+    janus_cap cap = guild_mint(root, JANUS_CAP_KIND_BUDGET, JANUS_RIGHTS_ALL, &trusted);
     CHECK_EQ(run_plugin(root, &plugin, "input data", cap), 10);
     CHECK_EQ(plugin.denied_io, 1);
     CHECK_EQ(plugin.denied_spawns, 1);
@@ -160,7 +160,7 @@ static int64_t read_a_file(void *argument)
     CHECK_EQ(janus_charge(janus_price_file_io()), JANUS_OK); /* outside: its own ten */
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = *cap, .scope = true)),
              JANUS_OK);
-    (void)janus_charge(janus_price_file_io());
+    JANUS_IGNORE(janus_charge(janus_price_file_io()));
     CHECK(false); /* a charge that cannot be paid does not return */
     return 0;
 }
@@ -189,9 +189,9 @@ static int64_t watch_plugin(void *argument)
     (void)argument;
     guild_open(&n, guild_spawn(root, 50));
     CHECK_EQ(janus_spawn_with(&n, wait_then_read, &of, NULL, &child), JANUS_OK);
-    CHECK_EQ(janus_own_mint(root, child,
-                            JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL,
-                                            .limits = &limits),
+    CHECK_EQ(janus_cap_mint(root, child,
+                            JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
+                                            .rights = JANUS_RIGHTS_ALL, .limits = &limits),
                             &of.cap),
              JANUS_OK);
     atomic_store(&of.ready, 1);
@@ -214,7 +214,7 @@ static int64_t bad_scopes(void *argument)
 {
     const janus_authority *root = guild_root();
     const janus_cap_limits limits = {.spawn = {1, janus_budget_default()}};
-    janus_cap     tasks = guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK, &limits);
+    janus_cap     tasks = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK, &limits);
     janus_budget  before = janus_budget_get_current();
     janus_nursery n;
     (void)argument;
@@ -239,7 +239,7 @@ static int64_t recharge_in_scopes(void *argument)
         CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn, .scope = true,
                                                               .budget_cap = budget)),
                  JANUS_OK);
-        (void)janus_budget_recharge_current(janus_budget_of(60, 0, 0, 0, 0), &granted);
+        JANUS_IGNORE(janus_budget_recharge_current(janus_budget_of(60, 0, 0, 0, 0), &granted));
         got += granted.ops;
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     }
@@ -265,10 +265,11 @@ static int64_t break_out(void *argument)
     janus_nursery    n;
     janus_cap        out;
     CHECK_EQ(janus_authority_take(NULL, &root), JANUS_NO_AUTHORITY);
-    CHECK_EQ(janus_own_mint(NULL, 0, JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = 1), &out),
-             JANUS_NO_AUTHORITY);
+    CHECK_EQ(
+        janus_cap_mint(NULL, 0, JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN, .rights = 1), &out),
+        JANUS_NO_AUTHORITY);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = *hosts)), JANUS_CAP_FOREIGN);
-    CHECK_EQ(janus_own_attenuate(*hosts, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL), &out),
+    CHECK_EQ(janus_cap_attenuate(*hosts, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL), &out),
              JANUS_CAP_FOREIGN);
     CHECK_EQ(janus_budget_recharge_current(janus_budget_of(1, 1, 1, 1, 1), NULL),
              JANUS_NO_BUDGET_CAP);
@@ -283,7 +284,7 @@ static int64_t host_hostile(void *argument)
     janus_cap              ours = guild_spawn(root, 1000);
     janus_nursery          n;
     (void)argument;
-    guild_open(&n, guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &limits));
+    guild_open(&n, guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits));
     for (int i = 0; i < 10; i++) CHECK_EQ(janus_spawn(&n, break_out, &ours), JANUS_OK);
     return janus_nursery_end(&n, NULL);
 }

@@ -35,12 +35,12 @@ static int64_t suspend_for_ever(void *argument)
 TEST("a switch between two fibers takes less than a microsecond of CPU time")
 {
     enum { RESUMES = 20000 };
-    janus_pool   *pool;
-    janus_fiber  *fiber;
-    janus_outcome outcome;
-    uint64_t      best = UINT64_MAX;
+    janus_fiber_pool *pool;
+    janus_fiber      *fiber;
+    janus_outcome     outcome;
+    uint64_t          best = UINT64_MAX;
     OPTIMISED_ONLY();
-    CHECK_EQ(janus_pool_create(NULL, &pool), JANUS_OK);
+    CHECK_EQ(janus_fiber_pool_create(NULL, &pool), JANUS_OK);
     CHECK_EQ(janus_fiber_create(pool, suspend_for_ever, NULL, NULL, &fiber), JANUS_OK);
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t before = cpu_ns();
@@ -53,7 +53,7 @@ TEST("a switch between two fibers takes less than a microsecond of CPU time")
     printf("# %llu ns\n", (unsigned long long)(best / (2 * RESUMES))); /* there and back */
     CHECK(best < (uint64_t)MOST_NS * 2 * RESUMES);
     CHECK_EQ(janus_fiber_destroy(fiber), JANUS_OK);
-    CHECK_EQ(janus_pool_destroy(pool), JANUS_OK);
+    CHECK_EQ(janus_fiber_pool_destroy(pool), JANUS_OK);
 }
 
 /* Spawns. */

@@ -10,10 +10,10 @@
 
 enum { BATCH = TOWN_SLOW ? 300 : 3000 };
 
-static janus_worker_stats books(const janus_scheduler *scheduler)
+static janus_worker_info books(const janus_scheduler *scheduler)
 {
-    janus_worker_stats stats = {.struct_bytes = sizeof stats};
-    CHECK_EQ(janus_scheduler_stats(scheduler, UINT32_MAX, &stats), JANUS_OK);
+    janus_worker_info stats = JANUS_WORKER_INFO();
+    CHECK_EQ(janus_worker_inspect(scheduler, JANUS_ALL_WORKERS, &stats), JANUS_OK);
     return stats;
 }
 
@@ -52,31 +52,33 @@ TEST("1, 2, 7, 64 and 300 workers run a batch")
         janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = counts[i]));
         CHECK_EQ(janus_scheduler_worker_count(scheduler), counts[i]);
         town_do(scheduler, batch, NULL);
-        janus_worker_stats one = {.struct_bytes = sizeof one};
-        CHECK_EQ(janus_scheduler_stats(scheduler, counts[i] - 1, &one), JANUS_OK);
-        CHECK_EQ(janus_scheduler_stats(scheduler, counts[i], &one), JANUS_INVALID);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        janus_worker_info one = JANUS_WORKER_INFO();
+        CHECK_EQ(janus_worker_inspect(scheduler, counts[i] - 1, &one), JANUS_OK);
+        CHECK_EQ(janus_worker_inspect(scheduler, counts[i], &one), JANUS_INVALID);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
 TEST("options out of range are refused")
 {
     janus_scheduler *scheduler = NULL;
-    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1025), &scheduler),
+    CHECK_EQ(janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.worker_count = 1025), &scheduler),
              JANUS_INVALID);
-    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = UINT32_MAX), &scheduler),
+    CHECK_EQ(janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.worker_count = UINT32_MAX),
+                                         &scheduler),
              JANUS_INVALID);
-    CHECK_EQ(
-        janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_CORE), &scheduler),
-        JANUS_PROFILE);
-    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.victims = (janus_victims)9), &scheduler),
+    CHECK_EQ(janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_CORE),
+                                         &scheduler),
+             JANUS_PROFILE);
+    CHECK_EQ(janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.victims = (janus_victims)9),
+                                         &scheduler),
              JANUS_INVALID);
     CHECK(scheduler == NULL);
-    CHECK_EQ(janus_scheduler_open(NULL, &scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_create_with(NULL, &scheduler), JANUS_OK);
     CHECK(janus_scheduler_worker_count(scheduler) >= 1);
     janus_nursery n;
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_STATE);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* SCHED:6.2.1. */
@@ -84,9 +86,9 @@ TEST("a scheduler opened without a worker count has one worker for each availabl
 {
     TOWN_REAL("simulated schedulers have four workers by default");
     janus_scheduler *scheduler = NULL;
-    CHECK_EQ(janus_scheduler_open(NULL, &scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_create_with(NULL, &scheduler), JANUS_OK);
     CHECK_EQ(janus_scheduler_worker_count(scheduler), jrt_cpus_available());
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("a scheduler does not close while one of its nurseries is open, and its tasks have ended then")
@@ -97,11 +99,11 @@ TEST("a scheduler does not close while one of its nurseries is open, and its tas
     for (int i = 0; i < 20; i++) {
         CHECK_EQ(janus_spawn(&n, i % 2 ? sleep_an_hour : yield_for_ever, NULL), JANUS_OK);
     }
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_STATE);
-    CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_CANCELLED);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_STATE);
+    CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_STATE_CANCELLED);
     CHECK_EQ(janus_nursery_open_in(scheduler, &m, NULL), JANUS_STATE);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("several schedulers run at once and do not affect each other")
@@ -119,7 +121,7 @@ TEST("several schedulers run at once and do not affect each other")
     for (int i = 0; i < SCHEDULERS; i++) {
         CHECK_EQ(janus_nursery_end(&roots[i], NULL), JANUS_OK);
         CHECK_EQ(books(schedulers[i]).tasks_executed, 3 * (BATCH + 1));
-        CHECK_EQ(janus_scheduler_close(schedulers[i]), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(schedulers[i]), JANUS_OK);
     }
 }
 
@@ -132,7 +134,7 @@ TEST("without stealing nothing is stolen, and everything runs")
     for (int i = 0; i < 5; i++) town_do(scheduler, batch, NULL);
     CHECK_EQ(books(scheduler).tasks_stolen, 0);
     CHECK_EQ(books(scheduler).tasks_executed, 5 * (BATCH + 1));
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Holds its worker until its child has run, which only another worker can do. */
@@ -157,7 +159,7 @@ TEST("with every strategy a child is stolen while its parent does not yield")
                                                   .victims = (janus_victims)victims));
             for (int i = 0; i < 50; i++) town_do(scheduler, needs_a_thief, NULL);
             CHECK_EQ(books(scheduler).tasks_stolen >= 50, 1);
-            CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+            CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         }
     }
 }
@@ -233,7 +235,7 @@ TEST("a sleeper wakes in time although a task holds one of two workers")
         CHECK_EQ(janus_spawn(&n, hold_until_counted, &woken), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     }
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* A worker whose task yields in a loop has time for tasks that others have queued. */
@@ -310,7 +312,7 @@ static int64_t yield_until_moved(void *argument)
     }
     CHECK(town_place() != move->home);
     atomic_store(&move->moved, 1);
-    janus_task_info info = {.struct_bytes = sizeof info};
+    janus_task_info info = JANUS_TASK_INFO();
     CHECK_EQ(janus_task_inspect_current(&info), JANUS_OK);
     CHECK(info.owned == &n && info.nurseries == 1); /* its nurseries have moved with it */
     CHECK_EQ(janus_scheduler_spawn(count_me, &move->children), JANUS_OK);
@@ -376,7 +378,7 @@ TEST("a task that asks for a larger stack gets it")
         janus_scheduler *scheduler =
             town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .stack_bytes = 64 * 1024));
         for (int i = 0; i < 5; i++) town_do(scheduler, large_among_small, NULL);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -401,7 +403,7 @@ TEST("every accepted stack size is enough to run small tasks")
         janus_scheduler *scheduler =
             town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = bytes));
         town_do(scheduler, in_little_room, NULL);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -476,7 +478,7 @@ static int64_t forbidden_inside(void *argument)
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_STATE);
     CHECK_EQ(janus_run(NULL, nothing, NULL, NULL), JANUS_STATE);
     CHECK_EQ(janus_scheduler_stop(scheduler), JANUS_STATE);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_STATE);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_STATE);
     return 0;
 }
 
@@ -484,7 +486,7 @@ TEST("inside a task a scheduler cannot be stopped, nor a root nursery opened")
 {
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     town_do(scheduler, forbidden_inside, scheduler);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Statistics. */
@@ -511,7 +513,7 @@ TEST("every task is counted once in the statistics: executed, or skipped as canc
     CHECK_EQ(books(scheduler).tasks_cancelled, 70);
     CHECK(books(scheduler).tasks_in_place <= BATCH);
     CHECK_EQ(books(scheduler).yields >= (uint64_t)BATCH / 4 * 3, 1);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("the statistics can be read while they change")
@@ -527,7 +529,7 @@ TEST("the statistics can be read while they change")
         executed = now;
     }
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 static int64_t publish_nothing(void *argument)

@@ -134,7 +134,7 @@ static int64_t cancel_chain(void *argument)
         CHECK(town_wait(&bottom));
         CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CANCELLED);
-        CHECK_EQ(result.reason, JANUS_CANCEL_EXPLICIT);
+        CHECK_EQ(result.reason, JANUS_CANCEL_REASON_EXPLICIT);
         CHECK_EQ(ended, chain.depth + 1);
     }
     return 0;
@@ -165,7 +165,7 @@ TEST("a cancel from a small stack reaches the bottom of 1500 nested nurseries")
     janus_scheduler *scheduler =
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .stack_bytes = stack_bytes));
     town_do(scheduler, cancel_chain, &depth);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Two in one task. */
@@ -182,7 +182,7 @@ static int64_t two_in_one(void *argument)
     CHECK_EQ(janus_spawn(&inner, count_me, &count), JANUS_OK);
     CHECK_EQ(janus_spawn(&outer, count_me, &count), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&outer, NULL), JANUS_STATE);
-    CHECK_EQ(janus_nursery_state_of(&outer), JANUS_NURSERY_OPEN);
+    CHECK_EQ(janus_nursery_state_of(&outer), JANUS_NURSERY_STATE_OPEN);
     CHECK_EQ(janus_nursery_cancel(&inner), JANUS_OK);
     CHECK_EQ(janus_nursery_is_cancelled(&outer), false);
     CHECK(janus_cancelled());
@@ -250,7 +250,7 @@ static int64_t sprout_again(void *argument)
     if (atomic_fetch_add(sprout->count, 1) < 100) {
         CHECK_EQ(janus_spawn(sprout->nursery, nothing, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn(sprout->nursery, sprout_again, sprout), JANUS_OK);
-        (void)janus_yield();
+        JANUS_IGNORE(janus_yield());
     }
     return 0;
 }
@@ -289,7 +289,7 @@ static int64_t limit_children(void *argument)
     for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_FULL);
     CHECK_EQ(janus_spawn_with(&n, nothing, NULL, NULL, NULL), JANUS_FULL);
-    CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_OPEN);
+    CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_STATE_OPEN);
     atomic_store(&gate.open, 1);
     uint64_t     limit = janus_now_ns() + 20000 * town_ms;
     janus_status status = JANUS_FULL;
@@ -321,8 +321,8 @@ static int64_t nursery_deadline(void *argument)
         CHECK(status == JANUS_OK || status == JANUS_CLOSED); /* it may have passed already */
     }
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CANCELLED);
-    CHECK_EQ(result.kind, JANUS_RESULT_CANCELLED);
-    CHECK_EQ(result.reason, JANUS_CANCEL_DEADLINE);
+    CHECK_EQ(result.kind, JANUS_RESULT_KIND_CANCELLED);
+    CHECK_EQ(result.reason, JANUS_CANCEL_REASON_DEADLINE);
     CHECK(janus_now_ns() >= deadline);
     CHECK(!janus_cancelled());
     return 0;
@@ -367,7 +367,7 @@ static int64_t shielded_nap(void *argument)
 {
     atomic_int *stage = argument;
     atomic_store(stage, 1);
-    while (!janus_cancelled()) (void)janus_yield();
+    while (!janus_cancelled()) JANUS_IGNORE(janus_yield());
     CHECK_EQ(janus_sleep(1), JANUS_CANCELLED);
     CHECK_EQ(janus_yield(), JANUS_CANCELLED);
     janus_shield_begin();
@@ -411,7 +411,7 @@ TEST("a cancelled task waits inside a shield, and not outside of it")
 static int64_t nursery_in_shield(void *argument)
 {
     atomic_int *count = argument;
-    while (!janus_cancelled()) (void)janus_yield();
+    while (!janus_cancelled()) JANUS_IGNORE(janus_yield());
     janus_shield_begin();
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
@@ -471,11 +471,11 @@ static int64_t defers_wait(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, ends_somehow, ended), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, ends_somehow, ended,
-                              JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_UNWIND), NULL),
+                              JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_MODE_UNWIND), NULL),
              JANUS_OK);
     while (atomic_load(&ended[1]) < 3) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
-    (void)janus_nursery_end(&n, &result);
+    JANUS_IGNORE(janus_nursery_end(&n, &result));
     CHECK_EQ(ended[0], 6);
     return 0;
 }

@@ -13,7 +13,7 @@ static void check_share(janus_entry *entry, void *argument)
 {
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     double           share = beside_share(scheduler, entry, argument, LASTS_MS * town_ms);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     printf("# share %.3f\n", share);
     fflush(stdout);
     CHECK(share >= least);
@@ -95,7 +95,7 @@ static int64_t await_async(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     while (!beside_over(beside)) {
         janus_async call;
-        CHECK_EQ(janus_async_number_begin(&n, &call, child, beside), JANUS_OK);
+        CHECK_EQ(janus_async_start_number(&n, &call, child, beside), JANUS_OK);
         CHECK_EQ(janus_await(&call, NULL), JANUS_OK);
     }
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);

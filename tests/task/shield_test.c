@@ -17,7 +17,7 @@ static int64_t try_it(void *argument)
 {
     struct trial *trial = argument;
     atomic_store(&trial->arrived, 1);
-    while (!trial->stay && !janus_cancelled()) (void)janus_yield();
+    while (!trial->stay && !janus_cancelled()) JANUS_IGNORE(janus_yield());
     trial->body();
     atomic_store(&trial->ended, 1);
     return janus_cancelled() ? JANUS_CANCELLED : 0;
@@ -204,7 +204,7 @@ static void check_panics(janus_entry *entry, const char *words)
     CHECK_EQ(janus_spawn(&root, entry, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&root, &result), JANUS_CHILD_FAILED);
     CHECK(strstr(result.panic.message, words) != NULL);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("a task that ends a shield that it did not begin, or begins 65536, panics")
@@ -241,7 +241,7 @@ static void nursery_until(void)
     spawn_in_time(&n, yield_for_ever, end);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CANCELLED);
     CHECK(janus_now_ns() >= end);
-    CHECK_EQ(result.reason, JANUS_CANCEL_PARENT);
+    CHECK_EQ(result.reason, JANUS_CANCEL_REASON_PARENT);
     janus_shield_end();
 }
 
@@ -435,7 +435,7 @@ TEST("with grace_ns the defers of a cancelled task wait at most that long")
         CHECK_EQ(cleanup.slept, JANUS_CANCELLED);
         CHECK_EQ(cleanup.nursery, JANUS_CANCELLED);
         CHECK_EQ(cleanup.ended, 4);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -448,7 +448,7 @@ static int64_t unwind_at_deadline(void *argument)
     janus_shield shield;
     CHECK_EQ(janus_defer(note_end, argument), JANUS_OK);
     janus_shield_begin_until(&shield, in_ns(town_ms));
-    (void)janus_sleep(hour);
+    JANUS_IGNORE(janus_sleep(hour));
     bool went_on = true;
     CHECK(!went_on);
     return 0;
@@ -470,7 +470,7 @@ static int64_t unwind_in_shield(void *argument)
     atomic_int    ended = 0;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, unwind_at_deadline, &ended,
-                              JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_UNWIND), NULL),
+                              JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_MODE_UNWIND), NULL),
              JANUS_OK);
     CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, panic_in_shield, &ended), JANUS_OK);

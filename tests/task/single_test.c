@@ -71,7 +71,7 @@ static int64_t await_child(void *argument)
     CHECK_EQ(janus_spawn(&n, sleep_below, argument), JANUS_OK);
     janus_status status = janus_nursery_end(&n, &result);
     CHECK_EQ(status, JANUS_CANCELLED);
-    CHECK_EQ(result.reason, JANUS_CANCEL_EXPLICIT);
+    CHECK_EQ(result.reason, JANUS_CANCEL_REASON_EXPLICIT);
     CHECK_EQ(atomic_load(&life->ended), 1);
     return status;
 }
@@ -94,10 +94,10 @@ static int64_t await_deeply(void *argument)
     CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&inner, compute_below, argument), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&inner, &result), JANUS_CANCELLED);
-    CHECK_EQ(result.reason, JANUS_CANCEL_EXPLICIT);
+    CHECK_EQ(result.reason, JANUS_CANCEL_REASON_EXPLICIT);
     CHECK_EQ(atomic_load(&life->ended), 1);
     CHECK(janus_nursery_is_cancelled(&outer));
-    (void)janus_nursery_end(&outer, NULL); /* OK: it had no children */
+    JANUS_IGNORE(janus_nursery_end(&outer, NULL)); /* OK: it had no children */
     return janus_yield();
 }
 
@@ -127,7 +127,7 @@ static int64_t quietly(void *argument)
     struct life *life = argument;
     atomic_store(&life->began, 1);
     janus_shield_begin();
-    while (!atomic_load(&life->opened)) (void)janus_yield();
+    while (!atomic_load(&life->opened)) JANUS_IGNORE(janus_yield());
     janus_shield_end();
     return JANUS_CANCELLED; /* no call told it */
 }
@@ -140,13 +140,13 @@ enum { LIVES = sizeof lives / sizeof *lives };
 static void cancel_one(struct life *life, janus_entry *entry, const janus_nursery_options *options)
 {
     janus_nursery_result result;
-    janus_task_info      info = {.struct_bytes = sizeof info};
+    janus_task_info      info = JANUS_TASK_INFO();
     janus_task_id        id, sibling;
     int64_t              number = 0;
     janus_mutex_init(&life->mutex, NULL);
     CHECK_EQ(janus_mutex_lock(&life->mutex), JANUS_OK);
     if (entry == receive) {
-        CHECK_EQ(janus_channel_open(sizeof(int), 0, NULL, &life->channel), JANUS_OK);
+        CHECK_EQ(janus_channel_create(sizeof(int), 0, NULL, &life->channel), JANUS_OK);
     }
     CHECK_EQ(janus_nursery_open(&life->n, options), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&life->n, at_gate, &life->gate, NULL, &sibling), JANUS_OK);
@@ -155,19 +155,19 @@ static void cancel_one(struct life *life, janus_entry *entry, const janus_nurser
     CHECK(town_wait(&life->gate.arrived));
     CHECK_EQ(janus_nursery_cancel_child(&life->n, id), JANUS_OK);
     CHECK_EQ(janus_task_inspect(&life->n, id, &info), JANUS_OK);
-    CHECK_EQ(info.cancel, JANUS_CANCEL_EXPLICIT);
+    CHECK_EQ(info.cancel, JANUS_CANCEL_REASON_EXPLICIT);
     atomic_store(&life->opened, 1);
     CHECK_EQ(janus_join(&life->n, id, &number), JANUS_CHILD_CANCELLED);
     CHECK_EQ(number, JANUS_CANCELLED);
     CHECK_EQ(janus_nursery_cancel_child(&life->n, id), JANUS_STALE);
     CHECK(!janus_nursery_is_cancelled(&life->n));
     CHECK_EQ(janus_task_inspect(&life->n, sibling, &info), JANUS_OK);
-    CHECK_EQ(info.cancel, JANUS_CANCEL_NONE);
+    CHECK_EQ(info.cancel, JANUS_CANCEL_REASON_NONE);
     atomic_store(&life->gate.open, 1);
     CHECK_EQ(janus_join(&life->n, sibling, &number), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&life->n, nothing, NULL, NULL, &id), JANUS_OK); /* still open */
     CHECK_EQ(janus_nursery_end(&life->n, &result), JANUS_OK);
-    CHECK_EQ(result.kind, JANUS_RESULT_SUCCESS);
+    CHECK_EQ(result.kind, JANUS_RESULT_KIND_SUCCESS);
     if (entry == receive) CHECK_EQ(janus_channel_destroy(life->channel), JANUS_OK);
     janus_mutex_unlock(&life->mutex);
 }
@@ -344,13 +344,13 @@ static int64_t cancel_starved(void *argument)
         janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_SUPERVISE)),
         JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, use_up, NULL, &options, &id), JANUS_OK);
-    while (!janus_nursery_exhausted_poll(&n, &child)) CHECK_EQ(janus_yield(), JANUS_OK);
+    while (!janus_nursery_poll_exhausted(&n, &child)) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(child.task, id);
     CHECK_EQ(janus_nursery_cancel_child(&n, id), JANUS_OK);
-    CHECK(!janus_nursery_exhausted_poll(&n, &child));
+    CHECK(!janus_nursery_poll_exhausted(&n, &child));
     CHECK_EQ(janus_join(&n, id, &number), JANUS_CHILD_CANCELLED);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_OK);
-    CHECK_EQ(result.kind, JANUS_RESULT_SUCCESS);
+    CHECK_EQ(result.kind, JANUS_RESULT_KIND_SUCCESS);
     return 0;
 }
 
@@ -418,7 +418,7 @@ TEST("a thread cancels a child of its nursery by its id")
     CHECK_EQ(janus_nursery_cancel_child(&root, id), JANUS_OK);
     CHECK_EQ(janus_join(&root, id, &number), JANUS_CHILD_CANCELLED);
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Races: the child ends, waits or starts others meanwhile. */
@@ -453,7 +453,7 @@ static int64_t race(void *argument)
         CHECK_EQ(janus_spawn_with(&n, restless, &life, NULL, &ids[i]), JANUS_OK);
     }
     for (int i = 0; i < MANY; i++) {
-        if (i % 3 == 0) (void)janus_yield();
+        if (i % 3 == 0) JANUS_IGNORE(janus_yield());
         CHECK_EQ(janus_nursery_cancel_child(&n, ids[i]), JANUS_OK);
     }
     for (int i = 0; i < MANY; i++) {

@@ -51,10 +51,10 @@ TEST("a child has all the stack it was promised, however much its parent uses")
         for (; use.parent_bytes < sizes[i] / 4; use.parent_bytes += sizes[i] / 256) {
             town_do(scheduler, use_some_and_have_a_child, &use);
         }
-        janus_worker_stats stats = {.struct_bytes = sizeof stats};
-        CHECK_EQ(janus_scheduler_stats(scheduler, UINT32_MAX, &stats), JANUS_OK);
+        janus_worker_info stats = JANUS_WORKER_INFO();
+        CHECK_EQ(janus_worker_inspect(scheduler, JANUS_ALL_WORKERS, &stats), JANUS_OK);
         CHECK(stats.tasks_in_place > 20); /* some of them ran on their parent's stack */
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -85,7 +85,7 @@ static int64_t write_a_word_far_below(void *argument)
 static int64_t write_below_and_yield(void *argument)
 {
     damage(64, 64);
-    (void)janus_yield();
+    JANUS_IGNORE(janus_yield());
     atomic_fetch_add((atomic_int *)argument, 1); /* never */
     return 0;
 }
@@ -97,7 +97,7 @@ static int64_t write_below_with_children(void *argument)
     CHECK_EQ(janus_spawn(&n, sleep_an_hour, NULL), JANUS_OK);
     CHECK_EQ(janus_yield(), JANUS_OK);
     damage(64, 64);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     atomic_fetch_add((atomic_int *)argument, 1); /* never */
     return 0;
 }
@@ -107,7 +107,7 @@ __attribute__((noinline)) static int64_t dig_with_calls(int64_t depth)
     static volatile bool bottomless = true;
     volatile char        room[400];
     room[0] = (char)depth;
-    (void)janus_yield();
+    JANUS_IGNORE(janus_yield());
     return (bottomless ? dig_with_calls(depth + 1) : 0) + room[0];
 }
 
@@ -130,13 +130,14 @@ static int64_t contain(void *argument)
     janus_nursery_result  result;
     atomic_int            well = 0;
     for (int i = 0; i < 64; i++) mine[i] = i;
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(&n, count_me, &well), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, misdeed->entry, misdeed->went_on), JANUS_OK);
     for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(&n, count_me, &well), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result.errors, 1);
-    CHECK_EQ(result.panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+    CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
     CHECK_EQ(result.panic.guard, JANUS_GUARD_CANARY);
     CHECK(result.panic.fault_address == NULL);
     CHECK_EQ(well, 8); /* on the same stacks */
@@ -153,7 +154,7 @@ static void without_guards(janus_entry *entry)
             town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .guard = JANUS_GUARD_CANARY,
                                               .stack_bytes = 32768));
         for (uint64_t i = 0; i < town_few(ROUNDS); i++) town_do(scheduler, contain, &misdeed);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
     CHECK_EQ(went_on, 0);
 }
@@ -237,7 +238,7 @@ TEST("a task inside any number of nurseries can wait on a small stack")
             janus_scheduler *scheduler =
                 town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .stack_bytes = 8192));
             town_do(scheduler, descend, &level);
-            CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+            CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         }
     }
 }
@@ -289,7 +290,8 @@ enum { CROWD = 60 };
 static int64_t crowd(void *argument)
 {
     janus_nursery n;
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
     for (int i = 0; i < CROWD; i++) {
         CHECK_EQ(janus_spawn_with(&n, wait_for_larger, argument,
                                   JANUS_SPAWN_OPTIONS(.priority = JANUS_PRIORITY_HIGH), NULL),
@@ -330,7 +332,7 @@ TEST("without memory for stacks nurseries end, with NO_MEMORY for children that 
         town_do(scheduler, crowd, &shortage);
         CHECK_EQ(shortage.refused, 0);
         CHECK_EQ(shortage.ended, CROWD);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -343,12 +345,13 @@ TEST("a scheduler whose workers are refused alternate signal stacks does not sta
     if (JRT_ASAN) SKIP("AddressSanitizer gives every thread such a stack");
     for (unsigned refusals = 1; refusals <= 4; refusals++) {
         janus_scheduler *scheduler = NULL;
-        CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4), &scheduler),
-                 JANUS_OK);
+        CHECK_EQ(
+            janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.worker_count = 4), &scheduler),
+            JANUS_OK);
         jrt_altstacks_refuse(refusals);
         CHECK_EQ(janus_scheduler_start(scheduler), JANUS_NO_MEMORY);
         jrt_altstacks_refuse(0);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         jrt_altstacks_refuse(refusals);
         CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 4), nothing, NULL, NULL),
                  JANUS_NO_MEMORY);
@@ -367,7 +370,7 @@ TEST("a worker whose next thread is refused an alternate signal stack leaves its
         town_do(scheduler, use_some_and_have_a_child, &(struct use){.stack_bytes = 4096});
         jrt_altstacks_refuse(0);
     }
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Idle stacks. */
@@ -409,10 +412,10 @@ static size_t resident(void)
     return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static janus_stack_stats stacks_of(janus_scheduler *scheduler)
+static janus_scheduler_stacks_info stacks_of(janus_scheduler *scheduler)
 {
-    janus_stack_stats stats = {.struct_bytes = sizeof stats};
-    CHECK_EQ(janus_scheduler_stacks(scheduler, &stats), JANUS_OK);
+    janus_scheduler_stacks_info stats = JANUS_SCHEDULER_STACKS_INFO();
+    CHECK_EQ(janus_scheduler_stacks_inspect(scheduler, &stats), JANUS_OK);
     return stats;
 }
 
@@ -423,14 +426,14 @@ TEST("idle stacks hold no more memory than the option says, however large they a
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = MIB,
                                           .idle_stack_bytes = 8 * MIB));
     town_do(scheduler, dive_together, &hall);
-    janus_stack_stats stats = stacks_of(scheduler);
+    janus_scheduler_stacks_info stats = stacks_of(scheduler);
     CHECK_EQ(stats.idle_bytes_max, 8 * MIB);
     CHECK(stats.idle_bytes <= 8 * MIB);
     CHECK(stats.stacks_idle > 0);
     if (!TOWN_SLOW && !town_simulated()) { /* 2 workers cache at most 8 MiB each */
         CHECK(resident() < (size_t)40 * MIB);
     }
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("trimming frees idle stacks, including those that workers cache")
@@ -445,28 +448,29 @@ TEST("trimming frees idle stacks, including those that workers cache")
     /* Both workers free theirs when they have nothing to do; they keep four each, at most. */
     uint64_t limit = janus_now_ns() + 20000 * town_ms;
     while (stacks_of(scheduler).stacks_used > 8 && janus_now_ns() < limit) {
-        (void)janus_sleep(town_ms);
+        JANUS_IGNORE(janus_sleep(town_ms));
     }
     CHECK(stacks_of(scheduler).stacks_used < used);
     CHECK(stacks_of(scheduler).stacks_used <= 8);
     CHECK_EQ(stacks_of(scheduler).idle_bytes, 0);
     CHECK_EQ(janus_scheduler_trim(NULL, 0), 0);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("stack statistics fill a shorter struct, and refuse a bad size")
 {
-    janus_scheduler  *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
-    janus_stack_stats stats = {.struct_bytes = offsetof(janus_stack_stats, idle_bytes)};
+    janus_scheduler            *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    janus_scheduler_stacks_info stats = {.struct_bytes =
+                                             offsetof(janus_scheduler_stacks_info, idle_bytes)};
     stats.idle_bytes_max = 77;
-    CHECK_EQ(janus_scheduler_stacks(scheduler, &stats), JANUS_OK);
+    CHECK_EQ(janus_scheduler_stacks_inspect(scheduler, &stats), JANUS_OK);
     CHECK(stats.stacks_used > 0);
     CHECK_EQ(stats.idle_bytes_max, 77);
     stats.struct_bytes = 1;
-    CHECK_EQ(janus_scheduler_stacks(scheduler, &stats), JANUS_INVALID);
-    CHECK_EQ(janus_scheduler_stacks(scheduler, NULL), JANUS_INVALID);
-    CHECK_EQ(janus_scheduler_stacks(NULL, &stats), JANUS_INVALID);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_stacks_inspect(scheduler, &stats), JANUS_INVALID);
+    CHECK_EQ(janus_scheduler_stacks_inspect(scheduler, NULL), JANUS_INVALID);
+    CHECK_EQ(janus_scheduler_stacks_inspect(NULL, &stats), JANUS_INVALID);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Large stacks. */

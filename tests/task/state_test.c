@@ -14,12 +14,12 @@
 #include <sys/wait.h>
 
 enum {
-    READY = JANUS_TASK_READY,
-    RUNNING = JANUS_TASK_RUNNING,
-    BLOCKED = JANUS_TASK_BLOCKED,
-    EXHAUSTED = JANUS_TASK_BUDGET_EXHAUSTED,
-    COMPLETED = JANUS_TASK_COMPLETED,
-    CANCELLED = JANUS_TASK_CANCELLED,
+    READY = JANUS_TASK_STATE_READY,
+    RUNNING = JANUS_TASK_STATE_RUNNING,
+    BLOCKED = JANUS_TASK_STATE_BLOCKED,
+    EXHAUSTED = JANUS_TASK_STATE_BUDGET_EXHAUSTED,
+    COMPLETED = JANUS_TASK_STATE_COMPLETED,
+    CANCELLED = JANUS_TASK_STATE_CANCELLED,
     STATES,
 };
 
@@ -134,12 +134,13 @@ static void watch(uint32_t workers, janus_entry *entry, void *argument)
 {
     janus_scheduler *scheduler = NULL;
     atomic_store(&events.count, 0);
-    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), &scheduler),
-             JANUS_OK);
+    CHECK_EQ(
+        janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), &scheduler),
+        JANUS_OK);
     scheduler->on_move = note_move;
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
     town_do(scheduler, entry, argument);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* A task's states one after another, as letters; it began as R. Valid until the next call. */
@@ -199,7 +200,7 @@ static int64_t parent_of_subject(void *argument)
         CHECK(town_wait(&begun));
         CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     }
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return 0;
 }
 
@@ -334,7 +335,7 @@ static int64_t sleep_on(void *argument)
 static int64_t ignore_it(void *argument)
 {
     atomic_store(&begun, 1);
-    while (argument == NULL) (void)janus_yield();
+    while (argument == NULL) JANUS_IGNORE(janus_yield());
     return 0;
 }
 
@@ -346,7 +347,7 @@ TEST("a task that obeys a cancel moves from running to cancelled, once it has cl
     CHECK(strchr(path, 'B') == NULL);
     CHECK_STR(path_when((struct subject){.entry = sleep_on, .cancels = true}), "RrBRrX");
     path = path_when(
-        (struct subject){.entry = ignore_it, .cancels = true, .cancel = JANUS_CANCEL_UNWIND});
+        (struct subject){.entry = ignore_it, .cancels = true, .cancel = JANUS_CANCEL_MODE_UNWIND});
     CHECK_STR(path + strlen(path) - 2, "rX");
 }
 
@@ -383,9 +384,9 @@ TEST("tasks cancelled between queue and run are skipped, counted, and reported t
     janus_nursery_result result;
     struct gate          gate = {0};
     janus_task_id        ids[QUEUED];
-    janus_worker_stats   stats = {.struct_bytes = sizeof stats};
+    janus_worker_info    stats = JANUS_WORKER_INFO();
     atomic_store(&events.count, 0);
-    CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), &scheduler),
+    CHECK_EQ(janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), &scheduler),
              JANUS_OK);
     scheduler->on_move = note_move;
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
@@ -401,13 +402,13 @@ TEST("tasks cancelled between queue and run are skipped, counted, and reported t
     atomic_store(&gate.open, 1);
     CHECK_EQ(janus_nursery_await_with(&n, &result), JANUS_CANCELLED);
     CHECK_EQ(result.errors, 0);
-    CHECK_EQ(janus_scheduler_stats(scheduler, UINT32_MAX, &stats), JANUS_OK);
+    CHECK_EQ(janus_worker_inspect(scheduler, JANUS_ALL_WORKERS, &stats), JANUS_OK);
     CHECK_EQ(stats.tasks_cancelled, QUEUED);
     CHECK_EQ(stats.tasks_executed, 2);
     for (int i = 0; i < QUEUED && JRT_DEBUG; i++) CHECK_STR(path_of(ids[i]), "RX");
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     CHECK_EQ(janus_nursery_end(&busy, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Everything at once: each task's moves are a path from ready to an end. */
@@ -421,9 +422,9 @@ static int64_t mixed_tree(void *argument)
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(janus_spawn(&n, mixed_tree, (void *)(intptr_t)(depth - 1)), JANUS_OK);
     }
-    (void)janus_yield();
+    JANUS_IGNORE(janus_yield());
     if (depth == 1) (void)janus_nursery_cancel(&n);
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return 0;
 }
 

@@ -139,7 +139,7 @@ static void release_in_time(void *argument)
 {
     struct town *town = argument;
     uint64_t     limit = janus_now_ns() + 20000 * town_ms;
-    while (janus_nursery_state_of(&town->root) == JANUS_NURSERY_OPEN) {
+    while (janus_nursery_state_of(&town->root) == JANUS_NURSERY_STATE_OPEN) {
         CHECK(janus_now_ns() < limit);
         jrt_thread_yield();
     }
@@ -151,8 +151,8 @@ static void release_in_time(void *argument)
 
 static void check_books(struct town *town, bool all_began)
 {
-    janus_worker_stats stats = {.struct_bytes = sizeof stats};
-    CHECK_EQ(janus_scheduler_stats(town->scheduler, UINT32_MAX, &stats), JANUS_OK);
+    janus_worker_info stats = JANUS_WORKER_INFO();
+    CHECK_EQ(janus_worker_inspect(town->scheduler, JANUS_ALL_WORKERS, &stats), JANUS_OK);
     CHECK_EQ(stats.tasks_executed + stats.tasks_cancelled, town->spawned);
     CHECK_EQ(stats.tasks_executed, town->ended);
     CHECK_EQ(town->defers, town->arrived);
@@ -177,10 +177,10 @@ static void stop_town(uint32_t workers, bool die)
     CHECK_EQ(janus_scheduler_stop(town.scheduler), JANUS_OK);
     jrt_os_thread_join(&releaser);
     CHECK_EQ(janus_nursery_end(&town.root, &result), JANUS_CANCELLED);
-    CHECK_EQ(result.reason, JANUS_CANCEL_SHUTDOWN);
+    CHECK_EQ(result.reason, JANUS_CANCEL_REASON_SHUTDOWN);
     CHECK_EQ(result.errors, 0);
     check_books(&town, false);
-    CHECK_EQ(janus_scheduler_close(town.scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(town.scheduler), JANUS_OK);
 }
 
 TEST("stopping ends tasks that sleep, join, await, block, are shielded, ignore cancels or are "
@@ -230,7 +230,7 @@ TEST("a scheduler that is stopped as soon as it runs has run or skipped every ta
         CHECK_EQ(janus_scheduler_stop(town.scheduler), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&town.root, NULL), JANUS_CANCELLED);
         check_books(&town, true);
-        CHECK_EQ(janus_scheduler_close(town.scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(town.scheduler), JANUS_OK);
     }
 }
 
@@ -249,18 +249,18 @@ TEST("a scheduler cannot be stopped inside its own tasks, nor in their blocking 
 {
     janus_scheduler *scheduler = town_open(NULL);
     town_do(scheduler, stop_in_helper, scheduler);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("a scheduler that was stopped cannot be started")
 {
     janus_scheduler *scheduler = NULL;
-    CHECK_EQ(janus_scheduler_open(NULL, &scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_create_with(NULL, &scheduler), JANUS_OK);
     CHECK_EQ(janus_scheduler_stop(scheduler), JANUS_OK);
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_STATE);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     scheduler = town_open(NULL);
     CHECK_EQ(janus_scheduler_stop(scheduler), JANUS_OK);
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_STATE);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }

@@ -44,29 +44,29 @@ static int64_t poll_in_order(void *argument)
     janus_exhausted child;
     janus_nursery   n;
     (void)argument;
-    CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.policy = JANUS_WAIT_ALL)), JANUS_OK);
-    CHECK(!janus_nursery_exhausted_poll(&n, &child));
+    CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.policy = JANUS_POLICY_WAIT_ALL)), JANUS_OK);
+    CHECK(!janus_nursery_poll_exhausted(&n, &child));
     CHECK_EQ(janus_supervisor_poll_exhausted(), 0);
     for (int i = 0; i < 3; i++) ids[i] = spawn_ten(&n, exhaust_at_gate, &gates.gate[i]);
     for (int turn = 0; turn < 3; turn++) {
         for (int i = 0; i < 3; i++) { /* 1, 2, 0: each is exhausted before the next runs */
             int             which = (i + 1) % 3;
-            janus_task_info info = {.struct_bytes = sizeof info};
+            janus_task_info info = JANUS_TASK_INFO();
             atomic_store(&gates.gate[which].open, 1);
             do {
                 CHECK_EQ(janus_yield(), JANUS_OK);
                 CHECK_EQ(janus_task_inspect(&n, ids[which], &info), JANUS_OK);
-            } while (info.state != JANUS_TASK_BUDGET_EXHAUSTED);
+            } while (info.state != JANUS_TASK_STATE_BUDGET_EXHAUSTED);
         }
         if (turn > 0) break;
-        CHECK(janus_nursery_exhausted_poll(&n, &child));
+        CHECK(janus_nursery_poll_exhausted(&n, &child));
         CHECK_EQ(child.task, ids[1]);
         CHECK_EQ(child.lacks, JANUS_COMPONENT_OPS);
         CHECK_STR(child.name, "ten");
         CHECK_EQ(janus_supervisor_poll_exhausted(), ids[2]);
         CHECK_EQ(janus_supervisor_poll_exhausted(), ids[0]);
         CHECK_EQ(janus_supervisor_poll_exhausted(), 0); /* each once */
-        CHECK(!janus_nursery_exhausted_poll(&n, &child));
+        CHECK(!janus_nursery_poll_exhausted(&n, &child));
         CHECK_EQ(janus_nursery_recharge(&n, ids[2], ten), JANUS_OK);
         CHECK_EQ(await_exhausted(&n).task, ids[2]); /* and again when it is exhausted again */
     }
@@ -106,15 +106,15 @@ static int64_t three_verdicts(void *argument)
     janus_exhausted      child;
     janus_budget         pool = janus_budget_of(1000, 0, 3, 0, 0);
     (void)argument;
-    CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.budget = &pool, .policy = JANUS_WAIT_ALL)),
+    CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.budget = &pool, .policy = JANUS_POLICY_WAIT_ALL)),
              JANUS_OK);
     for (int i = 0; i < 3; i++) ids[i] = spawn_ten(&n, work, &workers[i]);
     for (int i = 0; i < 3; i++) {
-        CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_OK);
+        CHECK_EQ(janus_nursery_wait_exhausted(&n, &child), JANUS_OK);
         seen[i] = child.task;
     }
     for (int i = 0; i < 3; i++) CHECK(seen[i] == ids[0] || seen[i] == ids[1] || seen[i] == ids[2]);
-    janus_pool_books before = books_of(&n);
+    janus_nursery_pool_info before = books_of(&n);
     CHECK_EQ(janus_nursery_recharge(&n, ids[0], janus_price_loop(15)), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel_exhausted(&n, ids[1]), JANUS_OK);
     CHECK_EQ(janus_join(&n, ids[0], NULL), JANUS_OK);
@@ -146,7 +146,7 @@ static int64_t keep_going(void *argument)
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.budget = &pool)), JANUS_OK);
     for (int i = 0; i < 8; i++) (void)spawn_ten(&n, needs_more, &done);
-    while ((status = janus_nursery_exhausted_wait(&n, &child)) == JANUS_OK) {
+    while ((status = janus_nursery_wait_exhausted(&n, &child)) == JANUS_OK) {
         told++;
         CHECK_EQ(janus_nursery_recharge(&n, child.task, ten), JANUS_OK);
     }
@@ -176,8 +176,8 @@ static int64_t start_more(void *argument)
         janus_status status;
         int          told = 0;
         for (int i = 0; i < 2; i++) (void)spawn_ten(&n, needs_more, &done);
-        while ((status = janus_nursery_exhausted_wait(&n, &child)) == JANUS_OK) {
-            CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_OPEN);
+        while ((status = janus_nursery_wait_exhausted(&n, &child)) == JANUS_OK) {
+            CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_STATE_OPEN);
             CHECK_EQ(janus_nursery_recharge(&n, child.task, ten), JANUS_OK);
             if (told++ == 0) (void)spawn_ten(&n, needs_more, &done); /* in the middle */
         }
@@ -201,11 +201,11 @@ static int64_t wait_for_nobody(void *argument)
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.name = "empty")), JANUS_OK);
     for (int i = 0; i < 3; i++) {
-        CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_CLOSED);
+        CHECK_EQ(janus_nursery_wait_exhausted(&n, &child), JANUS_CLOSED);
         CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_OK);
     }
     CHECK_EQ(janus_nursery_close(&n), JANUS_OK);
-    CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_CLOSED);
+    CHECK_EQ(janus_nursery_wait_exhausted(&n, &child), JANUS_CLOSED);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
 }
@@ -217,7 +217,7 @@ TEST("a supervisor with no child left does not wait, and the nursery stays as it
 
 static int64_t cancel_and_end(void *argument)
 {
-    for (int i = 0; i < 3; i++) (void)janus_yield();
+    for (int i = 0; i < 3; i++) JANUS_IGNORE(janus_yield());
     (void)janus_nursery_cancel(argument);
     return 0;
 }
@@ -230,7 +230,7 @@ static int64_t cancelled_while_lent(void *argument)
     CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.owner_apart = true)), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, yield_for_ever, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, cancel_and_end, &n), JANUS_OK);
-    CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_CLOSED);
+    CHECK_EQ(janus_nursery_wait_exhausted(&n, &child), JANUS_CLOSED);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     return 0;
 }
@@ -245,10 +245,10 @@ static int64_t wait_in_vain(void *argument)
     janus_nursery   n;
     janus_exhausted child;
     (void)argument;
-    CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.policy = JANUS_WAIT_ALL)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.policy = JANUS_POLICY_WAIT_ALL)), JANUS_OK);
     (void)spawn_ten(&n, needs_more, NULL);
-    CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_OK);
-    janus_status status = janus_nursery_exhausted_wait(&n, &child); /* it learned of all */
+    CHECK_EQ(janus_nursery_wait_exhausted(&n, &child), JANUS_OK);
+    janus_status status = janus_nursery_wait_exhausted(&n, &child); /* it learned of all */
     CHECK(status == JANUS_DEADLOCK || status == JANUS_CLOSED);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);
     return 0;
@@ -273,10 +273,10 @@ static int64_t wait_to_be_cancelled(void *argument)
     CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
     CHECK(town_wait(&gate.arrived));
     atomic_store(&cancelled->waits, 1);
-    CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_CANCELLED);
+    CHECK_EQ(janus_nursery_wait_exhausted(&n, &child), JANUS_CANCELLED);
     atomic_store(&gate.open, 1);
-    (void)janus_nursery_end(&n, NULL); /* CANCELLED, unless the child was faster */
-    uint64_t start = janus_now_ns();   /* no late wake meets another wait */
+    JANUS_IGNORE(janus_nursery_end(&n, NULL)); /* CANCELLED, unless the child was faster */
+    uint64_t start = janus_now_ns();           /* no late wake meets another wait */
     janus_shield_begin();
     CHECK_EQ(janus_sleep(town_ms / 10), JANUS_OK);
     janus_shield_end();
@@ -415,7 +415,7 @@ static int64_t boss_without_cap(void *argument)
     janus_cap_limits limits = {.spawn = {.max_tasks = 2, .task_budget = {.ops = 10000}}};
     (void)argument;
     CHECK_EQ(janus_authority_take(NULL, &root), JANUS_OK);
-    janus_cap spawn = mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, limits);
+    janus_cap spawn = mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, limits);
     CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.on_exhausted = decide, .spawn_cap = spawn,
                                                .on_exhausted_argument = &boss)),
              JANUS_OK);
@@ -454,16 +454,16 @@ static void mint_all(struct scene *scene, const janus_authority *root)
     janus_cap_limits budget_limits = {.budget = {.cpu_budget = 50}};
     scene->all = mint_budget(root, JANUS_RIGHTS_ALL, 50);
     scene->weak = mint_budget(root, JANUS_RIGHT_BUDGET_RECHARGE, 50);
-    scene->other = mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, spawn_limits);
+    scene->other = mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, spawn_limits);
     scene->forged = scene->all;
     scene->forged.nonce ^= 1;
-    CHECK_EQ(janus_own_attenuate(scene->all, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL),
+    CHECK_EQ(janus_cap_attenuate(scene->all, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL),
                                  &scene->revoked),
              JANUS_OK);
-    CHECK_EQ(janus_own_revoke(scene->revoked, scene->all), JANUS_OK);
-    CHECK_EQ(janus_own_mint(root, scene->running,
-                            JANUS_CAP_GRANT(.kind = JANUS_CAP_BUDGET, .rights = JANUS_RIGHTS_ALL,
-                                            .limits = &budget_limits),
+    CHECK_EQ(janus_cap_revoke(scene->revoked, scene->all), JANUS_OK);
+    CHECK_EQ(janus_cap_mint(root, scene->running,
+                            JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_BUDGET,
+                                            .rights = JANUS_RIGHTS_ALL, .limits = &budget_limits),
                             &scene->foreign),
              JANUS_OK);
 }
@@ -501,7 +501,7 @@ static int64_t all_wrong(const janus_authority *root)
     struct gate   gate = {0};
     int64_t       result = 0;
     janus_budget  pool = janus_budget_of(100, 0, 9, 0, 0);
-    CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.budget = &pool, .policy = JANUS_WAIT_ALL)),
+    CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.budget = &pool, .policy = JANUS_POLICY_WAIT_ALL)),
              JANUS_OK);
     scene.exhausted = spawn_ten(&n, needs_more, NULL);
     CHECK_EQ(await_exhausted(&n).task, scene.exhausted);
@@ -511,9 +511,9 @@ static int64_t all_wrong(const janus_authority *root)
     CHECK_EQ(janus_join(&n, scene.gone, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result, JANUS_STATE); /* not the owner */
     mint_all(&scene, root);
-    janus_pool_books before = books_of(&n);
+    janus_nursery_pool_info before = books_of(&n);
     go_wrong(&scene);
-    janus_pool_books after = books_of(&n);
+    janus_nursery_pool_info after = books_of(&n);
     CHECK(memcmp(&before, &after, sizeof before) == 0);
 
     CHECK_EQ(janus_budget_recharge_child(scene.exhausted, janus_price_loop(15), &scene.all),
@@ -545,11 +545,11 @@ TEST("in :service a child is recharged under a capability only, and on any error
 static int64_t in_cluster(void *argument)
 {
     janus_nursery      n, inner;
-    janus_context_info context = {.struct_bytes = sizeof context};
+    janus_context_info context = JANUS_CONTEXT_INFO();
     janus_task_id      id;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_context_read(&context), JANUS_OK);
+    CHECK_EQ(janus_context_inspect(&context), JANUS_OK);
     CHECK_EQ(context.exhaustion, JANUS_EXHAUSTION_SUPERVISE);
     id = spawn_ten(&n, needs_more, NULL);
     CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_OK); /* the child's is not the innermost */
@@ -586,7 +586,7 @@ TEST("a plain thread polls, recharges and cancels the children of its nursery")
                  JANUS_OK);
         janus_task_id first = spawn_ten(&n, needs_more, &done);
         CHECK_EQ(await_exhausted(&n).task, first);
-        CHECK_EQ(janus_nursery_exhausted_wait(&n, &child), JANUS_STATE);
+        CHECK_EQ(janus_nursery_wait_exhausted(&n, &child), JANUS_STATE);
         CHECK_EQ(janus_nursery_recharge(&n, first, janus_price_loop(15)), JANUS_OK);
         CHECK_EQ(janus_join(&n, first, NULL), JANUS_OK);
         janus_task_id second = spawn_ten(&n, needs_more, &done);
@@ -595,5 +595,5 @@ TEST("a plain thread polls, recharges and cancels the children of its nursery")
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
         CHECK_EQ(done, 1);
     }
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }

@@ -95,7 +95,7 @@ static int64_t call_beside(void *argument)
     janus_nursery         beside, n;
     janus_nursery_options options = with_pool();
     (void)argument;
-    janus_event_init(&release, JANUS_OPENED_BY_ANYBODY, "release");
+    janus_event_init(&release, JANUS_WAKER_ANYBODY, "release");
     CHECK_EQ(janus_nursery_open(&beside, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, &options), JANUS_OK);
     spawn_blocked(&n, 40);
@@ -134,7 +134,7 @@ static int64_t call_beside_inside(void *argument)
     janus_nursery_options options = with_pool();
     const janus_budget    part = janus_budget_of(50000, 4096, 45, 0, 90);
     (void)argument;
-    janus_event_init(&release, JANUS_OPENED_BY_ANYBODY, "release");
+    janus_event_init(&release, JANUS_WAKER_ANYBODY, "release");
     CHECK_EQ(janus_nursery_open(&host, &options), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &part)), JANUS_OK);
     spawn_blocked(&n, 40);
@@ -177,7 +177,7 @@ static int64_t queue_beside(void *argument)
     (void)argument;
     options.name = "greedy";
     atomic_store(&refused, 0);
-    janus_event_init(&release, JANUS_OPENED_BY_ANYBODY, "release");
+    janus_event_init(&release, JANUS_WAKER_ANYBODY, "release");
     CHECK_EQ(janus_nursery_open(&own, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, &options), JANUS_OK);
     const janus_budget share = janus_budget_of(1000, 0, 0, 0, 2);
@@ -222,7 +222,7 @@ static int64_t pools_beside(void *argument)
 {
     janus_nursery n;
     (void)argument;
-    janus_event_init(&release, JANUS_OPENED_BY_ANYBODY, "release");
+    janus_event_init(&release, JANUS_WAKER_ANYBODY, "release");
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     for (int i = 0; i < POOLS; i++) {
         CHECK_EQ(janus_spawn(&n, keep_threads, NULL), JANUS_OK);

@@ -36,18 +36,21 @@ static int64_t hold_all_four(void *argument)
     const janus_cap_limits spawns = {.spawn = {9, {5000, 4096, 0, 0, 1}}};
     const janus_cap_limits channels = {.channel = {8, 2}};
     const janus_cap_limits backends = {.executor = {JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE)}};
-    janus_cap              of[5] = {
-        [JANUS_CAP_SPAWN] = guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &spawns),
-        [JANUS_CAP_BUDGET] = guild_budget(root, JANUS_RIGHTS_ALL, 1000, 1000),
-        [JANUS_CAP_CHANNEL] = guild_mint(root, JANUS_CAP_CHANNEL, JANUS_RIGHTS_ALL, &channels),
-        [JANUS_CAP_EXECUTOR] = guild_mint(root, JANUS_CAP_EXECUTOR, JANUS_RIGHTS_ALL, &backends)};
-    janus_nursery n;
+    janus_cap              of[5] = {0};
+    janus_nursery          n;
     (void)argument;
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = of[JANUS_CAP_SPAWN],
-                                                          .budget_cap = of[JANUS_CAP_BUDGET],
-                                                          .channel_cap = of[JANUS_CAP_CHANNEL],
-                                                          .executor_cap = of[JANUS_CAP_EXECUTOR])),
-             JANUS_OK);
+    of[JANUS_CAP_KIND_SPAWN] = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &spawns);
+    of[JANUS_CAP_KIND_BUDGET] = guild_budget(root, JANUS_RIGHTS_ALL, 1000, 1000);
+    of[JANUS_CAP_KIND_CHANNEL] =
+        guild_mint(root, JANUS_CAP_KIND_CHANNEL, JANUS_RIGHTS_ALL, &channels);
+    of[JANUS_CAP_KIND_EXECUTOR] =
+        guild_mint(root, JANUS_CAP_KIND_EXECUTOR, JANUS_RIGHTS_ALL, &backends);
+    CHECK_EQ(
+        janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = of[JANUS_CAP_KIND_SPAWN],
+                                                     .budget_cap = of[JANUS_CAP_KIND_BUDGET],
+                                                     .channel_cap = of[JANUS_CAP_KIND_CHANNEL],
+                                                     .executor_cap = of[JANUS_CAP_KIND_EXECUTOR])),
+        JANUS_OK);
     janus_context_info info = guild_context();
     CHECK_EQ(info.kinds, 30); /* all four */
     CHECK_EQ(info.implicit, 0);
@@ -78,7 +81,7 @@ static int64_t live_restricted(void *argument)
 {
     struct wish  *wish = argument;
     janus_nursery n, inner;
-    CHECK_EQ(guild_context().cap_ids[JANUS_CAP_SPAWN], guild_id(wish->narrow));
+    CHECK_EQ(guild_context().cap_ids[JANUS_CAP_KIND_SPAWN], guild_id(wish->narrow));
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, at_gate, &wish->gate), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, at_gate, &wish->gate), JANUS_TASK_LIMIT);
@@ -111,15 +114,15 @@ static int64_t restrict_child(void *argument)
     CHECK_EQ(janus_spawn_with(&n, live_restricted, &wish,
                               JANUS_SPAWN_OPTIONS(.spawn_cap = wish.narrow), &child),
              JANUS_OK);
-    CHECK_EQ(janus_own_mint(root, child,
-                            JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL,
-                                            .limits = &limits),
+    CHECK_EQ(janus_cap_mint(root, child,
+                            JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
+                                            .rights = JANUS_RIGHTS_ALL, .limits = &limits),
                             &wish.more_rights),
              JANUS_OK);
     limits.spawn.max_tasks = 3;
-    CHECK_EQ(janus_own_mint(root, child,
-                            JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL,
-                                            .limits = &limits),
+    CHECK_EQ(janus_cap_mint(root, child,
+                            JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
+                                            .rights = JANUS_RIGHTS_ALL, .limits = &limits),
                             &wish.wide),
              JANUS_OK);
     atomic_store(&wish.ready, 1);
@@ -136,16 +139,17 @@ static int64_t keep_rights_narrow(void *argument)
 {
     const janus_authority *root = guild_root();
     const janus_cap_limits limits = {.budget = {9, 9, 9, 9, 9}};
-    janus_cap     request = guild_mint(root, JANUS_CAP_BUDGET, JANUS_RIGHT_BUDGET_REQUEST, &limits);
-    janus_cap     all = guild_mint(root, JANUS_CAP_BUDGET, JANUS_RIGHTS_ALL, &limits);
-    janus_nursery n, inner;
+    janus_cap              request =
+        guild_mint(root, JANUS_CAP_KIND_BUDGET, JANUS_RIGHT_BUDGET_REQUEST, &limits);
+    janus_cap        all = guild_mint(root, JANUS_CAP_KIND_BUDGET, JANUS_RIGHTS_ALL, &limits);
+    janus_nursery    n, inner;
     janus_scheduler *scheduler = jrt_worker_self()->scheduler;
     uint64_t         before = guild_stats(scheduler).refused_widens;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget_cap = request)), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.budget_cap = all)),
              JANUS_CAP_WIDENS);
-    CHECK_EQ(guild_context().cap_ids[JANUS_CAP_BUDGET], guild_id(request));
+    CHECK_EQ(guild_context().cap_ids[JANUS_CAP_KIND_BUDGET], guild_id(request));
     CHECK_EQ(guild_stats(scheduler).refused_widens, before + 1);
     return janus_nursery_end(&n, NULL);
 }
@@ -212,9 +216,9 @@ static int64_t energy(void *argument)
     const janus_cap_limits limits = {.spawn = {10, each}};
     const janus_budget     pool = janus_budget_of(501, 1 << 20, 10, 1, 9);
     const janus_budget     more = janus_budget_of(9999, 1, 9, 9, 0);
-    janus_cap              spawn = guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &limits);
-    janus_cap              budget = guild_budget(root, JANUS_RIGHTS_ALL, 1 << 20, 1 << 20);
-    janus_nursery          n;
+    janus_cap     spawn = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits);
+    janus_cap     budget = guild_budget(root, JANUS_RIGHTS_ALL, 1 << 20, 1 << 20);
+    janus_nursery n;
     (void)argument;
     guild_open(&n, spawn);
     CHECK(janus_budget_equal(budget_of_child(&n, NULL), each));
@@ -237,8 +241,8 @@ static int64_t spawn_tokens(void *argument)
 {
     const janus_authority *root = guild_root();
     const janus_cap_limits limits = {.spawn = {10, janus_budget_default()}};
-    janus_cap     tasks = guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_TASK, &limits);
-    janus_cap     scopes = guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHT_SPAWN_NURSERY, &limits);
+    janus_cap tasks = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK, &limits);
+    janus_cap scopes = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_NURSERY, &limits);
     janus_nursery n, inner;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = tasks)), JANUS_CAP_RIGHT);
@@ -287,9 +291,9 @@ static int64_t outer_sandbox(void *argument)
     (void)argument;
     guild_open(&n, six);
     CHECK_EQ(janus_spawn_with(&n, inner_sandbox, &nest, NULL, &child), JANUS_OK);
-    CHECK_EQ(janus_own_mint(root, child,
-                            JANUS_CAP_GRANT(.kind = JANUS_CAP_SPAWN, .rights = JANUS_RIGHTS_ALL,
-                                            .limits = &four),
+    CHECK_EQ(janus_cap_mint(root, child,
+                            JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
+                                            .rights = JANUS_RIGHTS_ALL, .limits = &four),
                             &nest.cap),
              JANUS_OK);
     atomic_store(&nest.ready, 1);
@@ -381,8 +385,8 @@ static int64_t crowd_in(void *argument)
     (void)argument;
     const janus_cap_limits few = {.spawn = {LIMIT, {.ops = 100}}};
     const janus_cap_limits rich = {.spawn = {LIMIT + MAKERS, {.ops = 1 << 30}}};
-    guild_open(&makers, guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &rich));
-    guild_open(&n, guild_mint(root, JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL, &few));
+    guild_open(&makers, guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &rich));
+    guild_open(&n, guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &few));
     for (int i = 0; i < MAKERS; i++) CHECK_EQ(janus_spawn(&makers, fill_up, &crowd), JANUS_OK);
     CHECK_EQ(janus_nursery_await_with(&makers, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);

@@ -57,14 +57,14 @@ TEST("the text of a task's panic names the task as dumps do, and names no fiber"
 
 TEST("every reason of a cancellation and every kind of result has a text of its own")
 {
-    for (int i = 0; i <= JANUS_CANCEL_SHUTDOWN; i++) {
+    for (int i = 0; i <= JANUS_CANCEL_REASON_SHUTDOWN; i++) {
         const char *text = janus_cancel_reason_text((janus_cancel_reason)i);
         CHECK(strlen(text) > 1);
         for (int j = 0; j < i; j++) {
             CHECK(strcmp(text, janus_cancel_reason_text((janus_cancel_reason)j)) != 0);
         }
     }
-    for (int i = 0; i <= JANUS_RESULT_PENDING; i++) {
+    for (int i = 0; i <= JANUS_RESULT_KIND_PENDING; i++) {
         const char *text = janus_result_kind_text((janus_result_kind)i);
         CHECK(strlen(text) > 1);
         for (int j = 0; j < i; j++) {
@@ -120,7 +120,7 @@ static int64_t misuse(void *argument)
     janus_nursery n;
     (void)argument;
     CHECK_EQ(janus_scheduler_stop(outer), JANUS_STATE);
-    CHECK_EQ(janus_scheduler_close(outer), JANUS_STATE);
+    CHECK_EQ(janus_scheduler_destroy(outer), JANUS_STATE);
     CHECK_EQ(janus_nursery_open_in(outer, &n, NULL), JANUS_STATE);
     CHECK_EQ(janus_scheduler_start(outer), JANUS_STATE);
     return 0;

@@ -158,9 +158,9 @@ static int64_t stuck(void *argument)
     janus_nursery_result result;
     janus_waitpoint      points[2];
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .policy = JANUS_WAIT_ALL);
+    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .policy = JANUS_POLICY_WAIT_ALL);
     for (int i = 0; i < 2; i++) {
-        janus_waitpoint_init(&points[i], JANUS_OPENED_BY_TASKS);
+        janus_waitpoint_init(&points[i], JANUS_WAKER_TASKS);
         CHECK_EQ(janus_spawn(&n, wait_for_nobody, &points[i]), JANUS_OK);
     }
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
@@ -175,7 +175,7 @@ static int64_t work_then_open(void *argument)
 {
     uint64_t until = janus_now_ns() + 5 * town_ms;
     while (janus_now_ns() < until) continue; /* meanwhile no worker has anything to do */
-    janus_waitpoint_open(argument);
+    janus_waitpoint_wake(argument);
     return 0;
 }
 
@@ -184,7 +184,7 @@ static int64_t not_stuck(void *argument)
     janus_nursery   n;
     janus_waitpoint point;
     (void)argument;
-    janus_waitpoint_init(&point, JANUS_OPENED_BY_TASKS);
+    janus_waitpoint_init(&point, JANUS_WAKER_TASKS);
     COURT_OPEN(&n, JANUS_BACKEND_THREADED, .name = "busy");
     CHECK_EQ(janus_spawn(&n, work_then_open, &point), JANUS_OK);
     CHECK_EQ(janus_waitpoint_wait(&point, "a thread"), JANUS_OK);
@@ -234,10 +234,10 @@ static int64_t fail_all(void *argument)
     janus_nursery_result result;
     (void)argument;
     for (int i = 0; i < 3; i++) {
-        COURT_OPEN(&n, JANUS_BACKEND_THREADED, .policy = JANUS_WAIT_ALL);
+        COURT_OPEN(&n, JANUS_BACKEND_THREADED, .policy = JANUS_POLICY_WAIT_ALL);
         CHECK_EQ(janus_spawn(&n, overflow, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
-        CHECK_EQ(result.panic.kind, JANUS_PANIC_STACK_OVERFLOW);
+        CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
     }
     return 0;
 }
@@ -271,7 +271,7 @@ static int64_t end_thread_inside(void *argument)
 {
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(
-                 &n, JANUS_NURSERY_OPTIONS(.policy = JANUS_WAIT_ALL,
+                 &n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL,
                                            .backend = JANUS_BACKEND_SET(JANUS_BACKEND_BLOCKING))),
              JANUS_OK);
     CHECK_EQ(janus_spawn(&n, end_thread, argument), JANUS_OK);
@@ -287,12 +287,12 @@ static void end_threads(int times, bool replaced)
     for (int i = 0; i < times; i++) {
         mourned = 0;
         if (!replaced) jrt_replacements_refuse(1);
-        COURT_OPEN(&n, JANUS_BACKEND_THREADED, .policy = JANUS_WAIT_ALL);
+        COURT_OPEN(&n, JANUS_BACKEND_THREADED, .policy = JANUS_POLICY_WAIT_ALL);
         CHECK_EQ(janus_spawn(&n, end_thread, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
-        CHECK_EQ(result.panic.kind, JANUS_PANIC_EXPLICIT);
+        CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_EXPLICIT);
         if (!replaced) jrt_replacements_refuse(1);
-        COURT_OPEN(&n, JANUS_BACKEND_THREADED, .policy = JANUS_WAIT_ALL);
+        COURT_OPEN(&n, JANUS_BACKEND_THREADED, .policy = JANUS_POLICY_WAIT_ALL);
         CHECK_EQ(janus_spawn(&n, end_thread_inside, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, &result), JANUS_OK);
         CHECK_EQ(mourned, 2);
@@ -330,13 +330,13 @@ static int64_t refused_thread(void *argument)
     janus_nursery      n;
     atomic_int         ran = 0;
     int                before = court_threads();
-    janus_context_info info = {.struct_bytes = sizeof info};
+    janus_context_info info = JANUS_CONTEXT_INFO();
     (void)argument;
     COURT_OPEN(&n, JANUS_BACKEND_THREADED, .max_children = 1, .threads_max = 1);
     jrt_seats_refuse(2);
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_NO_MEMORY);
     CHECK_EQ(court_threads(), before);
-    CHECK_EQ(janus_context_read(&info), JANUS_OK);
+    CHECK_EQ(janus_context_inspect(&info), JANUS_OK);
     CHECK_EQ(info.tasks_alive, 0);
     CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_OK); /* nothing was left taken */
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
@@ -412,7 +412,7 @@ static int64_t look(void *argument)
     struct gate     gate = {.result = 0};
     janus_nursery   n;
     janus_task_id   id;
-    janus_task_info info = {.struct_bytes = sizeof info};
+    janus_task_info info = JANUS_TASK_INFO();
     char            text[8192] = "";
     int             ends[2];
     (void)argument;
@@ -438,15 +438,16 @@ TEST("dumps show threads, and a child's priority is what it was given") { court_
 
 static int64_t sum_up(void *argument)
 {
-    janus_worker_stats stats = {.struct_bytes = sizeof stats};
-    janus_nursery      n;
-    int                before = court_threads();
+    janus_worker_info stats = JANUS_WORKER_INFO();
+    janus_nursery     n;
+    int               before = court_threads();
     (void)argument;
     COURT_OPEN(&n, JANUS_BACKEND_THREADED, .name = "books");
     for (int i = 0; i < CHILDREN; i++) CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK(court_threads_become(before));
-    CHECK_EQ(janus_scheduler_stats(jrt_worker_self()->scheduler, UINT32_MAX, &stats), JANUS_OK);
+    CHECK_EQ(janus_worker_inspect(jrt_worker_self()->scheduler, JANUS_ALL_WORKERS, &stats),
+             JANUS_OK);
     CHECK_EQ(stats.tasks_executed, CHILDREN + 1);
     return 0;
 }
@@ -465,7 +466,7 @@ static janus_scheduler *open_outside(janus_nursery *n)
     const uint64_t   threaded = JANUS_BACKEND_SET(JANUS_BACKEND_THREADED);
     janus_scheduler *scheduler = court_open(1);
     court.spawn =
-        court_mint(JANUS_CAP_SPAWN, JANUS_RIGHTS_ALL,
+        court_mint(JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL,
                    (janus_cap_limits){.spawn = {.max_tasks = 8, .task_budget = JANUS_BUDGET()}});
     court.executor = court_executor(JANUS_RIGHTS_ALL, threaded);
     CHECK_EQ(janus_nursery_open_in(scheduler, n,
@@ -493,7 +494,7 @@ TEST("stopping a scheduler ends children that wait, or compute, on threads of th
         CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_CLOSED);
         CHECK_EQ(court_settle(), before);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -521,7 +522,7 @@ TEST("stopping a scheduler while threads are made for children loses no thread a
         CHECK_EQ(pthread_join(stopper, NULL), 0);
         CHECK(ran <= started);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -544,7 +545,7 @@ static int64_t storm(void *argument)
     unsigned      seed = here.seed;
     janus_task_id id = 0;
     atomic_fetch_add(here.born, 1);
-    if (dice(&seed) % 4 == 0) (void)janus_sleep(dice(&seed) % 50000);
+    if (dice(&seed) % 4 == 0) JANUS_IGNORE(janus_sleep(dice(&seed) % 50000));
     if (here.depth == 0) return dice(&seed) % 16 == 0 ? -1 : 0;
     uint64_t     deadline = dice(&seed) % 4 == 0 ? janus_now_ns() + dice(&seed) % 200000 : 0;
     janus_status status = janus_nursery_open(
@@ -558,7 +559,7 @@ static int64_t storm(void *argument)
               status == JANUS_CANCELLED);
         if (status != JANUS_OK) break;
     }
-    if (id != 0 && dice(&seed) % 2 == 0) (void)janus_join(&n, id, NULL);
+    if (id != 0 && dice(&seed) % 2 == 0) JANUS_IGNORE(janus_join(&n, id, NULL));
     if (dice(&seed) % 8 == 0) (void)janus_nursery_cancel(&n);
     status = janus_nursery_end(&n, NULL);
     CHECK(status == JANUS_OK || status == JANUS_CHILD_FAILED || status == JANUS_CANCELLED);
@@ -573,9 +574,9 @@ static int64_t storms(void *argument)
         janus_nursery n;
         atomic_int    born = 0;
         struct storm  first = {.seed = (*seed)++, .depth = 3, .born = &born};
-        COURT_OPEN(&n, court_backends[i % COURT_BACKENDS], .policy = JANUS_WAIT_ALL);
+        COURT_OPEN(&n, court_backends[i % COURT_BACKENDS], .policy = JANUS_POLICY_WAIT_ALL);
         CHECK_EQ(janus_spawn(&n, storm, &first), JANUS_OK);
-        (void)janus_nursery_end(&n, NULL);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
         CHECK(born > 0);
     }
     CHECK(court_threads_become(before));

@@ -25,7 +25,7 @@ static janus_token *make(void)
 static janus_token *child_of(janus_token *parent)
 {
     janus_token *token = NULL;
-    CHECK_EQ(janus_token_child(parent, &token), JANUS_OK);
+    CHECK_EQ(janus_token_create_child(parent, &token), JANUS_OK);
     return token;
 }
 
@@ -36,12 +36,12 @@ TEST("a new token is not cancelled, and a cancelled token keeps its first reason
     janus_token *token = make();
     CHECK(!janus_token_is_cancelled(token));
     CHECK_EQ(janus_token_check(token), JANUS_OK);
-    CHECK_EQ(janus_token_reason(token), JANUS_CANCEL_NONE);
-    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_DEADLINE), JANUS_OK);
-    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_EXPLICIT), JANUS_STATE);
+    CHECK_EQ(janus_token_reason(token), JANUS_CANCEL_REASON_NONE);
+    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_REASON_DEADLINE), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_STATE);
     CHECK(janus_token_is_cancelled(token));
     CHECK_EQ(janus_token_check(token), JANUS_CANCELLED);
-    CHECK_EQ(janus_token_reason(token), JANUS_CANCEL_DEADLINE);
+    CHECK_EQ(janus_token_reason(token), JANUS_CANCEL_REASON_DEADLINE);
     janus_token_release(token);
 }
 
@@ -49,9 +49,9 @@ TEST("a NULL token or an invalid reason is refused")
 {
     janus_token *token = make();
     CHECK_EQ(janus_token_create(NULL), JANUS_INVALID);
-    CHECK_EQ(janus_token_child(NULL, &token), JANUS_INVALID);
-    CHECK_EQ(janus_token_cancel(NULL, JANUS_CANCEL_EXPLICIT), JANUS_INVALID);
-    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_NONE), JANUS_INVALID);
+    CHECK_EQ(janus_token_create_child(NULL, &token), JANUS_INVALID);
+    CHECK_EQ(janus_token_cancel(NULL, JANUS_CANCEL_REASON_EXPLICIT), JANUS_INVALID);
+    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_REASON_NONE), JANUS_INVALID);
     CHECK_EQ(janus_token_cancel(token, (janus_cancel_reason)99), JANUS_INVALID);
     CHECK_EQ(janus_token_on_cancel(token, NULL, NULL, NULL), JANUS_INVALID);
     CHECK_EQ(janus_token_remove(NULL, 1), JANUS_INVALID);
@@ -66,14 +66,14 @@ TEST("cancelling a parent cancels its children, and cancelling a child does not 
 {
     janus_token *parent = make(), *left = child_of(parent), *right = child_of(parent);
     janus_token *below = child_of(left);
-    CHECK_EQ(janus_token_cancel(left, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(left, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     CHECK(janus_token_is_cancelled(below));
-    CHECK_EQ(janus_token_reason(below), JANUS_CANCEL_PARENT);
+    CHECK_EQ(janus_token_reason(below), JANUS_CANCEL_REASON_PARENT);
     CHECK(!janus_token_is_cancelled(parent));
     CHECK(!janus_token_is_cancelled(right));
-    CHECK_EQ(janus_token_cancel(parent, JANUS_CANCEL_EXPLICIT), JANUS_OK);
-    CHECK_EQ(janus_token_reason(left), JANUS_CANCEL_EXPLICIT);
-    CHECK_EQ(janus_token_reason(right), JANUS_CANCEL_PARENT);
+    CHECK_EQ(janus_token_cancel(parent, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_reason(left), JANUS_CANCEL_REASON_EXPLICIT);
+    CHECK_EQ(janus_token_reason(right), JANUS_CANCEL_REASON_PARENT);
     janus_token *late = child_of(parent);
     CHECK(janus_token_is_cancelled(late));
     janus_token *all[] = {parent, left, right, below, late};
@@ -88,7 +88,7 @@ TEST("a chain of any length is cancelled and released without recursion")
         janus_token_release(last); /* kept by its child */
         last = next;
     }
-    CHECK_EQ(janus_token_cancel(first, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(first, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     CHECK(janus_token_is_cancelled(last));
     janus_token_release(first);
     janus_token_release(last);
@@ -110,7 +110,7 @@ TEST("callbacks run the last registered first, and a parent's before its child's
     CHECK_EQ(janus_token_remove(parent, b), JANUS_OK);
     CHECK_EQ(janus_token_remove(parent, b), JANUS_STALE);
     CHECK_EQ(janus_token_on_cancel(parent, log_letter, "e", NULL), JANUS_OK);
-    CHECK_EQ(janus_token_cancel(parent, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(parent, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     CHECK_STR(log_text, "ecad");
     janus_token_release(parent);
     janus_token_release(child);
@@ -121,7 +121,7 @@ TEST("a callback of a cancelled token runs at once")
     atomic_int         calls = 0;
     janus_token_handle handle = 77;
     janus_token       *token = make();
-    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     CHECK_EQ(janus_token_on_cancel(token, count, &calls, &handle), JANUS_OK);
     CHECK_EQ(calls, 1);
     CHECK_EQ(handle, 0);
@@ -136,7 +136,7 @@ TEST("any number of callbacks can be registered, and those of a released token n
         CHECK_EQ(janus_token_on_cancel(token, count, &calls, NULL), JANUS_OK);
         CHECK_EQ(janus_token_on_cancel(other, count, &never, NULL), JANUS_OK);
     }
-    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     janus_token_release(other);
     janus_token_release(token);
     CHECK_EQ(calls, MANY);
@@ -154,7 +154,7 @@ static void remove_self(void *argument)
     struct self *self = argument;
     self->calls++;
     CHECK_EQ(janus_token_remove(self->token, self->handle), JANUS_STALE);
-    CHECK_EQ(janus_token_cancel(self->token, JANUS_CANCEL_EXPLICIT), JANUS_STATE);
+    CHECK_EQ(janus_token_cancel(self->token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_STATE);
     janus_token_release(self->token); /* the last reference but the canceller's own */
 }
 
@@ -162,7 +162,7 @@ TEST("a callback may remove itself, cancel again and release its token")
 {
     struct self self = {.token = make()};
     CHECK_EQ(janus_token_on_cancel(self.token, remove_self, &self, &self.handle), JANUS_OK);
-    CHECK_EQ(janus_token_cancel(self.token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(self.token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     CHECK_EQ(self.calls, 1);
 }
 
@@ -187,7 +187,7 @@ static void *cancel_it(void *argument)
 {
     struct race *race = argument;
     while (!atomic_load(&race->go)) jrt_thread_yield();
-    (void)janus_token_cancel(race->token, JANUS_CANCEL_EXPLICIT);
+    (void)janus_token_cancel(race->token, JANUS_CANCEL_REASON_EXPLICIT);
     return NULL;
 }
 
@@ -222,7 +222,7 @@ static void *make_children(void *argument)
     for (int i = 0; i < 50; i++) {
         janus_token *child = child_of(race->token);
         CHECK_EQ(janus_token_on_cancel(child, count, &race->calls, NULL), JANUS_OK);
-        if (i % 2 == 0) (void)janus_token_cancel(child, JANUS_CANCEL_EXPLICIT);
+        if (i % 2 == 0) (void)janus_token_cancel(child, JANUS_CANCEL_REASON_EXPLICIT);
         janus_token_release(child);
     }
     return NULL;
@@ -287,7 +287,7 @@ static int64_t follow(void *argument)
         CHECK(!janus_token_is_cancelled(token));
         CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
         CHECK(janus_token_is_cancelled(token));
-        CHECK_EQ(janus_token_reason(token), JANUS_CANCEL_EXPLICIT);
+        CHECK_EQ(janus_token_reason(token), JANUS_CANCEL_REASON_EXPLICIT);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
         CHECK_EQ(calls, 1);
         janus_token_release(token);
@@ -335,7 +335,7 @@ static int64_t go_deep(void *argument)
         atomic_store(deep->ready, 1);
         while (!janus_token_is_cancelled(deep->token)) jrt_thread_yield(); /* it never looks up */
     }
-    (void)janus_nursery_end(&n, NULL);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
     return JANUS_CANCELLED;
 }
 
@@ -350,8 +350,8 @@ static int64_t cancel_from_above(void *argument)
         CHECK_EQ(janus_spawn(&n, go_deep, &deep), JANUS_OK);
         while (!atomic_load(&ready)) CHECK_EQ(janus_yield(), JANUS_OK);
         CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
-        (void)janus_nursery_end(&n, NULL);
-        CHECK_EQ(janus_token_reason(deep.token), JANUS_CANCEL_PARENT);
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
+        CHECK_EQ(janus_token_reason(deep.token), JANUS_CANCEL_REASON_PARENT);
         janus_token_release(deep.token);
     }
     return 0;
@@ -374,7 +374,7 @@ static int64_t token_of_cancelled(void *argument)
     CHECK_EQ(janus_nursery_open(&outer, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&outer), JANUS_OK);
     CHECK_EQ(janus_nursery_token(&outer, &token), JANUS_OK);
-    CHECK_EQ(janus_token_reason(token), JANUS_CANCEL_EXPLICIT);
+    CHECK_EQ(janus_token_reason(token), JANUS_CANCEL_REASON_EXPLICIT);
     janus_token_release(token);
     CHECK_EQ(janus_nursery_end(&outer, NULL), JANUS_CANCELLED);
     return 0;
@@ -396,7 +396,7 @@ static int64_t ask_in_shield(void *argument)
     janus_shield_begin();
     CHECK_EQ(janus_nursery_open(&shielded, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_token(&shielded, &token), JANUS_OK);
-    CHECK_EQ(janus_token_reason(token), JANUS_CANCEL_NONE);
+    CHECK_EQ(janus_token_reason(token), JANUS_CANCEL_REASON_NONE);
     CHECK_EQ(janus_nursery_end(&shielded, NULL), JANUS_OK);
     janus_shield_end();
     janus_token_release(token);
@@ -421,7 +421,7 @@ static int64_t deadline(void *argument)
     CHECK(spawned == JANUS_OK || spawned == JANUS_CLOSED); /* the deadline may be past */
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     while (!janus_token_is_cancelled(token)) jrt_thread_yield();
-    CHECK_EQ(janus_token_reason(token), JANUS_CANCEL_DEADLINE);
+    CHECK_EQ(janus_token_reason(token), JANUS_CANCEL_REASON_DEADLINE);
     janus_token_release(token);
     return 0;
 }
@@ -442,19 +442,19 @@ static int64_t obey(void *argument)
         janus_nursery_result result;
         janus_token         *child = child_of(token);
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-        CHECK_EQ(janus_nursery_cancel_with(&n, token), JANUS_OK);
-        CHECK_EQ(janus_nursery_cancel_with(&n, child), JANUS_OK);
+        CHECK_EQ(janus_nursery_cancel_on(&n, token), JANUS_OK);
+        CHECK_EQ(janus_nursery_cancel_on(&n, child), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, sleep_long, NULL), JANUS_OK);
         CHECK_EQ(janus_yield(), JANUS_OK);
-        CHECK_EQ(janus_token_cancel(child, JANUS_CANCEL_DEADLINE), JANUS_OK);
+        CHECK_EQ(janus_token_cancel(child, JANUS_CANCEL_REASON_DEADLINE), JANUS_OK);
         janus_token_release(child);
         CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CANCELLED);
-        CHECK_EQ(result.reason, JANUS_CANCEL_DEADLINE);
+        CHECK_EQ(result.reason, JANUS_CANCEL_REASON_DEADLINE);
     }
     janus_nursery n;
-    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_EXPLICIT), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_nursery_cancel_with(&n, token), JANUS_OK);
+    CHECK_EQ(janus_nursery_cancel_on(&n, token), JANUS_OK);
     CHECK(janus_nursery_is_cancelled(&n));
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     janus_token_release(token);
@@ -473,7 +473,7 @@ static int64_t come_and_go(void *argument)
     while (status == JANUS_OK) {
         janus_nursery n;
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-        CHECK_EQ(janus_nursery_cancel_with(&n, race->token), JANUS_OK);
+        CHECK_EQ(janus_nursery_cancel_on(&n, race->token), JANUS_OK);
         atomic_store(&race->go, 1);
         status = janus_nursery_end(&n, NULL);
     }
@@ -503,15 +503,15 @@ TEST("a thread's token cancels the tasks of its own root nursery")
     janus_token     *token = make();
     pthread_t        thread;
     struct race      race = {.token = token, .go = 1};
-    CHECK_EQ(janus_scheduler_open(NULL, &scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_create_with(NULL, &scheduler), JANUS_OK);
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
-    CHECK_EQ(janus_nursery_cancel_with(&root, token), JANUS_OK);
+    CHECK_EQ(janus_nursery_cancel_on(&root, token), JANUS_OK);
     CHECK_EQ(janus_spawn(&root, sleep_long, NULL), JANUS_OK);
     CHECK_EQ(pthread_create(&thread, NULL, cancel_it, &race), 0);
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_CANCELLED);
     CHECK_EQ(pthread_join(thread, NULL), 0);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     janus_token_release(token);
 }
 

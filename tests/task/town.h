@@ -61,7 +61,7 @@ static inline void town_spin(void) { (void)janus_now_ns(); }
 /* Tells one worker's thread from another's, in a task. */
 static inline int town_place(void)
 {
-    janus_task_info info = {.struct_bytes = sizeof info};
+    janus_task_info info = JANUS_TASK_INFO();
     if (!town_simulated()) return gettid(); /* pthread_self() may be kept across a yield */
     CHECK_EQ(janus_task_inspect_current(&info), JANUS_OK);
     return (int)info.worker;
@@ -76,7 +76,7 @@ static inline janus_scheduler *town_open(const janus_scheduler_options *given)
     if (options.max_tasks == 0) options.max_tasks = JANUS_UNLIMITED;
     if (options.turn_ns == 0) options.turn_ns = town_turn_ns;
     options.quiet_panics = true; /* many panic on purpose */
-    CHECK_EQ(janus_scheduler_open(&options, &scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_create_with(&options, &scheduler), JANUS_OK);
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
     return scheduler;
 }
@@ -95,7 +95,7 @@ static inline void town_run(uint32_t workers, janus_entry *entry, void *argument
 {
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
     for (uint64_t i = 0; i < town_few((uint64_t)times); i++) town_do(scheduler, entry, argument);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Runs it on one worker, two and eight. */
@@ -111,7 +111,7 @@ static inline bool town_wait(const atomic_int *flag)
 {
     uint64_t limit = janus_now_ns() + 20000 * town_ms;
     janus_shield_begin();
-    while (!atomic_load(flag) && janus_now_ns() < limit) (void)janus_yield();
+    while (!atomic_load(flag) && janus_now_ns() < limit) JANUS_IGNORE(janus_yield());
     janus_shield_end();
     return atomic_load(flag) != 0;
 }
@@ -121,7 +121,8 @@ static inline bool town_wait_state(const janus_nursery *nursery, janus_nursery_s
 {
     uint64_t limit = janus_now_ns() + 2000 * town_ms;
     janus_shield_begin();
-    while (janus_nursery_state_of(nursery) != state && janus_now_ns() < limit) (void)janus_yield();
+    while (janus_nursery_state_of(nursery) != state && janus_now_ns() < limit)
+        JANUS_IGNORE(janus_yield());
     janus_shield_end();
     return janus_nursery_state_of(nursery) == state;
 }

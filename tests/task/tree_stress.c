@@ -97,7 +97,7 @@ static void cancel_one(uint64_t *random)
         MUST(status == JANUS_OK || status == JANUS_STATE, "%d", status);
         bool refused = status == JANUS_STATE && janus_in_task(); /* it is not below it */
         MUST(refused || janus_nursery_is_cancelled(slot->nursery) ||
-                 janus_nursery_state_of(slot->nursery) == JANUS_NURSERY_CLOSED,
+                 janus_nursery_state_of(slot->nursery) == JANUS_NURSERY_STATE_CLOSED,
              "state %d", janus_nursery_state_of(slot->nursery));
         if (!refused) slot->nursery = NULL;
     }
@@ -180,7 +180,7 @@ static void restless_defer(void *argument)
 
 static int64_t block_a_little(void *argument)
 {
-    (void)janus_sleep((uint64_t)*(int64_t *)argument); /* the thread: what blocks */
+    JANUS_IGNORE(janus_sleep((uint64_t)*(int64_t *)argument)); /* the thread: what blocks */
     return *(int64_t *)argument;
 }
 
@@ -253,8 +253,8 @@ static int64_t at_waitpoint(struct node *node)
     bool            opened = below(node, 3) == 0;
     uint64_t        end = janus_now_ns() + below(node, 40) * microsecond;
     doing(node, "at a waitpoint");
-    janus_waitpoint_init(&point, JANUS_OPENED_BY_TASKS);
-    if (opened) janus_waitpoint_open(&point);
+    janus_waitpoint_init(&point, JANUS_WAKER_TASKS);
+    if (opened) janus_waitpoint_wake(&point);
     janus_status status = janus_waitpoint_wait_until(&point, "nobody", end);
     MUST(opened == (status == JANUS_OK), "%d", status);
     if (status == JANUS_CANCELLED) return obey(node, status);
@@ -323,8 +323,8 @@ static bool grow(struct node *who, struct node *parent, janus_nursery *nursery,
     atomic_store(&node->depth, atomic_load(&parent->depth) + 1);
     janus_spawn_options *options =
         JANUS_SPAWN_OPTIONS(.priority = priorities[below(who, 3)],
-                            .cancel =
-                                below(who, 3) == 0 ? JANUS_CANCEL_UNWIND : JANUS_CANCEL_RETURN,
+                            .cancel = below(who, 3) == 0 ? JANUS_CANCEL_MODE_UNWIND
+                                                         : JANUS_CANCEL_MODE_RETURN,
                             .stack_bytes = below(who, 10) == 0 ? 512 * 1024 : 0);
     janus_status status = below(who, 2) == 0 && out_id == NULL
                               ? janus_spawn(nursery, node_main, node)
@@ -359,7 +359,7 @@ static void check_result(janus_status status, const janus_nursery_result *result
     MUST(result->errors == (uint64_t)failures, "%llu, not %d failures",
          (unsigned long long)result->errors, failures);
     MUST((status == JANUS_CHILD_FAILED) == (failures > 0), "%d", status);
-    if (status == JANUS_CANCELLED) MUST(result->reason != JANUS_CANCEL_NONE, "no reason");
+    if (status == JANUS_CANCELLED) MUST(result->reason != JANUS_CANCEL_REASON_NONE, "no reason");
     if (failures == 0) MUST(status == JANUS_OK || status == JANUS_CANCELLED, "%d", status);
 }
 
@@ -392,12 +392,12 @@ static int64_t scope(struct node *node)
     struct slot           *slot = below(node, 3) == 0 ? &slots[below(node, SLOTS)] : NULL;
     uint64_t               soon = janus_now_ns() + below(node, 500) * microsecond;
     janus_nursery_options *options =
-        JANUS_NURSERY_OPTIONS(.policy =
-                                  below(node, 2) == 0 ? JANUS_WAIT_ALL : JANUS_CANCEL_ON_ERROR,
+        JANUS_NURSERY_OPTIONS(.policy = below(node, 2) == 0 ? JANUS_POLICY_WAIT_ALL
+                                                            : JANUS_POLICY_CANCEL_ON_ERROR,
                               .max_children = below(node, 4) == 0 ? 1 + below(node, 3) : 0,
-                              .when_full = below(node, 2) == 0 ? JANUS_FULL_WAIT : 0,
+                              .when_full = below(node, 2) == 0 ? JANUS_WHEN_FULL_WAIT : 0,
                               .deadline_ns = below(node, 6) == 0 ? soon : 0);
-    if (options->when_full == JANUS_FULL_WAIT) atomic_store(&node->waits, 1);
+    if (options->when_full == JANUS_WHEN_FULL_WAIT) atomic_store(&node->waits, 1);
     janus_status opened = janus_nursery_open(&nursery, options);
     MUST(opened == JANUS_OK, "%d", opened);
     int64_t status = fill(node, &nursery, &failures);
@@ -405,7 +405,7 @@ static int64_t scope(struct node *node)
     if (slot != NULL) {
         publish(slot, &nursery);
         janus_shield_begin(); /* not unwound before it is withdrawn */
-        (void)janus_nursery_await_with(&nursery, NULL);
+        JANUS_IGNORE(janus_nursery_await_with(&nursery, NULL));
         janus_shield_end();
         withdraw(slot, &nursery);
     }
@@ -420,7 +420,7 @@ static int64_t scope(struct node *node)
 /* It has exactly one parent, which is alive. */
 static void check_parent(struct node *node)
 {
-    janus_task_info info = {.struct_bytes = sizeof info};
+    janus_task_info info = JANUS_TASK_INFO();
     MUST(janus_task_inspect_current(&info) == JANUS_OK, "no task");
     MUST(info.nursery == node->nursery, "a child of another nursery");
     node->id = info.id;
@@ -501,13 +501,13 @@ static bool one_round(janus_scheduler *scheduler, uint64_t random)
 
 static void close_scheduler(janus_scheduler *scheduler)
 {
-    janus_worker_stats stats = {.struct_bytes = sizeof stats};
+    janus_worker_info stats = JANUS_WORKER_INFO();
     MUST(janus_scheduler_stop(scheduler) == JANUS_OK, "stop");
-    MUST(janus_scheduler_stats(scheduler, UINT32_MAX, &stats) == JANUS_OK, "stats");
+    MUST(janus_worker_inspect(scheduler, JANUS_ALL_WORKERS, &stats) == JANUS_OK, "stats");
     MUST(stats.tasks_executed + stats.tasks_cancelled == (uint64_t)atomic_load(&spawned),
          "%llu + %llu of %ld", (unsigned long long)stats.tasks_executed,
          (unsigned long long)stats.tasks_cancelled, atomic_load(&spawned));
-    MUST(janus_scheduler_close(scheduler) == JANUS_OK, "close");
+    MUST(janus_scheduler_destroy(scheduler) == JANUS_OK, "close");
 }
 
 static janus_scheduler *open_scheduler(uint32_t workers, uint64_t random)
@@ -518,7 +518,7 @@ static janus_scheduler *open_scheduler(uint32_t workers, uint64_t random)
                                 .deterministic_seed = 0, .victims = (janus_victims)(random % 4),
                                 .no_stealing = random / 4 % 8 == 0, .blocking_threads_max = 4);
     atomic_store(&spawned, 0);
-    janus_status status = janus_scheduler_open(options, &scheduler);
+    janus_status status = janus_scheduler_create_with(options, &scheduler);
     MUST(status == JANUS_OK, "%d", status);
     status = janus_scheduler_start(scheduler);
     MUST(status == JANUS_OK, "%d", status);

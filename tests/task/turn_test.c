@@ -53,7 +53,7 @@ static int beside(janus_entry *entry, uint64_t max_tasks)
     janus_scheduler *scheduler = town_open(
         JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .max_tasks = max_tasks, .budget_max = &most));
     town_do(scheduler, run_beside, &run);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     return run.turns;
 }
 
@@ -171,7 +171,7 @@ static int64_t calls_only(void *argument)
 {
     uint64_t        end = janus_now_ns() + 20 * town_ms;
     const int       before = atomic_load(&((struct watcher *)argument)->turns);
-    janus_task_info info = {.struct_bytes = sizeof info};
+    janus_task_info info = JANUS_TASK_INFO();
     while (janus_now_ns() < end) CHECK_EQ(janus_task_inspect_current(&info), JANUS_OK);
     return atomic_load(&((struct watcher *)argument)->turns) == before ? 0 : 1;
 }
@@ -195,7 +195,7 @@ static void beside_turns(janus_entry *entry, uint64_t turn_ns)
     janus_scheduler *scheduler =
         town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .turn_ns = turn_ns));
     town_do(scheduler, run_beside, &run);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("a task that only calls the library yields after turn_ns, not before")
@@ -211,8 +211,9 @@ TEST("a turn of less than a microsecond, or of more than an hour, is refused")
     static const uint64_t wrong[] = {1, 999, 3600 * JANUS_SECONDS + 1, UINT64_MAX};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         janus_scheduler *scheduler = NULL;
-        CHECK_EQ(janus_scheduler_open(JANUS_SCHEDULER_OPTIONS(.turn_ns = wrong[i]), &scheduler),
-                 JANUS_INVALID);
+        CHECK_EQ(
+            janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.turn_ns = wrong[i]), &scheduler),
+            JANUS_INVALID);
         CHECK(scheduler == NULL);
     }
 }
@@ -237,7 +238,7 @@ static int64_t spend(void *argument)
         if (spender->dear) CHECK_EQ(janus_spawn(&n, asleep, NULL), JANUS_SPAWN_BUDGET);
         janus_budget now = janus_budget_get_current();
         CHECK_EQ(now.ops, before.ops);
-        (void)janus_check();
+        JANUS_IGNORE(janus_check());
         spender->checks++;
         now = janus_budget_get_current();
         CHECK_EQ(now.ops, before.ops - 1);
@@ -258,8 +259,8 @@ static int64_t spend_all(void *argument)
              JANUS_OK);
     CHECK_EQ(janus_nursery_await_with(&n, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result.error, JANUS_BUDGET_EXHAUSTED);
-    janus_pool_books books;
-    CHECK_EQ(janus_nursery_books(&n, &books), JANUS_OK);
+    janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
+    CHECK_EQ(janus_nursery_pool_inspect(&n, &books), JANUS_OK);
     CHECK_EQ(books.spent.ops, (uint64_t)SPENT + 1);
     CHECK_EQ(books.left.ops, 1);
     CHECK_EQ(books.shares.ops, 0);

@@ -29,7 +29,7 @@ static int64_t be_counted(void *argument)
     struct crowd *crowd = argument;
     int           alive = atomic_fetch_add(&crowd->alive, 1) + 1;
     if (alive > atomic_load(&crowd->most)) atomic_store(&crowd->most, alive);
-    for (int i = 0; i < crowd->yields; i++) (void)janus_yield();
+    for (int i = 0; i < crowd->yields; i++) JANUS_IGNORE(janus_yield());
     atomic_fetch_sub(&crowd->alive, 1);
     atomic_fetch_add(&crowd->done, 1);
     return 0;
@@ -92,7 +92,7 @@ TEST("a thread that owns a nursery waits for room, too")
         }
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
         CHECK_EQ(crowd.done, CHILDREN);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -344,7 +344,7 @@ struct pair {
 static int64_t leave_when_told(void *argument)
 {
     struct pair *pair = argument;
-    while (!atomic_load(&pair->leave)) (void)janus_yield();
+    while (!atomic_load(&pair->leave)) JANUS_IGNORE(janus_yield());
     atomic_store(&pair->leaves, 1);
     return 0;
 }
@@ -366,9 +366,9 @@ static int64_t end_at_once(void *argument)
 static int64_t try_in_between(void *argument)
 {
     struct pair *pair = argument;
-    while (wishes() == 0) (void)janus_yield();
+    while (wishes() == 0) JANUS_IGNORE(janus_yield());
     atomic_store(&pair->leave, 1);
-    while (!atomic_load(&pair->leaves)) (void)janus_yield();
+    while (!atomic_load(&pair->leaves)) JANUS_IGNORE(janus_yield());
     janus_status status = janus_spawn(pair->inner, end_at_once, NULL);
     JANUS_EXPECT(status == JANUS_OK || status == JANUS_TASK_LIMIT || status == JANUS_CLOSED);
     atomic_store(&pair->tried, 1);
@@ -378,7 +378,7 @@ static int64_t try_in_between(void *argument)
 static int64_t fill_until_tried(void *argument)
 {
     struct pair *pair = argument;
-    while (!atomic_load(&pair->tried)) (void)janus_yield();
+    while (!atomic_load(&pair->tried)) JANUS_IGNORE(janus_yield());
     return 0;
 }
 
@@ -399,10 +399,10 @@ static int64_t limit_twice(void *argument)
     struct pair   pair = {.root = guild_root()};
     janus_nursery outer;
     (void)argument;
-    janus_event_init(&pair.started, JANUS_OPENED_BY_TASKS, NULL);
+    janus_event_init(&pair.started, JANUS_WAKER_TASKS, NULL);
     guild_open(&outer, guild_spawn(pair.root, 3));
     JANUS_EXPECT(janus_spawn(&outer, wait_under_two, &pair) == JANUS_OK);
-    while (!atomic_load(&pair.leave)) (void)janus_yield();
+    while (!atomic_load(&pair.leave)) JANUS_IGNORE(janus_yield());
     JANUS_EXPECT(janus_spawn_wait(&outer, fill_until_tried, &pair) == JANUS_OK);
     return janus_nursery_end(&outer, NULL);
 }
@@ -412,7 +412,7 @@ TEST("a waiting spawn finds room that a refused spawn returned")
     TOWN_REAL("it explores by itself");
     const janus_scheduler_options *sovereign =
         JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN, .yield_interval = 512);
-    janus_explore_result result = {.struct_bytes = sizeof result};
+    janus_explore_result result = JANUS_EXPLORE_RESULT();
     CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.schedules = TOWN_SLOW ? 50 : 2000,
                                                  .worker_count = 3, .scheduler = sovereign),
                            limit_twice, NULL, &result),

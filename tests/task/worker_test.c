@@ -8,14 +8,14 @@
 
 static uint32_t here(void)
 {
-    janus_task_info info = {.struct_bytes = sizeof info};
+    janus_task_info info = JANUS_TASK_INFO();
     CHECK_EQ(janus_task_inspect_current(&info), JANUS_OK);
     return info.worker;
 }
 
 static janus_worker_info worker_of(const janus_scheduler *scheduler, uint32_t index)
 {
-    janus_worker_info info = {.struct_bytes = sizeof info};
+    janus_worker_info info = JANUS_WORKER_INFO();
     CHECK_EQ(janus_worker_inspect(scheduler, index, &info), JANUS_OK);
     return info;
 }
@@ -54,7 +54,7 @@ TEST("a task's children go to its worker's queue, and a thread's to the queue fo
     }
     atomic_store(&gate.open, 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 static int64_t where_am_i(void *argument)
@@ -83,7 +83,7 @@ TEST("each worker has a number, a current task, and a flag whether it steals")
             CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
             for (int i = 0; i < 50; i++) CHECK_EQ(janus_spawn(&n, where_am_i, scheduler), JANUS_OK);
             CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-            CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+            CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         }
     }
 }
@@ -98,7 +98,7 @@ enum { WORKERS_MOST = 8 };
 static janus_scheduler *make(const janus_scheduler_options *options)
 {
     janus_scheduler *scheduler = NULL;
-    CHECK_EQ(janus_scheduler_open(options, &scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_create_with(options, &scheduler), JANUS_OK);
     return scheduler;
 }
 
@@ -110,10 +110,10 @@ static struct jrt_task *make_task(janus_scheduler *scheduler)
     return task;
 }
 
-static janus_worker_stats books(const janus_scheduler *scheduler, uint32_t worker)
+static janus_worker_info books(const janus_scheduler *scheduler, uint32_t worker)
 {
-    janus_worker_stats stats = {.struct_bytes = sizeof stats};
-    CHECK_EQ(janus_scheduler_stats(scheduler, worker, &stats), JANUS_OK);
+    janus_worker_info stats = JANUS_WORKER_INFO();
+    CHECK_EQ(janus_worker_inspect(scheduler, worker, &stats), JANUS_OK);
     return stats;
 }
 
@@ -134,7 +134,7 @@ TEST("a worker looks at its own queue, then at the queue for all, then at others
     jrt_task_free(scheduler, NULL, own);
     jrt_task_free(scheduler, NULL, ours);
     jrt_task_free(scheduler, NULL, theirs);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("a cycle of stealing asks four other workers, or all, and none without the flag")
@@ -149,7 +149,7 @@ TEST("a cycle of stealing asks four other workers, or all, and none without the 
                 CHECK(jrt_steal(&scheduler->workers[0], true) == NULL);
                 CHECK_EQ(books(scheduler, 0).steals_failed, flag ? cycle * bound : 0);
             }
-            CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+            CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         }
     }
 }
@@ -165,7 +165,7 @@ static void first_victims(uint64_t seed, unsigned out[WORKERS_MOST][50])
             CHECK(out[i][k] < WORKERS_MOST && out[i][k] != (unsigned)i);
         }
     }
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("the seed decides from which worker each steals, by its own generator")
@@ -208,7 +208,7 @@ TEST("LEAST_LOADED steals from the longest queue, ROUND_ROBIN from one after ano
         /* Tasks that came with them. */
         while (jrt_pick(&scheduler->workers[0], false) != NULL) continue;
         while (made > 0) jrt_task_free(scheduler, NULL, tasks[--made]);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
 
@@ -232,11 +232,11 @@ TEST("before it sleeps a worker makes a few rounds of attempts, and then none")
     janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = WORKERS_MOST));
     wait_asleep(scheduler);
     for (uint32_t i = 0; i < WORKERS_MOST; i++) {
-        janus_worker_stats stats = books(scheduler, i);
+        janus_worker_info stats = books(scheduler, i);
         CHECK(stats.steals_failed >= 1);
         CHECK(stats.steals_failed <= stats.parks * ROUNDS * JRT_STEAL_ATTEMPTS);
     }
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("a task for eight sleeping workers wakes one, which wakes one more to search")
@@ -253,7 +253,7 @@ TEST("a task for eight sleeping workers wakes one, which wakes one more to searc
     }
     CHECK(books(scheduler, UINT32_MAX).parks <= WORKERS_MOST + 2 * TASKS);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 enum { CROWD = 600 }; /* more than fetch_ahead calls few */
@@ -290,6 +290,6 @@ TEST("every task of a crowd that is woken at once goes on, even while others ste
         atomic_store(&crowd_waits, 0);
         atomic_store(&crowd_woke, 0);
         town_do(scheduler, wake_crowd, NULL);
-        CHECK_EQ(janus_scheduler_close(scheduler), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }

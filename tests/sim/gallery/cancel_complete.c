@@ -38,8 +38,8 @@ static int64_t cancel_complete(void *mended)
     struct line   line = {.mended = mended != NULL};
     janus_nursery nursery;
     int           job;
-    JANUS_EXPECT(janus_channel_open(sizeof job, JOBS, NULL, &line.in) == JANUS_OK);
-    JANUS_EXPECT(janus_channel_open(sizeof job, JOBS, NULL, &line.out) == JANUS_OK);
+    JANUS_EXPECT(janus_channel_create(sizeof job, JOBS, NULL, &line.in) == JANUS_OK);
+    JANUS_EXPECT(janus_channel_create(sizeof job, JOBS, NULL, &line.out) == JANUS_OK);
     for (int i = 0; i < JOBS; i++) JANUS_EXPECT(janus_channel_send(line.in, &i) == JANUS_OK);
     JANUS_EXPECT(janus_nursery_open(&nursery, NULL) == JANUS_OK);
     JANUS_EXPECT(janus_spawn(&nursery, pump, &line) == JANUS_OK);

@@ -35,7 +35,7 @@ static int64_t query(void *argument)
 static int64_t check_then_act(void *mended)
 {
     struct client client = {
-        .licences = JANUS_SEMAPHORE_INIT(1, JANUS_OPENED_BY_TASKS, "licences"),
+        .licences = JANUS_SEMAPHORE_INIT(1, JANUS_WAKER_TASKS, "licences"),
         .once = JANUS_ONCE_INIT("connection"),
         .mended = mended != NULL,
     };

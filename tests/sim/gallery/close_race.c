@@ -30,7 +30,7 @@ static int64_t close_race(void *mended)
     struct pipe   pipe = {.writers = 2, .mended = mended != NULL};
     janus_nursery nursery;
     int           value, count = 0;
-    JANUS_EXPECT(janus_channel_open(sizeof value, 2 * VALUES, NULL, &pipe.values) == JANUS_OK);
+    JANUS_EXPECT(janus_channel_create(sizeof value, 2 * VALUES, NULL, &pipe.values) == JANUS_OK);
     JANUS_EXPECT(janus_nursery_open(&nursery, NULL) == JANUS_OK);
     JANUS_EXPECT(janus_spawn(&nursery, writer, &pipe) == JANUS_OK);
     JANUS_EXPECT(janus_spawn(&nursery, writer, &pipe) == JANUS_OK);

@@ -39,7 +39,7 @@ static int64_t double_complete(void *mended)
 {
     struct request request = {.pending = true, .mended = mended != NULL};
     int            how = 0;
-    JANUS_EXPECT(janus_channel_open(sizeof how, 1, NULL, &request.done) == JANUS_OK);
+    JANUS_EXPECT(janus_channel_create(sizeof how, 1, NULL, &request.done) == JANUS_OK);
     JANUS_EXPECT(gallery_both(answer, timer, &request) == JANUS_OK);
     JANUS_EXPECT(janus_channel_recv(request.done, &how) == JANUS_OK);
     JANUS_EXPECT(janus_channel_try_recv(request.done, &how) == JANUS_WOULD_WAIT);

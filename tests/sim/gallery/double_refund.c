@@ -39,7 +39,7 @@ static int64_t work(void *argument)
 static int64_t stop(void *argument)
 {
     struct job *job = argument;
-    return janus_token_cancel(job->stop, JANUS_CANCEL_EXPLICIT);
+    return janus_token_cancel(job->stop, JANUS_CANCEL_REASON_EXPLICIT);
 }
 
 static int64_t double_refund(void *mended)

@@ -30,7 +30,7 @@ static int64_t ask(void *argument)
     }
     if (answer == 0) JANUS_EXPECT(janus_channel_recv(question->answers, &answer) == JANUS_OK);
     (void)janus_nursery_cancel(&nursery);
-    (void)janus_nursery_end(&nursery, NULL);
+    JANUS_IGNORE(janus_nursery_end(&nursery, NULL));
     return answer == 42 ? 0 : -1;
 }
 
@@ -38,13 +38,13 @@ static int64_t forgotten_await(void *mended)
 {
     struct question question = {.mended = mended != NULL};
     int64_t         status = 0;
-    JANUS_EXPECT(janus_channel_open(sizeof(int), 2, NULL, &question.answers) == JANUS_OK);
+    JANUS_EXPECT(janus_channel_create(sizeof(int), 2, NULL, &question.answers) == JANUS_OK);
     janus_status ended;
     JANUS_NURSERY(nursery, ended)
     {
         janus_task_id task;
         JANUS_EXPECT(janus_spawn_with(nursery, ask, &question, NULL, &task) == JANUS_OK);
-        (void)janus_join(nursery, task, &status);
+        JANUS_IGNORE(janus_join(nursery, task, &status));
     }
     JANUS_EXPECT(ended == JANUS_OK && status == 0);
     return janus_channel_destroy(question.answers);

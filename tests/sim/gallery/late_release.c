@@ -30,7 +30,7 @@ static int64_t guest(void *argument)
 static int64_t late_release(void *mended)
 {
     struct gate gate = {
-        .permits = JANUS_SEMAPHORE_INIT(1, JANUS_OPENED_BY_TASKS, "gate"),
+        .permits = JANUS_SEMAPHORE_INIT(1, JANUS_WAKER_TASKS, "gate"),
         .mended = mended != NULL,
     };
     JANUS_EXPECT(gallery_both(guest, guest, &gate) == JANUS_OK);

@@ -42,7 +42,7 @@ static int64_t porter(void *argument)
 static int64_t lost_wakeup(void *mended)
 {
     struct door door = {.lock = JANUS_MUTEX_INIT("door"),
-                        .opened = JANUS_CONDITION_INIT(JANUS_OPENED_BY_TASKS, "opened"),
+                        .opened = JANUS_CONDITION_INIT(JANUS_WAKER_TASKS, "opened"),
                         .mended = mended != NULL};
     return gallery_both(visitor, porter, &door);
 }

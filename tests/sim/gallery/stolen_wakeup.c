@@ -43,7 +43,7 @@ static int64_t putter(void *argument)
 static int64_t stolen_wakeup(void *mended)
 {
     struct shelf  shelf = {.lock = JANUS_MUTEX_INIT("shelf"),
-                           .filled = JANUS_CONDITION_INIT(JANUS_OPENED_BY_TASKS, "filled"),
+                           .filled = JANUS_CONDITION_INIT(JANUS_WAKER_TASKS, "filled"),
                            .mended = mended != NULL};
     janus_nursery nursery;
     JANUS_EXPECT(janus_nursery_open(&nursery, NULL) == JANUS_OK);

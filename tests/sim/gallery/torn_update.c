@@ -32,7 +32,7 @@ static int64_t payer(void *argument)
 static int64_t torn_update(void *mended)
 {
     struct account account = {.lock = JANUS_MUTEX_INIT("account"), .mended = mended != NULL};
-    JANUS_EXPECT(janus_channel_open(sizeof(int), 2 * TIMES, NULL, &account.log) == JANUS_OK);
+    JANUS_EXPECT(janus_channel_create(sizeof(int), 2 * TIMES, NULL, &account.log) == JANUS_OK);
     JANUS_EXPECT(gallery_both(payer, payer, &account) == JANUS_OK);
     JANUS_EXPECT(account.balance == 2 * TIMES * 10);
     return janus_channel_destroy(account.log);

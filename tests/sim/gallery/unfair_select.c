@@ -45,8 +45,8 @@ static int64_t unfair_select(void *mended)
 {
     struct desk   desk = {.mended = mended != NULL};
     janus_nursery nursery;
-    JANUS_EXPECT(janus_channel_open(sizeof(int), 1, NULL, &desk.data) == JANUS_OK);
-    JANUS_EXPECT(janus_channel_open(0, 1, NULL, &desk.stop) == JANUS_OK);
+    JANUS_EXPECT(janus_channel_create(sizeof(int), 1, NULL, &desk.data) == JANUS_OK);
+    JANUS_EXPECT(janus_channel_create(0, 1, NULL, &desk.stop) == JANUS_OK);
     JANUS_EXPECT(janus_nursery_open(&nursery, NULL) == JANUS_OK);
     JANUS_EXPECT(janus_spawn(&nursery, consumer, &desk) == JANUS_OK);
     JANUS_EXPECT(janus_spawn(&nursery, producer, &desk) == JANUS_OK);

@@ -31,7 +31,7 @@ static void run(struct scope *scope, janus_nursery *outer)
 {
     janus_nursery inner;
     JANUS_EXPECT(janus_nursery_open(&inner, NULL) == JANUS_OK);
-    JANUS_EXPECT(janus_channel_open(sizeof(int), 1, NULL, &scope->reports) == JANUS_OK);
+    JANUS_EXPECT(janus_channel_create(sizeof(int), 1, NULL, &scope->reports) == JANUS_OK);
     atomic_store(&scope->alive, true);
     JANUS_EXPECT(janus_spawn(scope->mended ? &inner : outer, reporter, scope) == JANUS_OK);
     JANUS_EXPECT(janus_spawn(&inner, work, NULL) == JANUS_OK);
