@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writers that never stop, small rings, a consumer beside them: every event is written once, in
+ * Writers that never stop, small rings, and a consumer beside them. Every event is written once, in
  * order and unbroken, or counted in a gap.
  */
 #include "cap/cap.h"
@@ -22,7 +22,7 @@ enum { OWN = 2, FOREIGN = 2, WRITERS = OWN + 1 };
 static janus_audit *audit;
 static atomic_int   running;
 
-/* What came out, by writer; only the consumer touches it, under the log's lock. */
+/* The output by writer. Only the consumer touches it, under the log's lock. */
 static struct {
     unsigned long long next_seq, events, lost, last_after[OWN + FOREIGN];
 } seen[WRITERS];
@@ -115,7 +115,7 @@ TEST("the log's own thread drains beside the writers and wakes when a ring is ha
     run(true, true);
 }
 
-/* Capabilities used and refused by threads of both sorts; every use and every denial is counted. */
+/* Threads of both kinds use capabilities and are refused. Every use and every denial is counted. */
 
 static struct {
     janus_cap_table   *table;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is written, how it is escaped, and what happens when there is no room. */
+/* What is written, how it is escaped, and what happens without room. */
 #include "sink.h"
 
 #include "cap/gate.h"
@@ -57,8 +57,8 @@ TEST("a name can neither end its line or its string nor control a terminal")
 TEST("bytes that are not text are replaced, one by one")
 {
     check_name("\xff\xfe", "\\ufffd\\ufffd");
-    check_name("\xc0\xaf", "\\ufffd\\ufffd");            /* too long for what it is */
-    check_name("\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"); /* half of a pair */
+    check_name("\xc0\xaf", "\\ufffd\\ufffd");            /* overlong */
+    check_name("\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"); /* half of a surrogate pair */
     check_name("\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd");
     check_name("\xe2\x82", "\\ufffd\\ufffd"); /* cut off */
     check_name("0123456789012345678901234567890123456\xe2\x82\xac",
@@ -125,7 +125,7 @@ TEST("events without room leave a gap with their number")
     for (int i = 0; i < 2; i++) CHECK_EQ(put(writer, NULL), JANUS_OK);
     sink.room = -1;
     CHECK_EQ(janus_audit_drain(audit), JANUS_OK);
-    /* Numbers 13 to 20, three lost, two more. */
+    /* Numbers 13 to 20, then three lost, then two more. */
     CHECK_EQ(sink.count, 10 + 8 + 1 + 2);
     CHECK_EQ(line_number(sink.lines[17], "seq"), 20);
     CHECK(strstr(sink.lines[18], "\"seq\":21,\"event\":\"gap\",\"lost\":3}") != NULL);
@@ -138,7 +138,7 @@ TEST("events without room leave a gap with their number")
     close_log(audit, &sink);
 }
 
-/* The rest with capabilities. */
+/* The other events, with capabilities. */
 
 enum { ALICE = 1, BOB = 2 };
 
@@ -270,7 +270,7 @@ TEST("uses are counted and written together, denials one by one")
     CHECK(line_number(line, "first_ns") <= line_number(line, "mono_ns"));
     CHECK_EQ(sink_count(&realm.sink, "\"event\":\"denial\"", NULL), 30);
 
-    CHECK_EQ(use(&realm, cap), JANUS_OK); /* the first use after a drain hands in the rest */
+    CHECK_EQ(use(&realm, cap), JANUS_OK); /* the first use after a drain writes the rest */
     CHECK_EQ(janus_audit_drain(realm.audit), JANUS_OK);
     CHECK_EQ(sink_count(&realm.sink, "\"event\":\"use\"", NULL), 4);
     CHECK_EQ(sink_count(&realm.sink, "\"count\":500,", NULL), 1);
@@ -318,7 +318,7 @@ TEST("a log that fails closed refuses what it cannot record, and then nothing ha
     CHECK_EQ(stats.live, 1);
     CHECK_EQ(stats.refused_audit, 3);
 
-    /* Uses go on while they can be counted, and are refused when that has to be written. */
+    /* Uses continue while they can be counted, and are refused when the count must be written. */
     for (int i = 0; i < 1000; i++) {
         CHECK_EQ(jrt_cap_gate_spawn(realm.table, cap, &realm.alice, &counts, &granted), JANUS_OK);
     }
@@ -326,7 +326,8 @@ TEST("a log that fails closed refuses what it cannot record, and then nothing ha
              JANUS_AUDIT_FULL);
     CHECK_EQ(counts.tasks, 1000);
 
-    /* A denial stays a denial, and what takes rights away is never refused; the gap tells. */
+    /* A denial stays a denial, and operations that take rights away are never refused. The gap
+     * reports them. */
     CHECK_EQ(use(&realm, (janus_cap){0}), JANUS_NO_SPAWN_CAP);
     CHECK_EQ(jrt_cap_release(realm.table, cap, &realm.alice), JANUS_OK);
     CHECK_EQ(janus_audit_inspect(realm.audit, &books), JANUS_OK);

@@ -37,7 +37,7 @@ static inline void sink_empty(struct sink *sink)
     sink->count = 0;
 }
 
-/* How many lines contain the text; *out (or NULL): the last of them. */
+/* Returns how many lines contain the text. *out is the last of them, unless out is NULL. */
 static inline int sink_count(const struct sink *sink, const char *text, const char **out)
 {
     int count = 0;

@@ -77,7 +77,7 @@ static double chi_square(struct jrt_rng *rng, uint32_t n, int draws)
 
 TEST("numbers below n are equally likely for small n")
 {
-    /* Each bound is exceeded by chance once in 100,000; and the seed is fixed. */
+    /* Chance exceeds each bound once in 100,000, and the seed is fixed. */
     static const struct {
         uint32_t n;
         double   bound;
@@ -90,8 +90,8 @@ TEST("numbers below n are equally likely for small n")
 
 TEST("numbers below three quarters of the range show no bias")
 {
-    /* Without rejection a third of the results would come twice as often: of three draws in the
-     * range 3 * 2^30, those with remainder 0 mod 3 would be half of all, not a third. */
+    /* Without rejection a third of the results would come twice as often. In the range 3 * 2^30,
+     * results with remainder 0 mod 3 would be half of all, not a third. */
     struct jrt_rng rng;
     uint32_t       thirds[3] = {0, 0, 0};
     enum { DRAWS = 300000 };

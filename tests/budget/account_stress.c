@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that take shares from the same few pools, spend, settle, and carve pools of their own,
- * all at once. No pool ever gives more than it has, and when all are gone every unit is accounted
- * for.
+ * Threads take shares from the same few pools, spend, settle, and carve pools of their own, all at
+ * once. No pool ever gives more than it has. When all are gone, every unit is accounted for.
  */
 #include "harness.h"
 
@@ -20,10 +19,10 @@ enum { ROUNDS = 400000 };
 enum { THREADS = 4, POOLS = 3, POOL_OPS = 1000 };
 
 static struct jrt_pool_account root, pools[POOLS];
-static _Atomic(uint64_t)       held[POOLS]; /* ops that threads have in hand */
+static _Atomic(uint64_t)       held[POOLS]; /* ops that threads hold */
 static _Atomic(uint64_t)       spent_ops, spent_spawns;
 
-/* A pool's ops, as its holders count them, are never more than it was given. */
+/* The holders of a pool never have more ops than it was given. */
 static void hold(int pool, uint64_t ops)
 {
     CHECK(atomic_fetch_add(&held[pool], ops) + ops <= POOL_OPS);
@@ -45,7 +44,7 @@ static void work(struct jrt_rng *rng, int pool)
     if (unused.ops > 0) unused.ops--, spent.ops++;
     atomic_fetch_sub(&held[pool], share.ops);
     jrt_account_settle(&pools[pool], &share, &unused);
-    jrt_account_mint(&pools[pool], &spent, &minted); /* what was spent is made good */
+    jrt_account_mint(&pools[pool], &spent, &minted); /* replaces what was spent */
     atomic_fetch_add(&spent_ops, spent.ops);
     atomic_fetch_add(&spent_spawns, spent.spawn_count);
 }

@@ -258,7 +258,7 @@ TEST("closing an account too early, and settling a share never taken, end the pr
     }
 }
 
-/* Random trees, beside a count of every unit by a hand that knows nothing of accounts. */
+/* Random trees, beside a plain count of every unit that knows nothing of accounts. */
 
 enum { ACCOUNTS = 24, TASKS = 48, STEPS = 4000 };
 
@@ -270,8 +270,8 @@ struct town {
         int          account; /* -1: no task */
         janus_budget share, left;
     } tasks[TASKS];
-    janus_budget made;  /* units that ever came into the world */
-    janus_budget spent; /* units that left it */
+    janus_budget made;  /* units ever made */
+    janus_budget spent; /* units spent */
 };
 
 static janus_budget dice(struct town *town, uint32_t most)
@@ -361,7 +361,7 @@ static void step_task(struct town *town)
         if (janus_budget_charge(&town->tasks[at].left, want) != JANUS_COMPONENT_NONE) return;
         town->spent = janus_budget_add(town->spent, want);
         return;
-    case 2: /* is recharged: exactly */
+    case 2: /* recharged exactly */
         if (jrt_account_take(&town->accounts[from], &want) != JANUS_COMPONENT_NONE) return;
         got = want;
         break;

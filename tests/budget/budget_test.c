@@ -197,7 +197,7 @@ TEST("a child's share is what it wants or what the pool has left, and the sum is
          {10000, 1 << 20, 0, 100, 10},
          {0, 0, 0, 0, 0},
          JANUS_COMPONENT_NONE},
-        /* equal: the spawn's op is the pool's, so the child gets one less */
+        /* equal: the pool pays the spawn's op, so the child gets one less */
         {{10000, 1 << 20, 1, 100, 10},
          {9999, 1 << 20, 0, 100, 10},
          {0, 0, 0, 0, 0},
@@ -234,7 +234,7 @@ TEST("an explicit service pool feeds nine full children and a tenth with 9,990 o
     CHECK_EQ(janus_budget_split(&pool, janus_budget_child_default(), &share), 0);
     CHECK(same(share, 9990, 1 << 20, 0, 100, 10));
     CHECK_EQ(janus_budget_split(&pool, janus_budget_child_default(), &share), JANUS_COMPONENT_OPS);
-    pool = janus_budget_add(pool, share); /* the tenth ends without having done anything */
+    pool = janus_budget_add(pool, share); /* the tenth child ends without having done anything */
     CHECK_EQ(janus_budget_split(&pool, janus_budget_child_default(), &share), 0);
     CHECK_EQ(share.ops, 9989);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that mint, derive, check, revoke and release in one table without pause.
+ * Threads mint, derive, check, revoke and release in one table without pause.
  *
- * Each round one thread publishes a handle, others check it without end, and it is revoked: a check
- * that began after the revocation had returned must not succeed, whatever fills the place then.
+ * In each round one thread publishes a handle, others check it without end, and it is revoked. A
+ * check that begins after the revocation has returned must not succeed, whatever fills the place
+ * then.
  */
 #include "realm.h"
 
@@ -33,7 +34,7 @@ static struct {
     atomic_uint accepted;
 } play;
 
-/* The handle of a round is read between two looks at its number, so that it is not torn. */
+/* Reads the handle of a round between two looks at the round's number, so that it is not torn. */
 static bool handle_of_round(janus_cap *cap, unsigned *round)
 {
     *round = atomic_load(&play.round);
@@ -72,14 +73,14 @@ static void *run_checker(void *argument)
         } else {
             CHECK(status == JANUS_CAP_REVOKED || status == JANUS_CAP_STALE);
         }
-        /* The handle never had this right; what the filler puts into its place has it. */
+        /* The handle never had this right, but the filler's capability in its place has it. */
         CHECK(jrt_cap_check(realm.table, cap, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_NURSERY,
                             ALICE) != JANUS_OK);
     }
     return NULL;
 }
 
-/* Fills places that were just given up with capabilities that may everything. */
+/* Fills places that were just freed with capabilities that have every right. */
 static void *run_filler(void *argument)
 {
     (void)argument;
@@ -96,7 +97,7 @@ TEST("after a revocation has returned, no check of the branch succeeds")
     pthread_t threads[CHECKERS + 1];
     realm.table = NULL;
     CHECK_EQ(janus_cap_table_create(JANUS_CAP_TABLE_OPTIONS(.caps_max = 4), &realm.table,
-                                    &realm.root), /* eight places: used again at once */
+                                    &realm.root), /* eight places: reused at once */
              JANUS_OK);
     for (int i = 0; i <= CHECKERS; i++) {
         CHECK_EQ(pthread_create(&threads[i], NULL, i < CHECKERS ? run_checker : run_filler, NULL),
@@ -110,7 +111,7 @@ TEST("after a revocation has returned, no check of the branch succeeds")
                                         JANUS_CAP_GRANT(.rights = JANUS_RIGHT_SPAWN_TASK), &cap),
                  JANUS_OK);
         publish_handle(cap);
-        if (round % 64 == 0) { /* until one was accepted, so that they do meet */
+        if (round % 64 == 0) { /* until one was accepted, so that the threads do meet */
             unsigned before = atomic_load(&play.accepted);
             while (atomic_load(&play.accepted) == before) sched_yield();
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Making, narrowing, handing on, taking back: what a capability is and who may do what with it. */
+/* Mint, attenuate, delegate, revoke: what a capability is, and what its holder may do with it. */
 #include "realm.h"
 
 TEST("a spawn capability gives back the limits it was made with")
@@ -33,7 +33,7 @@ TEST("budget, channel and executor capabilities give back their limits")
     CHECK_EQ(info.limits.words[5], 0);
 
     janus_cap_limits channel = {.channel = {.max_buffer_size = 7, .max_channels = 8}};
-    channel.words[5] = 99; /* not the kind's: ignored */
+    channel.words[5] = 99; /* not used by the kind: ignored */
     cap = mint(&realm, ALICE, JANUS_CAP_KIND_CHANNEL, &channel, 0);
     CHECK_EQ(janus_cap_inspect_in(realm.table, cap, ALICE, &info), JANUS_OK);
     CHECK_EQ(info.limits.channel.max_buffer_size, 7);
@@ -203,7 +203,7 @@ TEST("a set of backends can lose members and never gain one")
     janus_cap_limits one = {.executor = {JANUS_BACKEND_SET(JANUS_BACKEND_THREADED)}};
     janus_cap_limits less = {.executor = {JANUS_BACKEND_SET(JANUS_BACKEND_BLOCKING)}};
     cap = mint(&realm, ALICE, JANUS_CAP_KIND_EXECUTOR, &two, 0);
-    /* {blocking} is a smaller number, but no subset. */
+    /* {blocking} is a smaller number, but not a subset. */
     CHECK_EQ(janus_cap_attenuate_in(realm.table, cap, ALICE,
                                     JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL, .limits = &less),
                                     &out),

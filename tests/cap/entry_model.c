@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One place of a table as it is shipped, all orders of all atomic steps: a check of a handle
- * against its revocation and the filling of the place with a capability of the same holder that
- * has more rights. What must not happen: the old handle is accepted for a right it never had, with
- * limits that are not its own, or after the revocation has returned.
+ * One place of a shipped table, in all orders of all atomic steps. A check of a handle runs against
+ * its revocation and against a new capability in the place, with the same holder and more rights.
+ * The old handle must not be accepted for a new right, with new limits, or after the revocation has
+ * returned.
  *
- * Stores may come late (TSO: as on x86) or late and out of order (PSO). Broken variants show that
- * the model would notice.
+ * Stores may come late (TSO, as on x86) or late and out of order (PSO). Broken variants show that
+ * the model finds mistakes.
  */
 #include "model.h"
 
@@ -29,7 +29,7 @@ static struct {
     struct jrt_cap_entry entry;
     uint32_t             wanted;
     bool                 state_first, fields_first; /* the broken variants */
-    _Atomic(uint32_t)    returned;                  /* the revocation has, by the checker's word */
+    _Atomic(uint32_t)    returned;                  /* set when the revocation has returned */
 } world;
 
 static void set(janus_cap cap, uint32_t rights, uint64_t limit)
@@ -45,7 +45,7 @@ static void setup(void *state)
     memset(&world.entry, 0, sizeof world.entry);
     atomic_store(&world.returned, 0);
     janus_cap_limits limits = {.words = {10, 10}};
-    /* By hand: a setup is not a part of the interleaving. */
+    /* By hand: the setup is not part of the interleaving. */
     atomic_store(&world.entry.words[0], limits.words[0]);
     atomic_store(&world.entry.words[1], limits.words[1]);
     atomic_store(&world.entry.scope, jrt_cap_scope(JANUS_CAP_KIND_SPAWN, OLD_RIGHT));
@@ -93,7 +93,7 @@ static void check_old(void *state, int self)
     MODEL_CHECK(limits.words[0] == 10 && limits.words[1] == 10);
 }
 
-/* Somebody who guessed the nonce of what is not there yet: accepted only as a whole. */
+/* A forger that guessed the next nonce: accepted only with the whole new capability. */
 static void check_new(void *state, int self)
 {
     (void)state, (void)self;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A forger's corpus: whatever bits are tried, only the handles that were given out work. */
+/* A forger's corpus: whatever bits are tried, only handles that were given out work. */
 #include "realm.h"
 
 #include "base/rng.h"
@@ -33,7 +33,7 @@ static bool same(janus_cap left, janus_cap right)
            left.nonce == right.nonce;
 }
 
-/* Tried with every call; none may accept. */
+/* Tried with every call. No call may accept it. */
 static void attempt(janus_cap forged)
 {
     janus_cap      out;
@@ -134,7 +134,7 @@ TEST("nonces do not repeat and look random")
     realm_close(&realm);
 }
 
-/* What reaches beyond the places ends the process, not the table. */
+/* A write beyond the places ends the process and does not change the table. */
 static void write_before_the_places(void *argument)
 {
     (void)argument;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each gate asks, what it counts, and what the profiles give. */
+/* What each gate asks, what it counts, and what the profiles grant. */
 #include "realm.h"
 
 #include <pthread.h>

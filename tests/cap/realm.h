@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A small world for tests of capabilities: a table, its authority, and verbs. */
+/* A small setting for tests of capabilities: a table, its authority, and verbs. */
 #ifndef JANUSRT_TESTS_REALM_H
 #define JANUSRT_TESTS_REALM_H
 
@@ -49,7 +49,7 @@ static inline janus_cap mint_spawn(struct realm *realm, uint64_t holder)
     return mint(realm, holder, JANUS_CAP_KIND_SPAWN, &many_tasks, JANUS_DELEGATION_UNLIMITED);
 }
 
-/* The same rights and limits once more, below `cap`. */
+/* Derives a capability with the same rights and limits from `cap`. */
 static inline janus_cap copy_of(struct realm *realm, janus_cap cap, uint64_t holder)
 {
     janus_cap out;

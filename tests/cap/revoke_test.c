@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Revoking and releasing: branches, ghosts, slots used again, generations that run out. */
+/* Revoking and releasing: branches, ghosts, reused slots, and generations that run out. */
 #include "realm.h"
 
 #include "base/rng.h"
@@ -206,7 +206,7 @@ TEST("a task that derives without end leaves the authority a quarter of the tabl
     realm_close(&realm);
 }
 
-/* A plain forest beside the table: parents by number, released ones skipped. */
+/* A plain forest beside the table: parents by number, without released ones. */
 
 enum { NODES = 600, STEPS = 20000 };
 
@@ -284,7 +284,7 @@ TEST("any history of deriving, releasing and revoking agrees with a plain forest
         }
         janus_cap_table_info stats = stats_of(&realm);
         CHECK_EQ(stats.live, alive);
-        /* Every place is alive, free, or a ghost, and ghosts are fewer than the living. */
+        /* Every place is alive, free, or a ghost, and there are fewer ghosts than live ones. */
         uint64_t ghosts = stats.slots - stats.live - realm.table->free_count;
         CHECK(alive == 0 ? ghosts == 0 : ghosts < alive);
         realm_close(&realm);

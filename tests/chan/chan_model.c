@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Channels and selects as they are shipped, all orders of their steps, up to four threads. A script
- * is what one thread does, one operation after the other.
- * Whatever the order, there must be a story (story.h).
+ * The shipped channels and selects, in all orders of their steps, with up to four threads. A script
+ * is what one thread does, one operation after the other. Every execution must have a story
+ * (story.h).
  *
- * Threads may be tasks: then they can be cancelled while they wait, by a step at any moment. Of the
- * room below, parking and waking, there is only what [task-park] and [cancel-park] promise. The
- * channel's own lock is a plain one here; lock_model.c has the shipped one. Broken variants show
- * that the model would notice.
+ * Threads may be tasks: then a step can cancel them while they wait, at any moment. Of the room
+ * below, parking and waking, the model has only what [task-park] and [cancel-park] promise. The
+ * channel's lock is a plain one here; lock_model.c has the shipped one. Broken variants show that
+ * the model finds mistakes.
  */
 #include "model.h"
 
@@ -116,7 +116,7 @@ static void tear_down(void *state)
     inside = false;
     for (int c = STORY_CHANNELS - 1; c >= 0; c--) { /* the same addresses every time */
         struct jrt_chan *chan = jrt_chan_of(story_channels[c]);
-        free(chan->ring); /* who failed may be inside */
+        free(chan->ring); /* a failed thread may hold it */
         chan->ring = NULL;
         free(chan->cold);
         chan->lock.taken = false;
@@ -125,7 +125,7 @@ static void tear_down(void *state)
     free(scheduler);
 }
 
-/* Runs what `world` says: thread 0 a task if it can be cancelled. */
+/* Runs the script of `world`. Thread 0 is a task if it can be cancelled. */
 static struct model_scenario scenario(const char *name, bool cancels)
 {
     struct model_scenario all = {.name = name,
@@ -164,8 +164,8 @@ static void clear(uint64_t first_capacity, uint64_t second_capacity, bool timed)
         memcpy(story.ops[thread], script, sizeof script);                                          \
     } while (0)
 
-/* By threads and, where one is cancelled, a task that goes the long way; then by tasks that go the
- * short one. */
+/* First with threads and, if there is a cancel, a task on the slow path. Then with tasks on the
+ * fast path. */
 static void pass(const char *name, bool cancels)
 {
     for (int way = 0; way < 2; way++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything at once: senders and receivers in all ways, on tasks and plain threads, cancelled and
- * out of time in the middle, channels closed and destroyed under them. Whatever a send said OK to
- * is received exactly once, and nothing else is.
+ * Everything at once: senders and receivers of all kinds, on tasks and plain threads. They are
+ * cancelled or too late in the middle, and their channels are closed and destroyed. A value whose
+ * send returned OK is received exactly once, and no other value is received.
  */
 #include "quay.h"
 
@@ -22,16 +22,16 @@ static const uint64_t run_ns = (TOWN_SLOW ? UINT64_C(700) : UINT64_C(700)) * 100
 
 static struct {
     janus_channel    channels[CHANNELS];
-    _Atomic(int64_t) next;         /* the next value that nobody has tried to send */
+    _Atomic(int64_t) next;         /* the next value to send */
     _Atomic(uint8_t) sent[VALUES]; /* how often */
     _Atomic(uint8_t) got[VALUES];
     atomic_int       stop, number;
-    atomic_int       seen[16]; /* which statuses came up, by number */
+    atomic_int       seen[16]; /* which statuses occurred, by number */
 } sea;
 
 static void note(janus_status status) { atomic_fetch_add(&sea.seen[-status & 15], 1); }
 
-/* Some way to send or receive. */
+/* One of the ways to send or receive. */
 static janus_status send_once(struct jrt_rng *rng, int64_t value)
 {
     janus_channel     channel = sea.channels[jrt_rng_below(rng, CHANNELS)];
@@ -111,7 +111,7 @@ static int64_t keep_receiving(void *argument)
     return 0;
 }
 
-/* Starts a group, cancels it after a while, again and again. */
+/* Starts a group and cancels it after a while, again and again. */
 static int64_t churn(void *argument)
 {
     janus_entry   *entry = argument != NULL ? keep_sending : keep_receiving;
@@ -165,7 +165,7 @@ static void run(uint32_t workers)
     pthread_t threads[2 * THREADS];
     memset(&sea, 0, sizeof sea);
     for (int i = 0; i < CHANNELS; i++) sea.channels[i] = open_outside((uint64_t)i);
-    int count = town_simulated() ? 0 : THREADS; /* there, nobody is outside */
+    int count = town_simulated() ? 0 : THREADS; /* no outside threads in a world */
     for (int i = 0; i < count; i++) {
         CHECK_EQ(pthread_create(&threads[2 * i], NULL, thread_sends, NULL), 0);
         CHECK_EQ(pthread_create(&threads[2 * i + 1], NULL, thread_receives, NULL), 0);
@@ -174,7 +174,7 @@ static void run(uint32_t workers)
     atomic_store(&sea.stop, 1);
     close_all();
     for (int i = 0; i < 2 * count; i++) CHECK_EQ(pthread_join(threads[i], NULL), 0);
-    for (int i = 0; i < CHANNELS; i++) { /* what is left is still there */
+    for (int i = 0; i < CHANNELS; i++) { /* the rest is still in the channels */
         int64_t value = -1;
         while (janus_channel_recv(sea.channels[i], &value) == JANUS_OK) {
             atomic_fetch_add(&sea.got[value], 1);
@@ -190,7 +190,7 @@ static void run(uint32_t workers)
         CHECK(atomic_load(&sea.got[i]) <= 1);
         sent += atomic_load(&sea.sent[i]);
     }
-    if (town_simulated()) return; /* short, and another seed goes another way */
+    if (town_simulated()) return; /* short, and another seed takes another way */
     CHECK(sent > 100);
     CHECK(atomic_load(&sea.seen[-JANUS_CANCELLED]) > 0);
     CHECK(atomic_load(&sea.seen[-JANUS_DEADLINE]) > 0);
@@ -201,12 +201,12 @@ TEST("with one worker no value is lost or comes twice, whichever task is cancell
 TEST("with two workers no value is lost or comes twice, whichever task is cancelled") { run(2); }
 TEST("with eight workers no value is lost or comes twice, whichever task is cancelled") { run(8); }
 
-/* Channels that are made and destroyed under their users. */
+/* Channels that are made and destroyed while others use them. */
 
 enum { USERS = 6 };
 
 static struct {
-    _Atomic(uint64_t) first, second; /* a handle, torn now and then */
+    _Atomic(uint64_t) first, second; /* a handle, sometimes torn */
     atomic_int        stop, stale, closed;
 } wreck;
 

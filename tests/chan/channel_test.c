@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Channels without waiting: values, handles, what happens where there is no room. */
+/* Channels without waiting: values, handles, overflow. */
 #include "quay.h"
 
 #include "base/rng.h"
@@ -112,7 +112,7 @@ TEST("a handle allows what its rights say, and no other handle can be made from 
     town_run(2, rights, NULL, 1);
 }
 
-/* Every call must say that. */
+/* Every call must return that status. */
 static void check_all(janus_channel channel, janus_status status)
 {
     int64_t            value = 1;
@@ -143,7 +143,7 @@ static int64_t stale(void *argument)
     CHECK_EQ(janus_channel_destroy((janus_channel){{0, 0}}), JANUS_OK);
     for (int i = 0; i < 100; i++) {
         old[i] = open_channel(1);
-        for (int k = 0; k < i; k++) check_all(old[k], JANUS_STALE); /* their memory is used again */
+        for (int k = 0; k < i; k++) check_all(old[k], JANUS_STALE); /* their memory is reused */
         CHECK_EQ(look(old[i]).length, 0);
         destroy(old[i]);
     }
@@ -185,7 +185,7 @@ TEST("a handle with any single bit changed is refused, and nothing happens")
     town_run(2, changed, NULL, 1);
 }
 
-/* What a holder can compute: any handle of its own with other rights, and any word in its place. */
+/* What a holder can compute: its own handles with other rights, and with any word replaced. */
 static int64_t widen(void *argument)
 {
     janus_channel all = open_channel(1), narrow[2];
@@ -214,7 +214,7 @@ TEST("a handle with other rights is STALE, whatever a task computes from its han
     town_run(2, widen, NULL, 1);
 }
 
-/* Handles had an address once, with a check that everybody can compute. */
+/* Handles once held an address, with a check that anybody can compute. */
 static uint64_t sealed(uint64_t below)
 {
     const uint64_t spread = UINT64_C(0x9e3779b97f4a7c15), of_zero = UINT64_C(0x5ea1) << 48;
@@ -267,12 +267,12 @@ TEST("impossible options are refused and no channel is made")
              JANUS_INVALID);
     CHECK_EQ(janus_channel_create_unbounded(8, 7, NULL, &channel), JANUS_INVALID);
     CHECK_EQ(janus_channel_create_unbounded(8, 0, NULL, &channel), JANUS_INVALID);
-    if (!JRT_ASAN && !JRT_TSAN) { /* they end the process where memory is refused */
+    if (!JRT_ASAN && !JRT_TSAN) { /* sanitizers end the process if memory is refused */
         CHECK_EQ(janus_channel_create(1, PTRDIFF_MAX, NULL, &channel), JANUS_NO_MEMORY);
     }
     CHECK_EQ(channel.opaque[0], 1);
     CHECK_EQ(channel.opaque[1], 2);
-    CHECK_EQ(janus_channel_create(8, 1, &shorter, &channel), JANUS_OK); /* it knows no overflow */
+    CHECK_EQ(janus_channel_create(8, 1, &shorter, &channel), JANUS_OK); /* without `overflow` */
     CHECK_EQ(janus_channel_inspect(channel, NULL), JANUS_INVALID);
     CHECK_EQ(janus_channel_inspect(channel, &info), JANUS_INVALID);
     CHECK_EQ(janus_channel_send(channel, NULL), JANUS_INVALID);
@@ -381,7 +381,7 @@ TEST("a task that comes late to enlarge a channel leaves it unchanged")
     town_run(1, grow_late, NULL, 1);
 }
 
-/* Of the ring; nobody else uses the channel. */
+/* Bytes of the ring. No other task uses the channel. */
 static uint64_t kept_bytes(janus_channel channel)
 {
     return jrt_chan_of(channel)->slots * jrt_chan_of(channel)->item_bytes;
@@ -415,7 +415,7 @@ static int64_t shrink(void *argument)
         }
         CHECK(kept_bytes(channel) <= KEPT_BYTES);
     }
-    for (int way = 0; way < WAYS; way++) { /* what is not large is kept */
+    for (int way = 0; way < WAYS; way++) { /* small rings are kept */
         for (int64_t i = 0; i < 100; i++) CHECK_EQ(janus_channel_send(channel, &i), JANUS_OK);
         for (int64_t i = 0; i < 100; i++) CHECK_EQ(receive_by(way, channel, &value), JANUS_OK);
         CHECK(kept_bytes(channel) >= 100 * sizeof value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Closing while more wait than are told at a time, [chan-close]: it happens at one moment. */
+/* Closing with more waiters than a batch, [chan-close]: it takes effect at one moment. */
 #include "quay.h"
 
 #include <pthread.h>
@@ -9,7 +9,7 @@ enum { SENDERS = TOWN_SLOW ? 300 : 1000, ROOM = 3, ROUNDS = TOWN_SLOW ? 3 : 20 }
 struct crowd {
     janus_channel channel;
     atomic_int    served, told;
-    int           received; /* after it was closed */
+    int           received; /* after the close */
 };
 
 static int64_t send_in_crowd(void *argument)
@@ -22,7 +22,7 @@ static int64_t send_in_crowd(void *argument)
     return 0;
 }
 
-/* Receives all that is to be had, from the moment at which it is closed on. */
+/* Receives everything there is, from the moment of the close on. */
 static void *receive_once_closed(void *argument)
 {
     struct crowd *crowd = argument;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits that end in the switch, [task-finish]: what lies in the strand's place is one wait's only,
- * and every way to leave and to come back leads to the same answers. */
+/* Waits that end in the switch, [task-finish]. The data in the strand's place belongs to one wait
+ * only, and every way to leave and return leads to the same answers. */
 #include "quay.h"
 
 #include <janusrt/fiber.h>
@@ -23,7 +23,7 @@ static void destroy_pair(struct pair pair)
     destroy(pair.back);
 }
 
-/* Until the other end closes. */
+/* Answers until the other end closes. */
 static int64_t answer(void *argument)
 {
     struct pair *pair = argument;
@@ -55,7 +55,7 @@ static int64_t ask_and_close(void *argument)
     return 0;
 }
 
-/* The same in a shield, whose waits go another way. */
+/* Asks in a shield, whose waits take another path. */
 static int64_t ask_shielded(void *argument)
 {
     janus_shield_begin();
@@ -64,7 +64,7 @@ static int64_t ask_shielded(void *argument)
     return 0;
 }
 
-/* The same in a fiber of the task's own: it is that stack which is left. */
+/* Asks in a fiber of the task's own: the task leaves that stack. */
 static int64_t ask_in_fiber(void *argument)
 {
     janus_fiber_pool *pool = NULL;
@@ -102,11 +102,11 @@ TEST("a plain task, a shielded one and one in its own fiber exchange values with
     town_all(talk, NULL, TOWN_SLOW ? 1 : 5);
 }
 
-/* Who is ended in its wait waits again before it is gone, on the same strand. */
+/* A task that ends in its wait waits again before it is gone, on the same strand. */
 
 struct ended {
     struct pair   pair;  /* what its defer waits at */
-    janus_channel quiet; /* what it waits at: nobody sends */
+    janus_channel quiet; /* what it waits at: no task sends */
     atomic_int    cleaned;
 };
 
@@ -122,7 +122,7 @@ static int64_t wait_for_nothing(void *argument)
     struct ended *ended = argument;
     int64_t       value = 0;
     CHECK_EQ(janus_defer(ask_at_end, ended), JANUS_OK);
-    ask(&ended->pair, 10); /* the first wait of a task goes another way */
+    ask(&ended->pair, 10); /* the first wait of a task takes another path */
     CHECK_EQ(janus_channel_recv(ended->quiet, &value), JANUS_STATE); /* it does not return */
     return 0;
 }
@@ -158,13 +158,13 @@ TEST("a task that ended in its wait can wait at channels in its defers")
     town_all(end_them, NULL, REPEATS);
 }
 
-/* A task that was cancelled in its wait, and told so, waits again at once. */
+/* A task that got CANCELLED in its wait waits again at once. */
 
 static int64_t wait_again(void *argument)
 {
     struct ended *ended = argument;
     int64_t       value = 7;
-    ask(&ended->pair, 10); /* as above */
+    ask(&ended->pair, 10); /* the first wait of a task takes another path */
     CHECK_EQ(janus_channel_recv(ended->quiet, &value), JANUS_CANCELLED);
     CHECK_EQ(value, 7);
     janus_shield_begin();

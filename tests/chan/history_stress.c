@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random histories: a few parties, tasks and plain threads, do a few random operations on two
- * channels at the same time, some with deadlines, some cancelled in the middle. The channels are of
- * all kinds, opened by a thread or by a task, whose worker, if it is the only one, owns their locks
- * until others come ([chan-bias]). When all have returned there must be a story (story.h) in which
- * what ended before something else began comes before it. The seed is printed with a failure.
+ * Random histories. A few parties, tasks and plain threads, do a few random operations on two
+ * channels at once. Some have deadlines, some are cancelled in the middle. The channels are of all
+ * kinds, opened by a thread or by a task. The task's worker, if it is the only one, owns their
+ * locks until others come ([chan-bias]). When all parties have returned, there must be a story
+ * (story.h) that keeps the order of operations that did not overlap. A failure prints the seed.
  */
 #include "quay.h"
 
@@ -71,7 +71,7 @@ static int64_t open_as_task(void *argument)
     struct jrt_worker *worker = jrt_worker_self();
     (void)argument;
     story_open(true);
-    for (int c = 0; c < STORY_CHANNELS; c++) { /* it is about the owner's way in */
+    for (int c = 0; c < STORY_CHANNELS; c++) { /* tests the owner's path */
         void *owner = atomic_load(&jrt_chan_of(story_channels[c])->lock.owner);
         CHECK(owner == (worker->alone ? worker : NULL));
     }
@@ -146,7 +146,7 @@ static void check_story(uint64_t number)
     CHECK(there_is_a_story);
 }
 
-/* One history; the last `plain` parties are threads, and the tasks are cancelled or not. */
+/* One history. The last `plain` parties are threads. The tasks are cancelled or not. */
 static void happen(janus_scheduler *scheduler, struct jrt_rng *rng, uint64_t number)
 {
     pthread_t     threads[STORY_PARTIES];

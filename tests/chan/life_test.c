@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How long channels live, who pays for them, and how many there may be. */
+/* How long channels live, what pays for them, and how many there may be. */
 #include "quay.h"
 
 #include <string.h>
@@ -64,7 +64,7 @@ static int64_t open_and_wait(void *argument)
 {
     janus_channel *made = argument;
     made[0] = open_channel(0);
-    CHECK_EQ(janus_channel_send(made[1], &(int64_t){1}), JANUS_OK); /* it is there */
+    CHECK_EQ(janus_channel_send(made[1], &(int64_t){1}), JANUS_OK); /* the channel exists */
     await_waiting(made[0], 0, 1);
     return 0;
 }
@@ -97,7 +97,7 @@ TEST("a task that waits at a channel whose task ends gets CLOSED, and then STALE
     town_all(end_under_waiter, NULL, REPEATS);
 }
 
-/* Two end it at the same moment: its task, by ending, and another that destroys it. */
+/* Two tasks end it at the same moment: its own task by ending, and another by destroying it. */
 static int64_t destroy_late(void *argument)
 {
     janus_channel *made = argument;
@@ -136,7 +136,7 @@ TEST("a channel may be destroyed at the moment at which its task ends")
     town_all(end_twice, NULL, REPEATS);
 }
 
-/* Under the terms of a nursery nothing outlives it. */
+/* Nothing outlives a nursery under its terms. */
 
 static const janus_budget pool = {100000, 100000, 100, 5000, 0};
 
@@ -220,7 +220,7 @@ TEST("if another task destroys a channel, its maker gets the memory back")
     town_all(use_it_again, NULL, REPEATS);
 }
 
-/* A pool of which children open channels and forget them does not run dry. */
+/* A pool whose children open channels and forget them does not run dry. */
 static int64_t open_large(void *argument)
 {
     janus_channel channel;
@@ -265,7 +265,7 @@ static void fill(janus_channel *made, int count)
     CHECK(strstr(text, "5 of 5 used") != NULL);
     CHECK(strstr(text, "max_channels") != NULL);
     CHECK(strstr(text, "Destroy channels") != NULL);
-    CHECK_EQ(janus_channel_close(made[0]), JANUS_OK); /* frees nothing, as the text says */
+    CHECK_EQ(janus_channel_close(made[0]), JANUS_OK); /* close frees nothing, as documented */
     CHECK_EQ(janus_channel_create(8, 1, NULL, &more), JANUS_CHANNEL_LIMIT);
     destroy(made[0]);
     made[0] = open_channel(1);
@@ -288,7 +288,7 @@ static int64_t set_limits(void *argument)
     destroy(large);
     fill(made, MOST);
     for (int i = 0; i < MOST; i++) destroy(made[i]);
-    for (int i = 0; i < 20; i++) { /* what they forget does not count for ever */
+    for (int i = 0; i < 20; i++) { /* forgotten channels do not count for ever */
         janus_nursery n;
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, fill_up, NULL), JANUS_OK);
@@ -306,7 +306,7 @@ TEST("the options limit a scheduler's channels, and the values in each")
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
-/* One pool fills its limit; others, and those outside of pools, have theirs. */
+/* One pool fills its limit. Others, and tasks outside pools, keep theirs. */
 static int64_t fill_pools(void *argument)
 {
     janus_channel mine[MOST], more;
@@ -315,7 +315,8 @@ static int64_t fill_pools(void *argument)
     CHECK_EQ(janus_nursery_open(&bad, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
     fill(mine, MOST); /* in the innermost nursery: they count for that pool */
     CHECK_EQ(janus_nursery_open(&good, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
-    CHECK_EQ(janus_channel_create(8, 1, NULL, &more), JANUS_CHANNEL_LIMIT); /* it lies within */
+    CHECK_EQ(janus_channel_create(8, 1, NULL, &more), JANUS_CHANNEL_LIMIT); /* inside the full
+                                                                             * pool */
     CHECK_EQ(janus_nursery_end(&good, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&bad, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&good, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);

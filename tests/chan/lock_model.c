@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lock of a channel as it is shipped, all orders of all its atomic steps: its owner goes in and
- * out while one or two others come, who take it away. Nobody is ever inside with somebody else,
- * what one wrote inside the next one reads, and everybody gets in. The light fence does nothing,
- * the heavy one is membarrier(2); stores may come late and out of order (PSO). A variant without
- * the heavy fence shows that the model would notice.
+ * The shipped lock of a channel, in all orders of all its atomic steps. Its owner enters and leaves
+ * while one or two other threads come and take the ownership away. Two threads are never inside
+ * together. Each thread reads what the one before wrote inside, and every thread gets in. The light
+ * fence does nothing, and the heavy one is membarrier(2). Stores may come late and out of order
+ * (PSO). A variant without the heavy fence shows that the model finds mistakes.
  */
 #include "model.h"
 
@@ -20,11 +20,11 @@ static void heavy_fence(void);
 
 static struct {
     struct jrt_chan_lock lock;
-    int                  owner, other; /* their addresses are who they are */
+    int                  owner, other; /* their addresses are their identities */
     _Atomic(uint32_t)    within;
     _Atomic(uint32_t)    count; /* of sections; written inside */
     bool                 fenced;
-    bool                 at_once; /* the others try that first, as the owner does */
+    bool                 at_once; /* the others first try without waiting, as the owner does */
 } world;
 
 static void heavy_fence(void)
@@ -37,8 +37,8 @@ static void section(const void *self, bool at_once)
     _Atomic(uint32_t) *held = at_once ? jrt_chan_lock_at_once(&world.lock, self) : NULL;
     bool               own = held == NULL && jrt_chan_lock(&world.lock, self);
     MODEL_CHECK(jrt_fetch_add_seq_cst(&world.within, 1u) == 0); /* seq_cst: the check's own. */
-    uint32_t count = jrt_load_relaxed(&world.count);            /* relaxed: what the lock is for. */
-    jrt_store_relaxed(&world.count, count + 1);                 /* relaxed: as above. */
+    uint32_t count = jrt_load_relaxed(&world.count);            /* relaxed: the lock protects it. */
+    jrt_store_relaxed(&world.count, count + 1);                 /* relaxed: the lock protects it. */
     (void)jrt_fetch_sub_seq_cst(&world.within, 1u);             /* seq_cst: the check's own. */
     if (held != NULL) {
         jrt_chan_let_go(held);

@@ -8,11 +8,11 @@
 
 static bool inside; /* bodies run */
 
-/* What happens to many happens to a few. */
+/* Small limits, so that a few operations reach them. */
 #define JRT_CHAN_CLOSE_BATCH 1
 #define JRT_CHAN_KEPT_BYTES 0
 
-/* The lock: nobody can see who holds it for as long as he meets nobody. */
+/* The lock. A lock without contention is no step: no other thread can see it. */
 
 #define JRT_CHAN_LOCK_H
 struct jrt_chan_lock {
@@ -51,7 +51,7 @@ static void jrt_chan_let_go(_Atomic(uint32_t) *held)
 
 #include "task/nursery.h"
 
-/* Nobody pays. */
+/* No prices. */
 
 #define JRT_CHAN_TOLL_H
 #include <janusrt/channel.h>
@@ -115,7 +115,7 @@ static struct jrt_worker *own_worker(void)
 static void park_begin(struct jrt_task *task, enum jrt_wait wait)
 {
     (void)wait;
-    jrt_store_relaxed(&task->park, (uint32_t)JRT_PARKED); /* relaxed: nobody knows yet. */
+    jrt_store_relaxed(&task->park, (uint32_t)JRT_PARKED); /* relaxed: not published yet. */
 }
 
 static bool end_wait(struct jrt_task *task, janus_status status)
@@ -143,11 +143,11 @@ static janus_status park_then(struct jrt_worker *worker, struct jrt_task *task, 
     return finish(worker, task, park_now(task));
 }
 
-static bool shortly; /* tasks go the short way, where that is one */
+static bool shortly; /* tasks take the fast path, where there is one */
 
 static bool park_cancel(struct jrt_task *task) { return end_wait(task, JANUS_OK); }
 
-/* What is broken on purpose. */
+/* Deliberate bugs. */
 static bool claims_blindly, lets_go_twice;
 
 static bool wake(struct jrt_task *task) { return end_wait(task, JANUS_OK) && !lets_go_twice; }
@@ -165,8 +165,8 @@ static bool claim_step(_Atomic(uint32_t) *claimed, uint32_t *nobody, uint32_t wh
     return first || claims_blindly;
 }
 
-/* [chan-last]: what a waker writes lies in a call that has not returned, or in the place that it
- * has on its strand. Of the threads' stacks it is the one whose call began next above. */
+/* [chan-last]: a waker may write only into a call that has not returned, or into the place on its
+ * strand. On a thread's stack that is the call that began next above. */
 static struct {
     uintptr_t base;
     bool      live;
@@ -188,7 +188,7 @@ static void written(const volatile void *object)
     MODEL_CHECK(nearest >= 0 && calls[nearest].live);
 }
 
-/* Who spins until somebody else has done something waits for it instead. */
+/* A thread that would spin until another has done something waits for it instead. */
 static bool is_done(void *word) { return atomic_load((_Atomic(uint32_t) *)word) != 0; }
 
 #define jrt_worker_self own_worker

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Dumps until the words are there. */
+/* Dumps until the words appear. */
 static void check_dump_says(janus_scheduler *scheduler, const char *words)
 {
     uint64_t limit = janus_now_ns() + 20000 * town_ms;

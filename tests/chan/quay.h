@@ -36,7 +36,7 @@ static inline janus_channel_info look(janus_channel channel)
     return info;
 }
 
-/* Gives way until so many wait there. */
+/* Gives way until this many wait. */
 static inline void await_waiting(janus_channel channel, uint64_t senders, uint64_t receivers)
 {
     uint64_t limit = janus_now_ns() + 20000 * town_ms;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Selects: one of several, each as likely, none twice. */
+/* Selects: they do one of several cases, each equally likely, and none twice. */
 #include "quay.h"
 
 #include <pthread.h>
@@ -36,7 +36,7 @@ static int64_t at_once(void *argument)
     CHECK_EQ(chosen, 1);
     CHECK_EQ(out, 5);
     cases[0] = send_to(one, &in);
-    CHECK_EQ(janus_try_select(cases, 3, &chosen), JANUS_OK); /* its room, or what was in it */
+    CHECK_EQ(janus_try_select(cases, 3, &chosen), JANUS_OK); /* its room, or its value */
     CHECK_EQ(chosen, 0);
     CHECK_EQ(janus_try_select(cases, 3, NULL), JANUS_OK);
     CHECK_EQ(janus_channel_close(closed), JANUS_OK);
@@ -111,7 +111,7 @@ TEST("all possible cases are equally likely, wherever they stand")
     check_even(counts);
 }
 
-/* Two cases on one channel, and the select waits: who comes finds both in the queue. */
+/* A select that waits with two cases on one channel: a step finds both in the queue. */
 
 struct pair {
     janus_channel channel;
@@ -163,7 +163,7 @@ TEST("a select that waits with two cases on one channel gets each of them equall
         CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .deterministic_seed = 12),
                            count_pairs, &pair, NULL),
                  JANUS_OK);
-        int expected = DRAWS / 3 / 2; /* deviates by 22; seven times that is no accident */
+        int expected = DRAWS / 3 / 2; /* seven standard deviations of 22 are not chance */
         CHECK_EQ(pair.counts[0] + pair.counts[1], 2 * expected);
         CHECK(pair.counts[0] > expected - 160 && pair.counts[0] < expected + 160);
         destroy(pair.channel);
@@ -461,7 +461,7 @@ TEST("in a select a failing channel waits for room, a dropping one drops, a grow
     town_run(2, other_overflows, NULL, 2);
 }
 
-/* Memory that is refused is no case's fault. */
+/* Refused memory is the fault of no case. */
 
 static int64_t cannot_grow(void *argument)
 {
@@ -487,7 +487,7 @@ static int64_t cannot_grow(void *argument)
 
 TEST("a select whose channel cannot grow reports that and names no case")
 {
-    const size_t  item_bytes = (size_t)1 << 62; /* of which none is ever touched */
+    const size_t  item_bytes = (size_t)1 << 62; /* never touched */
     janus_channel huge;
     if (JRT_ASAN || JRT_TSAN) SKIP("sanitizers end the process where memory is refused");
     CHECK_EQ(janus_channel_create_unbounded(item_bytes, item_bytes,

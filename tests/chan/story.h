@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether what several parties saw of two channels has a story: their operations one at a time,
- * each party's in its order, with the same results on a plain queue; in a channel without room a
- * send and a receive happen together. Where there is no room a send waits, is refused, or throws
- * away the oldest, as the channel's `overflow` says. One that was cancelled, or too late, has done
- * nothing. What is left at the end is the story's end. If `timed`, an operation that ended before
- * another began comes before it in the story too.
+ * Whether what several parties saw of two channels has a story. That is their operations one at a
+ * time, each party's in its order, with the same results on a plain queue. In a channel without
+ * room a send and a receive happen together. Without room a send waits, is refused, or drops the
+ * oldest value, as the channel's `overflow` says. A cancelled or late operation has done nothing.
+ * What is left at the end is the story's end. If `timed`, operations that did not overlap keep
+ * their order in the story.
  *
  *     s send   r receive   S try to send   R try to receive   c close   x select   X try to select
  */
@@ -23,8 +23,8 @@ struct op {
     int        value; /* to send */
     struct op *cases; /* of a select: s and r */
     int        count;
-    uint64_t   deadline_ns; /* of one that waits; 0: none */
-    /* What came of it. */
+    uint64_t   deadline_ns; /* of a wait; 0: no deadline */
+    /* The result. */
     janus_status status;
     size_t       chosen;
     int64_t      got;
@@ -101,7 +101,7 @@ __attribute__((noinline, unused)) static void story_do(struct op *op)
     if (op->verb == 'r' || op->verb == 'R') op->got = value;
 }
 
-/* Telling it. */
+/* Finding a story. */
 
 struct tale {
     int64_t queue[STORY_CHANNELS][STORY_ITEMS];
@@ -111,7 +111,7 @@ struct tale {
     int     next[STORY_PARTIES];
 };
 
-/* A select that did something is what it did. */
+/* A select that did a case counts as that case. */
 static inline struct op story_as_done(const struct op *op)
 {
     struct op done = *op;
@@ -146,7 +146,7 @@ static inline void story_take_first(struct tale *tale, int c)
     tale->length[c]--;
 }
 
-/* One that did nothing, as it would have had to wait; false: it would not. */
+/* Whether an operation that did nothing would have had to wait. */
 static inline bool story_would_wait(const struct tale *tale, const struct op *op)
 {
     if (op->verb == 'R') return !story_can_receive(tale, op->channel);
@@ -163,7 +163,7 @@ static inline bool story_would_wait(const struct tale *tale, const struct op *op
     return op->verb == 'X';
 }
 
-/* One operation alone; false: it does not fit here. */
+/* One operation alone. False: it does not fit here. */
 static inline bool story_tell_one(struct tale *tale, const struct op *op)
 {
     struct op done = story_as_done(op);
@@ -197,7 +197,7 @@ static inline bool story_tell_one(struct tale *tale, const struct op *op)
     return true;
 }
 
-/* Two that meet. */
+/* Two operations that meet. */
 static inline bool story_tell_two(const struct tale *tale, const struct op *left,
                                   const struct op *right)
 {
@@ -221,7 +221,7 @@ static inline bool story_ends_right(const struct tale *tale)
     return true;
 }
 
-/* Whether thread i's next operation may come now, though others have not been told. */
+/* Whether party i's next operation may come now, before the remaining ones of others. */
 static inline bool story_in_time(const struct tale *tale, int i)
 {
     unsigned began = story.ops[i][tale->next[i]].began;

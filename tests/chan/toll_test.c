@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What channels cost, and who may make how many: SCHED:3.3.1, CAP:5, and floods of SCHED:15.1.1. */
+/* What channels cost, and how many a task may make: SCHED:3.3.1, CAP:5, and floods of
+ * SCHED:15.1.1. */
 #include "../task/energy.h"
 
 static janus_channel channel_for(uint64_t capacity, janus_overflow overflow)

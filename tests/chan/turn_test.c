@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who runs when tasks serve each other. */
+/* Which task runs when tasks serve each other. */
 #define TOWN_TURN_NS JANUS_TURN_NS
 #include "quay.h"
 
@@ -52,7 +52,7 @@ static int64_t share(void *argument)
 
 TEST("a task whose channel is always ready lets others run") { town_run(1, share, NULL, 3); }
 
-/* The same where no budget ends its turn: after so many operations at most, if each takes long. */
+/* No budget ends its turn: it must end after this many operations at most, if each takes long. */
 
 enum { OPERATIONS_MAX = 1000 }; /* a slice has JANUS_SLICE, ten times as many */
 
@@ -139,7 +139,7 @@ static int64_t count_rounds(void *argument)
     return 0;
 }
 
-/* What the only worker's thread has used, however busy the machine is. */
+/* The CPU time of the only worker's thread, however busy the machine is. */
 static double cpu_seconds(void)
 {
     struct timespec used;
@@ -147,7 +147,7 @@ static double cpu_seconds(void)
     return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-/* Rounds of the neighbour in a second of the worker, alone or beside the selects. */
+/* The neighbour's rounds in a second of the worker, alone or beside the selects. */
 static double rounds_beside(struct crowd *crowd, bool selects)
 {
     janus_nursery n;
@@ -195,7 +195,7 @@ TEST("a neighbour of a task that selects among 10,000 cases gets a third of the 
     CHECK(best >= 0.33);
 }
 
-/* Served by a task that does not wait afterwards. */
+/* A task is served by a task that does not wait afterwards. */
 
 struct busy {
     janus_channel channel;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting at channels: who is served, what ends it, what is left behind. */
+/* Waiting at channels: which task is served, what ends a wait, and what is left behind. */
 #include "../task/slumber.h"
 #include "quay.h"
 
@@ -162,7 +162,7 @@ static int64_t close_on_them(void *argument)
         CHECK_EQ(ended, JANUS_OK);
         for (int64_t i = 0; i < 5; i++) {
             CHECK_EQ(waiting[i].status, JANUS_CLOSED);
-            CHECK_EQ(waiting[i].value, i); /* theirs */
+            CHECK_EQ(waiting[i].value, i); /* still theirs */
         }
         if (by_destroying) continue;
         CHECK_EQ(janus_channel_send(channel, &value), JANUS_CLOSED);
@@ -393,13 +393,13 @@ TEST("if all tasks wait at channels, they get DEADLOCK, and the report names the
     CHECK(strstr(text, "blocked, waits for one of several channels") != NULL);
 }
 
-/* A thread that is no worker comes late; nobody calls that a deadlock. */
+/* A thread that is not a worker comes late. That is not a deadlock. */
 
 enum { LATE_TIMES = 3 };
 enum late_way { LATE_RECV, LATE_SEND, LATE_SELECT, LATE_WAYS };
 
 struct late {
-    janus_channel              inside, channel; /* only the second is for others, too */
+    janus_channel              inside, channel; /* only the second is open to plain threads */
     enum late_way              way;
     _Atomic(janus_scheduler *) scheduler;
 };
@@ -408,7 +408,7 @@ static void *come_late(void *argument)
 {
     struct late *late = argument;
     int64_t      value = 4;
-    for (int round = 0; round < LATE_TIMES; round++) { /* who was served counts no longer */
+    for (int round = 0; round < LATE_TIMES; round++) { /* a served task no longer counts */
         await_waiting(late->channel, late->way == LATE_SEND, late->way != LATE_SEND);
         slumber_until(atomic_load(&late->scheduler), 1);
         CHECK_EQ(late->way == LATE_SEND ? janus_channel_recv(late->channel, &value)
@@ -427,7 +427,7 @@ static int64_t wait_for_late(void *argument)
                                   {.channel = late->channel, .value = &value},
                                   {.channel = late->inside, .value = &other}};
     atomic_store(&late->scheduler, jrt_worker_self()->scheduler);
-    for (int round = 0; round < LATE_TIMES; round++) { /* the first wait goes another way */
+    for (int round = 0; round < LATE_TIMES; round++) { /* the first wait takes another path */
         CHECK_EQ(late->way == LATE_RECV   ? janus_channel_recv(late->channel, &value)
                  : late->way == LATE_SEND ? janus_channel_send(late->channel, &value)
                                           : janus_select(cases, 3, NULL),
@@ -466,7 +466,7 @@ static void clean(void *argument)
 {
     struct unwound *unwound = argument;
     int64_t         value = 8;
-    CHECK_EQ(janus_channel_send(unwound->channel, &value), JANUS_OK); /* in a shield, by nature */
+    CHECK_EQ(janus_channel_send(unwound->channel, &value), JANUS_OK); /* a defer runs in a shield */
     atomic_store(&unwound->cleaned, 1);
 }
 

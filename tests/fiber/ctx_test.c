@@ -14,7 +14,7 @@ enum { STACK_BYTES = 64 * 1024 };
 static _Alignas(16) char stack_a[STACK_BYTES];
 static void *main_sp, *fiber_sp;
 
-/* Sanitizers keep their own picture of the stack, and these raw switches do not tell them. */
+/* Sanitizers keep their own picture of the stack, and these raw switches do not inform them. */
 #if JRT_ASAN || JRT_TSAN
 #define SKIP_UNDER_SANITIZERS SKIP("raw switches are unknown to sanitizers; fiber_test covers them")
 #else
@@ -76,7 +76,7 @@ static void change_rounding(void *argument, int message)
     }
 }
 
-/* 1/3 in a way the compiler cannot fold, so that the unit that computes is looked at too. */
+/* 1/3 computed so that the compiler cannot fold it, which also tests the computing unit. */
 static double third(void)
 {
     volatile double one = 1.0;
@@ -118,7 +118,7 @@ static uintptr_t entry_misalignment;
 static void look_at_alignment(void *argument, int message)
 {
     (void)argument, (void)message;
-    _Alignas(16) volatile char aligned[16]; /* right only if the stack is */
+    _Alignas(16) volatile char aligned[16]; /* aligned only if the stack is */
     entry_misalignment = (uintptr_t)aligned % 16;
 #if defined(__x86_64__)
     /* The frame address is below the return address: 16-byte aligned by the ABI. */

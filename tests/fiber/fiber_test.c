@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fibers as a user meets them. */
+/* Fibers as a user sees them. */
 #include "world.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The SIGSEGV handler among other people's handlers, masks and stacks. Each case has a process of
- * its own, for these belong to the process. */
+/* The SIGSEGV handler among foreign handlers, masks and stacks. Each case has a process of its own,
+ * because these belong to the process. */
 #include "world.h"
 
 #include <pthread.h>
@@ -226,7 +226,7 @@ static void on_user_signal(int number)
     calls++;
 }
 
-/* Takes nearly all of the stack, then gets a signal whose frame does not fit. */
+/* Uses nearly all of the stack, then gets a signal whose frame does not fit. */
 static int64_t signal_near_the_end(void *argument)
 {
     (void)argument;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fibers that change threads. Also built with -O3 and link-time optimisation, where a compiler
- * that could would keep a thread-local's address across the switch. */
+ * might keep a thread-local's address across the switch. */
 #include "world.h"
 
 #include "fiber/thread.h"
@@ -46,7 +46,7 @@ static janus_fiber *slot_get(struct slot *slot)
 
 struct traveller {
     int                rounds;
-    int                crossings; /* rounds after which the thread was another */
+    int                crossings; /* rounds after which the thread had changed */
     struct jrt_thread *threads[2];
 };
 
@@ -72,7 +72,7 @@ struct station {
     struct slot *in, *out;
 };
 
-/* Resumes what comes in and sends it on until it ends. */
+/* Resumes each fiber that arrives and sends it on until it ends. */
 static void *run_station(void *argument)
 {
     struct station *station = argument;
@@ -142,7 +142,7 @@ static int64_t twice(void *argument)
     return 0;
 }
 
-/* Makes, resumes and destroys fibers, many alive at a time. */
+/* Makes, resumes and destroys fibers, with many alive at a time. */
 static void *churn(void *argument)
 {
     janus_fiber_pool *pool = argument;

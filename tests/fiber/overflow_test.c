@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Running out of stack: one fiber ends, everybody else goes on. */
+/* Stack overflow: one fiber ends, and all others go on. */
 #include "world.h"
 
 #include <signal.h>
@@ -21,7 +21,7 @@ static int64_t overflow(void *argument)
     return dig(0);
 }
 
-/* The rungs that notice at the fault, where this machine has them. */
+/* The rungs that detect an overflow at the fault, if this machine has them. */
 static janus_guard const hard_rungs[] = {JANUS_GUARD_MARKER, JANUS_GUARD_MPROTECT};
 
 TEST("an overflow ends its fiber with a panic that names it, and the process lives on")
@@ -116,7 +116,7 @@ TEST("an overflow in a nested fiber lands in the fiber that resumed it")
     pool_close(pool);
 }
 
-/* Uses the library at every depth, so that it runs out of stack inside a call of ours. */
+/* Uses the library at every depth, so that the stack overflows inside a call of the library. */
 __attribute__((noinline)) static int64_t dig_with_calls(janus_fiber_pool *pool, int64_t depth)
 {
     static volatile bool bottomless = true;
@@ -196,7 +196,7 @@ TEST("a fault elsewhere goes to the earlier handler, with its address, and resum
     pool_close(pool);
 
     CHECK_EQ(sigaction(SIGSEGV, &before, &after), 0);
-    CHECK(after.sa_sigaction == mend); /* the last pool put it back */
+    CHECK(after.sa_sigaction == mend); /* the last pool restored it */
     munmap(mended_page, (size_t)page);
 }
 
@@ -241,7 +241,7 @@ static void fault_in_a_ring(void *argument)
     struct sigaction  mine = {.sa_sigaction = chain, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     CHECK_EQ(sigaction(SIGSEGV, &mine, &chained), 0);
     CHECK_EQ(janus_fiber_pool_destroy(pool), JANUS_OK);
-    pool = pool_new(); /* replaces chain(), which passes on to us */
+    pool = pool_new(); /* replaces chain(), which forwards to our handler */
     (void)run_once(pool, strike, (void *)16);
 }
 
@@ -261,7 +261,7 @@ __attribute__((noinline)) static int64_t dig_to(int64_t depth)
 {
     char room[400];
     memset(room, 1, sizeof room);
-    __asm__ volatile("" : : "r"(room) : "memory"); /* or it becomes a loop */
+    __asm__ volatile("" : : "r"(room) : "memory"); /* otherwise it becomes a loop */
     int64_t deeper = depth > 0 ? dig_to(depth - 1) : 0;
     __asm__ volatile("" : : "r"(room) : "memory");
     return deeper + room[0];

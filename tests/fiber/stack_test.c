@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks: sizes, guards, reuse, depth, giving memory back. */
+/* Stacks: sizes, guards, reuse, depth, returning memory. */
 #include "world.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ enum { INSTRUMENTED = 1 };
 enum { INSTRUMENTED = 0 };
 #endif
 
-#if JRT_TSAN /* gcc's TSan ends at 8128 fibers */
+#if JRT_TSAN /* gcc's TSan supports 8128 fibers */
 enum { CROWD = 4000 };
 #elif JRT_ASAN || defined(__aarch64__)
 enum { CROWD = 10000 };
@@ -49,7 +49,7 @@ TEST("each profile reserves the stack that the documents promise")
     }
 }
 
-/* A frame of the argument's size in KiB, every page of it written, and a printf on top. */
+/* A frame of the argument's size in KiB, with every page written, and a printf on top. */
 static int64_t big_frame(void *argument)
 {
     size_t         bytes = (size_t)(uintptr_t)argument * 1024;
@@ -155,8 +155,8 @@ static int64_t read_at(void *address)
     return 0;
 }
 
-/* Reads the byte `offset` below a suspended fiber's stack; a fault there is not an overflow of
- * the reader, so it ends the process. */
+/* Reads the byte `offset` below a suspended fiber's stack. A fault there is not an overflow of the
+ * reader, so it ends the process. */
 static void read_foreign_guard(void *argument)
 {
     janus_fiber_pool *pool = pool_with(JANUS_FIBER_POOL_OPTIONS(.guard = *(janus_guard *)argument));
@@ -262,7 +262,7 @@ static int64_t write_secret(void *argument)
     return (int64_t)(secret[7] & 1);
 }
 
-/* Looks for a former tenant's words on its own stack. */
+/* Searches its own stack for a former fiber's words. */
 __attribute__((no_sanitize("address"))) static int64_t find_secret(void *argument)
 {
     const char              *here = __builtin_frame_address(0);
@@ -278,7 +278,7 @@ TEST("a scrubbing pool gives out stacks without the former fiber's words")
     janus_fiber_pool *plain = pool_new();
     (void)run_once(plain, write_secret, NULL);
     int64_t seen = run_once(plain, find_secret, NULL).result;
-    if (!INSTRUMENTED) CHECK(seen > 0); /* so that the next line means something */
+    if (!INSTRUMENTED) CHECK(seen > 0); /* so that the next check means something */
     pool_close(plain);
     janus_fiber_pool *scrubbing = pool_with(JANUS_FIBER_POOL_OPTIONS(.scrub = true));
     janus_fiber_pool *sovereign =
@@ -358,7 +358,7 @@ TEST("a crowd of parked, guarded fibers costs little more than a page each, and 
     CHECK_EQ(stats.reserved_bytes, 0);
     CHECK_EQ(stats.record_bytes, 0);
     pool_close(pool);
-#if !JRT_ASAN && !JRT_TSAN && !defined(__aarch64__) /* emulation and shadow have their own */
+#if !JRT_ASAN && !JRT_TSAN && !defined(__aarch64__) /* emulation and shadow memory add their own */
     CHECK(unstarted - baseline <= (size_t)CROWD * 256);
     CHECK(started - unstarted <= (size_t)CROWD * 5 * 1024);
     CHECK(after <= baseline + (size_t)CROWD * 16);

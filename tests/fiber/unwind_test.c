@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Backtraces from inside fibers, as profilers, sanitizers and exceptions take them: every function
- * of the fiber, in order, the last one jrt_ctx_entry, and nothing beyond. Whether the rules hold
- * at each instruction of the switch itself is the debugger's to tell: tests/debug/.
+ * Backtraces from inside fibers, as profilers, sanitizers and exceptions take them. They show every
+ * function of the fiber in order, end at jrt_ctx_entry, and show nothing beyond. tests/debug/
+ * checks with a debugger that the rules hold at each instruction of the switch.
  */
 #include "world.h"
 
@@ -14,13 +14,13 @@
 
 enum { FRAMES_MAX = 32 };
 
-/* A function that is there under its own address, called and not jumped to. */
+/* A function with its own address, called and not jumped to. */
 #if defined(__clang__)
 #define FRAME __attribute__((noinline))
 #else
 #define FRAME __attribute__((noipa))
 #endif
-#define STAY __asm__ volatile("" : : : "memory") /* after a call: it was not the last thing */
+#define STAY __asm__ volatile("" : : : "memory") /* after a call: so it is not a tail call */
 
 /* The registers in which jrt_ctx_entry keeps the main function and its argument, by DWARF number */
 #if defined(__x86_64__)
@@ -32,11 +32,11 @@ enum { DWARF_MAIN = 19, DWARF_ARGUMENT = 20 };
 struct trace {
     int       frames;
     uintptr_t functions[FRAMES_MAX]; /* where each begins, innermost first */
-    uintptr_t last_main;             /* DWARF_MAIN and DWARF_ARGUMENT as the outermost had them */
+    uintptr_t last_main;             /* DWARF_MAIN and DWARF_ARGUMENT of the outermost frame */
     uintptr_t last_argument;
 };
 
-/* A fiber: what it saw, and what it does between. */
+/* A fiber: what it saw, and what it does in between. */
 struct walker {
     struct trace      trace, backtrace, frame_pointers;
     janus_fiber_pool *pool;
@@ -46,7 +46,7 @@ struct walker {
 static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *argument)
 {
     struct trace *trace = argument;
-    if (_Unwind_GetIP(context) == 0) return _URC_END_OF_STACK; /* libgcc shows the end as well */
+    if (_Unwind_GetIP(context) == 0) return _URC_END_OF_STACK; /* libgcc reports the end too */
     CHECK(trace->frames < FRAMES_MAX);
     trace->functions[trace->frames++] = (uintptr_t)_Unwind_GetRegionStart(context);
     trace->last_main = (uintptr_t)_Unwind_GetGR(context, DWARF_MAIN);
@@ -59,8 +59,8 @@ static uintptr_t function_at(const void *return_address)
     return (uintptr_t)_Unwind_FindEnclosingFunction((char *)return_address - 1);
 }
 
-/* glibc's own, which is the same unwinder by another door. A sanitizer may stand in the door; its
- * frame is left out. */
+/* glibc's backtrace(), which uses the same unwinder. A sanitizer may intercept it; its frame is
+ * left out. */
 static FRAME void take_backtrace(struct trace *trace)
 {
     void *addresses[FRAMES_MAX];
@@ -72,14 +72,14 @@ static FRAME void take_backtrace(struct trace *trace)
     }
 }
 
-/* Builds with frame pointers everywhere: all but Release, and gcc for ARM always. */
+/* Builds with frame pointers everywhere: all except Release, and gcc for ARM always. */
 #if JRT_DEBUG || (defined(__aarch64__) && !defined(__clang__))
 enum { FRAME_POINTERS = 1 };
 #else
 enum { FRAME_POINTERS = 0 };
 #endif
 
-/* The oldest way: each frame points to its caller's, beside the return address. */
+/* The oldest way: each frame points to its caller's frame, beside the return address. */
 static FRAME void take_frame_pointers(struct trace *trace)
 {
     void *const           *frame = __builtin_frame_address(0);
@@ -108,7 +108,7 @@ static FRAME void innermost(struct walker *walker)
 static int64_t nested(void *argument);
 static void    check(const struct walker *walker, const janus_fiber *fiber, janus_entry *entry);
 
-/* Looks from a fiber inside this one, which must not see this one. */
+/* Takes traces from a fiber inside this one, which must not show this one. */
 static FRAME void nest(struct walker *walker)
 {
     struct walker inside = {.pool = walker->pool};
@@ -143,8 +143,8 @@ static int64_t nested(void *argument)
     return 0;
 }
 
-/* `first` and then the walker's own functions, fiber_main and jrt_ctx_entry. The address of
- * fiber_main is known to nobody here but the last frame. */
+/* `first`, then the walker's own functions, fiber_main and jrt_ctx_entry. Only the last frame knows
+ * the address of fiber_main. */
 static void check_trace(const struct trace *trace, const uintptr_t *first, int count,
                         janus_entry *entry, uintptr_t fiber_main)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Verbs for tests about fibers; each fails the test where the library would return an error. */
+/* Verbs for tests of fibers. Each fails the test if the library returns an error. */
 #ifndef JANUSRT_TESTS_WORLD_H
 #define JANUSRT_TESTS_WORLD_H
 
@@ -40,7 +40,7 @@ static inline janus_fiber_pool_info stats_of(janus_fiber_pool *pool)
     return stats;
 }
 
-/* Everything is destroyed, nothing is left. */
+/* Everything must be destroyed, and nothing left. */
 static inline void pool_close(janus_fiber_pool *pool)
 {
     CHECK_EQ(stats_of(pool).fibers_live, 0);
@@ -57,7 +57,7 @@ static inline janus_outcome run_once(janus_fiber_pool *pool, janus_entry *entry,
     return outcome;
 }
 
-/* Frames of about 400 bytes, one below the other, until something stops it. */
+/* Makes frames of about 400 bytes, one below the other, until something stops it. */
 __attribute__((noinline, unused)) static int64_t dig(int64_t depth)
 {
     static volatile bool bottomless = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads with a heap each that allocate, free, and hand blocks to one another through a few shared
- * places; now and then one ends its heap and begins another, while its blocks are with others or
- * with nobody. Contents stay, owners' books balance, and at the end nothing is left.
+ * Threads with a heap each allocate, free, and hand blocks to one another through a few shared
+ * places. Now and then a thread ends its heap and begins another, while its blocks are detached or
+ * belong to others. Contents stay, owners' books balance, and at the end nothing is left.
  */
 #include "harness.h"
 
@@ -48,7 +48,7 @@ static void back(void *owner, size_t bytes)
 
 static const struct jrt_heap_rules rules = {.may = may, .back = back};
 
-/* A block says its length in words in the first and has that number in all others. */
+/* A block holds its length in words in the first word, and that number in all others. */
 static uint32_t *make(struct worker *worker)
 {
     uint32_t  most = jrt_rng_below(&worker->rng, 64) != 0 ? 300 : 4000;
@@ -72,7 +72,7 @@ static void drop(struct worker *worker, uint32_t **slot)
     *slot = NULL;
 }
 
-/* Puts a block of ours where another may find it, and takes what lies there. */
+/* Puts a block into a shared slot and takes the block that lies there. */
 static void hand_over(struct worker *worker, uint32_t **slot)
 {
     if (*slot != NULL) jrt_heap_detach(worker->heap, *slot);
@@ -88,7 +88,7 @@ static void hand_over(struct worker *worker, uint32_t **slot)
     *slot = NULL;
 }
 
-/* Enough to make the heap sweep, with some of it away meanwhile. */
+/* Makes the heap sweep while some of its blocks are away. */
 static void burst(struct worker *worker)
 {
     enum { COUNT = 300 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One heap at a time. Includes the code itself, so that it can be refused memory. */
+/* One heap at a time. Includes the code itself, so that the test can refuse it memory. */
 #include "harness.h"
 #include "plat/world.h"
 
@@ -41,7 +41,7 @@ static void *limited_realloc(void *old, size_t bytes)
 #undef jrt_calloc
 #undef jrt_realloc
 
-/* An owner with so many bytes. */
+/* An owner with this many bytes. */
 struct purse {
     size_t left, start;
     int    asked, refunds;
@@ -174,7 +174,7 @@ TEST("an owner that refuses gets NULL, and nothing happened")
     struct jrt_heap_stats after = stats(heap);
     CHECK(memcmp(&before, &after, sizeof before) == 0);
     CHECK_EQ(purse.left, 36);
-    /* Only the difference is asked for, though both lie there for a moment. */
+    /* Only the difference is charged, though both blocks exist for a moment. */
     block = jrt_heap_realloc(heap, &cache, block, 96);
     CHECK(block != NULL);
     CHECK_EQ(purse.left, 4);
@@ -375,7 +375,7 @@ TEST("freed memory goes back to the system, whatever its sizes and in whatever o
             jrt_heap_free(heap, &cache, blocks[(i * 1237) % COUNT]);
         }
         CHECK_EQ(stats(heap).live_bytes, 0);
-        /* What is not worth a sweep, and chunks that stay anyway. */
+        /* What is too little for a sweep, and chunks that always stay. */
         CHECK(stats(heap).held_bytes <= JRT_SWEEP_MIN + 3 * 65536);
     }
     heap_end(heap);
@@ -422,7 +422,7 @@ TEST("caches and the depot keep no more than their bounds")
     }
     CHECK(depot.bytes[0] > 0 && depot.bytes[3] > 0);
 
-    /* Another worker begins with what this one gave. */
+    /* Another worker begins with the chunks that this one returned. */
     struct jrt_heap_cache second;
     size_t                before = depot.bytes[0];
     jrt_heap_cache_init(&second, &depot);

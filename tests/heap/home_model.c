@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks that come home ([chunk-away]) while their heap sweeps or ends, all orders of all atomic
- * steps: the code as it is shipped, but for what becomes of a chunk that is given back. Each is
- * given back at most once, and nobody touches it afterwards. Broken variants show that the model
- * would notice.
+ * Blocks return to their chunk ([chunk-away]) while their heap sweeps or ends, in all orders of all
+ * atomic steps. The code is the shipped code, except for what happens to a chunk that is given
+ * back. Each chunk is given back at most once, and no thread touches it afterwards. Broken variants
+ * show that the model finds mistakes.
  */
 #include "model.h"
 
@@ -19,7 +19,7 @@ static void give(struct jrt_heap_cache *cache, struct jrt_chunk *chunk);
 #include "heap/sweep.c"
 #include "heap/transfer.c"
 
-/* The same sweep, which does not ask whether somebody is still on the way home. */
+/* A broken sweep that does not ask whether a block is on its way back. */
 #define is_empty broken_is_empty
 #define doom broken_doom
 #define filter broken_filter
@@ -40,7 +40,7 @@ enum { AWAY = 2, GONE_MAX = 16, GONE = 0x5a5a };
 
 static struct {
     struct jrt_heap  *heap;
-    void             *blocks[AWAY]; /* of one chunk, the second */
+    void             *blocks[AWAY]; /* of the second chunk */
     struct jrt_chunk *chunk;
     struct jrt_chunk *gone[GONE_MAX];
     int               gone_count;
@@ -49,7 +49,7 @@ static struct {
     bool              ends;
 } world;
 
-/* Given back: whoever still counts there changes the number. */
+/* After this, a thread that still counts there changes the number. */
 static void give(struct jrt_heap_cache *cache, struct jrt_chunk *chunk)
 {
     (void)cache;
@@ -68,7 +68,7 @@ static bool is_gone(const struct jrt_chunk *chunk)
     return false;
 }
 
-/* Four chunks; of the second two blocks are away and all others free. */
+/* Four chunks. Two blocks of the second are away, and all others are free. */
 static void set_up(void *state)
 {
     enum { BLOCKS = 40, SIZE = 500 };
@@ -114,7 +114,7 @@ static void check(void *state)
 {
     (void)state;
     if (!world.ends) {
-        jrt_heap_sweep(world.heap, NULL); /* everybody is home now: it finds the chunk empty */
+        jrt_heap_sweep(world.heap, NULL); /* all blocks are back: it finds the chunk empty */
         MODEL_CHECK(is_gone(world.chunk));
         jrt_heap_close(world.heap, NULL);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks that change hands, on one thread; heap_stress.c has many. */
+/* Blocks that change owners, on one thread. heap_stress.c uses many threads. */
 #include "harness.h"
 
 #include "heap/block.h"
@@ -102,7 +102,7 @@ TEST("a block outlives the heap that made it, and its last owner's end frees it"
         memset(blocks[i], i, sizes[i]);
         jrt_heap_detach(giver, blocks[i]);
     }
-    end_giver(); /* while they are nobody's */
+    end_giver(); /* while they are detached */
     for (int i = 0; i < SIZES; i++) CHECK(jrt_heap_adopt(taker, blocks[i]));
     for (int i = 0; i < SIZES; i++) {
         for (size_t k = 0; k < sizes[i]; k++) CHECK_EQ(blocks[i][k], i);
@@ -112,7 +112,7 @@ TEST("a block outlives the heap that made it, and its last owner's end frees it"
     uint32_t chunks = 0;
     for (unsigned kind = 0; kind < JRT_CHUNK_KINDS; kind++) chunks += here.count[kind];
     for (unsigned kind = 0; kind < JRT_CHUNK_KINDS; kind++) chunks += there.count[kind];
-    CHECK(chunks >= 4); /* both heaps', and the giver's that lay open */
+    CHECK(chunks >= 4); /* the chunks of both heaps */
     end();
 }
 
@@ -127,7 +127,7 @@ TEST("a block that its adopter refused stays detached, and can be adopted or dis
         if (i % 2 == 0) {
             jrt_heap_discard(&there, block);
         } else {
-            CHECK(jrt_heap_adopt(giver, block)); /* back to where it came from */
+            CHECK(jrt_heap_adopt(giver, block)); /* back to its first owner */
             jrt_heap_free(giver, &here, block);
         }
         end_giver();
@@ -234,7 +234,7 @@ TEST("a heap that swept keeps the chunks whose blocks other tasks own")
         for (int k = 0; k < 200; k++) CHECK_EQ(blocks[i][k], (char)i);
         jrt_heap_free(taker, &there, blocks[i]);
     }
-    /* The next sweep finds them home. */
+    /* The next sweep finds all blocks back. */
     for (int i = 0; i < COUNT; i++) blocks[i] = jrt_heap_alloc(giver, &here, 200);
     for (int i = 0; i < COUNT; i++) jrt_heap_free(giver, &here, blocks[i]);
     CHECK(stats(giver).held_bytes <= JRT_SWEEP_MIN + 3 * 65536);

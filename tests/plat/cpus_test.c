@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of control groups, in file trees that are invented here. */
+/* Limits of control groups, in file trees that this test invents. */
 #include "harness.h"
 #include "plat/cpus.h"
 
@@ -30,7 +30,7 @@ static unsigned limit(const char *cgroup, struct fake_file *tree)
     return jrt_cpus_from(cgroup, read_fake, tree);
 }
 
-/* What a cpu.max with this text is worth. */
+/* The limit that a cpu.max with this text sets. */
 static unsigned limit_of(const char *text)
 {
     return limit("0::/a\n", TREE({V2 "/a/cpu.max", text}));
@@ -52,7 +52,7 @@ TEST("a quota is rounded up to whole processors")
     CHECK_EQ(limit_of("200001 100000\n"), 3);
     CHECK_EQ(limit_of("1000 100000\n"), 1);
     CHECK_EQ(limit_of("40000 10000"), 4);
-    CHECK_EQ(limit_of("300000\n"), 3); /* the period is 100 ms if it is not told */
+    CHECK_EQ(limit_of("300000\n"), 3); /* the default period is 100 ms */
 }
 
 TEST("a quota of max is no limit")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The real world behind the seam: clock, futex, threads, fences. */
+/* The real system behind the seam: clock, futex, threads, fences. */
 #include "harness.h"
 #include "plat/seam.h"
 
@@ -114,7 +114,7 @@ static void on_prof(int number)
 TEST("a sleeper that a signal interrupts sleeps on")
 {
     if (JRT_TSAN) SKIP("ThreadSanitizer keeps a signal until the next call it knows");
-    struct sigaction action = {.sa_handler = on_prof}, old; /* no SA_RESTART: futex says EINTR */
+    struct sigaction action = {.sa_handler = on_prof}, old; /* no SA_RESTART: futex gets EINTR */
     CHECK(sigaction(SIGPROF, &action, &old) == 0);
     struct sleeper sleeper;
     sleeper_start(&sleeper, JRT_NEVER);
@@ -165,8 +165,8 @@ TEST("the kind of fence is decided once, and is symmetric under ThreadSanitizer"
     if (JRT_TSAN) CHECK(!asymmetric);
 }
 
-/* Dekker: each raises its flag, fences, reads the other's. Flags of their own for each round, so
- * that none is ever lowered. */
+/* Dekker: each thread raises its flag, fences, and reads the other's flag. Each round has its own
+ * flags, so that none is ever lowered. */
 struct dekker {
     _Atomic(int) arrived;
     struct {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Jobs that come here stay until it is opened. */
+/* Jobs wait here until the test opens it. */
 struct gate {
     _Atomic(uint32_t) open;
 };
@@ -373,7 +373,7 @@ TEST("a queue is full even while a thread above threads_max idles and may begin 
     CHECK_EQ(jrt_blocking_init(&pool, 1, 2, 1), JANUS_OK);
     for (int i = 0; i < 5; i++) jobs[i] = task_new(i == 1 ? &other : &gate);
     for (int i = 0; i < 2; i++) jobs[i].job.party = &parties[i];
-    for (int i = 0; i < 3; i++) { /* the usual one, and two who run nothing yet */
+    for (int i = 0; i < 3; i++) { /* one of threads_max, and two of parties that run nothing yet */
         CHECK_EQ(jrt_blocking_submit(&pool, &jobs[i].job), JANUS_OK);
         wait_for_running(&pool, (unsigned)i + 1);
     }

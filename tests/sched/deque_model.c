@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The deque as it is shipped, all orders of all its atomic steps. A script is what one thread does:
+ * The shipped deque, in all orders of all its atomic steps. A script is what one thread does:
  *
  *     + push    - pop    s steal
  *
- * The first thread is the owner. Whatever the order, there must be a story: the same operations
- * one at a time, each thread's in its order, with the same results on a plain array; and in the
- * timed scenarios an operation that ended before another began comes before it in the story too.
- * A steal that lost a race needs no place in it. What is left at the end is the story's end.
+ * The first thread is the owner. Every execution must have a story: the same operations one at a
+ * time, each thread's in order, with the same results on a plain array. In timed scenarios,
+ * operations that did not overlap keep their order in the story. A steal that lost a race needs no
+ * place in it. What is left at the end is the story's end.
  *
- * The first ring has two slots, so that a third item makes it grow. Stores may come late (TSO: as
- * on x86) or late and out of order (PSO). Loads are in order: what the acquires are for on ARM is
- * not seen here. Broken variants show that the model would notice.
+ * The first ring has two slots, so that a third item makes it grow. Stores may come late (TSO, as
+ * on x86) or late and out of order (PSO). Loads are in order, so the model does not test what the
+ * acquires do on ARM. Broken variants show that the model finds mistakes.
  */
 #include "model.h"
 
@@ -48,7 +48,7 @@ struct record {
     unsigned  began, ended;
 };
 
-/* What the threads do it with; the shipped functions, or a broken one. */
+/* The functions that the threads use: the shipped ones, or a broken one. */
 struct verbs {
     bool  (*push)(struct jrt_deque *d, void *item);
     void *(*pop)(struct jrt_deque *d);
@@ -69,7 +69,7 @@ static struct {
     int              counts[MODEL_THREADS_MAX];
     uintptr_t        pushed;
     unsigned         time;
-    char history; /* an object: what is written to it by ending, and read by beginning */
+    char history; /* an object: an ending operation writes it, and a beginning one reads it */
 
     uintptr_t left[ITEMS_MAX]; /* at the end, oldest first */
     int       left_count;
@@ -122,14 +122,14 @@ static void play(void *state, int self)
     }
 }
 
-/* A story as far as it is told: the array, and how many operations of each thread are in it. */
+/* The story so far: the array, and how many operations of each thread are in it. */
 struct story {
     uintptr_t items[ITEMS_MAX];
     int       first, last;
     int       told[MODEL_THREADS_MAX];
 };
 
-/* The operation fits on the array, and is done to it. */
+/* Whether the operation fits the array. If so, does it. */
 static bool fits(struct story *story, const struct record *record)
 {
     if (record->verb == '+') {
@@ -142,7 +142,7 @@ static bool fits(struct story *story, const struct record *record)
     return story->items[story->first++] == record->item;
 }
 
-/* No operation that is still to be told ended before this one began. */
+/* Whether no operation outside the story ended before this one began. */
 static bool may_be_next(const struct story *story, const struct record *record)
 {
     for (int i = 0; world.timed && i < MODEL_THREADS_MAX; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One owner and thieves that never stop, millions of items: each is taken exactly once. The owner
- * pushes, pops and takes from the top in bursts; long ones let the ring grow, short ones keep the
- * deque near empty, where all of them fight for the last item.
+ * One owner and thieves that never stop, with millions of items. Each item is taken exactly once.
+ * The owner pushes, pops and takes from the top in bursts. Long bursts let the ring grow. Short
+ * bursts keep the deque nearly empty, where all threads compete for the last item.
  */
 #include "harness.h"
 
@@ -41,7 +41,7 @@ static void take(struct taker *taker, uintptr_t got)
     taker->sum += got;
 }
 
-/* Takes from the top; numbers only grow there. False: nothing, and nobody was quicker. */
+/* Takes from the top, where numbers only grow. False: it was empty, and no thread was faster. */
 static bool take_oldest(struct taker *taker)
 {
     bool      lost;
@@ -60,7 +60,7 @@ static void *run_thief(void *argument)
     struct taker *taker = argument;
     bool          more = true, stopping = false;
     while (more || !stopping) {
-        stopping = atomic_load(&stop); /* before looking: then nothing is pushed afterwards */
+        stopping = atomic_load(&stop); /* read first: then nothing is pushed afterwards */
         more = take_oldest(taker);
         if (!more) sched_yield();
     }
@@ -92,7 +92,7 @@ static void run_owner(struct taker *taker, uint64_t seed)
     uintptr_t      next = 1;
     jrt_rng_seed(&rng, seed);
     while (next <= ITEMS) {
-        /* Mostly a few at a time; now and then more than any ring so far may hold. */
+        /* Mostly a few at a time, and now and then more than any ring so far can hold. */
         uint32_t longest = jrt_rng_below(&rng, 64) == 0 ? 2000 : 4;
         next = push_burst(next, 1 + jrt_rng_below(&rng, longest));
         switch (jrt_rng_below(&rng, 4)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One thread at a time, and growth while others steal. Includes the code itself, so that it can
- * be refused memory. */
+/* One thread at a time, and growth while others steal. Includes the code itself, so that the test
+ * can refuse it memory. */
 #include "harness.h"
 #include "plat/world.h"
 
@@ -205,7 +205,7 @@ static void *steal_until_told(void *argument)
     uintptr_t     before = 0;
     bool          stop = false;
     do {
-        stop = atomic_load(thief->stop); /* before looking: what is stolen now was pushed before */
+        stop = atomic_load(thief->stop); /* read first: everything stolen now was pushed before */
         bool      lost;
         uintptr_t got = (uintptr_t)jrt_deque_steal(thief->victim, &lost);
         if (got != 0) {
@@ -235,7 +235,7 @@ TEST("a deque that grows while it is stolen from loses nothing")
     for (uintptr_t i = 1; i <= GROWING_ITEMS; i++) {
         CHECK(jrt_deque_push(&d, item(i)));
         if (i % 5 != 0) continue;
-        uintptr_t got = pop(&d); /* not always: a thief may have been quicker */
+        uintptr_t got = pop(&d); /* a thief may have been faster */
         sum += got;
         count += got != 0;
     }

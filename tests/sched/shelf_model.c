@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shelf as it is shipped, all orders of all its atomic steps. A script is what one thread does:
+ * The shipped shelf, in all orders of all its atomic steps. A script is what one thread does:
  *
- *     + push    - pop_newest    e the same, easily    o pop_oldest    h pop_half    r raid
+ *     + push    - pop_newest    e pop_newest_easily    o pop_oldest    h pop_half    r raid
  *     1 raid for one item
  *
- * The first thread is the owner, the others raid. Whatever the order, there must be a story: the
- * same operations one at a time, each thread's in its order, with the same results on a plain
- * array; and in the timed scenarios an operation that ended before another began comes before it in
- * the story too. A raid that took nothing while another raider is about may have been refused and
- * needs no place in it. What is left at the end is the story's end.
+ * The first thread is the owner, and the others raid. Every execution must have a story: the same
+ * operations one at a time, each thread's in order, with the same results on a plain array. In
+ * timed scenarios, operations that did not overlap keep their order in the story. A raid that took
+ * nothing while another raider was active may have been refused and needs no place in it. What is
+ * left at the end is the story's end.
  *
  * The first ring has two slots, so that a third item makes it grow. The light fence does nothing,
- * the heavy one is membarrier(2). Stores may come late (TSO: as on x86) or late and out of order
- * (PSO). Loads are in order: what the acquires are for on ARM is not seen here. Broken variants
- * show that the model would notice.
+ * and the heavy one is membarrier(2). Stores may come late (TSO, as on x86) or late and out of
+ * order (PSO). Loads are in order, so the model does not test what the acquires do on ARM. Broken
+ * variants show that the model finds mistakes.
  */
 #include "model.h"
 
@@ -33,8 +33,8 @@ static void *alloc_zeroed(size_t alignment, size_t bytes)
     return memory;
 }
 
-/* What is freed holds no items any more, but is kept until the end: stores to it may still be on
- * their way, in the model. */
+/* Freed memory holds no items any more, but is kept until the end: in the model, stores to it may
+ * still be on their way. */
 static void *dropped[8];
 static int   dropped_count;
 
@@ -73,7 +73,7 @@ struct record {
     unsigned  began, ended;
 };
 
-/* What the threads do it with; the shipped functions, or a broken one. */
+/* The functions that the threads use: the shipped ones, or a broken one. */
 struct verbs {
     bool   (*push)(struct jrt_shelf *shelf, void *item);
     void  *(*pop_newest)(struct jrt_shelf *shelf);
@@ -99,7 +99,7 @@ static struct {
     int              counts[MODEL_THREADS_MAX];
     uintptr_t        pushed;
     unsigned         time;
-    char history; /* an object: what is written to it by ending, and read by beginning */
+    char history; /* an object: an ending operation writes it, and a beginning one reads it */
 
     uintptr_t left[ITEMS_MAX]; /* at the end, oldest first */
     int       left_count;
@@ -109,7 +109,7 @@ static void heavy_fence(void) { world.verbs.heavy(); }
 
 static bool is_left(void *word) { return atomic_load((_Atomic(uint32_t) *)word) == 0; }
 
-/* In place of a pause: there is nothing new to see before the other has left. */
+/* Replaces a pause: nothing changes before the other thread has left. */
 static void wait_for_the_other(void)
 {
     model_wait_until(is_left, model_self() == 0 ? &world.shelf.raiding : &world.shelf.busy);
@@ -176,14 +176,14 @@ static void play(void *state, int self)
     }
 }
 
-/* A story as far as it is told: the array, and how many operations of each thread are in it. */
+/* The story so far: the array, and how many operations of each thread are in it. */
 struct story {
     uintptr_t items[ITEMS_MAX];
     int       first, last;
     int       told[MODEL_THREADS_MAX];
 };
 
-/* The operation fits on the array, and is done to it. */
+/* Whether the operation fits the array. If so, does it. */
 static bool fits(struct story *story, const struct record *record)
 {
     int there = story->last - story->first;
@@ -191,7 +191,7 @@ static bool fits(struct story *story, const struct record *record)
     switch (record->verb) {
     case '+': story->items[story->last++] = record->items[0]; return true;
     case 'e':
-        if (record->count == 0) return true; /* a raider was inside, or there was none */
+        if (record->count == 0) return true; /* a raider was inside, or the shelf was empty */
         /* fall through */
     case '-':
         if (record->count != (there > 0)) return false;
@@ -210,7 +210,7 @@ static bool fits(struct story *story, const struct record *record)
     return true;
 }
 
-/* No operation that is still to be told ended before this one began. */
+/* Whether no operation outside the story ended before this one began. */
 static bool may_be_next(const struct story *story, const struct record *record)
 {
     for (int i = 0; world.timed && i < MODEL_THREADS_MAX; i++) {
@@ -295,7 +295,7 @@ static void pass(const char *owner, const char *raider, const char *other_raider
     }
 }
 
-/* Too many orders for stores that come late, and at all for slow builds. */
+/* Too many orders for late stores, and for slow builds. */
 static void pass_longest(const char *owner, const char *raider, const char *other_raider)
 {
     struct model_scenario scenario = scene(&shipped, owner, raider, other_raider);
@@ -474,7 +474,7 @@ TEST("with late stores, the model finds a raid without the heavy fence, or with 
     struct verbs broken = shipped;
     broken.heavy = no_fence;
     find(broken, MODEL_TSO, "+-", "r", "taken twice");
-    broken.heavy = own_fence; /* between two of the plain kind the light one is nothing */
+    broken.heavy = own_fence; /* with plain fences on both sides, the light one does nothing */
     find(broken, MODEL_TSO, "+-", "r", "taken twice");
     find(broken, MODEL_TSO, "+o", "r", "");
 }

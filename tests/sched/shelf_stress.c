@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One owner and raiders that never stop, millions of items: each is taken exactly once. The owner
- * adds and takes from both ends in bursts; long ones let the ring grow, short ones keep the shelf
- * near empty, where all of them fight for the last item. What is taken from the old end is always
- * newer than what the same taker took there before.
+ * One owner and raiders that never stop, with millions of items. Each item is taken exactly once.
+ * The owner adds and takes from both ends in bursts. Long bursts let the ring grow. Short bursts
+ * keep the shelf nearly empty, where all threads compete for the last item. At the old end, a taker
+ * always gets newer items than before.
  */
 #include "harness.h"
 
@@ -59,7 +59,7 @@ static void *run_raider(void *argument)
     void         *items[RAID_MAX];
     bool          stopping = false;
     for (size_t count = 0; count > 0 || !stopping;) {
-        stopping = atomic_load(&stop); /* before looking: then nothing is added afterwards */
+        stopping = atomic_load(&stop); /* read first: then nothing is added afterwards */
         count = jrt_shelf_size(&shelf) > 0 ? jrt_shelf_raid(&shelf, items, RAID_MAX) : 0;
         take_oldest(taker, items, count);
         if (count == 0) sched_yield();
@@ -93,7 +93,7 @@ static void run_owner(struct taker *taker, uint64_t seed)
     void          *items[RAID_MAX];
     jrt_rng_seed(&rng, seed);
     while (next <= ITEMS) {
-        /* Mostly a few at a time; now and then more than any ring so far may hold. */
+        /* Mostly a few at a time, and now and then more than any ring so far can hold. */
         uint32_t longest = jrt_rng_below(&rng, 64) == 0 ? 2000 : 4;
         next = push_burst(next, 1 + jrt_rng_below(&rng, longest));
         switch (jrt_rng_below(&rng, 6)) {

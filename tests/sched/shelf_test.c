@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One thread at a time; others come in shelf_stress.c and, in all orders, in shelf_model.c.
- * Includes the code itself, so that it can be refused memory. */
+/* One thread at a time. shelf_stress.c uses more, and shelf_model.c tries all orders. Includes the
+ * code itself, so that the test can refuse it memory. */
 #include "harness.h"
 #include "plat/world.h"
 
@@ -41,7 +41,7 @@ static uintptr_t oldest(struct jrt_shelf *shelf) { return (uintptr_t)jrt_shelf_p
 
 typedef size_t take_function(struct jrt_shelf *shelf, void **out, size_t max);
 
-/* Takes and finds first, first + 1, …; writes no more than it says. */
+/* Takes items and checks that they are first, first + 1, …; nothing beyond is written. */
 static void take(take_function *taker, struct jrt_shelf *shelf, size_t max, uintptr_t first,
                  size_t count)
 {
@@ -141,7 +141,7 @@ TEST("all operations on a shelf may be mixed in any order")
             number++;
             push(&shelf, number, number);
             array[last++] = number;
-        } else if (face >= 98) { /* seldom: a raid costs a system call */
+        } else if (face >= 98) { /* rarely: a raid costs a system call */
             void  *out[MANY];
             size_t half = (last - first + 1) / 2;
             size_t count = (face == 98 ? jrt_shelf_raid : jrt_shelf_pop_half)(&shelf, out, MANY);
@@ -204,7 +204,7 @@ TEST("a push without memory changes nothing and may be tried again")
     CHECK(!jrt_shelf_push(&shelf, item(999)));
     CHECK_EQ(newest(&shelf), FIRST + 1);
     push(&shelf, FIRST + 1, FIRST + 1);
-    take(jrt_shelf_raid, &shelf, 1, 2, 1); /* nobody was left inside */
+    take(jrt_shelf_raid, &shelf, 1, 2, 1); /* no raider is left inside */
     push(&shelf, FIRST + 2, FIRST + 2);
     allocations_left = 1;
     push(&shelf, FIRST + 3, 2 * FIRST + 2);
@@ -220,7 +220,7 @@ TEST("a raider takes nothing while another one is inside")
     push(&shelf, 1, 4);
     atomic_store(&shelf.raiding, 1);
     take(jrt_shelf_raid, &shelf, MANY, 0, 0);
-    CHECK_EQ(atomic_load(&shelf.raiding), 1); /* it is the other's to end */
+    CHECK_EQ(atomic_load(&shelf.raiding), 1); /* the other raider's */
     atomic_store(&shelf.raiding, 0);
     CHECK_EQ(jrt_shelf_size(&shelf), 4);
     take(jrt_shelf_raid, &shelf, MANY, 1, 2);
@@ -235,7 +235,7 @@ TEST("an owner that finds a shelf empty does not wait for a raider")
     CHECK_EQ(newest(&shelf), 0);
     CHECK_EQ(oldest(&shelf), 0);
     take(jrt_shelf_pop_half, &shelf, MANY, 0, 0);
-    push(&shelf, 1, FIRST); /* nor does one that adds what there is room for */
+    push(&shelf, 1, FIRST); /* an owner adds while there is room */
     atomic_store(&shelf.raiding, 0);
     while (oldest(&shelf) != 0) continue;
     close(&shelf);

@@ -106,7 +106,7 @@ TEST("a reservation holds, and stays when all other memory is given back")
     jrt_timers_fini(&timers);
 }
 
-/* The reference: an array of flags; every answer is found by looking at all of them. */
+/* The reference: an array of flags. It finds every answer by visiting all of them. */
 enum { MODEL_TIMERS = 200 };
 
 struct model {

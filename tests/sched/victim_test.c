@@ -12,7 +12,7 @@ static struct jrt_victims victims(enum jrt_victim_strategy strategy, uint64_t se
     return v;
 }
 
-/* The generator as its authors wrote it, once more and not shared with the library. */
+/* The generator as its authors wrote it, not shared with the library. */
 static uint64_t state[4];
 
 static uint64_t rotl(uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
@@ -42,7 +42,7 @@ static void reference_seed(uint64_t x)
 
 TEST("random victims are those of the reference generator for the seed")
 {
-    /* Three draws of 2^32 are thrown away for 7 others, so hardly one in a billion. */
+    /* The generator rejects three draws of 2^32 for 7 others, so fewer than one in a billion. */
     struct jrt_victims v = victims(JRT_VICTIM_RANDOM, 42);
     reference_seed(42);
     for (unsigned i = 0; i < 10000; i++) {

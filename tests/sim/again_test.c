@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A schedule that failed, run again: with a trace, and from a text under other options. */
+/* A failed schedule is run again: with a trace, and from a text under other options. */
 #include "scout.h"
 #include "task/nursery.h"
 
@@ -76,7 +76,7 @@ TEST("the replay text holds the limit of steps and whether handles may be stale"
     free(again.replay);
 }
 
-/* Units that nobody has, as a fault of the library would leave them. */
+/* Units without an owner, as a bug of the library would leave them. */
 
 static int64_t keep_units(void *argument)
 {
@@ -105,7 +105,7 @@ TEST("books that do not balance at the end of a schedule are a failure")
     }
 }
 
-/* Children whose stack ends. */
+/* Children that overflow their stack. */
 
 __attribute__((noinline)) static int64_t descend(volatile int64_t depth)
 {
@@ -123,7 +123,7 @@ static int64_t go_deep(void *argument)
 static int64_t overflow_below(void *argument)
 {
     janus_status ended;
-    JANUS_NURSERY(n, ended) { JANUS_IGNORE(janus_spawn(n, go_deep, argument)); } /* nobody looks */
+    JANUS_NURSERY(n, ended) { JANUS_IGNORE(janus_spawn(n, go_deep, argument)); } /* ignored */
     CHECK_EQ(ended, JANUS_OK);
     return 0;
 }

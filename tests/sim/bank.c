@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that knows nothing of exploring, with a bug of the kind that its argument names. */
+/* A program that knows nothing of exploring, with a bug that its argument names. */
 #include <janusrt/janus.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ static int64_t move_ten(void *argument)
 {
     int before = left;
     JANUS_IGNORE(janus_yield());
-    if (strcmp(argument, "none") == 0) before = left; /* looks again: nobody comes between */
+    if (strcmp(argument, "none") == 0) before = left; /* reads again, nothing comes between */
     left = before - 10;
     right += 10;
     return 0;
@@ -29,7 +29,7 @@ static int64_t close_account(void *argument)
     return 0;
 }
 
-/* Where a sanitizer finds it, it is no crash. */
+/* Not a crash if a sanitizer finds it. */
 __attribute__((no_sanitize("undefined"))) static int64_t pay_in(void *argument)
 {
     (void)argument;
@@ -72,7 +72,7 @@ static int64_t day(void *argument)
     return ended;
 }
 
-/* The same on a scheduler of its own, of either kind. */
+/* Runs it on a scheduler of its own, of either kind. */
 static janus_status run_opened(bool created, char *bug)
 {
     janus_scheduler       *scheduler = NULL;
@@ -94,7 +94,7 @@ static janus_status run_opened(bool created, char *bug)
     return closed != JANUS_OK ? (janus_status)closed : status;
 }
 
-/* Two at once, in the same world. */
+/* Runs two at once, in the same world. */
 static janus_status run_two(char *bug)
 {
     janus_scheduler *idle;
@@ -124,7 +124,7 @@ static void *stay(void *unused)
     return unused;
 }
 
-/* With a thread that it makes itself. */
+/* Runs it beside a thread that the program makes itself. */
 static janus_status run_beside(void *(*entry)(void *), bool before)
 {
     janus_scheduler *scheduler = NULL;

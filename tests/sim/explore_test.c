@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exploring: strategies, what counts as a failure, running it again, making it small. */
+/* Exploring: strategies, what counts as a failure, replaying, minimising. */
 #include "scout.h"
 
 #include <janusrt/janus.h>
@@ -11,10 +11,10 @@
 
 static const uint64_t ms = 1000000;
 
-/* Under ThreadSanitizer every stack that is switched to costs milliseconds. */
+/* Under ThreadSanitizer every first switch to a stack costs milliseconds. */
 enum { SEEDS = JRT_TSAN || JRT_ASAN ? 2 : 20, FEW = JRT_TSAN ? 5 : 200 };
 
-/* Finds a failing and runs it again, by its text; checks that both are the same. */
+/* Finds a failure, replays it from its text, and checks that both are the same. */
 static void find(janus_explore_options options, janus_entry *entry, janus_failing failing,
                  const char *message)
 {
@@ -34,7 +34,7 @@ static void find(janus_explore_options options, janus_entry *entry, janus_failin
     free(again.replay);
 }
 
-/* A lost update, if one comes between. */
+/* A lost update, if another task comes between. */
 static int shared;
 
 static int64_t add_ten(void *argument)
@@ -191,7 +191,7 @@ static int64_t wait_for_nobody(void *argument)
     int64_t       value;
     (void)argument;
     if (janus_channel_create(8, 0, NULL, &channel) != JANUS_OK) return -1;
-    /* The deadlock counts, though the call would say so. */
+    /* The deadlock counts, even though the call reports it. */
     return janus_channel_recv(channel, &value) == JANUS_DEADLOCK ? 0 : -1;
 }
 
@@ -244,7 +244,7 @@ static int64_t panic_below(void *argument)
     JANUS_NURSERY(n, ended)
     {
         JANUS_IGNORE(janus_spawn(n, panic_at_once, argument));
-    } /* nobody looks */
+    } /* no code looks at it */
     CHECK_EQ(ended, JANUS_CHILD_FAILED);
     return 0;
 }
@@ -270,7 +270,7 @@ TEST("a schedule that does not end is a failure")
     janus_explore_options options = {.time_max_ns = 600000 * ms};
     find(options, sleep_long, JANUS_FAILING_TIME, "600000 ms");
     options.steps_max = 2000;
-    options.no_minimising = true; /* a thousand schedules of so many steps take long */
+    options.no_minimising = true; /* a thousand schedules with that many steps take long */
     for (int strategy = JANUS_STRATEGY_RANDOM; strategy <= JANUS_STRATEGY_EXHAUSTIVE; strategy++) {
         options.strategy = (janus_strategy)strategy;
         find(options, go_round, JANUS_FAILING_STEPS, "2000 steps");
@@ -288,7 +288,7 @@ TEST("a broken contract, a leaked channel and a stale handle are failures")
     CHECK_EQ(scout(options, use_an_old_channel).failing, JANUS_FAILING_NOT);
 }
 
-/* Refused things, whichever: it comes to the same only if they are the same ones each time. */
+/* Faults of any kind: the result is equal only if the same ones are injected each time. */
 static int64_t contend(void *argument)
 {
     static janus_mutex mutex;
@@ -347,7 +347,7 @@ TEST("faults are choices: a schedule with faults replays, whatever ran before it
     }
 }
 
-/* A task that waits by asking again and again for what another does. */
+/* A task that polls for what another task does. */
 static _Bool flag;
 
 static int64_t raise_flag(void *argument)
@@ -404,7 +404,7 @@ static int64_t choose_one(void *argument)
     return 0;
 }
 
-/* With one worker the scheduler's own choices are the same whichever case the select takes. */
+/* With one worker the scheduler's own choices are the same, whichever case the select takes. */
 TEST("an exhaustive search runs every schedule once, and reports that it is complete")
 {
     uint64_t base = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces as files: binary and back, JSON that can be drawn, and what is refused. */
+/* Traces as files: binary and back, JSON that can be drawn, and refused input. */
 #include "tale.h"
 
 #include "trace/lane.h"
@@ -14,7 +14,7 @@ static int64_t nap(void *argument)
     return janus_sleep(1000);
 }
 
-/* Children in place that wait there, so that slices lie in each other and leave together. */
+/* Children that run in place and wait, so that slices nest and leave together. */
 static int64_t nest(void *argument)
 {
     long          depth = (long)(intptr_t)argument;
@@ -94,14 +94,14 @@ TEST("a file that is cut, damaged or promises too much is refused")
         check_refused(bytes, (size_t)length);
         bytes[at] = (char)(bytes[at] ^ 0x10);
     }
-    memset(bytes + 64, 0x7f, 8); /* so many events */
+    memset(bytes + 64, 0x7f, 8); /* this many events */
     check_refused(bytes, (size_t)length);
     free(bytes);
     (void)close(fd);
     close_trace(trace);
 }
 
-/* A file of events that nobody recorded, with a right sum. */
+/* A file of forged events, with a correct sum. */
 static janus_trace *made_up(struct jrt_trace_event *events, size_t count)
 {
     struct jrt_trace_copy copy = {.events = events, .count = count, .workers = 1};
@@ -118,7 +118,7 @@ static janus_trace *made_up(struct jrt_trace_event *events, size_t count)
     return trace;
 }
 
-/* JSON: enough of a reader to know that it is one. */
+/* JSON: enough of a reader to check that it is valid. */
 
 static const char *skip_space(const char *at)
 {
@@ -167,7 +167,7 @@ struct tracks {
     int    slices, deepest, arrows, ends;
 };
 
-/* One entry of traceEvents; they stand on lines of their own. */
+/* Follows one entry of traceEvents. Each stands on a line of its own. */
 static void follow(struct tracks *tracks, const char *line)
 {
     unsigned tid;
@@ -208,13 +208,14 @@ TEST("the JSON is valid, its slices nest, and its arrows end where they should")
         janus_trace  *trace = nested(workers, NULL);
         struct tracks tracks = follow_all(trace);
         CHECK(tracks.slices >= 14);
-        if (workers == 1) CHECK(tracks.deepest >= 2); /* in place; several may share them out */
+        if (workers == 1) CHECK(tracks.deepest >= 2); /* in place; several workers may share them */
         CHECK(tracks.arrows > 0 && tracks.arrows == tracks.ends);
         close_trace(trace);
     }
 }
 
-/* The slices and arrows of a trace, one after the other: "B1@2" opens one on track 1 at 2 us. */
+/* The slices and arrows of a trace, one after the other: "B1@2" opens a slice on track 1 at 2
+ * us. */
 static void outline(janus_trace *trace, char *out, size_t room)
 {
     char  *json = text_of(trace, JANUS_TRACE_FORMAT_PERFETTO);
@@ -241,7 +242,7 @@ TEST("a running task is a slice inside the slice of the task below it, wherever 
         {4000, 7, 0, jrt_trace_rest(JRT_TRACE_START, 1, 0)},
         {5000, 6, 7, jrt_trace_rest(JRT_TRACE_WAKE, 1, 0)},
         {6000, 7, 0, jrt_trace_rest(JRT_TRACE_YIELD, 1, 0)},
-        {7000, 6, 0, jrt_trace_rest(JRT_TRACE_RESUME, 1, 0)}, /* both come, elsewhere */
+        {7000, 6, 0, jrt_trace_rest(JRT_TRACE_RESUME, 1, 0)}, /* both continue on another worker */
         {8000, 6, 0, jrt_trace_rest(JRT_TRACE_COMPLETE, 1, 0)},
         {9000, 5, 0, jrt_trace_rest(JRT_TRACE_COMPLETE, 1, 0)},
     };

@@ -5,7 +5,8 @@ enum { VALUES = 6, GOODS = 5, DEPTH = 40, HOUR_S = 3600 };
 
 static const uint64_t hour_ns = (uint64_t)HOUR_S * 1000000000;
 
-/* The clock moves at every point: two executions that differ anywhere differ from there on. */
+/* The clock advances at every point. So two executions that differ anywhere differ from there
+ * on. */
 static void note(struct fair *fair, uint64_t what)
 {
     uint64_t words[] = {what, janus_now_ns()};
@@ -24,7 +25,7 @@ static int64_t sender(void *argument)
     return 0;
 }
 
-/* All that the two senders and the child with a thread send. */
+/* Receives everything that the two senders and the child with a thread send. */
 static int64_t chooser(void *argument)
 {
     struct fair *fair = argument;
@@ -206,7 +207,7 @@ static janus_cap mint(const janus_authority *root, janus_cap_kind kind, janus_ca
     return cap;
 }
 
-/* :sovereign, for the thread: all is held, and shown. */
+/* :sovereign, for the thread: everything is granted and shown. */
 static int64_t first(void *argument)
 {
     static const uint64_t all = JANUS_BACKEND_SET(JANUS_BACKEND_COUNT) - 1;
@@ -232,7 +233,7 @@ static int64_t first(void *argument)
     return 0;
 }
 
-/* Runs it with a trace; the number of what its tasks saw, and of the trace. */
+/* Runs it with a trace. Returns one number for what its tasks saw and for the trace. */
 static uint64_t run_traced(janus_scheduler_options *options, janus_entry *entry, struct fair *fair)
 {
     janus_trace_info info = JANUS_TRACE_INFO();

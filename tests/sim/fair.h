@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program in which a bit of everything happens at the same time: ten tasks with channels, select,
- * sleeps, a cancel, budgets that run out and are filled again, blocking calls, a mutex and a
- * condition, a child with a thread of its own, and nurseries deep inside each other. What its tasks
- * see, and when, and what its trace says, are one number.
+ * A program in which a bit of everything happens at once: ten tasks with channels, select, sleeps,
+ * a cancel and blocking calls. Budgets run out and are recharged. It has a mutex and a condition, a
+ * child with a thread of its own, and deeply nested nurseries. One number covers what its tasks
+ * see, when they see it, and what its trace says.
  */
 #ifndef JANUSRT_TESTS_SIM_FAIR_H
 #define JANUSRT_TESTS_SIM_FAIR_H
@@ -11,7 +11,7 @@
 #include "../task/town.h"
 
 struct fair {
-    uint64_t        seen; /* a number for all that was noted, in order */
+    uint64_t        seen; /* one number for everything noted, in order */
     uint64_t        events;
     janus_channel   meet, box; /* without room, and with room for two */
     janus_mutex     lock;
@@ -19,10 +19,10 @@ struct fair {
     int             stock;
 };
 
-/* Runs it once; the number. */
+/* Runs it once and returns the number. */
 uint64_t fair_run(uint32_t workers, uint64_t seed);
 
-/* The same of nurseries inside nurseries alone, whose tasks run on their owners' stacks. */
+/* Runs only nested nurseries, whose tasks run on their owners' stacks. Returns the number. */
 uint64_t fair_dive(uint32_t workers, uint64_t seed);
 
 #endif

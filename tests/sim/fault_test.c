@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program meets when the system refuses it something, wakes it for no reason or takes its
- * threads away: documented statuses, and nothing else. No crash, no hang, no leak, books that
- * balance; the explorer looks for those.
+ * The system refuses something to a program, wakes it for no reason, or ends its threads. The
+ * program meets documented statuses and nothing else. The explorer checks for crashes, hangs, leaks
+ * and books that do not balance.
  */
 #include "harness.h"
 
@@ -19,14 +19,14 @@ enum {
 };
 
 static const uint64_t ms = 1000000;
-static uint64_t       ended; /* schedules that came to the end of their program */
+static uint64_t       ended; /* schedules that reached the end of their program */
 
-/* What was met, so that a fault that never happens is noticed. */
+/* What happened, so that a fault that never occurs is noticed. */
 static struct seen {
     int no_memory, no_stack, no_thread, no_scheduler, refused, slow;
 } seen;
 
-/* Whether it is one of those. */
+/* Whether it is one of these statuses. */
 #define ONE_OF(status, ...)                                                                        \
     one_of(status, (const janus_status[]){__VA_ARGS__},                                            \
            sizeof((const janus_status[]){__VA_ARGS__}) / sizeof(janus_status))
@@ -52,7 +52,7 @@ static void count_defer(void *argument) { ++*(int *)argument; }
 
 static int64_t fetch(void *argument)
 {
-    JANUS_IGNORE(janus_sleep(ms)); /* on a thread of its own: it just waits */
+    JANUS_IGNORE(janus_sleep(ms)); /* on a thread of its own: it only waits */
     return (int64_t)(intptr_t)argument * 2;
 }
 
@@ -175,7 +175,7 @@ static bool mint(const janus_authority *root, janus_cap_kind kind, janus_cap_lim
     return status == JANUS_OK;
 }
 
-/* Children on threads of their own, one that is joined, one that panics. */
+/* Children on threads of their own: one is joined, one panics. */
 static void with_threads(struct market *market, const janus_nursery_options *options)
 {
     janus_nursery n;
@@ -204,7 +204,7 @@ static void with_threads(struct market *market, const janus_nursery_options *opt
     JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_CHILD_FAILED));
 }
 
-/* With capabilities, where nothing is to be had without. */
+/* With capabilities, in a profile that needs them. */
 static int64_t open_court(void *argument)
 {
     const janus_budget each =
@@ -248,7 +248,7 @@ static int64_t sleep_a_little(void *argument)
     return 7;
 }
 
-/* A scheduler of its own, made and closed while things fail. */
+/* Makes and closes a scheduler of its own while things fail. */
 static int64_t run_another(void *argument)
 {
     int64_t      result = 0;
@@ -291,7 +291,7 @@ static int64_t count_up(void *argument)
     return 0;
 }
 
-/* Many that wait at the same time, with stacks of many sizes: what is kept does not suffice. */
+/* Many tasks that wait at the same time, with stacks of many sizes, more than are kept. */
 static int64_t open_crowd(void *argument)
 {
     struct market market = {0};
@@ -375,7 +375,7 @@ static void trade(struct market *market)
             JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_NO_MEMORY, JANUS_CLOSED));
         }
         janus_status status = janus_nursery_end(&buyers, NULL);
-        /* A child that had no stack to begin with has failed. */
+        /* A child without a stack to begin with has failed. */
         JANUS_EXPECT(ONE_OF(status, JANUS_OK, JANUS_CHILD_FAILED));
     }
     JANUS_EXPECT(janus_channel_close(market->goods) == JANUS_OK);
@@ -435,7 +435,7 @@ static void run_all(uint32_t faults, uint32_t every, uint32_t workers)
     explore(faults, every, workers, SCHEDULES / 6, open_crowd, JANUS_PROFILE_SERVICE);
 }
 
-/* Every stack that is switched to costs ThreadSanitizer milliseconds. */
+/* Under ThreadSanitizer every first switch to a stack costs milliseconds. */
 #define ONE_FAULT()                                                                                \
     do {                                                                                           \
         if (JRT_TSAN) SKIP("too slow: all faults at once are tried");                              \

@@ -5,8 +5,8 @@
  *
  *     build/gcc-release/tests/sim/gallery_table > docs/gallery.md
  *
- * What is found depends on seeds alone and is the same everywhere; how often a bug shows itself is
- * that of one machine.
+ * Only seeds decide what is found, so that is the same everywhere. How often a bug shows itself was
+ * measured on one machine.
  */
 #include "gallery/gallery.h"
 
@@ -18,9 +18,9 @@
 
 enum {
     STARTS = 20,       /* seeds to begin from */
-    APART = 1000000,   /* from one to the next */
-    SCHEDULES = 10000, /* then it counts as not found */
-    RUNS = 2000,       /* ordinary ones */
+    APART = 1000000,   /* distance between them */
+    SCHEDULES = 10000, /* beyond this, a bug counts as not found */
+    RUNS = 2000,       /* ordinary runs */
 };
 
 static const struct gallery_bug *const bugs[] = {
@@ -73,7 +73,8 @@ static struct found find(const struct gallery_bug *bug, janus_strategy strategy)
     return found;
 }
 
-/* Runs it up to `left` times, and ends with how often it failed; where it kills the process... */
+/* Runs it up to `left` times and exits with the number of failures. If a run kills the
+ * process... */
 static void run_plainly(const struct gallery_bug *bug, uint32_t workers, int left, int out)
 {
     for (; left > 0; left--) {
@@ -86,7 +87,7 @@ static void run_plainly(const struct gallery_bug *bug, uint32_t workers, int lef
     _exit(0);
 }
 
-/* ...the next one goes on. How many of RUNS failed. */
+/* ...the next process continues. Returns how many of RUNS failed. */
 static int count_plainly(const struct gallery_bug *bug, uint32_t workers)
 {
     int failed = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every bug of the gallery is found within a stated number of schedules, by chance and by PCT, can
- * be replayed, and is gone where it is mended. docs/gallery.md has the numbers that were measured;
- * those stated here are about four times the median. That is no promise for a single seed, so most
- * of several have to keep it.
+ * Random schedules and PCT find every bug of the gallery within a stated number of schedules, and
+ * replay it. With the fix no schedule fails. docs/gallery.md has the measured numbers. The numbers
+ * stated here are about four times the median. A single seed may miss them, so most of several
+ * seeds must keep them.
  */
 #include "../task/town.h"
 #include "gallery/gallery.h"
@@ -13,15 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a schedule takes long, in executions that are the same in all builds, a few of each are
- * enough: they look that nothing breaks, not how soon anything is found. */
+/* In slow builds the executions are the same, so a few of each are enough. They check that nothing
+ * breaks, not how soon a bug is found. */
 enum {
     STARTS = TOWN_SLOW ? 1 : 5,
     ENOUGH = TOWN_SLOW ? 0 : 3,
     FEWER = JRT_TSAN    ? 25
             : TOWN_SLOW ? 10
                         : 1,    /* times */
-    SMALL = TOWN_SLOW ? 1 : 14, /* that are made small, of the first seed */
+    SMALL = TOWN_SLOW ? 1 : 14, /* bugs that are minimised, for the first seed */
     APART = 1000000,
 };
 
@@ -58,7 +58,7 @@ static uint64_t schedules_of(const struct row *row, janus_strategy strategy)
     return (schedules + FEWER - 1) / FEWER;
 }
 
-/* Whether it is found from this seed on, and how, which `out` says. */
+/* Whether it is found from this seed on. `out` says how. */
 static bool find(const struct row *row, janus_strategy strategy, uint64_t seed,
                  janus_explore_result *out)
 {

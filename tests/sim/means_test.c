@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the engine does for its threads: faults that happen, errno of each, turns, other worlds. */
+/* What the engine does for its parts: faults that happen, errno of each, turns, other worlds. */
 #include "scout.h"
 
 #include <errno.h>
@@ -112,7 +112,7 @@ TEST("a part that polls lets others run, also if no choice was made")
                   await_it);
 }
 
-/* Two threads, each with a world of its own, that wait for each other. */
+/* Two threads, each in a world of its own, wait for each other. */
 static janus_channel there, back;
 
 static int64_t ask(void *argument)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Parallel calls under exploration: they are divided in some schedules and not in others, and
- * whatever the schedule, they end with the same result. */
+/* Parallel calls under exploration. Some schedules divide them and others do not. Under every
+ * schedule they end with the same result. */
 #include "scout.h"
 
 #include <stdint.h>

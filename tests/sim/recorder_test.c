@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of runs that nobody simulates: rings that are read while they are written. */
+/* Traces of real runs: rings that are read while they are written. */
 #include "../task/court.h"
 #include "tale.h"
 
@@ -7,7 +7,7 @@
 
 enum { SNAPSHOTS = TOWN_SLOW ? 12 : 30 };
 
-/* The ring itself: whatever is copied was written like this. */
+/* The ring itself: every copied event was written like this. */
 
 struct scribe {
     struct jrt_trace_lane *lane;
@@ -26,7 +26,7 @@ static void *scribble(void *argument)
     return NULL;
 }
 
-/* Each event is whole, and each lane's are consecutive, behind at most one gap. */
+/* Each event is whole, and the events of a lane are consecutive, after at most one gap. */
 static size_t check_copy(const struct jrt_trace_copy *copy, uint32_t workers)
 {
     uint64_t next[8] = {0}, time_ns = 0;
@@ -83,7 +83,7 @@ static void check_scribes(const janus_trace_options *options, uint32_t workers)
     struct jrt_trace_copy copy;
     CHECK(jrt_trace_take_copy(trace, &copy));
     CHECK_EQ(copy.happened, written_events);
-    CHECK_EQ(check_copy(&copy, workers), copy.happened - copy.lost); /* nobody writes any more */
+    CHECK_EQ(check_copy(&copy, workers), copy.happened - copy.lost); /* all writers have ended */
     CHECK(whole > 0);
     free(copy.events);
     close_trace(trace);
@@ -133,7 +133,7 @@ static int64_t echo(void *argument)
     return 0;
 }
 
-/* Spawns, handoffs and yields until it is told to stop. */
+/* Spawns, hands off and yields until it must stop. */
 static int64_t toil(void *argument)
 {
     struct pool  *pool = argument;
@@ -158,7 +158,7 @@ static int64_t toil(void *argument)
     return 0;
 }
 
-/* A line is what it should be, and its worker's times do not go back. */
+/* Checks each line, and that a worker's times do not go back. */
 static void check_lines(const char *text, uint32_t workers)
 {
     double last[8] = {0};
@@ -235,7 +235,7 @@ static int64_t yield_both(void *argument)
     return 0;
 }
 
-/* How many lines there are, the first apart. */
+/* How many lines there are without the first. */
 static uint64_t lines_of(janus_trace *trace, const char *last)
 {
     char    *text = text_of(trace, JANUS_TRACE_FORMAT_TEXT);
@@ -277,7 +277,7 @@ TEST("a full trace that keeps all events keeps the first ones, and counts the ot
     close_trace(trace);
 }
 
-/* Threads of single tasks share a ring with all others. */
+/* Threads of single tasks share a ring with all other threads. */
 
 static int64_t on_threads(void *argument)
 {

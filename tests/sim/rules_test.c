@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What holds in a deterministic scheduler beside the order: whose it is, and what time is there. */
+/* What holds in a deterministic scheduler besides the order: which thread owns it, and how its time
+ * passes. */
 #include "../task/town.h"
 
 #include <pthread.h>
@@ -38,7 +39,7 @@ TEST("another thread can neither use, start, stop nor close a simulated schedule
 
 static int64_t lock_and_leave(void *argument)
 {
-    return janus_mutex_lock(argument); /* whose call ends is gone with it */
+    return janus_mutex_lock(argument); /* the call's holder ends with it */
 }
 
 static int64_t block_twice(void *argument)
@@ -98,7 +99,7 @@ TEST("computing takes simulated time: a deadline passes while all tasks only com
     }
 }
 
-/* Those who only ask. */
+/* Tasks that only poll. */
 
 struct asked {
     janus_nursery  *nursery;
@@ -140,7 +141,7 @@ TEST("a task that polls lets others run at each question")
     janus_event_init(&asked.event, JANUS_WAKER_TASKS, "event");
     janus_semaphore_init(&asked.permits, 0, JANUS_WAKER_TASKS, "permits");
     CHECK_EQ(janus_token_create(&asked.token), JANUS_OK);
-    janus_scheduler *scheduler = open_simulated(2); /* with one it would keep the worker */
+    janus_scheduler *scheduler = open_simulated(2); /* with one worker it would keep it */
     town_do(scheduler, tell, &asked);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     janus_token_release(asked.token);

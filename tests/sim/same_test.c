@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The same input, seed and number of workers are the same execution: in every run, and in every
- * build. same.expected has the numbers that the release build gave; SAME_WRITE=FILE writes it anew.
+ * Equal input, seed and number of workers give the same execution, in every run and in every build.
+ * same.expected has the numbers of the release build. SAME_WRITE=FILE writes them anew.
  */
 #include "fair.h"
 
@@ -54,7 +54,7 @@ static void write_rows(const char *path)
     CHECK_EQ(fclose(file), 0);
 }
 
-/* Not in the order of the table: what ran before must not matter. */
+/* Not in the order of the table: earlier runs must not matter. */
 TEST("every build gives the executions of the release build")
 {
     if (getenv("SAME_WRITE") != NULL) {

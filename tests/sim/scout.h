@@ -7,7 +7,7 @@
 
 #include <janusrt/janus.h>
 
-/* Explores quietly, and gives what was found. */
+/* Explores quietly and returns what was found. */
 static inline janus_explore_result scout(janus_explore_options options, janus_entry *entry)
 {
     janus_explore_result result = JANUS_EXPLORE_RESULT();

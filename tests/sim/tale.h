@@ -41,7 +41,7 @@ static inline int written(janus_trace *trace, janus_trace_format format)
     return fd;
 }
 
-/* All of it, with a zero at the end; free it. */
+/* All of the trace with a zero at the end. The caller frees it. */
 static inline char *text_of(janus_trace *trace, janus_trace_format format)
 {
     int   fd = written(trace, format);
@@ -53,7 +53,7 @@ static inline char *text_of(janus_trace *trace, janus_trace_format format)
     return text;
 }
 
-/* Tasks are called A, B and so on, in the order in which they appear. */
+/* Names tasks A, B and so on, in the order in which they appear. */
 struct cast {
     unsigned long long ids[26];
     int                count;
@@ -92,7 +92,7 @@ static inline size_t retell(struct cast *cast, const char *line, size_t length, 
     return (size_t)(to - out);
 }
 
-/* All lines but the first; free it. */
+/* All lines but the first. The caller frees it. */
 static inline char *tale_of(janus_trace *trace)
 {
     char       *text = text_of(trace, JANUS_TRACE_FORMAT_TEXT);
@@ -110,7 +110,7 @@ static inline char *tale_of(janus_trace *trace)
     return tale;
 }
 
-/* A run that is recorded. */
+/* Runs and records it. */
 static inline janus_status run_traced(janus_trace *trace, uint32_t workers, uint64_t seed,
                                       janus_entry *entry, void *argument)
 {

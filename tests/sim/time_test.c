@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Simulated time: it costs nothing, passes only when nobody can go on, and keeps its order. */
+/* Simulated time: it costs nothing, passes only when no part can run, and keeps its order. */
 #include "../task/town.h"
 
 #include <sys/syscall.h>
@@ -58,7 +58,7 @@ TEST("a task that sleeps for days of simulated time takes milliseconds")
     CHECK(real_ns() - begun < 10 * second_ns); /* a busy machine; not 90 days */
 }
 
-/* Only when all wait. */
+/* Only when all tasks wait. */
 
 enum { STEPS = 1000 };
 
@@ -98,7 +98,7 @@ static int64_t one_is_busy(void *argument)
     }
     CHECK_EQ(ended, JANUS_OK);
     CHECK(janus_now_ns() - bench.begun >= hour_ns);
-    CHECK(janus_now_ns() - bench.begun < hour_ns + second_ns); /* and no further than it must */
+    CHECK(janus_now_ns() - bench.begun < hour_ns + second_ns); /* and no further than necessary */
     return 0;
 }
 
@@ -171,7 +171,7 @@ static int64_t ring_all(void *argument)
     JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < ALARMS; i++) {
-            alarms[i] = (struct alarm){&all, (i * 7) % ALARMS + 1}; /* in no order */
+            alarms[i] = (struct alarm){&all, (i * 7) % ALARMS + 1}; /* out of order */
             CHECK_EQ(janus_spawn(n, ring, &alarms[i]), JANUS_OK);
         }
     }

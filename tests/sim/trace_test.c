@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces: what is told of what, what the hash is worth, and the three ways to write one. */
+/* Traces: what each event shows, what the hash covers, and the three formats. */
 #include "tale.h"
 
 #include "sim/world.h"
 #include "task/note.h"
 
-/* What is told: one worker, so that there is one story. */
+/* What a trace shows, with one worker, so that there is one order. */
 
 static void check_tale(janus_entry *entry, void *argument, janus_status status, const char *tale)
 {
@@ -436,7 +436,7 @@ TEST("the hash is the same whether the trace keeps rings, all events, few or non
     CHECK_EQ(hash_of(NULL, 1, 0), 0); /* no world, no trace */
 }
 
-/* A world that somebody else decides about. */
+/* A world whose strategy the test decides. */
 
 struct dice {
     struct jrt_strategy strategy; /* first */

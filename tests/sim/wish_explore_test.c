@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Spawns that wait for room under exploration: no schedule loses a wake-up. */
+/* Spawns that wait for room, under exploration: no schedule loses a wake-up. */
 #include "scout.h"
 
 #include <stdatomic.h>
@@ -27,7 +27,7 @@ static int64_t spawn_three(void *argument)
     return status;
 }
 
-/* Two spawners wait for the room of two more; one is cancelled somewhere. */
+/* Two spawners wait for the room of two others. One of the spawners is cancelled at some point. */
 static int64_t crowd(void *argument)
 {
     janus_nursery n, other;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Circles of tasks that wait for each other are found, told, and broken; others are left alone. */
+/* The library finds circles of waiting tasks, reports and breaks them. It leaves other waits
+ * alone. */
 #include "listen.h"
 
 #include <fcntl.h>
 
-/* Each takes its own, then wants its neighbour's. */
+/* Each task takes its own mutex, then wants its neighbour's. */
 
 enum { RING_MAX = 40 };
 
@@ -48,7 +49,7 @@ static int64_t dine(void *argument)
         }
     }
     CHECK_EQ(ended, JANUS_OK);
-    CHECK(ring->broken >= 1); /* who is told gives up its own, which another may get in time */
+    CHECK(ring->broken >= 1); /* a task unlocks its own after DEADLOCK, and another may get it */
     for (int i = 0; i < ring->size; i++) {
         CHECK_EQ(janus_mutex_try_lock(&ring->locks[i]), JANUS_OK);
         CHECK_EQ(janus_mutex_unlock(&ring->locks[i]), JANUS_OK);
@@ -75,7 +76,7 @@ TEST("tasks that wait for each other's mutexes are reported as a circle, with wh
     }
 }
 
-/* A long one, told in the order in which they wait. */
+/* A long circle, reported in the order of its waits. */
 
 enum { LONG_RING = TOWN_SLOW ? 60 : 600 };
 
@@ -212,7 +213,7 @@ TEST("a wait that no task can end is a deadlock without a circle")
     CHECK_EQ(times_said("circle"), 0);
 }
 
-/* A parent that has children in two nurseries and waits for those of one alone. */
+/* A parent with children in two nurseries waits for only one of them. */
 
 static int64_t wait_beside(void *argument)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events, wait groups, broadcasts, once: all who wait are let go, once and not before. */
+/* Events, wait groups, broadcasts, once: all waiters are released, once and not before. */
 #include "../task/town.h"
 
 #include <pthread.h>
@@ -62,7 +62,7 @@ static int64_t start_all(void *argument)
 
 TEST("an event wakes all waiters until it is reset") { town_all(start_all, NULL, 10); }
 
-/* A waiter frees what it waited for at once. */
+/* A waiter frees the object at once. */
 
 static int64_t set_it(void *event)
 {

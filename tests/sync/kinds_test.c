@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kind that a task can wait for, before every kind that it can hold when it ends. */
+/* Every kind of object that a task can wait for, before every kind that it can hold when it
+ * ends. */
 #include "../task/town.h"
 
 #include "sync/mutex.h"
@@ -9,7 +10,7 @@
 
 enum { ASKERS = 2 };
 
-/* Waits: each makes the task's holder, and ends without success. */
+/* Waits: each makes the task's holder record, and ends without success. */
 
 struct firsts {
     janus_mutex     mutex; /* held by the parent */
@@ -102,7 +103,7 @@ struct hold {
     atomic_int    has, got;
 };
 
-/* Whether all who ask are in the queue of an object, which begins with one. */
+/* Whether all askers are in the queue of an object, which begins with a jrt_sync. */
 static bool all_wait(void *object)
 {
     struct jrt_sync         *sync = object;
@@ -114,7 +115,7 @@ static bool all_wait(void *object)
     return length == ASKERS;
 }
 
-/* Until all who ask wait; then the task ends as it is told. */
+/* Waits until all askers wait. Then the task ends as requested. */
 static int64_t end_with_it(void *argument)
 {
     struct hold *hold = argument;
@@ -141,7 +142,7 @@ static void ask_mutex(struct hold *hold)
 static void keep_once(struct hold *hold)
 {
     if (hold->panics) JANUS_IGNORE(janus_once_call(&hold->once, end_with_it, hold, NULL));
-    if (!hold->panics) keep_mutex(hold); /* a once cannot outlive its function otherwise */
+    if (!hold->panics) keep_mutex(hold); /* otherwise a once cannot outlive its function */
 }
 
 static void ask_once(struct hold *hold)
@@ -231,7 +232,7 @@ TEST("whatever a task waited for first, its mutex goes to a waiter when it ends"
     town_all(all_pairs, NULL, 1);
 }
 
-/* The same of a plain thread. */
+/* The same holder on a plain thread. */
 
 static void *thread_holder(void *argument)
 {

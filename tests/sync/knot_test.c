@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits and locks at odd places: in defers, in blocking calls, behind a holder that waits. */
+/* Waits and locks in odd places: in defers, in blocking calls, behind a waiting holder. */
 #include "../task/town.h"
 
 #include "task/worker.h"
 
 #include <string.h>
 
-/* A wait at a condition whose mutex is held by one who waits for the waiter. */
+/* A wait at a condition whose mutex is held by a task that waits for the waiter. */
 
 static janus_mutex     mutex = JANUS_MUTEX_INIT("m");
 static janus_condition condition = JANUS_CONDITION_INIT(JANUS_WAKER_TASKS, "c");
@@ -53,7 +53,7 @@ TEST("a task that waits at a condition, then for a holder that waits for it, get
     CHECK(first != NULL && strstr(first + 1, "janusrt: deadlock:") == NULL);
 }
 
-/* A send in a defer, after exactly as many as the budget has. */
+/* A send in a defer, after exactly as many as the budget allows. */
 
 static janus_channel done;
 
@@ -154,8 +154,8 @@ static int64_t leave_locked(void *argument)
 
 TEST("a mutex that a blocking call leaves locked is abandoned") { town_all(leave_locked, NULL, 3); }
 
-/* One that is woken to take a mutex, is overtaken, and out of time before it has looked: its alarm
- * finds it awake. */
+/* A waiter is woken to take a mutex, is overtaken, and its deadline passes before it tries. Its
+ * alarm finds it awake. */
 
 struct overtaken {
     janus_mutex  lock;

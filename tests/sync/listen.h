@@ -11,7 +11,7 @@
 
 static char said[1 << 20];
 
-/* Runs it with the standard error output kept in `said`. */
+/* Runs it and keeps the standard error output in `said`. */
 static inline void listen_to(uint32_t workers, janus_entry *entry, void *argument)
 {
     FILE *file = tmpfile();

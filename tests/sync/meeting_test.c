@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Barriers: all go on together, one leads; cancelled, too late, on threads, in a deadlock. */
+/* Barriers: all parties pass together and one leads. Also cancelled, too late, on threads, in a
+ * deadlock. */
 #include "listen.h"
 
 #include <pthread.h>
@@ -18,7 +19,7 @@ static void meet(struct meeting *meeting)
         bool leads = false;
         atomic_fetch_add(&meeting->arrived[i], 1);
         CHECK_EQ(janus_barrier_wait(&meeting->barrier, &leads), JANUS_OK);
-        CHECK_EQ(atomic_load(&meeting->arrived[i]), PARTIES); /* nobody goes on before all came */
+        CHECK_EQ(atomic_load(&meeting->arrived[i]), PARTIES); /* no party passes before all came */
         if (leads) atomic_fetch_add(&meeting->leaders[i], 1);
     }
 }
@@ -66,7 +67,7 @@ TEST("plain threads meet at a barrier")
     for (int i = 0; i < meeting.rounds; i++) CHECK_EQ(meeting.leaders[i], 1);
 }
 
-/* Those that give up have not arrived. */
+/* Parties that give up have not arrived. */
 
 static int64_t give_up(void *argument)
 {

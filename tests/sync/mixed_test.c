@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tasks on workers and tasks on threads of their own (backend THREADED) meet at channels, selects
- * and all that one can wait for: values pass, locks hold, waits end as they should.
+ * and every object to wait for. Values pass, locks hold, and waits end as they should.
  */
 #include "../chan/quay.h"
 #include "../task/court.h"
@@ -38,7 +38,7 @@ static void mix_spawn(struct mix *mix, janus_entry *entry, void *argument)
     for (int k = 0; k < KINDS; k++) CHECK_EQ(janus_spawn(&mix->of[k], entry, argument), JANUS_OK);
 }
 
-/* As the first task, with capabilities that are enough for all of this. */
+/* The first task, with all the capabilities that this needs. */
 static int64_t with_much(void *argument)
 {
     janus_entry *const *entry = argument;
@@ -83,7 +83,7 @@ static int64_t sell(void *argument)
     return 0;
 }
 
-/* From both, or from one; until they are closed. */
+/* Receives from both, or from one, until they are closed. */
 static int64_t buy(void *argument)
 {
     struct fair      *fair = argument;
@@ -139,7 +139,7 @@ struct shop {
     janus_semaphore permits; /* two */
     janus_condition filled, emptied;
     atomic_int      inside, out;
-    long            count; /* plain: the lock's, as the rest */
+    long            count; /* plain: the lock guards it, and the rest */
     int             items;
     long            taken;
 };
@@ -219,7 +219,7 @@ TEST("tasks on workers and tasks on threads share a mutex, permits and condition
     mix_all(run_shop);
 }
 
-/* Waits, one of each kind at each place, and how they end. */
+/* Waits of each kind at each place, and how they end. */
 
 enum place { RECV, SEND, SELECT, MUTEX, SEMAPHORE, CONDITION, EVENT, GROUP, BROADCAST, PLACES };
 
@@ -231,7 +231,7 @@ struct hall {
     janus_event     event;
     janus_group     group;
     janus_broadcast news;
-    int             at_condition; /* plain: the lock's */
+    int             at_condition; /* plain: the lock guards it */
 };
 
 struct guest {
@@ -304,7 +304,7 @@ static void await_blocked(janus_nursery *nursery, janus_task_id id)
     }
 }
 
-/* So many have come to the condition, which they can only by letting go of the lock. */
+/* Waits until this many are at the condition, which they reach only by unlocking. */
 static void await_at_condition(struct hall *hall, int count)
 {
     uint64_t limit = janus_now_ns() + 20000 * town_ms;
@@ -317,7 +317,7 @@ static void await_at_condition(struct hall *hall, int count)
     }
 }
 
-/* What all of them wait for, but `held`. */
+/* Serves all waits except `held`. */
 static int64_t serve_all(void *argument)
 {
     struct hall *hall = argument;
@@ -354,7 +354,7 @@ static void hall_open(struct hall *hall)
     CHECK_EQ(janus_mutex_lock(&hall->held), JANUS_OK);
 }
 
-/* Nobody is left anywhere. */
+/* Checks that no task is left anywhere. */
 static void hall_close(struct hall *hall, bool served)
 {
     const janus_channel channels[] = {hall->empty, hall->full, hall->left, hall->right};
@@ -371,7 +371,7 @@ static void hall_close(struct hall *hall, bool served)
     CHECK_EQ(janus_mutex_unlock(&hall->held), JANUS_OK);
 }
 
-/* All waits end with that status: OK, CANCELLED or DEADLINE. */
+/* All waits end with this status: OK, CANCELLED or DEADLINE. */
 static void end_waits(janus_status how, janus_nursery *server)
 {
     struct guest guests[KINDS][PLACES];
@@ -445,7 +445,7 @@ TEST("a deadline ends waits on threads of their own, and leaves everything as be
     mix_all(let_them_be_late);
 }
 
-/* Given and cancelled at the same moment: nothing is lost, nothing comes twice. */
+/* A value and a cancel at the same moment: nothing is lost, and nothing comes twice. */
 
 enum { TAKERS = 3, GIVEN = TAKERS };
 
@@ -560,7 +560,7 @@ TEST("a mutex left by, or left to, a task on a thread of its own is abandoned")
     mix_all(leave_and_find);
 }
 
-/* All wait for each other. */
+/* All tasks wait for each other. */
 
 static int64_t wait_for_deadlock(void *argument)
 {

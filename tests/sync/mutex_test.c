@@ -14,7 +14,7 @@ static int rounds(void) { return (int)town_few(TOWN_SLOW ? 200 : 5000); }
 
 struct shop {
     janus_mutex lock;
-    long        count; /* plain: the lock's */
+    long        count; /* plain: the lock guards it */
     atomic_int  inside;
     bool        yields;
 };
@@ -147,7 +147,7 @@ TEST("another task cannot unlock a mutex, and its try returns WOULD_WAIT")
     town_all(meddled_with, NULL, 10);
 }
 
-/* In the order they came; one worker. */
+/* In the order of arrival, with one worker. */
 
 struct guest {
     struct pair *pair;
@@ -164,7 +164,7 @@ static int64_t note_turn(void *argument)
 }
 
 /* Starts a child and gives way until it waits. A call may end the turn before it does anything, so
- * a child that was about to lock need not wait yet. */
+ * a child that was about to lock may not wait yet. */
 static void spawn_until_blocked(janus_nursery *n, janus_entry *entry, void *argument)
 {
     janus_task_id   id;
@@ -198,7 +198,7 @@ static int64_t in_order(void *argument)
 
 TEST("waiters get the mutex in the order they came") { town_run(1, in_order, NULL, 20); }
 
-/* One that grabs it as often as it can, another that wants it once. */
+/* One task grabs it as often as it can, and another wants it once. */
 
 static int64_t want_once(void *argument)
 {
@@ -221,21 +221,21 @@ static int64_t grab_often(void *argument)
         spawn_until_blocked(n, want_once, &pair);
         while (!atomic_load(&pair.go)) {
             CHECK_EQ(janus_mutex_unlock(&pair.lock), JANUS_OK);
-            CHECK_EQ(janus_mutex_lock(&pair.lock), JANUS_OK); /* at once: nobody else can */
+            CHECK_EQ(janus_mutex_lock(&pair.lock), JANUS_OK); /* at once: no other task can */
             CHECK_EQ(janus_yield(), JANUS_OK);
             grabs++;
         }
         CHECK_EQ(janus_mutex_unlock(&pair.lock), JANUS_OK);
     }
     CHECK_EQ(ended, JANUS_OK);
-    /* By the real clock the one that waits may owe turns, and then does not run at each yield. */
+    /* By the real clock the waiter may owe turns, and then does not run at each yield. */
     CHECK(grabs >= 1 && grabs <= (town_simulated() ? 3 : 200));
     return 0;
 }
 
 TEST("a waiter that was overtaken once gets the mutex next") { town_run(1, grab_often, NULL, 20); }
 
-/* Locks, deadlines and cancels at random: nobody is forgotten in the queue. */
+/* Locks, deadlines and cancels at random: no task is forgotten in the queue. */
 
 static int64_t lock_in_time(void *argument)
 {
@@ -308,7 +308,7 @@ static int64_t too_late(void *argument)
     CHECK_EQ(ended, JANUS_OK);
     CHECK(janus_now_ns() >= pair.deadline_ns);
     CHECK_EQ(janus_mutex_unlock(&pair.lock), JANUS_OK);
-    CHECK_EQ(janus_mutex_lock(&pair.lock), JANUS_OK); /* nobody is left in the queue */
+    CHECK_EQ(janus_mutex_lock(&pair.lock), JANUS_OK); /* the queue is empty */
     return 0;
 }
 
@@ -427,9 +427,9 @@ static void find_gone(janus_mutex *lock)
     CHECK_EQ(janus_mutex_try_lock(lock), JANUS_OK);
     CHECK(janus_mutex_is_abandoned(lock));
     CHECK_EQ(janus_mutex_unlock(lock), JANUS_OK);
-    CHECK_EQ(janus_mutex_repaired(lock), JANUS_STATE); /* only a holder can know */
+    CHECK_EQ(janus_mutex_repaired(lock), JANUS_STATE); /* only a holder may call it */
     CHECK_EQ(janus_mutex_lock(lock), JANUS_OK);
-    CHECK(janus_mutex_is_abandoned(lock)); /* nobody has repaired it */
+    CHECK(janus_mutex_is_abandoned(lock)); /* no holder has repaired it */
     CHECK_EQ(janus_mutex_repaired(lock), JANUS_OK);
     CHECK(!janus_mutex_is_abandoned(lock));
     CHECK_EQ(janus_mutex_unlock(lock), JANUS_OK);
@@ -453,7 +453,7 @@ static int64_t lock_in_frame(void *argument)
     (void)argument;
     janus_mutex lock = JANUS_MUTEX_INIT("in the frame");
     CHECK_EQ(janus_mutex_lock(&lock), JANUS_OK);
-    memset(&lock, 0x5a, sizeof lock); /* whatever comes there next */
+    memset(&lock, 0x5a, sizeof lock); /* whatever the memory is used for next */
     return 0;
 }
 

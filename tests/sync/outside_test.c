@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks that wait for a mutex that a thread has, or is about to have, are no deadlock; those that
- * wait for each other alone do not count as waiting for somebody outside, [mutex-outside]. Of all
- * else its maker has said whether a thread may come, [sync-outside].
+ * A task that waits for a mutex that a thread has, or is about to have, is not in a deadlock. Tasks
+ * that wait only for each other do not count as waiting for somebody outside, [mutex-outside]. For
+ * every other object its maker declares whether a thread may come, [sync-outside].
  */
 #include "../task/slumber.h"
 #include "listen.h"
@@ -16,8 +16,8 @@ enum { TIMES = TOWN_SLOW ? 3 : 15 };
 struct outside {
     janus_mutex                lock;
     bool                       abandoned; /* when the thread gets it */
-    uint32_t                   behind;    /* tasks that wait for the thread, once it has it */
-    bool                       leaves;    /* it ends and has it */
+    uint32_t                   behind; /* tasks that wait for the thread once it holds the mutex */
+    bool                       leaves; /* the thread ends while it holds the mutex */
     atomic_int                 go, taken;
     _Atomic(janus_scheduler *) scheduler;
     pthread_t                  thread;
@@ -64,7 +64,7 @@ static int64_t wait_for_it(void *argument)
     return 0;
 }
 
-/* `entry` is the first task, in which the thread is started that holds it for a while. */
+/* `entry` is the first task. It starts the thread that holds the mutex for a while. */
 static void happen(uint32_t workers, janus_entry *entry, struct outside outside)
 {
     for (int i = 0; i < TIMES; i++) {
@@ -83,7 +83,7 @@ static void start_thread(struct outside *outside, bool goes)
     CHECK_EQ(pthread_create(&outside->thread, NULL, hold_for_a_while, outside), 0);
 }
 
-/* A thread has it. */
+/* A thread holds the mutex. */
 
 static int64_t have_it_taken(void *argument)
 {
@@ -105,7 +105,7 @@ TEST("waiting for a mutex that a thread holds is no deadlock")
     happen(2, have_it_taken, (struct outside){.behind = 2});
 }
 
-/* A task unlocks it, and a thread is the first in the queue. */
+/* A task unlocks it, and a thread is first in the queue. */
 
 static int64_t hand_to_thread(void *argument)
 {
@@ -130,7 +130,7 @@ TEST("waiting for a mutex that a thread took meanwhile is no deadlock")
     happen(2, hand_to_thread, (struct outside){.behind = 2});
 }
 
-/* A task ends that has it, and a thread is the first in the queue. */
+/* A task that holds it ends, and a thread is first in the queue. */
 
 static int64_t leave_it_locked(void *argument)
 {
@@ -161,7 +161,7 @@ TEST("waiting for a mutex that a task has passed to a thread is no deadlock")
     happen(2, leave_to_thread, (struct outside){.abandoned = true, .behind = 2});
 }
 
-/* A thread ends that has it, and tasks are in the queue. */
+/* A thread that holds it ends, and tasks are in the queue. */
 
 static int64_t inherit_from_thread(void *argument)
 {
@@ -173,7 +173,7 @@ static int64_t inherit_from_thread(void *argument)
     bool abandoned = janus_mutex_is_abandoned(&outside->lock);
     if (abandoned) CHECK_EQ(janus_mutex_repaired(&outside->lock), JANUS_OK);
     while (abandoned && atomic_load(&scheduler->outside) > 0) {
-        CHECK(janus_now_ns() < limit); /* the other one waits for us, nobody for a thread */
+        CHECK(janus_now_ns() < limit); /* the other task waits for us, and no task for a thread */
         CHECK_EQ(janus_yield(), JANUS_OK);
     }
     CHECK_EQ(janus_mutex_unlock(&outside->lock), JANUS_OK);
@@ -202,7 +202,7 @@ TEST("a waiter for a mutex that a thread has passed to a task no longer counts a
     happen(2, have_it_left, (struct outside){.behind = 2, .leaves = true});
 }
 
-/* A thread grabs it while a task is on its way, for whom there is no worker yet. */
+/* A thread grabs it while a task is on its way and has no worker yet. */
 
 static int64_t have_it_grabbed(void *argument)
 {
@@ -228,7 +228,7 @@ TEST("waiting for a mutex that a thread has grabbed is no deadlock")
     happen(1, have_it_grabbed, (struct outside){.behind = 2});
 }
 
-/* The first in the queue leaves it, cancelled, while the mutex is free; a thread is the next. */
+/* The first in the queue is cancelled while the mutex is free. A thread is next. */
 
 static int64_t wait_to_be_cancelled(void *argument)
 {
@@ -262,7 +262,7 @@ TEST("waiting for a mutex that a cancelled task has passed on to a thread is no 
     happen(1, have_it_passed_on, (struct outside){.behind = 1});
 }
 
-/* All else. */
+/* All other objects. */
 
 enum what { SEMAPHORE, CONDITION, EVENT, GROUP, BROADCAST, WHATS };
 
@@ -326,7 +326,7 @@ static void *open_late(void *argument)
 {
     struct anybody *anybody = argument;
     while (atomic_load(&anybody->scheduler) == NULL) sched_yield();
-    for (int i = 0; i < 2; i++) { /* who was let go counts no longer */
+    for (int i = 0; i < 2; i++) { /* a released task no longer counts */
         slumber_until(atomic_load(&anybody->scheduler), 1);
         open_it(anybody);
     }

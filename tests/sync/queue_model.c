@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mutexes, semaphores, groups and events as they are shipped, all orders of all their atomic steps,
+ * The shipped mutexes, semaphores, groups and events, in all orders of all their atomic steps,
  * between threads. A script is what one thread does:
  *
  *     L lock, or give up waiting at any moment    l lock        U unlock, if it has it
@@ -10,14 +10,14 @@
  *     W wait for the event and free it            s set it
  *     v, x, e: broken ones of w, A, !
  *
- * A wait that can be given up stands for all waits that end otherwise than by a grant: what a task
- * does then is the same code. Three parties, and how a task gets off its CPU and who may wake it,
- * are the business of models/sync_grant.pml, models/task_park.pml and models/cancel.pml.
+ * A wait that can be given up stands for every wait that ends otherwise than by a grant: a task
+ * runs the same code then. models/sync_grant.pml, models/task_park.pml and models/cancel.pml cover
+ * three parties, how a task leaves its CPU, and which threads may wake it.
  *
- * Whatever the order: one at a time has the mutex; permits add up; nobody waits for ever for what
- * is there (the engine fails an execution in which nobody can step); a mutex is abandoned exactly
- * when somebody ended with it; what was freed is not touched. Broken variants show that the model
- * would notice.
+ * In every order these hold. One thread at a time has the mutex. Permits add up. No thread waits
+ * for ever for what is there: the engine fails an execution in which no thread can step. A mutex is
+ * abandoned exactly when a thread ended with it. Freed memory is not touched. Broken variants show
+ * that the model finds mistakes.
  */
 #include "model.h"
 
@@ -76,8 +76,8 @@ static struct {
 
 static struct jrt_thread *own_record(void) { return &world.own[model_self()]; }
 
-/* In place of a pause: there is nothing new to see before one of the words has changed. Who holds
- * none of them himself may also find all of them free. */
+/* Replaces a pause: nothing changes before one of the words has changed. A thread that holds none
+ * of them may also find all of them free. */
 
 struct sight {
     uint64_t words[OBJECTS + HOLDERS];
@@ -143,7 +143,7 @@ static void world_open(void *state)
         world.own[i].holder = holder_take(); /* of a thread */
 }
 
-/* What is guarded: an object, so that orders of entering and leaving are told apart. */
+/* A guarded object, so that the model tells orders of entering and leaving apart. */
 static char door;
 
 static void enter_door(janus_status status, int self)
@@ -190,7 +190,7 @@ static void play_mutex(char verb, int self)
         leave_door(self);
         MODEL_CHECK(janus_mutex_unlock(&world.mutex) == JANUS_OK);
         return;
-    case 'e': /* broken: what others wait for is left behind */
+    case 'e': /* broken: leaves what others wait for */
         leave_door(self);
         world.left++;
         struct jrt_holder *own = world.own[self].holder;
@@ -218,7 +218,7 @@ static void note_permit(int change)
 static void free_group(void)
 {
     model_point(MODEL_WRITE, &world.group.opaque[0], true, MODEL_AT("free"));
-    world.group.opaque[0] = 0x5a00; /* whoever touches it now changes that, or is lost */
+    world.group.opaque[0] = 0x5a00; /* a thread that touches it now changes this, or is lost */
     world.freed = true;
 }
 
@@ -229,7 +229,7 @@ static void free_event(void)
     world.event_freed = true;
 }
 
-/* Broken: it frees as soon as it is woken. */
+/* Broken: frees as soon as it is woken. */
 static void break_wait(void)
 {
     struct jrt_waiter    waiter = {.task = NULL, .holder = jrt_holder_make(NULL)};
@@ -242,7 +242,7 @@ static void break_wait(void)
     free_group();
 }
 
-/* Broken: it gives up without a look whether it was granted. */
+/* Broken: gives up without checking whether it was granted. */
 static void break_acquire(void)
 {
     struct jrt_waiter    waiter = {.task = NULL, .holder = jrt_holder_make(NULL)};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Remarks: a call that acquires something says OK or has acquired nothing; what else there is to
- * say stands in an out field. And recursive mutexes. */
+/* Remarks: a call that acquires something returns OK, or has acquired nothing. An out field has any
+ * remark. Also recursive mutexes. */
 #include "../task/town.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@ TEST("CLAMPED is the only positive status")
 #undef LOOK
 }
 
-/* Calls that acquire, each where there is something to remark. */
+/* Calls that acquire, each with something to remark. */
 
 static int64_t lock_and_end(void *argument)
 {
@@ -54,7 +54,7 @@ TEST("a mutex whose holder has ended is locked with OK, and is abandoned until i
     town_all(abandoned_locks, NULL, 3);
 }
 
-/* A condition whose mutex is abandoned while it waits. */
+/* A condition whose mutex is abandoned during the wait. */
 
 struct room {
     janus_mutex     mutex;

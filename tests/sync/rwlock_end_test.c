@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reader-writer locks whose holders end; bounds; deadlocks and dumps; all schedules. */
+/* Reader-writer locks whose holders end. Also bounds, deadlocks, dumps, and all schedules. */
 #include "listen.h"
 
 #include "sync/queue.h"
@@ -233,7 +233,7 @@ TEST("a task that waits for a lock that a thread reads is not in a deadlock")
     janus_nursery    root;
     CHECK_EQ(janus_rwlock_read_lock(&lock), JANUS_OK);
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
-    unsigned before = jrt_load_relaxed(&scheduler->outside); /* relaxed: a count; as below. */
+    unsigned before = jrt_load_relaxed(&scheduler->outside); /* relaxed: a count. */
     CHECK_EQ(janus_spawn(&root, write_it, &lock), JANUS_OK);
     while (!has_waiter(&lock)) (void)sched_yield();
     CHECK_EQ(jrt_load_relaxed(&scheduler->outside), before + 1);
@@ -242,7 +242,7 @@ TEST("a task that waits for a lock that a thread reads is not in a deadlock")
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
-/* All schedules: holders end, a writer is cancelled, others go on. */
+/* All schedules: holders end, a writer is cancelled, and others go on. */
 
 struct scene {
     janus_rwlock  lock;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reader-writer locks: who holds them together, who goes first, and holders that end. */
+/* Reader-writer locks: which tasks hold them together, which go first, and holders that end. */
 #include "listen.h"
 
 #include "sync/queue.h"
@@ -88,7 +88,7 @@ static int64_t share_page(void *argument)
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, write_often, &page), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(page.first, 2L * page.rounds);
-    /* Where each turn is too long, a yield may go on: the others owe it rounds. */
+    /* If each turn is too long, a yield may return at once: the others owe it rounds. */
     if (page.yields && !TOWN_SLOW) CHECK(page.most > 1);
     CHECK_EQ(janus_rwlock_try_write_lock(&page.lock), JANUS_OK);
     CHECK_EQ(janus_rwlock_unlock(&page.lock), JANUS_OK);
@@ -134,7 +134,7 @@ TEST("plain threads and tasks share one lock")
     CHECK_EQ(page.first, 4L * page.rounds);
 }
 
-/* Phases: what each does is one letter. */
+/* Phases: each task writes one letter. */
 
 struct phases {
     janus_rwlock  lock;
@@ -174,7 +174,7 @@ static int64_t phase_writer(void *argument)
     return 0;
 }
 
-/* The readers of one phase in any order: "rRrR" counts as "rrRR". */
+/* Sorts the readers of one phase: "rRrR" counts as "rrRR". */
 static void sort_phases(char *order)
 {
     for (bool moved = true; moved;) {
@@ -188,7 +188,7 @@ static void sort_phases(char *order)
     }
 }
 
-/* They queue in the order of `who`, while the caller reads, or writes. */
+/* The tasks queue in the order of `who` while the caller reads or writes. */
 static void queue_up(struct phases *phases, const char *who, bool writes)
 {
     janus_status status =
@@ -223,7 +223,7 @@ TEST("readers and writers take turns: after a writer all waiting readers, then o
     town_all(take_turns, NULL, 3);
 }
 
-/* Nobody starves: the others never stop. */
+/* No task starves, although the others never stop. */
 
 struct crowd {
     janus_rwlock lock;
@@ -274,7 +274,7 @@ TEST("a writer among endless readers, and a reader among endless writers, both g
     town_all(get_through, &crowd, 2);
 }
 
-/* What a holder may ask for. */
+/* What a holder may request. */
 
 static int64_t stranger(void *argument)
 {
@@ -359,7 +359,7 @@ TEST("calls with NULL for the lock return INVALID")
     CHECK(!janus_rwlock_is_abandoned(NULL));
 }
 
-/* Those that give up. */
+/* Waiters that give up. */
 
 static int64_t give_up_writing(void *argument)
 {
@@ -386,7 +386,7 @@ static int64_t cancel_writer(void *argument)
     until_waiting(&phases.lock, 4);
     CHECK_EQ(janus_nursery_cancel(&others), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&others, NULL), JANUS_CANCELLED);
-    CHECK_EQ(waiting(&phases.lock), 0); /* they read beside us */
+    CHECK_EQ(waiting(&phases.lock), 0); /* they read beside the caller */
     CHECK_EQ(janus_nursery_end(&phases.nursery, NULL), JANUS_OK);
     CHECK_EQ(janus_rwlock_unlock(&phases.lock), JANUS_OK);
     CHECK_EQ(phases.length, 6);

@@ -101,7 +101,7 @@ static int64_t wait_for_each(void *argument)
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
         CHECK_EQ(stage.chosen, (size_t)which);
         CHECK_EQ(look(stage.channel).receivers, 0);
-        memset(&stage.event, 0x55, sizeof stage.event); /* nobody waits there any more */
+        memset(&stage.event, 0x55, sizeof stage.event); /* no task waits there any more */
         destroy(stage.channel);
     }
     return 0;

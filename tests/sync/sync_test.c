@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Semaphores and conditions: permits add up, signals are not missed, waits end as they should. */
+/* Semaphores and conditions: permits add up, signals are not missed, and waits end as they
+ * should. */
 #include "../task/town.h"
 
 #include <pthread.h>
@@ -96,7 +97,7 @@ TEST("a semaphore gives as many permits as it has, and refuses more than it can 
     town_all(permits_and_errors, NULL, 5);
 }
 
-/* Permits and cancels at the same moment: none is lost, none is made. */
+/* Permits and cancels at the same moment: no permit is lost, and none is made. */
 
 static int64_t take_one(void *argument)
 {
@@ -281,7 +282,7 @@ static int64_t wait_in_room(void *argument)
     atomic_fetch_add(&room->waiting, 1);
     janus_status status = janus_condition_wait_until(&room->changed, &room->lock, deadline_ns);
     CHECK_EQ(status, room->want);
-    CHECK_EQ(janus_mutex_unlock(&room->lock), JANUS_OK); /* it has it, whatever happened */
+    CHECK_EQ(janus_mutex_unlock(&room->lock), JANUS_OK); /* it holds the mutex, whatever happened */
     return status == JANUS_CANCELLED ? JANUS_CANCELLED : 0;
 }
 
@@ -317,7 +318,7 @@ TEST("a condition's wait that ends otherwise has locked the mutex again")
     town_all(waits_that_end_otherwise, NULL, 10);
 }
 
-/* Cancelled where it is to be unwound: the mutex is locked again, and then its defer unlocks it. */
+/* A cancel that unwinds the task: the mutex is locked again, and then a defer unlocks it. */
 
 static void unlock_room(void *argument)
 {
