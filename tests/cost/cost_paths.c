@@ -4,19 +4,19 @@
  * cost_test.py compares with budget.txt.
  *
  *     cost_paths             all, under callgrind: two dumps for each path, "NAME OPERATIONS"
- *     cost_paths NAME SIZE   one, as far as you like, for a profiler; rather cachegrind, because
+ *     cost_paths NAME SIZE   one, of any length, for a profiler; rather cachegrind, because
  *                            callgrind takes switches for calls (its totals are right)
  *
- * A path is walked three times: large, to have its memory, then small, then large. The difference
- * of the last two, divided by that of their operations, is what one operation takes; beginnings,
- * ends and the counting itself drop out. One large walk is longer than one small by a slice, so
- * that the end of a slice is in the number, once.
+ * It walks a path three times: large, to get its memory, then small, then large. The difference of
+ * the last two, divided by the difference of their operations, is the cost of one operation.
+ * Beginnings, ends and the counting itself cancel out. A large walk is longer than a small one by a
+ * slice, so the number includes the end of one slice.
  *
- * Nothing here depends on time or chance: the clock stands still, as in a deterministic run while
- * code runs, and random numbers are none. Otherwise the turns of tasks would end where the machine
- * is slow. (What the clock takes could not be counted anyway: Valgrind asks the kernel.) Each path
- * has a scheduler of its own, with one worker, and only the instructions of the thread that walks
- * are counted: what others do when they start and end is not always the same.
+ * Nothing here depends on time or chance. The clock stands still, as in a deterministic run while
+ * code runs, and there are no random numbers. Otherwise tasks' turns would end where the machine is
+ * slow. (The clock's cost could not be counted anyway: Valgrind asks the kernel.) Each path has a
+ * scheduler of its own, with one worker. Only the instructions of the walking thread count, because
+ * the work of other threads at their start and end varies.
  */
 #include "fiber/ctx.h"
 
@@ -32,9 +32,9 @@ enum { BATCH = 1000, ROOM = 128, SELECTED = 8, STACK_BYTES = 64 * 1024, BLOCK_BY
 enum { SMALL = 2000, LARGE = SMALL + JANUS_SLICE, SMALL_FIB = 13, LARGE_FIB = 18 };
 enum { SMALL_RISE = 200, LARGE_RISE = 2000 };
 
-/* Two tasks that meet keep the order in which they do, who waits and who finds the other waiting,
- * until one of them loses its turn in between. So that a path is in one order throughout, its tasks
- * have less to do than a slice, and more channel operations than they do. */
+/* Two tasks that meet keep their order, one always waiting and one always finding it, until one
+ * loses its turn in between. To keep one order throughout, the tasks have less to do than a slice,
+ * and more channel operations than they use. */
 enum { SMALL_MEET = 1000, LARGE_MEET = 4000 };
 static const janus_budget meeting = {.ops = 4 * JANUS_SLICE,
                                      .memory = 1 << 20,
@@ -44,7 +44,8 @@ static const janus_budget meeting = {.ops = 4 * JANUS_SLICE,
 /* Far beyond the time at which the clock stands: armed, and never due. */
 static const uint64_t never_due_ns = UINT64_C(1) << 60;
 
-/* In place of the C library's, for all of the program; the second for the keys of channels. */
+/* Replace the C library's functions for the whole program. The second serves the keys of
+ * channels. */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     (void)clock;
@@ -76,7 +77,7 @@ static int64_t nothing(void *argument)
     return 0;
 }
 
-/* A path walks so far and says how many operations that was. */
+/* A path walks this far and returns how many operations that was. */
 
 /* Stacks. */
 
@@ -210,7 +211,7 @@ static int64_t empty_body(void *argument, uint64_t begin, uint64_t end)
     return 0;
 }
 
-/* By calls of eight indices: what is counted is what happens between them. */
+/* By calls of eight indices: the work between them is counted. */
 static uint64_t walk_for(uint64_t size)
 {
     if (janus_for(janus_range_by(0, size, 8), empty_body, NULL) != 0) fail("a loop failed");
@@ -227,7 +228,7 @@ static uint64_t walk_nursery(uint64_t size)
     return size;
 }
 
-/* An error rises through as many nurseries; whatever their number, each costs the same. */
+/* An error rises through this many nurseries. Each costs the same, whatever their number. */
 static int64_t rise(void *argument)
 {
     const uint64_t *levels = argument;
@@ -348,7 +349,8 @@ static uint64_t meet(janus_entry *first, janus_entry *second, uint64_t times)
     return times;
 }
 
-/* Every receive waits and every send finds who waits; or the other way round. */
+/* In the first, every receive waits and every send finds the receiver. In the second it is the
+ * reverse. */
 static uint64_t walk_pingpong(uint64_t size) { return meet(answer, ask, size); }
 static uint64_t walk_pongping(uint64_t size) { return meet(ask, answer, size); }
 static uint64_t walk_deadline(uint64_t size) { return meet(answer, ask_until, size); }
@@ -498,7 +500,7 @@ static const struct path {
 
 enum { PATHS = sizeof paths / sizeof paths[0] };
 
-/* What was counted since the last dump, under the name of the path. */
+/* Dumps what was counted since the last dump, under the name of the path. */
 static void dump(const char *name, uint64_t operations)
 {
     char text[64];
@@ -521,12 +523,12 @@ static uint64_t profiled_size;
 static int64_t walk_once(void *argument)
 {
     const struct path *path = argument;
-    (void)path->walk(path->small); /* as above: what comes first is not like the rest */
+    (void)path->walk(path->small); /* the first walk differs from the rest */
     (void)path->walk(profiled_size);
     return 0;
 }
 
-/* A limit, so that it is kept; more than any path starts at a time. */
+/* An explicit limit, above the number of tasks of any path. */
 enum { TASKS_MAX = 4 * BATCH };
 
 static void run(const struct path *path, janus_entry *entry)
@@ -535,7 +537,7 @@ static void run(const struct path *path, janus_entry *entry)
         (void)entry((void *)path);
         return;
     }
-    minted = false; /* nor has the new scheduler any */
+    minted = false; /* the new scheduler has no capability yet */
     need(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .max_tasks = TASKS_MAX,
                                            .task_budget = path->budget),
                    entry, (void *)path, NULL));

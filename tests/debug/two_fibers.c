@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program to be looked at by a debugger; switch_test.py and fiber_test.py know its functions by
- * name. Between them they take every way through the switch: into a new context, between two
- * that know each other, out for good, with equal and with different floating-point control
- * words, and out of a signal handler.
+ * A program for a debugger. switch_test.py and fiber_test.py know its functions by name. Together
+ * these take every way through the switch:
  *
- * The fibers call each other as real ones do. The bare contexts after them leave with a pattern
- * in every register that a switch must keep, so that a register taken from the wrong place shows.
+ * - into a new context, between two contexts, and out for good
+ * - with equal and with different floating-point control words
+ * - out of a signal handler
+ *
+ * The fibers call each other as real ones do. The bare contexts after them leave with a pattern in
+ * every register that a switch must preserve. So a register restored from the wrong place shows.
  */
 #include "fiber/ctx.h"
 #include "fiber/registers.h"
@@ -17,13 +19,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A function that is there under its own name, called and not jumped to. */
+/* A function with its own name, called and not jumped to. */
 #if defined(__clang__)
 #define FRAME __attribute__((noinline))
 #else
 #define FRAME __attribute__((noipa))
 #endif
-#define STAY __asm__ volatile("" : : : "memory") /* after a call: it was not the last thing */
+#define STAY __asm__ volatile("" : : : "memory") /* after a call: so it is not a tail call */
 
 static void expect(bool as_it_should, const char *what)
 {
@@ -36,7 +38,7 @@ static void expect(bool as_it_should, const char *what)
 
 static janus_fiber_pool *pool;
 
-/* fiber_test.py looks at these. */
+/* fiber_test.py reads these. */
 static janus_fiber *first, *second, *third;
 
 static FRAME void leave(void)
@@ -130,7 +132,7 @@ static janus_fiber *make(janus_entry *entry, const char *name)
 
 static FRAME void drive_fibers(void)
 {
-    /* Not guard markers: a core file that gdb writes lacks every mapping that has some. */
+    /* Not guard markers: gdb leaves mappings with markers out of its core files. */
     janus_fiber_pool_options *options = JANUS_FIBER_POOL_OPTIONS(.guard = JANUS_GUARD_MPROTECT);
     expect(janus_fiber_pool_create(options, &pool) == JANUS_OK, "pool");
     first = make(first_entry, "first");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fibers for Valgrind to watch, see valgrind_test.sh. Without arguments everything that is right;
- * with one, a mistake or an event of that name.
+ * Fibers for Valgrind; see valgrind_test.sh. Without arguments it does everything that is correct.
+ * With an argument it does a mistake or an event of that name.
  */
 #include <janusrt/janus.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ static void expect(bool as_it_should, const char *what)
     exit(1);
 }
 
-/* Frames that are written before and read after others ran on their stacks. */
+/* Frames that are written before others run on their stacks, and read afterwards. */
 __attribute__((noinline)) static int64_t descend(int depth)
 {
     char room[200];
@@ -53,7 +53,7 @@ static janus_outcome enter(janus_fiber *fiber)
     return outcome;
 }
 
-/* Many fibers side by side; some run to their end, some are abandoned half way. */
+/* Many fibers side by side. Some run to their end, and some are abandoned halfway. */
 static void churn(janus_fiber_pool *pool)
 {
     static int   depth = DEPTH;
@@ -98,7 +98,7 @@ static void everything(void)
     }
 }
 
-/* Mistakes in a fiber that Valgrind must see, or its silence means nothing. */
+/* Mistakes in a fiber that Valgrind must report, otherwise its silence means nothing. */
 
 static int64_t read_unwritten(void *argument)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The test harness; harness.h says how it is used. All output goes through put() and flush(). */
+/* The test harness; harness.h says how to use it. All output goes through put() and flush(). */
 #include "harness.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static atomic_flag          failing = ATOMIC_FLAG_INIT;
 static char   line_text[HARNESS_TEXT_BYTES];
 static size_t line_bytes;
 
-/* Appends; what does not fit is cut. */
+/* Appends text, and cuts what does not fit. */
 static void put(const char *text)
 {
     if (text == NULL) text = "NULL";
@@ -43,7 +43,7 @@ static void put_number(unsigned long long value, unsigned base)
     put(at);
 }
 
-/* In decimal; large and negative ones in hexadecimal too, as they may be addresses. */
+/* In decimal. Large and negative numbers also in hexadecimal, as they may be addresses. */
 static void put_integer(long long value)
 {
     unsigned long long bits = (unsigned long long)value;
@@ -61,7 +61,7 @@ static void flush(void)
     while (done < line_bytes) {
         ssize_t n = write(STDOUT_FILENO, line_text + done, line_bytes - done);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) break; /* nobody reads; there is no one to tell */
+        if (n <= 0) break; /* a failed write cannot be reported */
         done += (size_t)n;
     }
     line_bytes = 0;
@@ -80,7 +80,7 @@ static void put_result(const char *result)
     put("\n");
 }
 
-/* The first thread to fail speaks; others wait here for the end it brings. */
+/* The first thread to fail reports. Others wait here until it ends the process. */
 static void fail_begin(const char *file, int line, const char *what)
 {
     while (atomic_flag_test_and_set(&failing)) pause();
@@ -139,7 +139,7 @@ bool harness_same(const char *left, const char *right)
 
 void harness_skip(const char *reason) { skip_reason = reason; }
 
-/* Constructors may run in any order; the file's order is what a reader expects. */
+/* Constructors may run in any order, but a reader expects the file's order. */
 void harness_register(struct harness_test *test)
 {
     struct harness_test **at = &tests;

@@ -30,13 +30,13 @@ struct harness_test {
 /* A sentence that can be false, then the body in braces. */
 #define TEST(sentence) HARNESS_TEST_EXPAND(sentence, __COUNTER__)
 
-/* `expression` is true. */
+/* Checks that `expression` is true. */
 #define CHECK(expression)                                                                          \
     do {                                                                                           \
         if (!(expression)) harness_fail(__FILE__, __LINE__, #expression);                          \
     } while (0)
 
-/* Two integers, enums or pointers are the same; compared and printed as long long. */
+/* Checks that two integers, enums or pointers are equal. Compares and prints them as long long. */
 #define CHECK_EQ(left, right)                                                                      \
     do {                                                                                           \
         const long long harness_left = (long long)(left);                                          \
@@ -45,7 +45,7 @@ struct harness_test {
             harness_fail_eq(__FILE__, __LINE__, #left " == " #right, harness_left, harness_right); \
     } while (0)
 
-/* Two strings are the same; NULL is equal to NULL only. */
+/* Checks that two strings are equal. NULL equals only NULL. */
 #define CHECK_STR(left, right)                                                                     \
     do {                                                                                           \
         const char *harness_left = (left);                                                         \
@@ -55,7 +55,7 @@ struct harness_test {
                              harness_right);                                                       \
     } while (0)
 
-/* Leaves the test, here and visibly undone. Only in the body itself: it returns. */
+/* Ends the test here and reports it as skipped. Only in the body itself: it returns. */
 #define SKIP(reason)                                                                               \
     do {                                                                                           \
         harness_skip(reason);                                                                      \
@@ -63,16 +63,16 @@ struct harness_test {
     } while (0)
 
 /*
- * Runs `body(argument)` in a forked child and waits for its end; for what must die. *out_status is
- * as from waitpid: 0 when the body returned. Returns what the child wrote to stdout and stderr, at
- * most HARNESS_TEXT_BYTES - 1 of it, in a buffer that lives until the next call. The child leaves
- * no core file and dies with its parent. Call it while the process has one thread.
+ * Runs `body(argument)` in a forked child and waits for its end. For code that must die.
+ * *out_status is as from waitpid: 0 if the body returned. Returns what the child wrote to stdout
+ * and stderr, at most HARNESS_TEXT_BYTES - 1 of it. The buffer lives until the next call. The child
+ * leaves no core file and dies with its parent. Call it while the process has one thread.
  */
 const char *harness_child(void (*body)(void *argument), void *argument, int *out_status);
 
 enum { HARNESS_TEXT_BYTES = 4096 };
 
-/* Behind the macros. */
+/* For the macros. */
 void harness_register(struct harness_test *test);
 void harness_skip(const char *reason);
 bool harness_same(const char *left, const char *right);

@@ -73,7 +73,7 @@ TEST("a failing CHECK_EQ shows both numbers")
     CHECK(strstr(text, "right: 42\n") != NULL);
 }
 
-TEST("a failing CHECK_STR shows both strings, NULL too")
+TEST("a failing CHECK_STR shows both strings, also NULL")
 {
     int         status = 0;
     char        wrong[] = "left";
@@ -92,7 +92,7 @@ TEST("checks that hold are silent and leave status 0")
     CHECK_EQ(status, 0);
 }
 
-TEST("a child that is killed by a signal says which")
+TEST("the status of a child names the signal that killed it")
 {
     int status = 0;
     (void)harness_child(die, NULL, &status);
@@ -100,7 +100,7 @@ TEST("a child that is killed by a signal says which")
     CHECK_EQ(WTERMSIG(status), SIGABRT);
 }
 
-TEST("text of a child past the buffer is dropped and does not block it")
+TEST("text of a child beyond the buffer is dropped and does not block it")
 {
     int  status = -1;
     char ten_letters[] = "0123456789";

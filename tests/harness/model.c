@@ -68,7 +68,7 @@ void model_fail(const char *what, const char *file, int line)
 {
     model_note(what, file, line);
     struct thread *self =
-        model.current != NULL ? model.current : &model.threads[0]; /* who runs the check */
+        model.current != NULL ? model.current : &model.threads[0]; /* runs the check */
     for (;;) leave(self);
 }
 
@@ -219,7 +219,7 @@ void model_load(const volatile void *object, void *out, size_t bytes, struct mod
 {
     model_point(MODEL_READ, object, false, at);
     uint64_t value = memory_read(object, bytes);
-    if (model.current != NULL) { /* the own store is seen first */
+    if (model.current != NULL) { /* a thread sees its own store first */
         for (int i = 0; i < model.current->store_count; i++) {
             const struct store *store = &model.current->stores[i];
             if (store->waits && store->object == object) value = store->value;
@@ -265,7 +265,7 @@ void model_store(volatile void *object, const void *value, size_t bytes, memory_
     model.next[actor] = (struct action){MODEL_WRITE, false, object, at};
 }
 
-/* One store of a thread reaches memory. */
+/* Moves one store of a thread to memory. */
 void model_store_step(struct thread *thread, int index)
 {
     struct store       *store = &thread->stores[index];

@@ -11,17 +11,17 @@
  *     };
  *     TEST("the last item is taken once") { model_pass(&last_item); }
  *
- * The bodies run as coroutines of one thread. At each atomic operation a body stops *before* it
- * and says what it is about to do; the engine then chooses who steps next. It runs the scenario
- * again and again, each time with another choice somewhere, until no choice is left. Two orders
- * that differ only in neighbours that do not touch the same object, or both only read it, have the
- * same result, and only one of them is run (dynamic partial-order reduction); `every` turns this
- * off.
+ * The bodies run as coroutines of one thread. A body stops *before* each atomic operation and
+ * announces it. The engine then chooses which body steps next. It runs the scenario again and
+ * again, each time with another choice somewhere, until no choice is left. Two orders may differ
+ * only in neighbouring steps that touch different objects, or that both only read. They have the
+ * same result, and the engine runs only one of them (dynamic partial-order reduction). `every`
+ * turns this off.
  *
- * What a body does between two atomic operations is one step with the first of them; that other
- * memory is not raced for is ThreadSanitizer's to find out. All else must be deterministic: no
- * clock, no addresses as values. A check must not depend on the order of unrelated steps: what
- * happened before what can be made a part of the model by model_point on an object of its own.
+ * What a body does between two atomic operations is one step with the first of them.
+ * ThreadSanitizer checks other memory for races. Everything else must be deterministic: no clock,
+ * no addresses as values. A check must not depend on the order of unrelated steps. If an order
+ * matters, make it part of the model by model_point on an object of its own.
  */
 #ifndef JANUSRT_TESTS_MODEL_H
 #define JANUSRT_TESTS_MODEL_H
@@ -34,7 +34,7 @@
 enum { MODEL_THREADS_MAX = 4 };
 
 /*
- * When others see a store. Stores that are not seq_cst wait in a buffer of their thread; a seq_cst
+ * When others see a store. Stores that are not seq_cst wait in a buffer of their thread. A seq_cst
  * store, a read-modify-write and a fence first wait until their own thread's buffer is empty.
  */
 enum model_memory {
@@ -57,46 +57,47 @@ struct model_scenario {
 
 struct model_result {
     uint64_t    executions; /* from the first step to the last */
-    uint64_t    redundant;  /* of these, found on the way to be like an earlier one */
+    uint64_t    redundant;  /* of these, equal to an earlier one */
     uint64_t    steps;      /* in all of them */
-    const char *failure;    /* what, and the steps that led there; NULL: all went well */
+    const char *failure;    /* the reason and the steps that led there; NULL: no failure */
 };
 
-/* Runs all executions, or all up to the first that fails. */
+/* Runs all executions, or all up to the first failure. */
 struct model_result model_explore(const struct model_scenario *scenario);
 
-/* The same; prints what was tried. A failure prints its steps and fails the test. */
+/* Runs all executions and prints what was tried. A failure prints its steps and fails the test. */
 void model_pass(const struct model_scenario *scenario);
 
-/* The same for what must fail: fails the test when no execution does, or one for another reason:
- * its description must contain `word`. */
+/* Runs a scenario that must fail with a description that contains `word`. Otherwise fails the
+ * test. */
 void model_find(const struct model_scenario *scenario, const char *word);
 
-/* In bodies and checks: this execution has failed. */
+/* In bodies and checks: fails this execution unless the expression is true. */
 #define MODEL_CHECK(expression)                                                                    \
     ((expression) ? (void)0 : model_fail(#expression, __FILE__, __LINE__))
 
 __attribute__((noreturn)) void model_fail(const char *what, const char *file, int line);
 
-/* In bodies: one of 0 … count - 1; every one is tried. */
+/* In bodies: returns one of 0 … count - 1. The engine tries every one. */
 unsigned model_choose(unsigned count);
 
-/* In bodies: waits until `ready` says so, which may read anything. When nobody can step and
- * somebody waits, the execution has failed. */
+/* In bodies: waits until `ready` returns true. It may read anything. If no body can step and one
+ * waits, the execution has failed. */
 void model_wait_until(bool (*ready)(void *argument), void *argument);
 
-/* The same where `ready` reads, and what follows up to the next operation writes, only `object`. */
+/* Waits as model_wait_until. `ready` reads only `object`, and the code up to the next operation
+ * writes only `object`. */
 void model_wait_for(const volatile void *object, bool (*ready)(void *argument), void *argument);
 
-/* futex(2), FUTEX_WAIT and FUTEX_WAKE; whom a wake meets is a choice. */
+/* futex(2), FUTEX_WAIT and FUTEX_WAKE. Which sleeper a wake meets is a choice. */
 void     model_futex_wait(_Atomic(uint32_t) *word, uint32_t expected);
 unsigned model_futex_wake(_Atomic(uint32_t) *word, unsigned count);
 
-/* membarrier(2): whatever other threads stored before is seen by all afterwards. They are reached
- * one after the other, in an order that is a choice. */
+/* membarrier(2): afterwards all threads see everything that other threads stored before. It reaches
+ * them one after the other, in an order that is a choice. */
 void model_membarrier(void);
 
-/* In bodies: which of them runs. */
+/* In bodies: the number of the running body. */
 int model_self(void);
 
 enum model_access {
@@ -111,14 +112,15 @@ struct model_at {
     int         line;
 };
 
-/* Behind the macros: others may step in before what follows. `drains`: waits for the own stores. */
+/* For the macros: others may step before what follows. `drains`: waits for the own stores. */
 void model_point(enum model_access access, const volatile void *object, bool drains,
                  struct model_at at);
 void model_load(const volatile void *object, void *out, size_t bytes, struct model_at at);
 void model_store(volatile void *object, const void *value, size_t bytes, memory_order order,
                  struct model_at at);
 
-/* The operations of base/atomic.h. Arguments are evaluated first: they may be operations too. */
+/* The operations of base/atomic.h. Arguments are evaluated first, because they may be operations
+ * too. */
 #pragma GCC diagnostic ignored "-Wshadow"
 
 #define MODEL_AT(what) ((struct model_at){what, __FILE__, __LINE__})

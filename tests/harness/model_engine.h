@@ -8,7 +8,7 @@
 #include "fiber/context.h"
 
 enum {
-    STORES_MAX = 15, /* that wait, of one thread in one run */
+    STORES_MAX = 15, /* waiting stores of one thread in one run */
     ACTORS = MODEL_THREADS_MAX * (1 + STORES_MAX),
     STEPS_MAX = 1000,
 };
@@ -23,7 +23,7 @@ struct clock {
 
 struct action {
     enum model_access    access;
-    bool                 waits; /* may have to */
+    bool                 waits; /* it may have to wait */
     const volatile void *object;
     struct model_at      at;
 };
@@ -31,14 +31,14 @@ struct action {
 struct step {
     struct action action;
     int           actor;
-    unsigned      choice, choices; /* model_choose: what, of how many; choices is 0 elsewhere */
+    unsigned      choice, choices; /* model_choose: which of how many. Otherwise choices is 0 */
     actor_set     enabled, backtrack, sleep;
     struct clock  clock;
 };
 
 struct store {
     bool           waits;
-    bool           in_order; /* behind all earlier ones of its thread, not only of its object */
+    bool           in_order; /* after all earlier ones of its thread, not only of its object */
     volatile void *object;
     uint64_t       value;
     size_t         bytes;
@@ -61,8 +61,8 @@ struct model_engine {
     struct thread                threads[MODEL_THREADS_MAX];
     struct thread               *current; /* the body that runs; NULL: the engine, or a check */
 
-    struct action next[ACTORS];  /* what each is about to do; if anything */
-    struct clock  known[ACTORS]; /* what comes before the last thing each did */
+    struct action next[ACTORS];  /* each actor's next action, if it has one */
+    struct clock  known[ACTORS]; /* what comes before each actor's last action */
 
     struct step steps[STEPS_MAX];
     int         depth, prefix;
@@ -99,7 +99,7 @@ void      model_enter(struct thread *thread);
 void      model_store_step(struct thread *thread, int index);
 actor_set model_enabled(void);
 
-/* model_search.c: notes a failure and how it came about. */
+/* model_search.c: notes a failure and the steps that led to it. */
 void model_note(const char *what, const char *file, int line);
 
 #endif

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine behind model.h.
+ * The engine of model.h.
  *
- * An *actor* is a thread or one buffered store of a thread; each has at most one next step, and
- * whether it may be taken is known. A run is a stack of steps. Each step remembers who could have
- * gone instead (`enabled`), who should be tried because its step races with a later one
- * (`backtrack`), and who need not be tried because what it does was seen (`sleep`).
+ * An *actor* is a thread or one buffered store of a thread. Each actor has at most one next step,
+ * and the engine knows whether it may be taken. A run is a stack of steps. Each step remembers
+ * three sets of actors:
+ *
+ * - `enabled`: could have gone instead
+ * - `backtrack`: to be tried, because its step races with a later one
+ * - `sleep`: need not be tried, because its action was seen
  *
  *     run:     repeat the first `prefix` choices of the stack, then choose freely to the end
  *     branch:  drop steps from the top until one has an actor left to try; try it
  *
- * A step *comes before* a later one when a chain of dependent steps, and of one thread's own steps,
- * leads from it to the other. Clocks tell: clock[a] of a step is the number of the last step of
- * actor a that comes before it. Two dependent steps of different actors race when no other step
- * comes between them in this sense; then their order is worth trying the other way round. Whom to
- * try is chosen as in source-DPOR (Abdulla and others 2014). A first version with the simpler rule
- * of Flanagan and Godefroid (2005) and sleep sets lost outcomes; model_test.c compares.
+ * A step *comes before* a later one if a chain of dependent steps, and of one thread's own steps,
+ * leads from it to the other. Clocks record this: clock[a] of a step is the number of the last step
+ * of actor a that comes before it. Two dependent steps of different actors race if no other step
+ * comes between them in this sense. Then the reverse order is worth trying. source-DPOR (Abdulla
+ * and others 2014) chooses the actor to try. A first version with the simpler rule of Flanagan and
+ * Godefroid (2005) and sleep sets lost outcomes; model_test.c compares.
  *
- * A store has its own actor, not its thread's buffer, so that who it is does not depend on the
- * order of steps.
+ * Each store is an actor of its own, not its thread's buffer. So its identity does not depend on
+ * the order of steps.
  */
 #include "model_engine.h"
 
@@ -28,14 +31,14 @@
 
 enum { TEXT_BYTES = 64 * 1024 };
 
-static actor_set sleeping;  /* of the state we are in */
+static actor_set sleeping;  /* of the current state */
 static bool      redundant; /* from step redundant_from on */
 static int       redundant_from;
 
 static char  text[TEXT_BYTES];
 static char *text_end;
 
-/* Telling. */
+/* Reporting. */
 
 __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
 {
@@ -92,9 +95,9 @@ static bool comes_before(int earlier, int later)
 }
 
 /*
- * Step `last` could have come before step `first`: somebody must try, at `first`, to go a way that
- * leads there. That way is all since `first` that does not need it, then `last`; whoever has the
- * first step in it that needs no other of it will do.
+ * Step `last` could have come before step `first`. So at `first` an actor must try a way that leads
+ * there. That way is everything since `first` that does not depend on it, then `last`. Any actor
+ * whose first step in the way depends on no other step of it will do.
  */
 static void add_backtrack(int first, int last)
 {
@@ -118,7 +121,7 @@ static void add_backtrack(int first, int last)
         step->backtrack |= bit(lowest(fit));
 }
 
-/* Fills in the step at `depth`, if it is not there from an earlier run. */
+/* Fills in the step at `depth`, unless an earlier run did. */
 static void choose(actor_set enabled, int last)
 {
     struct step *step = &model.steps[model.depth];
@@ -128,7 +131,7 @@ static void choose(actor_set enabled, int last)
     }
     memset(step, 0, sizeof *step);
     actor_set wanted = enabled & ~sleeping;
-    if (wanted == 0 && !redundant) { /* all there is was seen; go on to the end anyhow */
+    if (wanted == 0 && !redundant) { /* everything was seen; runs to the end anyway */
         redundant = true;
         redundant_from = model.depth;
     }
@@ -140,9 +143,9 @@ static void choose(actor_set enabled, int last)
 }
 
 /*
- * A step that may have had to wait: by the chain that leads to it, what let it go on hides what had
- * stopped it, and it might have gone before that. So it races with all that its own thread's steps
- * do not need.
+ * A step that may have had to wait. In the chain that leads to it, the step that let it go on hides
+ * the step that had stopped it. It might have gone before that one. So it races with everything
+ * that its own thread's steps do not need.
  */
 static void add_waiter(int index)
 {
@@ -154,7 +157,7 @@ static void add_waiter(int index)
     }
 }
 
-/* What comes before the step, and, in a run's new part, whom it races with. */
+/* Finds what comes before the step and, in a run's new part, the steps that it races with. */
 static void set_clock(int index)
 {
     struct step *step = &model.steps[index];
@@ -251,7 +254,7 @@ static void run(void)
     if (model.scenario->teardown != NULL) model.scenario->teardown(model.scenario->state);
 }
 
-/* Makes the stack the beginning of a run that is still to do; false: there is none. */
+/* Makes the stack the beginning of the next run. False: there are no more. */
 static bool branch(void)
 {
     for (int i = (redundant ? redundant_from : model.depth) - 1; i >= 0; i--) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The model engine finds what is wrong, and only that, and misses nothing by leaving orders out. */
+/* The model engine finds real mistakes, and only those, and misses none by leaving orders out. */
 #include "model.h"
 
 #include "base/rng.h"
@@ -39,7 +39,7 @@ static void both_counted(void *state)
     MODEL_CHECK(world.x == 2);
 }
 
-TEST("a lost update is found and its steps are told")
+TEST("the engine finds a lost update and prints its steps")
 {
     struct model_scenario scenario = {.name = "load, then store",
                                       .setup = clear,
@@ -54,7 +54,7 @@ TEST("a lost update is found and its steps are told")
     model_pass(&scenario);
 }
 
-TEST("threads that touch nothing in common run once, all orders of others are run")
+TEST("threads without common objects run once, and others in all orders")
 {
     struct model_scenario scenario = {
         .name = "two additions each",
@@ -111,7 +111,7 @@ static void one_saw_the_other(void *state)
     MODEL_CHECK(world.seen[0] == 1 || world.seen[1] == 1);
 }
 
-TEST("two threads that write, then read, may miss each other only where stores come late")
+TEST("two threads that write, then read, may miss each other only if stores come late")
 {
     struct model_scenario scenario = {.name = "store buffering",
                                       .setup = clear,
@@ -126,7 +126,7 @@ TEST("two threads that write, then read, may miss each other only where stores c
     model_pass(&scenario);
 }
 
-TEST("a membarrier makes up for the missing fence of the other thread")
+TEST("a membarrier replaces the missing fence of the other thread")
 {
     struct model_scenario scenario = {.name = "asymmetric fences",
                                       .setup = clear,
@@ -160,7 +160,7 @@ static void receive(void *state, int self)
     if (jrt_load_acquire(&world.y) == 1) MODEL_CHECK(jrt_load_relaxed(&world.x) == 1);
 }
 
-TEST("a flag that is not released can be seen before the data where stores are not in order")
+TEST("with unordered stores, a flag that is not released can be seen before its data")
 {
     struct model_scenario scenario = {.name = "message passing",
                                       .setup = clear,
@@ -213,7 +213,7 @@ static void set_x_and_wake_all(void *state, int self)
     (void)model_futex_wake(&world.x, 9);
 }
 
-TEST("a thread that waits goes on when it may, and for ever is a failure")
+TEST("a waiting thread goes on when it may, and an endless wait is a failure")
 {
     struct model_scenario scenario = {
         .name = "wait until", .setup = clear, .bodies = {wait_for_x, set_x}};
@@ -222,7 +222,7 @@ TEST("a thread that waits goes on when it may, and for ever is a failure")
     model_find(&scenario, "nobody can go on");
 }
 
-TEST("a sleeper that nobody wakes, or that is one too many, is found")
+TEST("the engine finds a sleeper that no thread wakes, and a sleeper too many")
 {
     struct model_scenario scenario = {
         .name = "futex", .setup = clear, .bodies = {sleep_on_x, set_x}};
@@ -292,7 +292,7 @@ static size_t    outcome_count[2];
 static int       outcome_set;
 static int       active; /* threads that neither wait nor have ended */
 
-/* Not for ever: true once nobody is left who could make it so. */
+/* Not for ever: true once no thread is left that could change it. */
 static bool x_is_odd_now(void *argument)
 {
     (void)argument;
@@ -367,7 +367,7 @@ static void compare_on(struct jrt_rng *rng, int threads, int ops, enum model_mem
             program[i][j] = (struct op){jrt_rng_below(rng, i == 0 ? 9 : 10), jrt_rng_below(rng, 2)};
         }
     }
-    program[0][0] = (struct op){4, 0}; /* so that nobody waits for ever */
+    program[0][0] = (struct op){4, 0}; /* so that no thread waits for ever */
     for (outcome_set = 0; outcome_set < 2; outcome_set++) {
         outcome_count[outcome_set] = 0;
         scenario.every = outcome_set == 0;
@@ -398,18 +398,15 @@ enum { PROGRAMS = 20 };
 enum { PROGRAMS = 300 };
 #endif
 
-TEST("leaving out orders loses no outcome, where stores are seen at once")
-{
-    compare(PROGRAMS, 3, 3, MODEL_SC);
-}
+TEST("reduction loses no outcome if stores are seen at once") { compare(PROGRAMS, 3, 3, MODEL_SC); }
 
-TEST("leaving out orders loses no outcome, where stores come late")
+TEST("reduction loses no outcome if stores come late")
 {
     compare(PROGRAMS, 2, 3, MODEL_TSO);
     compare(PROGRAMS / 5, 3, 2, MODEL_TSO);
 }
 
-TEST("leaving out orders loses no outcome, where stores come late and not in order")
+TEST("reduction loses no outcome if stores come late and out of order")
 {
     compare(PROGRAMS, 2, 3, MODEL_PSO);
     compare(PROGRAMS / 5, 3, 2, MODEL_PSO);

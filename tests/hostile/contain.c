@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Thread CPU time: what other processes do on this machine does not count. */
+/* Thread CPU time: other processes on this machine do not count. */
 static const uint64_t window_ns = 60000000;
 static const uint64_t work_ns = 5000;
 static const double   least = 45; /* per cent */
@@ -54,7 +54,7 @@ void hold(struct plugin *plugin)
 
 /* Neighbours. */
 
-/* Computes on the only worker until the window is over; own_ns: what all neighbours got. */
+/* Computes on the only worker until the window is over. own_ns: what all neighbours got. */
 static void take_share(struct street *street)
 {
     unsigned long none = 0;
@@ -174,7 +174,7 @@ static double part(const struct street *street)
     return own / (double)(atomic_load(&street->ended_ns) - atomic_load(&street->begun_ns));
 }
 
-/* What a neighbour gets alone: all but its checks and its looks at the clock. */
+/* What a neighbour gets alone: everything but its checks and its looks at the clock. */
 static double part_alone(const struct street *street)
 {
     struct street alone = {.attack = street->attack};

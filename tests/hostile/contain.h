@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hostile corpus: plugins that may call every public function, each in a nursery with a pool
- * of its own beside honest neighbours. contain() runs one plugin with 1, 2 and 8 workers and
- * checks, each time, that
+ * The hostile corpus: plugins that may call every public function, each in a nursery with a pool of
+ * its own beside honest neighbours. contain() runs one plugin with 1, 2 and 8 workers. It checks
+ * each time that
  *
  *   - the process lives, and the run ends well,
  *   - neighbours get half of a single worker's CPU time,
@@ -20,18 +20,18 @@ struct plugin {
     janus_nursery *around;    /* the nursery that the plugin runs in */
     janus_nursery *others;    /* the neighbours' nursery, a stolen pointer */
     janus_channel  send_only; /* to a channel of the host */
-    janus_token   *token;     /* the host's, to look at */
-    janus_mutex   *mutex;     /* shared with the neighbours, who take it now and then */
-    atomic_int    *holds;     /* the plugin sets it when it has taken all that it can get */
-    atomic_int    *escaped;   /* the plugin sets it when something worked that must not */
+    janus_token   *token;     /* the host's, to read */
+    janus_mutex   *mutex;     /* shared with the neighbours, which take it now and then */
+    atomic_int    *holds;     /* the plugin sets it when it holds everything it can get */
+    atomic_int    *escaped;   /* the plugin sets it if something forbidden worked */
 };
 
 typedef void plugin_entry(struct plugin *plugin);
 
 struct attack {
     plugin_entry *entry;
-    int           tasks;    /* that the plugin may have, itself included. 0: 1 */
-    const char   *no_share; /* why the neighbours' share is not measured. NULL: it is */
+    int           tasks;    /* how many tasks the plugin may have, with itself; 0: 1 */
+    const char   *no_share; /* why the neighbours' share is not measured; NULL: it is */
     bool          poor;     /* the pool has no memory at all */
     bool          ends;     /* the plugin ends by itself: the host waits for it before the cancel */
     bool          panics;   /* the plugin's first task must have panicked */
@@ -40,10 +40,10 @@ struct attack {
 /* Runs the attack as described above. */
 void contain(struct attack attack);
 
-/* Reports that something worked that must not. */
+/* Reports that something forbidden worked. */
 #define ESCAPED(plugin) atomic_store((plugin)->escaped, __LINE__)
 
-/* Tells the host that the plugin has all that it can get, then waits for the cancel. */
+/* Reports that the plugin has everything it can get, then waits for the cancel. */
 void hold(struct plugin *plugin);
 
 #endif

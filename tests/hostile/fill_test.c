@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plugins that take all they can get of one thing and keep it. Neighbours probe everything while
- * the plugin holds it; the probes also run under the plugin's pool with no memory to spend.
+ * Plugins that take everything they can get of one thing and keep it. Neighbours probe everything
+ * while the plugin holds it. The probes also run under the plugin's pool with no memory to spend.
  */
 #include "contain.h"
 
@@ -19,7 +19,7 @@ static long resident(void)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-/* Calls `take` up to `most` times, until it refuses; the memory it cost stays within `bytes`. */
+/* Calls `take` up to `most` times, until it refuses. The memory it costs stays within `bytes`. */
 static void fill(struct plugin *plugin, bool (*take)(struct plugin *plugin), int most, long bytes)
 {
     long before = resident();
@@ -50,13 +50,13 @@ static void many_channels(struct plugin *plugin) { fill(plugin, take_channel, 10
 
 static void many_buffers(struct plugin *plugin) { fill(plugin, take_buffer, 1000000, 16 << 20); }
 
-TEST("channels without end leave neighbours theirs")
+TEST("endless channels leave the neighbours theirs")
 {
     contain((struct attack){.entry = many_channels});
     contain((struct attack){.entry = many_channels, .poor = true});
 }
 
-TEST("channel buffers without end are paid from the plugin's memory")
+TEST("endless channel buffers are paid from the plugin's memory")
 {
     contain((struct attack){.entry = many_buffers});
     contain((struct attack){.entry = many_buffers, .poor = true});
@@ -97,7 +97,7 @@ static bool take_detached(struct plugin *plugin)
 
 static void many_detached(struct plugin *plugin) { fill(plugin, take_detached, 100000, 80 << 20); }
 
-TEST("detached blocks without end leave neighbours theirs")
+TEST("endless detached blocks leave the neighbours theirs")
 {
     contain((struct attack){.entry = many_detached});
 }
@@ -158,27 +158,28 @@ static void many_nurseries(struct plugin *plugin) { fill(plugin, take_nursery, 1
 
 static void many_defers(struct plugin *plugin) { fill(plugin, take_defer, 1000000, 16 << 20); }
 
-/* A look up costs the depth of the nurseries, so a share is not promised while they are nested. */
+/* A look upwards costs the depth of the nurseries, so no share is promised while they are
+ * nested. */
 #define AND_POOR(name)                                                                             \
     contain((struct attack){.entry = (name), .no_share = "filling"});                              \
     contain((struct attack){.entry = (name), .poor = true, .no_share = "filling"})
 
-TEST("tokens without end are paid for or refused") { AND_POOR(many_tokens); }
+TEST("endless tokens are paid for or refused") { AND_POOR(many_tokens); }
 
 TEST("tokens below the host's token are paid for or refused") { AND_POOR(many_child_tokens); }
 
 TEST("callbacks at the host's token are paid for or refused") { AND_POOR(many_callbacks); }
 
-TEST("nurseries, one in the other, are paid for or refused") { AND_POOR(many_nurseries); }
+TEST("nurseries inside nurseries are paid for or refused") { AND_POOR(many_nurseries); }
 
 TEST("bindings of nurseries to the host's token are paid for or refused")
 {
     AND_POOR(many_bindings);
 }
 
-TEST("defers without end are refused") { AND_POOR(many_defers); }
+TEST("endless defers are refused") { AND_POOR(many_defers); }
 
-/* Nurseries that are open one in the other, in memory that the plugin has paid for. */
+/* Nurseries that are open one inside the other, in memory that the plugin has paid for. */
 
 enum { OPEN_MOST = 400 };
 
@@ -210,10 +211,7 @@ static void many_deadlines(struct plugin *plugin)
 
 static void many_failures(struct plugin *plugin) { fill(plugin, take_failure, OPEN_MOST, 4 << 20); }
 
-TEST("deadlines of nurseries without end cost what the nurseries cost")
-{
-    AND_POOR(many_deadlines);
-}
+TEST("endless deadlines of nurseries cost what the nurseries cost") { AND_POOR(many_deadlines); }
 
 TEST("failures that nurseries keep are bounded")
 {
@@ -277,7 +275,7 @@ static void many_blocked(struct plugin *plugin)
                  192);
 }
 
-TEST("blocking calls that do not end leave neighbours theirs")
+TEST("blocking calls that do not end leave the neighbours theirs")
 {
     TOWN_REAL("blocking calls run on the one thread, and all others wait for them");
     CHECK_EQ(pipe(pipe_ends), 0);
@@ -304,7 +302,7 @@ static void bank_breaker(struct plugin *plugin)
     hold(plugin);
 }
 
-TEST("asking for all the budget there is leaves neighbours theirs")
+TEST("asking for all the budget there is leaves the neighbours theirs")
 {
     contain((struct attack){.entry = bank_breaker});
 }
@@ -337,7 +335,7 @@ static void crumbs(struct plugin *plugin)
     hold(plugin);
 }
 
-TEST("sixteen adopted bytes do not keep a chunk that nobody pays for")
+TEST("sixteen adopted bytes do not keep a chunk without an owner")
 {
     contain((struct attack){.entry = crumbs});
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plugins that break a contract, in the hope that the process ends with them. */
+/* Plugins that break a contract to end the process. */
 #include "contain.h"
 
 #include <pthread.h>
@@ -173,7 +173,7 @@ TEST("ending nurseries in the wrong order is refused or a panic")
     contain((struct attack){.entry = wrong_order, .ends = true});
 }
 
-TEST("NULL where something is needed is refused")
+TEST("NULL for a required argument is refused")
 {
     contain((struct attack){.entry = null_arguments, .ends = true});
 }
@@ -236,7 +236,7 @@ static void nests_deep(struct plugin *plugin)
     (void)nest(&left);
 }
 
-TEST("four hundred nested children are run or refused, and nobody overflows")
+TEST("four hundred nested children are run or refused, and no stack overflows")
 {
     contain((struct attack){
         .entry = nests_deep, .tasks = 60, .ends = true, .no_share = "sixty neighbours"});

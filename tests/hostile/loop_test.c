@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plugins that call without end, look at no status and obey no cancel. */
+/* Plugins that call without end, ignore every status and obey no cancel. */
 #include "contain.h"
 
 /* A plugin that repeats the statements for ever. */
@@ -36,7 +36,7 @@ TEST("loops of charges, of channel operations and of charges that fail are conta
     contain((struct attack){.entry = failing_charges});
 }
 
-TEST("a loop that only asks whether it was cancelled is contained")
+TEST("a loop that only asks for a cancel is contained")
 {
     contain((struct attack){.entry = looks_at_cancelled});
 }
@@ -207,7 +207,7 @@ static void empty_select(struct plugin *plugin)
     for (;;) (void)!janus_try_select(none, 2, &chosen);
 }
 
-TEST("selects of ten thousand cases and of none are contained")
+TEST("selects of ten thousand cases and of zero cases are contained")
 {
     contain((struct attack){.entry = wide_select});
     contain((struct attack){.entry = empty_select});

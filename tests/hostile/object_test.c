@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plugins that keep the library's objects busy: tokens, locks, capabilities, looks, callbacks. */
+/* Plugins that keep the library's objects busy: tokens, locks, capabilities, inspections,
+ * callbacks. */
 #include "contain.h"
 
 /* Tokens. */
@@ -104,7 +105,7 @@ static void lock_in_callback(void *argument)
 
 static void locking_callback(struct plugin *plugin) { callback_that(lock_in_callback, plugin); }
 
-/* With several workers it may begin before the cancel; then there is nothing to drop. */
+/* With several workers it may begin before the cancel. Then there is nothing to drop. */
 static int64_t hardly_begins(void *argument) { return argument == NULL; }
 
 static void locking_drop(struct plugin *plugin)
@@ -117,7 +118,7 @@ static void locking_drop(struct plugin *plugin)
     JANUS_IGNORE(janus_nursery_end(&n, NULL));
 }
 
-TEST("what a token's callback or a drop has locked is free after it")
+TEST("a lock taken by a token's callback or a drop is free after it")
 {
     contain((struct attack){.entry = locking_callback, .ends = true});
     contain((struct attack){
@@ -205,17 +206,17 @@ TEST("a loop of locks leaves the lock to others now and then")
     contain((struct attack){.entry = locks});
 }
 
-TEST("unlocking the lock of others is refused")
+TEST("unlocking another task's lock is refused")
 {
     contain((struct attack){.entry = foreign_unlocks});
 }
 
-TEST("a loop of signals that nobody waits for is contained")
+TEST("a loop of signals without waiters is contained")
 {
     contain((struct attack){.entry = signals});
 }
 
-/* Looks. */
+/* Inspections. */
 
 static void looks(struct plugin *plugin)
 {

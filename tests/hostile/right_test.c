@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plugins that want more rights than they were given, or somebody else's. */
+/* Plugins that want more rights than they were given, or the rights of others. */
 #include "contain.h"
 
 #include <string.h>
@@ -72,7 +72,7 @@ TEST("a channel handle with any bit flipped is refused")
     contain((struct attack){.entry = flipped_handles, .ends = true});
 }
 
-TEST("a channel handle put together from others is refused")
+TEST("a channel handle assembled from others is refused")
 {
     contain((struct attack){.entry = combined_handles, .ends = true});
 }
@@ -260,7 +260,7 @@ static void hurries(struct plugin *plugin)
     (void)spin(NULL);
 }
 
-TEST("a plugin cannot start children that come before all others")
+TEST("a plugin cannot start children that run before all others")
 {
     contain((struct attack){.entry = hurries, .tasks = 3});
 }
@@ -293,7 +293,7 @@ static void opens_schedulers(struct plugin *plugin)
     }
 }
 
-TEST("a plugin that asks for its scheduler without end is contained, and gets none")
+TEST("a plugin that asks for its scheduler without end is contained, and does not get it")
 {
     contain((struct attack){.entry = asks_for_scheduler});
     contain((struct attack){.entry = uses_no_scheduler, .ends = true});

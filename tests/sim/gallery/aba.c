@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stack without locks, of nodes that come back. Who takes the top reads what is below it, and
- * then exchanges the top if it is still the same. It may be the same again: taken, the one below
- * taken too, and put back. Then what is below is no longer what was read.
+ * A stack without locks, of nodes that return. A task that takes the top reads the node below it,
+ * then exchanges the top if it is still the same. But it may be the same again: another task took
+ * it, took the node below too, and put the first one back. Then the node below has changed since
+ * the read.
  */
 #include "gallery.h"
 
 enum { NODES = 3, ROUNDS = 2 };
 
 struct stack {
-    _Atomic(uint64_t) top; /* the lower half: a node; the upper: mended, how often it changed */
+    _Atomic(uint64_t) top; /* lower half: a node. Upper half, if mended: a count of changes */
     atomic_uint       below[NODES + 1];
     atomic_int        users[NODES + 1];
     bool              mended;

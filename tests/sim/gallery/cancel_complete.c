@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pump takes jobs from one channel and puts them into another until it is cancelled. If that
- * happens between the two, the job is in neither.
+ * A pump takes jobs from one channel and puts them into another until it is cancelled. If the
+ * cancel comes between the two, the job is in neither.
  */
 #include "gallery.h"
 
@@ -43,7 +43,7 @@ static int64_t cancel_complete(void *mended)
     for (int i = 0; i < JOBS; i++) JANUS_EXPECT(janus_channel_send(line.in, &i) == JANUS_OK);
     JANUS_EXPECT(janus_nursery_open(&nursery, NULL) == JANUS_OK);
     JANUS_EXPECT(janus_spawn(&nursery, pump, &line) == JANUS_OK);
-    JANUS_EXPECT(janus_channel_recv(line.out, &job) == JANUS_OK); /* one is enough for us */
+    JANUS_EXPECT(janus_channel_recv(line.out, &job) == JANUS_OK); /* one job is enough */
     (void)janus_nursery_cancel(&nursery);
     JANUS_EXPECT(janus_nursery_end(&nursery, NULL) == JANUS_CANCELLED);
     JANUS_EXPECT(1 + drain(line.in) + drain(line.out) == JOBS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A connection is made by whoever needs it first, and there is a licence for one. Two that need it
- * at the same time both find that there is none.
+ * The first task that needs a connection makes it, and there is a licence for one. Two tasks that
+ * need it at the same time both find that there is no connection.
  */
 #include "gallery.h"
 

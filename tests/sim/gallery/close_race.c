@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several send into a channel; the last of them closes it. Each counts itself out before its last
- * send, so that the last one may close the channel while another still has to send.
+ * Several tasks send into a channel, and the last of them closes it. Each uncounts itself before
+ * its last send. So the last one may close the channel while another still has to send.
  */
 #include "gallery.h"
 

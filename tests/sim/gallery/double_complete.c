@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A request is completed by its answer or by its timer, whichever comes first: both look whether it
- * is pending, and then complete it. Both may find that it is.
+ * A request's answer or its timer completes it, whichever comes first. Both check that it is
+ * pending, and then complete it. Both may find it pending.
  */
 #include "gallery.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A job takes units from a pool and gives them back when it is done, or when it is cancelled, where
- * a callback of its token does. Both look whether there is anything to give back.
+ * A job takes units from a pool and returns them when it is done. If it is cancelled, a callback of
+ * its token returns them. Both check whether there is anything to return.
  */
 #include "gallery.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two servers are asked, and the first answer counts. If one is there at once it is returned at
- * once: with the nursery still open and the other server still about to answer.
+ * A task asks two servers, and the first answer counts. If one answer is there at once, the task
+ * returns at once. The nursery is still open then, and the other server is still about to answer.
  */
 #include "gallery.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs with one bug each, of the kinds that live long because hardly any run shows them. Each
- * is written as its author would have: against the public headers, without a thought of how it is
- * tested. The entry makes all it needs. With NULL it has the bug; with GALLERY_MENDED it is the
- * same program with the bug mended, and never fails.
+ * Programs with one bug each, of kinds that live long because hardly any run shows them. Each is
+ * written as its author would have: against the public headers, and without regard to testing. The
+ * entry makes everything it needs. With NULL it has the bug. With GALLERY_MENDED it is the same
+ * program with the bug mended, and never fails.
  */
 #ifndef JANUSRT_TESTS_SIM_GALLERY_H
 #define JANUSRT_TESTS_SIM_GALLERY_H
@@ -16,13 +16,13 @@
 
 struct gallery_bug {
     const char  *name;
-    const char  *text; /* what is wrong, in a line */
+    const char  *text; /* the bug, in a line */
     janus_entry *entry;
 };
 
 #define GALLERY_MENDED ((void *)"mended")
 
-/* All of them, by the names of their files. */
+/* All bugs, by the names of their files. */
 #define GALLERY(X)                                                                                 \
     X(lost_wakeup)                                                                                 \
     X(stolen_wakeup)                                                                               \
@@ -43,7 +43,7 @@ struct gallery_bug {
 GALLERY(GALLERY_DECLARE)
 #undef GALLERY_DECLARE
 
-/* Runs two tasks beside each other until both have ended; the status of their nursery. */
+/* Runs two tasks beside each other until both have ended. Returns the status of their nursery. */
 static inline janus_status gallery_both(janus_entry *one, janus_entry *other, void *argument)
 {
     janus_nursery nursery;

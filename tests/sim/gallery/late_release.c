@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two use the one permit there is, or do without it after some time. They give it back in either
- * case: who came too late gives back what it never had.
+ * Two tasks use the only permit, or do without it after some time. They return it in either case.
+ * So a task that came too late returns what it never had.
  */
 #include "gallery.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two transfers between the same accounts in opposite directions: each locks where it takes from,
- * then where it gives to. Each may have one lock and want the other's.
+ * Two transfers between the same accounts in opposite directions. Each locks the account it takes
+ * from, then the account it gives to. Each may have one lock and want the other's.
  */
 #include "gallery.h"
 
@@ -13,7 +13,7 @@ struct bank {
 
 static int64_t transfer(struct bank *bank, int from, int to)
 {
-    bool         swap = bank->mended && from > to; /* the lower one first, always */
+    bool         swap = bank->mended && from > to; /* always the lower one first */
     janus_mutex *first = &bank->locks[swap ? to : from];
     janus_mutex *second = &bank->locks[swap ? from : to];
     janus_status status = janus_mutex_lock(first);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A visitor waits until the porter has opened the door. It looks at the door before it takes the
- * lock; if the porter opens and signals in between, the signal is lost and the visitor waits on.
+ * A visitor waits until the porter has opened the door. It checks the door before it takes the
+ * lock. If the porter opens and signals in between, the signal is lost and the visitor waits on.
  */
 #include "gallery.h"
 

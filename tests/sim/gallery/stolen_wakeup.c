@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two take from a shelf, one puts on it. Who finds it empty waits for the signal and then takes,
- * without looking again: the other may have come first.
+ * Two tasks take from a shelf, and one puts items on it. A task that finds it empty waits for the
+ * signal and then takes without checking again. The other may have come first.
  */
 #include "gallery.h"
 

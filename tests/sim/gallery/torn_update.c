@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two tasks add to a balance, with a line in the log between reading it and writing it back. The
- * log is a call that lets others run now and then; then what they added is lost.
+ * Two tasks add to a balance, and write a line to the log between reading and writing it. The log
+ * call lets others run now and then. Then what they added is lost.
  */
 #include "gallery.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A consumer looks at two channels by itself, always the data first and then whether it is to stop.
- * While there is data it never hears that it is.
+ * A consumer tries two channels by itself, always first the data and then the stop signal. While
+ * there is data it never notices the signal.
  */
 #include "gallery.h"
 
@@ -20,7 +20,8 @@ static int64_t consumer(void *argument)
     for (unsigned turn = 0;; turn++) {
         bool stop_first = desk->mended && turn % 2 == 0;
         if (stop_first && janus_channel_try_recv(desk->stop, NULL) == JANUS_OK) break;
-        bool stopped = atomic_load(&desk->stopped); /* it was told before this one was taken */
+        bool stopped = atomic_load(&desk->stopped); /* the signal came before this value was
+                                                     * taken */
         if (janus_channel_try_recv(desk->data, &value) == JANUS_OK) {
             late += stopped;
             JANUS_EXPECT(late < PATIENCE);

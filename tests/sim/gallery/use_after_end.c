@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A nursery and a channel that live together: when its children have ended, so does the channel. A
- * reporter is started beside the nursery instead of inside. It looks whether there still is
- * somebody to report to, and then reports; the nursery may end in between.
+ * A nursery and a channel that live together: when the children have ended, the channel ends too. A
+ * reporter is started beside the nursery instead of inside it. It checks whether the channel still
+ * exists, and then reports. The nursery may end in between.
  */
 #include "gallery.h"
 
