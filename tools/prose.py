@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the English of documents, man pages, and of comments in headers, examples and the source.
+"""Checks the English of documents, man pages, comments and the sentences of tests.
 
 usage: prose.py [ROOT]            compare every file with its count in tools/prose.txt
        prose.py --list FILE...    print every fault of these files
@@ -19,7 +19,7 @@ WORDS_MAX = 25
 COUNTS = "tools/prose.txt"
 FOLDERS = {"": ".md", "docs": ".md", "docs/guide": ".md", "docs/decisions": ".md",
            "docs/man": ".scd", "include/janusrt": ".h", "examples": ".c"}
-TREES = ["src", "cmd", "bench"]  # all their C files
+TREES = ["src", "cmd", "bench", "tests"]  # all their C files
 GENERATED = {"CHANGELOG.md", "docs/conformance.md", "docs/costs.md"}  # the first is history
 
 # Word order and idiom of another language, subjects without a noun, verbs without an object.
@@ -127,6 +127,8 @@ def units_of_comments(text):
             parts.append(line.strip(" -"))
         if parts:
             found.append((start, " ".join(parts)))
+    for test in re.finditer(r'^TEST\w*\("((?:[^"\\]|\\.|"\s*")*)"', text, re.M):
+        found.append((text.count("\n", 0, test.start()) + 1, re.sub(r'"\s*"', "", test.group(1))))
     return found
 
 

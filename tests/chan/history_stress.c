@@ -229,7 +229,7 @@ TEST("the checker finds a history in which a value comes twice, is lost or overt
     CHECK(!story_holds((struct tale){0}));
 }
 
-TEST("the checker accepts a full channel that fails or drops, and only such a one")
+TEST("the checker accepts a full channel that fails or drops, and no other")
 {
     clear_story();
     story.capacity[0] = 1;

@@ -437,8 +437,7 @@ static int64_t wait_for_late(void *argument)
     return 0;
 }
 
-TEST("waiting at a channel that plain threads may use, or at several with such a one, is no "
-     "deadlock")
+TEST("waiting at a channel that plain threads may use, alone or among several, is no deadlock")
 {
     TOWN_REAL("a thread outside takes part");
     for (int i = 0; i < REPEATS * LATE_WAYS; i++) {

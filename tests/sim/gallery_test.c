@@ -144,7 +144,7 @@ static void find_and_print(void *argument)
     free(result.replay);
 }
 
-TEST("a replay text works in a process other than the one that found it")
+TEST("a replay text works in another process than the finder's")
 {
     for (int i = 0; i < ROWS; i += FEWER) {
         int         ended;

@@ -224,7 +224,7 @@ static int64_t await_one(void *argument)
     return 0;
 }
 
-TEST("a trace shows whose nursery a cancel ends, by whom and why, and how its child ended")
+TEST("a trace shows whose nursery a cancel ends, by which task and why, and how its child ended")
 {
     check_tale(cancel_sleeper, NULL, JANUS_OK,
                "w- spawn A\n"

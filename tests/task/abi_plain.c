@@ -37,7 +37,7 @@ static int64_t fail(void *argument)
     return -42;
 }
 
-/* nursery { spawn add_one; spawn add_one; spawn add_one } as it is lowered. */
+/* nursery { spawn add_one, three times } as it is lowered. */
 static int64_t body(void *argument)
 {
     void *nursery = janus_nursery_create();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that pay nothing and end no turn, because they are too cheap to matter: a loop of them is
- * like a loop of native code. Each row makes one or more of them, and must take little more CPU
- * time than a look at the clock. tools/costs.py reads the rows.
+ * Calls that pay nothing and end no turn, because they are too cheap to matter. A loop of them is
+ * like native code. Each row makes one or more of them, and must take little more CPU time than a
+ * look at the clock. tools/costs.py reads the rows.
  */
 #include "repeat.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that take no op: a task that repeats one of them, and never checks, leaves its neighbour
- * on the same worker half of the CPU. The shares are of the worker's CPU time, so that the
- * machine's other work counts little.
+ * Calls that take no op. A task that repeats one of them, and never checks, leaves half of the CPU
+ * to its neighbour. The shares are of the worker's CPU time, so that the machine's other work
+ * counts little.
  */
 #include "repeat.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One program under each backend, with the same results; what BLOCKING promises; the right to
+ * One program under each backend, with the same results. What BLOCKING promises, and the right to
  * choose. Threads are in thread_test.c.
  */
 #include "court.h"

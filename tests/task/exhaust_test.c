@@ -91,7 +91,9 @@ static void with_workers(janus_exhaustion policy, janus_on_exhausted *callback)
     go_all_ways(8, policy, callback);
 }
 
-/* C8, SCHED:8.1.3/2. Each: owner a task or a thread; by end, wait or join; in place or not. */
+/*
+ * C8, SCHED:8.1.3/2. Each owner is a task or a thread. It uses end, wait or join, in place or not.
+ */
 TEST("AUTO: an exhausted child that nobody recharges uses exactly its budget and ends when its "
      "owner waits")
 {

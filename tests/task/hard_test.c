@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tight places: the end of the stack inside library calls, workers that never look up, old tasks
- * behind new ones, refused memory, waits in shields that nothing can end. */
+/*
+ * Hard cases: the end of the stack inside calls, busy workers, old tasks behind new ones, refused
+ * memory, waits in shields that nothing can end.
+ */
 #include "task/worker.h"
 #include "town.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The owner of a nursery is inside its scope: its own waits in the block end with the nursery's
- * cancellation, and only until the nursery ends. */
+/*
+ * The owner of a nursery is inside its scope. Its own waits in the block end with the nursery's
+ * cancellation, until the nursery ends.
+ */
 #include "town.h"
 
 static int64_t fail_at_once(void *argument)

@@ -430,7 +430,7 @@ TEST("with grace_ns the defers of a cancelled task wait at most that long")
         CHECK_EQ(cleanup.ended, 2);
         CHECK_EQ(cleanup.slept, JANUS_CANCELLED);
         CHECK_EQ(cleanup.nursery, JANUS_CANCELLED);
-        cleanup.plain = true; /* nor does a shield of its own */
+        cleanup.plain = true; /* its own shield does not either */
         town_do(scheduler, cancel_cleaner, &cleanup);
         CHECK_EQ(cleanup.slept, JANUS_CANCELLED);
         CHECK_EQ(cleanup.nursery, JANUS_CANCELLED);

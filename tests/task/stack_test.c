@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The stacks of tasks: as large as promised, checked without a guard, bounded when idle, paid for
- * when large; and what happens without memory for stacks. */
+/*
+ * The stacks of tasks: as large as promised, checked without a guard, bounded when idle, paid for
+ * when large. Also what happens without memory for stacks.
+ */
 #include "plat/altstack.h"
 #include "task/worker.h"
 #include "town.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables that all tasks of a scheduler share, and that one nursery tries to use up: the helper
- * threads of blocking calls, the bank, the capability table, the audit log. Others still get
+ * Tables that all tasks of a scheduler share, and that one nursery tries to use up. These are the
+ * helper threads of blocking calls, the bank, the capability table, the audit log. Others still get
  * theirs.
  */
 #include "guild.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random trees of nested nurseries, with everything that can go wrong in them: errors, cancels
- * from inside and from a foreign thread, deadlines, joins, sleeps, yields, panics, stack
+ * Random trees of nested nurseries, with everything that can go wrong in them. There are errors,
+ * cancels from inside and from a foreign thread, deadlines, joins, sleeps, yields, panics, stack
  * overflows, blocking calls, shields, shutdown. 1, 2 and 8 workers in turn.
  *
  *     tree_stress [seconds for each number of workers [seed [workers]]]
