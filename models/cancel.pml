@@ -34,6 +34,8 @@
  *
  * CHECK_BEFORE is also what a PARKING stored by less than seq_cst comes to: the load of the flag
  * may be done before others see the store.
+ *
+ * checks: [cancel-park], [task-interrupt]
  */
 #define LOCKED 0
 #define SECOND_LOOK 1

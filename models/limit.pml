@@ -31,6 +31,8 @@
  *                                                       that will be taken back is no use
  *   run: error -DHEAVY -DW=2 -DLOOK_FIRST               count first, then look
  *   run: error -DHEAVY -DW=2 -DLOSE_ENDS                an end makes room
+ *
+ * checks: [limit-seize]
  */
 #ifndef W
 #define W 2 /* workers */

@@ -18,6 +18,8 @@
  *   run: error -DNO_PASSING_ON   the cancelled one was nudged: the others are never woken
  *   run: error -DNO_HANDING      who has lost is overtaken again
  *   run: error -DPARK_LATE       it says that it parks after it has looked: a nudge is lost
+ *
+ * checks: [mutex-nudge]
  */
 #define NOBODY 9
 

@@ -32,6 +32,8 @@
  *   run: error -DWORD=PACKED -DNO_EXCHANGE   reading and then writing the waiter loses the owner
  *
  * SPAWN_INSIDE: only children and the owner spawn. A child is pending itself while it spawns.
+ *
+ * checks: [nursery-moves], [nursery-count]
  */
 #define PACKED 0
 #define TOKEN 1

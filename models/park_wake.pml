@@ -40,6 +40,8 @@
  * then be -1 for a moment). WAKEE: the woken worker. FIRST: the waker, before the claim, from 0 to 1
  * only; while it looks for a sleeper others rely on a searcher that may never be, so if it finds
  * none it must look again after counting down (AGAIN).
+ *
+ * checks: [idle-submit], [idle-sleep]
  */
 #define NONE 0
 #define FULL 1

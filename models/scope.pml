@@ -31,6 +31,8 @@
  *   run: error -DLOOK_BEFORE       the cancel comes between the look and PARKING
  *   run: error -DNO_INTERRUPT      an owner that is parked sleeps through it
  *   run: error -DNO_HOLD           the interrupt meets the wait after the block
+ *
+ * checks: [scope-owner], [cancel-epoch], [cancel-sticky]
  */
 #ifndef SIBLINGS
 #define SIBLINGS 1

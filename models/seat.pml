@@ -18,6 +18,8 @@
  *   run: error -DCOUNT_LATE     counting after handing: a deadlock is seen that is none
  *   run: error -DBLIND          GONE without a look at what was handed
  *   run: error -DEARLY          freeing it when it is over, and not vacant yet
+ *
+ * checks: [seat-hand], [seat-outside], [seat-end]
  */
 #ifndef ROUNDS
 #define ROUNDS 2

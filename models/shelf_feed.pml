@@ -37,6 +37,8 @@
  * Without the second look at idlers, after publishing: a worker puts a task on its shelf, sees that another searches and takes
  * the task off again for the deque. The other gives up, is listed, sees neither shelf nor deque have
  * anything, and sleeps; then the task is on the deque, and nobody is told.
+ *
+ * checks: [idle-submit], [idle-sleep]
  */
 #ifndef W
 #define W 2 /* workers */

@@ -18,6 +18,8 @@
  *   run: error -DNO_LAST -DTASKS=1   BUSY is cleared in what was freed
  *   run: error -DBLIND_BACK          who was cancelled drops the permit it was granted
  *   run: error -DLATE_WAKE           a wake after BUSY is cleared ends the other wait
+ *
+ * checks: [sync-grant], [sync-last]
  */
 #ifndef TASKS
 #define TASKS 2

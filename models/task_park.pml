@@ -31,6 +31,8 @@
  * A waker reads the wait's ticket or flag from the waiter it was shown. CLAIM's flag must outlive
  * the slowest waker, so it cannot lie on the task's stack unless every waker is taken off its list
  * before the wait returns; TICKET touches only the state word, which lives as long as the task.
+ *
+ * checks: [task-park]
  */
 #define NOTHING 0
 #define TICKET 1

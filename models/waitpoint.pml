@@ -18,6 +18,8 @@
  *   run: error -DALWAYS_DONE   `let_go` is written into what was freed
  *   run: error -DBLIND_BACK    stepping back without looking loses an opening
  *   run: error -DNO_GUEST      the waker looks for a sleeping worker of a closed scheduler
+ *
+ * checks: [point-word], [point-last], [point-guest]
  */
 mtype = { CLOSED, TASK, OPEN, AWAKE, PARKED, NOTHING, OK, CANCELLED, OTHER };
 

@@ -27,6 +27,8 @@
  *   run: error -DENDS=1 -DNO_SECOND_LOOK   a poke between the try and PARKING is lost
  *   run: error -DENDS=2 -DNO_CHAIN         two ends poke one wish, and the second sleeps on
  *   run: error -DENDS=2 -DANY_FIRST        the second gets room before the first
+ *
+ * checks: [limit-wish]
  */
 #define WAITERS 2
 #define NOBODY 255

@@ -262,31 +262,47 @@ def rule_answers(root, sources):
                 yield source.path, number + 1, f"{name}: the order is {' '.join(ANSWERS)}"
 
 
+def defined_labels(source):
+    """(line, label) of each definition in a source.
+
+    A definition is a comment on a line of its own that begins with the label, or any comment that
+    begins with a memory order, the label and a colon.
+    """
+    definition = re.compile(rf"(?:{LABEL})|(?:{'|'.join(ORDERS)}) {LABEL}:")
+    for number, line in enumerate(source.comment, 1):
+        head = definition.match(comment_text(line))
+        if head and (head.group(2) or source.code[number - 1].strip() == ""):
+            yield number, head.group(1) or head.group(2)
+
+
+def comment_text(line):
+    return re.sub(r"^(?:/\*+|//+|\*)\s*", "", line.strip())
+
+
 def rule_labels(root, sources):
     """A label cited in a comment is defined once; a defined one is cited somewhere else.
 
-    A definition is a comment on a line of its own that begins with the label, or any comment that
-    begins with a memory order, the label and a colon. jrt_invariant("label", ...) cites.
+    jrt_invariant("label", ...) and jrt_debug_invariant cite. tools/labels.py asks what stands
+    behind a label.
     """
     defined, cited = {}, {}
-    definition = re.compile(rf"(?:{LABEL})|(?:{'|'.join(ORDERS)}) {LABEL}:")
     for source in sources:
         if not source.is_c:
             continue
+        here = dict(defined_labels(source)) if source.top in ("src", "include") else {}
         for number, line in enumerate(source.comment, 1):
-            text = re.sub(r"^(?:/\*+|//+|\*)\s*", "", line.strip())
-            head = definition.match(text) if source.top in ("src", "include") else None
-            if head and (head.group(2) or source.code[number - 1].strip() == ""):
-                label = head.group(1) or head.group(2)
+            text = comment_text(line)
+            if number in here:
+                label = here[number]
                 if label in defined:
                     where = "{}:{}".format(*defined[label])
                     yield source.path, number, f"[{label}] is already defined at {where}"
                 defined.setdefault(label, (source.path, number))
-                text = text[head.end() :]
+                text = text.partition(f"[{label}]")[2]
             for label in re.findall(LABEL, text):
                 cited.setdefault(label, (source.path, number))
         for number, line in enumerate(source.code, 1):
-            for label in re.findall(r'\bjrt_invariant\(\s*"([^"]+)"', line):
+            for label in re.findall(r'\bjrt_(?:debug_)?invariant\(\s*"([^"]+)"', line):
                 cited.setdefault(label, (source.path, number))
     for label, (path, number) in sorted(cited.items()):
         if label not in defined:

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library knows four kinds of failure and has a word for each. All are on in release builds.
+ * The library knows four kinds of failure and has a word for each. All but
+ * jrt_debug_invariant are on in release builds.
  *
  *   a status         what a correct program may meet; returned, never printed
  *   jrt_contract     the user's bug: the caller broke a rule of a public header
  *   jrt_demand       one room broke a rule of another room's header
  *   jrt_invariant    our bug: a promise that an essay makes under a label does not hold
+ *   jrt_debug_invariant   the same bug, looked for in debug and sanitizer builds only
  *
  * A broken contract ends the calling task or fiber with a panic. If neither runs, it ends the
  * process. A call checks its contract before it changes anything, and while it holds no lock. The
@@ -43,5 +45,9 @@ extern _Atomic(void (*)(const char *what)) jrt_contract_hook;
     (jrt_likely(condition)                                                                         \
          ? (void)0                                                                                 \
          : jrt_die("invariant [" label "] broken", #condition, __FILE__, __LINE__))
+
+/* Release builds compile the condition and never evaluate it. So it must have no side effect. */
+#define jrt_debug_invariant(label, condition)                                                      \
+    (JRT_DEBUG ? jrt_invariant(label, condition) : (void)0)
 
 #endif

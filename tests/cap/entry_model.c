@@ -7,6 +7,8 @@
  *
  * Stores may come late (TSO, as on x86) or late and out of order (PSO). Broken variants show that
  * the model finds mistakes.
+ *
+ * checks: [entry-state], [entry-once], [entry-read], [entry-gone], [entry-publish]
  */
 #include "model.h"
 

@@ -8,6 +8,8 @@
  * below, parking and waking, the model has only what [task-park] and [cancel-park] promise. The
  * channel's lock is a plain one here; lock_model.c has the shipped one. Broken variants show that
  * the model finds mistakes.
+ *
+ * checks: [chan-waits], [chan-claim], [chan-last], [chan-close]
  */
 #include "model.h"
 

@@ -5,6 +5,8 @@
  * together. Each thread reads what the one before wrote inside, and every thread gets in. The light
  * fence does nothing, and the heavy one is membarrier(2). Stores may come late and out of order
  * (PSO). A variant without the heavy fence shows that the model finds mistakes.
+ *
+ * checks: [chan-lock], [chan-bias]
  */
 #include "model.h"
 

@@ -4,6 +4,8 @@
  * atomic steps. The code is the shipped code, except for what happens to a chunk that is given
  * back. Each chunk is given back at most once, and no thread touches it afterwards. Broken variants
  * show that the model finds mistakes.
+ *
+ * checks: [chunk-away], [home-push]
  */
 #include "model.h"
 

@@ -12,6 +12,9 @@
  * The first ring has two slots, so that a third item makes it grow. Stores may come late (TSO, as
  * on x86) or late and out of order (PSO). Loads are in order, so the model does not test what the
  * acquires do on ARM. Broken variants show that the model finds mistakes.
+ *
+ * checks: [deque-top], [deque-claim], [deque-room], [deque-rings], [push-publish], [ring-publish],
+ *   [pop-claim], [steal-look], [steal-cas]
  */
 #include "model.h"
 

@@ -15,6 +15,8 @@
  * and the heavy one is membarrier(2). Stores may come late (TSO, as on x86) or late and out of
  * order (PSO). Loads are in order, so the model does not test what the acquires do on ARM. Broken
  * variants show that the model finds mistakes.
+ *
+ * checks: [shelf-lock]
  */
 #include "model.h"
 

@@ -18,6 +18,9 @@
  * for ever for what is there: the engine fails an execution in which no thread can step. A mutex is
  * abandoned exactly when a thread ended with it. Freed memory is not touched. Broken variants show
  * that the model finds mistakes.
+ *
+ * checks: [sync-word], [sync-grant], [sync-last], [mutex-word], [mutex-abandoned], [holder-end],
+ *   [semaphore-word], [event-word]
  */
 #include "model.h"
 
