@@ -167,6 +167,12 @@ uint64_t jrt_thread_cpu_ns(void)
     return (uint64_t)ran.tv_sec * 1000000000u + (uint64_t)ran.tv_nsec;
 }
 
+/* Functions, so that no caller keeps the address of the number across a switch of threads. */
+static _Thread_local int locks_held;
+
+void jrt_locks_count(int more) { locks_held += more; }
+int  jrt_locks_held(void) { return jrt_world_now() == NULL ? locks_held : 0; }
+
 static void *thread_main(void *argument)
 {
     struct jrt_os_thread *thread = argument;

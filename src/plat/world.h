@@ -162,6 +162,11 @@ static inline bool jrt_fails(enum jrt_fault fault)
     return jrt_unlikely(world != NULL) && world->fails(world, fault);
 }
 
+/* Debug builds count how many of the library's locks a thread holds. The threads of a world share
+ * one number, so there it says nothing: 0. */
+void jrt_locks_count(int more);
+int  jrt_locks_held(void);
+
 /* Locks of the library. In a world, a part that finds a lock taken lets its holder run. */
 static inline void jrt_lock(pthread_mutex_t *lock)
 {
@@ -171,9 +176,14 @@ static inline void jrt_lock(pthread_mutex_t *lock)
     } else {
         while (pthread_mutex_trylock(lock) != 0) world->pass(world);
     }
+    if (JRT_DEBUG) jrt_locks_count(1);
 }
 
-static inline void jrt_unlock(pthread_mutex_t *lock) { pthread_mutex_unlock(lock); }
+static inline void jrt_unlock(pthread_mutex_t *lock)
+{
+    if (JRT_DEBUG) jrt_locks_count(-1);
+    pthread_mutex_unlock(lock);
+}
 
 /* Memory as from malloc; free releases it. */
 static inline void *jrt_malloc(size_t bytes)

@@ -203,7 +203,12 @@ static inline void jrt_nursery_lock(struct jrt_nursery *n)
     jrt_lock(&n->lock);
 }
 
-static inline void jrt_nursery_unlock(struct jrt_nursery *n) { jrt_unlock(&n->lock); }
+static inline void jrt_nursery_unlock(struct jrt_nursery *n)
+{
+    /* relaxed: whoever took the lock has seen it. */
+    jrt_debug_invariant("nursery-ready", jrt_load_relaxed(&n->ready) == JRT_READY);
+    jrt_unlock(&n->lock);
+}
 
 /* Whether a spawn, or a child's end, is more than counting. */
 static inline bool jrt_nursery_is_apart(const struct jrt_nursery *n)
@@ -421,6 +426,7 @@ static inline void jrt_task_over_here(struct jrt_worker *worker, struct jrt_task
     if (JRT_DEBUG) jrt_task_move(task, JANUS_TASK_STATE_COMPLETED);
     jrt_task_free_here(worker, task);
     jrt_quota_give(&worker->quota);
+    jrt_debug_invariant("nursery-count", n->local > 0);
     n->local--;
 }
 
@@ -453,6 +459,7 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run_as(
     struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n, struct jrt_task *owner,
     bool traced)
 {
+    jrt_debug_invariant("strand-canary", traced || !worker->strand->watched);
     if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)) {
         return jrt_task_skip(worker, task, owner);
     }

@@ -24,6 +24,7 @@
  */
 #include "task/reach.h"
 
+#include "base/assert.h"
 #include "plat/world.h"
 
 /* A place holds the count in the upper bits. The depth is in the bits where counts have zeros. */
@@ -43,6 +44,17 @@ static uint64_t latest_from(const struct jrt_reach *reach, unsigned at, uint64_t
     return count;
 }
 
+/* Each less deep than the next, and nothing behind a place that is free; under the lock. */
+static bool is_in_order(const struct jrt_reach *reach)
+{
+    for (unsigned at = 1; at < JRT_REACH_PLACES; at++) {
+        uint64_t before = jrt_load_relaxed(&reach->places[at - 1]); /* relaxed: the lock's. */
+        uint64_t place = jrt_load_relaxed(&reach->places[at]);      /* relaxed: the lock's. */
+        if (place != 0 && (before == 0 || depth_in(before) >= depth_in(place))) return false;
+    }
+    return true;
+}
+
 void jrt_reach_note(struct jrt_reach *reach, uint64_t count, uint32_t depth)
 {
     uint64_t deep = clamped(depth);
@@ -56,10 +68,12 @@ void jrt_reach_note(struct jrt_reach *reach, uint64_t count, uint32_t depth)
         break;
     }
     count = latest_from(reach, at, count);
+    jrt_debug_invariant("reach-overlap", latest_from(reach, at, count) == count);
     jrt_store_release(&reach->places[at], count | deep); /* release: [reach-order]. */
     for (at++; at < JRT_REACH_PLACES; at++) {
         jrt_store_release(&reach->places[at], UINT64_C(0)); /* release: [reach-order]. */
     }
+    jrt_debug_invariant("reach-places", is_in_order(reach));
     jrt_unlock(&reach->lock);
 }
 

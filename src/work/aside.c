@@ -41,6 +41,7 @@ static uint64_t others(const struct jrt_worker *worker)
 /* The worker's own time, without what the kernel took, [turn-kernel]. */
 static uint64_t own_time(const struct jrt_worker *worker, uint64_t now)
 {
+    jrt_debug_invariant("turn-kernel", worker->turns.taken_ns <= now);
     return now - worker->turns.taken_ns;
 }
 
@@ -61,6 +62,7 @@ void jrt_aside_owe(struct jrt_worker *worker, struct jrt_task *task, uint64_t no
 void jrt_aside_ended(struct jrt_worker *worker, uint64_t now, uint64_t turn)
 {
     struct jrt_turns *turns = &worker->turns;
+    jrt_debug_invariant("aside-fresh", turns->fresh_used_ns < turns->limit_ns);
     turns->fresh_used_ns += turn < longest_ns ? turn : longest_ns;
     if (turns->fresh_used_ns < worker->turns.limit_ns) return;
     turns->fresh_ns = own_time(worker, now) + turns->fresh_used_ns;
@@ -84,6 +86,7 @@ bool jrt_aside_owes(const struct jrt_worker *worker, const struct jrt_task *task
     bool idle = !worker->alone && worker->scheduler->stealing &&
                 jrt_load_relaxed(&worker->scheduler->idlers) != 0;
     if (idle) return false;
+    jrt_debug_invariant("aside-owe", !jrt_task_is_seated(task) && purse->owed_until_ns != 0);
     purse->owed_rounds--;
     if (own_time(worker, now) >= purse->owed_until_ns) purse->owed_rounds = 0;
     return purse->owed_rounds > 0;

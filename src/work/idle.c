@@ -201,6 +201,7 @@ static struct jrt_task *doze(struct jrt_worker *worker)
     janus_scheduler *scheduler = worker->scheduler;
     if (worker->loot != 0) jrt_idle_judge(worker);
     if (jrt_likely(worker->poor < JRT_POOR_FEW)) return NULL;
+    jrt_debug_invariant("idle-doze", scheduler->world == NULL && worker->poor <= POOR_MAX);
     uint64_t now = jrt_clock_now_ns();
     uint64_t until = now + (doze_ns << (worker->poor - JRT_POOR_FEW));
     uint64_t glance = now + glance_ns;

@@ -188,6 +188,7 @@ static bool publish_from(struct jrt_shelf *shelf, struct jrt_deque *deque,
     if (!jrt_deque_seems_empty(deque)) return false; /* searchers have something already */
     size_t count = jrt_shelf_pop_half(shelf, tasks, PUBLISH_MAX);
     for (size_t i = 0; i < count; i++) {
+        jrt_debug_invariant("queue-shelf", as_task(tasks[i])->lane == JRT_LANE_NORMAL);
         if (!jrt_deque_push(deque, tasks[i])) inject(scheduler, tasks[i]);
     }
     return count > 0;
@@ -335,6 +336,7 @@ static struct jrt_task *pick_fairly(struct jrt_worker *worker, bool stays, uint6
 
 struct jrt_task *jrt_pick(struct jrt_worker *worker, bool stays)
 {
+    jrt_debug_invariant("queue-pace", worker->until_others - 1 < FIFO_EVERY);
     worker->tick++;
     if (jrt_likely(--worker->until_others != 0)) return pick_from(worker, false, false);
     uint64_t now = look_at_timers(worker);
@@ -401,6 +403,7 @@ static bool is_passing(struct jrt_worker *victim)
 static void stole(struct jrt_worker *thief, const struct jrt_worker *victim,
                   const struct jrt_task *task)
 {
+    jrt_debug_invariant("seat-lane", !jrt_task_is_seated(task) && thief->seat == NULL);
     jrt_count(&thief->stats.tasks_stolen);
     jrt_note(thief, JRT_TRACE_STEAL, task, victim->index, 0);
 }

@@ -118,6 +118,7 @@ bool jrt_arrivals_wait(struct jrt_arrivals *arrivals, uint32_t count)
         jrt_futex_wait(&arrivals->came, came);
         came = jrt_load_acquire(&arrivals->came); /* acquire: as above. */
     }
+    jrt_debug_invariant("replace-arrive", came == count);
     return !jrt_load_relaxed(&arrivals->refused); /* relaxed: set before the count. */
 }
 
@@ -167,6 +168,8 @@ static bool start_next(struct jrt_worker *worker)
 {
     janus_scheduler   *scheduler = worker->scheduler;
     struct jrt_former *former = jrt_malloc(sizeof *former);
+    /* relaxed: set under the lock that we have. */
+    jrt_debug_invariant("replace-join", !jrt_load_relaxed(&scheduler->stopping));
     join_formers(scheduler);
     bool ready = former != NULL && !refused();
     if (ready) {
@@ -201,6 +204,15 @@ static void move_shelf(janus_scheduler *scheduler, struct jrt_shelf *shelf)
     while ((task = jrt_shelf_pop_oldest(shelf)) != NULL) jrt_submit_outside(scheduler, task);
 }
 
+static bool has_nothing_queued(const struct jrt_worker *worker)
+{
+    uint64_t count = 0;
+    for (unsigned lane = 0; lane < JRT_LANES; lane++) {
+        count += jrt_count_fresh(worker, lane) + jrt_count_again(worker, lane);
+    }
+    return count == 0;
+}
+
 /* Handles the loss of a worker: no thread executes it any more, [replace-lost]. */
 static void lose(struct jrt_worker *worker)
 {
@@ -220,6 +232,7 @@ static void lose(struct jrt_worker *worker)
     }
     move_shelf(scheduler, &worker->again_shelf);
     move_shelf(scheduler, &worker->fresh_shelf);
+    jrt_debug_invariant("replace-lost", has_nothing_queued(worker));
     worker->lanes = 0;
     jrt_lock(&scheduler->threads_lock);
     worker->lost = true;
@@ -276,6 +289,7 @@ void jrt_worker_retire(struct jrt_worker *worker)
     }
     janus_scheduler *scheduler = worker->scheduler;
     bool             last = false;
+    jrt_debug_invariant("replace-doom", worker->current == NULL && worker->handoff == NULL);
     jrt_lock(&scheduler->threads_lock);
     /* relaxed: set under the lock, [replace-join]. */
     bool stopping = jrt_load_relaxed(&scheduler->stopping);
@@ -311,6 +325,7 @@ void jrt_workers_revive(janus_scheduler *scheduler)
         if (jrt_load_relaxed(&scheduler->stopping)) break; /* relaxed: under the lock. */
         if (!start_next(worker)) break;
         worker->lost = false;
+        jrt_debug_invariant("replace-lost", scheduler->threadless > 0);
         scheduler->threadless--;
         revived = worker;
     }

@@ -41,6 +41,12 @@
 
 #include <string.h>
 
+static size_t bytes_left(const struct jrt_worker *worker)
+{
+    const char *here = __builtin_frame_address(0);
+    return (size_t)(here - jrt_stack_low(worker->strand->stack));
+}
+
 bool jrt_worker_has_room_by_number(const struct jrt_worker *worker, const struct jrt_task *child)
 {
     if (worker->scheduler->world == NULL) return false;
@@ -48,7 +54,9 @@ bool jrt_worker_has_room_by_number(const struct jrt_worker *worker, const struct
     for (const struct jrt_nursery *n = child->nursery; n->owner != NULL; n = n->owner->nursery) {
         depth++;
     }
-    return child->stack_class <= worker->strand->class && depth % (JRT_NESTED_MAX + 1) != 0;
+    bool room = child->stack_class <= worker->strand->class && depth % (JRT_NESTED_MAX + 1) != 0;
+    jrt_debug_invariant("room-world", !room || bytes_left(worker) >= JRT_STACK_RESERVE);
+    return room;
 }
 
 struct jrt_strand *jrt_strand_of_class(struct jrt_worker *worker, unsigned class)
@@ -159,6 +167,7 @@ void jrt_worker_trim(struct jrt_worker *worker)
     janus_scheduler *scheduler = worker->scheduler;
     uint32_t         trims = jrt_load_acquire(&scheduler->trims); /* acquire: how much may stay. */
     if (jrt_likely(trims == worker->trims)) return;
+    jrt_debug_invariant("strand-trim", worker == jrt_worker_self());
     worker->trims = trims;
     jrt_stack_cache_flush(&worker->stacks, scheduler->depot);
     /* relaxed: written before the count. */

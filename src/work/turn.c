@@ -92,7 +92,10 @@ void jrt_turn_begin(struct jrt_worker *worker)
 
 uint64_t jrt_turn_lasted(struct jrt_worker *worker, uint64_t now)
 {
-    if (worker->turns.epoch == jrt_turn_epoch(worker)) return now - worker->turns.began_ns;
+    if (worker->turns.epoch == jrt_turn_epoch(worker)) {
+        jrt_debug_invariant("turn-epoch", worker->turns.began_ns <= now);
+        return now - worker->turns.began_ns;
+    }
     begin(worker, now);
     return 0;
 }
@@ -104,6 +107,7 @@ static void trim(struct jrt_task *task, int64_t most)
     if (fuel <= most || fuel > free_of_cost) return;
     struct jrt_purse *purse = jrt_purse_need(task);
     if (purse == NULL || purse->asking) return;
+    jrt_debug_invariant("purse-fuel", fuel > JANUS_SLICE || purse->handed >= fuel);
     uint64_t *rest = purse->cleaning ? &purse->allowance : &purse->left.ops;
     *rest = janus_units_add(*rest, (uint64_t)(fuel - most));
     purse->handed -= fuel - most;
@@ -118,6 +122,7 @@ void jrt_turn_look(struct jrt_worker *worker)
     worker->tolls = 0;
     worker->turns.over = worker->turns.epoch;
     trim(worker->current, 0);
+    jrt_debug_invariant("turn-toll", jrt_turn_is_over(worker)); /* calls without an op ask that */
 }
 
 /* For how much of the last `ns` the thread did not run, at most, [turn-kernel]. */
@@ -225,7 +230,8 @@ static void end_turn(struct jrt_task *task)
     worker->turns.over = 0; /* 0 is before all turns */
     worker->tolls = JRT_TOLLS;
     if (purse != NULL) {
-        int64_t  fuel = jrt_fuel_get();
+        int64_t fuel = jrt_fuel_get();
+        jrt_debug_invariant("turn-pace", purse->slice <= JANUS_SLICE);
         uint64_t used = (uint64_t)(purse->handed > fuel ? purse->handed - fuel : 1);
         purse->handed = fuel;
         set_pace(worker, purse, used, slice, known);
@@ -275,6 +281,8 @@ static void end_call_turn(struct jrt_worker *worker)
 void jrt_turn_call(struct jrt_worker *worker)
 {
     int error = *worker->error_at; /* [task-errno] */
+    jrt_debug_invariant("worker-again", worker == jrt_worker_self());
+    jrt_debug_invariant("turn-call", jrt_locks_held() == 0);
     end_call_turn(worker);
     *jrt_worker_self()->error_at = error; /* [worker-again] */
 }

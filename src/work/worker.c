@@ -84,6 +84,8 @@ int jrt_worker_arrive(void *argument)
     struct jrt_worker *worker = argument;
     struct jrt_task   *task = worker->left_task;
     enum jrt_left      left = worker->left;
+    jrt_debug_invariant("worker-again", worker == jrt_worker_self());
+    jrt_debug_invariant("task-errno", worker->error_at == &errno);
     worker->left = JRT_LEFT_NOTHING;
     worker->thread->watch = (struct jrt_watch){worker->strand->stack, NULL};
     if (jrt_likely(worker->current != NULL)) {
@@ -537,6 +539,7 @@ janus_status jrt_task_park_straight(struct jrt_worker *worker, struct jrt_task *
                      !jrt_task_move_to_wait_shortly(task, worker))) {
         return jrt_task_park_then(worker, task, finish);
     }
+    jrt_debug_invariant("task-finish", worker->strand->finish == NULL);
     worker->strand->finish = finish;
     struct jrt_task *next = jrt_pick_easily(worker);
     if (jrt_unlikely(next == NULL || !jrt_task_began(next))) {
@@ -556,6 +559,7 @@ janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task
     if (jrt_unlikely(cancelled || !still_parking(task))) return park_plainly(task, finish);
     jrt_task_move_to_wait(task, worker);
     struct jrt_task *next = pick_next(worker);
+    jrt_debug_invariant("task-finish", worker->strand->finish == NULL);
     worker->strand->finish = finish;
     if (jrt_likely(next != NULL && jrt_task_began(next))) {
         return go_straight(worker, task, next, arrive_from_park);
