@@ -103,6 +103,7 @@ static void call_plainly(const struct jrt_callback *callback)
     if (callback->ledger != NULL) thread->holder = NULL; /* [callback-hold] */
     const struct jrt_stack *stack = worker != NULL ? thread->watch.stack : NULL;
     enum jrt_guarded_end    end = call_counted(callback, stack);
+    jrt_debug_invariant("callback-plain", jrt_thread_self() == thread && thread->worker == NULL);
     if (callback->ledger != NULL) {
         jrt_holder_thread_over();
         thread->holder = holder;

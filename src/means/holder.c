@@ -208,6 +208,7 @@ void jrt_holder_forget(struct jrt_worker *worker)
 void jrt_holder_wants(struct jrt_holder *holder, const struct jrt_want *want)
 {
     jrt_spin_lock(&holder->gaze);
+    jrt_debug_invariant("holder-gaze", (holder->want == NULL) != (want == NULL));
     holder->want = want;
     jrt_spin_unlock(&holder->gaze);
 }

@@ -61,8 +61,10 @@ static void put(struct jrt_ledger *ledger)
  * count. */
 static void give(struct jrt_terms *terms, const struct jrt_terms *end, uint64_t bytes)
 {
-    /* relaxed: as above. */
-    for (; terms != end; terms = terms->outer) jrt_fetch_sub_relaxed(&terms->kept, bytes);
+    for (; terms != end; terms = terms->outer) {
+        uint64_t kept = jrt_fetch_sub_relaxed(&terms->kept, bytes); /* relaxed: as above. */
+        jrt_debug_invariant("ledger-pool", kept >= bytes);
+    }
 }
 
 static bool take(struct jrt_terms *terms, uint64_t bytes, uint64_t most)
@@ -162,6 +164,7 @@ void jrt_ledger_leave(struct jrt_ledger *ledger)
 {
     /* release: what the callback did comes before the task's end. */
     uint32_t before = jrt_fetch_sub_release(&ledger->callbacks, 1u);
+    jrt_debug_invariant("ledger-over", (before & ~JRT_LEDGER_OVER) != 0);
     if (before == (JRT_LEDGER_OVER | 1u)) jrt_futex_wake(&ledger->callbacks, 1);
 }
 

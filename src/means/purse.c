@@ -52,6 +52,7 @@ static struct jrt_purse *take(struct jrt_worker *worker)
 {
     if (worker == NULL || worker->purses == NULL) return jrt_calloc(1, sizeof(struct jrt_purse));
     struct jrt_purse *purse = worker->purses;
+    jrt_debug_invariant("purse-spare", worker->purses_count > 0);
     worker->purses = purse->next;
     worker->purses_count--;
     jrt_unpoison(purse, sizeof *purse);
@@ -105,10 +106,18 @@ struct jrt_purse *jrt_purse_need(struct jrt_task *task)
     return purse;
 }
 
+/* Whether the books have no more of a share than the share has: without limits, they have none. */
+static bool is_booked(const struct jrt_entry *entry)
+{
+    if (entry->account == NULL) return true;
+    return janus_budget_lacks(entry->share, entry->booked) == JANUS_COMPONENT_NONE;
+}
+
 struct jrt_purse *jrt_purse_make(struct jrt_task *task, const struct jrt_entry *entry)
 {
     struct jrt_purse *purse = make(task);
     if (purse == NULL) return NULL;
+    jrt_debug_invariant("terms-energy", is_booked(entry));
     purse->left = entry->share;
     purse->granted = entry->account != NULL ? entry->booked : entry->share;
     purse->account = entry->account;
@@ -123,6 +132,7 @@ static void fill(struct jrt_purse *purse, int64_t fuel)
     uint64_t more = min_u64((uint64_t)(fuel < full ? full - fuel : 0), purse->left.ops);
     purse->left.ops -= more;
     purse->handed = fuel + (int64_t)more;
+    jrt_debug_invariant("purse-word", !JRT_CHECKED || purse->handed <= JANUS_SLICE);
     jrt_fuel_set(purse->handed);
 }
 
@@ -165,6 +175,7 @@ void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task)
         jrt_terms_over(task->nursery->scheduler, purse->terms);
         jrt_terms_put(purse->terms);
     }
+    jrt_debug_invariant("ward-life", purse->wards.first == NULL);
     put_aside(worker, purse);
     task->purse = NULL;
 }
@@ -251,6 +262,7 @@ static void allow_cleanup(struct jrt_purse *purse)
     int64_t  fuel = jrt_fuel_get();
     uint64_t most = JANUS_SLICE, has = (uint64_t)(fuel > 0 ? fuel : 0);
     if (purse->cleaning) return;
+    jrt_debug_invariant("purse-allowance", purse->allowance == 0 && purse->allowed == 0);
     purse->cleaning = true;
     if (purse->hard && purse->granted.ops < most) most = purse->granted.ops;
     if (most < JRT_CLEANUP_MIN) most = JRT_CLEANUP_MIN;
@@ -378,6 +390,7 @@ static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price,
         if (lacks == JANUS_COMPONENT_NONE) break;
         /* NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange) */
         if (jrt_unlikely(lacks == JRT_NO_BOOKS)) {
+            jrt_debug_invariant("purse-none", task->purse == NULL);
             if (goes_on_without(task, price)) continue;
             return jrt_trouble(JANUS_NO_MEMORY, JANUS_COMPONENT_NONE, 0, 0);
         }

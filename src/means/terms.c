@@ -496,6 +496,13 @@ static void drop(struct jrt_terms *terms, struct jrt_task *owner)
     jrt_ledger_refund(payer, sizeof *terms);
 }
 
+/* Whether nothing is implicit that was shown here, or that is not implicit around. */
+static bool is_narrower(const struct jrt_terms *terms)
+{
+    uint32_t around = terms->outer != NULL ? terms->outer->implicit : terms->implicit;
+    return (terms->implicit & (terms->bound | ~around)) == 0;
+}
+
 janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *options)
 {
     if ((unsigned)options->exhaustion > JANUS_EXHAUSTION_MANUAL) return JANUS_INVALID;
@@ -522,6 +529,7 @@ janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *
         drop(terms, n->owner);
         return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
     }
+    jrt_debug_invariant("terms-narrow", is_narrower(terms));
     terms->of = n;
     n->terms = terms;
     return JANUS_OK;

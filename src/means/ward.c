@@ -40,6 +40,7 @@ static void push(struct jrt_wards *wards, struct jrt_ward *ward)
 
 static void take_off(struct jrt_ward *ward)
 {
+    jrt_debug_invariant("ward-lock", *ward->at == ward);
     *ward->at = ward->link;
     if (ward->link != NULL) ward->link->at = ward->at;
     ward->at = NULL;
