@@ -86,6 +86,13 @@ static bool is_kept_from(const struct jrt_nursery *n, const struct jrt_nursery *
     return outer->owner != n->owner || jrt_nursery_level(outer) < jrt_nursery_level(n);
 }
 
+static bool is_one_deeper(const struct jrt_nursery *n)
+{
+    uint32_t depth = jrt_load_relaxed(&n->depth); /* relaxed, both: it never changes. */
+    if (n->owner == NULL) return depth == 1;
+    return depth == jrt_load_relaxed(&n->owner->nursery->depth) + 1; /* relaxed: as above. */
+}
+
 /* The number of owners around n, plus one. The first call counts; later calls find the number. */
 static uint32_t depth_of(struct jrt_nursery *n)
 {
@@ -100,6 +107,7 @@ static uint32_t depth_of(struct jrt_nursery *n)
         jrt_store_relaxed(&at->depth, depth); /* relaxed: as above. */
         at = at->owner != NULL ? at->owner->nursery : NULL;
     }
+    jrt_debug_invariant("reach-depth", is_one_deeper(n));
     return jrt_load_relaxed(&n->depth); /* relaxed: as above. */
 }
 
@@ -130,6 +138,7 @@ __attribute__((noinline)) static void note_path(struct jrt_nursery       *n,
     if (worker != NULL) worker->tolls -= (int32_t)(steps / STEPS_A_TOLL);
     if ((epoch & JRT_CANCELS_BEGUN) != 0) return; /* [cancel-sticky] */
     for (; n != end; n = jrt_nursery_above(n)) {
+        jrt_debug_invariant("cancel-path", n->owner != NULL);
         if (!is_disturbed(n)) jrt_store_relaxed(&n->clean, epoch); /* relaxed: [cancel-epoch]. */
     }
 }
@@ -390,6 +399,8 @@ static void cancel_listed(struct jrt_nursery *list)
     while (list != NULL) {
         struct jrt_nursery *n = list;
         list = cancel_children(n, n->next_visit);
+        /* relaxed: the mark is our own. */
+        jrt_debug_invariant("cancel-visit", jrt_load_relaxed(&n->visitors) > 0);
         jrt_fetch_sub_release(&n->visitors, 1u); /* release: the last touch. */
     }
 }
@@ -452,6 +463,7 @@ static janus_status single_out(struct jrt_nursery *n, janus_task_id id)
         uint64_t begun = jrt_cancels_begin(n);
         status = jrt_single_note(n, id) ? JANUS_OK : JANUS_NO_MEMORY;
         jrt_cancels_finish(n, begun, status == JANUS_OK);
+        jrt_debug_invariant("cancel-single", status != JANUS_OK || jrt_single_find(n, id));
     }
     jrt_nursery_unlock(n);
     return status;

@@ -51,6 +51,7 @@ static void set_count(struct jrt_task *task, uint16_t count)
 static struct jrt_shield *bound_of(const struct jrt_task *task)
 {
     struct jrt_shield *bound = task->bounds;
+    jrt_debug_invariant("scope-shield", bound == NULL || bound->depth <= count_of(task));
     return bound != NULL && bound->depth == count_of(task) ? bound : NULL;
 }
 
@@ -194,6 +195,8 @@ static void ring_cover(struct jrt_alarm *alarm)
 {
     struct jrt_nursery *n = alarm->subject;
     uint64_t            begun = jrt_cancels_begin(n);
+    /* relaxed: only this alarm changes it while the nursery is open. */
+    jrt_debug_invariant("shield-nursery", jrt_load_relaxed(&n->cover) == JRT_COVER_UNTIL);
     /* release: a reader of it, or of the epoch, sees what came before. */
     jrt_store_release(&n->cover, (uint8_t)JRT_COVER_OVER);
     jrt_cancels_finish(n, begun, true); /* [shield-nursery] */

@@ -84,6 +84,7 @@ bool jrt_single_note(struct jrt_nursery *n, janus_task_id child)
 {
     struct jrt_singles *table = jrt_load_relaxed(&n->singles); /* relaxed: its own. */
     uint64_t            size = table != NULL ? 2 * (table->mask + 1) : FIRST;
+    jrt_debug_invariant("single-table", jrt_nursery_is_mine(n));
     if (table != NULL && put(n, table, child)) return true;
     /* Eight living ids side by side are rare where a quarter of the places is used. Two or three
      * doublings are enough, or there is no memory. */

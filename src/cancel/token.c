@@ -242,9 +242,11 @@ static bool hook_room(janus_token *token)
 /* Registers the callback; 0: no memory. Under the lock. */
 static janus_token_handle add_hook(janus_token *token, const struct jrt_callback *callback)
 {
+    jrt_debug_invariant("token-flip", reason_in(token) == JANUS_CANCEL_REASON_NONE);
     if (!hook_room(token)) return 0;
     uint32_t     number = token->hook_free;
     struct hook *hook = &token->hooks[number - 1];
+    jrt_debug_invariant("token-handle", hook->callback.function == NULL);
     token->hook_free = hook->older;
     *hook = (struct hook){*callback, hook->generation, token->hook_newest, 0};
     if (hook->older != 0) token->hooks[hook->older - 1].newer = number;
@@ -341,6 +343,7 @@ static bool flip(janus_token *token, janus_cancel_reason reason)
 static janus_token *flip_children(janus_token *token, janus_token *last)
 {
     jrt_lock(&token->lock);
+    jrt_debug_invariant("token-walk", reason_in(token) != JANUS_CANCEL_REASON_NONE);
     struct jrt_list_node *node = token->children.next;
     for (; node != &token->children; node = node->next) {
         janus_token *child = jrt_list_entry(node, janus_token, sibling);
@@ -365,6 +368,7 @@ static void run_hooks(janus_token *token)
         token->running = handle_of(number, &hook);
         token->runner = jrt_thread_self();
         take_hook(token, number);
+        jrt_debug_invariant("token-remove", find_hook(token, token->running) == 0);
         jrt_unlock(&token->lock);
         jrt_callback_run(&hook.callback);
         jrt_callback_drop(&hook.callback, HOOK_BYTES);

@@ -42,9 +42,12 @@ static struct jrt_list_node *place_of(struct jrt_nursery *n)
 static void register_one(struct jrt_nursery *n)
 {
     if (n->owner == NULL || jrt_load_acquire(&n->registered)) return; /* acquire: as below. */
-    struct jrt_nursery *outer = n->owner->nursery;
+    struct jrt_task    *owner = n->owner;
+    struct jrt_nursery *outer = owner->nursery;
+    /* acquire: as jrt_task_link. */
+    jrt_debug_invariant("tree-lazy", jrt_load_acquire(&owner->linked));
     jrt_nursery_lock(outer);
-    struct jrt_list_node *place = place_of(n);
+    struct jrt_list_node *place = place_of(n), *before = place;
     for (; n != NULL; n = jrt_nursery_outer_of_other(n)) {
         if (jrt_load_relaxed(&n->registered)) break; /* relaxed: locked. */
         jrt_nursery_ready(n);                        /* others can find it from now on */
@@ -52,6 +55,8 @@ static void register_one(struct jrt_nursery *n)
         place = &n->link;
         jrt_store_release(&n->registered, true); /* release: the way up is there. */
     }
+    struct jrt_list_node *next = n != NULL ? &n->link : &owner->nurseries;
+    jrt_debug_invariant("tree-order", place == before || place->next == next); /* or another did */
     jrt_nursery_unlock(outer);
 }
 
@@ -94,6 +99,7 @@ __attribute__((noinline)) static void link_path(struct jrt_task *task)
             link_piece(piece);
             continue;
         }
+        jrt_debug_invariant("tree-path", count + 2 <= PIECES_MAX);
         struct piece upper = {piece.lowest, piece.length - piece.length / 2};
         for (uint64_t i = 0; i < piece.length / 2; i++) upper.lowest = above(upper.lowest);
         waiting[count++] = (struct piece){piece.lowest, piece.length / 2};
