@@ -62,6 +62,8 @@ void jrt_books_failure(struct jrt_nursery *n, const struct jrt_task *task)
     struct jrt_run_books *books = n->scheduler->books;
     /* relaxed: [books-first] orders the rest. */
     if (jrt_fetch_add_relaxed(&books->failures, (uint64_t)1) != 0) return;
+    /* relaxed: only the first writes it, and that is we. */
+    jrt_debug_invariant("books-first", !jrt_load_relaxed(&books->described));
     janus_run_failure *first = &books->first;
     janus_failure      failure = {.task = 0};
     jrt_failure_describe(&failure, task);

@@ -308,6 +308,7 @@ static void rescue_main(void *argument, int message)
     jrt_sanitizer_arrive(&rescue->context.sanitizer, &dead->context.sanitizer);
     if (task == NULL) jrt_die("stack overflow", "in a worker's loop", __FILE__, __LINE__);
     worker->strand = rescue;
+    jrt_debug_invariant("rescue-late", worker->rescue == rescue);
     worker->rescue = NULL;
     (void)jrt_worker_rescue_ready(worker); /* refused: [rescue-late] */
     worker->thread->watch = (struct jrt_watch){rescue->stack, NULL};

@@ -244,9 +244,12 @@ struct jrt_runner *jrt_launch_ended(const struct jrt_task *task)
 void jrt_runner_tell(struct jrt_runner *runner)
 {
     if (runner->task != NULL) {
-        (void)jrt_task_wake(runner->task, JANUS_OK); /* [launch-tell] */
+        bool woken = jrt_task_wake(runner->task, JANUS_OK); /* nobody else may end that wait */
+        jrt_debug_invariant("launch-tell", woken);
         return;
     }
+    /* relaxed: only we write it. */
+    jrt_debug_invariant("launch-tell", jrt_load_relaxed(&runner->ended) == 0);
     jrt_store_release(&runner->ended, 1u); /* release: what the child wrote. */
     jrt_futex_wake(&runner->ended, 1);
 }

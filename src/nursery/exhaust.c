@@ -283,6 +283,8 @@ static bool join_list(struct jrt_nursery *n, struct jrt_purse *purse)
     }
     if (!forsaken) {
         if (n->exhausted.next == NULL) jrt_list_init(&n->exhausted);
+        /* relaxed: the task is the current one and linked itself. */
+        jrt_debug_invariant("exhaust-list", jrt_load_relaxed(&purse->task->linked));
         purse->listed = true;
         purse->reported = false;
         jrt_list_push_front(n->exhausted.prev, &purse->exhausted); /* at the end */
@@ -394,6 +396,7 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
 /* Takes a task off the list and wakes it; under the lock. */
 static void release(struct jrt_purse *purse, janus_status status)
 {
+    jrt_debug_invariant("exhaust-list", purse->listed);
     jrt_list_remove(&purse->exhausted);
     purse->listed = false;
     (void)jrt_task_wake(purse->task, status);

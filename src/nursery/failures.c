@@ -18,8 +18,11 @@ enum { KEPT_FIRST = 4, KEPT_MAX = 4096 };
 /* Returns room in the terms and around, up to `end`. */
 static void give(struct jrt_terms *terms, const struct jrt_terms *end, uint32_t count)
 {
-    /* relaxed: only the number. */
-    for (; terms != end; terms = terms->outer) jrt_fetch_sub_relaxed(&terms->failures, count);
+    for (; terms != end; terms = terms->outer) {
+        /* relaxed: only the number. */
+        uint32_t kept = jrt_fetch_sub_relaxed(&terms->failures, count);
+        jrt_debug_invariant("failure-kept", kept >= count);
+    }
 }
 
 static bool take(struct jrt_nursery *n, uint32_t count)

@@ -203,6 +203,7 @@ void jrt_fork_offer(struct jrt_worker *worker)
 __attribute__((noinline)) void jrt_fork_look(struct jrt_worker *worker)
 {
     jrt_worker_stack_check(worker); /* [stack-reserve]; in a world, others may go on */
+    jrt_debug_invariant("fork-look", worker->split_every - 1 < JRT_FORK_LOOKS);
     worker->until_split = 1;
     if (jrt_likely(worker->scheduler->world == NULL)) { /* in a world every fork is a look */
         uint64_t now = jrt_clock_now_ns();

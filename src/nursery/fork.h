@@ -49,12 +49,15 @@ static inline void jrt_fork_push(struct jrt_strand *strand, struct jrt_fork *for
 /* Takes off the newest fork, which nobody has tried to divide. */
 static inline void jrt_fork_pop(struct jrt_strand *strand, struct jrt_fork *fork)
 {
+    jrt_debug_invariant("fork-list",
+                        strand->forks == &fork->link && strand->unsplit != &fork->link);
     strand->forks = fork->link.outer;
 }
 
 /* Takes off the newest fork, divided or not. */
 static inline void jrt_fork_pop_any(struct jrt_strand *strand, struct jrt_fork *fork)
 {
+    jrt_debug_invariant("fork-list", strand->forks == &fork->link);
     strand->forks = fork->link.outer;
     if (strand->unsplit == &fork->link) strand->unsplit = fork->link.outer;
 }

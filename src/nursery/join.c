@@ -96,6 +96,7 @@ static janus_status look_again(struct jrt_waiting *waiting, struct jrt_task *tas
                                janus_status ended)
 {
     struct join *join = (struct join *)waiting;
+    jrt_debug_invariant("join-wait", ended != JANUS_OK || join->nursery->joining == 0);
     if (ended == JANUS_OK) return JANUS_WOULD_WAIT;
     take_back(join->nursery);
     /* The child was woken as well, and its end is what the owner waits for. */

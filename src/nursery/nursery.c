@@ -166,6 +166,7 @@ void jrt_nursery_count_off(struct jrt_nursery *n)
     bool             root = n->owner == NULL;
     /* acq_rel: this child's writes before the count, all others' before the final state. */
     int64_t left = jrt_fetch_sub_acq_rel(&n->pending, (int64_t)1) - 1;
+    jrt_debug_invariant("nursery-count", left >= 0);
     if (left == 0) {
         finish(n);
     } else if (left == bias && root) {
@@ -189,12 +190,21 @@ void jrt_task_retire(janus_scheduler *scheduler, struct jrt_worker *worker, stru
     jrt_task_free(scheduler, worker, task);
 }
 
+/* Whether somebody has seen the last child end. A child that is about to end would be one more. */
+static bool was_seen_over(struct jrt_nursery *n)
+{
+    /* acquire, both: a nursery that is not ready has no such mark. */
+    return jrt_load_acquire(&n->ready) == JRT_READY && jrt_load_acquire(&n->over); /* acquire */
+}
+
 void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
                             const struct jrt_task *below)
 {
     struct jrt_nursery *n = task->nursery;
     bool                in_place = below != NULL && below == n->owner && !n->folded;
-    bool                cancelled = has_obeyed(task);
+    jrt_debug_invariant("nursery-seen", !was_seen_over(n));
+    jrt_debug_invariant("ending-open", task->innermost == NULL);
+    bool cancelled = has_obeyed(task);
     if (jrt_unlikely(is_failure(task, cancelled))) note_failure(n, task);
     /* The child obeyed a cancel further up: cancel the nurseries between, too. A child that obeyed
      * a token, or its supervisor, ends alone. */
@@ -220,6 +230,7 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
     if (jrt_unlikely(n->limited)) jrt_room_give(n);
     if (jrt_unlikely(runner != NULL)) jrt_runner_tell(runner);
     if (jrt_likely(in_place)) {
+        jrt_debug_invariant("nursery-count", n->local > 0);
         n->local--;
         return;
     }
@@ -492,6 +503,9 @@ __attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n
     free(n->panic);
     jrt_sanitizer_lock_gone(&n->lock);
     jrt_scope_end(n);
+    jrt_debug_invariant("exhaust-await",
+                        n->exhausted.next == NULL || jrt_list_empty(&n->exhausted));
+    jrt_debug_invariant("nursery-outer", n->owner == NULL || n->owner->innermost == n);
     if (n->owner != NULL) n->owner->innermost = jrt_nursery_outer(n);
     return status;
 }
@@ -524,6 +538,7 @@ static inline __attribute__((always_inline)) janus_status end_as(struct jrt_nurs
     struct jrt_task *owner = worker->current;
     /* The innermost nursery is the owner's own. */
     if (jrt_unlikely(owner->innermost != n || n->folded)) return end_slowly(n, NULL);
+    jrt_debug_invariant("nursery-closing", jrt_nursery_is_mine(n));
     /* relaxed: [nursery-closing]. The fence follows, [exhaust-await]. */
     jrt_store_relaxed(&n->ending, JRT_ENDING);
     jrt_fence_light_as_seq_cst(full); /* seq_cst: [exhaust-await]. */

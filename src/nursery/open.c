@@ -133,7 +133,8 @@ static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
     init(n, worker->scheduler);
     n->owner = owner;
     jrt_store_relaxed(&n->outer, owner->innermost); /* relaxed: nobody knows it yet. */
-    n->nested = nested;                             /* [nursery-nested] */
+    n->nested = nested;
+    jrt_debug_invariant("nursery-nested", nested <= worker->scheduler->nesting_max);
     n->terms = terms;
     /* Zeros mean: Open, no reason, CANCEL_ON_ERROR, not covered. */
     n->beginning = (uint64_t)worker->scheduler->birth << 32;
@@ -152,10 +153,19 @@ static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
  *   task has at most options.nesting_max of them open. The nurseries of parallel calls do not
  *   count: the stack bounds them.
  */
+static bool is_open_already(const struct jrt_nursery *n, const struct jrt_task *owner)
+{
+    const struct jrt_nursery *at = owner->innermost;
+    while (at != NULL && at != n) at = jrt_nursery_outer(at);
+    return at != NULL;
+}
+
 static inline bool is_perhaps_open(const struct jrt_nursery *n, const struct jrt_task *owner)
 {
     const struct jrt_nursery *inner = owner->innermost;
-    return inner != NULL && ((uintptr_t)n >= (uintptr_t)inner || inner->unsorted);
+    bool perhaps = inner != NULL && ((uintptr_t)n >= (uintptr_t)inner || inner->unsorted);
+    jrt_debug_invariant("nursery-twice", perhaps || !is_open_already(n, owner));
+    return perhaps;
 }
 
 /* The number of the owner's open nurseries with one more. */
@@ -165,18 +175,12 @@ static inline uint64_t nested_with(const struct jrt_task *owner)
     return inner != NULL ? inner->nested + 1 : 1;
 }
 
-static bool is_open_already(const struct jrt_nursery *n, const struct jrt_task *owner)
-{
-    const struct jrt_nursery *at = owner->innermost;
-    while (at != NULL && at != n) at = jrt_nursery_outer(at);
-    return at != NULL;
-}
-
 void jrt_nursery_open_around(struct jrt_nursery *n, struct jrt_worker *worker,
                              struct jrt_task *owner, const struct jrt_nursery *around)
 {
     struct jrt_nursery *inner = NULL, *outer = owner->innermost;
     for (; outer != around; outer = jrt_nursery_outer(outer)) {
+        jrt_debug_invariant("fork-nursery", outer != NULL);
         inner = outer;
         inner->unsorted = true; /* perhaps not below this one */
     }

@@ -55,6 +55,8 @@ static void give_locked(struct jrt_nursery *n)
     if (jrt_list_empty(&n->spawners)) {
         jrt_fetch_sub_relaxed(&n->alive, 1u); /* relaxed: under the lock. */
     } else {
+        /* relaxed: under the lock. */
+        jrt_debug_invariant("room-hand", jrt_load_relaxed(&n->alive) == n->max_children);
         let_go(first_of(n), JANUS_OK);
     }
 }

@@ -27,12 +27,21 @@ static inline janus_status count_in(struct jrt_nursery *n)
     return jrt_likely(!n->limited) ? JANUS_OK : jrt_room_take(n);
 }
 
+/* Whether a record has nothing but zeros from `special` on. */
+static bool is_clean(const struct jrt_task *task)
+{
+    static const struct jrt_task zeros;
+    size_t                       from = offsetof(struct jrt_task, special);
+    return memcmp((const char *)task + from, (const char *)&zeros + from, sizeof zeros - from) == 0;
+}
+
 /* Writes the few words that make a clean record a task, [task-clean]. */
 static inline void fill(struct jrt_task *task, struct jrt_nursery *n, janus_entry *entry,
                         void *argument, const janus_site *site)
 {
     /* relaxed: nobody knows the task yet. */
-    if (JRT_DEBUG) jrt_invariant("task-clean", jrt_load_relaxed(&task->record.holder) == NULL);
+    jrt_debug_invariant("task-clean", jrt_load_relaxed(&task->record.holder) == NULL);
+    jrt_debug_invariant("task-clean", is_clean(task));
     task->entry = entry;
     task->argument = argument;
     task->nursery = n;
@@ -181,6 +190,7 @@ static bool endow(struct jrt_task *task, const struct birth *birth)
     struct jrt_purse *purse = jrt_purse_make(task, &entry);
     if (purse == NULL) return false;
     purse->terms = birth->terms;
+    jrt_debug_invariant("spawn-stack", purse->left.memory >= birth->stack);
     purse->left.memory -= birth->stack;
     purse->stack = birth->stack;
     return true;
@@ -368,11 +378,18 @@ __attribute__((noinline)) static janus_status take_back(struct jrt_nursery *n, b
     return spawn_slowly(n, entry, argument, site); /* it reports why */
 }
 
+static inline bool is_plain(const struct jrt_worker *worker, bool full)
+{
+    bool told = worker->trace != NULL || worker->scheduler->world != NULL;
+    return !told && (full || jrt_fences_are_light());
+}
+
 /* `full` and `traced` are constants, [worker-plain]. */
 static inline __attribute__((always_inline)) janus_status
 spawn_as(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry, void *argument,
          const janus_site *site, bool full, bool traced)
 {
+    jrt_debug_invariant("worker-plain", traced || is_plain(worker, full));
     /* Otherwise the caller has done this, [stack-reserve]. */
     if (!LEAF && !traced) jrt_worker_stack_check(worker);
     struct jrt_task  *task = worker->free;

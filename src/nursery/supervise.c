@@ -89,6 +89,7 @@ static bool take_back_locked(struct jrt_nursery *n)
     uint8_t       state = jrt_load_acquire(&n->state);  /* acquire: what led to it. */
     int64_t       left = jrt_load_acquire(&n->pending); /* acquire: what children wrote. */
     if (state == JANUS_NURSERY_STATE_CLOSING || state >= JANUS_NURSERY_STATE_CLOSED) return true;
+    jrt_debug_invariant("nursery-lend", n->folded && left < bias / 2);
     if (left == 0 && !n->emptied) return false;
     /* acq_rel: as every change of the count. */
     while (!jrt_cas_acq_rel(&n->pending, &left, left + bias)) {
