@@ -68,7 +68,8 @@ static bool make_table(void)
 
 static struct jrt_chan *take_fresh(void)
 {
-    uint32_t         place = pool.used++;
+    uint32_t place = pool.used++;
+    jrt_debug_invariant("chan-table", place > 0 && place < pool.places);
     char            *base = jrt_load_relaxed(&jrt_chan_table.base); /* relaxed: under the lock. */
     struct jrt_chan *chan = (struct jrt_chan *)(void *)base + place;
     chan->place = place;
@@ -113,6 +114,8 @@ janus_status jrt_chan_take(struct jrt_chan **out)
 
 void jrt_chan_give(struct jrt_chan *chan)
 {
+    /* relaxed: [chan-key]. */
+    jrt_debug_invariant("chan-key", jrt_load_relaxed(&chan->keys[JANUS_CHANNEL_MAY_ALL]) == 0);
     jrt_lock(&pool.lock);
     chan->next_free = pool.free;
     pool.free = chan;

@@ -73,6 +73,7 @@ janus_status janus_condition_wait_until(janus_condition *condition, janus_mutex 
     if (!jrt_mutex_is_mine(pause.mutex) || pause.mutex->depth > 0) return JANUS_STATE;
     janus_status status = jrt_sync_wait(&call, &waiter); /* [condition-wait] */
     janus_status again = pause.unlocked ? lock_again(pause.mutex, task) : JANUS_OK;
+    jrt_debug_invariant("condition-wait", again != JANUS_OK || jrt_mutex_is_mine(pause.mutex));
     /* A mutex that is not locked matters more than what ended the wait. */
     return jrt_sync_end(task, again != JANUS_OK ? again : status);
 }

@@ -100,7 +100,11 @@ static void count_anew(struct jrt_sync *sync, const janus_scheduler *home,
                        const janus_scheduler *before)
 {
     struct jrt_waiter *at = jrt_sync_first(sync);
-    if (at == NULL || (home != NULL && home == before)) return;
+    if (at == NULL) return;
+    if (home != NULL && home == before) {
+        jrt_debug_invariant("mutex-outside", jrt_sync_is_counted(at, home));
+        return;
+    }
     struct jrt_waiter *last = at->prev;
     for (;; at = at->next) {
         jrt_sync_count(at, at->task != NULL && home != at->task->nursery->scheduler);

@@ -169,6 +169,7 @@ void jrt_sync_quit(struct jrt_sync *sync, struct jrt_lookout *lookout)
     uint64_t           word = jrt_sync_enter(sync);
     /* relaxed: while BUSY. */
     if (jrt_load_relaxed(&waiter->woken) != JRT_GRANTED) take_out(sync, waiter);
+    jrt_debug_invariant("sync-select", sync->first != waiter);
     jrt_sync_leave(sync, jrt_sync_marked(sync, word));
 }
 
@@ -293,8 +294,11 @@ static janus_status park(const struct jrt_sync_call *call, struct jrt_worker *wo
                              .call = call,
                              .waiter = waiter};
     janus_status     status = jrt_wait(worker, &stay.waiting);
-    /* relaxed: a count; we run, so nobody looks for a deadlock now. */
-    if (waiter->counted) jrt_fetch_sub_relaxed(&scheduler->outside, 1u);
+    if (waiter->counted) {
+        /* relaxed: a count. This task runs, so no deadlock is possible now. */
+        uint32_t outside = jrt_fetch_sub_relaxed(&scheduler->outside, 1u);
+        jrt_debug_invariant("sync-outside", outside > 0);
+    }
     return status;
 }
 

@@ -67,6 +67,8 @@ bool     jrt_sync_try_enter(struct jrt_sync *sync, uint64_t *out_word);
 /* Clears BUSY with a new word. The last touch. */
 static inline void jrt_sync_leave(struct jrt_sync *sync, uint64_t word)
 {
+    jrt_debug_invariant("sync-word", (word & JRT_SYNC_BUSY) == 0);
+    jrt_debug_invariant("sync-word", ((word & JRT_SYNC_WAITERS) != 0) == (sync->first != NULL));
     jrt_store_release(&sync->word, word); /* release: what was done while BUSY. */
 }
 
@@ -82,6 +84,13 @@ uint64_t jrt_sync_marked(const struct jrt_sync *sync, uint64_t word);
 
 /* Counts whether a waiting task depends on somebody outside its scheduler. */
 void jrt_sync_count(struct jrt_waiter *waiter, bool outside);
+
+/* Whether it is counted so: it depends on tasks of `home`, or NULL, somebody else. While BUSY. */
+static inline bool jrt_sync_is_counted(const struct jrt_waiter *waiter, const janus_scheduler *home)
+{
+    if (waiter->task == NULL) return !waiter->counted;
+    return waiter->counted == (home != waiter->task->nursery->scheduler);
+}
 
 /* A wait. `between` is called when the waiter can no longer miss a grant. */
 struct jrt_sync_call {

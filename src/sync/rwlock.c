@@ -188,6 +188,7 @@ static void add(struct rwlock *lock, struct body *body, struct share *share)
     first->prev = share;
     body->first = first;
     body->count++;
+    jrt_debug_invariant("rwlock-phase", body->count == 1 || !(share->writes || lock->writing));
     share->body = body;
     see_home(body, share);
     lock->writing = share->writes;
@@ -199,6 +200,7 @@ static void take_out(struct body *body, struct share *share)
     share->next->prev = share->prev;
     if (body->first == share) body->first = share->next != share ? share->next : NULL;
     body->count--;
+    jrt_debug_invariant("rwlock-body", (body->first == NULL) == (body->count == 0));
     if (!body->mixed || body->first == NULL) return;
     const struct share *at = body->first;
     do {
@@ -230,7 +232,11 @@ static void count_anew(struct rwlock *lock, const janus_scheduler *home,
                        const janus_scheduler *before)
 {
     struct jrt_waiter *at = jrt_sync_first(&lock->sync);
-    if (at == NULL || home == before) return;
+    if (at == NULL) return;
+    if (home == before) {
+        jrt_debug_invariant("rwlock-outside", jrt_sync_is_counted(at, home));
+        return;
+    }
     struct jrt_waiter *last = at->prev;
     for (;; at = at->next) {
         jrt_sync_count(at, at->task != NULL && home != at->task->nursery->scheduler);

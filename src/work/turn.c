@@ -65,6 +65,8 @@
 #include "task/purse.h"
 #include "work/aside.h"
 
+#include <errno.h>
+
 enum {
     BALANCE_EVERY = 32,
     MEASURED = 4,          /* operations, [turn-pace] */
@@ -282,6 +284,7 @@ void jrt_turn_call(struct jrt_worker *worker)
 {
     int error = *worker->error_at; /* [task-errno] */
     jrt_debug_invariant("worker-again", worker == jrt_worker_self());
+    jrt_debug_invariant("task-errno", worker->error_at == &errno);
     jrt_debug_invariant("turn-call", jrt_locks_held() == 0);
     end_call_turn(worker);
     *jrt_worker_self()->error_at = error; /* [worker-again] */

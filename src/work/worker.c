@@ -84,8 +84,6 @@ int jrt_worker_arrive(void *argument)
     struct jrt_worker *worker = argument;
     struct jrt_task   *task = worker->left_task;
     enum jrt_left      left = worker->left;
-    jrt_debug_invariant("worker-again", worker == jrt_worker_self());
-    jrt_debug_invariant("task-errno", worker->error_at == &errno);
     worker->left = JRT_LEFT_NOTHING;
     worker->thread->watch = (struct jrt_watch){worker->strand->stack, NULL};
     if (jrt_likely(worker->current != NULL)) {
@@ -559,7 +557,6 @@ janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task
     if (jrt_unlikely(cancelled || !still_parking(task))) return park_plainly(task, finish);
     jrt_task_move_to_wait(task, worker);
     struct jrt_task *next = pick_next(worker);
-    jrt_debug_invariant("task-finish", worker->strand->finish == NULL);
     worker->strand->finish = finish;
     if (jrt_likely(next != NULL && jrt_task_began(next))) {
         return go_straight(worker, task, next, arrive_from_park);
