@@ -86,6 +86,7 @@ static janus_status event_begin(struct jrt_audit_writer *writer, bool must)
         /* acquire: pairs with [tail-publish]. The consumer is done with the places below. */
         writer->tail_seen = jrt_load_acquire(&writer->tail);
     }
+    jrt_debug_invariant("audit-ring", head - writer->tail_seen <= writer->mask + 1);
     bool full = head - writer->tail_seen > writer->mask;
     if (full && must && writer->audit->options.fail_closed) {
         /* relaxed, both: only the producer writes it. */
@@ -103,6 +104,7 @@ static janus_status event_begin(struct jrt_audit_writer *writer, bool must)
 /* jrt_audit_commit inside the lock. */
 static void event_commit(struct jrt_audit_writer *writer)
 {
+    jrt_debug_invariant("audit-must", writer->open != NULL);
     /* relaxed, both: only the producer writes them. */
     uint64_t head = jrt_load_relaxed(&writer->head);
     uint64_t lost = jrt_load_relaxed(&writer->lost);
@@ -271,6 +273,7 @@ static janus_status count_use(struct jrt_audit_writer *writer, const struct jrt_
         mine->first_ns = jrt_clock_now_ns();
     }
     mine->count++;
+    jrt_debug_invariant("audit-uses", mine->count <= writer->audit->options.use_count_max);
     return JANUS_OK;
 }
 
@@ -308,6 +311,7 @@ static bool emit(janus_audit *audit, size_t bytes)
         if (audit->buffered + bytes > BUFFER_BYTES) return false;
         memcpy(audit->buffer + audit->buffered, audit->line, bytes);
         audit->buffered += bytes;
+        jrt_debug_invariant("audit-sink", audit->buffered <= BUFFER_BYTES);
     }
     (void)jrt_fetch_add_relaxed(&audit->written, 1); /* relaxed: a statistic. */
     return true;
@@ -333,6 +337,7 @@ static bool drain_writer(janus_audit *audit, struct jrt_audit_writer *writer)
     uint64_t tail = jrt_load_relaxed(&writer->tail); /* relaxed: only the consumer writes it. */
     for (; tail != head; tail++) {
         const struct jrt_audit_event *event = &writer->events[tail & writer->mask];
+        jrt_debug_invariant("audit-seq", event->seq >= writer->next_seq);
         if (!emit_gap(audit, writer, event->seq)) return false;
         size_t bytes = jrt_audit_format(audit->line, sizeof audit->line, writer->id, event);
         if (!emit(audit, bytes)) return false;

@@ -57,6 +57,7 @@ struct jrt_audit_writer *jrt_audit_party_open(janus_audit *audit, const char *na
         jrt_unlock(&audit->list_lock);
         return audit->shared;
     }
+    jrt_debug_invariant("audit-party", writer->party && writer->shared);
     jrt_lock(&writer->lock); /* the consumer reads it */
     (void)snprintf(writer->name, sizeof writer->name, "%s", name);
     jrt_unlock(&writer->lock);
@@ -69,6 +70,7 @@ void jrt_audit_party_close(struct jrt_audit_writer *writer)
     if (!writer->party) return;    /* the shared one, used instead */
     (void)jrt_audit_flush(writer); /* without room, they stay for the next drain */
     jrt_lock(&audit->list_lock);
+    jrt_debug_invariant("audit-again", writer->in_use && audit->parties_free < audit->parties);
     writer->in_use = false;
     audit->parties_free++;
     jrt_unlock(&audit->list_lock);

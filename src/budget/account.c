@@ -66,12 +66,43 @@ static inline void smaller(janus_budget *out, const janus_budget *a, const janus
 
 static void enter(struct jrt_pool_account *account) { (void)jrt_lock(&account->lock); }
 
-static void leave(struct jrt_pool_account *account) { (void)jrt_unlock(&account->lock); }
+/* Modulo 2^64, [account-total]. */
+static bool balances(const struct jrt_account_books *books)
+{
+    janus_budget sum = books->left;
+    put(&sum, &books->shares);
+    put(&sum, &books->nested);
+    put(&sum, &books->spent);
+    put(&sum, &books->refunded);
+    return janus_budget_equal(sum, books->granted);
+}
+
+static bool wraps(const struct jrt_account_books *books)
+{
+    uint64_t sum;
+#define X(name, field)                                                                             \
+    if (__builtin_add_overflow(books->left.field, books->shares.field, &sum) ||                    \
+        __builtin_add_overflow(sum, books->nested.field, &sum))                                    \
+        return true;
+    JANUS_COMPONENT_MAP(X)
+#undef X
+    return false;
+}
+
+static void unlock(struct jrt_pool_account *account) { (void)jrt_unlock(&account->lock); }
+
+static void leave(struct jrt_pool_account *account)
+{
+    jrt_debug_invariant("account-books", balances(&account->books));
+    jrt_debug_invariant("account-total", account->bank || !wraps(&account->books));
+    unlock(account);
+}
 
 /* Adds to `left`, as [account-bank] says. */
 static void put_back(struct jrt_pool_account *account, const janus_budget *amount)
 {
     janus_budget fits = *amount, rest = *amount;
+    jrt_debug_invariant("account-bank", !account->bank || account->parent == NULL);
     if (account->bank) {
 #define X(name, field)                                                                             \
     if (fits.field > UINT64_MAX - account->books.left.field)                                       \
@@ -347,14 +378,14 @@ static bool check_one(struct jrt_pool_account *account, struct jrt_account_fault
         enter(child);
         put(&below, &child->books.granted);
         drop(&below, &child->books.refunded);
-        leave(child);
+        unlock(child);
     }
     *out = (struct jrt_account_fault){account, differs(&sum, &books->granted), "granted"};
     if (out->component == JANUS_COMPONENT_NONE) {
         out->component = differs(&below, &books->nested);
         out->what = "nested";
     }
-    leave(account);
+    unlock(account);
     return out->component == JANUS_COMPONENT_NONE;
 }
 

@@ -73,6 +73,17 @@ static void record(struct jrt_audit_event *event, const struct ticket *ticket, u
     jrt_audit_name(event, ticket->name);
 }
 
+/* Whether what the ticket asks for is within its original, which is alive. Under the lock. */
+static bool is_narrow(janus_cap_table *table, const struct ticket *ticket)
+{
+    if (ticket->parent == 0) return true;
+    const struct jrt_cap_entry *above = jrt_cap_at(table, ticket->parent);
+    uint32_t phase = (uint32_t)jrt_load_relaxed(&above->state);  /* relaxed: under the lock. */
+    uint32_t rights = (uint32_t)jrt_load_relaxed(&above->scope); /* relaxed: under the lock. */
+    return phase == JRT_CAP_LIVE && (ticket->rights & ~rights) == 0 &&
+           ticket->delegation_depth <= above->delegation_depth;
+}
+
 /* The caller holds the lock. */
 static janus_status perform(janus_cap_table *table, const struct jrt_cap_actor *actor,
                             const struct ticket *ticket, janus_cap *out)
@@ -91,6 +102,7 @@ static janus_status perform(janus_cap_table *table, const struct jrt_cap_actor *
         jrt_cap_count(table, JRT_CAP_REFUSED_AUDIT);
         return status;
     }
+    jrt_debug_invariant("derive-narrow", is_narrow(table, ticket));
     jrt_cap_slot_take(table, &slot);
     struct jrt_cap_entry *entry = jrt_cap_at(table, slot.place);
     entry->child = 0;

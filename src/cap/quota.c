@@ -22,6 +22,8 @@
 static void count(struct jrt_cap_quota *quota, uint32_t change)
 {
     for (; quota != NULL; quota = quota->outer) {
+        /* relaxed: under the lock. */
+        jrt_debug_invariant("quota-count", change == 1 || jrt_load_relaxed(&quota->live) > 0);
         /* relaxed, both: under the lock. Others only read it. */
         jrt_store_relaxed(&quota->live, jrt_load_relaxed(&quota->live) + change);
     }
@@ -67,10 +69,14 @@ void jrt_cap_quota_end(janus_cap_table *table, struct jrt_cap_quota *quota,
                        const struct jrt_cap_actor *actor)
 {
     uint64_t revoked = 0;
+    /* relaxed: nobody counts for a quota that was never used. */
+    jrt_debug_invariant("quota-gone", quota->used || jrt_load_relaxed(&quota->live) == 0);
     if (!quota->used) return; /* the party's tasks have ended: [quota-gone] */
     jrt_ctx_probe();          /* a stack overflow must come before the lock */
     jrt_lock(&table->lock);
     while (quota->first != 0) revoked += jrt_cap_revoke_branch(table, quota->first);
+    /* relaxed: under the lock. */
+    jrt_debug_invariant("quota-end", jrt_load_relaxed(&quota->live) == 0);
     struct jrt_audit_writer *writer = revoked > 0 ? jrt_cap_writer(table, actor) : NULL;
     if (writer != NULL) {
         struct jrt_audit_event *event;

@@ -94,10 +94,14 @@ janus_status jrt_cap_slot_find(janus_cap_table *table, struct jrt_cap_slot *out)
 
 void jrt_cap_slot_take(janus_cap_table *table, const struct jrt_cap_slot *slot)
 {
+    jrt_debug_invariant("cap-nonce", slot->nonce != 0);
+    jrt_debug_invariant("cap-wrap", slot->generation != 0);
     if (slot->place > table->slots) {
         table->slots++;
+        jrt_debug_invariant("cap-places", table->slots <= table->slots_max);
     } else {
         struct jrt_cap_entry *entry = jrt_cap_at(table, slot->place);
+        jrt_debug_invariant("cap-queue", slot->place == table->free_first);
         table->free_first = entry->next;
         table->free_count--;
         if (table->free_count == 0) table->free_last = 0;
@@ -105,11 +109,14 @@ void jrt_cap_slot_take(janus_cap_table *table, const struct jrt_cap_slot *slot)
     }
     table->nonces[--table->nonces_left] = 0;
     table->stats.live++;
+    jrt_debug_invariant("cap-room", table->stats.live <= table->slots_max / 2);
 }
 
 void jrt_cap_slot_give(janus_cap_table *table, uint32_t place)
 {
     struct jrt_cap_entry *entry = jrt_cap_at(table, place);
+    /* relaxed: under the lock. */
+    jrt_debug_invariant("tree-revoke", (uint32_t)jrt_load_relaxed(&entry->state) != JRT_CAP_LIVE);
     entry->parent = entry->child = entry->next = entry->prev = 0;
     entry->ghost = false;
     if (generation_of(entry) == UINT32_MAX) { /* [cap-wrap] */
