@@ -70,6 +70,7 @@ static enum jrt_division split(struct jrt_fork *fork, struct jrt_worker *worker)
     if (pieces->count == PIECES) return JRT_INDIVISIBLE;
     struct piece *piece = &pieces->piece[pieces->count];
     uint64_t      middle = loop->next + (units - units / 2) * unit;
+    jrt_debug_invariant("loop-piece", loop->next < middle && middle < loop->end);
     *piece = (struct piece){.loop = loop,
                             .begin = middle,
                             .end = loop->end,
@@ -116,6 +117,7 @@ static void run(struct loop *loop, bool divisible)
     while (loop->next < loop->end) {
         struct jrt_worker *worker = jrt_worker_self();
         if (divisible && jrt_fork_is_time(worker)) jrt_fork_look(worker); /* changes the end */
+        jrt_debug_invariant("loop-strip", !timed || loop->strip - 1 < JANUS_SLICE);
         uint64_t     begin = loop->next;
         uint64_t     end = begin + min_u64(loop->strip, loop->end - begin);
         janus_status status = pay(loop, end - begin);

@@ -387,6 +387,8 @@ janus_status janus_scheduler_stop(janus_scheduler *scheduler)
         jrt_futex_wait(&scheduler->root_done, seen);
     }
     jrt_workers_end(scheduler, scheduler->worker_count);
+    /* relaxed: the workers have ended. */
+    jrt_debug_invariant("sched-stop", jrt_load_relaxed(&scheduler->injected) == 0);
     return JANUS_OK;
 }
 

@@ -236,6 +236,12 @@ static bool may_be_first(const struct jrt_blocking *blocking, const struct jrt_b
 
 static void summon(struct jrt_blocking *blocking);
 
+/* Whether the jobs below threads_max are no more than that. */
+static bool stays_below(const struct jrt_blocking *blocking)
+{
+    return blocking->stats.running - blocking->firsts <= blocking->threads_max;
+}
+
 /* Runs the next job. False: none may run. Drops the lock meanwhile. */
 static bool run_next(struct jrt_blocking *blocking, struct jrt_blocking_helper *helper)
 {
@@ -245,6 +251,8 @@ static bool run_next(struct jrt_blocking *blocking, struct jrt_blocking_helper *
     count_running(blocking, job, 1);
     blocking->stats.running++;
     blocking->stats.jobs++;
+    jrt_debug_invariant("blocking-first", blocking->firsts <= blocking->firsts_max);
+    jrt_debug_invariant("blocking-share", job->first || stays_below(blocking));
     summon(blocking);
     jrt_unlock(&blocking->lock);
     job->spoilt = false;
@@ -316,6 +324,7 @@ static bool helper_start(struct jrt_blocking *blocking, unsigned most)
     if (blocking->stats.threads >= most) return false;
     struct jrt_blocking_helper *helper = blocking->helpers;
     while (helper->state == HELPER_ALIVE) helper++; /* one is free: fewer live than there are */
+    jrt_debug_invariant("blocking-spoilt", helper < blocking->helpers + places(blocking));
     if (helper->state == HELPER_ENDED) {
         jrt_os_thread_join(&helper->thread);
         helper->state = HELPER_FREE;

@@ -108,6 +108,13 @@ static void put(struct jrt_timers *timers, uint32_t slot, struct jrt_timer_entry
     entry.timer->index = slot; /* [timer-index] */
 }
 
+/* Whether an entry is not due before its parent. */
+static bool is_in_order(const struct jrt_timers *timers, uint32_t slot)
+{
+    if (slot == JRT_TIMERS_ROOT) return true;
+    return !before(&timers->entries[slot], &timers->entries[slot / FANOUT + 2]);
+}
+
 /* Puts `entry` at `slot` or above. Displaced entries move down. */
 static void rise(struct jrt_timers *timers, uint32_t slot, struct jrt_timer_entry entry)
 {
@@ -118,6 +125,7 @@ static void rise(struct jrt_timers *timers, uint32_t slot, struct jrt_timer_entr
         slot = parent;
     }
     put(timers, slot, entry);
+    jrt_debug_invariant("timer-order", is_in_order(timers, slot));
 }
 
 /* The grandchildren of a node are four adjacent cache lines. Prefetching them while the children
@@ -146,6 +154,7 @@ static void sink(struct jrt_timers *timers, uint32_t slot, struct jrt_timer_entr
         slot = (uint32_t)least;
     }
     put(timers, slot, entry);
+    jrt_debug_invariant("timer-order", is_in_order(timers, slot));
 }
 
 /* Puts an entry into a freed slot, and moves it up or down as the order requires. */

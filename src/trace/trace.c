@@ -69,6 +69,8 @@ static struct jrt_trace_slot *chunk_slot(struct jrt_trace_lane *lane, uint64_t n
 {
     uint64_t                within = number % JRT_TRACE_CHUNK_EVENTS;
     struct jrt_trace_chunk *chunk = lane->last;
+    /* relaxed: ours. */
+    jrt_debug_invariant("trace-all", within == 0 || jrt_load_relaxed(&lane->missed) == 0);
     if (within != 0) return &chunk->slots[within];
     /* relaxed: ours. A lane that has missed an event keeps none, [trace-all]. */
     if (jrt_load_relaxed(&lane->missed) != 0 || !take_room(lane->room)) return NULL;
@@ -97,6 +99,7 @@ static void write_event(struct jrt_trace_lane *lane, const struct jrt_trace_even
 {
     uint64_t               head = jrt_load_relaxed(&lane->head); /* relaxed: one writer. */
     struct jrt_trace_slot *slot = NULL;
+    jrt_debug_invariant("trace-pure", lane->world == NULL || lane->world == jrt_world_now());
     fold(lane, event);
     if (lane->ring != NULL) {
         slot = &lane->ring[head & lane->mask];
