@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What a scheduler reported. */
 struct seen {
@@ -450,6 +451,45 @@ TEST("an overflow is one line on stderr, with the frames it ended in")
     CHECK(strstr(text, "panicked: its stack overflowed: spawn it with a larger stack_bytes; at ") !=
           NULL);
     CHECK(strchr(text, '\n') == text + strlen(text) - 1);
+}
+
+/* In one second of the engine's clock 25 children panic, and one more panics in the next. */
+static int64_t panic_often(void *argument)
+{
+    janus_nursery nursery;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&nursery, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
+    for (int i = 0; i < 25; i++) CHECK_EQ(janus_spawn(&nursery, panic_deep, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&nursery, NULL), JANUS_CHILD_FAILED);
+    CHECK_EQ(janus_sleep(UINT64_C(1000000000)), JANUS_OK);
+    return panic_deep(NULL);
+}
+
+/* Prints how many panics stderr got, and how many it was told of that it did not get. */
+static void count_panics(void *argument)
+{
+    char  line[1024];
+    int   panics = 0, left_out = 0, old = dup(STDERR_FILENO);
+    FILE *file = tmpfile();
+    (void)argument;
+    CHECK(file != NULL && old >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    (void)!janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .deterministic_seed = 1),
+                     panic_often, NULL, NULL);
+    CHECK(dup2(old, STDERR_FILENO) >= 0);
+    rewind(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        panics += strstr(line, " panicked: ") != NULL;
+        (void)sscanf(line, "janusrt: %d panics were not shown", &left_out);
+    }
+    fprintf(stderr, "%d shown, %d told", panics, left_out);
+}
+
+TEST("stderr gets 20 panics in a second, and in the next one the number of the others")
+{
+    int status = 0;
+    CHECK_STR(harness_child(count_panics, NULL, &status), "21 shown, 5 told");
+    CHECK_EQ(status, 0);
 }
 
 static void run_quietly(void *entry)
