@@ -50,6 +50,12 @@ static inline bool jrt_wait_is_late(uint64_t deadline_ns)
     return deadline_ns != JRT_NEVER && jrt_clock_now_ns() >= deadline_ns;
 }
 
+/* Whether the current task waits no more: it is AWAKE, and no waker changes that. */
+static inline bool jrt_wait_is_over(const struct jrt_task *task)
+{
+    return (jrt_load_relaxed(&task->park) & JRT_PARK_MASK) == JRT_AWAKE; /* relaxed: its own. */
+}
+
 static inline __attribute__((always_inline)) janus_status jrt_wait_once(struct jrt_waiting *waiting,
                                                                         struct jrt_worker  *worker,
                                                                         struct jrt_task    *task)
@@ -104,10 +110,12 @@ static inline __attribute__((always_inline)) janus_status jrt_wait(struct jrt_wo
     while (jrt_unlikely(status == JANUS_WOULD_WAIT)) { /* [wait-again] */
         worker = jrt_worker_self();                    /* [worker-again] */
         jrt_worker_must_leave(worker);
+        jrt_debug_invariant("wait-again", jrt_wait_is_over(task));
         jrt_task_park_begin(task, waiting->why);
         status = jrt_wait_once(waiting, worker, task);
     }
     if (timed) jrt_sched_timer_disarm(scheduler, &alarm.timer);
+    jrt_debug_invariant("wait-order", jrt_wait_is_over(task));
     return status;
 }
 
