@@ -169,7 +169,8 @@ def places(files):
 
 
 def follow(root, revision):
-    """Rewrites the table for tests that have other sentences or files than at that revision."""
+    """Rewrites the table, and tools/labels.txt, for tests that have other sentences or files than
+    at that revision."""
     def git(*words):
         return subprocess.run(["git", "-C", root, *words], check=True, capture_output=True,
                               encoding="utf-8").stdout
@@ -195,6 +196,24 @@ def follow(root, revision):
         table[number] = line
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(table))
+    follow_labels(root, moved)
+
+
+def follow_labels(root, moved):
+    """The same for the list of labels that a test alone shows."""
+    path = os.path.join(root, "tools", "labels.txt")
+    if not os.path.exists(path):
+        return
+
+    def renamed(entry):
+        name, sentence = moved.get((entry.group(2), entry.group(4)), (None, None))
+        if name is None:
+            return entry.group(0)
+        ending = ".c" if os.path.exists(os.path.join(root, "tests", name + ".c")) else ".cc"
+        return f"{entry.group(1)}: tests/{name}{ending}: {sentence}"
+    text = re.sub(r"^(\S+): tests/(\S+)(\.cc?): (.+)$", renamed, read(path), flags=re.M)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def main():

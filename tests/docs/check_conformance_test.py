@@ -105,11 +105,15 @@ class Conformance(unittest.TestCase):
             self.write(folder, {"tests/task/two_test.c": tests.replace("a task runs\"", "it ran\""),
                                 "tests/CMakeLists.txt": "task/two_test abi/two_test\n"})
             self.write(folder, {"docs/conformance.md": TREE["docs/conformance.md"].replace(
-                "nobody …", "nobody knows why")})
+                "nobody …", "nobody knows why"),
+                "tools/labels.txt":
+                    "a-b: tests/task/one_test.c: a task runs\nc-d: a choice: why\n"})
             check_conformance.follow(folder, "HEAD")
             self.assertEqual(check_conformance.check(folder)[0], [])
             self.assertIn("`task/two_test`: it ran; `task/two_test`: a task runs twice; nobody",
                           pathlib.Path(folder, "docs/conformance.md").read_text("utf-8"))
+            self.assertEqual(pathlib.Path(folder, "tools/labels.txt").read_text("utf-8"),
+                             "a-b: tests/task/two_test.c: it ran\nc-d: a choice: why\n")
 
 
 if __name__ == "__main__":
