@@ -205,7 +205,7 @@ static inline void jrt_nursery_lock(struct jrt_nursery *n)
 
 static inline void jrt_nursery_unlock(struct jrt_nursery *n)
 {
-    /* relaxed: whoever took the lock has seen it. */
+    /* relaxed: the caller has the lock and saw it then. */
     jrt_debug_invariant("nursery-ready", jrt_load_relaxed(&n->ready) == JRT_READY);
     jrt_unlock(&n->lock);
 }

@@ -466,7 +466,7 @@ static int64_t panic_often(void *argument)
     return panic_deep(NULL);
 }
 
-/* Prints how many panics stderr got, and how many it was told of that it did not get. */
+/* Prints how many panics stderr got, and how many it did not get, as it reports. */
 static void count_panics(void *argument)
 {
     char  line[1024];
