@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Three tasks that lock a mutex, the first twice, the second of which may be cancelled while it
+ * Three tasks lock a mutex, the first one twice. The second may be cancelled while it
  * waits: [mutex-nudge].
  *
- *   lock      free: takes it, also with a queue. Else it joins the queue and parks. Nudged, it looks
- *             itself, under BUSY: free, it takes it and leaves the queue; else it has lost, and parks
- *             again. Cancelled, it leaves the queue, and if the mutex is free nudges the next.
- *   unlock    with a queue: hands it to the first if that has lost; else it is free, and the first is
- *             nudged, unless it is on its way already
+ *   lock      free: the task takes it, also with a queue. Otherwise it joins the queue and parks.
+ *             A nudged task tries again, under BUSY. If the mutex is free, it takes it and leaves
+ *             the queue. Otherwise it has lost, and parks again. A cancelled task leaves the queue
+ *             and, if the mutex is free, nudges the next.
+ *   unlock    with a queue: hands it to the first task if that has lost. Otherwise it is free, and
+ *             the first task is nudged, unless it is on its way already
  *
- * One at a time has it; nobody waits for ever; who has lost is not overtaken again; and a wake never
- * ends another wait. Every step under BUSY is one step here: that nothing else is touched is
- * tests/sync/queue_model.c's business.
+ * One task at a time has the mutex. No task waits for ever. A task that has lost is not overtaken
+ * again. A wake never ends another wait. Every step under BUSY is one step here:
+ * tests/sync/queue_model.c checks that nothing else is touched.
  *
  *   run: ok    -DAS_IT_IS
  * Why each part is there:
- *   run: error -DNO_PASSING_ON   the cancelled one was nudged: the others are never woken
- *   run: error -DNO_HANDING      who has lost is overtaken again
- *   run: error -DPARK_LATE       it says that it parks after it has looked: a nudge is lost
+ *   run: error -DNO_PASSING_ON   the cancelled task was nudged: the others are never woken
+ *   run: error -DNO_HANDING      a task that has lost is overtaken again
+ *   run: error -DPARK_LATE       it sets PARKING after it has looked: a nudge is lost
  *
  * checks: [mutex-nudge]
  */
@@ -58,7 +59,7 @@ inline take_out(task)
 
 inline grab(task)
 {
-    assert(length == 0 || order[0] == task || !lost[order[0]]); /* who has lost is next */
+    assert(length == 0 || order[0] == task || !lost[order[0]]); /* a loser is next */
     holder = task
 }
 
@@ -152,7 +153,7 @@ again:
     fi
 }
 
-/* A cancel ends the wait, not more; a task that looks at that moment finds it when it parks. */
+/* A cancel ends only the wait. A task that tries at that moment finds the cancel when it parks. */
 proctype canceller()
 {
     d_step { cancelled[1] = true; wake(1) }

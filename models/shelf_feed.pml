@@ -2,41 +2,42 @@
 /*
  * Shelves and idle workers: no task lies on a queue while a worker sleeps that could run it.
  *
- *   submit    on the own shelf; light fence; read idlers: somebody sleeps or searches: publish, then
- *             notify
+ *   submit    on the own shelf; light fence; read idlers. If a worker sleeps or searches: publish,
+ *             then notify
  *   publish   take some from the own shelf; put them on the own deque. In between they are nowhere
- *   notify    light fence; read idlers: somebody sleeps and nobody searches: wake one
- *   search    a task from a deque, the injected ones, or by a raid. Found: stop searching; if nobody
- *             else searches, notify
+ *   notify    light fence; read idlers. If a worker sleeps and none searches: wake one
+ *   search    a task from a deque, the injected ones, or by a raid. Found: stop searching; if no
+ *             other worker searches, notify
  *   raid      take some from another's shelf; one to run, the rest on the own shelf (in between they
  *             are nowhere); notify
  *   sleep     be listed as sleeping; stop searching; heavy fence; look at each deque and each shelf,
- *             one after the other; something there: get up
+ *             one after the other. If something is there: get up
  *
- * The lock of a shelf is the matter of tests/sched/shelf_model.c, sleeping on a word and the fences
- * alone that of park_wake.pml. Here a taking is one step, and a sleeper sleeps while it is listed.
- * How many are taken, whom a searcher finds and when it gives up is any choice. What is put on a
- * queue is seen by its owner at once and by others late, until a heavy fence brings it out; that
- * something was taken is seen at once, which is worse.
+ * tests/sched/shelf_model.c checks the lock of a shelf. park_wake.pml checks sleeping on a word,
+ * and the fences alone. Here taking is one step, and a sleeper sleeps while it is listed. The model
+ * tries every number of tasks taken, every victim, and every moment of giving up. The owner sees
+ * what it puts on a queue at once. Others see it late, until a heavy fence publishes it. All see at
+ * once that something was taken, which is the worse case.
  *
- * One task comes from outside and starts the others; with BARRIER each spins until all have begun.
- * With YIELDS it looks around meanwhile: raids once without searching, and puts on its own shelf what
- * it got. When nobody can move, every task must be done.
+ * One task comes from outside and starts the others. With BARRIER each spins until all have begun.
+ * With YIELDS it looks around meanwhile: it raids once without searching, and puts what it got on
+ * its own shelf. When no worker can move, every task must be done.
  *
  * Proved, for two workers and two tasks, and for three:
  *   run: ok    -DBARRIER
  *   long: ok   -DBARRIER -DW=3 -DT=3
  *   run: ok    -DBARRIER -DYIELDS -DW=3 -DT=3
  * Why each part is there:
- *   run: error -DBARRIER -DNO_SECOND_LOOK         who was fed may have looked in between
- *   run: error -DBARRIER -DYIELDS -DNO_RAID_NOTIFY -DW=3 -DT=3   who raids without searching
- *   run: error -DBARRIER -DNO_CHAIN -DW=3 -DT=3   who finds wakes the next
- *   run: error -DBARRIER -DNO_HEAVY               what was put on a shelf may be seen late
- *   run: error -DBARRIER -DNO_SHELVES             the last look is at shelves, too
+ *   run: error -DBARRIER -DNO_SECOND_LOOK         the fed worker may have looked in between
+ *   run: error -DBARRIER -DYIELDS -DNO_RAID_NOTIFY -DW=3 -DT=3   a raid without searching
+ *   run: error -DBARRIER -DNO_CHAIN -DW=3 -DT=3   a finder wakes the next
+ *   run: error -DBARRIER -DNO_HEAVY               others see a shelf's new tasks late
+ *   run: error -DBARRIER -DNO_SHELVES             the last look includes shelves
  *
- * Without the second look at idlers, after publishing: a worker puts a task on its shelf, sees that another searches and takes
- * the task off again for the deque. The other gives up, is listed, sees neither shelf nor deque have
- * anything, and sleeps; then the task is on the deque, and nobody is told.
+ * Without the second look at idlers, after publishing: a worker puts a task on its shelf and sees
+ * that another worker searches. It takes the task off again for the deque. The other worker gives
+ * up, is listed, finds shelf and deque empty, and sleeps. Then the task is on the deque, and no
+ * worker is woken.
  *
  * checks: [idle-submit], [idle-sleep]
  */
@@ -137,7 +138,7 @@ inline submit(me)
     fi
 }
 
-/* Some of another's shelf; its lock brings out what was put there. */
+/* Some of another's shelf. Its lock publishes what was put there. */
 inline raid(me)
 {
     atomic {
@@ -156,7 +157,7 @@ inline raid(me)
     }
 }
 
-/* What was raided, but for what is run at once. */
+/* What was raided, without the task that runs at once. */
 inline keep(me)
 {
     if
@@ -284,7 +285,7 @@ active proctype outside()
     notify()
 }
 
-/* Sooner or later what was stored is seen. */
+/* Every store is seen sooner or later. */
 active proctype memory()
 {
     byte v;

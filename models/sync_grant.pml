@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks that wait for a semaphore's permits, somebody outside who gives them, one that cancels the
+ * Tasks wait for a semaphore's permits, an outside thread gives them, and a cancel may end the
  * first task's wait: [sync-grant], [sync-last].
  *
- *   task      parks; under BUSY takes a permit, or joins the queue. Woken with OK it was granted one;
- *             it waits until BUSY is clear. Woken otherwise it takes BUSY: still in the queue, it
- *             leaves it with nothing; else it was granted one. Then it waits for something else.
+ *   task      parks; under BUSY takes a permit, or joins the queue. Woken with OK, it was granted a
+ *             permit and waits until BUSY is clear. Woken otherwise, it takes BUSY. If it is still
+ *             in the queue, it leaves it with nothing. Otherwise it was granted a permit. Then it
+ *             waits for something else.
  *   giver     under BUSY: takes the first off the queue and wakes it, or adds to the permits
  *
- * The last task to return frees the semaphore, when all that was to be given has been given. No
- * touch of what was freed, no wake that ends another wait, permits add up, and a task that is not
- * cancelled gets one: else the search ends where it must not.
+ * The last task to return frees the semaphore, when all permits have been given. Nothing touches
+ * freed memory, no wake ends another wait, permits add up, and a task that is not cancelled gets a
+ * permit. Otherwise the search ends where it must not.
  *
  *   run: ok    -DAS_IT_IS
  *   run: ok    -DTASKS=1
  * Why each part is there:
- *   run: error -DNO_LAST -DTASKS=1   BUSY is cleared in what was freed
- *   run: error -DBLIND_BACK          who was cancelled drops the permit it was granted
+ *   run: error -DNO_LAST -DTASKS=1   BUSY is cleared in freed memory
+ *   run: error -DBLIND_BACK          a cancelled task drops the permit it was granted
  *   run: error -DLATE_WAKE           a wake after BUSY is cleared ends the other wait
  *
  * checks: [sync-grant], [sync-last]
@@ -118,7 +119,7 @@ proctype giver()
     od
 }
 
-/* Ends the first wait of task 0: it may be interrupted, the other is the other waker's. */
+/* Ends the first wait of task 0, which may be interrupted. The other waker ends the second. */
 proctype canceller()
 {
     if
@@ -145,7 +146,7 @@ active proctype owner()
     assert(TASKS > 1 || got + permits <= TASKS);
 #if TASKS == 1
     if
-    :: got == 1 -> freed = true /* by the task that was granted the last */
+    :: got == 1 -> freed = true /* by the task that got the last permit */
     :: else
     fi;
 #else

@@ -3,11 +3,11 @@
  * C++ exceptions in fibers.
  *
  * What works: throwing and catching within a fiber, with any number of suspends and other fibers'
- * exceptions between try, throw and catch. An exception does not leave its fiber: where nobody
- * catches it, the entry included, std::terminate ends the process.
+ * exceptions between try, throw and catch. An exception does not leave its fiber: if no function of
+ * the fiber catches it, std::terminate ends the process.
  *
- * Suspending inside a catch handler works too, in any order and with a change of threads: the
- * exceptions that are being handled go with the fiber (src/fiber/exception.h).
+ * Suspending inside a catch handler works too, in any order and with a change of threads. The
+ * exceptions being handled go with the fiber (src/fiber/exception.h).
  */
 #include <cstdint>
 #include <cstring>
