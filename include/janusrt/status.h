@@ -23,20 +23,20 @@
     X(NO_MEMORY,  -4, "the system refused memory")                                                 \
     X(FULL,       -5, "a limit set at creation is reached")                                        \
     X(UNAVAILABLE,-6, "this machine or build cannot do it")                                        \
-    X(CLOSED,     -7, "it takes no more of these")                                                 \
-    X(STALE,      -8, "the handle names nothing that exists any more")                             \
+    X(CLOSED,     -7, "it is closed and takes no more")                                            \
+    X(STALE,      -8, "the object of this handle has ended")                                       \
     X(PROFILE,    -9, "the profile does not allow this")                                           \
     X(CHILD_FAILED,-10, "a child task failed; the result says which and how")                      \
-    X(DEADLOCK,  -11, "everything waits and nothing can happen any more")                          \
+    X(DEADLOCK,  -11, "every task waits, and no event can come")                                   \
     X(NO_NURSERY,-12, "no nursery is open here")                                                   \
     X(DEADLINE,  -13, "the deadline passed first")                                                 \
-    X(WOULD_WAIT,-14, "it cannot be done without waiting")                                         \
+    X(WOULD_WAIT,-14, "the call would have to wait")                                               \
     X(CHILD_CANCELLED,-15, "the child was cancelled, and ended for that reason")                   \
     X(NO_SPAWN_CAP,   -40, "no capability to spawn is held here")                                  \
     X(NO_BUDGET_CAP,  -41, "no capability for budgets is held here")                               \
     X(NO_CHANNEL_CAP, -42, "no capability for channels is held here")                              \
     X(NO_EXECUTOR_CAP,-43, "no capability for executors is held here")                             \
-    X(CAP_FORGED,     -44, "the handle is none that was ever given out")                           \
+    X(CAP_FORGED,     -44, "the library never gave out this handle")                               \
     X(CAP_STALE,      -45, "the capability was released, or its place is used again")              \
     X(CAP_FOREIGN,    -46, "the capability belongs to another holder")                             \
     X(CAP_REVOKED,    -47, "the capability was revoked")                                           \
@@ -47,8 +47,8 @@
     X(NOT_DELEGATABLE,-52, "the capability must not be given to another holder")                   \
     X(NO_AUTHORITY,   -53, "only the root authority may do this")                                  \
     X(TASK_LIMIT,     -54, "as many tasks live as the limit allows")                               \
-    X(CHANNEL_LIMIT,  -55, "as many channels live as are allowed"          )                       \
-    X(AUDIT_FULL,     -56, "the audit log has no room and must not miss this")                     \
+    X(CHANNEL_LIMIT,  -55, "the limit of live channels is reached")                                \
+    X(AUDIT_FULL,     -56, "the audit log is full and must record this")                           \
     X(BUDGET_EXHAUSTED,-57, "the budget does not allow this, and nobody gives more")               \
     X(SPAWN_BUDGET,   -58, "the pool has no budget for another child")                             \
     X(CLAMPED,          1, "granted, but less than was asked for")
