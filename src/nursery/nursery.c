@@ -29,7 +29,6 @@
 #include "task/nursery.h"
 #include "cancel/wait.h"
 
-#include "cancel/token.h"
 #include "means/terms.h"
 #include "nursery/books.h"
 #include "nursery/executor.h"
@@ -251,12 +250,11 @@ static struct jrt_task *take_child(struct jrt_nursery *n, struct jrt_worker *wor
     return NULL;
 }
 
-/* Runs the owner's own children that nobody has taken, newest first, right here. */
-__attribute__((noinline)) static void run_children(struct jrt_nursery *n, struct jrt_worker *worker,
-                                                   struct jrt_task *owner)
+struct jrt_worker *jrt_nursery_run_children(struct jrt_nursery *n, struct jrt_worker *worker,
+                                            struct jrt_task *owner)
 {
-    if (n->folded || worker->thread->current != NULL) return; /* or in a fiber of its own */
-    int error = *worker->error_at;                            /* [task-errno] */
+    if (n->folded || worker->thread->current != NULL) return worker; /* or in a fiber of its own */
+    int error = *worker->error_at;                                   /* [task-errno] */
     while (n->local > 0) {
         struct jrt_task *child = take_child(n, worker);
         if (child == NULL) break;
@@ -267,56 +265,7 @@ __attribute__((noinline)) static void run_children(struct jrt_nursery *n, struct
         }
     }
     *worker->error_at = error;
-}
-
-/* Whether a taken child can simply be called, with this frame below it. It must be of this nursery,
- * have nothing special, find room on the stack, and not be cancelled. */
-static inline bool is_ordinary(const struct jrt_nursery *n, const struct jrt_worker *worker,
-                               const struct jrt_task *child)
-{
-    const janus_scheduler *scheduler = worker->scheduler;
-    uintptr_t              here = (uintptr_t)__builtin_frame_address(0);
-    uint64_t epoch = jrt_load_acquire(&scheduler->cancels); /* acquire: [cancel-epoch]. */
-    return child->nursery == n && child->beginning == scheduler->birth &&
-           here >= worker->strand->ample &&
-           jrt_load_relaxed(&n->clean) == epoch; /* relaxed: [cancel-epoch]. */
-}
-
-/*
- * Runs a plain child in place on a plain worker, [worker-plain], without the checks that cannot
- * apply. False: there is no child, or the next one is not plain. It stays for run_children.
- */
-static inline __attribute__((always_inline)) bool run_plainly(struct jrt_nursery *n,
-                                                              struct jrt_worker  *worker,
-                                                              struct jrt_task *owner, bool full)
-{
-    if (jrt_unlikely(worker->lanes & JRT_IN_HIGH)) return false;
-    struct jrt_task *task = jrt_shelf_pop_newest_easily(&worker->fresh_shelf, full);
-    if (jrt_unlikely(task == NULL)) return false;
-    if (jrt_unlikely(!is_ordinary(n, worker, task))) {
-        jrt_submit_fresh(worker, task);
-        return false;
-    }
-    int64_t below = jrt_fuel_get(); /* the owner's, [purse-fuel] */
-    worker->current = task;
-    jrt_count(&worker->stats.tasks_executed);
-    jrt_task_move(task, JANUS_TASK_STATE_RUNNING);
-    jrt_fuel_set(worker->slice);
-    int how = jrt_ctx_call(&task->landing, task->entry, task->argument);
-    JRT_TASK_LEFT_OPEN(task, how);
-    worker = jrt_task_ran(task, n, owner, how, below, false);
-    if (jrt_unlikely(jrt_others_wait(worker))) jrt_task_give_way(worker, owner);
-    return true;
-}
-
-/* Whether all children have ended, in place or at least without anything to report or take
- * apart. */
-static inline bool is_plainly_over(struct jrt_nursery *n)
-{
-    if (n->local != 0) return false;
-    /* acquire: children that were counted there and ended. */
-    if (jrt_load_acquire(&n->pending) != bias || n->special != 0) return false;
-    return jrt_load_relaxed(&n->plain) == 0; /* relaxed: nothing follows. */
+    return worker;
 }
 
 struct last_wait {
@@ -384,8 +333,7 @@ static bool begin_closing(struct jrt_nursery *n)
     return true;
 }
 
-/* From here on the owner recharges no exhausted child, [exhaust-await]. */
-static void begin_waiting(struct jrt_nursery *n)
+void jrt_nursery_begin_waiting(struct jrt_nursery *n)
 {
     jrt_nursery_lock(n);
     jrt_exhausted_abandon_locked(n);
@@ -401,8 +349,8 @@ janus_status janus_nursery_await_with(janus_nursery *nursery, janus_nursery_resu
     if (jrt_unlikely(nursery == NULL)) return JANUS_INVALID;
     if (jrt_unlikely(!jrt_nursery_is_mine(n))) return JANUS_STATE;
     (void)begin_closing(n);
-    begin_waiting(n);
-    if (task != NULL) run_children(n, worker, task);
+    jrt_nursery_begin_waiting(n);
+    if (task != NULL) (void)jrt_nursery_run_children(n, worker, task);
     if (!is_final(jrt_nursery_state(n))) {
         fold(n);
         if (task != NULL) {
@@ -449,142 +397,4 @@ janus_status janus_nursery_cancel(janus_nursery *nursery)
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (nursery == NULL) return JANUS_INVALID;
     return jrt_nursery_cancel_called(n, JANUS_CANCEL_REASON_EXPLICIT);
-}
-
-static void unregister(struct jrt_nursery *n)
-{
-    if (n->owner == NULL) {
-        jrt_lock(&n->scheduler->roots_lock);
-        jrt_list_remove(&n->link);
-        if (jrt_list_empty(&n->scheduler->roots)) {
-            jrt_fetch_sub_relaxed(&n->scheduler->outside, 1u); /* relaxed: nobody can wait. */
-        } else {
-            jrt_outside_less(n->scheduler);
-        }
-        jrt_unlock(&n->scheduler->roots_lock);
-    } else {
-        jrt_nursery_lock(n->owner->nursery);
-        jrt_list_remove(&n->link);
-        jrt_nursery_unlock(n->owner->nursery);
-    }
-}
-
-static void free_finished(struct jrt_nursery *n)
-{
-    struct jrt_worker *worker = jrt_worker_self();
-    while (!jrt_list_empty(&n->finished)) {
-        struct jrt_task *task = jrt_list_entry(n->finished.next, struct jrt_task, sibling);
-        jrt_list_remove(&task->sibling);
-        jrt_task_retire(n->scheduler, worker, task);
-    }
-}
-
-__attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n,
-                                                         janus_nursery_result *out)
-{
-    bool mine = n != NULL && jrt_nursery_is_mine(n);
-    if (!mine || (n->owner != NULL && n->owner->innermost != n)) {
-        jrt_stack_check(); /* [turn-call] */
-        return n == NULL ? JANUS_INVALID : JANUS_STATE;
-    }
-    janus_status status = janus_nursery_await_with((janus_nursery *)(void *)n, out);
-    if (status == JANUS_STATE) return status;
-    jrt_nursery_disarm(n);
-    jrt_shield_uncover(n);
-    /* acquire: pairs with jrt_nursery_register. All children are gone. */
-    if (jrt_load_acquire(&n->registered)) {
-        unregister(n);
-        jrt_nursery_await_visitors(n); /* [cancel-visit] */
-    }
-    if (n->kept) free_finished(n);
-    if (n->bound) jrt_nursery_tokens_end(n);
-    jrt_failures_free(n); /* before its terms, which count them */
-    jrt_nursery_drop_terms(n);
-    free(n->panic);
-    jrt_sanitizer_lock_gone(&n->lock);
-    jrt_scope_end(n);
-    jrt_debug_invariant("exhaust-await",
-                        n->exhausted.next == NULL || jrt_list_empty(&n->exhausted));
-    jrt_debug_invariant("nursery-outer", n->owner == NULL || n->owner->innermost == n);
-    if (n->owner != NULL) n->owner->innermost = jrt_nursery_outer(n);
-    return status;
-}
-
-/* Runs children in place while there are suitable ones. */
-static inline __attribute__((always_inline)) void run_all(struct jrt_nursery *n,
-                                                          struct jrt_worker  *worker,
-                                                          struct jrt_task *owner, bool plain,
-                                                          bool full)
-{
-    int error = *worker->error_at; /* [task-errno] */
-    do {
-        if (plain && jrt_likely(run_plainly(n, jrt_worker_self(), owner, full))) continue;
-        int64_t left = n->local;
-        run_children(n, jrt_worker_self(), owner);
-        if (left == n->local || !plain) break;
-    } while (n->local > 0);
-    *jrt_worker_self()->error_at = error; /* [worker-again] */
-}
-
-/*
- * Usually only the owner has ever seen the nursery. Its children ran in place, so nobody is left
- * to read a final state. The caller has checked the stack: a taken child that finds no room is put
- * back, which needs [stack-reserve].
- */
-static inline __attribute__((always_inline)) janus_status end_as(struct jrt_nursery *n,
-                                                                 struct jrt_worker  *worker,
-                                                                 bool plain, bool full)
-{
-    struct jrt_task *owner = worker->current;
-    /* The innermost nursery is the owner's own. */
-    if (jrt_unlikely(owner->innermost != n || n->folded)) return end_slowly(n, NULL);
-    jrt_debug_invariant("nursery-closing", jrt_nursery_is_mine(n));
-    /* relaxed: [nursery-closing]. The fence follows, [exhaust-await]. */
-    jrt_store_relaxed(&n->ending, JRT_ENDING);
-    jrt_fence_light_as_seq_cst(full); /* seq_cst: [exhaust-await]. */
-    /* relaxed: after the fence. A child that runs in place may wait for an exhausted one. */
-    if (jrt_unlikely(jrt_load_relaxed(&n->starving))) begin_waiting(n);
-    if (n->local > 0) {
-        run_all(n, worker, owner, plain, full);
-    } else if (jrt_unlikely((worker->tolls -= 2) < 0)) {
-        jrt_turn_call(worker); /* [turn-call]: no spawn has paid here */
-    }
-    if (jrt_unlikely(!is_plainly_over(n))) return end_slowly(n, NULL);
-    /* relaxed: nobody else is left. */
-    if (JRT_TSAN && jrt_load_relaxed(&n->ready) == JRT_READY) jrt_sanitizer_lock_gone(&n->lock);
-    owner->innermost = jrt_nursery_outer(n);
-    return JANUS_OK;
-}
-
-__attribute__((noinline)) static janus_status end_otherwise(struct jrt_nursery   *n,
-                                                            janus_nursery_result *out)
-{
-    struct jrt_worker *worker = jrt_worker_self();
-    if (worker == NULL || out != NULL || n == NULL) return end_slowly(n, out);
-    bool in_fiber = worker->thread->current != NULL;
-    jrt_worker_stack_check(worker); /* [stack-reserve]; in a world, others may go on */
-    if (worker->plain != JRT_NOT_PLAIN && !in_fiber) return end_as(n, worker, true, true);
-    return end_as(n, worker, false, true);
-}
-
-janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_result *out)
-{
-    struct jrt_nursery *n = jrt_nursery_of(nursery);
-    struct jrt_worker  *worker = jrt_worker_self();
-    if (jrt_unlikely(worker == NULL || out != NULL || worker->plain != JRT_PLAIN ||
-                     nursery == NULL || !jrt_worker_stack_is_fine(worker))) {
-        return end_otherwise(n, out);
-    }
-    return end_as(n, worker, true, false);
-}
-
-void janus_nursery_leave(janus_nursery *nursery)
-{
-    janus_status status = janus_nursery_end(nursery, NULL);
-    if (status == JANUS_CHILD_FAILED) {
-        janus_panic("return or goto left the block of a nursery whose child failed: use break, and "
-                    "then check the block's status");
-    }
-    if (status == JANUS_STATE)
-        janus_panic("a task or thread that does not own a nursery left its block");
 }

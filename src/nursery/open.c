@@ -15,6 +15,8 @@ enum {
 _Static_assert(offsetof(struct jrt_nursery, lock) % 16 == 0 &&
                    offsetof(struct jrt_nursery, local) % 16 == 0,
                "in pairs");
+_Static_assert(offsetof(struct jrt_nursery, terms) == offsetof(struct jrt_nursery, special) + 8,
+               "a pair");
 _Static_assert(offsetof(struct jrt_nursery, error) == offsetof(struct jrt_nursery, local) + 16,
                "a pair");
 _Static_assert(offsetof(struct jrt_nursery, pending) ==
@@ -111,33 +113,22 @@ void jrt_nursery_make_ready(struct jrt_nursery *n)
 static inline void init(struct jrt_nursery *n, janus_scheduler *scheduler)
 {
     n->scheduler = scheduler;
-    n->special = 0;
-    n->name = NULL;
+    clear(&n->special, 1);                            /* and no terms */
     clear(&n->local, 1);                              /* and the next word: not ready */
     jrt_store_relaxed(&n->pending, JRT_NURSERY_BIAS); /* relaxed: nobody knows it yet. */
 }
 
-/* The terms of jrt_terms_here. A task that was given terms is not clean. */
-static inline struct jrt_terms *terms_around(const struct jrt_task *owner)
+/* Initialises a task's nursery, on no terms. */
+static inline void init_owned(struct jrt_nursery *n, janus_scheduler *scheduler,
+                              struct jrt_task *owner, struct jrt_nursery *outer, int64_t inside)
 {
-    if (owner->innermost != NULL) return owner->innermost->terms;
-    struct jrt_purse *purse = owner->touched ? owner->purse : NULL;
-    if (purse != NULL && purse->terms != NULL) return purse->terms;
-    return owner->nursery->terms;
-}
-
-/* Initialises a task's nursery. `terms` may be NULL. */
-static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
-                              struct jrt_task *owner, struct jrt_terms *terms, uint64_t nested)
-{
-    init(n, worker->scheduler);
+    init(n, scheduler);
     n->owner = owner;
-    jrt_store_relaxed(&n->outer, owner->innermost); /* relaxed: nobody knows it yet. */
-    n->nested = nested;
-    jrt_debug_invariant("nursery-nested", nested <= worker->scheduler->nesting_max);
-    n->terms = terms;
+    jrt_store_relaxed(&n->outer, outer); /* relaxed: nobody knows it yet. */
+    n->inside = inside;
+    jrt_debug_invariant("nursery-nested", inside >= 0 && inside <= scheduler->nesting_max);
     /* Zeros mean: Open, no reason, CANCEL_ON_ERROR, not covered. */
-    n->beginning = (uint64_t)worker->scheduler->birth << 32;
+    n->beginning = (uint64_t)scheduler->birth << 32;
     /* relaxed: what is clean for the owner is clean here, [cancel-epoch]. */
     jrt_store_relaxed(&n->clean, jrt_load_relaxed(&owner->nursery->clean));
 }
@@ -151,8 +142,12 @@ static inline void init_owned(struct jrt_nursery *n, struct jrt_worker *worker,
  *
  * [nursery-nested]  Calls of a task look at its open nurseries, and so do cancels by others. So a
  *   task has at most options.nesting_max of them open. The nurseries of parallel calls do not
- *   count: the stack bounds them.
+ *   count: the stack bounds them. `inside` says how many more nurseries the owner may open inside
+ *   this one. If a nursery is unsorted, or on terms, LOOK is subtracted from its `inside`. So one
+ *   word tells janus_nursery_open whether it must look at more.
  */
+#define LOOK (INT64_C(1) << 40)
+
 static bool is_open_already(const struct jrt_nursery *n, const struct jrt_task *owner)
 {
     const struct jrt_nursery *at = owner->innermost;
@@ -168,11 +163,17 @@ static inline bool is_perhaps_open(const struct jrt_nursery *n, const struct jrt
     return perhaps;
 }
 
-/* The number of the owner's open nurseries with one more. */
-static inline uint64_t nested_with(const struct jrt_task *owner)
+/* Makes janus_nursery_open look at more when the owner opens a nursery inside this one. */
+static void look_inside(struct jrt_nursery *n)
 {
-    const struct jrt_nursery *inner = owner->innermost;
-    return inner != NULL ? inner->nested + 1 : 1;
+    if (n->inside > -LOOK / 2) n->inside -= LOOK;
+}
+
+/* The number of nurseries that a task may still open inside `inner`; NULL: it has none open. */
+static int64_t inside_of(const struct jrt_nursery *inner, const janus_scheduler *scheduler)
+{
+    if (inner == NULL) return scheduler->nesting_max;
+    return inner->inside > -LOOK / 2 ? inner->inside : inner->inside + LOOK;
 }
 
 void jrt_nursery_open_around(struct jrt_nursery *n, struct jrt_worker *worker,
@@ -183,11 +184,12 @@ void jrt_nursery_open_around(struct jrt_nursery *n, struct jrt_worker *worker,
         jrt_debug_invariant("fork-nursery", outer != NULL);
         inner = outer;
         inner->unsorted = true; /* perhaps not below this one */
+        look_inside(inner);
     }
-    init_owned(n, worker, owner, NULL, outer != NULL ? outer->nested : 0);
+    init_owned(n, worker->scheduler, owner, outer, inside_of(outer, worker->scheduler));
     n->unsorted = true;
-    n->on_heap = n->internal = true;     /* before children inside can find it on their way up */
-    jrt_store_relaxed(&n->outer, outer); /* relaxed: nobody knows it yet. */
+    look_inside(n);
+    n->on_heap = n->internal = true; /* before children inside can find it on their way up */
     if (inner != NULL) {
         jrt_store_release(&inner->outer, n); /* release: [nursery-outer]. */
     } else {
@@ -254,6 +256,7 @@ static janus_status set_terms(struct jrt_nursery *n, const janus_nursery_options
     }
     /* Children with larger stacks pay for them, [spawn-stack]. */
     n->on_terms = n->terms != NULL || jrt_birth_class(n->birth) > n->scheduler->stack_class;
+    if (n->owner != NULL && n->terms != NULL) look_inside(n);
     return status;
 }
 
@@ -285,18 +288,28 @@ static void tell_granted(const struct jrt_nursery *n, janus_budget *granted)
     *granted = books.granted;
 }
 
+/* Initialises n after a look at the owner's open nurseries. False: n is open, or too many are. */
+static bool init_inside(struct jrt_nursery *n, janus_scheduler *scheduler, struct jrt_task *owner)
+{
+    bool    unsorted = is_perhaps_open(n, owner);
+    int64_t inside = inside_of(owner->innermost, scheduler) - 1;
+    if (inside < 0 || (unsorted && is_open_already(n, owner))) return false;
+    init_owned(n, scheduler, owner, owner->innermost, inside);
+    n->unsorted = unsorted;
+    if (unsorted) look_inside(n);
+    return true;
+}
+
 /* Opens with options for the current task, which stays on the CPU. */
 static janus_status open_at_once(struct jrt_nursery *n, struct jrt_worker *worker,
                                  const janus_nursery_options *options)
 {
     struct jrt_task *owner = worker->current;
-    bool             unsorted = is_perhaps_open(n, owner);
-    if (unsorted && is_open_already(n, owner)) return JANUS_STATE;
-    uint64_t nested = nested_with(owner);
-    if (nested > worker->scheduler->nesting_max) return JANUS_FULL;
-    init_owned(n, worker, owner, jrt_terms_here(owner), nested);
+    if (!init_inside(n, worker->scheduler, owner)) {
+        return is_open_already(n, owner) ? JANUS_STATE : JANUS_FULL;
+    }
+    n->terms = jrt_terms_here(owner);
     get_ready(n);
-    n->unsorted = unsorted;
     janus_budget *granted;
     janus_status  status = open_with(n, owner, options, &granted);
     if (status != JANUS_OK) return status;
@@ -321,43 +334,37 @@ bool jrt_nursery_open_on_terms(struct jrt_nursery *n, struct jrt_worker *worker)
     return true;
 }
 
-/* Opens where the fast path cannot rule out that n is open already, or one too many. */
-__attribute__((noinline)) static janus_status open_unsorted(struct jrt_nursery *n)
+/* Whether a touched task is in a shield, or was given terms. */
+static inline bool is_on_more(const struct jrt_task *owner)
 {
-    struct jrt_worker *worker = jrt_worker_self();
-    struct jrt_task   *owner = worker->current;
-    bool               unsorted = is_perhaps_open(n, owner);
-    if (unsorted && is_open_already(n, owner)) return JANUS_STATE;
-    uint64_t nested = nested_with(owner);
-    if (nested > worker->scheduler->nesting_max) return JANUS_FULL;
-    init_owned(n, worker, owner, NULL, nested);
-    n->unsorted = unsorted;
-    owner->innermost = n;
-    return JANUS_OK;
+    const struct jrt_purse *purse = owner->purse;
+    if (jrt_unlikely(jrt_load_relaxed(&owner->shield) > 0)) return true; /* relaxed: its own. */
+    return owner->innermost == NULL && purse != NULL && purse->terms != NULL;
 }
 
 /* Usually writes a few words, without a call, and so without a frame. */
-janus_status janus_nursery_open(janus_nursery *nursery, const janus_nursery_options *options)
+JRT_HOT janus_status janus_nursery_open(janus_nursery               *nursery,
+                                        const janus_nursery_options *options)
 {
     struct jrt_worker  *worker = jrt_worker_self();
     struct jrt_nursery *n = jrt_nursery_of(nursery);
-    if (jrt_unlikely(options != NULL || worker == NULL || nursery == NULL)) {
-        return open_slowly(n, options);
+    if (jrt_unlikely(options != NULL || worker == NULL)) return open_slowly(n, options);
+    struct jrt_task    *owner = worker->current;
+    struct jrt_nursery *inner = owner->innermost;
+    janus_scheduler    *scheduler = worker->scheduler;
+    int64_t             inside;
+    if (owner->touched && jrt_unlikely(is_on_more(owner))) return open_slowly(n, NULL);
+    if (jrt_unlikely(n == NULL)) return open_slowly(n, NULL);
+    if (inner == NULL) {
+        if (jrt_unlikely(owner->nursery->terms != NULL)) return open_slowly(n, NULL);
+        inside = scheduler->nesting_max;
+    } else {
+        inside = inner->inside;
+        if (jrt_unlikely((uintptr_t)n >= (uintptr_t)inner)) return open_slowly(n, NULL);
     }
-    struct jrt_task  *owner = worker->current;
-    struct jrt_terms *terms = terms_around(owner);
-    /* relaxed: its own. */
-    if (jrt_unlikely(terms != NULL || jrt_load_relaxed(&owner->shield) > 0)) {
-        return open_slowly(n, NULL);
-    }
-    uint64_t nested = 1;
-    if (owner->innermost != NULL) {
-        nested = nested_with(owner);
-        if (jrt_unlikely(is_perhaps_open(n, owner) || nested > worker->scheduler->nesting_max)) {
-            return open_unsorted(n);
-        }
-    }
-    init_owned(n, worker, owner, NULL, nested);
+    if (jrt_unlikely(--inside < 0)) return open_slowly(n, NULL);
+    jrt_debug_invariant("nursery-twice", !is_open_already(n, owner));
+    init_owned(n, scheduler, owner, inner, inside);
     owner->innermost = n;
     return JANUS_OK;
 }

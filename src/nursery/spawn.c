@@ -323,12 +323,12 @@ enum { LEAF = false };
 enum { LEAF = true };
 #endif
 
-static inline void make(struct jrt_worker *worker, struct jrt_nursery *n, janus_entry *entry,
-                        void *argument, const janus_site *site)
+/* Makes a task of the first free record, which is `task`. */
+static inline void make(struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n,
+                        janus_entry *entry, void *argument, const janus_site *site)
 {
-    struct jrt_task *task = worker->free;
     worker->free = jrt_task_next(task);
-    worker->free_count--;
+    worker->free_room++;
     fill(task, n, entry, argument, site);
 }
 
@@ -345,7 +345,7 @@ __attribute__((noinline)) static janus_status spawn_beyond(struct jrt_nursery *n
         jrt_quota_give(&worker->quota);
         return JANUS_CLOSED;
     }
-    make(worker, n, entry, argument, site);
+    make(worker, task, n, entry, argument, site);
     if (jrt_unlikely(worker->trace != NULL)) {
         jrt_note_by_caller(worker->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
     }
@@ -394,8 +394,9 @@ spawn_as(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry, v
     if (!LEAF && !traced) jrt_worker_stack_check(worker);
     struct jrt_task  *task = worker->free;
     struct jrt_shelf *shelf = &worker->fresh_shelf; /* no option asked for another lane */
+    uint64_t          newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
     if (jrt_unlikely(!is_owners(n, worker) || task == NULL || entry == NULL ||
-                     !jrt_shelf_has_room(shelf) || !jrt_fuel_one())) {
+                     newest == shelf->room || !jrt_fuel_one())) {
         return spawn_slowly(n, entry, argument, site);
     }
     n->local++;
@@ -405,11 +406,11 @@ spawn_as(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry, v
     if (jrt_unlikely(!room || jrt_load_acquire(&n->state) != JANUS_NURSERY_STATE_OPEN)) {
         return take_back(n, room, entry, argument, site);
     }
-    make(worker, n, entry, argument, site);
+    make(worker, task, n, entry, argument, site);
     if (traced && worker->trace != NULL) {
         jrt_note_by_caller(worker->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
     }
-    jrt_shelf_put(shelf, task);
+    jrt_shelf_place(shelf, newest, task);
     /* A read first: stores are the main cost of a fork and join. */
     if (!(worker->lanes & JRT_IN_NORMAL)) worker->lanes |= JRT_IN_NORMAL;
     if (jrt_unlikely(jrt_idle_somebody(worker, full))) return feed(worker);
@@ -430,8 +431,8 @@ __attribute__((noinline)) static janus_status spawn_otherwise(struct jrt_nursery
     return spawn_as(n, worker, entry, argument, site, true, true);
 }
 
-janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *argument,
-                            const janus_site *site)
+JRT_HOT janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, void *argument,
+                                    const janus_site *site)
 {
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     struct jrt_worker  *worker = jrt_worker_self();

@@ -129,6 +129,7 @@ bool jrt_worker_open(struct jrt_worker *worker)
     worker->until_others = worker->others_every = 8;
     worker->until_timers = 64;
     worker->turns.limit_ns = worker->scheduler->turn_ns;
+    worker->free_room = JRT_FREE_MAX;
     worker->until_split = worker->split_every = 1;
     worker->forks = forking(worker);
     worker->trace = jrt_trace_lane(&worker->scheduler->tracer,

@@ -38,6 +38,7 @@ void jrt_shelf_fini(struct jrt_shelf *shelf);
 /* The slow paths. */
 bool jrt_shelf_push_slow(struct jrt_shelf *shelf, void *item);
 void jrt_shelf_enter_slow(struct jrt_shelf *shelf);
+void jrt_shelf_give_up(struct jrt_shelf *shelf);
 
 /* Any thread. May be out of date when it returns. */
 static inline uint64_t jrt_shelf_size(const struct jrt_shelf *shelf)
@@ -78,17 +79,6 @@ static inline bool jrt_shelf_push(struct jrt_shelf *shelf, void *item)
     return true;
 }
 
-/* Push in two steps: has_room, and add if there is room. */
-static inline bool jrt_shelf_has_room(const struct jrt_shelf *shelf)
-{
-    return jrt_likely(jrt_load_relaxed(&shelf->newest) != shelf->room); /* relaxed: our own. */
-}
-
-static inline void jrt_shelf_put(struct jrt_shelf *shelf, void *item)
-{
-    jrt_shelf_place(shelf, jrt_load_relaxed(&shelf->newest), item); /* relaxed: our own. */
-}
-
 /* Takes the newest item of a shelf that is not empty. The caller holds the lock. */
 static inline void *jrt_shelf_drop_newest(struct jrt_shelf *shelf, uint64_t newest)
 {
@@ -113,22 +103,23 @@ static inline void *jrt_shelf_pop_newest(struct jrt_shelf *shelf)
     return item;
 }
 
-/* Takes the newest item if no raider is there, otherwise returns NULL. `full`: as in
- * jrt_fence_light_as_seq_cst. */
-static inline __attribute__((always_inline)) void *jrt_shelf_pop_newest_easily(
-    struct jrt_shelf *shelf, bool full)
+/* Takes the newest item if no raider is there. False: a raider is, or the shelf is empty. `full`:
+ * as in jrt_fence_light_as_seq_cst. */
+static inline __attribute__((always_inline)) bool jrt_shelf_pop_newest_easily(
+    struct jrt_shelf *shelf, bool full, void **out)
 {
-    void    *item = NULL;
     uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
     jrt_store_relaxed(&shelf->busy, 1u); /* relaxed: the fence follows, [shelf-lock]. */
     jrt_fence_light_as_seq_cst(full);    /* seq_cst: [shelf-lock]. */
-    /* acquire: what the last raider did. relaxed: inside the lock. */
-    if (jrt_likely(jrt_load_acquire(&shelf->raiding) == 0 &&
-                   jrt_load_relaxed(&shelf->oldest) != newest)) {
-        item = jrt_shelf_drop_newest(shelf, newest);
+    /* acquire: what the last raider did; relaxed: inside the lock. */
+    if (jrt_unlikely(jrt_load_acquire(&shelf->raiding) != 0 ||
+                     jrt_load_relaxed(&shelf->oldest) == newest)) {
+        jrt_shelf_give_up(shelf);
+        return false;
     }
+    *out = jrt_shelf_drop_newest(shelf, newest);
     jrt_shelf_leave(shelf);
-    return item;
+    return true;
 }
 
 /* Owner only. Takes the oldest item; NULL: empty. */
@@ -147,6 +138,25 @@ static inline void *jrt_shelf_pop_oldest(struct jrt_shelf *shelf)
     }
     jrt_shelf_leave(shelf);
     return item;
+}
+
+/* Takes the oldest item if no raider is there, like jrt_shelf_pop_newest_easily. */
+static inline __attribute__((always_inline)) bool jrt_shelf_pop_oldest_easily(
+    struct jrt_shelf *shelf, bool full, void **out)
+{
+    uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
+    jrt_store_relaxed(&shelf->busy, 1u); /* relaxed: the fence follows, [shelf-lock]. */
+    jrt_fence_light_as_seq_cst(full);    /* seq_cst: [shelf-lock]. */
+    uint32_t raiding = jrt_load_acquire(&shelf->raiding); /* acquire: what the last raider did. */
+    uint64_t oldest = jrt_load_relaxed(&shelf->oldest);   /* relaxed, all: inside the lock. */
+    if (jrt_unlikely(raiding != 0 || oldest == newest)) {
+        jrt_shelf_give_up(shelf);
+        return false;
+    }
+    *out = jrt_load_relaxed(&shelf->slots[oldest & shelf->mask]); /* relaxed: as above. */
+    jrt_store_relaxed(&shelf->oldest, oldest + 1);                /* relaxed: as above. */
+    jrt_shelf_leave(shelf);
+    return true;
 }
 
 /* Owner only, inside the lock. The item that lies `ahead` behind the oldest; NULL: there is no such

@@ -84,13 +84,12 @@ struct jrt_nursery {
         uint32_t first_four; /* for jrt_nursery_is_apart */
         uint64_t special;    /* any of them */
     };
+    struct jrt_terms             *terms; /* for children; NULL: implicit */
     _Atomic(struct jrt_nursery *) outer; /* the owner's next nursery around this; [nursery-outer] */
-    const char                   *name;  /* clean, [name-clean]; NULL: none */
     union {
         const struct jrt_thread *thread; /* the owner, if it is a plain thread */
-        uint64_t                 nested; /* otherwise: the owner's nurseries up to this one */
+        int64_t inside; /* otherwise: the owner may open so many more, [nursery-nested] */
     };
-    struct jrt_terms *terms; /* for children; NULL: implicit */
 
     /* Valid only once `ready`, [nursery-ready], up to `failures`. */
     _Alignas(16) pthread_mutex_t lock;     /* guards what follows, up to link */
@@ -103,8 +102,9 @@ struct jrt_nursery {
     _Atomic(struct jrt_singles *) singles; /* owned; children cancelled alone, [cancel-single] */
     struct jrt_list_node          exhausted; /* children that wait for budget, [exhaust-list] */
     uint64_t                      errors;
+    const char                   *name;     /* clean, [name-clean]; NULL: none */
     janus_panic_detail           *panic;    /* owned; of the first failure, if it is a panic */
-    struct jrt_failures          *failures; /* owned, [failure-kept]; NULL: none is kept */
+    struct jrt_failures          *failures; /* owned; [failure-kept]; NULL: none is kept */
     _Atomic(uint64_t) disturbed; /* children whose own scopes are cancelled, [scope-owner] */
     _Atomic(bool)     over;      /* Cancelling, and a reader saw all end, [nursery-seen] */
     bool              emptied;   /* lent, and no child is left, [nursery-lend] */
@@ -221,10 +221,13 @@ static inline struct jrt_nursery *jrt_nursery_of(janus_nursery *nursery)
     return (struct jrt_nursery *)(void *)nursery;
 }
 
-/* The given name, or "nursery"; clean, [name-clean]. */
+/* The given name, or "nursery" or "parallel"; clean, [name-clean]. */
 static inline const char *jrt_nursery_name(const struct jrt_nursery *n)
 {
-    return n->name != NULL ? n->name : "nursery";
+    if (n->internal) return "parallel";
+    /* acquire: the options were written before. */
+    if (jrt_load_acquire(&n->ready) != JRT_READY || n->name == NULL) return "nursery";
+    return n->name;
 }
 
 static inline janus_nursery_state jrt_nursery_state(const struct jrt_nursery *n)
@@ -336,6 +339,14 @@ struct jrt_nursery *jrt_nursery_above(const struct jrt_nursery *n);
 /* Adds the owner's own count, so that the last child can make the nursery final. */
 void jrt_nursery_fold(struct jrt_nursery *n);
 
+/* Runs the owner's own children that no thread has taken, newest first, in place. Returns the
+ * worker, which may be another one. */
+struct jrt_worker *jrt_nursery_run_children(struct jrt_nursery *n, struct jrt_worker *worker,
+                                            struct jrt_task *owner);
+
+/* From here on the owner recharges no exhausted child, [exhaust-await]. */
+void jrt_nursery_begin_waiting(struct jrt_nursery *n);
+
 /* Notes that the count reached zero while the owner lends it, [nursery-lend]; under the lock. */
 void jrt_nursery_emptied_locked(struct jrt_nursery *n);
 
@@ -430,15 +441,22 @@ static inline void jrt_task_over_here(struct jrt_worker *worker, struct jrt_task
     n->local--;
 }
 
-/* Ends a task that has run and ended with `how`. `owner`: n's owner, whose fuel was `below`, or
- * NULL. `traced` is a constant. */
+/* Whether a task's call returned, and nothing has to be reported or taken apart. */
+static inline bool jrt_task_ended_plainly(const struct jrt_task *task, int how)
+{
+    if (jrt_unlikely(how != 0 || task->special != 0)) return false;
+    return jrt_likely(task->landing.result >= 0);
+}
+
+/* It has run, for n's owner or NULL, whose fuel `below` was, and ended so; `traced` is a constant.
+ */
 static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_ran(struct jrt_task *task,
                                                                              struct jrt_nursery *n,
                                                                              struct jrt_task *owner,
                                                                              int how, int64_t below,
                                                                              bool traced)
 {
-    bool plain = how == 0 && task->special == 0 && task->landing.result >= 0;
+    bool plain = jrt_task_ended_plainly(task, how);
     if (jrt_unlikely(owner == NULL || !plain || jrt_nursery_is_apart(n))) {
         return jrt_task_ran_otherwise(task, how, owner, below);
     }

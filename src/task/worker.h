@@ -78,51 +78,56 @@ struct jrt_purse;
 struct jrt_seat;
 
 struct jrt_worker {
+    /* New NORMAL tasks, the worker's own until another worker wants them; [queue-shelf]. */
+    struct jrt_shelf fresh_shelf;
     /* Only the worker's own thread writes these. */
-    struct jrt_task       *current;    /* the running task; NULL: in the loop */
-    struct jrt_strand     *strand;     /* the strand that runs */
-    struct jrt_strand     *spare;      /* for the next loop; NULL: take one */
-    struct jrt_task       *handoff;    /* for the fresh loop to run first */
-    struct jrt_task       *free;       /* clean spare records, fewer than JRT_FREE_MAX */
-    struct jrt_task       *free_batch; /* a whole batch more, or NULL */
+    struct jrt_task       *current; /* the running task; NULL: in the loop */
+    struct jrt_strand     *strand;  /* the strand that runs */
+    struct jrt_task       *free;    /* clean spare records, fewer than JRT_FREE_MAX */
     struct jrt_thread     *thread;
     int                   *error_at; /* errno of that thread, [task-errno] */
     janus_scheduler       *scheduler;
-    int64_t                slice; /* fuel of a task without a purse; constant */
-    struct jrt_trace_lane *trace; /* where events go, constant; NULL: no trace */
-    uint32_t               index, free_count;
-    uint32_t               tick;                 /* picks so far */
-    uint32_t         until_others, others_every; /* picks until others come first, [queue-pace] */
-    uint32_t         until_timers;               /* calls of janus_cancelled until timers fire */
-    uint32_t         until_clock; /* waits until the next look at the clock, [peek-time] */
-    uint32_t         since;       /* time of the last look, as in struct jrt_task */
-    uint32_t         lanes;       /* JRT_IN_*: queues that may have a task */
-    uint32_t         until_split; /* forks until the next look, [fork-look] */
-    uint32_t         split_every; /* forks from one look to the next */
-    enum jrt_left    left;
-    bool             alone;    /* the only worker: nobody steals */
-    uint8_t          forks;    /* enum jrt_forking; constant */
-    uint8_t          plain;    /* enum jrt_plainness; constant */
-    bool             gave_way; /* its task leaves because others come first, [queue-served] */
-    _Atomic(bool)    doomed;   /* its thread must end, [replace-doom] */
-    bool             lost;     /* no thread executes it, [replace-lost]; threads_lock */
-    uint64_t         split_ns; /* time of the last look at forks */
-    struct jrt_turns turns;
-    uint32_t         slices;          /* slices that ended here, [turn-balance] */
-    int32_t          tolls;           /* left until a look at the clock, [turn-toll] */
-    uint64_t         picked_ns;       /* time of the last look at timers, [queue-pace] */
-    uint64_t         oldest_seen;     /* on the fresh shelf */
-    uint64_t         oldest_since_ns; /* since when */
-    uint64_t         lone_before;     /* on the other shelf, + 1, at the last look for others */
-    uint32_t         searches;        /* for work, so far */
-    uint32_t         looks;           /* of picks, so far */
-    uint32_t         watched;         /* index of a worker, [queue-rescue] */
-    uint64_t         watched_oldest;  /* its oldest task, + 1; 0: not seen yet */
-    uint32_t         loot;            /* new tasks that it stole; 0: none */
-    uint64_t         loot_ns;         /* when it stole them */
-    uint32_t         poor;            /* poor loots in a row, [idle-doze] */
-    unsigned         deques_open;
-    struct jrt_task *left_task;
+    int64_t                slice;        /* fuel of a task without a purse; constant */
+    uint32_t               free_room;    /* JRT_FREE_MAX less the spare records */
+    uint32_t               until_others; /* picks until others come first, [queue-pace] */
+    uint32_t               lanes;        /* JRT_IN_*: queues that may have a task */
+    uint8_t                plain;        /* enum jrt_plainness; constant */
+    bool                   alone;        /* the only worker: nobody steals */
+    bool                   gave_way; /* its task leaves because others come first, [queue-served] */
+    uint8_t                forks;    /* enum jrt_forking; constant */
+    struct jrt_quota       quota;
+    struct jrt_shelf       again_shelf; /* tasks that ran before, [queue-shelf] */
+    struct jrt_task       *left_task;
+    struct jrt_counts      stats;
+    struct jrt_trace_lane *trace; /* where events go; constant; NULL: no trace */
+    int32_t                tolls; /* left until a look at the clock, [turn-toll] */
+    uint32_t               tick;  /* picks so far */
+    uint32_t               index, others_every;
+    struct jrt_strand     *spare;        /* for the next loop; NULL: take one */
+    struct jrt_task       *handoff;      /* for the fresh loop to run first */
+    struct jrt_task       *free_batch;   /* a whole batch more, or NULL */
+    uint32_t               until_timers; /* calls of janus_cancelled until timers fire */
+    uint32_t               until_clock;  /* waits until the next look at the clock, [peek-time] */
+    uint32_t               since;        /* time of the last look, as in struct jrt_task */
+    uint32_t               until_split;  /* forks until the next look, [fork-look] */
+    uint32_t               split_every;  /* forks from one look to the next */
+    enum jrt_left          left;
+    _Atomic(bool)          doomed;   /* its thread must end, [replace-doom] */
+    bool                   lost;     /* no thread executes it, [replace-lost]; threads_lock */
+    uint64_t               split_ns; /* time of the last look at forks */
+    struct jrt_turns       turns;
+    uint32_t               slices;          /* slices that ended here, [turn-balance] */
+    uint64_t               picked_ns;       /* time of the last look at timers, [queue-pace] */
+    uint64_t               oldest_seen;     /* on the fresh shelf */
+    uint64_t               oldest_since_ns; /* since when */
+    uint64_t               lone_before; /* on the other shelf, + 1, at the last look for others */
+    uint32_t               searches, looks; /* for work, of picks; so far */
+    uint32_t               watched;         /* index of a worker, [queue-rescue] */
+    uint64_t               watched_oldest;  /* its oldest task, + 1; 0: not seen yet */
+    uint32_t               loot;            /* new tasks that it stole; 0: none */
+    uint64_t               loot_ns;         /* when it stole them */
+    uint32_t               poor;            /* poor loots in a row, [idle-doze] */
+    unsigned               deques_open;
     struct jrt_context    *left_context;
     struct jrt_context    *entered_context;
     struct jrt_strand     *rescue; /* cleans up after a task that overflowed */
@@ -130,8 +135,6 @@ struct jrt_worker {
     struct jrt_context     root;   /* the thread's own stack, while strands run */
     struct jrt_victims     victims;
     struct jrt_rng         choices; /* of selects */
-    struct jrt_quota       quota;
-    struct jrt_counts      stats;
     struct jrt_stack_cache stacks;
     struct jrt_heap_cache  heaps;
     struct jrt_purse      *purses;       /* owned; spare ones, [purse-spare] */
@@ -139,12 +142,7 @@ struct jrt_worker {
     uint32_t               trims;        /* requests seen, [strand-trim] */
     uint32_t               waits_at;     /* traced: channel at which its task is about to wait */
 
-    /* New tasks, newest first; tasks that ran before, oldest first. NORMAL tasks are first on the
-     * shelves, which are the worker's own until another worker wants them; [queue-shelf]. */
-    struct jrt_shelf fresh_shelf;
-    struct jrt_shelf again_shelf;
-
-    /* Thieves take from all of these. */
+    /* New tasks, newest first; tasks that ran before, oldest first. Thieves take from all. */
     struct jrt_deque fresh[JRT_LANES];
     struct jrt_deque again[JRT_LANES];
 
@@ -171,8 +169,8 @@ struct janus_scheduler {
     uint32_t      birth;                   /* of a task that asks for nothing */
     size_t        room[JRT_STACK_CLASSES]; /* that a child that runs in place must find */
     bool          stealing, deadlock_check, quiet_panics;
-    uint32_t      nesting_max;       /* [nursery-nested] */
-    uint64_t      turn_ns, grace_ns; /* for defers of cancelled tasks; 0: any time */
+    int64_t       nesting_max;       /* [nursery-nested] */
+    uint64_t      turn_ns, grace_ns; /* grace_ns: for defers of cancelled tasks; 0: any time */
 
     /* Implicit means of tasks; constant, too. */
     janus_budget         task_budget; /* of each task */
@@ -436,7 +434,7 @@ static inline void jrt_task_free_here(struct jrt_worker *worker, struct jrt_task
     }
     task->record.next = (struct jrt_record *)worker->free;
     worker->free = task;
-    if (jrt_unlikely(++worker->free_count == JRT_FREE_MAX)) jrt_worker_free_full(worker);
+    if (jrt_unlikely(--worker->free_room == 0)) jrt_worker_free_full(worker);
 }
 
 /* The newest fresh task of a lane of the worker's own queues; NULL: none. */
@@ -452,15 +450,17 @@ static inline struct jrt_task *jrt_take_newest(struct jrt_worker *worker, unsign
 /* The next task for this worker; NULL: none now. `stays`: the current task can go on. */
 struct jrt_task *jrt_pick(struct jrt_worker *worker, bool stays);
 
-/* Picks in the easy case: a shelf's oldest task, if no other has a claim. NULL: ask jrt_pick. */
+/* Picks in the easy case: a shelf's oldest task, if no other has a claim. NULL: ask jrt_pick.
+ * `full`: as in jrt_fence_light_as_seq_cst. */
 static inline __attribute__((always_inline)) struct jrt_task *jrt_pick_easily(
-    struct jrt_worker *worker)
+    struct jrt_worker *worker, bool full)
 {
+    void *task = NULL;
     if (worker->lanes != JRT_IN_NORMAL || worker->until_others == 1) return NULL;
     if (jrt_shelf_size(&worker->fresh_shelf) != 0) return NULL;
     worker->tick++;
     worker->until_others--;
-    return jrt_shelf_pop_oldest(&worker->again_shelf);
+    return jrt_shelf_pop_oldest_easily(&worker->again_shelf, full, &task) ? task : NULL;
 }
 
 /* For a task that runs others one after the other without picking. Every so often it asks whether
@@ -483,10 +483,10 @@ void jrt_balance(struct jrt_worker *worker);
 
 /* Steals a task of another worker; NULL: none found. `raid`: also from shelves. */
 struct jrt_task *jrt_steal(struct jrt_worker *thief, bool raid);
-/* Queues the current task, which can leave, and enters the worker's loop. */
-void jrt_task_leave_to_loop(struct jrt_worker *worker, struct jrt_task *task);
-
-unsigned jrt_victim_choose(struct jrt_worker *thief, uint32_t attempt);
+/* Takes the current task, which can leave, off the CPU. `next` runs then; NULL: the loop. */
+janus_status jrt_task_leave(struct jrt_worker *worker, struct jrt_task *task, struct jrt_task *next,
+                            enum jrt_left how);
+unsigned     jrt_victim_choose(struct jrt_worker *thief, uint32_t attempt);
 
 /* The number of new tasks, or of tasks that ran before, in a lane; out of date at once. */
 static inline uint64_t jrt_count_fresh(const struct jrt_worker *worker, unsigned lane)

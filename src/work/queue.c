@@ -40,11 +40,11 @@ struct jrt_task *jrt_task_alloc(janus_scheduler *scheduler, struct jrt_worker *w
         worker->free_batch = NULL;
         if (worker->free == NULL) worker->free = jrt_roster_take_batch(&scheduler->roster);
         if (worker->free == NULL) return NULL;
-        worker->free_count = JRT_ROSTER_BATCH;
+        worker->free_room = JRT_FREE_MAX - JRT_ROSTER_BATCH;
     }
     struct jrt_task *task = worker->free;
     worker->free = jrt_task_next(task);
-    worker->free_count--;
+    worker->free_room++;
     return task;
 }
 
@@ -57,7 +57,7 @@ void jrt_worker_free_full(struct jrt_worker *worker)
     for (uint32_t i = 1; i < JRT_FREE_KEPT; i++) last = jrt_task_next(last);
     worker->free_batch = jrt_task_next(last);
     last->record.next = NULL;
-    worker->free_count = JRT_FREE_KEPT;
+    worker->free_room = JRT_FREE_MAX - JRT_FREE_KEPT;
 }
 
 void jrt_task_free(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task)

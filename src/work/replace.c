@@ -95,7 +95,7 @@ void jrt_worker_on_exit(void)
     jrt_worker_must_leave(worker);
     jrt_store_relaxed(&worker->doomed, true); /* relaxed: its own, [replace-doom]. */
     jrt_task_move(task, JANUS_TASK_STATE_READY);
-    jrt_task_leave_to_loop(worker, task);
+    (void)jrt_task_leave(worker, task, NULL, JRT_LEFT_YIELDED);
     janus_panic(message); /* the task, or the fiber that it runs */
 }
 

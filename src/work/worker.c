@@ -34,15 +34,11 @@
 #include "task/turn.h"
 #include "work/replace.h"
 #include "work/seat.h"
+#include "work/straight.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { /* yields of a worker that has nothing else */
-       STEAL_EVERY = 16,
-       RAID_EVERY = 4096, /* a multiple */
-};
 
 /* Arriving: the strand that was left is off the CPU now. */
 
@@ -66,17 +62,6 @@ static inline __attribute__((always_inline)) void park_arrived(struct jrt_worker
     queue_woken(worker, task);
 }
 
-/* Queues a task that yielded: it is ready, but others come first. */
-static inline void submit_yielded(struct jrt_worker *worker, struct jrt_task *task)
-{
-    if (jrt_unlikely(worker->gave_way)) {
-        worker->gave_way = false;
-        jrt_submit_served(worker, task);
-    } else {
-        jrt_submit_again(worker, task);
-    }
-}
-
 /* Runs on the entered strand: the left one is off the CPU now. It is the worker that switched,
  * because a switch changes stacks and not threads. */
 int jrt_worker_arrive(void *argument)
@@ -96,7 +81,7 @@ int jrt_worker_arrive(void *argument)
     }
     switch (left) {
     case JRT_LEFT_NOTHING: break;
-    case JRT_LEFT_YIELDED: submit_yielded(worker, task); break;
+    case JRT_LEFT_YIELDED: jrt_submit_yielded(worker, task); break;
     case JRT_LEFT_PARKING: park_arrived(worker, task); break;
     case JRT_LEFT_STRAND:
         jrt_strand_give(worker, (struct jrt_strand *)(void *)worker->left_context);
@@ -105,30 +90,10 @@ int jrt_worker_arrive(void *argument)
     return JANUS_OK;
 }
 
-/* The status of a wait that has ended. */
-static inline janus_status ended(struct jrt_task *task)
-{
-    uint32_t park = jrt_load_acquire(&task->park); /* acquire: pairs with [park-wake]. */
-    jrt_invariant("task-park", (park & JRT_PARK_MASK) == JRT_AWAKE);
-    jrt_store_relaxed(&task->wait, (uint8_t)JRT_WAIT_NONE); /* relaxed: for dumps. */
-    return (janus_status) - (int)(park >> 8);
-}
-
-/* Does the first work of the task that goes on, [task-finish]. */
-static inline int go_on(struct jrt_worker *worker)
-{
-    struct jrt_strand *strand = worker->strand;
-    struct jrt_task   *current = worker->current;
-    jrt_finish        *finish = strand->finish;
-    if (finish == NULL) return JANUS_OK;
-    strand->finish = NULL;
-    return finish(worker, current, ended(current));
-}
-
 static int arrive_and_go_on(struct jrt_worker *worker)
 {
     (void)jrt_worker_arrive(worker);
-    return go_on(worker);
+    return jrt_go_on(worker);
 }
 
 /* The switch calls this on the new stack. */
@@ -139,37 +104,12 @@ JRT_BETWEEN_STACKS static int arrive(void *argument)
     return arrive_and_go_on(worker);
 }
 
-/* Arrives after a switch straight to another task, when nothing was put aside. */
-static inline void arrive_straight(struct jrt_worker *worker)
-{
-    const struct jrt_strand *strand = worker->strand;
-    struct jrt_task         *current = worker->current;
-    worker->thread->watch.stack = strand->stack;
-    jrt_task_move(current, JANUS_TASK_STATE_RUNNING);
-    jrt_fuel_set(strand->fuel); /* [purse-fuel] */
-}
-
-static int arrive_yielded(struct jrt_worker *worker)
-{
-    arrive_straight(worker);
-    if (jrt_unlikely(worker->trace != NULL)) jrt_note_switch(worker, worker->left_task);
-    submit_yielded(worker, worker->left_task);
-    return go_on(worker);
-}
-
 static int arrive_parked(struct jrt_worker *worker)
 {
-    arrive_straight(worker);
+    jrt_arrive_straight(worker);
     if (jrt_unlikely(worker->trace != NULL)) jrt_note_switch(worker, NULL);
     park_arrived(worker, worker->left_task);
-    return go_on(worker);
-}
-
-JRT_BETWEEN_STACKS static int arrive_from_yield(void *argument)
-{
-    struct jrt_worker *worker = argument;
-    jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
-    return arrive_yielded(worker);
+    return jrt_go_on(worker);
 }
 
 JRT_BETWEEN_STACKS static int arrive_from_park(void *argument)
@@ -357,134 +297,16 @@ __attribute__((noinline)) static janus_status leave_with_more(struct jrt_worker 
     return JANUS_OK;
 }
 
-static inline bool has_more(const struct jrt_worker *worker)
+janus_status jrt_task_leave(struct jrt_worker *worker, struct jrt_task *task, struct jrt_task *next,
+                            enum jrt_left how)
 {
-    return worker->thread->current != NULL || jrt_exceptions_exist();
-}
-
-/* Switches straight to another task, which has run before. Nothing is put aside. */
-static inline __attribute__((always_inline)) janus_status go_straight(struct jrt_worker *worker,
-                                                                      struct jrt_task   *task,
-                                                                      struct jrt_task   *next,
-                                                                      int (*then)(void *))
-{
-    struct jrt_strand  *strand = worker->strand;
-    struct jrt_context *to = next->strand->left;
-    task->strand = strand;
-    task->touched = true;
-    int *error_at = worker->error_at; /* [task-errno] */
-    strand->fuel = jrt_fuel_get();    /* [purse-fuel] */
-    strand->error = *error_at;
-    *error_at = next->strand->error;
-    worker->left_task = task;
-    if (JRT_ASAN || JRT_TSAN) { /* arrive_from_* only inform the sanitizer */
-        worker->left_context = &strand->context;
-        worker->entered_context = to;
+    if (jrt_unlikely(jrt_worker_has_more(worker))) {
+        return leave_with_more(worker, task, next, how);
     }
-    worker->current = next;
-    worker->strand = next->strand;
-    jrt_count(&worker->stats.switches);
-    jrt_sanitizer_leave(&strand->context.sanitizer, &to->sanitizer, false);
-    return (janus_status)jrt_ctx_switch_then(&strand->context.sp, to->sp, then, worker);
-}
-
-/* Ends in the switch, so that the task continues in its caller by a jump. */
-static inline __attribute__((always_inline)) janus_status give_way(struct jrt_worker *worker,
-                                                                   struct jrt_task   *task)
-{
-    struct jrt_task *next = jrt_pick_easily(worker);
-    if (jrt_likely(next != NULL && !has_more(worker) && jrt_task_began(next))) {
-        jrt_task_move(task, JANUS_TASK_STATE_READY);
-        return go_straight(worker, task, next, arrive_from_yield);
-    }
-    if (next == NULL) next = jrt_pick(worker, true);
-    /* A worker with one yielding task has time to look at the timers at every yield. */
-    if (next == NULL && jrt_sched_timers_fire(worker->scheduler) != 0) {
-        next = jrt_pick(worker, true);
-    }
-    /* A worker whose task only yields is neither searching nor asleep: now and then it looks
-     * around. */
-    if (next == NULL && !worker->alone && worker->tick % STEAL_EVERY == 0) {
-        next = jrt_steal(worker, worker->tick % RAID_EVERY == 0);
-    }
-    if (next == NULL) return JANUS_OK;
-    if (jrt_unlikely(!jrt_worker_can_leave(worker))) {
-        jrt_submit_again(worker, next); /* not now: there is no stack to go on with */
-        return JANUS_OK;
-    }
-    jrt_task_move(task, JANUS_TASK_STATE_READY);
-    if (jrt_unlikely(has_more(worker))) {
-        return leave_with_more(worker, task, next, JRT_LEFT_YIELDED);
-    }
-    return leave(worker, task, next, JRT_LEFT_YIELDED);
-}
-
-void jrt_task_give_way(struct jrt_worker *worker, struct jrt_task *task)
-{
-    worker->gave_way = true;
-    (void)give_way(worker, task);
-    worker = jrt_worker_self(); /* [worker-again] */
-    worker->gave_way = false;   /* there may have been no other task */
-    jrt_turn_begin(worker);
-}
-
-/* In a cancelled scope of its own, a task may have to yield to its children. */
-__attribute__((noinline)) static janus_status yield_cancelled(struct jrt_worker *worker,
-                                                              struct jrt_task   *task)
-{
-    if (jrt_task_only_in_scope(task)) jrt_task_give_way(worker, task);
-    return jrt_task_obey(task);
-}
-
-janus_status janus_yield(void)
-{
-    struct jrt_worker *worker = jrt_worker_self();
-    if (jrt_unlikely(worker == NULL)) return JANUS_STATE;
-    jrt_worker_stack_check(worker); /* [stack-reserve] */
-    struct jrt_task *task = worker->current;
-    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)) {
-        return yield_cancelled(worker, task);
-    }
-    jrt_count(&worker->stats.yields);
-    return give_way(worker, task);
-}
-
-void jrt_task_leave_to_loop(struct jrt_worker *worker, struct jrt_task *task)
-{
-    if (has_more(worker)) {
-        (void)leave_with_more(worker, task, NULL, JRT_LEFT_YIELDED);
-    } else {
-        (void)leave(worker, task, NULL, JRT_LEFT_YIELDED);
-    }
+    return leave(worker, task, next, how);
 }
 
 /* Waiting, [task-park]. */
-
-void jrt_task_park_begin(struct jrt_task *task, enum jrt_wait wait)
-{
-    bool breakable = wait != JRT_WAIT_NURSERY && wait != JRT_WAIT_BLOCKING && wait != JRT_WAIT_RUN;
-    bool can_end = breakable &&
-                   /* relaxed: its own. [task-interrupt] */
-                   (jrt_load_relaxed(&task->shield) == 0 || !jrt_shield_holds(task));
-    jrt_store_relaxed(&task->wait, (uint8_t)wait); /* relaxed: for dumps. */
-    /* relaxed: its own. */
-    uint32_t shields = breakable && !can_end ? jrt_load_relaxed(&task->shield) : 0u;
-    uint32_t scoped = shields != 0 ? shields << 8 | JRT_SCOPED : 0u; /* [scope-shield] */
-    /* relaxed: nobody knows yet that it waits. Registration makes it visible. */
-    jrt_store_relaxed(&task->park, JRT_PARKING | (can_end ? JRT_INTERRUPTIBLE : 0u) |
-                                       (breakable ? JRT_BREAKABLE : 0u) | scoped);
-}
-
-bool jrt_task_park_cancel(struct jrt_task *task)
-{
-    uint32_t expected = jrt_load_relaxed(&task->park); /* relaxed: the cas decides. */
-    do {
-        if ((expected & JRT_PARK_MASK) != JRT_PARKING) return false;
-        /* acq_rel: a waker's writes come before the caller's next step. */
-    } while (!jrt_cas_acq_rel(&task->park, &expected, (uint32_t)JRT_AWAKE));
-    jrt_store_relaxed(&task->wait, (uint8_t)JRT_WAIT_NONE); /* relaxed: for dumps. */
-    return true;
-}
 
 /* Whether nobody has woken the task meanwhile, so that it leaves the CPU. */
 static inline bool still_parking(const struct jrt_task *task)
@@ -495,7 +317,7 @@ static inline bool still_parking(const struct jrt_task *task)
 
 static inline struct jrt_task *pick_next(struct jrt_worker *worker)
 {
-    struct jrt_task *next = jrt_pick_easily(worker);
+    struct jrt_task *next = jrt_pick_easily(worker, !jrt_fences_are_light());
     return next != NULL ? next : jrt_pick(worker, false);
 }
 
@@ -504,13 +326,9 @@ janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task)
     if (still_parking(task)) {
         jrt_task_move_to_wait(task, worker);
         struct jrt_task *next = pick_next(worker);
-        if (jrt_unlikely(has_more(worker))) {
-            (void)leave_with_more(worker, task, next, JRT_LEFT_PARKING);
-        } else {
-            (void)leave(worker, task, next, JRT_LEFT_PARKING);
-        }
+        (void)jrt_task_leave(worker, task, next, JRT_LEFT_PARKING);
     }
-    return ended(task);
+    return jrt_park_ended(task);
 }
 
 __attribute__((noinline)) static janus_status park_plainly(struct jrt_task *task,
@@ -539,11 +357,11 @@ janus_status jrt_task_park_straight(struct jrt_worker *worker, struct jrt_task *
     }
     jrt_debug_invariant("task-finish", worker->strand->finish == NULL);
     worker->strand->finish = finish;
-    struct jrt_task *next = jrt_pick_easily(worker);
+    struct jrt_task *next = jrt_pick_easily(worker, !jrt_fences_are_light());
     if (jrt_unlikely(next == NULL || !jrt_task_began(next))) {
         return leave_to_any(worker, task, next);
     }
-    return go_straight(worker, task, next, arrive_from_park);
+    return jrt_go_straight(worker, task, next, arrive_from_park);
 }
 
 janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task,
@@ -551,7 +369,7 @@ janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task
 {
     /* acquire: everything above is linked. relaxed: its own. */
     bool plain = jrt_load_acquire(&task->linked) && jrt_load_relaxed(&task->shield) == 0;
-    if (jrt_unlikely(!plain || has_more(worker))) return park_plainly(task, finish);
+    if (jrt_unlikely(!plain || jrt_worker_has_more(worker))) return park_plainly(task, finish);
     jrt_fence_light_seq_cst(); /* seq_cst: [cancel-park]. */
     bool cancelled = jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE;
     if (jrt_unlikely(cancelled || !still_parking(task))) return park_plainly(task, finish);
@@ -559,7 +377,7 @@ janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task
     struct jrt_task *next = pick_next(worker);
     worker->strand->finish = finish;
     if (jrt_likely(next != NULL && jrt_task_began(next))) {
-        return go_straight(worker, task, next, arrive_from_park);
+        return jrt_go_straight(worker, task, next, arrive_from_park);
     }
     return leave(worker, task, next, JRT_LEFT_PARKING);
 }

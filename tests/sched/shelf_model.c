@@ -2,8 +2,8 @@
 /*
  * The shipped shelf, in all orders of all its atomic steps. A script is what one thread does:
  *
- *     + push    - pop_newest    e pop_newest_easily    o pop_oldest    h pop_half    r raid
- *     1 raid for one item
+ *     + push    - pop_newest    e pop_newest_easily    o pop_oldest    f pop_oldest_easily
+ *     h pop_half    r raid    1 raid for one item
  *
  * The first thread is the owner, and the others raid. Every execution must have a story: the same
  * operations one at a time, each thread's in order, with the same results on a plain array. In
@@ -151,7 +151,14 @@ static void perform(struct record *record)
         MODEL_CHECK(world.verbs.push(&world.shelf, (void *)record->items[0]));
         return;
     case '-': note_one(record, world.verbs.pop_newest(&world.shelf)); return;
-    case 'e': note_one(record, jrt_shelf_pop_newest_easily(&world.shelf, false)); return;
+    case 'e':
+        MODEL_CHECK(jrt_shelf_pop_newest_easily(&world.shelf, false, out) == (out[0] != NULL));
+        note_one(record, out[0]);
+        return;
+    case 'f':
+        MODEL_CHECK(jrt_shelf_pop_oldest_easily(&world.shelf, false, out) == (out[0] != NULL));
+        note_one(record, out[0]);
+        return;
     case 'o': note_one(record, world.verbs.pop_oldest(&world.shelf)); return;
     case 'h': record->count = (int)jrt_shelf_pop_half(&world.shelf, out, TAKEN_MAX); break;
     case '1': record->count = (int)world.verbs.raid(&world.shelf, out, 1); break;
@@ -198,6 +205,9 @@ static bool fits(struct story *story, const struct record *record)
     case '-':
         if (record->count != (there > 0)) return false;
         return there == 0 || story->items[--story->last] == record->items[0];
+    case 'f':
+        if (record->count == 0) return true; /* as for e */
+        /* fall through */
     case 'o': half = there > 0; break;
     case '1': half = there > 0; /* fall through */
     case 'r':
@@ -327,6 +337,7 @@ TEST("a raider and the owner never both take the last item, from either end")
     pass("+o", "r", NULL);
     pass("+h", "r", NULL);
     pass("+e", "r", NULL);
+    pass("+f", "r", NULL);
 }
 
 TEST("nothing is lost, doubled or out of order with one raider")
@@ -337,6 +348,7 @@ TEST("nothing is lost, doubled or out of order with one raider")
     pass_longest("+-+o-", "rr", NULL);
     pass_long("++h-", "r1", NULL);
     pass_longest("++ee", "1", NULL);
+    pass("++ff", "1", NULL);
 }
 
 TEST("nothing is lost, doubled or out of order with two raiders")
