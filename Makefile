@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# A short front for CMake. CMakeLists.txt and CMakePresets.json are the truth.
+# Short commands for CMake. CMakeLists.txt and CMakePresets.json decide everything.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -12,14 +12,14 @@ SEED ?= 0
 
 help:
 	@echo 'make run        build (gcc, -O2 -g) and run the demo'
-	@echo 'make test       every check on every preset; about ten minutes at most'
-	@echo 'make test-NAME  one preset: make test-gcc-asan (names: CMakePresets.json)'
-	@echo 'make explore    tests, simulated, with ever new seeds (MINUTES=1 SEED=base)'
-	@echo 'make bench      our times beside those of others (ONLY=spawn,fib QUICK=1: less;'
-	@echo '                CHARTS=1: docs/bench is rewritten also then)'
+	@echo 'make test       run every check on every preset; about ten minutes'
+	@echo 'make test-NAME  run one preset: make test-gcc-asan (names: CMakePresets.json)'
+	@echo 'make explore    run the tests simulated, with new seeds (MINUTES=1 SEED=base)'
+	@echo 'make bench      measure beside other systems (ONLY=spawn,fib QUICK=1: fewer;'
+	@echo '                CHARTS=1: rewrite docs/bench also then)'
 	@echo 'make install    install to PREFIX (/usr/local) below DESTDIR'
-	@echo 'make tidy       the rules of this tree, by tools/tidy.py'
-	@echo 'make format     clang-format all C files in place'
+	@echo 'make tidy       check the rules of this tree (tools/tidy.py)'
+	@echo 'make format     format all C files in place (clang-format)'
 	@echo 'make symbols    rewrite tests/abi/exported-symbols.txt from the library'
 	@echo 'make clean      remove build/'
 	@echo

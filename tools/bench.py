@@ -2,23 +2,22 @@
 # SPDX-License-Identifier: MIT
 """Runs the benches. Usage: tools/bench.py [--names] PROGRAMS.json RESULTS.json FOLDER
 
-`make bench` calls it, with what it shall do in the environment: ONLY=spawn,fib names works, or
-benches by their files (ONLY=heap_bench); QUICK=1 makes everything small; CHARTS=1 draws charts also
-where not everything was measured. With --names it only says whether ONLY is right.
+`make bench` calls it. The environment says what to do. ONLY=spawn,fib names works, or benches by
+their files (ONLY=heap_bench). QUICK=1 makes everything small. CHARTS=1 draws charts also after a
+partial run. With --names it only checks ONLY.
 
-The works of runner.h are a race: all programs that know a work take turns, A B C A B C, in five
-rounds, so that a slow moment of the machine hits all of them. Of each the minimum and the median of
-all it told is shown, and the ratio of its minimum to ours: above 1, and we are faster. Works that
-take very long have fewer rounds (LONG), and a peer that is very slow runs once; the table says so.
-The other benches run once each and tell what they find by themselves.
+The works of runner.h are a race. All programs that know a work take turns, A B C A B C, in five
+rounds, so that a slow moment of the machine hits all of them. The table shows the minimum and the
+median of each system, and the ratio of its minimum to ours. Above 1 we are faster. Works that take
+very long have fewer rounds (LONG), and a very slow peer runs once. The table says so. The other
+benches run once each and print their own results.
 
-A peer that fails is told in the table and does not make the run fail; one of our programs does.
+If a peer fails, the table says so, and the run goes on. If one of ours fails, the run fails.
 
 RESULTS.json becomes a list of {"work", "system", "version", "workers", "metric", "unit", "min",
-"median", "runs"}, of this run and nothing else; "runs" counts measurements, of which a program
-makes several in a round. Ours has the system "janusrt". A full run in which all of ours ended well,
-or any with CHARTS=1, also rewrites FOLDER, docs/bench (bench_charts.py), which so always shows one
-run.
+"median", "runs"} of this run alone. "runs" counts measurements; a program makes several in a round.
+Our system is "janusrt". A full run in which all of ours ended well, or any run with CHARTS=1, also
+rewrites FOLDER, docs/bench (bench_charts.py). So the folder always shows one run.
 """
 
 import json

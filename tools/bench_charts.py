@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Draws what tools/bench.py has measured. Usage: tools/bench_charts.py RESULTS.json FOLDER
 
-`make bench` calls it after a full run, or with CHARTS=1. FOLDER then holds that run and nothing
-else: WORK.svg with a bar for each system, wake_steal.svg, growth_systems.svg, growth_workers.svg,
-results.md with every number and results.json, a copy. Charts are drawn by gnuplot; without it there
-is one line that says so, and the numbers alone.
+`make bench` calls it after a full run, or with CHARTS=1. FOLDER then holds that run alone:
 
-A chart has a background of its own, so that it can be read on light and dark pages alike.
+- WORK.svg with a bar for each system, wake_steal.svg, growth_systems.svg, growth_workers.svg
+- results.md with every number, and results.json, a copy
+
+gnuplot draws the charts. Without gnuplot one line says so, and only numbers are written. A chart
+has its own background, so that it can be read on light and dark pages.
 """
 
 import datetime

@@ -5,9 +5,9 @@
     tools/explore.py [--minutes N] [--seed BASE] FOLDER    new seeds, on all cores, until time is up
     tools/explore.py --fixed FOLDER PROGRAM                the seeds that every build tries
 
-FOLDER is a build's tests/, with a list of programs in simulated.txt. A program that fails, or does
-not end, is told with the command that does it again; then the others go on. Exit: 0 all passed,
-1 one did not, 77 (fixed only) everything was skipped.
+FOLDER is a build's tests/, with a list of programs in simulated.txt. If a program fails or does
+not end, the script prints the command for a replay and goes on with the others. Exit: 0 all passed,
+1 a program failed, 77 (fixed only) everything was skipped.
 """
 import argparse
 import concurrent.futures
