@@ -11,7 +11,7 @@
  *
  * A child that was not cancelled may park for ever, so when nobody can move every accepted child
  * must have completed: none has escaped. Child 0 also makes a blocking call, which a cancel must
- * not end: it parks until a helper is done, whose memory lies on the child's stack.
+ * not end. It parks until a helper is done. The helper's memory lies on the child's stack.
  *
  * SPAWN, what spawn does about a cancel beside it:
  *   LOCKED        looks at the state under the lock
@@ -32,8 +32,8 @@
  *   run: error -DSPAWN=LOCKED -DNO_LOCK           the walk meets a record that is gone
  *   run: error -DSPAWN=LOCKED -DKIND=APART        the child begins another wait in between
  *
- * CHECK_BEFORE is also what a PARKING stored by less than seq_cst comes to: the load of the flag
- * may be done before others see the store.
+ * CHECK_BEFORE also stands for a PARKING stored by less than seq_cst: the flag may be read before
+ * others see the store.
  *
  * checks: [cancel-park], [task-interrupt]
  */
@@ -62,7 +62,7 @@ bool  call_begun, call_done;
 inline lock() { atomic { !locked -> locked = true } }
 inline unlock() { locked = false }
 
-/* Ends a wait; with `may` false only one that is no blocking call. */
+/* Ends a wait. With `may` false it ends no blocking call. */
 inline wake(id, may)
 {
     if

@@ -9,13 +9,13 @@
  *   seize     under the lock: lower the bases of others by what seems free; heavy fence; who used it
  *             all the same gets it back, up to what was taken
  *
- * What a worker counts is seen by others late, until a fence or the lock brings it out; the two
- * counts in any order. The light fence is nothing; the heavy one (membarrier) empties every buffer.
+ * Others see a worker's counts late, until a fence or the lock publishes them, and the two counts
+ * in any order. The light fence does nothing. The heavy one (membarrier) empties every buffer.
  *
- * Never are more tasks alive than MAX. The centre never owes. Who is refused has seen all room in
- * use at some moment since it asked, or an end that came meanwhile, which it may take for a later
- * one; a start that is under way counts as in use. When nobody moves any more, all room is
- * somewhere, and who asks then gets it.
+ * Never more than MAX tasks are alive. The centre never owes. A refused worker has seen all room in
+ * use at some moment since it asked, or has seen an end that came meanwhile. It may take that end
+ * for a later one. A start that is under way counts as in use. When no worker moves any more, no
+ * room is lost, and a worker that asks then gets it.
  *
  * Proved, for two workers and an outsider, and for three workers:
  *   run: ok    -DHEAVY -DW=2 -DOUTSIDE

@@ -7,10 +7,11 @@
  *   pending  children that were accepted and have not completed
  *   waiter   NOBODY, WAITING (the owner is parked) or OVER
  *
- * Whoever finds that the nursery is no longer OPEN and nothing is pending makes the terminal
- * transition, exactly one does, no accepted child is left then; after it waiter = OVER by an
- * exchange, and if the owner was WAITING, one wake. await goes from NOBODY to WAITING and parks, or
- * finds OVER. When await has returned, the owner frees the nursery: nobody may touch it any more.
+ * The party that finds the nursery no longer OPEN and nothing pending makes the terminal
+ * transition. Exactly one party does, and no accepted child is left then. After it waiter = OVER by
+ * an exchange, and if the owner was WAITING, one wake. await goes from NOBODY to WAITING and parks,
+ * or finds OVER. When await has returned, the owner frees the nursery: nobody may touch it any
+ * more.
  *
  * WORD, how state and pending are kept:
  *   PACKED    in one word; spawn, completion, close and cancel are one compare-and-swap each, the
@@ -51,7 +52,7 @@ mtype waiter = NOBODY;
 bool  woken, freed, awaited;
 byte  terminals;
 byte  live;    /* children that run, for the checks */
-byte  guests;  /* who else holds the nursery: the canceller, the spawner from outside */
+byte  guests;  /* others that hold the nursery: the canceller, the spawner from outside */
 
 #define ENDING (state == CLOSING || state == CANCELLING)
 #define ENDED (state == CLOSED || state == CANCELLED)

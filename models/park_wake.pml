@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Idle workers: who sleeps, who is woken.
+ * Idle workers: which ones sleep, and which are woken.
  *
  *   submit    push; fence; unless somebody searches, claim a sleeper (its word from ASLEEP to AWAKE)
  *             and futex_wake it
  *   search    look at all queues; found: stop searching and, if nobody else searches, wake one more
  *   idle      word = ASLEEP; stop searching; fence; look at all queues again; futex_wait
  *
- * A pushed task is seen by its worker at once and by others late, until a fence brings it out: the
- * store buffer of the pusher. FENCE pairs the two fences: FULL and FULL, or LIGHT (nothing) in
- * submit and HEAVY (membarrier: empties every buffer) in idle.
+ * The pusher sees a pushed task at once. Others see it late, until a fence empties the pusher's
+ * store buffer. FENCE pairs the two fences: FULL and FULL, or LIGHT in submit and HEAVY in idle.
+ * LIGHT does nothing, and HEAVY (membarrier) empties every buffer.
  *
- * One task comes from outside and spawns the others; with BARRIER each task waits until all have
- * begun, as tasks may that wait for each other by spinning. Then a task that is queued while a
- * worker sleeps is as bad as one that is lost. When nobody can move, every task must be done.
+ * One task comes from outside and spawns the others. With BARRIER each task spins until all have
+ * begun. Then a task that is queued while a worker sleeps is as bad as a lost task. When nobody can
+ * move, every task must be done.
  *
  * Proved, for two workers and two tasks, and for three (long):
  *   run: ok    -DFENCE=FULL -DCHAIN=ALWAYS -DBARRIER
@@ -36,10 +36,10 @@
  *   run: error -DFENCE=FULL -DCHAIN=NEVER -DBARRIER -DW=3 -DT=3     who finds wakes the next,
  *   run: error -DFENCE=LIGHT -DCHAIN=IF_MORE -DBARRIER -DW=3 -DT=3  and looks after a heavy fence
  *
- * COUNT: who counts the woken worker as searching. AFTER: the waker, after the claim (the count may
- * then be -1 for a moment). WAKEE: the woken worker. FIRST: the waker, before the claim, from 0 to 1
- * only; while it looks for a sleeper others rely on a searcher that may never be, so if it finds
- * none it must look again after counting down (AGAIN).
+ * COUNT: which side counts the woken worker as searching. AFTER: the waker, after the claim (the
+ * count may then be -1 for a moment). WAKEE: the woken worker. FIRST: the waker, before the claim,
+ * from 0 to 1 only. While it looks for a sleeper, others rely on a searcher that may never exist.
+ * So if it finds no sleeper, it must look again after counting down (AGAIN).
  *
  * checks: [idle-submit], [idle-sleep]
  */
@@ -62,7 +62,7 @@
 #ifndef T
 #define T 2 /* tasks */
 #endif
-#define OUTSIDE W /* who has no deque: its queue is the injection queue */
+#define OUTSIDE W /* an outsider without a deque: its queue is the injection queue */
 
 #define AWAKE 0
 #define ASLEEP 1

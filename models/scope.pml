@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The owner of a nursery is inside its scope ([scope-owner] in cancel.c): a cancel of the nursery
+ * The owner of a nursery is inside its scope ([scope-owner] in cancel.c). A cancel of the nursery
  * ends the owner's waits until the block ends, and no wait after that.
  *
  *   cancel   begun++; state = CANCELLING; disturbed++ in the nursery that the owner is a child of;
@@ -16,10 +16,10 @@
  * a look in the block: nothing but the cancel ends them. After the block it waits once more, for a
  * helper.
  *
- *   - When nobody can move the owner has come to its end: no wait slept through the cancel.
+ *   - When nothing can move, the owner has come to its end: no wait slept through the cancel.
  *   - A look that begins after the cancel has returned finds it.
- *   - The owner that was told once is told always, until the block ends.
- *   - The wait after the block is ended by the helper alone.
+ *   - An owner that got CANCELLED once gets it at every wait until the block ends.
+ *   - Only the helper ends the wait after the block.
  *
  *   run: ok    -DOWNERS=1
  *   run: ok    -DOWNERS=1 -DSIBLINGS=2
@@ -54,7 +54,7 @@ bool  returned;         /* a cancel that took place has returned */
 bool  interrupted;      /* the owner's wait, by a cancel */
 bool  waits_after, helped, over;
 
-/* found: the scope is cancelled; `mine`: the owner looks, else a sibling. */
+/* found: the scope is cancelled. `mine`: the owner looks, otherwise a sibling. */
 inline look(mine, found)
 {
     found = false;

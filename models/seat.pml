@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A seat: the thread of one task, whoever hands it the task, and its end (src/work/seat.c).
+ * A seat: the thread of one task, the threads that hand it the task, and its end (src/work/seat.c).
  *
  *   hander    count outside; signal EMPTY -> HANDED, the last touch; finding GONE: queue for all
  *   thread    count off; wait for HANDED; EMPTY; run the task; again. The task is over: vacate
@@ -8,8 +8,8 @@
  *   reaper    over and vacant: frees it
  *
  * The task waits ROUNDS times. It may end its thread once; the thread may be lost before it looks
- * for the first time. Nothing touches the seat when it is free, the task runs in one place and to
- * its end, and while it is handed or runs on the seat somebody counts as one who can act.
+ * for the first time. Nothing touches the seat when it is free. The task runs in one place and to
+ * its end. While it is handed over or runs on the seat, one thread counts as able to act.
  *
  *   run: ok    -DROUNDS=2
  *   run: ok    -DROUNDS=4
@@ -57,7 +57,7 @@ inline hand()
     fi
 }
 
-/* It ends, or waits; whoever wakes it may come at once. */
+/* It ends, or waits. Its waker may come at once. */
 inline run_task()
 {
     assert(!running);

@@ -8,8 +8,8 @@
  *   waker     PARKED -> READY and put it in the queue; or PARKING -> WOKEN and leave it to the
  *             arriver; else another was quicker
  *
- * One task parks ROUNDS times; each time several wakers know of it (a sender, a timer, a
- * canceller), and may come late: when the task already waits for something else. Each wait must
+ * One task parks ROUNDS times. Each time several wakers know of it (a sender, a timer, a
+ * canceller). They may come late, when the task already waits for something else. Each wait must
  * end, by one wake, which one of its own wakers gave; the task is never run while its stack is in
  * use.
  *
@@ -29,8 +29,8 @@
  *   run: error -DBY=CLAIM -DBLIND              PARKING -> PARKED must not overwrite WOKEN
  *
  * A waker reads the wait's ticket or flag from the waiter it was shown. CLAIM's flag must outlive
- * the slowest waker, so it cannot lie on the task's stack unless every waker is taken off its list
- * before the wait returns; TICKET touches only the state word, which lives as long as the task.
+ * the slowest waker. So it cannot lie on the task's stack, unless every waker leaves its list
+ * before the wait returns. TICKET touches only the state word, which lives as long as the task.
  *
  * checks: [task-park]
  */

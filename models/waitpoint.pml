@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A task that waits at a waitpoint, one that opens it from outside, one that cancels the wait.
+ * A task waits at a waitpoint, an outside thread opens it, and a canceller cancels the wait.
  *
  *   task      parks; CLOSED -> itself, or it is OPEN. Woken otherwise than by the waker: itself
  *             -> CLOSED; if that fails it waits for `let_go`. Frees the waitpoint as soon as it may,
@@ -8,9 +8,9 @@
  *   waker    anything -> OPEN; if a task was there, counts as a guest, wakes it, and sets `let_go`
  *             if the wake did nothing
  *
- * No touch of a waitpoint that was freed, no wake that ends the other wait, no touch of a scheduler
- * that was closed; an opening is never lost, and OK is said only after one. How the task gets off
- * its stack is task_park.pml's business: here it is parked in one step.
+ * Nothing touches a freed waitpoint or a closed scheduler, and no wake ends the other wait. An
+ * opening is never lost, and the wait returns OK only after one. How the task gets off its stack is
+ * task_park.pml's business: here it is parked in one step.
  *
  *   run: ok    -DAS_IT_IS
  * Why each part is there:

@@ -10,8 +10,8 @@
  *   poke   under the lock: poked = true; if parked, wake it
  *   leave  with room, or cancelled: under the lock, leave the queue, wishes--, poke the next
  *
- * What a worker gives back lies in its buffer until the heavy fence, its own look under the lock, or
- * time brings it out.
+ * What a worker gives back lies in its buffer until the heavy fence, its own look under the lock,
+ * or time brings it out.
  *
  * When nobody can move any more, nobody waits while there is room. The first in the queue is the
  * first to get room.
@@ -38,7 +38,7 @@ mtype = { RUNNING, PARKING, PARKED, WOKEN, READY };
 byte  room, buffer;      /* what all see; what its worker has given back since */
 byte  wishes;
 bool  locked;
-byte  queue[WAITERS];    /* who waits, in order */
+byte  queue[WAITERS];    /* the waiters, in order */
 byte  queued;
 mtype task[WAITERS];
 bool  poked[WAITERS], parked[WAITERS], cancelled[WAITERS];
