@@ -111,7 +111,7 @@ static inline __attribute__((always_inline)) bool jrt_shelf_pop_newest_easily(
     uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
     jrt_store_relaxed(&shelf->busy, 1u); /* relaxed: the fence follows, [shelf-lock]. */
     jrt_fence_light_as_seq_cst(full);    /* seq_cst: [shelf-lock]. */
-    /* acquire: what the last raider did; relaxed: inside the lock. */
+    /* acquire: what the last raider did. relaxed: inside the lock. */
     if (jrt_unlikely(jrt_load_acquire(&shelf->raiding) != 0 ||
                      jrt_load_relaxed(&shelf->oldest) == newest)) {
         jrt_shelf_give_up(shelf);

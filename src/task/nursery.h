@@ -88,7 +88,7 @@ struct jrt_nursery {
     _Atomic(struct jrt_nursery *) outer; /* the owner's next nursery around this; [nursery-outer] */
     union {
         const struct jrt_thread *thread; /* the owner, if it is a plain thread */
-        int64_t inside; /* otherwise: the owner may open so many more, [nursery-nested] */
+        int64_t inside; /* otherwise: how many more the owner may open, [nursery-nested] */
     };
 
     /* Valid only once `ready`, [nursery-ready], up to `failures`. */
@@ -104,7 +104,7 @@ struct jrt_nursery {
     uint64_t                      errors;
     const char                   *name;     /* clean, [name-clean]; NULL: none */
     janus_panic_detail           *panic;    /* owned; of the first failure, if it is a panic */
-    struct jrt_failures          *failures; /* owned; [failure-kept]; NULL: none is kept */
+    struct jrt_failures          *failures; /* owned, [failure-kept]; NULL: none is kept */
     _Atomic(uint64_t) disturbed; /* children whose own scopes are cancelled, [scope-owner] */
     _Atomic(bool)     over;      /* Cancelling, and a reader saw all end, [nursery-seen] */
     bool              emptied;   /* lent, and no child is left, [nursery-lend] */

@@ -99,7 +99,7 @@ struct jrt_worker {
     struct jrt_shelf       again_shelf; /* tasks that ran before, [queue-shelf] */
     struct jrt_task       *left_task;
     struct jrt_counts      stats;
-    struct jrt_trace_lane *trace; /* where events go; constant; NULL: no trace */
+    struct jrt_trace_lane *trace; /* where events go, constant; NULL: no trace */
     int32_t                tolls; /* left until a look at the clock, [turn-toll] */
     uint32_t               tick;  /* picks so far */
     uint32_t               index, others_every;
@@ -170,7 +170,7 @@ struct janus_scheduler {
     size_t        room[JRT_STACK_CLASSES]; /* that a child that runs in place must find */
     bool          stealing, deadlock_check, quiet_panics;
     int64_t       nesting_max;       /* [nursery-nested] */
-    uint64_t      turn_ns, grace_ns; /* grace_ns: for defers of cancelled tasks; 0: any time */
+    uint64_t      turn_ns, grace_ns; /* for defers of cancelled tasks; 0: any time */
 
     /* Implicit means of tasks; constant, too. */
     janus_budget         task_budget; /* of each task */

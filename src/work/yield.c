@@ -119,7 +119,7 @@ __attribute__((noinline)) static janus_status yield_otherwise(struct jrt_worker 
     return give_way(worker, task);
 }
 
-/* Yields if the easy pick found no task, or one that never ran. */
+/* Yields if the easy pick found no task, or a task that never ran. */
 __attribute__((noinline)) static janus_status yield_to_any(struct jrt_worker *worker,
                                                            struct jrt_task   *next)
 {
