@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# janusrt_flags: what the library, its tests, benches and examples are compiled with. It is linked
-# privately and never reaches a user of the library.
+# janusrt_flags: the compiler flags of the library, its tests, benches and examples. They are linked
+# privately and never reach a user of the library.
 include(CheckIncludeFile)
 
 add_library(janusrt_flags INTERFACE)

@@ -13,7 +13,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/janusrt)
 install(EXPORT janusrtTargets NAMESPACE janusrt:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/janusrtConfig.cmake.in
   ${PROJECT_BINARY_DIR}/janusrtConfig.cmake INSTALL_DESTINATION ${package_dir})
-# Before 1.0 a minor release may change what a program was compiled against.
+# Before 1.0 a minor release may change the ABI.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/janusrtConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES
@@ -21,8 +21,8 @@ install(FILES
   ${PROJECT_BINARY_DIR}/janusrtConfigVersion.cmake
   DESTINATION ${package_dir})
 
-# janusrt.pc finds its prefix from where it lies, so that the tree can be moved as a whole; not
-# possible when the directories were given as absolute paths.
+# janusrt.pc finds its prefix from its own place, so that the tree can be moved as a whole. That is
+# not possible if the directories were given as absolute paths.
 set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
   set(PC_PREFIX "${CMAKE_INSTALL_PREFIX}")

@@ -6,8 +6,8 @@ set(JANUSRT_TEST_ENVIRONMENT
   UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
   TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1)
 
-# ThreadSanitizer of gcc 12 dies when the kernel scatters mappings too widely (vm.mmap_rnd_bits
-# above 28), so its tests run without address randomisation where that is allowed.
+# ThreadSanitizer of gcc 12 fails if the kernel scatters mappings too widely (vm.mmap_rnd_bits
+# above 28). So its tests run without address randomisation, if the system allows that.
 set(JANUSRT_TEST_LAUNCHER)
 if(JANUSRT_SANITIZE STREQUAL "thread")
   execute_process(COMMAND setarch -R true RESULT_VARIABLE refused OUTPUT_QUIET ERROR_QUIET)
