@@ -188,6 +188,14 @@ static void written(const volatile void *object)
     MODEL_CHECK(nearest >= 0 && calls[nearest].live);
 }
 
+/* The code of jrt_wait_as_thread, whose futex is not the model's. */
+static janus_status wait_on(_Atomic(uint32_t) *word, uint64_t deadline_ns)
+{
+    (void)deadline_ns;
+    while (jrt_load_acquire(word) == 0) model_futex_wait(word, 0); /* acquire: what was written. */
+    return JANUS_OK;
+}
+
 /* A thread that would spin until another has done something waits for it instead. */
 static bool is_done(void *word) { return atomic_load((_Atomic(uint32_t) *)word) != 0; }
 
@@ -208,6 +216,7 @@ static bool is_done(void *word) { return atomic_load((_Atomic(uint32_t) *)word) 
 #define jrt_task_serve_from_anywhere wake
 #define jrt_worker_can_leave(worker) true
 #define jrt_others_wait(worker) false
+#define jrt_wait_as_thread wait_on
 #define jrt_futex_wait_until(word, expected, until)                                                \
     ((void)(until), model_futex_wait(word, expected), true)
 #define jrt_futex_wake(word, count) ((void)model_futex_wake(word, count))
