@@ -511,7 +511,7 @@ static void die_simulated_in_call(void *argument)
 
 TEST("a task that ends the thread of a deterministic scheduler ends the process with a message")
 {
-    static const char sentence[] = "the thread of a deterministic scheduler was ended";
+    static const char sentence[] = "the thread of a deterministic scheduler ended";
     void              (*const bodies[])(void *) = {die_simulated, die_simulated_in_call};
     for (int i = 0; i < 2; i++) {
         FOR_EACH_WAY(way)
