@@ -22,7 +22,8 @@ PAYMENTS = {
     "waits": ("jrt_task_park_cancellable", "jrt_sync_wait", "jrt_task_give_way", "give_way"),
 }
 # Reached on errors alone, or by a task that is already cancelled: such a path pays nothing.
-BYPATHS = re.compile(r"jrt_(contract|invariant|demand|die|task_obey|purse_bear|plain_check)$")
+BYPATHS = re.compile(r"jrt_(contract|invariant|demand|die|task_cancelled_or_end|purse_bear"
+                     r"|plain_check)$")
 DEPTH = 4  # of calls between a public call and its payment
 
 MEANS = {

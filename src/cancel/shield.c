@@ -178,13 +178,13 @@ janus_status jrt_shield_park(struct jrt_task *task)
     bool interruptible = (jrt_load_relaxed(&task->park) & JRT_INTERRUPTIBLE) != 0;
     bool ends = bound != NULL && bound->deadline_ns != JRT_NEVER && !interruptible;
     if (ends && !arm_wait(task, bound, &alarm)) {
-        if (jrt_task_park_cancel(task)) return JANUS_NO_MEMORY;
+        if (jrt_task_park_undo(task)) return JANUS_NO_MEMORY;
         return jrt_task_park(jrt_worker_self(), task);
     }
     jrt_fence_light_seq_cst(); /* seq_cst: [cancel-park]. */
     bool         cancelled = jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE;
     janus_status status = JANUS_CANCELLED;
-    if (!cancelled || !jrt_task_park_cancel(task)) status = jrt_task_park(jrt_worker_self(), task);
+    if (!cancelled || !jrt_task_park_undo(task)) status = jrt_task_park(jrt_worker_self(), task);
     if (ends) jrt_sched_timer_disarm(task->nursery->scheduler, &alarm.timer);
     return status;
 }

@@ -17,7 +17,7 @@ janus_status jrt_task_park_cancellable(struct jrt_task *task)
     }
     jrt_fence_light_seq_cst(); /* seq_cst: [cancel-park]. */
     bool cancelled = jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE;
-    if (cancelled && jrt_task_park_cancel(task)) return JANUS_CANCELLED;
+    if (cancelled && jrt_task_park_undo(task)) return JANUS_CANCELLED;
     return jrt_task_park(jrt_worker_self(), task);
 }
 

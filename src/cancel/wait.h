@@ -64,7 +64,7 @@ static inline __attribute__((always_inline)) janus_status jrt_wait_once(struct j
     janus_status     status = waiting->join(waiting, task);
     if (jrt_unlikely(status != JANUS_WOULD_WAIT)) {
         /* A waker may have found and woken the task before `join` took its registration back. */
-        if (!jrt_task_park_cancel(task)) (void)jrt_task_park(worker, task);
+        if (!jrt_task_park_undo(task)) (void)jrt_task_park(worker, task);
         return status;
     }
     /* relaxed, both: a count. This task runs, so nobody looks for a deadlock now. */
@@ -102,7 +102,7 @@ static inline __attribute__((always_inline)) janus_status jrt_wait(struct jrt_wo
         alarm = (struct jrt_alarm){.ring = waiting->sleeps ? jrt_wait_ring_sleeper : jrt_wait_ring,
                                    .subject = task};
         if (jrt_unlikely(!jrt_sched_timer_arm(scheduler, &alarm.timer, waiting->deadline_ns))) {
-            (void)jrt_task_park_cancel(task);
+            (void)jrt_task_park_undo(task);
             return JANUS_NO_MEMORY;
         }
     }

@@ -51,7 +51,7 @@ static inline bool jrt_chan_lock(struct jrt_chan_lock *lock, const void *self)
 }
 
 /* Takes the lock if that needs no waiting. Returns the word to clear for the unlock, or NULL. */
-static inline _Atomic(uint32_t) *jrt_chan_lock_at_once(struct jrt_chan_lock *lock, const void *self)
+static inline _Atomic(uint32_t) *jrt_chan_lock_fast(struct jrt_chan_lock *lock, const void *self)
 {
     void *owner = jrt_load_relaxed(&lock->owner); /* relaxed: read again below. */
     if (jrt_likely(owner == self)) {

@@ -457,7 +457,7 @@ static janus_status do_select(janus_select_case *cases, size_t count, size_t *ou
     bool             decoded = status == JANUS_OK;
     if (decoded && waits && task != NULL &&
         jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE) {
-        return jrt_task_obey(task);
+        return jrt_task_cancelled_or_end(task);
     }
     if (decoded && task != NULL) status = jrt_chan_pay_cases(&s.worker, s.count);
     if (decoded && status != JANUS_OK) return status;
@@ -467,7 +467,7 @@ static janus_status do_select(janus_select_case *cases, size_t count, size_t *ou
     if (status == JANUS_OK && s.worker != NULL) {
         jrt_note(jrt_worker_self(), JRT_TRACE_SELECT, task, count, s.chosen); /* [worker-again] */
     }
-    return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
+    return status == JANUS_CANCELLED ? jrt_task_cancelled_or_end(task) : status;
 }
 
 janus_status janus_select(janus_select_case *cases, size_t count, size_t *out_chosen)

@@ -67,7 +67,7 @@ static inline janus_status jrt_chan_pay_cases(struct jrt_worker **worker, uint32
 /* Pays as jrt_chan_pay if that is easy. False: not paid. The second function refunds it if nothing
  * was done. */
 
-static inline bool jrt_chan_pay_at_once(const struct jrt_task *task)
+static inline bool jrt_chan_pay_fast(const struct jrt_task *task)
 {
     struct jrt_purse *purse = task->purse;
     if (jrt_unlikely(purse == NULL || purse->left.channel_ops == 0)) return false;

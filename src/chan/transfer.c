@@ -89,7 +89,7 @@ static janus_status wait_as_task(struct jrt_chan *chan, janus_channel handle,
                                   .entry = {.party = &party, .value = value}};
     if (jrt_wait_is_late(deadline_ns)) return JANUS_DEADLINE;
     janus_status status = jrt_wait(worker, &wait.waiting);
-    return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
+    return status == JANUS_CANCELLED ? jrt_task_cancelled_or_end(task) : status;
 }
 
 static janus_status wait_as_thread(struct jrt_chan *chan, janus_channel handle,
@@ -145,14 +145,13 @@ static struct waiting *waiting_on(struct jrt_worker *worker)
     return (struct waiting *)(void *)worker->strand->place;
 }
 
-__attribute__((noinline)) static janus_status finish_slowly(struct jrt_worker *worker,
-                                                            struct jrt_task   *task,
-                                                            janus_status       ended)
+__attribute__((noinline)) static janus_status finish_slow(struct jrt_worker *worker,
+                                                          struct jrt_task *task, janus_status ended)
 {
     struct waiting *waiting = waiting_on(worker);
     janus_status    status = come_back(waiting->chan, worker, &waiting->entry, ended);
     (void)jrt_chan_settle(task, status);
-    return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
+    return status == JANUS_CANCELLED ? jrt_task_cancelled_or_end(task) : status;
 }
 
 static janus_status finish(struct jrt_worker *worker, struct jrt_task *task, janus_status ended)
@@ -161,7 +160,7 @@ static janus_status finish(struct jrt_worker *worker, struct jrt_task *task, jan
     /* relaxed: a count, as in park. */
     if (waiting->outside) jrt_fetch_sub_relaxed(&worker->scheduler->outside, 1u);
     if (jrt_likely(ended == JANUS_OK)) return jrt_chan_settle(task, waiting->party.outcome);
-    return finish_slowly(worker, task, ended);
+    return finish_slow(worker, task, ended);
 }
 
 /* With a trace: records what the task waits for before, and the result after. */
@@ -201,10 +200,10 @@ static inline void begin_waiting(struct waiting *waiting, struct jrt_chan *chan,
 
 /* The common wait: a task that has a spare stack, and no deadline. The lock is held, and no step is
  * possible. Ends in the switch, [task-finish]. */
-__attribute__((noinline)) static janus_status wait_at_once(struct jrt_chan   *chan,
-                                                           struct jrt_worker *worker,
-                                                           enum jrt_chan_kind kind, void *value,
-                                                           bool own)
+__attribute__((noinline)) static janus_status wait_on_spare(struct jrt_chan   *chan,
+                                                            struct jrt_worker *worker,
+                                                            enum jrt_chan_kind kind, void *value,
+                                                            bool own)
 {
     struct jrt_task *task = worker->current;
     struct waiting  *waiting = waiting_on(worker);
@@ -240,7 +239,7 @@ static inline __attribute__((always_inline)) janus_status transfer(janus_channel
     if (jrt_unlikely(status != JANUS_OK)) return refuse(status);
     struct jrt_task *task = worker->current;
     if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE))
-        return jrt_task_obey(task);
+        return jrt_task_cancelled_or_end(task);
     status = jrt_chan_pay(&worker);
     if (jrt_unlikely(status != JANUS_OK)) return status;
     struct jrt_chan_party *wake = NULL;
@@ -248,7 +247,7 @@ static inline __attribute__((always_inline)) janus_status transfer(janus_channel
     bool                   own = jrt_chan_enter(chan, worker);
     status = jrt_chan_step_valid(chan, channel, kind, value, &wake, &large);
     if (status == JANUS_WOULD_WAIT && worker->spare != NULL && deadline_ns == JRT_NEVER) {
-        return wait_at_once(chan, worker, kind, value, own);
+        return wait_on_spare(chan, worker, kind, value, own);
     }
     jrt_chan_note(worker, kind, chan, status);
     jrt_chan_leave(chan, own);
@@ -267,32 +266,32 @@ static inline __attribute__((always_inline)) janus_status transfer(janus_channel
  * So the fast path makes only tail calls, and needs neither a frame nor saved registers.
  */
 
-static janus_status finish_shortly(struct jrt_worker *worker, struct jrt_task *task,
-                                   janus_status ended)
+static janus_status finish_fast(struct jrt_worker *worker, struct jrt_task *task,
+                                janus_status ended)
 {
     if (jrt_likely(ended == JANUS_OK)) {
         return jrt_chan_settle(task, waiting_on(worker)->party.outcome);
     }
-    return finish_slowly(worker, task, ended);
+    return finish_slow(worker, task, ended);
 }
 
 static inline __attribute__((always_inline)) janus_status
-wait_shortly(struct jrt_chan *chan, struct jrt_worker *worker, struct jrt_task *task,
-             enum jrt_chan_kind kind, void *value, _Atomic(uint32_t) *held)
+wait_fast(struct jrt_chan *chan, struct jrt_worker *worker, struct jrt_task *task,
+          enum jrt_chan_kind kind, void *value, _Atomic(uint32_t) *held)
 {
     struct waiting *waiting = waiting_on(worker);
     begin_waiting(waiting, chan, task, value);
-    jrt_task_park_begin_straight(task, wait_for(kind));
+    jrt_task_park_begin_fast(task, wait_for(kind));
     jrt_chan_enqueue(chan, kind, &waiting->entry);
     jrt_chan_let_go(held);
-    return jrt_task_park_straight(worker, task, finish_shortly);
+    return jrt_task_park_fast(worker, task, finish_fast);
 }
 
 __attribute__((noinline)) static janus_status serve(struct jrt_worker     *worker,
                                                     struct jrt_chan_party *party)
 {
     struct jrt_task *task = party->task;
-    if (jrt_unlikely(task == NULL || !jrt_task_serve_at_once(worker, task))) jrt_chan_wake(party);
+    if (jrt_unlikely(task == NULL || !jrt_task_serve_fast(worker, task))) jrt_chan_wake(party);
     return JANUS_OK;
 }
 
@@ -349,32 +348,31 @@ static inline __attribute__((always_inline)) janus_channel with_key(uint64_t nam
 
 /* Whether the call may take the fast path. If so, it has paid. `name` is the handle's first
  * word. */
-static inline __attribute__((always_inline)) bool may_shortly(const struct jrt_chan *chan,
+static inline __attribute__((always_inline)) bool may_be_fast(const struct jrt_chan *chan,
                                                               uint64_t name, uint64_t key,
                                                               const struct jrt_worker *worker,
                                                               enum jrt_chan_kind       kind)
 {
     return key != 0 && jrt_chan_has_key(chan, name, key) &&
            (name & jrt_chan_right_for(kind)) != 0 && jrt_task_is_clean(worker->current) &&
-           worker->trace == NULL && worker->until_others > 1 &&
-           jrt_chan_pay_at_once(worker->current);
+           worker->trace == NULL && worker->until_others > 1 && jrt_chan_pay_fast(worker->current);
 }
 
 static inline __attribute__((always_inline)) janus_status
-transfer_shortly(janus_channel channel, enum jrt_chan_kind kind, void *value,
-                 janus_status (*at_length)(janus_channel, void *))
+transfer_fast(janus_channel channel, enum jrt_chan_kind kind, void *value,
+              janus_status (*slow)(janus_channel, void *))
 {
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_chan   *chan = jrt_chan_of(channel);
     uint64_t           key = jrt_chan_key(channel);
     if (jrt_unlikely(worker == NULL || !jrt_worker_stack_is_fine(worker) || value == NULL ||
-                     !may_shortly(chan, channel.opaque[0], key, worker, kind))) {
-        return at_length(with_key(channel.opaque[0], key), value);
+                     !may_be_fast(chan, channel.opaque[0], key, worker, kind))) {
+        return slow(with_key(channel.opaque[0], key), value);
     }
     struct jrt_task       *task = worker->current;
     struct jrt_chan_queue *others = kind == JRT_CHAN_SEND ? &chan->receivers : &chan->senders;
     enum step              step = STEP_OTHER;
-    _Atomic(uint32_t)     *held = jrt_chan_lock_at_once(&chan->lock, worker);
+    _Atomic(uint32_t)     *held = jrt_chan_lock_fast(&chan->lock, worker);
     if (jrt_likely(held != NULL && jrt_chan_has_key(chan, channel.opaque[0], key))) {
         step = usual_step(chan, worker, kind, others);
     }
@@ -384,7 +382,7 @@ transfer_shortly(janus_channel channel, enum jrt_chan_kind kind, void *value,
         worker->until_others--;
         return serve(worker, party);
     }
-    if (step == STEP_WAIT) return wait_shortly(chan, worker, task, kind, value, held);
+    if (step == STEP_WAIT) return wait_fast(chan, worker, task, kind, value, held);
     if (step == STEP_RING) {
         pass_by_ring(chan, kind, value);
         jrt_chan_let_go(held);
@@ -393,7 +391,7 @@ transfer_shortly(janus_channel channel, enum jrt_chan_kind kind, void *value,
     }
     if (held != NULL) jrt_chan_let_go(held);
     jrt_chan_pay_back(task);
-    return at_length(with_key(channel.opaque[0], key), value);
+    return slow(with_key(channel.opaque[0], key), value);
 }
 
 static inline __attribute__((always_inline)) janus_status try_transfer(janus_channel      channel,
@@ -418,14 +416,14 @@ static inline __attribute__((always_inline)) janus_status try_transfer(janus_cha
 /* A sent value is only read. */
 static void *as_source(const void *value) { return (void *)(uintptr_t)value; }
 
-__attribute__((noinline)) static janus_status send_at_length(janus_channel channel, void *value)
+__attribute__((noinline)) static janus_status send_slow(janus_channel channel, void *value)
 {
     return transfer(channel, JRT_CHAN_SEND, value, JRT_NEVER);
 }
 
 janus_status janus_channel_send(janus_channel channel, const void *value)
 {
-    return transfer_shortly(channel, JRT_CHAN_SEND, as_source(value), send_at_length);
+    return transfer_fast(channel, JRT_CHAN_SEND, as_source(value), send_slow);
 }
 
 janus_status janus_channel_send_until(janus_channel channel, const void *value,
@@ -439,14 +437,14 @@ janus_status janus_channel_try_send(janus_channel channel, const void *value)
     return try_transfer(channel, JRT_CHAN_SEND, as_source(value));
 }
 
-__attribute__((noinline)) static janus_status recv_at_length(janus_channel channel, void *value)
+__attribute__((noinline)) static janus_status recv_slow(janus_channel channel, void *value)
 {
     return transfer(channel, JRT_CHAN_RECV, value, JRT_NEVER);
 }
 
 janus_status janus_channel_recv(janus_channel channel, void *out_value)
 {
-    return transfer_shortly(channel, JRT_CHAN_RECV, out_value, recv_at_length);
+    return transfer_fast(channel, JRT_CHAN_RECV, out_value, recv_slow);
 }
 
 janus_status janus_channel_recv_until(janus_channel channel, void *out_value, uint64_t deadline_ns)

@@ -245,8 +245,8 @@ bool jrt_nursery_may_cancel(const struct jrt_nursery *n)
     return may_cancel_from_below(n, task) && !breaks_out(n, worker);
 }
 
-janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,
-                             const janus_budget *want, struct jrt_entry *out)
+janus_status jrt_terms_take_child(struct jrt_nursery *n, struct jrt_worker *worker,
+                                  const janus_budget *want, struct jrt_entry *out)
 {
     janus_scheduler *scheduler = n->scheduler;
     janus_status     status = JANUS_OK;

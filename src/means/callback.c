@@ -82,7 +82,7 @@ static enum jrt_guarded_end call_counted(const struct jrt_callback *callback,
 }
 
 /* Calls it as [callback-plain] demands. */
-static void call_plainly(const struct jrt_callback *callback)
+static void call_plain(const struct jrt_callback *callback)
 {
     struct jrt_thread *thread = jrt_thread_self();
     struct jrt_worker *worker = thread->worker;
@@ -131,7 +131,7 @@ void jrt_callback_run_for(struct jrt_task *task, void (*function)(void *), void 
     struct jrt_terms   *terms = jrt_terms_here(task); /* alive: the task is */
     struct jrt_ledger   ledger = {.scheduler = task->nursery->scheduler, .task = task};
     struct jrt_callback callback = {function, argument, &ledger, terms, kind};
-    call_plainly(&callback);
+    call_plain(&callback);
 }
 
 void jrt_callback_run(const struct jrt_callback *callback)
@@ -139,7 +139,7 @@ void jrt_callback_run(const struct jrt_callback *callback)
     struct jrt_ledger *ledger = callback->ledger;
     if (ledger != NULL && !jrt_ledger_enter(ledger)) return;
     int error = errno; /* the interrupted code's; a callback stays on its thread */
-    call_plainly(callback);
+    call_plain(callback);
     errno = error;
     if (ledger != NULL) jrt_ledger_leave(ledger);
 }

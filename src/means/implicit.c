@@ -17,7 +17,7 @@ static const int64_t plenty = (int64_t)1 << 60;
 static const int64_t share = (int64_t)1 << 40;
 
 /* The bound on ledgers where a profile gives nothing implicitly. */
-#define ADRIFT_LEAST (UINT64_C(64) << 20)
+#define UNOWNED_LEAST (UINT64_C(64) << 20)
 
 bool jrt_implicit_sane(const janus_scheduler_options *options)
 {
@@ -58,8 +58,8 @@ static void set_limits(janus_scheduler *scheduler, const janus_scheduler_options
     if (max == 0) max = JANUS_UNLIMITED; /* no task starts without a capability */
     scheduler->limit.max = max < (uint64_t)plenty ? (int64_t)max : plenty;
     scheduler->limit.central = scheduler->limit.max;
-    scheduler->adrift_max = janus_units_times(scheduler->task_budget.memory, max);
-    if (scheduler->adrift_max < ADRIFT_LEAST) scheduler->adrift_max = ADRIFT_LEAST;
+    scheduler->unowned_max = janus_units_times(scheduler->task_budget.memory, max);
+    if (scheduler->unowned_max < UNOWNED_LEAST) scheduler->unowned_max = UNOWNED_LEAST;
     scheduler->audit = options->audit;
     scheduler->derived_max = options->max_derived_caps;
 }

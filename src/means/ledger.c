@@ -102,7 +102,7 @@ static janus_status enter_books(struct jrt_purse *purse, struct jrt_task *task, 
     if (purse->ledger == NULL) purse->ledger = make(task);
     struct jrt_ledger *ledger = purse->ledger;
     if (ledger == NULL) return JANUS_NO_MEMORY;
-    if (!take(ledger->terms, bytes, ledger->scheduler->adrift_max)) return JANUS_BUDGET_EXHAUSTED;
+    if (!take(ledger->terms, bytes, ledger->scheduler->unowned_max)) return JANUS_BUDGET_EXHAUSTED;
     jrt_fetch_add_relaxed(&ledger->refs, 1u);    /* relaxed: it is alive. */
     jrt_fetch_add_relaxed(&ledger->held, bytes); /* relaxed: only the number. */
     purse->held += bytes;

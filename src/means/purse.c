@@ -283,7 +283,7 @@ static void allow_cleanup(struct jrt_purse *purse)
 /* Ends a task that has used up its allowance. */
 __attribute__((noreturn)) static void end_for_good(struct jrt_task *task)
 {
-    (void)jrt_task_told(task);
+    (void)jrt_task_cancelled_only(task);
     if (task->ending && task->purse == NULL) jrt_task_break_off(task, JRT_ENDED_NO_MEMORY);
     jrt_task_break_off(task, task->ending ? JRT_ENDED_EXHAUSTED : JRT_ENDED_UNWOUND);
 }
@@ -293,7 +293,7 @@ janus_status jrt_purse_stop(struct jrt_task *task)
     struct jrt_purse *purse = jrt_purse_need(task);
     if (purse == NULL || purse->cleaning) end_for_good(task);
     allow_cleanup(purse);
-    return jrt_task_obey(task);
+    return jrt_task_cancelled_or_end(task);
 }
 
 bool jrt_purse_clean_up(struct jrt_task *task)
@@ -370,7 +370,7 @@ static bool goes_on_without(const struct jrt_task *task, const janus_budget *pri
 }
 
 /* Pays when the word is empty or does not cover the price. The turn ends, once. */
-static janus_status pay_slowly(struct jrt_task *task, const janus_budget *price, bool tell)
+static janus_status pay_slow(struct jrt_task *task, const janus_budget *price, bool tell)
 {
     bool went = false; /* an exhausted task has already let others run */
     spend(task);
@@ -410,13 +410,13 @@ janus_status jrt_pay(struct jrt_task *task, const janus_budget *price)
         jrt_likely(jrt_pay_now(task, price) == JANUS_COMPONENT_NONE)) {
         return JANUS_OK;
     }
-    return pay_slowly(task, price, false);
+    return pay_slow(task, price, false);
 }
 
 janus_status jrt_pay_ops(struct jrt_task *task, uint64_t ops)
 {
     const janus_budget price = janus_price_loop(ops);
-    return pay_slowly(task, &price, true);
+    return pay_slow(task, &price, true);
 }
 
 /* No budget covers this at once, and sums with it do not overflow. */
@@ -477,7 +477,7 @@ janus_status janus_charge(janus_budget price)
     }
     if (price.ops == 0) jrt_call_check(worker); /* [turn-call] */
     if (!ops_only && jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)
-        return jrt_task_obey(task);
+        return jrt_task_cancelled_or_end(task);
     return jrt_pay(task, &price);
 }
 

@@ -291,7 +291,8 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     struct jrt_task *task = n->owner;
     struct jrt_entry entry;
     if (task == NULL || (terms->bound & 1u << JANUS_CAP_KIND_SPAWN) == 0) return JANUS_INVALID;
-    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE) return jrt_task_remind(task);
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)
+        return jrt_task_cancelled_again(task);
     if (task->ending) return JANUS_CANCELLED;
     struct jrt_purse *aside = jrt_purse_need(task);
     if (aside == NULL) return JANUS_NO_MEMORY;

@@ -109,8 +109,8 @@ struct jrt_blocking_party *jrt_terms_blocking(const struct jrt_task *task);
 
 /* Asks the capability, takes room and takes the share before a child is started in n. `want` is the
  * child's own budget; NULL: the terms'. On any error nothing happened. */
-janus_status jrt_terms_admit(struct jrt_nursery *n, struct jrt_worker *worker,
-                             const janus_budget *want, struct jrt_entry *out);
+janus_status jrt_terms_take_child(struct jrt_nursery *n, struct jrt_worker *worker,
+                                  const janus_budget *want, struct jrt_entry *out);
 
 /* Asks the budget capability of terms for `amount`. Terms NULL: the scheduler's. */
 janus_status jrt_terms_request(janus_scheduler *scheduler, const struct jrt_terms *terms,

@@ -24,13 +24,13 @@ __attribute__((noinline)) static void put_back(struct jrt_worker *worker, struct
 }
 
 /* Takes the newest child. False: there is no child, or it is not plain and stays. */
-static inline __attribute__((always_inline)) bool take_plainly(const struct jrt_nursery *n,
-                                                               struct jrt_worker *worker, bool full,
-                                                               struct jrt_task **out)
+static inline __attribute__((always_inline)) bool take_fast(const struct jrt_nursery *n,
+                                                            struct jrt_worker *worker, bool full,
+                                                            struct jrt_task **out)
 {
     void *taken;
     if (jrt_unlikely(worker->lanes & JRT_IN_HIGH)) return false;
-    if (jrt_unlikely(!jrt_shelf_pop_newest_easily(&worker->fresh_shelf, full, &taken))) {
+    if (jrt_unlikely(!jrt_shelf_pop_newest_fast(&worker->fresh_shelf, full, &taken))) {
         return false;
     }
     *out = taken;
@@ -61,8 +61,10 @@ __attribute__((noinline)) static int64_t fuel_left(void) { return jrt_fuel_get()
 
 /* Runs a plain child in place on a plain worker, [worker-plain], without the checks that cannot
  * apply. Afterwards the fuel word is the child's, and *owner_fuel the owner's, [purse-fuel]. */
-static inline __attribute__((always_inline)) struct jrt_worker *run_plainly(
-    struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_task *task, int64_t *owner_fuel)
+static inline __attribute__((always_inline)) struct jrt_worker *run_fast(struct jrt_nursery *n,
+                                                                         struct jrt_worker  *worker,
+                                                                         struct jrt_task    *task,
+                                                                         int64_t *owner_fuel)
 {
     worker->current = task;
     jrt_count(&worker->stats.tasks_executed);
@@ -70,8 +72,8 @@ static inline __attribute__((always_inline)) struct jrt_worker *run_plainly(
     jrt_fuel_set(worker->slice);
     int how = jrt_ctx_call(&task->landing, task->entry, task->argument);
     JRT_TASK_LEFT_OPEN(task, how);
-    if (jrt_unlikely(!jrt_task_ended_plainly(task, how) || jrt_nursery_is_apart(n))) {
-        worker = jrt_task_ran_otherwise(task, how, n->owner, *owner_fuel);
+    if (jrt_unlikely(!jrt_task_ended_fast(task, how) || jrt_nursery_is_apart(n))) {
+        worker = jrt_task_ran_slow(task, how, n->owner, *owner_fuel);
         *owner_fuel = fuel_left();
     } else {
         worker = jrt_worker_self(); /* [worker-again] */
@@ -87,7 +89,7 @@ static inline __attribute__((always_inline)) struct jrt_worker *run_plainly(
 
 /* Whether all children have ended, in place or at least without anything to report or take
  * apart. */
-static inline bool is_plainly_over(struct jrt_nursery *n)
+static inline bool is_over_fast(struct jrt_nursery *n)
 {
     if (n->local != 0) return false;
     /* acquire: children that were counted there and ended. */
@@ -123,8 +125,8 @@ static void free_finished(struct jrt_nursery *n)
     }
 }
 
-__attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n,
-                                                         janus_nursery_result *out)
+__attribute__((noinline)) static janus_status end_slow(struct jrt_nursery   *n,
+                                                       janus_nursery_result *out)
 {
     bool mine = n != NULL && jrt_nursery_is_mine(n);
     if (!mine || (n->owner != NULL && n->owner->innermost != n)) {
@@ -158,7 +160,7 @@ __attribute__((noinline)) static janus_status end_slowly(struct jrt_nursery   *n
 static inline __attribute__((always_inline)) janus_status leave(struct jrt_nursery *n,
                                                                 struct jrt_task    *owner)
 {
-    if (jrt_unlikely(!is_plainly_over(n))) return end_slowly(n, NULL);
+    if (jrt_unlikely(!is_over_fast(n))) return end_slow(n, NULL);
     /* relaxed: nobody else is left. */
     if (JRT_TSAN && jrt_load_relaxed(&n->ready) == JRT_READY) jrt_sanitizer_lock_gone(&n->lock);
     owner->innermost = jrt_nursery_outer(n);
@@ -173,8 +175,8 @@ end_with_children(struct jrt_nursery *n, struct jrt_worker *worker, bool full)
     int              error = *worker->error_at; /* [task-errno] */
     int64_t          fuel = jrt_fuel_get();
     do {
-        if (jrt_likely(take_plainly(n, worker, full, &task))) {
-            worker = run_plainly(n, worker, task, &fuel);
+        if (jrt_likely(take_fast(n, worker, full, &task))) {
+            worker = run_fast(n, worker, task, &fuel);
         } else {
             int64_t left = n->local;
             worker = run_others(n, worker, fuel);
@@ -190,7 +192,7 @@ end_with_children(struct jrt_nursery *n, struct jrt_worker *worker, bool full)
 /* Whether the stack has room for ordinary children on top of this frame. */
 static inline __attribute__((always_inline)) bool is_ample(const struct jrt_worker *worker)
 {
-    return (uintptr_t)__builtin_frame_address(0) >= worker->strand->ample;
+    return (uintptr_t)__builtin_frame_address(0) >= worker->strand->child_floor;
 }
 
 /* The same on a worker that is not PLAIN, or on a stack with little room. */
@@ -236,7 +238,7 @@ static inline __attribute__((always_inline)) janus_status end_as(struct jrt_nurs
 {
     struct jrt_task *owner = worker->current;
     /* The innermost nursery is the owner's own. */
-    if (jrt_unlikely(owner->innermost != n || n->folded)) return end_slowly(n, NULL);
+    if (jrt_unlikely(owner->innermost != n || n->folded)) return end_slow(n, NULL);
     jrt_debug_invariant("nursery-closing", jrt_nursery_is_mine(n));
     /* relaxed: [nursery-closing]. The fence follows, [exhaust-await]. */
     jrt_store_relaxed(&n->ending, JRT_ENDING);
@@ -248,11 +250,11 @@ static inline __attribute__((always_inline)) janus_status end_as(struct jrt_nurs
     return leave(n, owner);
 }
 
-__attribute__((noinline)) static janus_status end_otherwise(struct jrt_nursery   *n,
+__attribute__((noinline)) static janus_status end_not_plain(struct jrt_nursery   *n,
                                                             janus_nursery_result *out)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    if (worker == NULL || out != NULL || n == NULL) return end_slowly(n, out);
+    if (worker == NULL || out != NULL || n == NULL) return end_slow(n, out);
     jrt_worker_stack_check(worker); /* [stack-reserve]; in a world, others may go on */
     return end_as(n, worker, true);
 }
@@ -263,7 +265,7 @@ JRT_HOT janus_status janus_nursery_end(janus_nursery *nursery, janus_nursery_res
     struct jrt_worker  *worker = jrt_worker_self();
     if (jrt_unlikely(worker == NULL || out != NULL || worker->plain != JRT_PLAIN ||
                      nursery == NULL || !jrt_worker_stack_is_fine(worker))) {
-        return end_otherwise(n, out);
+        return end_not_plain(n, out);
     }
     return end_as(n, worker, false);
 }

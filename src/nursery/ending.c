@@ -196,8 +196,8 @@ static struct jrt_worker *end_call(struct jrt_task *task, int how, struct jrt_ta
     return worker;
 }
 
-struct jrt_worker *jrt_task_ran_otherwise(struct jrt_task *task, int how, struct jrt_task *owner,
-                                          int64_t below)
+struct jrt_worker *jrt_task_ran_slow(struct jrt_task *task, int how, struct jrt_task *owner,
+                                     int64_t below)
 {
     struct jrt_worker *worker = end_call(task, how, owner);
     jrt_fuel_set(below);
@@ -216,7 +216,7 @@ void jrt_task_break_off(struct jrt_task *task, enum jrt_ending how)
     jrt_die("invariant [worker-again] broken", "a broken call went on", __FILE__, __LINE__);
 }
 
-janus_status jrt_task_told(struct jrt_task *task)
+janus_status jrt_task_cancelled_only(struct jrt_task *task)
 {
     if (jrt_task_only_in_scope(task)) {
         struct jrt_nursery *scope = jrt_task_cancelled_scope(task);
@@ -231,21 +231,21 @@ janus_status jrt_task_told(struct jrt_task *task)
     return JANUS_CANCELLED;
 }
 
-janus_status jrt_task_remind(struct jrt_task *task)
+janus_status jrt_task_cancelled_again(struct jrt_task *task)
 {
-    (void)jrt_task_told(task);
+    (void)jrt_task_cancelled_only(task);
     jrt_purse_bear(task); /* [cancel-patience] */
     return JANUS_CANCELLED;
 }
 
-janus_status jrt_task_obey(struct jrt_task *task)
+janus_status jrt_task_cancelled_or_end(struct jrt_task *task)
 {
     bool unwind = task->cancel_mode == JANUS_CANCEL_MODE_UNWIND && !task->ending;
     if (unwind && !jrt_task_only_in_scope(task)) {
-        (void)jrt_task_told(task);
+        (void)jrt_task_cancelled_only(task);
         jrt_task_break_off(task, JRT_ENDED_UNWOUND);
     }
-    return jrt_task_remind(task);
+    return jrt_task_cancelled_again(task);
 }
 
 /* Endings that cannot go on on the task's own stack: [ending-open], an overflow, a panic close to

@@ -119,7 +119,7 @@ static janus_status join_as_task(struct jrt_nursery *n, janus_task_id id, int64_
                          .out_result = out_result};
     janus_status status = jrt_wait(jrt_worker_self(), &join.waiting);
     if (join.shielded) jrt_shield_end(n->owner);
-    return status == JANUS_CANCELLED ? jrt_task_obey(n->owner) : status;
+    return status == JANUS_CANCELLED ? jrt_task_cancelled_or_end(n->owner) : status;
 }
 
 static janus_status join_as_thread(struct jrt_nursery *n, janus_task_id id, int64_t *out_result)

@@ -369,7 +369,7 @@ janus_status janus_nursery_await_with(janus_nursery *nursery, janus_nursery_resu
     if (result.kind != JANUS_RESULT_KIND_CANCELLED) return JANUS_OK;
     /* A cancelled owner that passes this on has obeyed. An owner that must be unwound ends here. */
     bool told = task != NULL && jrt_task_cancelled_itself(task) != JANUS_CANCEL_REASON_NONE;
-    return told ? jrt_task_obey(task) : JANUS_CANCELLED;
+    return told ? jrt_task_cancelled_or_end(task) : JANUS_CANCELLED;
 }
 
 janus_status janus_nursery_close(janus_nursery *nursery)

@@ -301,8 +301,8 @@ static bool init_inside(struct jrt_nursery *n, janus_scheduler *scheduler, struc
 }
 
 /* Opens with options for the current task, which stays on the CPU. */
-static janus_status open_at_once(struct jrt_nursery *n, struct jrt_worker *worker,
-                                 const janus_nursery_options *options)
+static janus_status open_here(struct jrt_nursery *n, struct jrt_worker *worker,
+                              const janus_nursery_options *options)
 {
     struct jrt_task *owner = worker->current;
     if (!init_inside(n, worker->scheduler, owner)) {
@@ -318,18 +318,18 @@ static janus_status open_at_once(struct jrt_nursery *n, struct jrt_worker *worke
     return JANUS_OK;
 }
 
-__attribute__((noinline)) static janus_status open_slowly(struct jrt_nursery          *n,
-                                                          const janus_nursery_options *options)
+__attribute__((noinline)) static janus_status open_slow(struct jrt_nursery          *n,
+                                                        const janus_nursery_options *options)
 {
     jrt_stack_check(); /* [stack-reserve] */
     if (n == NULL) return JANUS_INVALID;
     if (jrt_worker_self() == NULL) return JANUS_STATE;
-    return open_at_once(n, jrt_worker_self(), options); /* [worker-again] */
+    return open_here(n, jrt_worker_self(), options); /* [worker-again] */
 }
 
 bool jrt_nursery_open_on_terms(struct jrt_nursery *n, struct jrt_worker *worker)
 {
-    if (open_at_once(n, worker, NULL) != JANUS_OK) return false;
+    if (open_here(n, worker, NULL) != JANUS_OK) return false;
     n->on_heap = n->internal = true; /* it is the innermost: nobody knows it yet */
     return true;
 }
@@ -348,21 +348,21 @@ JRT_HOT janus_status janus_nursery_open(janus_nursery               *nursery,
 {
     struct jrt_worker  *worker = jrt_worker_self();
     struct jrt_nursery *n = jrt_nursery_of(nursery);
-    if (jrt_unlikely(options != NULL || worker == NULL)) return open_slowly(n, options);
+    if (jrt_unlikely(options != NULL || worker == NULL)) return open_slow(n, options);
     struct jrt_task    *owner = worker->current;
     struct jrt_nursery *inner = owner->innermost;
     janus_scheduler    *scheduler = worker->scheduler;
     int64_t             inside;
-    if (owner->touched && jrt_unlikely(is_on_more(owner))) return open_slowly(n, NULL);
-    if (jrt_unlikely(n == NULL)) return open_slowly(n, NULL);
+    if (owner->touched && jrt_unlikely(is_on_more(owner))) return open_slow(n, NULL);
+    if (jrt_unlikely(n == NULL)) return open_slow(n, NULL);
     if (inner == NULL) {
-        if (jrt_unlikely(owner->nursery->terms != NULL)) return open_slowly(n, NULL);
+        if (jrt_unlikely(owner->nursery->terms != NULL)) return open_slow(n, NULL);
         inside = scheduler->nesting_max;
     } else {
         inside = inner->inside;
-        if (jrt_unlikely((uintptr_t)n >= (uintptr_t)inner)) return open_slowly(n, NULL);
+        if (jrt_unlikely((uintptr_t)n >= (uintptr_t)inner)) return open_slow(n, NULL);
     }
-    if (jrt_unlikely(--inside < 0)) return open_slowly(n, NULL);
+    if (jrt_unlikely(--inside < 0)) return open_slow(n, NULL);
     jrt_debug_invariant("nursery-twice", !is_open_already(n, owner));
     init_owned(n, scheduler, owner, inner, inside);
     owner->innermost = n;

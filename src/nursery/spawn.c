@@ -143,7 +143,7 @@ static janus_status take(struct jrt_nursery *n, const janus_spawn_options *optio
         status = JANUS_TASK_LIMIT;
         birth->entry.full = NULL;
         if (!waits || !jrt_wish_is_behind(n)) {
-            status = jrt_terms_admit(n, jrt_worker_self(), options->budget, &birth->entry);
+            status = jrt_terms_take_child(n, jrt_worker_self(), options->budget, &birth->entry);
         }
         if (status == JANUS_TASK_LIMIT && waits) {
             status = jrt_wish_wait(n, options->budget, &birth->entry);
@@ -297,9 +297,8 @@ static janus_status spawn(struct jrt_nursery *n, janus_entry *entry, void *argum
 
 /* Spawns from elsewhere than the owner, into a nursery that counts apart, or without a spare
  * record. */
-__attribute__((noinline)) static janus_status spawn_slowly(struct jrt_nursery *n,
-                                                           janus_entry *entry, void *argument,
-                                                           const janus_site *site)
+__attribute__((noinline)) static janus_status spawn_slow(struct jrt_nursery *n, janus_entry *entry,
+                                                         void *argument, const janus_site *site)
 {
     const janus_spawn_options options = {.site = site};
     return spawn(n, entry, argument, &options, NULL);
@@ -333,9 +332,10 @@ static inline void make(struct jrt_worker *worker, struct jrt_task *task, struct
 }
 
 /* Finishes a spawn for which only the worker's own quota had no room. */
-__attribute__((noinline)) static janus_status spawn_beyond(struct jrt_nursery *n,
-                                                           janus_entry *entry, void *argument,
-                                                           const janus_site *site)
+__attribute__((noinline)) static janus_status spawn_without_quota(struct jrt_nursery *n,
+                                                                  janus_entry        *entry,
+                                                                  void               *argument,
+                                                                  const janus_site   *site)
 {
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_task   *task = worker->free;
@@ -373,9 +373,9 @@ __attribute__((noinline)) static janus_status take_back(struct jrt_nursery *n, b
                                                         const janus_site *site)
 {
     n->local--;
-    if (!room) return spawn_beyond(n, entry, argument, site);
+    if (!room) return spawn_without_quota(n, entry, argument, site);
     jrt_quota_give(&jrt_worker_self()->quota);
-    return spawn_slowly(n, entry, argument, site); /* it reports why */
+    return spawn_slow(n, entry, argument, site); /* it reports why */
 }
 
 static inline bool is_plain(const struct jrt_worker *worker, bool full)
@@ -397,11 +397,11 @@ spawn_as(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry, v
     uint64_t          newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
     if (jrt_unlikely(!is_owners(n, worker) || task == NULL || entry == NULL ||
                      newest == shelf->room || !jrt_fuel_one())) {
-        return spawn_slowly(n, entry, argument, site);
+        return spawn_slow(n, entry, argument, site);
     }
     n->local++;
-    if (!JRT_CHECKED) jrt_fence_light_as_seq_cst(full);      /* seq_cst: [nursery-seen]. */
-    bool room = jrt_quota_take_easily(&worker->quota, full); /* includes that fence */
+    if (!JRT_CHECKED) jrt_fence_light_as_seq_cst(full);    /* seq_cst: [nursery-seen]. */
+    bool room = jrt_quota_take_fast(&worker->quota, full); /* includes that fence */
     /* acquire: what led to it. */
     if (jrt_unlikely(!room || jrt_load_acquire(&n->state) != JANUS_NURSERY_STATE_OPEN)) {
         return take_back(n, room, entry, argument, site);
@@ -417,13 +417,13 @@ spawn_as(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry, v
     return JANUS_OK;
 }
 
-__attribute__((noinline)) static janus_status spawn_otherwise(struct jrt_nursery *n,
+__attribute__((noinline)) static janus_status spawn_not_plain(struct jrt_nursery *n,
                                                               janus_entry *entry, void *argument,
                                                               const janus_site *site)
 {
     struct jrt_worker *worker = jrt_worker_self();
     if (n == NULL) return jrt_unpaid(JANUS_INVALID);
-    if (worker == NULL) return spawn_slowly(n, entry, argument, site);
+    if (worker == NULL) return spawn_slow(n, entry, argument, site);
     if (worker->plain != JRT_NOT_PLAIN) {
         return spawn_as(n, worker, entry, argument, site, true, false);
     }
@@ -437,7 +437,7 @@ JRT_HOT janus_status janus_spawn_at(janus_nursery *nursery, janus_entry *entry, 
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     struct jrt_worker  *worker = jrt_worker_self();
     if (jrt_unlikely(worker == NULL || worker->plain != JRT_PLAIN || nursery == NULL)) {
-        return spawn_otherwise(n, entry, argument, site);
+        return spawn_not_plain(n, entry, argument, site);
     }
     return spawn_as(n, worker, entry, argument, site, false, false);
 }

@@ -163,5 +163,5 @@ janus_status janus_nursery_wait_exhausted(janus_nursery *nursery, janus_exhauste
     lend(n);
     janus_status status = jrt_wait(jrt_worker_self(), &supervisor.waiting);
     if (lends) take_back(n);
-    return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
+    return status == JANUS_CANCELLED ? jrt_task_cancelled_or_end(task) : status;
 }

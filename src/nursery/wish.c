@@ -201,7 +201,7 @@ janus_status jrt_wish_wait(struct jrt_nursery *n, const janus_budget *want, stru
     janus_status          status = JANUS_OK;
     while (status == JANUS_OK) {
         if (may_try(scheduler, list, &wish)) {
-            status = jrt_terms_admit(n, jrt_worker_self(), want, out);
+            status = jrt_terms_take_child(n, jrt_worker_self(), want, out);
             if (status != JANUS_TASK_LIMIT) break;
             status = JANUS_OK;
             if (out->full != limit) { /* another limit is in the way */
@@ -216,5 +216,5 @@ janus_status jrt_wish_wait(struct jrt_nursery *n, const janus_budget *want, stru
             status = JANUS_CLOSED;
     }
     leave(scheduler, list, &wish);
-    return status == JANUS_CANCELLED ? jrt_task_obey(wish.task) : status;
+    return status == JANUS_CANCELLED ? jrt_task_cancelled_or_end(wish.task) : status;
 }

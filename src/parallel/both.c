@@ -72,8 +72,8 @@ static inline __attribute__((always_inline)) int64_t divisible(struct jrt_worker
 }
 
 /* The slow path, for everything but the most frequent cases. */
-__attribute__((noinline)) static int64_t both_slowly(janus_entry *f, void *a, janus_entry *g,
-                                                     void *b, janus_parallel_failure *out)
+__attribute__((noinline)) static int64_t both_slow(janus_entry *f, void *a, janus_entry *g, void *b,
+                                                   janus_parallel_failure *out)
 {
     if (f == NULL || g == NULL) {
         jrt_stack_check(); /* [turn-call] */
@@ -95,7 +95,7 @@ __attribute__((noinline)) static int64_t both_slowly(janus_entry *f, void *a, ja
 __attribute__((noinline)) static int64_t both_alone(janus_entry *f, void *a, janus_entry *g,
                                                     void *b)
 {
-    if (jrt_unlikely(!jrt_fuel_one())) return both_slowly(f, a, g, b, NULL);
+    if (jrt_unlikely(!jrt_fuel_one())) return both_slow(f, a, g, b, NULL);
     return one_after_other(f, a, g, b, NULL);
 }
 
@@ -104,11 +104,11 @@ int64_t janus_both(janus_entry *f, void *a, janus_entry *g, void *b)
 {
     struct jrt_worker *worker = jrt_worker_self();
     if (jrt_unlikely(worker == NULL || f == NULL || g == NULL)) {
-        return both_slowly(f, a, g, b, NULL);
+        return both_slow(f, a, g, b, NULL);
     }
     if (worker->forks == JRT_FORKS_NEVER) return both_alone(f, a, g, b);
     if (jrt_unlikely(!jrt_fork_possible(worker) || jrt_fork_is_time(worker) || !jrt_fuel_one())) {
-        return both_slowly(f, a, g, b, NULL);
+        return both_slow(f, a, g, b, NULL);
     }
     return divisible(worker, f, a, g, b, false, NULL);
 }
@@ -117,5 +117,5 @@ int64_t janus_both_with(janus_entry *f, void *a, janus_entry *g, void *b,
                         janus_parallel_failure *out)
 {
     if (out != NULL) *out = (janus_parallel_failure){.error = 0};
-    return both_slowly(f, a, g, b, out);
+    return both_slow(f, a, g, b, out);
 }

@@ -98,7 +98,7 @@ static janus_status pay(const struct loop *loop, uint64_t count)
     if (jrt_fork_is_over(&loop->fork)) return JANUS_CANCELLED;
     if (jrt_likely(jrt_task_cancel_reason(worker->current) == JANUS_CANCEL_REASON_NONE))
         return JANUS_OK;
-    return jrt_task_obey(worker->current);
+    return jrt_task_cancelled_or_end(worker->current);
 }
 
 /* The length of the next strip, after a strip of `count` indices that took

@@ -139,7 +139,7 @@ static long advise_us(const struct iovec *ranges, size_t count, int advice)
 
 /* One system call for all ranges. Returns false if the kernel does not know the call, or did not
  * advise all of them. */
-static bool advise_at_once(const struct iovec *ranges, size_t count, int advice)
+static bool advise_all(const struct iovec *ranges, size_t count, int advice)
 {
     static _Atomic(bool) unknown;
     size_t               bytes = 0;
@@ -155,7 +155,7 @@ static bool advise_at_once(const struct iovec *ranges, size_t count, int advice)
  * advice used here may be given twice. */
 static int advise(const struct iovec *ranges, size_t count, int advice)
 {
-    if (count > 1 && advise_at_once(ranges, count, advice)) return 0;
+    if (count > 1 && advise_all(ranges, count, advice)) return 0;
     for (size_t i = 0; i < count; i++) {
         while (madvise(ranges[i].iov_base, ranges[i].iov_len, advice) != 0) {
             if (errno != EINTR) return errno;

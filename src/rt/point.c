@@ -142,7 +142,7 @@ static janus_status come_back(struct jrt_waiting *waiting, struct jrt_task *task
     struct point *point = ((struct visit *)waiting)->point;
     if (ended == JANUS_OK) return JANUS_OK; /* the waker woke it, [point-last] */
     if (step(point, (uintptr_t)task, POINT_CLOSED)) {
-        return ended == JANUS_CANCELLED ? jrt_task_told(task) : ended;
+        return ended == JANUS_CANCELLED ? jrt_task_cancelled_only(task) : ended;
     }
     /* acquire: the waker's last touch, and what it wrote. */
     while (jrt_load_acquire(&point->done) == 0) jrt_thread_yield();
@@ -161,7 +161,8 @@ static janus_status wait_as_task(struct point *point, struct jrt_worker *worker,
                         .leave = come_back},
             .point = point,
     };
-    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE) return jrt_task_remind(task);
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)
+        return jrt_task_cancelled_again(task);
     if (jrt_wait_is_late(deadline_ns)) return JANUS_DEADLINE;
     jrt_task_link(task);
     jrt_store_release(&task->reason, reason); /* release: its bytes, [point-reason]. */

@@ -48,7 +48,8 @@ janus_status janus_sleep_until(uint64_t deadline_ns)
     if (deadline_ns == JRT_NEVER) deadline_ns = JRT_NEVER - 1; /* the timer needs a finite time */
     if (worker == NULL) return sleep_thread(deadline_ns);
     struct jrt_task *task = worker->current;
-    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE) return jrt_task_obey(task);
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)
+        return jrt_task_cancelled_or_end(task);
     if (jrt_clock_now_ns() >= deadline_ns) return janus_yield();
     struct jrt_waiting waiting = {.why = JRT_WAIT_SLEEP,
                                   .sleeps = true,
@@ -56,7 +57,7 @@ janus_status janus_sleep_until(uint64_t deadline_ns)
                                   .join = join_nobody,
                                   .leave = as_it_ended};
     janus_status       status = jrt_wait(worker, &waiting);
-    return status == JANUS_CANCELLED ? jrt_task_obey(task) : status;
+    return status == JANUS_CANCELLED ? jrt_task_cancelled_or_end(task) : status;
 }
 
 janus_status janus_sleep(uint64_t duration_ns)
@@ -153,7 +154,8 @@ janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_
     }
     struct jrt_task   *task = worker->current;
     const janus_budget price = janus_price_file_io();
-    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE) return jrt_task_obey(task);
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)
+        return jrt_task_cancelled_or_end(task);
     janus_status paid = jrt_pay(task, &price);
     if (paid != JANUS_OK) return paid;
     worker = jrt_worker_self(); /* [worker-again] */

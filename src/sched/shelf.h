@@ -105,8 +105,8 @@ static inline void *jrt_shelf_pop_newest(struct jrt_shelf *shelf)
 
 /* Takes the newest item if no raider is there. False: a raider is, or the shelf is empty. `full`:
  * as in jrt_fence_light_as_seq_cst. */
-static inline __attribute__((always_inline)) bool jrt_shelf_pop_newest_easily(
-    struct jrt_shelf *shelf, bool full, void **out)
+static inline __attribute__((always_inline)) bool jrt_shelf_pop_newest_fast(struct jrt_shelf *shelf,
+                                                                            bool full, void **out)
 {
     uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
     jrt_store_relaxed(&shelf->busy, 1u); /* relaxed: the fence follows, [shelf-lock]. */
@@ -140,9 +140,9 @@ static inline void *jrt_shelf_pop_oldest(struct jrt_shelf *shelf)
     return item;
 }
 
-/* Takes the oldest item if no raider is there, like jrt_shelf_pop_newest_easily. */
-static inline __attribute__((always_inline)) bool jrt_shelf_pop_oldest_easily(
-    struct jrt_shelf *shelf, bool full, void **out)
+/* Takes the oldest item if no raider is there, like jrt_shelf_pop_newest_fast. */
+static inline __attribute__((always_inline)) bool jrt_shelf_pop_oldest_fast(struct jrt_shelf *shelf,
+                                                                            bool full, void **out)
 {
     uint64_t newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
     jrt_store_relaxed(&shelf->busy, 1u); /* relaxed: the fence follows, [shelf-lock]. */

@@ -71,7 +71,7 @@ janus_status janus_barrier_wait_until(janus_barrier *given, bool *out_leads, uin
     struct jrt_sync_call call = {.kind = &kind, .deadline_ns = deadline_ns};
     if (barrier == NULL || barrier->parties == 0) return JANUS_INVALID;
     call.sync = &barrier->sync;
-    if (jrt_sync_cancelled(task)) return jrt_task_obey(task);
+    if (jrt_sync_cancelled(task)) return jrt_task_cancelled_or_end(task);
     janus_status status = jrt_sync_wait(&call, &waiter);
     if (status == JANUS_OK && out_leads != NULL) *out_leads = waiter.number != 0;
     return jrt_sync_end(task, status);

@@ -58,10 +58,10 @@ janus_status janus_event_wait_until(janus_event *event, uint64_t deadline_ns)
 {
     struct jrt_task *task = jrt_sync_begin();
     if (event == NULL) return JANUS_INVALID;
-    if (jrt_sync_cancelled(task)) return jrt_task_obey(task);
+    if (jrt_sync_cancelled(task)) return jrt_task_cancelled_or_end(task);
     uint64_t word = look_at(inside(event));
     if (is_still(word) && jrt_sync_value(word) != 0) return JANUS_OK;
-    return jrt_sync_wait_plainly(inside(event), &event_kind, task, deadline_ns);
+    return jrt_sync_wait_plain(inside(event), &event_kind, task, deadline_ns);
 }
 
 janus_status janus_event_wait(janus_event *event)
@@ -155,10 +155,10 @@ janus_status janus_group_wait_until(janus_group *group, uint64_t deadline_ns)
 {
     struct jrt_task *task = jrt_sync_begin();
     if (group == NULL) return JANUS_INVALID;
-    if (jrt_sync_cancelled(task)) return jrt_task_obey(task);
+    if (jrt_sync_cancelled(task)) return jrt_task_cancelled_or_end(task);
     uint64_t word = look_at(inside(group));
     if (is_still(word) && jrt_sync_value(word) == 0) return JANUS_OK;
-    return jrt_sync_wait_plainly(inside(group), &group_kind, task, deadline_ns);
+    return jrt_sync_wait_plain(inside(group), &group_kind, task, deadline_ns);
 }
 
 janus_status janus_group_wait(janus_group *group)
@@ -221,7 +221,7 @@ janus_status janus_broadcast_wait_until(janus_broadcast *broadcast, uint64_t *se
 {
     struct jrt_task *task = jrt_sync_begin();
     if (broadcast == NULL || seen == NULL) return JANUS_INVALID;
-    if (jrt_sync_cancelled(task)) return jrt_task_obey(task);
+    if (jrt_sync_cancelled(task)) return jrt_task_cancelled_or_end(task);
     struct jrt_waiter    waiter = {.task = task, .number = *seen};
     struct jrt_sync_call call = {
         .sync = inside(broadcast), .kind = &broadcast_kind, .deadline_ns = deadline_ns};

@@ -258,9 +258,9 @@ static janus_status lock_deeper(struct jrt_mutex *mutex)
     return JANUS_OK;
 }
 
-__attribute__((noinline)) static janus_status lock_slowly(struct jrt_mutex           *mutex,
-                                                          const struct jrt_sync_kind *kind,
-                                                          uint64_t                    deadline_ns)
+__attribute__((noinline)) static janus_status lock_slow(struct jrt_mutex           *mutex,
+                                                        const struct jrt_sync_kind *kind,
+                                                        uint64_t                    deadline_ns)
 {
     jrt_stack_check(); /* [turn-call] */
     struct jrt_worker   *worker = jrt_worker_self();
@@ -288,7 +288,7 @@ janus_status jrt_mutex_lock(struct jrt_mutex *mutex, const struct jrt_sync_kind 
         self->held++;
         return JANUS_OK;
     }
-    return lock_slowly(mutex, kind, deadline_ns);
+    return lock_slow(mutex, kind, deadline_ns);
 }
 
 bool jrt_mutex_is_mine(const struct jrt_mutex *mutex)

@@ -339,8 +339,8 @@ janus_status jrt_sync_wait(const struct jrt_sync_call *call, struct jrt_waiter *
     return status;
 }
 
-janus_status jrt_sync_wait_plainly(struct jrt_sync *sync, const struct jrt_sync_kind *kind,
-                                   struct jrt_task *task, uint64_t deadline_ns)
+janus_status jrt_sync_wait_plain(struct jrt_sync *sync, const struct jrt_sync_kind *kind,
+                                 struct jrt_task *task, uint64_t deadline_ns)
 {
     struct jrt_waiter    waiter = {.task = task};
     struct jrt_sync_call call = {.sync = sync, .kind = kind, .deadline_ns = deadline_ns};

@@ -111,7 +111,8 @@ janus_status jrt_sync_wait(const struct jrt_sync_call *call, struct jrt_waiter *
 /* Ends a public call: a cancelled task obeys. */
 static inline janus_status jrt_sync_end(struct jrt_task *task, janus_status status)
 {
-    if (jrt_unlikely(status == JANUS_CANCELLED && task != NULL)) return jrt_task_obey(task);
+    if (jrt_unlikely(status == JANUS_CANCELLED && task != NULL))
+        return jrt_task_cancelled_or_end(task);
     return status;
 }
 
@@ -148,7 +149,7 @@ bool jrt_sync_join(struct jrt_sync *sync, const struct jrt_sync_kind *kind,
 void jrt_sync_quit(struct jrt_sync *sync, struct jrt_lookout *lookout);
 
 /* Waits without a hook, and returns the outcome as the status. */
-janus_status jrt_sync_wait_plainly(struct jrt_sync *sync, const struct jrt_sync_kind *kind,
-                                   struct jrt_task *task, uint64_t deadline_ns);
+janus_status jrt_sync_wait_plain(struct jrt_sync *sync, const struct jrt_sync_kind *kind,
+                                 struct jrt_task *task, uint64_t deadline_ns);
 
 #endif

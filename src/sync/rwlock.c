@@ -512,7 +512,7 @@ static janus_status lock_until(janus_rwlock *lock, bool writes, uint64_t deadlin
 {
     struct jrt_task *task = jrt_sync_begin();
     if (lock == NULL) return JANUS_INVALID;
-    if (jrt_sync_cancelled(task)) return jrt_task_obey(task);
+    if (jrt_sync_cancelled(task)) return jrt_task_cancelled_or_end(task);
     return jrt_sync_end(task, lock_as(task, lock_in(lock), writes, true, deadline_ns));
 }
 

@@ -35,7 +35,7 @@ static const struct jrt_sync_kind semaphore_kind = {
     .reason = JRT_WAIT_SEMAPHORE, .what = "semaphore", .take = take_permit};
 
 /* Takes one permit if there is one, without BUSY or WAITERS. */
-static bool take_easily(struct jrt_sync *sync)
+static bool take_fast(struct jrt_sync *sync)
 {
     uint64_t word = jrt_load_relaxed(&sync->word); /* relaxed: the cas decides. */
     do {
@@ -47,7 +47,7 @@ static bool take_easily(struct jrt_sync *sync)
 }
 
 /* Adds permits if they fit, without BUSY or WAITERS. */
-static bool give_easily(struct jrt_sync *sync, uint32_t count)
+static bool give_fast(struct jrt_sync *sync, uint32_t count)
 {
     uint64_t word = jrt_load_relaxed(&sync->word); /* relaxed: the cas decides. */
     do {
@@ -69,9 +69,9 @@ janus_status janus_semaphore_acquire_until(janus_semaphore *semaphore, uint64_t 
 {
     struct jrt_task *task = jrt_sync_begin();
     if (semaphore == NULL) return JANUS_INVALID;
-    if (jrt_sync_cancelled(task)) return jrt_task_obey(task);
-    if (jrt_likely(take_easily(sync_in(semaphore)))) return JANUS_OK;
-    return jrt_sync_wait_plainly(sync_in(semaphore), &semaphore_kind, task, deadline_ns);
+    if (jrt_sync_cancelled(task)) return jrt_task_cancelled_or_end(task);
+    if (jrt_likely(take_fast(sync_in(semaphore)))) return JANUS_OK;
+    return jrt_sync_wait_plain(sync_in(semaphore), &semaphore_kind, task, deadline_ns);
 }
 
 janus_status janus_semaphore_acquire(janus_semaphore *semaphore)
@@ -84,7 +84,7 @@ janus_status janus_semaphore_try_acquire(janus_semaphore *semaphore)
     jrt_stack_check(); /* [stack-reserve] */
     if (semaphore == NULL) return JANUS_INVALID;
     struct jrt_sync *sync = sync_in(semaphore);
-    if (jrt_likely(take_easily(sync))) return JANUS_OK;
+    if (jrt_likely(take_fast(sync))) return JANUS_OK;
     uint64_t word = jrt_sync_enter(sync);
     bool     taken = take_permit(sync, &word, NULL);
     jrt_sync_leave(sync, word);
@@ -96,7 +96,7 @@ janus_status janus_semaphore_release(janus_semaphore *semaphore, uint32_t count)
     jrt_stack_check(); /* [stack-reserve] */
     if (semaphore == NULL || count == 0) return JANUS_INVALID;
     struct jrt_sync *sync = sync_in(semaphore);
-    if (jrt_likely(give_easily(sync, count))) return JANUS_OK;
+    if (jrt_likely(give_fast(sync, count))) return JANUS_OK;
     uint64_t word = jrt_sync_enter(sync);
     bool     fits = jrt_sync_value(word) + count <= JANUS_PERMITS_MAX;
     for (; fits && count > 0 && jrt_sync_first(sync) != NULL; count--) {

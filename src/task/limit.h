@@ -48,8 +48,8 @@ void jrt_limit_give_outside(struct janus_scheduler *scheduler);
 /* Moves the room of a worker without a thread, or of an ending seat, to the centre. */
 void jrt_quota_close(struct jrt_worker *worker);
 
-/* Waits until jrt_terms_admit, which returned TASK_LIMIT or was not called, admits a child. Returns
- * its status, or CANCELLED, DEADLOCK, NO_MEMORY; TASK_LIMIT if the caller cannot wait. In
+/* Waits until jrt_terms_take_child, which returned TASK_LIMIT or was not called, takes a child.
+ * Returns its status, or CANCELLED, DEADLOCK, NO_MEMORY; TASK_LIMIT if the caller cannot wait. In
  * wish.c. */
 janus_status jrt_wish_wait(struct jrt_nursery *n, const janus_budget *want, struct jrt_entry *out);
 
@@ -72,8 +72,8 @@ bool jrt_limit_has_room(struct janus_scheduler *scheduler);
 int64_t jrt_limit_alive(struct janus_scheduler *scheduler);
 
 /* Takes room in the easy case. `full`: as in jrt_fence_light_as. */
-static inline __attribute__((always_inline)) bool jrt_quota_take_easily(struct jrt_quota *quota,
-                                                                        bool              full)
+static inline __attribute__((always_inline)) bool jrt_quota_take_fast(struct jrt_quota *quota,
+                                                                      bool              full)
 {
     if (!JRT_CHECKED) return true;
     int64_t used = jrt_load_relaxed(&quota->used) + 1; /* relaxed: its own. */
@@ -88,7 +88,7 @@ static inline __attribute__((always_inline)) bool jrt_quota_take_easily(struct j
 /* Takes room for the calling worker. False: the limit is reached. */
 static inline bool jrt_quota_take(struct jrt_quota *quota, struct jrt_worker *worker)
 {
-    return jrt_quota_take_easily(quota, !jrt_fences_are_light()) || jrt_limit_take_slow(worker);
+    return jrt_quota_take_fast(quota, !jrt_fences_are_light()) || jrt_limit_take_slow(worker);
 }
 
 static inline void jrt_quota_give(struct jrt_quota *quota)

@@ -423,8 +423,8 @@ static inline bool jrt_task_serve_from_anywhere(struct jrt_task *task)
  * not end in the plainest way. They return the worker. */
 struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *task,
                                  struct jrt_task *below);
-struct jrt_worker *jrt_task_ran_otherwise(struct jrt_task *task, int how, struct jrt_task *owner,
-                                          int64_t below);
+struct jrt_worker *jrt_task_ran_slow(struct jrt_task *task, int how, struct jrt_task *owner,
+                                     int64_t below);
 
 /* Calls a task's entry where exceptions may exist: puts those that the thread is handling aside. */
 int jrt_task_call_aside(struct jrt_task *task);
@@ -442,7 +442,7 @@ static inline void jrt_task_over_here(struct jrt_worker *worker, struct jrt_task
 }
 
 /* Whether a task's call returned, and nothing has to be reported or taken apart. */
-static inline bool jrt_task_ended_plainly(const struct jrt_task *task, int how)
+static inline bool jrt_task_ended_fast(const struct jrt_task *task, int how)
 {
     if (jrt_unlikely(how != 0 || task->special != 0)) return false;
     return jrt_likely(task->landing.result >= 0);
@@ -456,9 +456,9 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_ran(str
                                                                              int how, int64_t below,
                                                                              bool traced)
 {
-    bool plain = jrt_task_ended_plainly(task, how);
+    bool plain = jrt_task_ended_fast(task, how);
     if (jrt_unlikely(owner == NULL || !plain || jrt_nursery_is_apart(n))) {
-        return jrt_task_ran_otherwise(task, how, owner, below);
+        return jrt_task_ran_slow(task, how, owner, below);
     }
     struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
     worker->current = owner;

@@ -53,7 +53,7 @@ static inline void jrt_task_move_to_wait(struct jrt_task *task, struct jrt_worke
 }
 
 /* Moves a task to BLOCKED with the time of the last look. False: that look is too old. */
-static inline bool jrt_task_move_to_wait_shortly(struct jrt_task *task, struct jrt_worker *worker)
+static inline bool jrt_task_move_to_wait_fast(struct jrt_task *task, struct jrt_worker *worker)
 {
     uint64_t used = (uint64_t)(worker->strand->fuel - jrt_fuel_get());
     if (jrt_unlikely(used > JRT_SINCE_OPS || worker->until_clock <= 1)) return false;

@@ -62,15 +62,15 @@ enum jrt_forking {
 struct jrt_strand {
     struct jrt_context context; /* suspended: where it goes on */
     struct jrt_stack  *stack;
-    uint8_t class;               /* class of the stack */
-    bool                watched; /* only a canary guards it, [strand-canary] */
-    bool                last;    /* the worker's last one, [strand-last] */
-    int                 error;   /* suspended: errno of the task on top, [task-errno] */
-    struct jrt_context *left;    /* the context that was left with it: its own, or a fiber's */
-    uintptr_t           brink;   /* a call must not begin below this address, [stack-reserve] */
-    uintptr_t           ample;   /* above it an ordinary child has room; never below brink */
-    int64_t             fuel;    /* suspended: fuel of the task on top, [purse-fuel] */
-    jrt_finish         *finish;  /* suspended: runs first, or NULL */
+    uint8_t class;                   /* class of the stack */
+    bool                watched;     /* only a canary guards it, [strand-canary] */
+    bool                last;        /* the worker's last one, [strand-last] */
+    int                 error;       /* suspended: errno of the task on top, [task-errno] */
+    struct jrt_context *left;        /* the context that was left with it: its own, or a fiber's */
+    uintptr_t           floor;       /* a call must not begin below this address, [stack-reserve] */
+    uintptr_t           child_floor; /* above it an ordinary child has room; never below `floor` */
+    int64_t             fuel;        /* suspended: fuel of the task on top, [purse-fuel] */
+    jrt_finish         *finish;      /* suspended: runs first, or NULL */
     void               *place[JRT_PLACE_WORDS]; /* memory for a wait, [task-finish] */
     struct jrt_link    *forks;                  /* the newest; [fork-list] */
     struct jrt_link    *unsplit;                /* the newest with nothing left to divide */
@@ -230,7 +230,7 @@ janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task);
 
 /* Takes park_begin back. False: a waker has come already. Then the caller must call park, which
  * returns at once. */
-bool jrt_task_park_cancel(struct jrt_task *task);
+bool jrt_task_park_undo(struct jrt_task *task);
 
 /* Ends a task's wait with a status. False: it was awake, or another waker was first. The caller
  * must know that it ends the right wait: it holds what the task must take before it can wait
@@ -243,7 +243,7 @@ bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task);
 
 /* Wakes a task already removed from its wait queue, so that no other serves it. False: nothing
  * done; call jrt_task_serve. It ends in a call, if it makes one. */
-bool jrt_task_serve_at_once(struct jrt_worker *worker, struct jrt_task *task);
+bool jrt_task_serve_fast(struct jrt_worker *worker, struct jrt_task *task);
 
 /* Ends a wait with a status, if the wait may be interrupted. */
 bool jrt_task_interrupt(struct jrt_task *task, janus_status status);
@@ -269,12 +269,12 @@ janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task
 /*
  * Parks like jrt_task_park_then, without its checks. The task can leave the CPU, is linked, and is
  * in no shield and in no fiber of its own. Its worker has no trace. Such a task begins with
- * jrt_task_park_begin_straight, under the lock that it is registered under.
+ * jrt_task_park_begin_fast, under the lock that it is registered under.
  */
-janus_status jrt_task_park_straight(struct jrt_worker *worker, struct jrt_task *task,
-                                    jrt_finish *finish);
+janus_status jrt_task_park_fast(struct jrt_worker *worker, struct jrt_task *task,
+                                jrt_finish *finish);
 
-static inline void jrt_task_park_begin_straight(struct jrt_task *task, enum jrt_wait wait)
+static inline void jrt_task_park_begin_fast(struct jrt_task *task, enum jrt_wait wait)
 {
     jrt_store_relaxed(&task->wait, (uint8_t)wait); /* relaxed: for dumps. */
     /* relaxed: nobody knows yet that it waits. Registration makes it visible. */
@@ -329,13 +329,13 @@ bool jrt_task_only_in_scope(const struct jrt_task *task);
  */
 
 /* Returns CANCELLED, or ends the task there, as its mode and its patience demand. */
-janus_status jrt_task_obey(struct jrt_task *task);
+janus_status jrt_task_cancelled_or_end(struct jrt_task *task);
 
 /* Returns CANCELLED whatever the mode, or ends the task when its patience is used up. */
-janus_status jrt_task_remind(struct jrt_task *task);
+janus_status jrt_task_cancelled_again(struct jrt_task *task);
 
 /* Returns CANCELLED whatever the mode, for waits that must first release something. */
-janus_status jrt_task_told(struct jrt_task *task);
+janus_status jrt_task_cancelled_only(struct jrt_task *task);
 
 /* How a task's call ended. */
 enum jrt_ending {

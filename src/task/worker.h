@@ -176,7 +176,7 @@ struct janus_scheduler {
     janus_budget         task_budget; /* of each task */
     janus_budget         budget_max;  /* the largest possible request */
     janus_channel_limits channel_limits;
-    uint64_t             adrift_max;     /* bytes, [ledger-pool] */
+    uint64_t             unowned_max;    /* bytes, [ledger-pool] */
     uint64_t             backends;       /* a set */
     uint32_t             implicit;       /* bits 1 << kind: held without a capability */
     uint32_t             yield_interval; /* iterations */
@@ -288,14 +288,14 @@ enum { JRT_STACK_RESERVE = 3072 * JRT_STACK_FACTOR };
 /* Bytes between the frame that looks for room and the frame of the child's entry. */
 enum { JRT_CALL_BYTES = 512 * JRT_STACK_FACTOR };
 
-/* The slow path: below the brink, or in a fiber of the task's own. In a world every call comes
+/* The slow path: below the floor, or in a fiber of the task's own. In a world every call comes
  * here, because the beginning of a call is a place where another thread may go on, [sim-point]. */
 void jrt_worker_stack_look(const struct jrt_worker *worker, const char *frame);
 
 static inline void jrt_worker_stack_check(const struct jrt_worker *worker)
 {
     const char *frame = __builtin_frame_address(0);
-    if (jrt_unlikely((uintptr_t)frame < worker->strand->brink || worker->thread->current != NULL)) {
+    if (jrt_unlikely((uintptr_t)frame < worker->strand->floor || worker->thread->current != NULL)) {
         jrt_worker_stack_look(worker, frame);
     }
 }
@@ -304,7 +304,7 @@ static inline __attribute__((always_inline)) bool jrt_worker_stack_is_fine(
     const struct jrt_worker *worker)
 {
     uintptr_t frame = (uintptr_t)__builtin_dwarf_cfa();
-    return frame >= worker->strand->brink && worker->thread->current == NULL;
+    return frame >= worker->strand->floor && worker->thread->current == NULL;
 }
 
 void jrt_plain_check(int64_t cost);            /* no worker: a point, in a task's callback an op */
@@ -413,7 +413,7 @@ void jrt_submit_woken(struct jrt_task *task);
 void jrt_submit_to_all(janus_scheduler *scheduler, struct jrt_task *task);
 
 /* The worker's thread queues on deques that others can take from, `fresh` or `again`. */
-void jrt_submit_openly(struct jrt_worker *worker, struct jrt_deque *deques, struct jrt_task *task);
+void jrt_submit_slow(struct jrt_worker *worker, struct jrt_deque *deques, struct jrt_task *task);
 
 /* Take and free a task record. NULL: memory refused. */
 struct jrt_task *jrt_task_alloc(janus_scheduler *scheduler, struct jrt_worker *worker);
@@ -452,7 +452,7 @@ struct jrt_task *jrt_pick(struct jrt_worker *worker, bool stays);
 
 /* Picks in the easy case: a shelf's oldest task, if no other has a claim. NULL: ask jrt_pick.
  * `full`: as in jrt_fence_light_as_seq_cst. */
-static inline __attribute__((always_inline)) struct jrt_task *jrt_pick_easily(
+static inline __attribute__((always_inline)) struct jrt_task *jrt_pick_fast(
     struct jrt_worker *worker, bool full)
 {
     void *task = NULL;
@@ -460,7 +460,7 @@ static inline __attribute__((always_inline)) struct jrt_task *jrt_pick_easily(
     if (jrt_shelf_size(&worker->fresh_shelf) != 0) return NULL;
     worker->tick++;
     worker->until_others--;
-    return jrt_shelf_pop_oldest_easily(&worker->again_shelf, full, &task) ? task : NULL;
+    return jrt_shelf_pop_oldest_fast(&worker->again_shelf, full, &task) ? task : NULL;
 }
 
 /* For a task that runs others one after the other without picking. Every so often it asks whether
@@ -532,7 +532,7 @@ static inline void jrt_submit_on(struct jrt_worker *worker, struct jrt_shelf *sh
                                  struct jrt_deque *deques, struct jrt_task *task)
 {
     if (jrt_unlikely(task->lane != JRT_LANE_NORMAL || !jrt_shelf_push(shelf, task))) {
-        jrt_submit_openly(worker, deques, task);
+        jrt_submit_slow(worker, deques, task);
         return;
     }
     worker->lanes |= JRT_IN_NORMAL;

@@ -142,7 +142,7 @@ static struct jrt_task *take_injected(struct jrt_worker *worker)
  */
 
 /* Queues on a deque. If there is no memory for it to grow, queues on the list, which needs none. */
-void jrt_submit_openly(struct jrt_worker *worker, struct jrt_deque *deques, struct jrt_task *task)
+void jrt_submit_slow(struct jrt_worker *worker, struct jrt_deque *deques, struct jrt_task *task)
 {
     if (jrt_unlikely(jrt_task_is_seated(task) || worker->seat != NULL)) { /* [seat-lane] */
         jrt_submit_outside(worker->scheduler, task);

@@ -39,7 +39,7 @@ static inline int jrt_go_on(struct jrt_worker *worker)
 }
 
 /* Arrives after a switch straight to another task, when nothing was put aside. */
-static inline void jrt_arrive_straight(struct jrt_worker *worker)
+static inline void jrt_arrive_fast(struct jrt_worker *worker)
 {
     worker->thread->watch.stack = worker->strand->stack;
 }
@@ -51,10 +51,10 @@ static inline bool jrt_worker_has_more(const struct jrt_worker *worker)
 }
 
 /* Switches straight to another task, which has run before. Nothing is put aside. */
-static inline __attribute__((always_inline)) janus_status jrt_go_straight(struct jrt_worker *worker,
-                                                                          struct jrt_task   *task,
-                                                                          struct jrt_task   *next,
-                                                                          int (*then)(void *))
+static inline __attribute__((always_inline)) janus_status jrt_go_fast(struct jrt_worker *worker,
+                                                                      struct jrt_task   *task,
+                                                                      struct jrt_task   *next,
+                                                                      int (*then)(void *))
 {
     struct jrt_strand  *strand = worker->strand;
     struct jrt_strand  *entered = next->strand;

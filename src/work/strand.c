@@ -73,12 +73,12 @@ struct jrt_strand *jrt_strand_of_class(struct jrt_worker *worker, unsigned class
     strand->stack = stack;
     strand->class = (uint8_t)class;
     strand->left = &strand->context;
-    strand->brink = (uintptr_t)low + JRT_STACK_RESERVE;
-    strand->ample = (uintptr_t)low + worker->scheduler->room[worker->scheduler->stack_class];
+    strand->floor = (uintptr_t)low + JRT_STACK_RESERVE;
+    strand->child_floor = (uintptr_t)low + worker->scheduler->room[worker->scheduler->stack_class];
     strand->watched = stack->guard == JANUS_GUARD_CANARY;
     strand->last = false;
     if (jrt_unlikely(worker->scheduler->world != NULL || strand->watched)) {
-        strand->brink = strand->ample = UINTPTR_MAX;
+        strand->floor = strand->child_floor = UINTPTR_MAX;
     }
     strand->fuel = 0;
     strand->finish = NULL;

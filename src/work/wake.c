@@ -18,7 +18,7 @@ void jrt_task_park_begin(struct jrt_task *task, enum jrt_wait wait)
                                        (breakable ? JRT_BREAKABLE : 0u) | scoped);
 }
 
-bool jrt_task_park_cancel(struct jrt_task *task)
+bool jrt_task_park_undo(struct jrt_task *task)
 {
     uint32_t expected = jrt_load_relaxed(&task->park); /* relaxed: the cas decides. */
     do {
@@ -77,10 +77,9 @@ bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task)
     return ended_it;
 }
 
-/* Rare cases of jrt_task_serve_at_once. */
+/* Rare cases of jrt_task_serve_fast. */
 
-__attribute__((noinline)) static bool submit_openly(struct jrt_worker *worker,
-                                                    struct jrt_task   *task)
+__attribute__((noinline)) static bool submit_slow(struct jrt_worker *worker, struct jrt_task *task)
 {
     jrt_submit_again(worker, task);
     return true;
@@ -96,7 +95,7 @@ __attribute__((noinline)) static bool tell_idlers(struct jrt_worker *worker, boo
     return true;
 }
 
-bool jrt_task_serve_at_once(struct jrt_worker *worker, struct jrt_task *task)
+bool jrt_task_serve_fast(struct jrt_worker *worker, struct jrt_task *task)
 {
     struct jrt_shelf *shelf = &worker->again_shelf;
     uint32_t          park = jrt_load_relaxed(&task->park); /* relaxed: the cas decides. */
@@ -109,7 +108,7 @@ bool jrt_task_serve_at_once(struct jrt_worker *worker, struct jrt_task *task)
     jrt_task_move(task, JANUS_TASK_STATE_READY);
     bool lone = jrt_shelf_size(shelf) == 0; /* [queue-served] */
     if (jrt_unlikely(task->lane != JRT_LANE_NORMAL || !jrt_shelf_push(shelf, task))) {
-        return submit_openly(worker, task);
+        return submit_slow(worker, task);
     }
     worker->lanes |= JRT_IN_NORMAL;
     if (worker->alone) return true;

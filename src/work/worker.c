@@ -106,7 +106,7 @@ JRT_BETWEEN_STACKS static int arrive(void *argument)
 
 static int arrive_parked(struct jrt_worker *worker)
 {
-    jrt_arrive_straight(worker);
+    jrt_arrive_fast(worker);
     if (jrt_unlikely(worker->trace != NULL)) jrt_note_switch(worker, NULL);
     park_arrived(worker, worker->left_task);
     return jrt_go_on(worker);
@@ -317,7 +317,7 @@ static inline bool still_parking(const struct jrt_task *task)
 
 static inline struct jrt_task *pick_next(struct jrt_worker *worker)
 {
-    struct jrt_task *next = jrt_pick_easily(worker, !jrt_fences_are_light());
+    struct jrt_task *next = jrt_pick_fast(worker, !jrt_fences_are_light());
     return next != NULL ? next : jrt_pick(worker, false);
 }
 
@@ -331,8 +331,7 @@ janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task)
     return jrt_park_ended(task);
 }
 
-__attribute__((noinline)) static janus_status park_plainly(struct jrt_task *task,
-                                                           jrt_finish      *finish)
+__attribute__((noinline)) static janus_status park_slow(struct jrt_task *task, jrt_finish *finish)
 {
     janus_status status = jrt_task_park_cancellable(task);
     return finish(jrt_worker_self(), task, status); /* [worker-again] */
@@ -347,21 +346,21 @@ __attribute__((noinline)) static janus_status leave_to_any(struct jrt_worker *wo
     return leave(worker, task, next, JRT_LEFT_PARKING);
 }
 
-janus_status jrt_task_park_straight(struct jrt_worker *worker, struct jrt_task *task,
-                                    jrt_finish *finish)
+janus_status jrt_task_park_fast(struct jrt_worker *worker, struct jrt_task *task,
+                                jrt_finish *finish)
 {
     jrt_fence_light_seq_cst(); /* seq_cst: [cancel-park]. */
     if (jrt_unlikely(jrt_exceptions_exist() || !jrt_task_is_clean(task) || !still_parking(task) ||
-                     !jrt_task_move_to_wait_shortly(task, worker))) {
+                     !jrt_task_move_to_wait_fast(task, worker))) {
         return jrt_task_park_then(worker, task, finish);
     }
     jrt_debug_invariant("task-finish", worker->strand->finish == NULL);
     worker->strand->finish = finish;
-    struct jrt_task *next = jrt_pick_easily(worker, !jrt_fences_are_light());
+    struct jrt_task *next = jrt_pick_fast(worker, !jrt_fences_are_light());
     if (jrt_unlikely(next == NULL || !jrt_task_began(next))) {
         return leave_to_any(worker, task, next);
     }
-    return jrt_go_straight(worker, task, next, arrive_from_park);
+    return jrt_go_fast(worker, task, next, arrive_from_park);
 }
 
 janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task,
@@ -369,15 +368,15 @@ janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task
 {
     /* acquire: everything above is linked. relaxed: its own. */
     bool plain = jrt_load_acquire(&task->linked) && jrt_load_relaxed(&task->shield) == 0;
-    if (jrt_unlikely(!plain || jrt_worker_has_more(worker))) return park_plainly(task, finish);
+    if (jrt_unlikely(!plain || jrt_worker_has_more(worker))) return park_slow(task, finish);
     jrt_fence_light_seq_cst(); /* seq_cst: [cancel-park]. */
     bool cancelled = jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE;
-    if (jrt_unlikely(cancelled || !still_parking(task))) return park_plainly(task, finish);
+    if (jrt_unlikely(cancelled || !still_parking(task))) return park_slow(task, finish);
     jrt_task_move_to_wait(task, worker);
     struct jrt_task *next = pick_next(worker);
     worker->strand->finish = finish;
     if (jrt_likely(next != NULL && jrt_task_began(next))) {
-        return jrt_go_straight(worker, task, next, arrive_from_park);
+        return jrt_go_fast(worker, task, next, arrive_from_park);
     }
     return leave(worker, task, next, JRT_LEFT_PARKING);
 }

@@ -12,7 +12,7 @@ enum { /* yields of a worker with no other task */
 
 static int arrive_yielded(struct jrt_worker *worker)
 {
-    jrt_arrive_straight(worker);
+    jrt_arrive_fast(worker);
     if (jrt_unlikely(worker->trace != NULL)) jrt_note_switch(worker, worker->left_task);
     jrt_submit_yielded(worker, worker->left_task);
     return jrt_go_on(worker);
@@ -25,7 +25,7 @@ JRT_BETWEEN_STACKS static int arrive_from_yield(void *argument)
     return arrive_yielded(worker);
 }
 
-/* The rare endings of arrive_plainly. */
+/* The rare endings of arrive_plain. */
 __attribute__((noinline)) static int submit_and_go_on(struct jrt_worker *worker)
 {
     jrt_submit_again(worker, worker->left_task);
@@ -39,12 +39,12 @@ __attribute__((noinline)) static int feed_and_go_on(struct jrt_worker *worker)
 }
 
 /* Arrives on a PLAIN worker, [worker-plain]. Rare work is a last call, so it needs no frame. */
-JRT_HOT JRT_BETWEEN_STACKS static int arrive_plainly(void *argument)
+JRT_HOT JRT_BETWEEN_STACKS static int arrive_plain(void *argument)
 {
     struct jrt_worker *worker = argument;
     struct jrt_task   *task = worker->left_task;
     jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
-    jrt_arrive_straight(worker);
+    jrt_arrive_fast(worker);
     struct jrt_shelf *shelf = &worker->again_shelf;
     uint64_t          newest = jrt_load_relaxed(&shelf->newest); /* relaxed: our own. */
     if (jrt_unlikely(task->lane != JRT_LANE_NORMAL || newest == shelf->room)) {
@@ -82,10 +82,10 @@ static janus_status give_way_to(struct jrt_worker *worker, struct jrt_task *task
 static inline __attribute__((always_inline)) janus_status give_way(struct jrt_worker *worker,
                                                                    struct jrt_task   *task)
 {
-    struct jrt_task *next = jrt_pick_easily(worker, !jrt_fences_are_light());
+    struct jrt_task *next = jrt_pick_fast(worker, !jrt_fences_are_light());
     if (jrt_likely(next != NULL && !jrt_worker_has_more(worker) && jrt_task_began(next))) {
         jrt_task_move(task, JANUS_TASK_STATE_READY);
-        return jrt_go_straight(worker, task, next, arrive_from_yield);
+        return jrt_go_fast(worker, task, next, arrive_from_yield);
     }
     return give_way_to(worker, task, next);
 }
@@ -104,10 +104,10 @@ __attribute__((noinline)) static janus_status yield_cancelled(struct jrt_worker 
                                                               struct jrt_task   *task)
 {
     if (jrt_task_only_in_scope(task)) jrt_task_give_way(worker, task);
-    return jrt_task_obey(task);
+    return jrt_task_cancelled_or_end(task);
 }
 
-__attribute__((noinline)) static janus_status yield_otherwise(struct jrt_worker *worker)
+__attribute__((noinline)) static janus_status yield_slow(struct jrt_worker *worker)
 {
     if (worker == NULL) return JANUS_STATE;
     jrt_worker_stack_check(worker); /* [stack-reserve] */
@@ -132,11 +132,11 @@ JRT_HOT janus_status janus_yield(void)
     struct jrt_worker *worker = jrt_worker_self();
     if (jrt_unlikely(worker == NULL || worker->plain != JRT_PLAIN ||
                      !jrt_worker_stack_is_fine(worker) || !jrt_task_is_clean(worker->current))) {
-        return yield_otherwise(worker);
+        return yield_slow(worker);
     }
     jrt_count(&worker->stats.yields);
-    struct jrt_task *next = jrt_pick_easily(worker, false);
+    struct jrt_task *next = jrt_pick_fast(worker, false);
     if (jrt_unlikely(next == NULL || !jrt_task_began(next))) return yield_to_any(worker, next);
     jrt_task_move(worker->current, JANUS_TASK_STATE_READY);
-    return jrt_go_straight(worker, worker->current, next, arrive_plainly);
+    return jrt_go_fast(worker, worker->current, next, arrive_plain);
 }

@@ -36,7 +36,7 @@ static void heavy_fence(void)
 
 static void section(const void *self, bool at_once)
 {
-    _Atomic(uint32_t) *held = at_once ? jrt_chan_lock_at_once(&world.lock, self) : NULL;
+    _Atomic(uint32_t) *held = at_once ? jrt_chan_lock_fast(&world.lock, self) : NULL;
     bool               own = held == NULL && jrt_chan_lock(&world.lock, self);
     MODEL_CHECK(jrt_fetch_add_seq_cst(&world.within, 1u) == 0); /* seq_cst: the check's own. */
     uint32_t count = jrt_load_relaxed(&world.count);            /* relaxed: the lock protects it. */

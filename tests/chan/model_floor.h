@@ -36,7 +36,7 @@ static void jrt_chan_unlock(struct jrt_chan_lock *lock, bool as_owner)
     lock->taken = false;
 }
 
-static _Atomic(uint32_t) *jrt_chan_lock_at_once(struct jrt_chan_lock *lock, const void *self)
+static _Atomic(uint32_t) *jrt_chan_lock_fast(struct jrt_chan_lock *lock, const void *self)
 {
     (void)jrt_chan_lock(lock, self);
     return (_Atomic(uint32_t) *)(void *)lock; /* which one it is */
@@ -78,7 +78,7 @@ static janus_status jrt_chan_settle(const struct jrt_task *task, janus_status st
     return status;
 }
 
-static bool jrt_chan_pay_at_once(const struct jrt_task *task) { return task != NULL; }
+static bool jrt_chan_pay_fast(const struct jrt_task *task) { return task != NULL; }
 static void jrt_chan_pay_back(const struct jrt_task *task) { (void)task; }
 
 static janus_status jrt_chan_may_open(uint64_t capacity, uint64_t bytes, bool kept,
@@ -203,16 +203,16 @@ static bool is_done(void *word) { return atomic_load((_Atomic(uint32_t) *)word) 
 #define jrt_stack_check() ((void)0)
 #define jrt_worker_stack_check(worker) ((void)0)
 #define jrt_task_cancel_reason(task) ((void)(task), JANUS_CANCEL_REASON_NONE)
-#define jrt_task_obey(task) ((void)(task), JANUS_CANCELLED)
+#define jrt_task_cancelled_or_end(task) ((void)(task), JANUS_CANCELLED)
 #define jrt_task_is_clean(task) ((void)(task), true)
 #define jrt_worker_stack_is_fine(worker) ((void)(worker), shortly)
 #define jrt_task_park_begin park_begin
-#define jrt_task_park_begin_straight park_begin
-#define jrt_task_park_straight park_then
-#define jrt_task_serve_at_once serve_at_once
+#define jrt_task_park_begin_fast park_begin
+#define jrt_task_park_fast park_then
+#define jrt_task_serve_fast serve_at_once
 #define jrt_task_park_cancellable park_now
 #define jrt_task_park_then park_then
-#define jrt_task_park_cancel park_cancel
+#define jrt_task_park_undo park_cancel
 #define jrt_task_serve_from_anywhere wake
 #define jrt_worker_can_leave(worker) true
 #define jrt_others_wait(worker) false

@@ -152,11 +152,11 @@ static void perform(struct record *record)
         return;
     case '-': note_one(record, world.verbs.pop_newest(&world.shelf)); return;
     case 'e':
-        MODEL_CHECK(jrt_shelf_pop_newest_easily(&world.shelf, false, out) == (out[0] != NULL));
+        MODEL_CHECK(jrt_shelf_pop_newest_fast(&world.shelf, false, out) == (out[0] != NULL));
         note_one(record, out[0]);
         return;
     case 'f':
-        MODEL_CHECK(jrt_shelf_pop_oldest_easily(&world.shelf, false, out) == (out[0] != NULL));
+        MODEL_CHECK(jrt_shelf_pop_oldest_fast(&world.shelf, false, out) == (out[0] != NULL));
         note_one(record, out[0]);
         return;
     case 'o': note_one(record, world.verbs.pop_oldest(&world.shelf)); return;

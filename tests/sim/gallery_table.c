@@ -75,7 +75,7 @@ static struct found find(const struct gallery_bug *bug, janus_strategy strategy)
 
 /* Runs it up to `left` times and exits with the number of failures. If a run kills the
  * process... */
-static void run_plainly(const struct gallery_bug *bug, uint32_t workers, int left, int out)
+static void run_fast(const struct gallery_bug *bug, uint32_t workers, int left, int out)
 {
     for (; left > 0; left--) {
         int64_t      result = 0;
@@ -98,7 +98,7 @@ static int count_plainly(const struct gallery_bug *bug, uint32_t workers)
         pid_t child = fork();
         if (child == 0) {
             if (freopen("/dev/null", "w", stderr) == NULL) _exit(2);
-            run_plainly(bug, workers, left, ends[1]);
+            run_fast(bug, workers, left, ends[1]);
         }
         close(ends[1]);
         while (read(ends[0], &told, 1) == 1) {
