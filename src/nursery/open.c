@@ -62,17 +62,24 @@ janus_status janus_nursery_set_deadline(janus_nursery *nursery, uint64_t deadlin
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (nursery == NULL) return JANUS_INVALID;
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
-    uint64_t before = n->timed ? n->deadline_ns : 0;
     jrt_nursery_ready(n);
-    jrt_nursery_disarm(n); /* it rings no more */
+    if (deadline_ns == JRT_NEVER) deadline_ns = JRT_NEVER - 1;
+    if (deadline_ns == 0) {
+        jrt_nursery_disarm(n); /* it rings no more */
+        n->timed = false;
+    } else if (n->timed) {
+        /* Moves the timer, which cannot fail. If the timer has rung, the nursery is not open. */
+        (void)jrt_sched_timer_arm(n->scheduler, &n->deadline.timer, deadline_ns);
+        n->deadline_ns = deadline_ns;
+    }
     janus_nursery_state state = jrt_nursery_state(n);
-    bool open = state == JANUS_NURSERY_STATE_OPEN || state == JANUS_NURSERY_STATE_CLOSING;
-    n->timed = false;
-    if (!open) return JANUS_STATE;
-    if (deadline_ns == 0 || jrt_nursery_arm(n, deadline_ns)) return JANUS_OK;
-    /* Reuses the timer's place, which was just returned. */
-    if (before != 0) (void)jrt_nursery_arm(n, before);
-    return JANUS_NO_MEMORY;
+    if (state != JANUS_NURSERY_STATE_OPEN && state != JANUS_NURSERY_STATE_CLOSING) {
+        jrt_nursery_disarm(n);
+        n->timed = false;
+        return JANUS_STATE;
+    }
+    if (n->timed || deadline_ns == 0) return JANUS_OK;
+    return jrt_nursery_arm(n, deadline_ns) ? JANUS_OK : JANUS_NO_MEMORY;
 }
 
 /* gcc would clear a loop's worth, or the whole, with `rep stos`, which costs more than all the
