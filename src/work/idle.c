@@ -364,6 +364,9 @@ struct jrt_task *jrt_idle(struct jrt_worker *worker)
         if (task != NULL) {
             /* More tasks may be where this was found. */
             if (searchers == 1) jrt_idle_notify(scheduler);
+            /* The keeper may sleep as long as if no worker computed; see look_again_by. */
+            bool wished = jrt_load_relaxed(&scheduler->wishes) != 0; /* relaxed: a hint. */
+            if (jrt_unlikely(wished) && scheduler->world == NULL) jrt_idle_wake_keeper(scheduler);
             return task;
         }
         jrt_fence_heavy_seq_cst(); /* seq_cst: [idle-sleep]. */
