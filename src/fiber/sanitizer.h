@@ -49,9 +49,66 @@ struct jrt_sanitizer {
     size_t      bytes;
 #endif
 #if JRT_TSAN
-    void *fiber;
+    void    *fiber;
+    unsigned lives, lives_max; /* that ended; after which it is destroyed */
 #endif
 };
+
+/*
+ * TSan writes a megabyte to create a fiber. So a thread keeps some fibers of dead contexts and uses
+ * them again. What the dead context did happens before what its thread does next in any case, so
+ * this hides no race. TSan keeps the calls of each fiber, and calls that never returned would fill
+ * its 64 Ki places: a fiber has few lives, and one life on a large stack.
+ */
+struct jrt_sanitizer_spares {
+#if JRT_TSAN
+    unsigned             count;
+    struct jrt_sanitizer at[32];
+#endif
+};
+
+/* The calling thread's; not part of its record, which deterministic engines exchange. */
+extern _Thread_local struct jrt_sanitizer_spares jrt_sanitizer_spares
+    __attribute__((visibility("hidden")));
+
+#if JRT_TSAN
+enum { JRT_TSAN_LIVES = 8, JRT_TSAN_STACK_MAX = 256 * 1024 };
+
+/* Not inline: the address of a thread-local must not be kept across a switch. */
+__attribute__((noinline, unused)) static void jrt_tsan_take(struct jrt_sanitizer *context,
+                                                            size_t                bytes)
+{
+    struct jrt_sanitizer_spares *spares = &jrt_sanitizer_spares;
+    bool                         small = bytes <= JRT_TSAN_STACK_MAX;
+    if (small && spares->count > 0) {
+        *context = spares->at[--spares->count];
+        return;
+    }
+    *context = (struct jrt_sanitizer){.fiber = __tsan_create_fiber(0),
+                                      .lives_max = small ? JRT_TSAN_LIVES : 1};
+}
+
+__attribute__((noinline, unused)) static void jrt_tsan_give(struct jrt_sanitizer *context)
+{
+    struct jrt_sanitizer_spares *spares = &jrt_sanitizer_spares;
+    unsigned                     room = sizeof spares->at / sizeof spares->at[0];
+    if (++context->lives < context->lives_max && spares->count < room) {
+        spares->at[spares->count++] = *context;
+    } else {
+        __tsan_destroy_fiber(context->fiber);
+    }
+    context->fiber = NULL;
+}
+#endif
+
+/* The calling thread ends. */
+static inline void jrt_sanitizer_thread_ends(void)
+{
+#if JRT_TSAN
+    struct jrt_sanitizer_spares *spares = &jrt_sanitizer_spares;
+    while (spares->count > 0) __tsan_destroy_fiber(spares->at[--spares->count].fiber);
+#endif
+}
 
 /* Prepares the context of a thread's own stack, on that thread. Its bounds become known when the
  * thread first leaves it. */
@@ -71,7 +128,7 @@ static inline void jrt_sanitizer_attach(struct jrt_sanitizer *context, void *low
     *context = (struct jrt_sanitizer){.low = low, .bytes = bytes};
 #endif
 #if JRT_TSAN
-    context->fiber = __tsan_create_fiber(0);
+    jrt_tsan_take(context, bytes);
 #endif
 }
 
@@ -84,8 +141,7 @@ static inline void jrt_sanitizer_detach(struct jrt_sanitizer *context, void *low
     __asan_unpoison_memory_region(low, bytes);
 #endif
 #if JRT_TSAN
-    __tsan_destroy_fiber(context->fiber);
-    context->fiber = NULL;
+    jrt_tsan_give(context);
 #endif
 }
 
@@ -98,8 +154,10 @@ static inline void jrt_sanitizer_renew(struct jrt_sanitizer *context)
     context->fake_stack = NULL; /* freed when the context was left for good */
 #endif
 #if JRT_TSAN
+    if (++context->lives < context->lives_max) return;
     __tsan_destroy_fiber(context->fiber);
     context->fiber = __tsan_create_fiber(0);
+    context->lives = 0;
 #endif
 }
 
@@ -134,6 +192,9 @@ JRT_BETWEEN_STACKS static inline void jrt_sanitizer_arrive(struct jrt_sanitizer 
 static inline __attribute__((always_inline)) void jrt_sanitizer_land(struct jrt_sanitizer *self,
                                                                      struct jrt_sanitizer *from)
 {
+#if JRT_TSAN
+    from->lives_max = 0; /* TSan may take it to be inside the handler still */
+#endif
     jrt_sanitizer_leave(from, self, true);
     jrt_sanitizer_arrive(self, from);
 }

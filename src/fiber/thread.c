@@ -17,6 +17,8 @@ static bool           exit_hook_works;
 
 static _Atomic(unsigned) threads_seen;
 
+_Thread_local struct jrt_sanitizer_spares jrt_sanitizer_spares;
+
 __attribute__((noinline)) struct jrt_thread *jrt_thread_self(void)
 {
     struct jrt_thread *thread = &jrt_thread_here;
@@ -38,6 +40,7 @@ static void detach(void *value)
                "a thread ended (pthread_exit, pthread_cancel) in code without unwind tables");
     jrt_demand(thread->current == NULL, "a thread ended inside a fiber (pthread_exit?)");
     jrt_altstack_close(&thread->altstack);
+    jrt_sanitizer_thread_ends();
     thread->attached = false;
 }
 
