@@ -19,7 +19,7 @@ def expected(path):
 
 def main():
     source, command = sys.argv[1], sys.argv[2:]
-    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=60, check=False)
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=600, check=False)
     printed = [line.rstrip() for line in run.stdout.rstrip("\n").split("\n")]
     wanted = expected(source)
     for line in printed:

@@ -85,7 +85,7 @@ def run_command(page, command, wanted, folder, tools, replay):
     run = subprocess.run(
         ["stdbuf", "-oL", "sh", "-c", command],  # lines in the order of a terminal
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}, text=True, timeout=100,
+        env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}, text=True, timeout=600,
         check=False)
     printed = run.stdout.split("\n")[:-1] if run.stdout else []
     if run.returncode != 0:

@@ -21,7 +21,7 @@ import time
 
 FIXED = [1, 2, 3]
 SEEDS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "sim" / "seeds.txt"
-PATIENCE_S = 60  # for one program; the slowest takes less than two
+PATIENCE_S = 300  # for one program; the slowest takes less than two
 PROGRESS_S = 5
 SKIPPED = 77
 

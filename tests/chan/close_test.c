@@ -27,7 +27,7 @@ static void *receive_once_closed(void *argument)
 {
     struct crowd *crowd = argument;
     int64_t       value = -1;
-    uint64_t      limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t      limit = janus_now_ns() + town_patience;
     janus_status  status;
     while (!look(crowd->channel).closed) CHECK(janus_now_ns() < limit);
     while ((status = janus_channel_try_recv(crowd->channel, &value)) == JANUS_OK) {

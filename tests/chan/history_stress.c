@@ -82,7 +82,7 @@ static int64_t open_as_task(void *argument)
 static void act(int party)
 {
     atomic_fetch_add(&arrived, 1);
-    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     while (atomic_load(&arrived) < story.parties) {
         CHECK(janus_now_ns() < limit);
         janus_shield_begin();
@@ -169,7 +169,7 @@ static void happen(janus_scheduler *scheduler, struct jrt_rng *rng, uint64_t num
         }
     }
     if (jrt_rng_below(rng, 4) == 0) {
-        uint64_t limit = janus_now_ns() + 20000 * town_ms;
+        uint64_t limit = janus_now_ns() + town_patience;
         while (atomic_load(&arrived) < story.parties) {
             CHECK(janus_now_ns() < limit);
             sched_yield();

@@ -39,7 +39,7 @@ static inline janus_channel_info look(janus_channel channel)
 /* Gives way until this many wait. */
 static inline void await_waiting(janus_channel channel, uint64_t senders, uint64_t receivers)
 {
-    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     for (;;) {
         janus_channel_info info = look(channel);
         if (info.senders == senders && info.receivers == receivers) return;

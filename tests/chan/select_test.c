@@ -227,7 +227,7 @@ static void *select_thread(void *argument)
 
 static void await_any(janus_channel channel, uint64_t number)
 {
-    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     while (look(channel).senders + look(channel).receivers != number) {
         CHECK(janus_now_ns() < limit);
         if (janus_yield() == JANUS_STATE)

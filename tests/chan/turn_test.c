@@ -18,7 +18,7 @@ static int64_t talk_to_itself(void *argument)
 {
     struct hog *hog = argument;
     int64_t     value = 0;
-    uint64_t    limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t    limit = janus_now_ns() + town_patience;
     while (!atomic_load(&hog->others)) {
         CHECK_EQ(janus_channel_send(hog->channel, &value), JANUS_OK);
         CHECK_EQ(janus_channel_recv(hog->channel, &value), JANUS_OK);
@@ -117,7 +117,8 @@ struct crowd {
     janus_channel      channel;
     janus_select_case *cases;
     atomic_bool        over;
-    atomic_long        rounds; /* of the neighbour */
+    atomic_long        rounds;  /* of the neighbour */
+    double             seconds; /* of the worker, in which it counted them */
 };
 
 static int64_t select_often(void *argument)
@@ -129,17 +130,7 @@ static int64_t select_often(void *argument)
     return 0;
 }
 
-static int64_t count_rounds(void *argument)
-{
-    struct crowd *crowd = argument;
-    while (!atomic_load(&crowd->over)) {
-        CHECK_EQ(janus_check(), JANUS_OK);
-        atomic_fetch_add(&crowd->rounds, 1);
-    }
-    return 0;
-}
-
-/* The CPU time of the only worker's thread, however busy the machine is. */
+/* What the only worker's thread has used, however busy the machine is. */
 static double cpu_seconds(void)
 {
     struct timespec used;
@@ -147,21 +138,32 @@ static double cpu_seconds(void)
     return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-/* The neighbour's rounds in a second of the worker, alone or beside the selects. */
+/* Counts until the worker has used a tenth of a second. */
+static int64_t count_rounds(void *argument)
+{
+    struct crowd *crowd = argument;
+    double        began = cpu_seconds(), used = 0;
+    for (int i = 1; used < 0.1; i++) {
+        CHECK_EQ(janus_check(), JANUS_OK);
+        atomic_fetch_add(&crowd->rounds, 1);
+        if (i % 64 == 0) used = cpu_seconds() - began;
+    }
+    crowd->seconds = used;
+    atomic_store(&crowd->over, true);
+    return 0;
+}
+
+/* Rounds of the neighbour in a second of the worker, alone or beside the selects. */
 static double rounds_beside(struct crowd *crowd, bool selects)
 {
     janus_nursery n;
-    double        began = cpu_seconds();
     atomic_store(&crowd->over, false);
     atomic_store(&crowd->rounds, 0);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, count_rounds, crowd), JANUS_OK);
     if (selects) CHECK_EQ(janus_spawn(&n, select_often, crowd), JANUS_OK);
-    CHECK_EQ(janus_sleep(200 * town_ms), JANUS_OK);
-    double rounds = (double)atomic_load(&crowd->rounds) / (cpu_seconds() - began);
-    atomic_store(&crowd->over, true);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    return rounds;
+    return (double)atomic_load(&crowd->rounds) / crowd->seconds;
 }
 
 static int64_t share_with_selects(void *argument)
@@ -215,7 +217,7 @@ static int64_t serve_and_keep_worker(void *argument)
 {
     struct busy *busy = argument;
     int64_t      value = 1;
-    uint64_t     limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t     limit = janus_now_ns() + town_patience;
     await_waiting(busy->channel, 0, 1);
     CHECK_EQ(janus_channel_send(busy->channel, &value), JANUS_OK);
     while (!atomic_load(&busy->ran)) CHECK(janus_now_ns() < limit); /* without giving way */

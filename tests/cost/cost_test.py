@@ -20,7 +20,7 @@ import tempfile
 
 BUDGET = pathlib.Path(__file__).resolve().parent / "budget.txt"
 ALLOWED = 1.05
-SECONDS_MAX = 100
+SECONDS_MAX = 600
 LINE = re.compile(r"(\w+) +([0-9.]+)( .*)?$")
 
 

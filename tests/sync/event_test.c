@@ -195,7 +195,7 @@ static int64_t from_elsewhere(void *argument)
     (void)argument;
     janus_broadcast news = JANUS_BROADCAST_INIT(BY_TASKS, "news");
     const uint64_t  ahead[] = {3, 4, UINT64_C(1) << 58, UINT64_C(1) << 63, UINT64_MAX};
-    const uint64_t  limit = janus_now_ns() + 20000 * town_ms;
+    const uint64_t  limit = janus_now_ns() + town_patience;
     const uint64_t  until[] = {0, limit, UINT64_MAX};
     uint64_t        seen = 2;
     janus_broadcast_send(&news);

@@ -294,7 +294,7 @@ static int64_t be_guest(void *argument)
 
 static void await_blocked(janus_nursery *nursery, janus_task_id id)
 {
-    uint64_t        limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t        limit = janus_now_ns() + town_patience;
     janus_task_info info = JANUS_TASK_INFO();
     for (;;) {
         CHECK_EQ(janus_task_inspect(nursery, id, &info), JANUS_OK);
@@ -307,7 +307,7 @@ static void await_blocked(janus_nursery *nursery, janus_task_id id)
 /* Waits until this many are at the condition, which they reach only by unlocking. */
 static void await_at_condition(struct hall *hall, int count)
 {
-    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     for (int now = 0; now < count;) {
         CHECK(janus_now_ns() < limit);
         CHECK_EQ(janus_yield(), JANUS_OK);

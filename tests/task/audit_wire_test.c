@@ -298,7 +298,7 @@ TEST("a worker writes the uses that it has counted before it sleeps")
     janus_cap        cap;
     janus_scheduler *scheduler = open_watched(audit, &cap);
     janus_nursery    n;
-    uint64_t         limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t         limit = janus_now_ns() + town_patience;
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, JANUS_NURSERY_OPTIONS(.spawn_cap = cap)),
              JANUS_OK);
     CHECK_EQ(janus_spawn(&n, burst, NULL), JANUS_OK);
@@ -544,7 +544,7 @@ TEST("a thread's recharge of a child is in the log")
     janus_nursery   n;
     janus_exhausted child;
     janus_task_id   task;
-    uint64_t        limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t        limit = janus_now_ns() + town_patience;
     CHECK_EQ(janus_nursery_open_in(
                  scheduler, &n,
                  JANUS_NURSERY_OPTIONS(.budget = &pool, .exhaustion = JANUS_EXHAUSTION_MANUAL)),

@@ -94,7 +94,7 @@ static inline int court_threads(void)
 static inline int court_settle(void)
 {
     static int quiet;
-    uint64_t   limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t   limit = janus_now_ns() + town_patience;
     if (quiet == 0) quiet = court_threads(); /* there was none the first time */
     /* Its own thread comes with the first of the scheduler's. */
     if (JRT_TSAN && quiet == 1) quiet = 2;
@@ -128,7 +128,7 @@ static inline void court_run(uint32_t workers, janus_entry *entry, void *argumen
 /* Yields until there are this many threads. Threads that end take a moment. */
 static inline bool court_threads_become(int count)
 {
-    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     while (court_threads() != count && janus_now_ns() < limit) JANUS_IGNORE(janus_yield());
     return court_threads() == count;
 }

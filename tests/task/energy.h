@@ -71,7 +71,7 @@ static inline janus_nursery_pool_info books_of(janus_nursery *n)
 static inline janus_exhausted await_exhausted(janus_nursery *n)
 {
     janus_exhausted child;
-    uint64_t        limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t        limit = janus_now_ns() + town_patience;
     while (!janus_nursery_poll_exhausted(n, &child)) {
         CHECK(janus_now_ns() < limit);
         if (janus_task_current_id() != 0) JANUS_IGNORE(janus_yield());

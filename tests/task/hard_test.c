@@ -127,7 +127,7 @@ TEST("a task whose stack ends inside any library call panics, and nothing stays 
 
 static int64_t compute(void *argument)
 {
-    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     (void)argument;
     while (!janus_cancelled()) CHECK(janus_now_ns() < limit);
     return JANUS_CANCELLED;
@@ -164,7 +164,7 @@ static int64_t behind_new_ones(void *argument)
     CHECK_EQ(janus_spawn_with(&n, count_me, &ran,
                               JANUS_SPAWN_OPTIONS(.priority = *(janus_priority *)argument), NULL),
              JANUS_OK);
-    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     while (!atomic_load(&ran) && janus_now_ns() < limit) {
         janus_status ended;
         JANUS_NURSERY(inner, ended) { JANUS_IGNORE(janus_spawn(inner, nothing, NULL)); }

@@ -38,7 +38,7 @@ static bool fits(size_t given, size_t asked)
 /* Yields until a child is in that state. */
 static janus_task_info wait_for(janus_nursery *nursery, janus_task_id id, janus_task_state state)
 {
-    uint64_t        limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t        limit = janus_now_ns() + town_patience;
     janus_task_info info = task_of(nursery, id);
     while (info.state != state && janus_now_ns() < limit) {
         CHECK_EQ(janus_yield(), JANUS_OK);

@@ -241,7 +241,7 @@ static int64_t final_after_others_cancel(void *argument)
     if (strcmp(how, "error") == 0) CHECK_EQ(janus_spawn(&n, minus_seven, NULL), JANUS_OK);
     if (strcmp(how, "child") == 0) CHECK_EQ(janus_spawn(&n, cancel_it, &n), JANUS_OK);
     /* A task that only asks for the result gets it. */
-    uint64_t limit = janus_now_ns() + 2000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     while (!janus_nursery_try_await(&n, &result) && janus_now_ns() < limit)
         JANUS_IGNORE(janus_yield());
     CHECK(town_wait_state(&n, JANUS_NURSERY_STATE_CANCELLED));

@@ -42,7 +42,7 @@ static void forget(char *name, const char *text) { CHECK_EQ(munmap(name, strlen(
 /* Dumps until the words appear. */
 static void check_dump_says(janus_scheduler *scheduler, const char *words)
 {
-    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     for (;;) {
         char *text = dumped(scheduler);
         bool  there = strstr(text, words) != NULL;

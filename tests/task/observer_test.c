@@ -46,7 +46,7 @@ static void observe(struct scene *scene)
 {
     janus_nursery_result result;
     CHECK(town_wait(&scene->begun));
-    uint64_t limit = janus_now_ns() + 60000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     while (janus_nursery_state_of(&scene->n) != JANUS_NURSERY_STATE_CANCELLED) {
         CHECK(janus_now_ns() < limit);
         JANUS_IGNORE(janus_yield());

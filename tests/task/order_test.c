@@ -182,7 +182,7 @@ TEST("a task from outside runs although the worker's own queue is never empty")
 static int64_t nurseries_until_done(void *argument)
 {
     struct outsider *outsider = argument;
-    uint64_t         limit = janus_now_ns() + 3000 * town_ms;
+    uint64_t         limit = janus_now_ns() + town_patience;
     atomic_store(&outsider->started, 1);
     while (!atomic_load(&outsider->done) && janus_now_ns() < limit) {
         janus_status ended;

@@ -293,7 +293,7 @@ static int64_t contend_for_ever(void *argument)
 static int64_t cancel_contenders(void *argument)
 {
     struct contest *contest = argument;
-    uint64_t        now, end = janus_now_ns() + town_few(run_ns), last = end + 20000 * town_ms;
+    uint64_t        now, end = janus_now_ns() + town_few(run_ns), last = end + town_patience;
     /* On a busy machine it may take longer until each outcome has come once. */
     for (uint64_t round = 0; (now = janus_now_ns()) < end ||
                              (now < last && (contest->opened == 0 || contest->cancelled == 0));
@@ -400,7 +400,7 @@ static void check_told(janus_scheduler *scheduler, janus_nursery *n, janus_task_
                        const char *reason)
 {
     janus_task_info info = JANUS_TASK_INFO();
-    uint64_t        limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t        limit = janus_now_ns() + town_patience;
     do CHECK_EQ(janus_task_inspect(n, id, &info), JANUS_OK);
     while ((info.state != JANUS_TASK_STATE_BLOCKED || strcmp(info.wait, reason) != 0) &&
            janus_now_ns() < limit);

@@ -143,7 +143,7 @@ static int64_t some_work(void *argument)
 /* A second without work: measured, not waited for. */
 static void check_quiet(int workers)
 {
-    uint64_t limit = janus_now_ns() + 10000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     int      calm = 0;
     while (calm < 3 && janus_now_ns() < limit)
         calm = look_at_all().asleep == workers ? calm + 1 : 0;

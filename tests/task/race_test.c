@@ -248,7 +248,7 @@ static int64_t cancel_others(void *argument)
 static int64_t look_again(void *argument)
 {
     struct sticky *sticky = argument;
-    uint64_t       limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t       limit = janus_now_ns() + town_patience;
     for (uint64_t i = 0; !janus_cancelled() && janus_now_ns() < limit; i++) {
         if (i % 16 == 0 && janus_yield() != JANUS_OK) break;
     }

@@ -30,7 +30,7 @@ static janus_scheduler *open_with(uint32_t workers, bool no_stealing)
 /* On a plain thread: yields until the worker has had this many new threads. */
 static void await_restarts(const janus_scheduler *scheduler, uint32_t worker, uint64_t wanted)
 {
-    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     while (restarts(scheduler, worker) < wanted && janus_now_ns() < limit) jrt_thread_yield();
     CHECK_EQ(restarts(scheduler, worker), wanted);
 }
@@ -200,7 +200,7 @@ TEST("if no thread can be started, the other workers run the queued tasks, even 
 static void await_revival(janus_scheduler *scheduler)
 {
     atomic_int ran = 0;
-    uint64_t   limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t   limit = janus_now_ns() + town_patience;
     while (atomic_load(&scheduler->lost) != 0 && janus_now_ns() < limit) {
         town_do(scheduler, go_and_come, &ran);
         if (town_simulated()) JANUS_IGNORE(janus_sleep(town_ms)); /* tried ten times a second */
@@ -210,7 +210,7 @@ static void await_revival(janus_scheduler *scheduler)
 
 static void await_lost(janus_scheduler *scheduler, uint32_t wanted)
 {
-    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     while (atomic_load(&scheduler->lost) != wanted && janus_now_ns() < limit) jrt_thread_yield();
     CHECK_EQ(atomic_load(&scheduler->lost), wanted);
 }

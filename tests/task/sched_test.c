@@ -217,7 +217,7 @@ static int64_t sleep_then_count(void *argument)
 
 static int64_t hold_until_counted(void *argument)
 {
-    uint64_t limit = janus_now_ns() + 10000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     while (atomic_load((atomic_int *)argument) == 0 && janus_now_ns() < limit) town_spin();
     return atomic_load((atomic_int *)argument) ? 0 : -1;
 }
@@ -241,7 +241,7 @@ TEST("a sleeper wakes in time although a task holds one of two workers")
 /* A worker whose task yields in a loop has time for tasks that others have queued. */
 static int64_t yield_until_counted(void *argument)
 {
-    uint64_t limit = janus_now_ns() + 3000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     while (atomic_load((atomic_int *)argument) == 0 && janus_now_ns() < limit) {
         CHECK_EQ(janus_yield(), JANUS_OK);
     }

@@ -291,7 +291,7 @@ static int64_t limit_children(void *argument)
     CHECK_EQ(janus_spawn_with(&n, nothing, NULL, NULL, NULL), JANUS_FULL);
     CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_STATE_OPEN);
     atomic_store(&gate.open, 1);
-    uint64_t     limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t     limit = janus_now_ns() + town_patience;
     janus_status status = JANUS_FULL;
     while (status == JANUS_FULL && janus_now_ns() < limit) {
         CHECK_EQ(janus_yield(), JANUS_OK);
@@ -335,7 +335,7 @@ TEST("a deadline cancels children that yield") { town_all(nursery_deadline, NULL
 /* A child under a deadline that waits only for grandchildren that run in place. */
 static int64_t busy_with_nurseries(void *argument)
 {
-    uint64_t limit = janus_now_ns() + 3000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     (void)argument;
     while (!janus_cancelled() && janus_now_ns() < limit) {
         janus_status ended;

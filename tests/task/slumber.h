@@ -16,7 +16,7 @@
  */
 static inline void slumber_until(janus_scheduler *scheduler, uint32_t outside)
 {
-    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     while (jrt_sleeping(atomic_load(&scheduler->idlers)) !=
                janus_scheduler_worker_count(scheduler) ||
            atomic_load(&scheduler->outside) != outside) {

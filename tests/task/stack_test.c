@@ -448,7 +448,7 @@ TEST("trimming frees idle stacks, including those that workers cache")
     CHECK(stacks_of(scheduler).idle_bytes > 0);
     CHECK(janus_scheduler_trim(scheduler, 0) > 0);
     /* Both workers free theirs when they have nothing to do; they keep four each, at most. */
-    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     while (stacks_of(scheduler).stacks_used > 8 && janus_now_ns() < limit) {
         JANUS_IGNORE(janus_sleep(town_ms));
     }

@@ -129,7 +129,7 @@ static int64_t queued(void *argument)
 
 static void await_arrived(struct town *town, int wanted)
 {
-    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     while (atomic_load(&town->arrived) < wanted && janus_now_ns() < limit) jrt_thread_yield();
     CHECK(atomic_load(&town->arrived) >= wanted);
 }
@@ -138,7 +138,7 @@ static void await_arrived(struct town *town, int wanted)
 static void release_in_time(void *argument)
 {
     struct town *town = argument;
-    uint64_t     limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t     limit = janus_now_ns() + town_patience;
     while (janus_nursery_state_of(&town->root) == JANUS_NURSERY_STATE_OPEN) {
         CHECK(janus_now_ns() < limit);
         jrt_thread_yield();

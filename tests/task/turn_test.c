@@ -394,9 +394,9 @@ TEST("a task does not stay alone on its worker while eight share the other")
 {
     TOWN_REAL("shares of real time are compared");
     double least = 1000, ratio = 0;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 100 && least >= 4; i++) {
         town_run(2, spin_all, &ratio, 1);
         if (ratio < least) least = ratio;
     }
-    CHECK(least < 4); /* eight, if no task moves; the system may spoil some of five tries */
+    CHECK(least < 4); /* eight, if no task moves; a busy system may spoil most tries */
 }

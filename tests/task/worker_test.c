@@ -217,7 +217,7 @@ TEST("LEAST_LOADED steals from the longest queue, ROUND_ROBIN from one after ano
 /* Waits until every worker has gone to sleep once. */
 static void wait_asleep(janus_scheduler *scheduler)
 {
-    uint64_t limit = janus_now_ns() + 20000 * town_ms;
+    uint64_t limit = janus_now_ns() + town_patience;
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
         while (books(scheduler, i).parks == 0) {
             CHECK(janus_now_ns() < limit);
