@@ -8,11 +8,12 @@ RELEASE = build/gcc-release
 MINUTES ?= 1
 SEED ?= 0
 
-.PHONY: help run test explore bench install tidy format symbols clean
+.PHONY: help run test test-long explore bench install tidy format symbols clean
 
 help:
 	@echo 'make run        build (gcc, -O2 -g) and run the demo'
-	@echo 'make test       run every check on every preset; about ten minutes'
+	@echo 'make test       run every check on every preset; twelve minutes at most'
+	@echo 'make test-long  the same with larger models and a deeper clang-tidy; hours'
 	@echo 'make test-NAME  run one preset: make test-gcc-asan (names: CMakePresets.json)'
 	@echo 'make explore    run the tests simulated, with new seeds (MINUTES=1 SEED=base)'
 	@echo 'make bench      measure beside other systems (ONLY=spawn,fib QUICK=1: fewer;'
@@ -34,6 +35,9 @@ run:
 
 test:
 	@tools/test
+
+test-long:
+	@JANUSRT_MODELS=long JANUSRT_TIDY=deep tools/test
 
 test-%:
 	@tools/test $*

@@ -16,6 +16,9 @@ if(JANUSRT_SANITIZE STREQUAL "thread")
   endif()
 endif()
 
+# Seconds after which a test hangs. The slowest takes twenty; a busy machine may make that minutes.
+set(JANUSRT_TEST_TIMEOUT 900)
+
 # janus_add_test(NAME TARGET [argument...])
 function(janus_add_test name target)
   if(JANUSRT_TEST_LAUNCHER)
@@ -24,7 +27,7 @@ function(janus_add_test name target)
     add_test(NAME ${name} COMMAND ${target} ${ARGN}) # under the emulator when cross-compiled
   endif()
   set_tests_properties(${name} PROPERTIES
-    TIMEOUT 120
+    TIMEOUT ${JANUSRT_TEST_TIMEOUT}
     SKIP_RETURN_CODE 77
     ENVIRONMENT "${JANUSRT_TEST_ENVIRONMENT}")
 endfunction()

@@ -190,17 +190,34 @@ const char *harness_child(void (*body)(void *argument), void *argument, int *out
     return text;
 }
 
+#ifdef HARNESS_TOGETHER
+enum { TOGETHER = 1 };
+#else
+enum { TOGETHER = 0 };
+#endif
+
+/* Where several files are one program, `only` names the one that runs, as "fiber/ctx_test". */
+static const char *only;
+
+static bool is_of(const char *file, const char *name)
+{
+    const char *at = strstr(file, name);
+    return at != NULL && (at == file || at[-1] == '/') && at[strlen(name)] == '.';
+}
+
 static bool wanted(const struct harness_test *test, const char *word)
 {
+    if (TOGETHER && (only == NULL || !is_of(test->file, only))) return false;
     return word == NULL || strstr(test->sentence, word) != NULL;
 }
 
 int main(int argc, char **argv)
 {
-    const char *word = argc > 1 ? argv[1] : NULL;
+    const char *word = argc > 1 + TOGETHER ? argv[1 + TOGETHER] : NULL;
     int         total = 0;
     int         skipped = 0;
 
+    if (TOGETHER && argc > 1) only = argv[1];
     setvbuf(stdout, NULL, _IOLBF, 0); /* a test's own printf keeps its place */
     for (struct harness_test *test = tests; test != NULL; test = test->next)
         total += wanted(test, word);

@@ -13,6 +13,9 @@
  *
  * `x_test` runs everything, `x_test word` only tests whose sentence contains the word.
  * Exit: 0 all passed, 1 a check failed, 2 nothing matched, 77 every test was skipped.
+ *
+ * A program of several files (HARNESS_TOGETHER, tests/CMakeLists.txt) runs one of them:
+ * `together fiber/ctx_test [word]`.
  */
 #ifndef JANUSRT_TESTS_HARNESS_H
 #define JANUSRT_TESTS_HARNESS_H
@@ -23,6 +26,7 @@
 struct harness_test {
     const char          *sentence;
     void                 (*body)(void);
+    const char          *file;
     int                  line;
     struct harness_test *next;
 };
@@ -88,8 +92,10 @@ __attribute__((noreturn, cold)) void harness_fail_str(const char *file, int line
     static void                              harness_body_##number(void);                          \
     __attribute__((constructor)) static void harness_enter_##number(void)                          \
     {                                                                                              \
-        static struct harness_test test = {                                                        \
-            .sentence = sentence_, .body = harness_body_##number, .line = __LINE__};               \
+        static struct harness_test test = {.sentence = sentence_,                                  \
+                                           .body = harness_body_##number,                          \
+                                           .file = __FILE__,                                       \
+                                           .line = __LINE__};                                      \
         harness_register(&test);                                                                   \
     }                                                                                              \
     static void harness_body_##number(void)
