@@ -64,11 +64,11 @@ static janus_status leave_queue(struct jrt_waiting *waiting, struct jrt_task *ta
 {
     struct slow_wait  *wait = (struct slow_wait *)waiting;
     struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
-    janus_status       status = wait->entry.party->outcome;
     (void)task;
-    if (jrt_unlikely(ended != JANUS_OK)) {
-        status = come_back(wait->chan, worker, &wait->entry, ended);
-    }
+    /* The outcome belongs to the claimer until it has woken us, or come_back has waited for it. */
+    janus_status status = jrt_likely(ended == JANUS_OK)
+                              ? wait->entry.party->outcome
+                              : come_back(wait->chan, worker, &wait->entry, ended);
     if (status == JANUS_OK) jrt_chan_note_waited(worker, wait->kind, wait->entry.index);
     return status;
 }
