@@ -413,6 +413,7 @@ static int64_t deadline(void *argument)
 {
     janus_nursery n;
     janus_token  *token;
+    const int     before = atomic_load((atomic_int *)argument);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.deadline_ns = janus_now_ns() + 100000)),
              JANUS_OK);
     CHECK_EQ(janus_nursery_token(&n, &token), JANUS_OK);
@@ -421,6 +422,8 @@ static int64_t deadline(void *argument)
     CHECK(spawned == JANUS_OK || spawned == JANUS_CLOSED); /* the deadline may be past */
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     while (!janus_token_is_cancelled(token)) jrt_thread_yield();
+    /* The thread that cancelled it calls back after that. */
+    while (atomic_load((atomic_int *)argument) == before) jrt_thread_yield();
     CHECK_EQ(janus_token_reason(token), JANUS_CANCEL_REASON_DEADLINE);
     janus_token_release(token);
     return 0;
