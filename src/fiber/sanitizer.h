@@ -57,8 +57,8 @@ struct jrt_sanitizer {
 /*
  * TSan writes a megabyte to create a fiber. So a thread keeps some fibers of dead contexts and uses
  * them again. What the dead context did happens before what its thread does next in any case, so
- * this hides no race. TSan keeps the calls of each fiber, and calls that never returned would fill
- * its 64 Ki places: a fiber has few lives, and one life on a large stack.
+ * this hides no race. TSan keeps the calls of each fiber. Calls that never returned would fill its
+ * 64 Ki places. So a fiber has few lives, and only one on a large stack.
  */
 struct jrt_sanitizer_spares {
 #if JRT_TSAN

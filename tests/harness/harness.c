@@ -196,7 +196,7 @@ enum { TOGETHER = 1 };
 enum { TOGETHER = 0 };
 #endif
 
-/* Where several files are one program, `only` names the one that runs, as "fiber/ctx_test". */
+/* In a program of several files, this names the file to run, as "fiber/ctx_test". */
 static const char *only;
 
 static bool is_of(const char *file, const char *name)
