@@ -138,14 +138,6 @@ static janus_status park_now(struct jrt_task *task)
     return (janus_status) - (int)(word >> 8);
 }
 
-/* A plain thread, without a deadline. */
-static janus_status wait_plainly(_Atomic(uint32_t) *word, uint64_t deadline_ns)
-{
-    (void)deadline_ns;
-    while (jrt_load_acquire(word) == 0) model_futex_wait(word, 0); /* acquire: the outcome. */
-    return JANUS_OK;
-}
-
 static janus_status park_then(struct jrt_worker *worker, struct jrt_task *task, jrt_finish *finish)
 {
     return finish(worker, task, park_now(task));
@@ -219,7 +211,6 @@ static bool is_done(void *word) { return atomic_load((_Atomic(uint32_t) *)word) 
 #define jrt_task_park_fast park_then
 #define jrt_task_serve_fast serve_at_once
 #define jrt_task_park_cancellable park_now
-#define jrt_wait_as_thread wait_plainly
 #define jrt_task_park_then park_then
 #define jrt_task_park_undo park_cancel
 #define jrt_task_serve_from_anywhere wake
