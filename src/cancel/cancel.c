@@ -56,9 +56,20 @@
  *   linked. Under the lock, a linked child has not ended: its end unlinks it and removes its mark
  *   under that lock.
  */
+#include "cancel/cancel.h"
+
 #include "cancel/token.h"
+#include "means/call.h"
+#include "means/purse.h"
+#include "means/room.h"
+#include "task/note.h"
 #include "task/nursery.h"
-#include "task/purse.h"
+#include "task/reach.h"
+#include "task/roster.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/turn.h"
+#include "work/work.h"
 
 #include <stdlib.h>
 
@@ -503,19 +514,4 @@ janus_status janus_nursery_cancel_child(janus_nursery *nursery, janus_task_id ch
     if (foreign) jrt_outside_less(n->scheduler);
     jrt_tokens_flush();
     return JANUS_OK;
-}
-
-void jrt_nurseries_abandon(struct jrt_task *task)
-{
-    jrt_shield_whole(task);
-    struct jrt_nursery *n = task->innermost;
-    while (n != NULL) {
-        struct jrt_nursery *outer = jrt_nursery_outer(n);
-        enum jrt_on_heap    on_heap = (enum jrt_on_heap)n->on_heap;
-        (void)jrt_nursery_cancel(n, JANUS_CANCEL_REASON_PARENT);
-        JANUS_IGNORE(janus_nursery_end((janus_nursery *)(void *)n, NULL));
-        if (on_heap != JRT_NOT_ON_HEAP) jrt_nursery_free(n, on_heap);
-        n = outer;
-    }
-    task->innermost = NULL;
 }

@@ -31,8 +31,14 @@
  *   The epoch moves because children that looked up before have noted what is above as clean
  *   ([cancel-epoch]) without looking there. A task that reads the new epoch sees no cover.
  */
+#include "cancel/cancel.h"
+#include "cancel/park.h"
+#include "means/call.h"
 #include "task/nursery.h"
 #include "task/purse.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 _Static_assert(sizeof(struct jrt_shield) <= sizeof(janus_shield), "it fits its storage");
 

@@ -10,7 +10,11 @@
  *   until the nursery ends, because others may be reading it. So the memory follows the largest
  *   number of such children that lived at the same time, however many follow one another.
  */
+#include "cancel/cancel.h"
 #include "task/nursery.h"
+#include "task/roster.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 #include <stdlib.h>
 

@@ -28,8 +28,14 @@
  */
 #include "cancel/token.h"
 
+#include "cancel/cancel.h"
+#include "means/call.h"
 #include "means/callback.h"
+#include "means/ledger.h"
 #include "plat/seam.h"
+#include "task/nursery.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -16,4 +16,7 @@ void jrt_token_wear(janus_token *token, uint32_t generation);
 /* Ends the tokens of a nursery that ends: none of them points to it any more. */
 void jrt_nursery_tokens_end(struct jrt_nursery *nursery);
 
+/* Cancels the tokens that this thread has noted. The thread holds no lock. */
+void jrt_tokens_flush(void);
+
 #endif

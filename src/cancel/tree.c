@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Joins the tree of tasks and nurseries, from the top down. The essay is in nursery.c. */
+#include "cancel/cancel.h"
 #include "task/nursery.h"
+#include "task/task.h"
 
 /*
  * [tree-path]  [tree-lazy] demands that the tree is joined from the top down, but a task knows only
@@ -124,4 +126,34 @@ void jrt_task_link(struct jrt_task *task)
     } else {
         link_path(task);
     }
+}
+
+/* Who is a child, for those who have an id: a record may be anybody's. */
+
+/* Whether the record itself shows, for certain, a child that can be joined. */
+__attribute__((noinline, no_sanitize("thread"))) bool jrt_task_peek_joinable(
+    const struct jrt_task *task, const struct jrt_nursery *n, janus_task_id id)
+{
+    /* acquire: what the task was given came before its id. */
+    if ((uint32_t)id != jrt_load_acquire(&task->record.generation)) return false;
+    struct jrt_nursery *nursery = *(struct jrt_nursery *const volatile *)&task->nursery;
+    bool                joinable = *(const volatile bool *)&task->joinable;
+    jrt_fence_seq_cst(); /* seq_cst: the second look comes after these reads. */
+    /* relaxed: after the fence. */
+    if ((uint32_t)id != jrt_load_relaxed(&task->record.generation)) return false;
+    return joinable && nursery == n;
+}
+
+__attribute__((noinline, no_sanitize("thread"))) bool jrt_task_peek_child(
+    const struct jrt_task *task, const struct jrt_nursery *n, janus_task_id id, bool *out_linked)
+{
+    /* acquire: what the task was given came before its id. */
+    if ((uint32_t)id != jrt_load_acquire(&task->record.generation)) return false;
+    struct jrt_nursery *nursery = *(struct jrt_nursery *const volatile *)&task->nursery;
+    bool                kept = *(const volatile bool *)&task->kept;
+    *out_linked = *(const volatile bool *)(const volatile void *)&task->linked;
+    jrt_fence_seq_cst(); /* seq_cst: the second look comes after these reads. */
+    /* relaxed: after the fence. */
+    if ((uint32_t)id != jrt_load_relaxed(&task->record.generation)) return false;
+    return nursery == n && !kept;
 }

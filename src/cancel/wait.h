@@ -23,23 +23,10 @@
 #ifndef JRT_CANCEL_WAIT_H
 #define JRT_CANCEL_WAIT_H
 
+#include "cancel/cancel.h"
+#include "cancel/park.h"
 #include "plat/seam.h"
-#include "task/nursery.h"
-
-struct jrt_waiting {
-    enum jrt_wait why;
-    bool          to_its_end;  /* no cancel ends it: it waits for children, or a native call */
-    bool          outside;     /* `join` may set it: others than tasks can end it */
-    bool          sleeps;      /* it waits for the deadline: OK, not DEADLINE */
-    uint64_t      deadline_ns; /* JRT_NEVER: none */
-
-    /* WOULD_WAIT: the task is registered. The call returns any other status. */
-    janus_status (*join)(struct jrt_waiting *waiting, struct jrt_task *task);
-
-    /* Runs when the wait ended with `ended`, perhaps on another worker. Returns the status of the
-     * call. The caller obeys a cancel, which may unwind the task, only after jrt_wait. */
-    janus_status (*leave)(struct jrt_waiting *waiting, struct jrt_task *task, janus_status ended);
-};
+#include "work/work.h"
 
 /* The alarms of waits: they end the wait of their subject, a task, with DEADLINE or with OK. */
 void jrt_wait_ring(struct jrt_alarm *alarm);

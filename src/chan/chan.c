@@ -36,7 +36,11 @@
  * Locks: a channel's. Selects take several, by address. No thread holds one across a wait, a wake
  * or an allocation.
  */
+#include "chan/chan.h"
+
 #include "chan/step.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,10 @@
 #include "chan/lock.h"
 #include "chan/toll.h"
 #include "look/places.h"
-#include "task/nursery.h"
+#include "task/note.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 #include <janusrt/channel.h>
 #include <string.h>

@@ -2,7 +2,10 @@
 /* Creates channels, narrows handles, closes, inspects and destroys. */
 #include "base/options.h"
 #include "chan/chan.h"
+#include "means/call.h"
 #include "sim/world.h"
+#include "task/note.h"
+#include "task/worker.h"
 
 #include <stdlib.h>
 

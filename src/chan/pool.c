@@ -28,6 +28,7 @@
  */
 #include "base/siphash.h"
 #include "chan/chan.h"
+#include "look/places.h"
 #include "plat/memory.h"
 
 enum {

@@ -27,9 +27,15 @@
  *   cannot grow. Then the select starts again from the beginning, where it can.
  */
 #include "base/rng.h"
+#include "cancel/cancel.h"
 #include "cancel/wait.h"
 #include "chan/step.h"
+#include "means/call.h"
+#include "nursery/nursery.h"
 #include "rt/source.h"
+#include "task/note.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 #define CASES_MAX ((size_t)INT32_MAX)
 

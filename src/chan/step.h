@@ -4,6 +4,7 @@
 #define JRT_CHAN_STEP_H
 
 #include "chan/chan.h"
+#include "task/worker.h"
 
 #include <stdlib.h>
 

@@ -10,9 +10,13 @@
 #define JRT_CHAN_TOLL_H
 
 #include "means/terms.h"
+#include "means/trouble.h"
+#include "means/ward.h"
+#include "nursery/pay.h"
 #include "task/purse.h"
-#include "task/trouble.h"
+#include "task/task.h"
 #include "task/ward.h"
+#include "task/worker.h"
 
 #include <janusrt/channel.h>
 

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Send and receive. */
+#include "cancel/cancel.h"
+#include "cancel/park.h"
 #include "cancel/wait.h"
 #include "chan/step.h"
-#include "task/state.h"
+#include "means/call.h"
+#include "nursery/nursery.h"
+#include "task/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 static enum jrt_wait wait_for(enum jrt_chan_kind kind)
 {

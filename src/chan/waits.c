@@ -2,6 +2,8 @@
 /* Which tasks wait at named channels: for dumps, [place-list]. */
 #include "chan/chan.h"
 #include "look/places.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 /* A first look without the lock. Most channels have no waiters, and taking the lock of a channel
  * that a worker owns costs microseconds, [chan-bias]. */

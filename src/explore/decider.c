@@ -24,7 +24,9 @@
  */
 #include "explore/decider.h"
 
-#include "task/nursery.h"
+#include "explore/decider.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 #include <string.h>
 

@@ -26,6 +26,10 @@
  */
 #include "explore/session.h"
 
+#include "explore/session.h"
+#include "rt/run.h"
+#include "task/worker.h"
+
 #include "base/options.h"
 #include "explore/explorer.h"
 #include "explore/trial.h"

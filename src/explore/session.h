@@ -4,6 +4,7 @@
 #define JRT_EXPLORE_SESSION_H
 
 #include "rt/run.h"
+#include "task/worker.h"
 
 /*
  * Whether the environment asks for a session, for a run that begins on this thread. If it asks to

@@ -7,6 +7,9 @@
  */
 #include "explore/trial.h"
 
+#include "explore/trial.h"
+#include "rt/run.h"
+
 #include "base/fold.h"
 #include "fiber/thread.h"
 #include "trace/trace.h"

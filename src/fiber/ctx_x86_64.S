@@ -251,15 +251,6 @@ janus_fuel:
     .zero   8
     .size   janus_fuel, 8
 
-    /* The world of this thread, plat/world.h. */
-    .globl  jrt_world_here
-    .hidden jrt_world_here
-    .type   jrt_world_here, @object
-    .p2align 3
-jrt_world_here:
-    .zero   8
-    .size   jrt_world_here, 8
-
     /* GNU property: IBT yes, SHSTK no. */
     .section .note.gnu.property, "a", @note
     .p2align 3

@@ -23,7 +23,7 @@ struct jrt_watch {
                                       * NULL: the thread's rescue, whichever thread that is */
 };
 
-/* The last refusal on this thread; look/trouble.c. */
+/* The last refusal on this thread; means/trouble.c. */
 struct jrt_trouble {
     int32_t  status, component;
     uint64_t used, limit;

@@ -20,6 +20,10 @@
 #include "look/cycle.h"
 
 #include "look/peek.h"
+#include "means/holder.h"
+#include "task/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>

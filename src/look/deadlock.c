@@ -6,6 +6,10 @@
  */
 #include "look/dump.h"
 #include "nursery/books.h"
+#include "task/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 /* Wakes the linked children of a root and all tasks below, the lowest first. It uses no recursion,
  * as put_tree ([dump-walk]): trees may be deep, and the stack small. */

@@ -15,12 +15,17 @@
 #include "look/dump.h"
 
 #include "base/outside.h"
+#include "cancel/wait.h"
 #include "look/cycle.h"
 #include "look/peek.h"
 #include "look/places.h"
+#include "means/holder.h"
+#include "means/purse.h"
+#include "nursery/nursery.h"
 #include "plat/signal.h"
-#include "task/purse.h"
-#include "work/seat.h"
+#include "task/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 #include <janusrt/dump.h>
 #include <janusrt/explain.h>
@@ -34,13 +39,6 @@ enum {
     INDENT_MAX = 60,    /* columns */
     TRAILER_BYTES = 96, /* reserved for the last line */
 };
-
-const char *janus_task_state_name(janus_task_state state)
-{
-    static const char *const names[] = {"ready",     "running",  "blocked", "budget exhausted",
-                                        "completed", "cancelled"};
-    return (unsigned)state <= JANUS_TASK_STATE_CANCELLED ? names[state] : "?";
-}
 
 const char *janus_nursery_state_name(janus_nursery_state state)
 {

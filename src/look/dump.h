@@ -13,4 +13,10 @@ char *jrt_dump_deadlock(janus_scheduler *scheduler, const char *heading);
 /* Ends what janus_scheduler_dump_on began. */
 void jrt_dump_off(janus_scheduler *scheduler);
 
+/* Whether any task waits, and no thread outside could act. In deadlock.c. */
+bool jrt_anybody_waits(janus_scheduler *scheduler);
+
+/* Reports a deadlock and ends the waits. In deadlock.c. */
+bool jrt_deadlock_break(janus_scheduler *scheduler);
+
 #endif

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Inspects one task, nursery or worker for programs. dump.c shows all of them, to people. */
 #include "base/options.h"
+#include "cancel/cancel.h"
 #include "look/peek.h"
+#include "means/call.h"
+#include "means/purse.h"
 #include "means/terms.h"
-#include "task/purse.h"
+#include "task/nursery.h"
+#include "task/roster.h"
+#include "task/task.h"
+#include "task/worker.h"
 #include "work/seat.h"
 
 #include <janusrt/dump.h>

@@ -21,7 +21,13 @@
  */
 #include "look/peek.h"
 
+#include "cancel/wait.h"
+#include "task/nursery.h"
+#include "task/state.h"
+#include "task/task.h"
+#include "task/worker.h"
 #include "work/seat.h"
+#include "work/work.h"
 
 __attribute__((noinline, no_sanitize("thread"))) janus_task_id
 jrt_peek_current(const struct jrt_worker *worker)
@@ -51,34 +57,6 @@ int64_t jrt_peek_children(const struct jrt_nursery *n)
     int64_t pending = jrt_load_acquire(&n->pending); /* acquire: what they did. */
     if (pending > JRT_NURSERY_BIAS / 2) pending += peek_signed(&n->local) - JRT_NURSERY_BIAS;
     return pending > 0 ? pending : 0;
-}
-
-/* Whether the record itself shows, for certain, a child that can be joined. */
-__attribute__((noinline, no_sanitize("thread"))) bool jrt_task_peek_joinable(
-    const struct jrt_task *task, const struct jrt_nursery *n, janus_task_id id)
-{
-    /* acquire: what the task was given came before its id. */
-    if ((uint32_t)id != jrt_load_acquire(&task->record.generation)) return false;
-    struct jrt_nursery *nursery = *(struct jrt_nursery *const volatile *)&task->nursery;
-    bool                joinable = *(const volatile bool *)&task->joinable;
-    jrt_fence_seq_cst(); /* seq_cst: the second look comes after these reads. */
-    /* relaxed: after the fence. */
-    if ((uint32_t)id != jrt_load_relaxed(&task->record.generation)) return false;
-    return joinable && nursery == n;
-}
-
-__attribute__((noinline, no_sanitize("thread"))) bool jrt_task_peek_child(
-    const struct jrt_task *task, const struct jrt_nursery *n, janus_task_id id, bool *out_linked)
-{
-    /* acquire: what the task was given came before its id. */
-    if ((uint32_t)id != jrt_load_acquire(&task->record.generation)) return false;
-    struct jrt_nursery *nursery = *(struct jrt_nursery *const volatile *)&task->nursery;
-    bool                kept = *(const volatile bool *)&task->kept;
-    *out_linked = *(const volatile bool *)(const volatile void *)&task->linked;
-    jrt_fence_seq_cst(); /* seq_cst: the second look comes after these reads. */
-    /* relaxed: after the fence. */
-    if ((uint32_t)id != jrt_load_relaxed(&task->record.generation)) return false;
-    return nursery == n && !kept;
 }
 
 /* The worker that runs the task now; UINT32_MAX: none. */

@@ -11,6 +11,8 @@
  */
 #include "look/places.h"
 
+#include "task/task.h"
+
 #include <stdlib.h>
 
 enum { PLACES_MAX = 4096 };

@@ -2,17 +2,24 @@
 /* Admission: what a spawn takes from the terms it is made under, and what a task's end returns. The
  * essay is in terms.c. */
 #include "base/outside.h"
+#include "means/call.h"
 #include "means/callback.h"
 #include "means/terms.h"
+#include "means/trouble.h"
+#include "task/nursery.h"
 #include "task/purse.h"
-#include "task/trouble.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/limit.h"
+#include "work/turn.h"
 
 /* A spawn may have been refused the room that is returned here, and may wait for it. */
 static void tell_room(janus_scheduler *scheduler, struct jrt_terms *terms)
 {
     jrt_fence_light_seq_cst(); /* seq_cst: [limit-wish]. */
     /* relaxed: after the fence. */
-    if (jrt_unlikely(jrt_load_relaxed(&scheduler->wishes) != 0)) jrt_wish_freed(scheduler, terms);
+    if (jrt_unlikely(jrt_load_relaxed(&scheduler->wishes) != 0))
+        jrt_wish_freed(scheduler, &terms->wishes);
 }
 
 /* Returns room in `terms` and in all terms around them, up to `end`. */

@@ -23,10 +23,14 @@
 
 #include "fiber/exit.h"
 #include "fiber/fuel.h"
+#include "means/call.h"
 #include "means/holder.h"
+#include "means/ledger.h"
 #include "means/terms.h"
-#include "task/purse.h"
+#include "task/nursery.h"
+#include "task/task.h"
 #include "task/tell.h"
+#include "task/worker.h"
 
 #include <errno.h>
 

@@ -32,6 +32,8 @@
 #include "means/holder.h"
 
 #include "task/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>

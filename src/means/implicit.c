@@ -9,6 +9,8 @@
 #include "means/implicit.h"
 
 #include "means/terms.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 #include <stdlib.h>
 

@@ -24,8 +24,12 @@
 #include "means/ledger.h"
 
 #include "means/terms.h"
+#include "means/trouble.h"
+#include "means/ward.h"
+#include "task/nursery.h"
 #include "task/purse.h"
-#include "task/trouble.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 #include <stdlib.h>
 

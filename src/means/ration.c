@@ -12,8 +12,11 @@
  *   a pool cannot have more channels than the pool around it.
  */
 #include "means/terms.h"
+#include "means/trouble.h"
+#include "task/nursery.h"
 #include "task/purse.h"
-#include "task/trouble.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 static const uint32_t bit = 1u << JANUS_CAP_KIND_CHANNEL;
 

@@ -36,8 +36,14 @@
 #include "means/terms.h"
 
 #include "means/ledger.h"
+#include "means/purse.h"
+#include "means/trouble.h"
+#include "means/ward.h"
+#include "task/nursery.h"
 #include "task/purse.h"
-#include "task/trouble.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/turn.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -286,14 +292,12 @@ static uint64_t live_bytes(struct jrt_purse *purse)
 /* Gives the scope's owner the capability's task_budget until the scope ends. Of memory it gets no
  * more than it has itself, because what it allocates stays. A cancelled or ending task is refused:
  * every scope would be a new life. */
-static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n)
+static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n, bool cancelled)
 {
     struct jrt_task *task = n->owner;
     struct jrt_entry entry;
     if (task == NULL || (terms->bound & 1u << JANUS_CAP_KIND_SPAWN) == 0) return JANUS_INVALID;
-    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)
-        return jrt_task_cancelled_again(task);
-    if (task->ending) return JANUS_CANCELLED;
+    if (cancelled || task->ending) return JANUS_CANCELLED;
     struct jrt_purse *aside = jrt_purse_need(task);
     if (aside == NULL) return JANUS_NO_MEMORY;
     janus_budget amount = terms->task_budget;
@@ -408,7 +412,7 @@ static janus_status set_threads(struct jrt_terms *terms, janus_scheduler *schedu
 }
 
 static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
-                            const janus_nursery_options *options)
+                            const janus_nursery_options *options, bool cancelled)
 {
     struct jrt_caps caps = caps_of(options);
     janus_status    status = bind_all(terms, n->scheduler, &caps);
@@ -439,7 +443,7 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
         }
         status = open_pool(terms, n->scheduler, options->budget);
     }
-    if (status == JANUS_OK && options->scope) status = enter_scope(terms, n);
+    if (status == JANUS_OK && options->scope) status = enter_scope(terms, n, cancelled);
     return status;
 }
 
@@ -504,7 +508,8 @@ static bool is_narrower(const struct jrt_terms *terms)
     return (terms->implicit & (terms->bound | ~around)) == 0;
 }
 
-janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *options)
+janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *options,
+                            bool cancelled)
 {
     if ((unsigned)options->exhaustion > JANUS_EXHAUSTION_MANUAL) return JANUS_INVALID;
     struct jrt_terms *terms = jrt_malloc(sizeof *terms);
@@ -520,7 +525,7 @@ janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *
     begin(terms, n->scheduler, n->terms);
     terms->payer = payer;
     terms->unpaid = unpaid;
-    status = fill_in(terms, n, options);
+    status = fill_in(terms, n, options, cancelled);
     if (status == JANUS_OK) {
         janus_status may = may_open(terms, n->scheduler);
         if (may != JANUS_OK && terms->scope) leave_scope(terms, n);

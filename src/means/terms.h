@@ -72,7 +72,8 @@ struct jrt_caps {
 bool jrt_terms_wanted(const janus_nursery_options *options);
 
 /* Makes n's own terms within n->terms, which are those around it. On any error nothing happened. */
-janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *options);
+janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *options,
+                            bool cancelled);
 
 /* Closes the terms of a nursery that has ended. Only for a nursery on terms. */
 void jrt_terms_close(struct jrt_nursery *n);
@@ -185,5 +186,8 @@ static inline struct jrt_cap_actor jrt_actor_in(const janus_scheduler   *schedul
 {
     return jrt_actor(worker != NULL && worker->scheduler == scheduler ? worker : NULL);
 }
+
+/* Whether the caller may cancel it by a public call, [cancel-right]. In admit.c. */
+bool jrt_nursery_may_cancel(const struct jrt_nursery *nursery);
 
 #endif

@@ -22,11 +22,12 @@
  * - to count handles, which are copied freely;
  * - a lock in each purse. A thread that ends a ward would first have to find the purse alive.
  */
-#include "task/ward.h"
+#include "means/ward.h"
 
 #include "means/terms.h"
-#include "task/nursery.h"
 #include "task/purse.h"
+#include "task/ward.h"
+#include "task/worker.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* [ward-lock] */
 

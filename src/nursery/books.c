@@ -9,10 +9,12 @@
  */
 #include "nursery/books.h"
 
+#include "means/trouble.h"
 #include "plat/name.h"
 #include "task/nursery.h"
 #include "task/purse.h"
-#include "task/trouble.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Ends a nursery: runs its children in place and takes it apart. The essay is in nursery.c. */
+#include "cancel/cancel.h"
 #include "cancel/token.h"
+#include "means/call.h"
 #include "means/terms.h"
+#include "nursery/nursery.h"
+#include "nursery/run.h"
 #include "task/nursery.h"
 #include "task/state.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/turn.h"
+#include "work/work.h"
 
 #include <stdlib.h>
 

@@ -21,30 +21,25 @@
  *   that here, unless its frame was overwritten meanwhile. Then the process ends, because the
  *   books of its children are gone. ThreadSanitizer's own calls write there.
  */
+#include "cancel/cancel.h"
 #include "fiber/exception.h"
 #include "means/callback.h"
 #include "means/holder.h"
 #include "nursery/fork.h"
+#include "nursery/nursery.h"
+#include "nursery/pay.h"
+#include "nursery/run.h"
 #include "task/nursery.h"
-#include "task/purse.h"
-#include "task/state.h"
+#include "task/task.h"
 #include "task/tell.h"
+#include "task/worker.h"
+#include "work/leave.h"
+#include "work/turn.h"
+#include "work/work.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Continues on the strand that overflowed, with its task still current. */
-static void arrive_from_rescue(void)
-{
-    struct jrt_worker *worker = jrt_worker_self();
-    struct jrt_task   *task = worker->current;
-    worker->current = NULL; /* it does not begin to run */
-    jrt_sanitizer_arrive(&worker->entered_context->sanitizer, &worker->left_context->sanitizer);
-    (void)jrt_worker_arrive(worker);
-    (void)jrt_worker_rescue_ready(worker); /* [rescue-late] */
-    worker->current = task;
-}
 
 static bool was_rescued(int how) { return how == JRT_ENDED_OVERFLOWED || how == JRT_ENDED_RESCUED; }
 
@@ -92,7 +87,7 @@ static janus_status run_defers(struct jrt_task *task)
         task->defers = defer->next;
         int how = jrt_ctx_call(&task->landing, call_defer, defer);
         JRT_TASK_LEFT_OPEN(task, how);
-        if (was_rescued(how)) arrive_from_rescue();
+        if (was_rescued(how)) jrt_arrive_from_rescue();
         if (how != 0) note_panic(task, (enum jrt_ending)how);
         if (how == JRT_ENDED_EXHAUSTED) broken = JANUS_BUDGET_EXHAUSTED;
         if (how == JRT_ENDED_NO_MEMORY) broken = JANUS_NO_MEMORY;
@@ -177,7 +172,7 @@ struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *tas
 /* Ends a call in any way but the plainest. */
 static struct jrt_worker *end_call(struct jrt_task *task, int how, struct jrt_task *below)
 {
-    if (jrt_unlikely(was_rescued(how))) arrive_from_rescue();
+    if (jrt_unlikely(was_rescued(how))) jrt_arrive_from_rescue();
     if (jrt_unlikely(how != 0)) { /* the call may have ended in a fiber of its own */
         struct jrt_worker *worker = jrt_worker_self();
         worker->thread->current = NULL;
@@ -203,6 +198,21 @@ struct jrt_worker *jrt_task_ran_slow(struct jrt_task *task, int how, struct jrt_
     jrt_fuel_set(below);
     if (owner != NULL) jrt_turn_toll(worker, JRT_TOLL_ENDING);
     return worker;
+}
+
+void jrt_nurseries_abandon(struct jrt_task *task)
+{
+    jrt_shield_whole(task);
+    struct jrt_nursery *n = task->innermost;
+    while (n != NULL) {
+        struct jrt_nursery *outer = jrt_nursery_outer(n);
+        enum jrt_on_heap    on_heap = (enum jrt_on_heap)n->on_heap;
+        (void)jrt_nursery_cancel(n, JANUS_CANCEL_REASON_PARENT);
+        JANUS_IGNORE(janus_nursery_end((janus_nursery *)(void *)n, NULL));
+        if (on_heap != JRT_NOT_ON_HEAP) jrt_nursery_free(n, on_heap);
+        n = outer;
+    }
+    task->innermost = NULL;
 }
 
 void jrt_task_break_off(struct jrt_task *task, enum jrt_ending how)
@@ -286,19 +296,7 @@ static void panic_overflow(struct jrt_task *task, struct jrt_thread *thread)
                 thread->fault_frame_count);
 }
 
-void jrt_worker_overflowed(struct jrt_worker *worker)
-{
-    struct jrt_thread *thread = worker->thread;
-    void **landing = thread->watch.landing != NULL ? thread->watch.landing : thread->rescue;
-    void  *nowhere;
-    thread->fault_address = NULL;
-    thread->fault_code = NULL;
-    (void)jrt_ctx_switch(&nowhere, *landing, JRT_ARRIVED_OVERFLOWED);
-    jrt_die("invariant [strand-canary] broken", "an overflowed stack was entered", __FILE__,
-            __LINE__);
-}
-
-static void rescue_main(void *argument, int message)
+void jrt_rescue_main(void *argument, int message)
 {
     struct jrt_strand *rescue = argument;
     struct jrt_worker *worker = jrt_worker_self();
@@ -331,19 +329,6 @@ static void rescue_main(void *argument, int message)
     jrt_sanitizer_leave(&rescue->context.sanitizer, &dead->context.sanitizer, true);
     (void)jrt_ctx_switch(&rescue->context.sp, task->landing.sp, how);
     jrt_die("invariant [worker-again] broken", "a rescuer was entered twice", __FILE__, __LINE__);
-}
-
-bool jrt_worker_rescue_ready(struct jrt_worker *worker)
-{
-    if (worker->rescue != NULL) return true;
-    bool spare = worker->spare != NULL && !worker->spare->last;
-    worker->rescue = spare ? jrt_strand_take(worker)
-                           : jrt_strand_of_class(worker, worker->scheduler->stack_class);
-    if (worker->thread != NULL) worker->thread->rescue = NULL;
-    if (worker->rescue == NULL) return false;
-    worker->rescue->context.sp = jrt_ctx_make(worker->rescue, rescue_main, worker->rescue);
-    if (worker->thread != NULL) worker->thread->rescue = &worker->rescue->context.sp;
-    return true;
 }
 
 /* janus_panic calls this. */

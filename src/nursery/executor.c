@@ -29,10 +29,18 @@
  * around that have a limit of their own: for all of them or for none.
  */
 #include "nursery/executor.h"
-#include "cancel/wait.h"
 
+#include "cancel/wait.h"
+#include "means/terms.h"
+#include "means/trouble.h"
+#include "nursery/nursery.h"
+#include "nursery/run.h"
+#include "task/nursery.h"
 #include "task/purse.h"
-#include "task/trouble.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/seat.h"
+#include "work/work.h"
 
 /* Threads. */
 

@@ -20,13 +20,24 @@
  *
  * <janusrt/charge.h> describes the policies.
  */
+#include "cancel/cancel.h"
 #include "cancel/wait.h"
+#include "means/call.h"
+#include "means/purse.h"
 #include "means/terms.h"
+#include "means/trouble.h"
+#include "nursery/nursery.h"
+#include "nursery/pay.h"
+#include "nursery/run.h"
+#include "task/note.h"
 #include "task/nursery.h"
 #include "task/purse.h"
+#include "task/roster.h"
 #include "task/state.h"
-#include "task/trouble.h"
-#include "task/turn.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/turn.h"
+#include "work/work.h"
 
 void jrt_task_requeue(struct jrt_task *task)
 {
@@ -393,55 +404,6 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
 
 /* Recharging. */
 
-/* Takes a task off the list and wakes it; under the lock. */
-static void release(struct jrt_purse *purse, janus_status status)
-{
-    jrt_debug_invariant("exhaust-list", purse->listed);
-    jrt_list_remove(&purse->exhausted);
-    purse->listed = false;
-    (void)jrt_task_wake(purse->task, status);
-}
-
-void jrt_exhausted_abandon_locked(struct jrt_nursery *n)
-{
-    jrt_store_relaxed(&n->awaited, true); /* relaxed: under the lock, [exhaust-await]. */
-    jrt_exhausted_cancel_locked(n);
-}
-
-void jrt_exhausted_cancel_locked(struct jrt_nursery *n)
-{
-    while (n->exhausted.next != NULL && !jrt_list_empty(&n->exhausted)) {
-        release(jrt_list_entry(n->exhausted.next, struct jrt_purse, exhausted),
-                JANUS_BUDGET_EXHAUSTED);
-    }
-}
-
-/* The entry of a child on the list; under the lock. NULL: it is not there. */
-static struct jrt_purse *find(struct jrt_nursery *n, janus_task_id child)
-{
-    if (n->exhausted.next == NULL) return NULL;
-    for (struct jrt_list_node *at = n->exhausted.next; at != &n->exhausted; at = at->next) {
-        struct jrt_purse *purse = jrt_list_entry(at, struct jrt_purse, exhausted);
-        if (jrt_task_id(purse->task) == child) return purse;
-    }
-    return NULL;
-}
-
-bool jrt_exhausted_read(const struct jrt_task *task, janus_budget *out, janus_component *lacks)
-{
-    const struct jrt_purse *purse = find(task->nursery, jrt_task_id(task));
-    if (purse == NULL) return false;
-    *out = purse->had;
-    *lacks = purse->lacks;
-    return true;
-}
-
-void jrt_exhausted_abandon_one_locked(struct jrt_nursery *n, janus_task_id child)
-{
-    struct jrt_purse *purse = find(n, child);
-    if (purse != NULL) release(purse, JANUS_BUDGET_EXHAUSTED);
-}
-
 /* The status for a child that is not exhausted: STATE if it lives, otherwise STALE. */
 static janus_status why_not(struct jrt_nursery *n, janus_task_id child)
 {
@@ -456,11 +418,11 @@ static janus_status why_not(struct jrt_nursery *n, janus_task_id child)
 static janus_status recharge_locked(struct jrt_nursery *n, janus_task_id child,
                                     const janus_budget *amount)
 {
-    struct jrt_purse *purse = find(n, child);
+    struct jrt_purse *purse = jrt_exhausted_find(n, child);
     if (purse == NULL) return why_not(n, child);
     janus_status status = give(purse, amount);
     if (status != JANUS_OK) return status;
-    release(purse, JANUS_OK);
+    jrt_exhausted_release(purse, JANUS_OK);
     return JANUS_OK;
 }
 
@@ -524,8 +486,8 @@ janus_status janus_nursery_cancel_exhausted(janus_nursery *nursery, janus_task_i
     if (nursery == NULL) return JANUS_INVALID;
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     jrt_nursery_lock(n);
-    struct jrt_purse *purse = find(n, child);
-    if (purse != NULL) release(purse, JANUS_STATE);
+    struct jrt_purse *purse = jrt_exhausted_find(n, child);
+    if (purse != NULL) jrt_exhausted_release(purse, JANUS_STATE);
     jrt_nursery_unlock(n);
     return purse != NULL ? JANUS_OK : JANUS_STALE;
 }

@@ -9,7 +9,10 @@
  */
 #include "means/terms.h"
 #include "nursery/books.h"
+#include "nursery/nursery.h"
 #include "task/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 #include <stdlib.h>
 

@@ -36,8 +36,15 @@
  */
 #include "nursery/fork.h"
 
+#include "cancel/cancel.h"
 #include "means/terms.h"
+#include "nursery/nursery.h"
+#include "nursery/run.h"
+#include "task/nursery.h"
 #include "task/purse.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,9 +9,16 @@
  *   returns, so no late wake meets another wait. A thread sleeps on `joined`, which the waker
  *   changes. The nursery exists until the child has counted itself off, which it does later.
  */
+#include "cancel/cancel.h"
 #include "cancel/wait.h"
+#include "means/call.h"
+#include "means/purse.h"
+#include "nursery/nursery.h"
 #include "task/nursery.h"
-#include "task/purse.h"
+#include "task/roster.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 /* The joinable child of this nursery with that id, ended or not; under its lock. */
 static struct jrt_task *find_child(struct jrt_nursery *n, janus_task_id id)

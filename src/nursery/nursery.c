@@ -26,14 +26,25 @@
  * Order of locks: a nursery's, then those of nurseries below it. The lock of a task's nursery
  * guards the task's own list of nurseries.
  */
-#include "task/nursery.h"
-#include "cancel/wait.h"
+#include "nursery/nursery.h"
 
+#include "cancel/cancel.h"
+#include "cancel/wait.h"
+#include "means/call.h"
+#include "means/purse.h"
+#include "means/room.h"
 #include "means/terms.h"
 #include "nursery/books.h"
 #include "nursery/executor.h"
-#include "task/purse.h"
+#include "nursery/run.h"
+#include "task/note.h"
+#include "task/nursery.h"
 #include "task/state.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/limit.h"
+#include "work/turn.h"
+#include "work/work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +63,13 @@ static bool move(struct jrt_nursery *n, janus_nursery_state from, janus_nursery_
 }
 
 /* Ending. */
+
+/* A root nursery has no children left, or is final. */
+static void root_done(janus_scheduler *scheduler)
+{
+    jrt_fetch_add_acq_rel(&scheduler->root_done, 1u); /* acq_rel: what the children wrote. */
+    jrt_futex_wake(&scheduler->root_done, JRT_WAKE_ALL);
+}
 
 /* Ends a nursery whose children have all ended. No other thread does so. */
 static void finish(struct jrt_nursery *n)
@@ -81,7 +99,7 @@ static void finish(struct jrt_nursery *n)
      * another way. */
     if (root) jrt_futex_wake(&n->done, JRT_WAKE_ALL);
     if (waiter != NULL) (void)jrt_task_wake(waiter, JANUS_OK);
-    if (root) jrt_root_done(scheduler);
+    if (root) root_done(scheduler);
 }
 
 /* The owner's part of [nursery-count]. */
@@ -169,7 +187,7 @@ void jrt_nursery_count_off(struct jrt_nursery *n)
     if (left == 0) {
         finish(n);
     } else if (left == bias && root) {
-        jrt_root_done(scheduler); /* a thread may wait for an open root to be empty */
+        root_done(scheduler); /* a thread may wait for an open root to be empty */
     }
 }
 

@@ -2,19 +2,23 @@
 /* Opens nurseries: writes a few words, and decodes options if there are any. */
 #include "base/options.h"
 #include "base/outside.h"
+#include "cancel/cancel.h"
+#include "fiber/fiber.h"
+#include "means/call.h"
+#include "means/ledger.h"
 #include "means/terms.h"
+#include "nursery/nursery.h"
+#include "sim/world.h"
 #include "task/nursery.h"
 #include "task/purse.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 #include <string.h>
 
-/* The part that get_ready clears, in words of 16 bytes. */
-enum {
-    COLD_PAIRS = (offsetof(struct jrt_nursery, local) - offsetof(struct jrt_nursery, lock)) / 16
-};
-_Static_assert(offsetof(struct jrt_nursery, lock) % 16 == 0 &&
-                   offsetof(struct jrt_nursery, local) % 16 == 0,
-               "in pairs");
+#include <stdlib.h>
+
 _Static_assert(offsetof(struct jrt_nursery, terms) == offsetof(struct jrt_nursery, special) + 8,
                "a pair");
 _Static_assert(offsetof(struct jrt_nursery, error) == offsetof(struct jrt_nursery, local) + 16,
@@ -82,46 +86,11 @@ janus_status janus_nursery_set_deadline(janus_nursery *nursery, uint64_t deadlin
     return jrt_nursery_arm(n, deadline_ns) ? JANUS_OK : JANUS_NO_MEMORY;
 }
 
-/* gcc would clear a loop's worth, or the whole, with `rep stos`, which costs more than all the
- * rest. */
-typedef long long pair __attribute__((vector_size(16), aligned(8), may_alias));
-
-static inline __attribute__((always_inline)) void clear(void *at, unsigned pairs)
-{
-    pair *to = at;
-#pragma GCC unroll 16
-    for (unsigned i = 0; i < pairs; i++) to[i] = (pair){0, 0};
-}
-
-/* The stores of [nursery-ready]. No other thread looks yet. */
-static void get_ready(struct jrt_nursery *n)
-{
-    clear(&n->lock, COLD_PAIRS);
-    jrt_list_init(&n->children);
-    clear(&n->max_children, 1);
-    n->when_full = 0;
-    n->owner_apart = n->owners_alone = false;
-    n->level = 0;
-    jrt_store_release(&n->ready, (uint8_t)JRT_READY); /* release: all of it. */
-}
-
-void jrt_nursery_make_ready(struct jrt_nursery *n)
-{
-    uint8_t none = JRT_NOT_READY;
-    /* acq_rel: once, and what a faster thread has written. */
-    if (jrt_cas_acq_rel(&n->ready, &none, (uint8_t)JRT_GETTING_READY)) {
-        get_ready(n);
-    } else {
-        /* acquire: as above. */
-        while (jrt_load_acquire(&n->ready) != JRT_READY) jrt_thread_yield();
-    }
-}
-
 static inline void init(struct jrt_nursery *n, janus_scheduler *scheduler)
 {
     n->scheduler = scheduler;
-    clear(&n->special, 1);                            /* and no terms */
-    clear(&n->local, 1);                              /* and the next word: not ready */
+    jrt_clear(&n->special, 1);                        /* and no terms */
+    jrt_clear(&n->local, 1);                          /* and the next word: not ready */
     jrt_store_relaxed(&n->pending, JRT_NURSERY_BIAS); /* relaxed: nobody knows it yet. */
 }
 
@@ -215,7 +184,7 @@ struct jrt_nursery *jrt_nursery_innermost(const struct jrt_task *task)
 static void init_root(struct jrt_nursery *n, janus_scheduler *scheduler)
 {
     init(n, scheduler);
-    get_ready(n);
+    jrt_nursery_get_ready(n);
     n->owner = NULL;
     n->outer = NULL;
     n->terms = scheduler->terms;
@@ -257,7 +226,10 @@ static janus_status set_terms(struct jrt_nursery *n, const janus_nursery_options
 {
     janus_status status = JANUS_OK;
     if (jrt_terms_wanted(options)) {
-        status = jrt_terms_open(n, options);
+        bool cancelled = options->scope && n->owner != NULL &&
+                         jrt_task_cancel_reason(n->owner) != JANUS_CANCEL_REASON_NONE;
+        status = jrt_terms_open(n, options, cancelled);
+        if (cancelled && status == JANUS_CANCELLED) return jrt_task_cancelled_again(n->owner);
     } else if (n->terms != NULL) {
         status = jrt_terms_inherit(n);
     }
@@ -316,7 +288,7 @@ static janus_status open_here(struct jrt_nursery *n, struct jrt_worker *worker,
         return is_open_already(n, owner) ? JANUS_STATE : JANUS_FULL;
     }
     n->terms = jrt_terms_here(owner);
-    get_ready(n);
+    jrt_nursery_get_ready(n);
     janus_budget *granted;
     janus_status  status = open_with(n, owner, options, &granted);
     if (status != JANUS_OK) return status;
@@ -392,7 +364,7 @@ janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nu
 {
     jrt_stack_check(); /* [turn-call] */
     if (scheduler == NULL || nursery == NULL) return JANUS_INVALID;
-    if (jrt_worker_self() != NULL || jrt_scheduler_is_elsewhere(scheduler)) return JANUS_STATE;
+    if (jrt_worker_self() != NULL || jrt_world_is_elsewhere(scheduler->world)) return JANUS_STATE;
     janus_status may = jrt_outside_ask(); /* in a blocking call, or a callback, of a task */
     if (may != JANUS_OK) return may;
     struct jrt_nursery *n = jrt_nursery_of(nursery);
@@ -416,4 +388,12 @@ janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nu
     jrt_nursery_disarm(n);
     jrt_nursery_drop_terms(n);
     return JANUS_STATE;
+}
+
+void jrt_nursery_free(struct jrt_nursery *n, enum jrt_on_heap on_heap)
+{
+    struct jrt_ledger *payer =
+        on_heap == JRT_PAID ? ((struct jrt_paid_nursery *)(void *)n)->payer : NULL;
+    free(n);
+    jrt_ledger_refund(payer, sizeof(struct jrt_paid_nursery));
 }

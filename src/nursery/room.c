@@ -20,126 +20,51 @@
  *   thread's entry has a word to sleep on. The waker's last touch is under the lock, which the
  *   thread takes.
  */
+#include "means/room.h"
+#include "cancel/cancel.h"
 #include "cancel/wait.h"
+#include "nursery/nursery.h"
 #include "task/nursery.h"
-
-struct spawner {
-    struct jrt_waiting   waiting; /* first; a task */
-    struct jrt_nursery  *nursery;
-    struct jrt_list_node link;
-    struct jrt_task     *task;    /* NULL: a plain thread */
-    janus_status         outcome; /* once off the queue: OK or CLOSED */
-    _Atomic(uint32_t)    woken;   /* futex: 1 once off the queue, under the lock */
-};
-
-/* Takes an entry off the queue and wakes its spawner; under the lock. */
-static void let_go(struct spawner *spawner, janus_status outcome)
-{
-    jrt_list_remove(&spawner->link);
-    spawner->outcome = outcome;
-    jrt_store_relaxed(&spawner->woken, 1u); /* relaxed: under the lock, which the waiter takes. */
-    if (spawner->task != NULL) {
-        (void)jrt_task_wake(spawner->task, JANUS_OK);
-    } else {
-        jrt_futex_wake(&spawner->woken, 1);
-    }
-}
-
-static struct spawner *first_of(struct jrt_nursery *n)
-{
-    return jrt_list_entry(n->spawners.next, struct spawner, link);
-}
-
-static void give_locked(struct jrt_nursery *n)
-{
-    if (jrt_list_empty(&n->spawners)) {
-        jrt_fetch_sub_relaxed(&n->alive, 1u); /* relaxed: under the lock. */
-    } else {
-        /* relaxed: under the lock. */
-        jrt_debug_invariant("room-hand", jrt_load_relaxed(&n->alive) == n->max_children);
-        let_go(first_of(n), JANUS_OK);
-    }
-}
-
-void jrt_room_give(struct jrt_nursery *n)
-{
-    if (n->when_full == JANUS_WHEN_FULL_REFUSE) {
-        jrt_fetch_sub_relaxed(&n->alive, 1u); /* relaxed: a count. It guards no memory. */
-        return;
-    }
-    jrt_nursery_lock(n);
-    give_locked(n);
-    jrt_nursery_unlock(n);
-}
-
-void jrt_room_close_locked(struct jrt_nursery *n)
-{
-    while (!jrt_list_empty(&n->spawners)) let_go(first_of(n), JANUS_CLOSED);
-}
-
-static janus_status take_or_refuse(struct jrt_nursery *n)
-{
-    uint32_t alive = jrt_load_relaxed(&n->alive); /* relaxed: a count. It guards no memory. */
-    do {
-        if (alive >= n->max_children) return JANUS_FULL;
-    } while (!jrt_cas_relaxed(&n->alive, &alive, alive + 1)); /* relaxed: as above. */
-    return JANUS_OK;
-}
-
-/* OK, CLOSED or FULL. On FULL, the entry, if given, is on the queue. */
-static janus_status take_or_queue(struct jrt_nursery *n, struct spawner *spawner)
-{
-    janus_status status = JANUS_FULL;
-    jrt_nursery_lock(n);
-    uint32_t alive = jrt_load_relaxed(&n->alive); /* relaxed: under the lock. */
-    if (jrt_nursery_state(n) != JANUS_NURSERY_STATE_OPEN) {
-        status = JANUS_CLOSED;
-    } else if (alive < n->max_children && jrt_list_empty(&n->spawners)) {
-        jrt_store_relaxed(&n->alive, alive + 1); /* relaxed: under the lock. */
-        status = JANUS_OK;
-    } else if (spawner != NULL) {
-        jrt_list_push_front(n->spawners.prev, &spawner->link); /* at the end */
-    }
-    jrt_nursery_unlock(n);
-    return status;
-}
+#include "task/task.h"
+#include "task/worker.h"
 
 /* Turns the end of a wait into a status. */
-static janus_status come_back(struct jrt_nursery *n, struct spawner *spawner, janus_status ended)
+static janus_status come_back(struct jrt_nursery *n, struct jrt_spawner *spawner,
+                              janus_status ended)
 {
     jrt_nursery_lock(n);
     bool queued = jrt_load_relaxed(&spawner->woken) == 0; /* relaxed: under the lock. */
     if (queued) jrt_list_remove(&spawner->link);
-    if (ended != JANUS_OK && !queued && spawner->outcome == JANUS_OK) give_locked(n);
+    if (ended != JANUS_OK && !queued && spawner->outcome == JANUS_OK) jrt_room_give_locked(n);
     jrt_nursery_unlock(n);
     return ended != JANUS_OK ? ended : spawner->outcome;
 }
 
 static janus_status queue_up(struct jrt_waiting *waiting, struct jrt_task *task)
 {
-    struct spawner *spawner = (struct spawner *)waiting;
+    struct jrt_spawner *spawner = (struct jrt_spawner *)waiting;
     (void)task;
-    janus_status status = take_or_queue(spawner->nursery, spawner);
+    janus_status status = jrt_room_take_or_queue(spawner->nursery, spawner);
     return status == JANUS_FULL ? JANUS_WOULD_WAIT : status;
 }
 
 static janus_status leave_queue(struct jrt_waiting *waiting, struct jrt_task *task,
                                 janus_status ended)
 {
-    struct spawner *spawner = (struct spawner *)waiting;
+    struct jrt_spawner *spawner = (struct jrt_spawner *)waiting;
     (void)task;
     return come_back(spawner->nursery, spawner, ended);
 }
 
 static janus_status wait_as_task(struct jrt_nursery *n, struct jrt_worker *worker)
 {
-    struct jrt_task *task = worker->current;
-    struct spawner   spawner = {.waiting = {.why = JRT_WAIT_ROOM,
-                                            .deadline_ns = JRT_NEVER,
-                                            .join = queue_up,
-                                            .leave = leave_queue},
-                                .nursery = n,
-                                .task = task};
+    struct jrt_task   *task = worker->current;
+    struct jrt_spawner spawner = {.waiting = {.why = JRT_WAIT_ROOM,
+                                              .deadline_ns = JRT_NEVER,
+                                              .join = queue_up,
+                                              .leave = leave_queue},
+                                  .nursery = n,
+                                  .task = task};
     if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)
         return jrt_task_cancelled_or_end(task);
     janus_status status = jrt_wait(worker, &spawner.waiting);
@@ -150,9 +75,9 @@ static janus_status wait_as_task(struct jrt_nursery *n, struct jrt_worker *worke
 
 static janus_status wait_as_thread(struct jrt_nursery *n)
 {
-    struct spawner spawner = {.task = NULL};
+    struct jrt_spawner spawner = {.task = NULL};
     if (!jrt_nursery_is_mine(n)) return JANUS_FULL; /* a token's callback, or a blocking call */
-    janus_status status = take_or_queue(n, &spawner);
+    janus_status status = jrt_room_take_or_queue(n, &spawner);
     if (status != JANUS_FULL) return status;
     jrt_nursery_thread_waits(n);
     (void)jrt_wait_as_thread(&spawner.woken, JRT_NEVER);
@@ -162,8 +87,8 @@ static janus_status wait_as_thread(struct jrt_nursery *n)
 
 janus_status jrt_room_take(struct jrt_nursery *n)
 {
-    if (n->when_full == JANUS_WHEN_FULL_REFUSE) return take_or_refuse(n);
-    janus_status status = take_or_queue(n, NULL);
+    if (n->when_full == JANUS_WHEN_FULL_REFUSE) return jrt_room_take_or_refuse(n);
+    janus_status status = jrt_room_take_or_queue(n, NULL);
     if (status != JANUS_FULL) return status;
     struct jrt_worker *worker = jrt_worker_self();
     return worker != NULL ? wait_as_task(n, worker) : wait_as_thread(n);

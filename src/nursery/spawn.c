@@ -10,14 +10,36 @@
  *   sanitizers have larger stacks at the same price.
  */
 #include "base/options.h"
+#include "fiber/fiber.h"
+#include "means/call.h"
+#include "means/purse.h"
+#include "means/room.h"
 #include "means/terms.h"
+#include "means/trouble.h"
 #include "nursery/executor.h"
+#include "nursery/nursery.h"
+#include "nursery/pay.h"
+#include "task/note.h"
 #include "task/nursery.h"
 #include "task/purse.h"
-#include "task/trouble.h"
-#include "task/turn.h"
+#include "task/roster.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/limit.h"
+#include "work/seat.h"
+#include "work/turn.h"
+#include "work/work.h"
 
 #include <string.h>
+
+#include <stdlib.h>
+
+/* Refused before anybody paid, [turn-call]. */
+static janus_status unpaid(janus_status status)
+{
+    jrt_stack_check();
+    return status;
+}
 
 static const char first_name[] = "main";
 
@@ -286,12 +308,12 @@ static janus_status spawn(struct jrt_nursery *n, janus_entry *entry, void *argum
                           const janus_spawn_options *options, janus_task_id *out)
 {
     look_at_stack();
-    if (entry == NULL) return jrt_unpaid(JANUS_INVALID);
-    if (jrt_nursery_state(n) != JANUS_NURSERY_STATE_OPEN) return jrt_unpaid(JANUS_CLOSED);
+    if (entry == NULL) return unpaid(JANUS_INVALID);
+    if (jrt_nursery_state(n) != JANUS_NURSERY_STATE_OPEN) return unpaid(JANUS_CLOSED);
     struct birth birth;
     janus_status status = pay(n, jrt_worker_self());
     if (status == JANUS_OK) status = take(n, options, &birth);
-    if (status != JANUS_OK) return jrt_unpaid(status);
+    if (status != JANUS_OK) return unpaid(status);
     return start_child(n, entry, argument, options, &birth, out);
 }
 
@@ -422,7 +444,7 @@ __attribute__((noinline)) static janus_status spawn_not_plain(struct jrt_nursery
                                                               const janus_site *site)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    if (n == NULL) return jrt_unpaid(JANUS_INVALID);
+    if (n == NULL) return unpaid(JANUS_INVALID);
     if (worker == NULL) return spawn_slow(n, entry, argument, site);
     if (worker->plain != JRT_NOT_PLAIN) {
         return spawn_as(n, worker, entry, argument, site, true, false);
@@ -509,7 +531,7 @@ janus_status janus_spawn_with(janus_nursery *nursery, janus_entry *entry, void *
 {
     look_at_stack();
     janus_spawn_options options;
-    if (nursery == NULL || decode(given, &options) != JANUS_OK) return jrt_unpaid(JANUS_INVALID);
+    if (nursery == NULL || decode(given, &options) != JANUS_OK) return unpaid(JANUS_INVALID);
     janus_status may = may_hurry(&options); /* [spawn-high] */
     if (jrt_unlikely(may != JANUS_OK)) return may;
     return spawn(jrt_nursery_of(nursery), entry, argument, &options, out);
@@ -520,6 +542,6 @@ janus_status janus_spawn_wait_at(janus_nursery *nursery, janus_entry *entry, voi
 {
     look_at_stack();
     const janus_spawn_options options = {.site = site, .when_full = JANUS_WHEN_FULL_WAIT};
-    if (nursery == NULL) return jrt_unpaid(JANUS_INVALID);
+    if (nursery == NULL) return unpaid(JANUS_INVALID);
     return spawn(jrt_nursery_of(nursery), entry, argument, &options, NULL);
 }

@@ -15,9 +15,16 @@
  *   A nursery that was cancelled and emptied while it was lent is Cancelling with no child. The
  *   owner's next fold ends it, as any other.
  */
+#include "cancel/cancel.h"
 #include "cancel/wait.h"
+#include "means/call.h"
+#include "nursery/nursery.h"
+#include "nursery/pay.h"
 #include "task/nursery.h"
 #include "task/purse.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 void jrt_exhausted_describe(const struct jrt_purse *purse, janus_exhausted *out)
 {

@@ -23,62 +23,17 @@
  *
  *   Room is not handed over. Until the first wish tries, a spawn that does not wait may take it.
  */
+#include "cancel/cancel.h"
 #include "cancel/wait.h"
 #include "means/terms.h"
+#include "nursery/nursery.h"
 #include "task/nursery.h"
 #include "task/purse.h"
-#include "task/turn.h"
-
-struct wish {
-    struct jrt_waiting   waiting; /* first; a task */
-    struct jrt_list_node link;
-    struct jrt_task     *task;   /* NULL: a plain thread */
-    bool                 poked;  /* there may be room since its last try */
-    bool                 parked; /* it waits to be poked */
-    _Atomic(uint32_t)    woken;  /* a thread's futex */
-};
-
-/* The functions down to the next heading run under the lock. */
-
-static void poke(struct wish *wish)
-{
-    wish->poked = true;
-    if (!wish->parked) return;
-    wish->parked = false;
-    if (wish->task != NULL) {
-        (void)jrt_task_wake(wish->task, JANUS_OK);
-    } else {
-        jrt_store_relaxed(&wish->woken, 1u); /* relaxed: the lock, which the waiter takes. */
-        jrt_futex_wake(&wish->woken, 1);
-    }
-}
-
-static void poke_first(struct jrt_list_node *list)
-{
-    if (list->next == NULL || jrt_list_empty(list)) return;
-    poke(jrt_list_entry(list->next, struct wish, link));
-}
-
-void jrt_wish_serve_locked(janus_scheduler *scheduler)
-{
-    if (jrt_limit_has_room(scheduler)) poke_first(&scheduler->limit.wishes);
-}
-
-/* Calls from other files. */
-
-void jrt_wish_serve(janus_scheduler *scheduler)
-{
-    jrt_lock(&scheduler->limit.lock);
-    jrt_wish_serve_locked(scheduler);
-    jrt_unlock(&scheduler->limit.lock);
-}
-
-void jrt_wish_freed(janus_scheduler *scheduler, struct jrt_terms *terms)
-{
-    jrt_lock(&scheduler->limit.lock);
-    poke_first(&terms->wishes);
-    jrt_unlock(&scheduler->limit.lock);
-}
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/limit.h"
+#include "work/turn.h"
+#include "work/work.h"
 
 bool jrt_wish_is_behind(const struct jrt_nursery *n)
 {
@@ -95,7 +50,7 @@ bool jrt_wish_is_behind(const struct jrt_nursery *n)
 
 /* Joins the queue of a limit; NULL: the scheduler's. */
 static struct jrt_list_node *join(janus_scheduler *scheduler, struct jrt_terms *terms,
-                                  struct wish *wish)
+                                  struct jrt_wish *wish)
 {
     struct jrt_list_node *list = terms != NULL ? &terms->wishes : &scheduler->limit.wishes;
     jrt_lock(&scheduler->limit.lock);
@@ -109,18 +64,19 @@ static struct jrt_list_node *join(janus_scheduler *scheduler, struct jrt_terms *
     return list;
 }
 
-static void leave(janus_scheduler *scheduler, struct jrt_list_node *list, struct wish *wish)
+static void leave(janus_scheduler *scheduler, struct jrt_list_node *list, struct jrt_wish *wish)
 {
     jrt_lock(&scheduler->limit.lock);
     jrt_list_remove(&wish->link);
     /* relaxed: a count that is too high does no harm. */
     jrt_fetch_sub_relaxed(&scheduler->wishes, 1u);
-    poke_first(list);
+    jrt_wish_poke_first(list);
     jrt_unlock(&scheduler->limit.lock);
 }
 
 /* Whether the wish is the first, and so may try. */
-static bool may_try(janus_scheduler *scheduler, const struct jrt_list_node *list, struct wish *wish)
+static bool may_try(janus_scheduler *scheduler, const struct jrt_list_node *list,
+                    struct jrt_wish *wish)
 {
     jrt_lock(&scheduler->limit.lock);
     wish->poked = false;
@@ -130,7 +86,7 @@ static bool may_try(janus_scheduler *scheduler, const struct jrt_list_node *list
 }
 
 /* Begins a wait. False: the wish was poked meanwhile. */
-static bool begin_wait(janus_scheduler *scheduler, struct wish *wish)
+static bool begin_wait(janus_scheduler *scheduler, struct jrt_wish *wish)
 {
     jrt_lock(&scheduler->limit.lock);
     wish->parked = !wish->poked;
@@ -141,7 +97,7 @@ static bool begin_wait(janus_scheduler *scheduler, struct wish *wish)
 }
 
 /* From here on nobody wakes it. */
-static void end_wait(janus_scheduler *scheduler, struct wish *wish)
+static void end_wait(janus_scheduler *scheduler, struct jrt_wish *wish)
 {
     jrt_lock(&scheduler->limit.lock);
     wish->parked = false;
@@ -150,18 +106,18 @@ static void end_wait(janus_scheduler *scheduler, struct wish *wish)
 
 static janus_status join_wait(struct jrt_waiting *waiting, struct jrt_task *task)
 {
-    bool waits = begin_wait(task->nursery->scheduler, (struct wish *)waiting);
+    bool waits = begin_wait(task->nursery->scheduler, (struct jrt_wish *)waiting);
     return waits ? JANUS_WOULD_WAIT : JANUS_OK;
 }
 
 static janus_status leave_wait(struct jrt_waiting *waiting, struct jrt_task *task,
                                janus_status ended)
 {
-    end_wait(task->nursery->scheduler, (struct wish *)waiting);
+    end_wait(task->nursery->scheduler, (struct jrt_wish *)waiting);
     return ended;
 }
 
-static janus_status wait_as_task(struct wish *wish)
+static janus_status wait_as_task(struct jrt_wish *wish)
 {
     if (jrt_task_cancel_reason(wish->task) != JANUS_CANCEL_REASON_NONE) return JANUS_CANCELLED;
     wish->waiting = (struct jrt_waiting){
@@ -169,7 +125,7 @@ static janus_status wait_as_task(struct wish *wish)
     return jrt_wait(jrt_worker_self(), &wish->waiting);
 }
 
-static janus_status wait_as_thread(struct jrt_nursery *n, struct wish *wish)
+static janus_status wait_as_thread(struct jrt_nursery *n, struct jrt_wish *wish)
 {
     if (!begin_wait(n->scheduler, wish)) return JANUS_OK;
     jrt_nursery_thread_waits(n);
@@ -179,7 +135,7 @@ static janus_status wait_as_thread(struct jrt_nursery *n, struct wish *wish)
     return JANUS_OK;
 }
 
-static janus_status wait_poked(struct jrt_nursery *n, struct wish *wish)
+static janus_status wait_poked(struct jrt_nursery *n, struct jrt_wish *wish)
 {
     return wish->task != NULL ? wait_as_task(wish) : wait_as_thread(n, wish);
 }
@@ -195,7 +151,7 @@ janus_status jrt_wish_wait(struct jrt_nursery *n, const janus_budget *want, stru
     janus_scheduler         *scheduler = n->scheduler;
     const struct jrt_worker *worker = jrt_worker_self();
     if (!can_wait(n, worker)) return JANUS_TASK_LIMIT;
-    struct wish           wish = {.task = worker != NULL ? worker->current : NULL};
+    struct jrt_wish       wish = {.task = worker != NULL ? worker->current : NULL};
     struct jrt_terms     *limit = out->full;
     struct jrt_list_node *list = join(scheduler, limit, &wish);
     janus_status          status = JANUS_OK;

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Two calls. The worker may split off the second one meanwhile: nursery/fork.c. */
+#include "means/call.h"
 #include "nursery/fork.h"
+#include "nursery/pay.h"
 #include "parallel/failure.h"
-#include "task/purse.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 /* Ends a call in which something was split off, or f failed. `first` is what f returned, and *fork
  * is off the list. */

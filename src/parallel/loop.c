@@ -15,8 +15,14 @@
  * [loop-piece]  pieces lie in the block of their nursery. Their number is bounded, because each
  *   takes about half of the rest. A piece of less than a quarter of a strip is not split off.
  */
+#include "cancel/cancel.h"
+#include "means/call.h"
 #include "nursery/fork.h"
+#include "nursery/nursery.h"
 #include "parallel/failure.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 #include <string.h>
 

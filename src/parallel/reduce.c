@@ -4,6 +4,7 @@
  * grain decide where the tree is cut and what is combined with what. The workers have no influence.
  * So a result that depends on the order of additions is the same each time.
  */
+#include "means/call.h"
 #include "parallel/failure.h"
 #include "task/worker.h"
 

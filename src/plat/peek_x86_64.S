@@ -34,6 +34,16 @@ jrt_peek_byte_load:
     .cfi_endproc
     .size   jrt_peek_byte, . - jrt_peek_byte
 
+    /* The world of this thread, plat/world.h. */
+    .section .tbss, "awT", @nobits
+    .globl  jrt_world_here
+    .hidden jrt_world_here
+    .type   jrt_world_here, @object
+    .p2align 3
+jrt_world_here:
+    .zero   8
+    .size   jrt_world_here, 8
+
     /* Indirect branch tracking is supported. */
     .section .note.gnu.property, "a", @note
     .p2align 3

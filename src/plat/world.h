@@ -94,7 +94,7 @@ struct jrt_world {
 
 /*
  * The world of the calling thread; NULL: the real system. A thread-local word, defined in
- * ctx_<cpu>.S. Assembly reads it, so no compiler moves the read across a switch. An address of the
+ * peek_<cpu>.S. Assembly reads it, so no compiler moves the read across a switch. An address of the
  * word that was computed on another thread could point to an ended thread.
  */
 static inline __attribute__((always_inline)) struct jrt_world *jrt_world_now(void)

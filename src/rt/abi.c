@@ -3,8 +3,12 @@
 #include <janusrt/abi.h>
 
 #include "base/outside.h"
+#include "means/call.h"
 #include "means/ledger.h"
+#include "nursery/nursery.h"
 #include "task/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 #include <stdlib.h>
 
@@ -102,11 +106,6 @@ int janus_scheduler_yield(void) { return janus_yield(); }
  * them, too. */
 enum { NURSERIES_UNPAID = 16 };
 
-struct paid_nursery {
-    janus_nursery      nursery; /* first */
-    struct jrt_ledger *payer;
-};
-
 /* Whether the task pays for one more nursery on the heap. They end in turn, so open ones lie inside
  * each other. */
 static bool has_many(const struct jrt_task *task)
@@ -117,21 +116,13 @@ static bool has_many(const struct jrt_task *task)
     return open >= NURSERIES_UNPAID;
 }
 
-void jrt_nursery_free(struct jrt_nursery *n, enum jrt_on_heap on_heap)
-{
-    struct jrt_ledger *payer =
-        on_heap == JRT_PAID ? ((struct paid_nursery *)(void *)n)->payer : NULL;
-    free(n);
-    jrt_ledger_refund(payer, sizeof(struct paid_nursery));
-}
-
 janus_nursery *janus_nursery_create(void)
 {
-    const struct jrt_task *task = jrt_task_current();
-    struct jrt_ledger     *payer = NULL;
-    bool                   paid = task != NULL && has_many(task);
-    enum jrt_on_heap       on_heap = paid ? JRT_PAID : JRT_ON_HEAP;
-    struct paid_nursery   *made = jrt_malloc(paid ? sizeof *made : sizeof made->nursery);
+    const struct jrt_task   *task = jrt_task_current();
+    struct jrt_ledger       *payer = NULL;
+    bool                     paid = task != NULL && has_many(task);
+    enum jrt_on_heap         on_heap = paid ? JRT_PAID : JRT_ON_HEAP;
+    struct jrt_paid_nursery *made = jrt_malloc(paid ? sizeof *made : sizeof made->nursery);
     if (made == NULL) return NULL;
     if (paid && jrt_ledger_charge(sizeof *made, &payer) != JANUS_OK) {
         free(made);

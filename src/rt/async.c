@@ -8,7 +8,10 @@
  *   the caller's reads.
  */
 #include "base/options.h"
+#include "means/call.h"
+#include "nursery/nursery.h"
 #include "task/nursery.h"
+#include "task/worker.h"
 
 #include <janusrt/async.h>
 #include <string.h>

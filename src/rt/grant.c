@@ -3,9 +3,13 @@
 #include <janusrt/grant.h>
 
 #include "base/options.h"
+#include "means/call.h"
 #include "means/terms.h"
-#include "task/nursery.h"
-#include "task/trouble.h"
+#include "means/trouble.h"
+#include "task/worker.h"
+#include "work/limit.h"
+#include "work/turn.h"
+#include "work/work.h"
 
 #include <string.h>
 

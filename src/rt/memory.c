@@ -5,11 +5,18 @@
  * that they are paid.
  */
 #include "base/options.h"
+#include "means/call.h"
 #include "means/ledger.h"
+#include "means/purse.h"
+#include "means/trouble.h"
+#include "means/ward.h"
+#include "nursery/pay.h"
 #include "task/nursery.h"
 #include "task/purse.h"
-#include "task/trouble.h"
-#include "task/turn.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/turn.h"
+#include "work/work.h"
 
 #include <janusrt/memory.h>
 #include <string.h>

@@ -38,8 +38,13 @@
  *   Every text outlives its task, and a task leaves the list under the lock. So a dump can always
  *   read the text that it sees.
  */
+#include "cancel/cancel.h"
 #include "cancel/wait.h"
-#include "task/nursery.h"
+#include "means/call.h"
+#include "nursery/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 #include <janusrt/waitpoint.h>
 

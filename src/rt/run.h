@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A scheduler for one call. janus_run is in explore/run.c. */
+/* A scheduler for one call. janus_run is in rt/run.c. */
 #ifndef JRT_RT_RUN_H
 #define JRT_RT_RUN_H
+
+#include "task/worker.h"
 
 #include <janusrt/nursery.h>
 #include <janusrt/scheduler.h>
@@ -16,7 +18,7 @@ struct jrt_run_end {
     janus_status         closed; /* STATE: nurseries of the scheduler are still open */
 };
 
-/* The work behind the public calls of these names in explore/run.c, which may explore the run. */
+/* The work behind the public calls of these names in rt/run.c, which may explore the run. */
 janus_status jrt_scheduler_open(const janus_scheduler_options *options, janus_scheduler **out);
 janus_status jrt_scheduler_start(janus_scheduler *scheduler);
 janus_status jrt_scheduler_close(janus_scheduler *scheduler);
@@ -24,5 +26,9 @@ janus_status jrt_scheduler_close(janus_scheduler *scheduler);
 /* The work behind janus_run. On an error *out->told may be untouched. */
 janus_status jrt_run(const janus_scheduler_options *options, janus_entry *entry, void *argument,
                      struct jrt_run_end *out);
+
+/* Opens a worker, except its queues. Closes it, even if it is half open. */
+bool jrt_worker_open(struct jrt_worker *worker);
+void jrt_worker_close(struct jrt_worker *worker);
 
 #endif

@@ -8,18 +8,28 @@
  */
 #include "base/options.h"
 #include "base/outside.h"
+#include "cancel/cancel.h"
 #include "cancel/token.h"
+#include "fiber/exception.h"
+#include "fiber/fiber.h"
 #include "look/dump.h"
+#include "means/call.h"
 #include "means/holder.h"
 #include "means/implicit.h"
 #include "means/terms.h"
+#include "nursery/run.h"
 #include "plat/cpus.h"
 #include "plat/signal.h"
 #include "rt/run.h"
 #include "sim/world.h"
 #include "task/nursery.h"
 #include "task/purse.h"
+#include "task/roster.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/limit.h"
 #include "work/replace.h"
+#include "work/work.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -299,17 +309,9 @@ janus_status jrt_scheduler_open(const janus_scheduler_options *given, janus_sche
     return JANUS_OK;
 }
 
-bool jrt_scheduler_is_elsewhere(const janus_scheduler *scheduler)
-{
-    const struct jrt_world *world = scheduler->world;
-    if (world == NULL || world == jrt_world_now()) return false;
-    if (world->elsewhere != NULL) world->elsewhere();
-    return true;
-}
-
 janus_status jrt_scheduler_start(janus_scheduler *scheduler)
 {
-    if (jrt_scheduler_is_elsewhere(scheduler)) return JANUS_STATE;
+    if (jrt_world_is_elsewhere(scheduler->world)) return JANUS_STATE;
     jrt_lock(&scheduler->roots_lock);
     bool first = !scheduler->started && !scheduler->stopped;
     if (first) scheduler->started = true;
@@ -331,12 +333,6 @@ janus_status jrt_scheduler_start(janus_scheduler *scheduler)
     jrt_workers_end(scheduler, count);
     scheduler->stopped = true;
     return JANUS_NO_MEMORY;
-}
-
-void jrt_root_done(janus_scheduler *scheduler)
-{
-    jrt_fetch_add_acq_rel(&scheduler->root_done, 1u); /* acq_rel: what the children wrote. */
-    jrt_futex_wake(&scheduler->root_done, JRT_WAKE_ALL);
 }
 
 /* Whether some root still has children; under roots_lock. */
@@ -367,7 +363,7 @@ janus_status janus_scheduler_stop(janus_scheduler *scheduler)
     if (worker != NULL && worker->scheduler == scheduler) return JANUS_STATE;
     if (jrt_thread_self()->helps == scheduler) return JANUS_STATE; /* it would wait for itself */
     if (jrt_thread_self()->calls_back) return JANUS_STATE;         /* [callback-plain] */
-    if (jrt_scheduler_is_elsewhere(scheduler)) return JANUS_STATE;
+    if (jrt_world_is_elsewhere(scheduler->world)) return JANUS_STATE;
     jrt_lock(&scheduler->roots_lock);
     bool running = scheduler->started && !scheduler->stopped;
     scheduler->stopped = true; /* [sched-stop]: refuses new roots from here on */
@@ -411,4 +407,31 @@ janus_status jrt_scheduler_close(janus_scheduler *scheduler)
 uint32_t janus_scheduler_worker_count(const janus_scheduler *scheduler)
 {
     return scheduler != NULL ? scheduler->worker_count : 0;
+}
+
+size_t janus_scheduler_trim(janus_scheduler *scheduler, size_t keep_bytes)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (scheduler == NULL || jrt_world_is_elsewhere(scheduler->world)) return 0;
+    jrt_store_relaxed(&scheduler->trim_bytes, keep_bytes); /* relaxed: the count follows. */
+    jrt_fetch_add_acq_rel(&scheduler->trims, 1u);          /* acq_rel: what was written. */
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker != NULL && worker->scheduler == scheduler) {
+        jrt_stack_cache_flush(&worker->stacks, scheduler->depot);
+    }
+    size_t given = jrt_depot_trim(scheduler->depot, keep_bytes);
+    jrt_idle_wake_all(scheduler);
+    return given;
+}
+
+janus_status janus_scheduler_stacks_inspect(janus_scheduler             *scheduler,
+                                            janus_scheduler_stacks_info *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (scheduler == NULL || out == NULL) return JANUS_INVALID;
+    if (!jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
+    janus_scheduler_stacks_info info = {0};
+    jrt_depot_stats(scheduler->depot, &info);
+    jrt_struct_give(out, &info);
+    return JANUS_OK;
 }

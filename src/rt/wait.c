@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of the current task: sleep, blocking calls, defers. */
+/* Waits of the current task: sleep, blocking calls. */
 #include "cancel/wait.h"
+#include "cancel/cancel.h"
 #include "fiber/exit.h"
+#include "means/call.h"
 #include "means/holder.h"
 #include "means/terms.h"
-#include "task/nursery.h"
+#include "means/trouble.h"
+#include "nursery/nursery.h"
+#include "nursery/pay.h"
 #include "task/purse.h"
-#include "task/trouble.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { DEFERS_MAX = 4096 }; /* of one task */
 
 uint64_t janus_now_ns(void)
 {
@@ -185,41 +189,4 @@ janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_
     if (out_result != NULL) *out_result = call.result;
     *jrt_worker_self()->error_at = call.error; /* [worker-again] */
     return JANUS_OK;
-}
-
-/* Defers and other things that belong to the task. */
-
-janus_status janus_defer(void (*function)(void *), void *argument)
-{
-    jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_task *task = jrt_task_current();
-    if (function == NULL) return JANUS_INVALID;
-    if (task == NULL) return JANUS_STATE;
-    bool counted = task->defers != NULL || task->ending; /* free defers are counted */
-    if (counted) {
-        struct jrt_purse *purse = jrt_purse_need(task);
-        if (purse == NULL) return JANUS_NO_MEMORY;
-        if (purse->defers >= DEFERS_MAX) return JANUS_FULL;
-    }
-    struct jrt_defer *defer = jrt_malloc(sizeof *defer);
-    if (defer == NULL) return JANUS_NO_MEMORY;
-    if (counted) task->purse->defers++;
-    *defer = (struct jrt_defer){task->defers, function, argument};
-    task->defers = defer;
-    task->touched = true;
-    return JANUS_OK;
-}
-
-janus_task_id janus_task_current_id(void)
-{
-    struct jrt_task *task = jrt_task_current();
-    return task != NULL ? jrt_task_id(task) : 0;
-}
-
-void **janus_task_local(void)
-{
-    struct jrt_task *task = jrt_task_current();
-    if (task == NULL) return NULL;
-    task->touched = true; /* the caller may write there */
-    return &task->local;
 }

@@ -386,3 +386,10 @@ enum jrt_world_end jrt_world_run(struct jrt_world_run *run)
     end_if_empty(world);
     return (enum jrt_world_end)how;
 }
+
+bool jrt_world_is_elsewhere(const struct jrt_world *world)
+{
+    if (world == NULL || world == jrt_world_now()) return false;
+    if (world->elsewhere != NULL) world->elsewhere();
+    return true;
+}

@@ -109,4 +109,8 @@ bool jrt_world_begin(struct jrt_world_run *run);
 /* Ends the world if every enter has its leave. Otherwise returns false, and the world goes on. */
 bool jrt_world_finish(struct jrt_world_run *run);
 
+/* A scheduler of a world is driven by the thread that opened it, and used by no other: whether the
+ * caller is another. NULL: no world. */
+bool jrt_world_is_elsewhere(const struct jrt_world *world);
+
 #endif

@@ -7,7 +7,9 @@
  *   never joins. It grants all in the queue, sets the count to 0, and leads. So a meeting is one
  *   step, and the next one begins with an empty queue.
  */
+#include "nursery/nursery.h"
 #include "sync/queue.h"
+#include "task/task.h"
 
 #include <janusrt/barrier.h>
 

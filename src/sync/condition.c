@@ -11,7 +11,12 @@
  *   A granted signal is not lost: the waiter returns OK even if it was cancelled at that moment
  *   ([sync-grant]).
  */
+#include "cancel/cancel.h"
+#include "means/call.h"
 #include "sync/mutex.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 _Static_assert(sizeof(struct jrt_sync) <= sizeof(janus_condition), "it fits its storage");
 

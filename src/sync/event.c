@@ -7,7 +7,11 @@
  *   grows. A thread whose change ends waits grants all of them while BUSY ([sync-grant]). So a
  *   queue means: the event is not set, the group is not 0, or all waiters have seen this number.
  */
+#include "means/call.h"
+#include "nursery/nursery.h"
+#include "rt/source.h"
 #include "sync/queue.h"
+#include "task/task.h"
 
 #include <janusrt/channel.h>
 #include <janusrt/sync.h>

@@ -40,6 +40,16 @@
  */
 #include "sync/mutex.h"
 
+#include "cancel/cancel.h"
+#include "means/call.h"
+#include "means/holder.h"
+#include "sync/mutex.h"
+#include "task/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/turn.h"
+#include "work/work.h"
+
 #define HOLDER_MASK (~JRT_SYNC_FLAGS)
 
 static struct jrt_mutex *mutex_of(struct jrt_sync *sync) { return (struct jrt_mutex *)sync; }

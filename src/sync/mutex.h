@@ -3,6 +3,7 @@
 #ifndef JRT_SYNC_MUTEX_H
 #define JRT_SYNC_MUTEX_H
 
+#include "means/holder.h"
 #include "sync/queue.h"
 
 #include <janusrt/sync.h>

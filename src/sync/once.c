@@ -7,6 +7,7 @@
  *   task ended in the middle of it, the next caller that gets the mutex runs it.
  */
 #include "sync/mutex.h"
+#include "task/task.h"
 
 struct once {
     struct jrt_mutex  mutex;

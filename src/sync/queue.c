@@ -34,7 +34,15 @@
  * models/sync_grant.pml tries all orders of a grant, a cancel, and the object's end.
  */
 #include "sync/queue.h"
+
 #include "cancel/wait.h"
+#include "means/holder.h"
+#include "rt/source.h"
+#include "sync/queue.h"
+#include "task/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 uint64_t jrt_sync_enter(struct jrt_sync *sync)
 {

@@ -4,9 +4,17 @@
 #ifndef JRT_SYNC_QUEUE_H
 #define JRT_SYNC_QUEUE_H
 
+#include "cancel/cancel.h"
+#include "cancel/wait.h"
+#include "means/call.h"
 #include "means/holder.h"
+#include "nursery/nursery.h"
 #include "rt/source.h"
 #include "task/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/turn.h"
+#include "work/work.h"
 
 /* The word, [sync-word]. */
 #define JRT_SYNC_BUSY UINT64_C(1)    /* one thread has the object to itself */

@@ -11,7 +11,10 @@
  *     release   n -> n + k           one compare-and-swap; not on BUSY or WAITERS
  *     release   0|WAITERS -> rest    while BUSY, the first min(k, queue) are granted
  */
+#include "means/call.h"
+#include "nursery/nursery.h"
 #include "sync/queue.h"
+#include "task/task.h"
 
 #include <janusrt/sync.h>
 

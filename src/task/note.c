@@ -3,6 +3,8 @@
 #include "task/note.h"
 
 #include "task/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 void jrt_note_now(const struct jrt_worker *worker, enum jrt_trace_kind kind,
                   const struct jrt_task *task, uint64_t object, uint64_t amount)

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The nursery inside janus_nursery. The essay is in nursery.c. */
+/* The nursery inside janus_nursery. The essay is in nursery/nursery.c. */
 #ifndef JRT_TASK_NURSERY_H
 #define JRT_TASK_NURSERY_H
 
-#include "fiber/exception.h"
-#include "fiber/fiber.h"
-#include "fiber/fuel.h"
 #include "task/state.h"
-#include "task/turn.h"
 #include "task/worker.h"
 
 /* Part of `pending` until the owner folds, [nursery-count]. */
@@ -156,13 +152,6 @@ struct jrt_failures {
     janus_failure list[];
 };
 
-/* Keeps the failure that was counted last, if there is room. Under the nursery's lock. */
-void jrt_failures_keep(struct jrt_nursery *n, const struct jrt_task *task);
-void jrt_failures_free(struct jrt_nursery *n);
-
-/* Frees an ended nursery with this on_heap. Refunds it if its task paid. In abi.c. */
-void jrt_nursery_free(struct jrt_nursery *n, enum jrt_on_heap on_heap);
-
 /*
  * [nursery-outer]  The owner links its nurseries from the inside out. A parallel call links a
  *   nursery around those that its task has open inside (fork.c), while their children look up. So
@@ -188,8 +177,9 @@ _Static_assert(offsetof(struct jrt_nursery, lock) >= 64 &&
 
 _Static_assert(sizeof(struct jrt_nursery) <= sizeof(janus_nursery), "it fits its storage");
 
-/* Initialises the rest, [nursery-ready]. In open.c. */
+/* Initialises the rest, [nursery-ready]. */
 void jrt_nursery_make_ready(struct jrt_nursery *n);
+void jrt_nursery_get_ready(struct jrt_nursery *n); /* the same before others know it */
 
 static inline void jrt_nursery_ready(struct jrt_nursery *n)
 {
@@ -239,24 +229,10 @@ static inline janus_nursery_state jrt_nursery_state(const struct jrt_nursery *n)
     return (janus_nursery_state)state;
 }
 
-/* The state for any reader: Cancelled as soon as all children have ended, [nursery-seen]. */
-janus_nursery_state jrt_nursery_seen(struct jrt_nursery *n);
-
-/* The result; kind PENDING: the nursery has not ended. */
-void jrt_nursery_result_of(struct jrt_nursery *n, janus_nursery_result *out);
-
 static inline bool jrt_nursery_is_shielded(const struct jrt_nursery *n)
 {
     uint8_t cover = jrt_load_acquire(&n->cover); /* acquire: [shield-nursery]. */
     return cover == JRT_COVER_FOR_GOOD || cover == JRT_COVER_UNTIL;
-}
-
-/* Arms its deadline. In open.c. */
-bool jrt_nursery_arm(struct jrt_nursery *n, uint64_t deadline_ns);
-
-static inline void jrt_nursery_disarm(struct jrt_nursery *n)
-{
-    if (n->timed) jrt_sched_timer_disarm(n->scheduler, &n->deadline.timer);
 }
 
 /* The number of the owner's shields when it opened the nursery. */
@@ -274,114 +250,6 @@ static inline bool jrt_nursery_owner_is_apart(const struct jrt_nursery *n)
     return jrt_load_acquire(&n->ready) == JRT_READY && n->owner_apart;
 }
 
-/* Begins a change of what nurseries below n saw. Nothing counts as clean until the change is
- * finished, [cancel-sticky]. Pass the returned count to jrt_cancels_finish. */
-uint64_t jrt_cancels_begin(struct jrt_nursery *n);
-
-/* Finishes a change. If it took place, readers that found n or a nursery below it clean look
- * again. */
-void jrt_cancels_finish(struct jrt_nursery *n, uint64_t begun, bool took_place);
-
-/* Why its children are cancelled: because of the nursery, its owner, or something around them up to
- * the next shield. NONE: they are not. */
-janus_cancel_reason jrt_nursery_reason_above(struct jrt_nursery *n);
-
-static inline bool jrt_nursery_cancelled_above(struct jrt_nursery *n)
-{
-    return jrt_nursery_reason_above(n) != JANUS_CANCEL_REASON_NONE;
-}
-
-/* Cancels it if something above is cancelled, so that its state shows that, too. */
-void jrt_nursery_follow(struct jrt_nursery *n);
-
-/* Notes a child, finds it, and frees the table, for [cancel-single]. In single.c. */
-bool jrt_single_note(struct jrt_nursery *n, janus_task_id child);
-bool jrt_single_find(const struct jrt_nursery *n, janus_task_id child);
-void jrt_singles_free(struct jrt_nursery *n);
-
-/* Whether a task was cancelled alone, by its id. */
-static inline bool jrt_task_is_singled(const struct jrt_task *task)
-{
-    const struct jrt_nursery *n = task->nursery;
-    /* acquire, both: what was written then. A nursery that is not ready has no table. */
-    if (jrt_load_acquire(&n->ready) != JRT_READY) return false;
-    if (jrt_likely(jrt_load_acquire(&n->singles) == NULL)) return false; /* acquire: as above. */
-    return jrt_single_find(n, jrt_task_id(task));
-}
-
-/* Why a cancelled task's own nurseries are cancelled. */
-static inline janus_cancel_reason jrt_task_reason_below(const struct jrt_task *task)
-{
-    return jrt_task_is_singled(task) ? JANUS_CANCEL_REASON_EXPLICIT : JANUS_CANCEL_REASON_PARENT;
-}
-
-/* Opens a nursery on no terms for `owner`, inside `around` and around all nurseries opened
- * since, [fork-nursery]. The owner runs here or has a child on top. In open.c. */
-void jrt_nursery_open_around(struct jrt_nursery *n, struct jrt_worker *worker,
-                             struct jrt_task *owner, const struct jrt_nursery *around);
-
-/* Opens a parallel call's nursery as the innermost of the current task, on the terms there. The
- * task does not yield. False: refused, and nothing happened. In open.c. */
-bool jrt_nursery_open_on_terms(struct jrt_nursery *n, struct jrt_worker *worker);
-
-/* The innermost nursery that a task has opened itself; NULL: none. */
-struct jrt_nursery *jrt_nursery_innermost(const struct jrt_task *task);
-
-/* Starts a piece of a parallel call in a nursery that only counts. False: no room, or no memory.
- * The refusal is not recorded. In spawn.c. */
-bool jrt_spawn_piece(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry,
-                     void *argument, const char *name);
-
-/* The scope around it. This is the owner's next nursery whose scope holds its owner, or else the
- * nursery that the owner is a child of. The nursery has an owner. */
-struct jrt_nursery *jrt_nursery_above(const struct jrt_nursery *n);
-
-/* Adds the owner's own count, so that the last child can make the nursery final. */
-void jrt_nursery_fold(struct jrt_nursery *n);
-
-/* Runs the owner's own children that no thread has taken, newest first, in place. Returns the
- * worker, which may be another one. */
-struct jrt_worker *jrt_nursery_run_children(struct jrt_nursery *n, struct jrt_worker *worker,
-                                            struct jrt_task *owner);
-
-/* From here on the owner recharges no exhausted child, [exhaust-await]. */
-void jrt_nursery_begin_waiting(struct jrt_nursery *n);
-
-/* Notes that the count reached zero while the owner lends it, [nursery-lend]; under the lock. */
-void jrt_nursery_emptied_locked(struct jrt_nursery *n);
-
-/* Ends the scope of a nursery that ends: its owner's siblings may again remember that they are
- * clean. */
-void jrt_scope_end(struct jrt_nursery *n);
-
-/* Covers a nursery that is being opened, if its owner is in a shield. In shield.c. */
-janus_status jrt_shield_cover(struct jrt_nursery *n, const struct jrt_task *owner);
-
-/* Ends the cover of a nursery that ends. */
-void               jrt_shield_end_cover(struct jrt_nursery *n);
-static inline void jrt_shield_uncover(struct jrt_nursery *n)
-{
-    /* relaxed: the owner's, except for the step to OVER, which changes nothing here. */
-    if (jrt_unlikely(jrt_load_relaxed(&n->cover) >= JRT_COVER_UNTIL)) jrt_shield_end_cover(n);
-}
-
-/* Limits, in room.c. The first takes room for one more child, if max_children is set: OK, FULL, or
- * the status of a wait. The second returns it. The third sends all waiting spawners away, under the
- * lock. */
-janus_status jrt_room_take(struct jrt_nursery *n);
-void         jrt_room_give(struct jrt_nursery *n);
-void         jrt_room_close_locked(struct jrt_nursery *n);
-
-/* Wakes the owner: the child that it joins has ended. Under the lock. In join.c. */
-void jrt_join_ended(struct jrt_nursery *n);
-
-/* For the deadlock check: the owner, a plain thread, begins and ends a wait for children. */
-void jrt_nursery_thread_waits(struct jrt_nursery *n);
-void jrt_nursery_thread_goes_on(struct jrt_nursery *n);
-
-/* Counts one child off the shared count. The last one ends the nursery, which may then be gone. */
-void jrt_nursery_count_off(struct jrt_nursery *n);
-
 /* Whether certainly nothing around the task is cancelled. */
 static inline bool jrt_task_is_clean(const struct jrt_task *task)
 {
@@ -390,162 +258,12 @@ static inline bool jrt_task_is_clean(const struct jrt_task *task)
     return jrt_load_relaxed(&n->clean) == epoch;               /* relaxed: [cancel-epoch]. */
 }
 
-/* Why the task itself is cancelled, apart from nurseries that it has open. NONE: it is not. */
-static inline janus_cancel_reason jrt_task_cancelled_itself(const struct jrt_task *task)
-{
-    return jrt_likely(jrt_task_is_clean(task)) ? JANUS_CANCEL_REASON_NONE
-                                               : jrt_task_look_above(task);
-}
-
-/* Why the calls of this task must return CANCELLED. NONE: they need not. */
-static inline janus_cancel_reason jrt_task_cancel_reason(const struct jrt_task *task)
-{
-    return jrt_likely(jrt_task_is_clean(task)) ? JANUS_CANCEL_REASON_NONE : jrt_task_look_up(task);
-}
-
-/* The first fuel of a task that is not clean. In purse.c. */
-int64_t jrt_purse_first_fuel(struct jrt_worker *worker, struct jrt_task *task);
-/* Calls jrt_task_serve from any thread, even if it is no worker of the task's scheduler. */
-static inline bool jrt_task_serve_from_anywhere(struct jrt_task *task)
-{
-    janus_scheduler   *scheduler = task->nursery->scheduler;
-    struct jrt_worker *worker = jrt_worker_self();
-    if (jrt_likely(worker != NULL && worker->scheduler == scheduler)) {
-        return jrt_task_serve(worker, task);
-    }
-    jrt_fetch_add_relaxed(&scheduler->guests, 1u); /* relaxed: before the wake, [point-guest]. */
-    bool woken = jrt_task_wake(task, JANUS_OK);
-    jrt_fetch_sub_release(&scheduler->guests, 1u); /* release: the last touch. */
-    return woken;
-}
-
-/* The rare cases of jrt_task_run: a task that was cancelled before it started, and a call that did
- * not end in the plainest way. They return the worker. */
-struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *task,
-                                 struct jrt_task *below);
-struct jrt_worker *jrt_task_ran_slow(struct jrt_task *task, int how, struct jrt_task *owner,
-                                     int64_t below);
-
-/* Calls a task's entry where exceptions may exist: puts those that the thread is handling aside. */
-int jrt_task_call_aside(struct jrt_task *task);
-
-/* Ends a child of n that has run in place, if nothing else is to be done. */
-static inline void jrt_task_over_here(struct jrt_worker *worker, struct jrt_task *task,
-                                      struct jrt_nursery *n)
-{
-    /* Otherwise nobody sees it: the record is free. */
-    if (JRT_DEBUG) jrt_task_move(task, JANUS_TASK_STATE_COMPLETED);
-    jrt_task_free_here(worker, task);
-    jrt_quota_give(&worker->quota);
-    jrt_debug_invariant("nursery-count", n->local > 0);
-    n->local--;
-}
-
 /* Whether a task's call returned, and nothing has to be reported or taken apart. */
 static inline bool jrt_task_ended_fast(const struct jrt_task *task, int how)
 {
     if (jrt_unlikely(how != 0 || task->special != 0)) return false;
     return jrt_likely(task->landing.result >= 0);
 }
-
-/* It has run, for n's owner or NULL, whose fuel `below` was, and ended so; `traced` is a constant.
- */
-static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_ran(struct jrt_task *task,
-                                                                             struct jrt_nursery *n,
-                                                                             struct jrt_task *owner,
-                                                                             int how, int64_t below,
-                                                                             bool traced)
-{
-    bool plain = jrt_task_ended_fast(task, how);
-    if (jrt_unlikely(owner == NULL || !plain || jrt_nursery_is_apart(n))) {
-        return jrt_task_ran_slow(task, how, owner, below);
-    }
-    struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
-    worker->current = owner;
-    if (traced && worker->trace != NULL) jrt_note_complete(worker, task);
-    jrt_task_over_here(worker, task, n);
-    jrt_fuel_set(below);
-    return worker;
-}
-
-/* Checks the canary after a call on a watched strand, and returns how the call
- * counts, [strand-canary]. */
-int jrt_task_look_below(struct jrt_task *task, const struct jrt_strand *strand, int how);
-
-/* Both halves of jrt_task_run. `traced` is a constant; if true, the strand may be watched, too. */
-static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run_as(
-    struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n, struct jrt_task *owner,
-    bool traced)
-{
-    jrt_debug_invariant("strand-canary", traced || !worker->strand->watched);
-    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)) {
-        return jrt_task_skip(worker, task, owner);
-    }
-    int64_t below = jrt_fuel_get(); /* the owner's, [purse-fuel] */
-    worker->current = task;
-    jrt_count(&worker->stats.tasks_executed);
-    jrt_task_move(task, JANUS_TASK_STATE_RUNNING);
-    jrt_fuel_set(jrt_likely(task->special == 0) ? worker->slice
-                                                : jrt_purse_first_fuel(worker, task));
-    if (traced && worker->trace != NULL) jrt_note_start(worker, task, owner);
-    const struct jrt_strand *strand = worker->strand;
-    int                      how = 0;
-    if (jrt_unlikely(jrt_exceptions_exist())) {
-        how = jrt_task_call_aside(task);
-    } else {
-        how = jrt_ctx_call(&task->landing, task->entry, task->argument);
-        JRT_TASK_LEFT_OPEN(task, how);
-    }
-    if (traced && strand->watched) how = jrt_task_look_below(task, strand, how);
-    return jrt_task_ran(task, n, owner, how, below, traced);
-}
-
-/* Runs a task where there is a trace, or a canary. In ending.c. */
-struct jrt_worker *jrt_task_run_traced(struct jrt_worker *worker, struct jrt_task *task,
-                                       struct jrt_nursery *n, struct jrt_task *owner);
-
-/*
- * Runs a task that never ran, here and now, on the current strand. The task is a child of n. It
- * runs for n's owner, or for the loop, if `owner` is NULL. Returns the worker, which may be
- * another one.
- */
-static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run(
-    struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n, struct jrt_task *owner)
-{
-    if (jrt_unlikely(worker->trace != NULL || worker->strand->watched)) {
-        return jrt_task_run_traced(worker, task, n, owner);
-    }
-    return jrt_task_run_as(worker, task, n, owner, false);
-}
-
-/* Starts the first task of janus_run in its nursery. In spawn.c. */
-janus_status jrt_spawn_first(janus_nursery *nursery, janus_entry *entry, void *argument);
-
-/* Cancels it for a public call. If the owner called, an empty nursery is final at once. OK or
- * STATE. */
-janus_status jrt_nursery_cancel_called(struct jrt_nursery *nursery, janus_cancel_reason reason);
-
-/* Cancels it and everything below. False: it was cancelled before or is final. */
-bool jrt_nursery_cancel(struct jrt_nursery *nursery, janus_cancel_reason reason);
-
-/* Cancels it while locks are held. The caller calls jrt_tokens_flush once it holds none. */
-bool jrt_nursery_cancel_locked(struct jrt_nursery *nursery, janus_cancel_reason reason);
-
-/* Whether the caller may cancel it by a public call, [cancel-right]. In admit.c. */
-bool jrt_nursery_may_cancel(const struct jrt_nursery *nursery);
-
-/* Whether a record, free or not, is certainly a joinable child of this nursery with that id. In
- * peek.c. */
-bool jrt_task_peek_joinable(const struct jrt_task *task, const struct jrt_nursery *n,
-                            janus_task_id id);
-
-/* Whether a record, free or not, is a child of this nursery with that id that has not ended.
- * *out_linked: the child is on the nursery's list. Under the nursery's lock. In peek.c. */
-bool jrt_task_peek_child(const struct jrt_task *task, const struct jrt_nursery *n, janus_task_id id,
-                         bool *out_linked);
-
-/* Waits until no cancel is on its way to the nursery, which is on no list. */
-void jrt_nursery_await_visitors(struct jrt_nursery *nursery);
 
 /* Whether the caller is the nursery's owner, task or thread. */
 static inline bool jrt_nursery_is_mine(const struct jrt_nursery *n)
@@ -556,16 +274,15 @@ static inline bool jrt_nursery_is_mine(const struct jrt_nursery *n)
     return worker == NULL && thread == n->thread && !thread->calls_back;
 }
 
-/* Makes it findable from its owner, from the top down. */
-void jrt_nursery_register(struct jrt_nursery *nursery);
+/* gcc would clear a loop's worth, or the whole, with `rep stos`, which costs more than all the
+ * rest. */
+typedef long long jrt_pair __attribute__((vector_size(16), aligned(8), may_alias));
 
-/* Notes that a root nursery has no children left, or is final. */
-void jrt_root_done(janus_scheduler *scheduler);
-
-/* Frees the record of a child that has ended and that nobody can join. */
-void jrt_task_retire(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task);
-
-/* Makes a task, and every nursery around it, findable from above: [tree-lazy]. */
-void jrt_task_link(struct jrt_task *task);
+static inline __attribute__((always_inline)) void jrt_clear(void *at, unsigned pairs)
+{
+    jrt_pair *to = at;
+#pragma GCC unroll 16
+    for (unsigned i = 0; i < pairs; i++) to[i] = (jrt_pair){0, 0};
+}
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * A task's purse: what is left of its budget beyond the fuel word, and other fields that few tasks
  * have. A task without a purse has the scheduler's implicit budget. Of that it has used only ops
- * of its first slice. The essay is in purse.c.
+ * of its first slice. The essay is in means/purse.c.
  */
 #ifndef JRT_TASK_PURSE_H
 #define JRT_TASK_PURSE_H
@@ -88,71 +88,7 @@ struct jrt_purse *jrt_purse_need(struct jrt_task *task);
 /* Makes a purse, with the share in it, for a task that is being started. NULL: no memory. */
 struct jrt_purse *jrt_purse_make(struct jrt_task *task, const struct jrt_entry *entry);
 
-/* Frees and settles the purse of a task that has ended, or does not start. Nobody knows the
- * task. */
-void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task);
-
-/* The budget left of the current task, or of a task that does not run. */
-janus_budget jrt_purse_read(const struct jrt_task *task);
-
-/*
- * Charges the current task, all or nothing. If it cannot pay, it waits or ends there, as its
- * policy says. If the fuel word does not have the ops, its turn is over. OK, CANCELLED,
- * NO_MEMORY: [purse-none].
- */
-janus_status jrt_pay(struct jrt_task *task, const janus_budget *price);
-
-/* Pays if the task can pay at once. Otherwise returns what is short, or JRT_NO_BOOKS. */
-janus_component jrt_pay_now(struct jrt_task *task, const janus_budget *price);
-
-/* Charges ops that the fuel word did not have, like jrt_pay. */
-janus_status jrt_pay_ops(struct jrt_task *task, uint64_t ops);
-
-/* Handles a task that cannot pay: it gets more, waits for more, or ends. OK: try again. In
- * exhaust.c. */
-janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t needs);
-
-/* The least allowance of a task with a small explicit budget, [purse-allowance]. */
-enum { JRT_CLEANUP_MIN = 32 };
-
-/*
- * The current task is cancelled and cannot, or must not, pay. Gives it its cleanup allowance and
- * returns CANCELLED. A task that goes on ends when the allowance is used up.
- */
-janus_status jrt_purse_stop(struct jrt_task *task);
-
-/* Gives the current task, which is ending, its allowance. False: it has used it up. */
-bool jrt_purse_clean_up(struct jrt_task *task);
-
-/* Charges one op of the allowance, because a call reports the cancel once more. A task that has
- * used it up ends here. */
-void jrt_purse_bear(struct jrt_task *task);
-
-/* Moves a recharged task to the back of the queue. */
-void jrt_task_requeue(struct jrt_task *task);
-
-/* Ends n's exhausted children: the owner waits for n's end and gives nothing any more. Under the
- * lock. */
-void jrt_exhausted_abandon_locked(struct jrt_nursery *n);
-
-/* Ends the waits of n's exhausted children, because n is cancelled, even if they cannot be
- * interrupted. */
-void jrt_exhausted_cancel_locked(struct jrt_nursery *n);
-
-/* What a child on n's list has, and what is short. False: it is not on the list. Under the lock. */
-bool jrt_exhausted_read(const struct jrt_task *task, janus_budget *out, janus_component *lacks);
-
-/* Describes an exhausted child for the owner. In supervise.c. */
-void jrt_exhausted_describe(const struct jrt_purse *purse, janus_exhausted *out);
-
-/* Ends the wait of one exhausted child, because the owner waits for it. */
-void jrt_exhausted_abandon_one_locked(struct jrt_nursery *n, janus_task_id child);
-
-/* What the purse can get before its sum exceeds UINT64_MAX. */
-janus_budget jrt_purse_room(const struct jrt_purse *purse);
-
-/* Adds `amount` to the purse of the current task, or of a listed exhausted one. The account's books
- * already have it. */
-void jrt_purse_put_in(struct jrt_purse *purse, const janus_budget *amount);
+/* Puts the purse of a task that has ended aside, [purse-spare]; NULL: no worker, it is freed. */
+void jrt_purse_put_aside(struct jrt_worker *worker, struct jrt_purse *purse);
 
 #endif

@@ -22,6 +22,8 @@
 #include "base/assert.h"
 #include "plat/memory.h"
 #include "plat/world.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -204,4 +206,55 @@ size_t jrt_roster_count(struct jrt_roster *roster)
     size_t count = full * BLOCK_RECORDS + (roster->block_count > 0 ? roster->carved : 0);
     jrt_unlock(&roster->lock);
     return count;
+}
+
+/* Free records. A worker keeps some records and at most one batch. When both are full, it keeps the
+ * records used last and puts the batch aside. When it has none, it takes a batch. So a worker whose
+ * number of tasks varies by less than that does neither. */
+
+struct jrt_task *jrt_task_alloc(janus_scheduler *scheduler, struct jrt_worker *worker)
+{
+    if (worker == NULL || worker->scheduler != scheduler) {
+        return jrt_roster_take(&scheduler->roster);
+    }
+    if (jrt_unlikely(worker->free == NULL)) {
+        worker->free = worker->free_batch;
+        worker->free_batch = NULL;
+        if (worker->free == NULL) worker->free = jrt_roster_take_batch(&scheduler->roster);
+        if (worker->free == NULL) return NULL;
+        worker->free_room = JRT_FREE_MAX - JRT_ROSTER_BATCH;
+    }
+    struct jrt_task *task = worker->free;
+    worker->free = jrt_task_next(task);
+    worker->free_room++;
+    return task;
+}
+
+void jrt_worker_free_full(struct jrt_worker *worker)
+{
+    if (worker->free_batch != NULL) {
+        jrt_roster_give_batch(&worker->scheduler->roster, worker->free_batch);
+    }
+    struct jrt_task *last = worker->free; /* the last record that stays */
+    for (uint32_t i = 1; i < JRT_FREE_KEPT; i++) last = jrt_task_next(last);
+    worker->free_batch = jrt_task_next(last);
+    last->record.next = NULL;
+    worker->free_room = JRT_FREE_MAX - JRT_FREE_KEPT;
+}
+
+void jrt_task_free(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task)
+{
+    if (worker != NULL && worker->scheduler == scheduler) {
+        jrt_task_free_here(worker, task);
+        return;
+    }
+    /* relaxed: as in jrt_task_free_here. */
+    uint32_t generation = jrt_load_relaxed(&task->record.generation) + 1;
+    jrt_store_relaxed(&task->record.generation, generation); /* relaxed: as above. */
+    if (jrt_unlikely(generation == 0)) {
+        jrt_roster_drop(&scheduler->roster, task);
+        return;
+    }
+    task->record.next = NULL;
+    jrt_roster_give(&scheduler->roster, task);
 }

@@ -26,6 +26,8 @@
 #include "task/state.h"
 
 #include "task/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 #include <janusrt/dump.h>
 #include <stdio.h>
@@ -70,4 +72,11 @@ void jrt_task_check_move(const struct jrt_task *task, janus_task_state to)
     }
     jrt_invariant("task-owner", is_mine_to_move(scheduler, from, to));
     if (jrt_unlikely(scheduler->on_move != NULL)) scheduler->on_move(task, from, to);
+}
+
+const char *janus_task_state_name(janus_task_state state)
+{
+    static const char *const names[] = {"ready",     "running",  "blocked", "budget exhausted",
+                                        "completed", "cancelled"};
+    return (unsigned)state <= JANUS_TASK_STATE_CANCELLED ? names[state] : "?";
 }

@@ -115,6 +115,22 @@ enum jrt_park {
     JRT_SCOPED = 16, /* in shields; the status bits hold their number, [scope-shield] */
 };
 
+/* How a task joins those who wait, and leaves them: [wait-order] in cancel/wait.h. */
+struct jrt_waiting {
+    enum jrt_wait why;
+    bool          to_its_end;  /* no cancel ends it: it waits for children, or a native call */
+    bool          outside;     /* `join` may set it: others than tasks can end it */
+    bool          sleeps;      /* it waits for the deadline: OK, not DEADLINE */
+    uint64_t      deadline_ns; /* JRT_NEVER: none */
+
+    /* WOULD_WAIT: the task is registered. The call returns any other status. */
+    janus_status (*join)(struct jrt_waiting *waiting, struct jrt_task *task);
+
+    /* Runs when the wait ended with `ended`, perhaps on another worker. Returns the status of the
+     * call. The caller obeys a cancel, which may unwind the task, only after jrt_wait. */
+    janus_status (*leave)(struct jrt_waiting *waiting, struct jrt_task *task, janus_status ended);
+};
+
 struct jrt_defer {
     struct jrt_defer *next;
     void              (*function)(void *);
@@ -221,158 +237,5 @@ static inline const char *jrt_task_name(const struct jrt_task *task)
 {
     return task->name != NULL ? task->name : "task";
 }
-
-/* Announces that the current task is about to wait, before it is registered anywhere. */
-void jrt_task_park_begin(struct jrt_task *task, enum jrt_wait wait);
-
-/* Leaves the CPU until woken. Returns the waker's status. A wake since park_begin counts. */
-janus_status jrt_task_park(struct jrt_worker *worker, struct jrt_task *task);
-
-/* Takes park_begin back. False: a waker has come already. Then the caller must call park, which
- * returns at once. */
-bool jrt_task_park_undo(struct jrt_task *task);
-
-/* Ends a task's wait with a status. False: it was awake, or another waker was first. The caller
- * must know that it ends the right wait: it holds what the task must take before it can wait
- * again. */
-bool jrt_task_wake(struct jrt_task *task, janus_status status);
-
-/* Wakes a task with OK, by a worker of its scheduler, when the caller has done what the task waited
- * for: [queue-served]. */
-bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task);
-
-/* Wakes a task already removed from its wait queue, so that no other serves it. False: nothing
- * done; call jrt_task_serve. It ends in a call, if it makes one. */
-bool jrt_task_serve_fast(struct jrt_worker *worker, struct jrt_task *task);
-
-/* Ends a wait with a status, if the wait may be interrupted. */
-bool jrt_task_interrupt(struct jrt_task *task, janus_status status);
-
-/* Ends a wait with DEADLOCK, even in a shield: nothing else ever will. */
-bool jrt_task_break_wait(struct jrt_task *task);
-
-/*
- * Parks the current task, which is registered with its waker and has set PARKING. This is the
- * other half of [cancel-park]. OK comes only from a waker. On any other status (CANCELLED,
- * DEADLOCK, NO_MEMORY, a waker's own), its registration may still exist.
- */
-janus_status jrt_task_park_cancellable(struct jrt_task *task);
-
-/*
- * Parks like jrt_task_park_cancellable, as the last thing that a call does. When the wait has
- * ended with `ended`, the arriving worker calls finish(worker, task, ended) on the strand. The
- * result goes to the caller, [task-finish].
- */
-janus_status jrt_task_park_then(struct jrt_worker *worker, struct jrt_task *task,
-                                jrt_finish *finish);
-
-/*
- * Parks like jrt_task_park_then, without its checks. The task can leave the CPU, is linked, and is
- * in no shield and in no fiber of its own. Its worker has no trace. Such a task begins with
- * jrt_task_park_begin_fast, under the lock that it is registered under.
- */
-janus_status jrt_task_park_fast(struct jrt_worker *worker, struct jrt_task *task,
-                                jrt_finish *finish);
-
-static inline void jrt_task_park_begin_fast(struct jrt_task *task, enum jrt_wait wait)
-{
-    jrt_store_relaxed(&task->wait, (uint8_t)wait); /* relaxed: for dumps. */
-    /* relaxed: nobody knows yet that it waits. Registration makes it visible. */
-    jrt_store_relaxed(&task->park, (uint32_t)(JRT_PARKING | JRT_INTERRUPTIBLE | JRT_BREAKABLE));
-}
-
-/* Begins a shield without a deadline, and ends the innermost. In shield.c. */
-void jrt_shield_begin(struct jrt_task *task);
-void jrt_shield_end(struct jrt_task *task);
-
-/* The first begins the only shield that defers run in; `grace` lives as long as they run. The
- * second ends all shields that a defer has begun and left. */
-void jrt_shield_for_cleanup(struct jrt_task *task, struct jrt_shield *grace);
-void jrt_shield_only(struct jrt_task *task, struct jrt_shield *grace);
-
-/* Replaces all shields of a broken-off call by one without a deadline, until its nurseries have
- * ended. */
-void jrt_shield_whole(struct jrt_task *task);
-
-/* Whether the innermost shield still holds. The task has a shield. */
-bool jrt_shield_holds(const struct jrt_task *task);
-
-/* Does the work of jrt_task_park_cancellable in a shield. */
-janus_status jrt_shield_park(struct jrt_task *task);
-
-/* Ends the wait of the owner of a cancelled nursery. It does not end a wait in a shield that began
- * after the nursery, which was opened with `level` shields. */
-void jrt_task_interrupt_owner(struct jrt_task *task, uint16_t level);
-
-/* Why the calls of this task must return CANCELLED; the slow path. */
-janus_cancel_reason jrt_task_look_up(const struct jrt_task *task);
-
-/* Why the task itself is cancelled, apart from nurseries that it has open. */
-janus_cancel_reason jrt_task_look_above(const struct jrt_task *task);
-
-/* The innermost open nursery of the task that is cancelled and holds the task in its scope, or
- * NULL. The caller is the task, or knows that the task waits. */
-struct jrt_nursery *jrt_task_cancelled_scope(const struct jrt_task *task);
-
-/* Cancels the nurseries that the task has open inside `scope`, up to a shield. NULL: all. */
-void jrt_scopes_tell(struct jrt_task *task, const struct jrt_nursery *scope);
-
-/* Whether only a nursery of its own makes the task's calls return CANCELLED. */
-bool jrt_task_only_in_scope(const struct jrt_task *task);
-
-/*
- * [cancel-patience]  A loop that ignores CANCELLED must neither keep its worker nor last for ever.
- *   Each CANCELLED that a call returns costs one op of the cleanup allowance ([purse-allowance]),
- *   and may end the turn. When the allowance is used up, the task ends in the call: it is unwound,
- *   and its defers run. In a defer, only the defer ends. An owner that gets CANCELLED because its
- *   own nursery was cancelled lives on. So it pays from its budget, like a loop of checks.
- */
-
-/* Returns CANCELLED, or ends the task there, as its mode and its patience demand. */
-janus_status jrt_task_cancelled_or_end(struct jrt_task *task);
-
-/* Returns CANCELLED whatever the mode, or ends the task when its patience is used up. */
-janus_status jrt_task_cancelled_again(struct jrt_task *task);
-
-/* Returns CANCELLED whatever the mode, for waits that must first release something. */
-janus_status jrt_task_cancelled_only(struct jrt_task *task);
-
-/* How a task's call ended. */
-enum jrt_ending {
-    JRT_ENDED_RETURNED = 0,
-    JRT_ENDED_PANICKED = JRT_ARRIVED_PANICKED,
-    JRT_ENDED_OVERFLOWED = JRT_ARRIVED_OVERFLOWED,
-    JRT_ENDED_UNWOUND = 16,
-    JRT_ENDED_EXHAUSTED = 17,
-    JRT_ENDED_NO_MEMORY = 19, /* for its books, [purse-none] */
-    JRT_ENDED_RESCUED = 18,   /* a panic that the rescue strand has handled, [ending-open] */
-};
-
-/*
- * Goes right after jrt_ctx_call, in the same function and before any other call. If the task has
- * left a nursery open, `how` becomes JRT_ENDED_RESCUED. It is a macro because a function would
- * write on the stack, [ending-open].
- */
-#define JRT_TASK_LEFT_OPEN(task, how)                                                              \
-    do {                                                                                           \
-        if (jrt_unlikely((task)->innermost != NULL && (how) == JRT_ENDED_RETURNED)) {              \
-            void **rescue_ = JRT_CTX_OWN_WORD(offsetof(struct jrt_thread, rescue));                \
-            if (rescue_ == NULL) jrt_die("out of memory", "no stack", __FILE__, __LINE__);         \
-            (how) = jrt_ctx_switch(&(task)->landing.sp, *rescue_, JRT_ENDED_RESCUED);              \
-        }                                                                                          \
-    } while (0)
-
-/* Drops the argument of a task that will never start, if its spawn named a function. In
- * ending.c. */
-void jrt_task_drop_argument(struct jrt_task *task);
-
-/* Ends the current task here, after its open nurseries. */
-__attribute__((noreturn)) void jrt_task_break_off(struct jrt_task *task, enum jrt_ending how);
-
-/* Cancels and awaits the task's open nurseries, innermost first. In cancel.c. */
-void jrt_nurseries_abandon(struct jrt_task *task);
-
-/* Cancels the tokens that this thread has noted. The thread holds no lock. */
-void jrt_tokens_flush(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include "task/tell.h"
 
 #include "plat/signal.h"
+#include "task/task.h"
 #include "task/worker.h"
 
 #include <dlfcn.h>

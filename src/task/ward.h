@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Wards: objects of rooms above that end with the task that made them, and that it pays for. The
- * essay is in ward.c.
+ * essay is in means/ward.c.
  */
 #ifndef JRT_TASK_WARD_H
 #define JRT_TASK_WARD_H
@@ -31,21 +31,5 @@ struct jrt_ward {
     void              (*end)(const uint64_t name[2]); /* ends the object, if it still exists */
     bool              kept;                           /* it outlives the task */
 };
-
-/* Gives the ward to the current task's purse, which was charged. */
-void jrt_ward_join(struct jrt_ward *ward, struct jrt_purse *purse);
-
-/* Takes off the ward of an object that has ended, or was not made. The payer gets the bytes
- * back. */
-void jrt_ward_leave(struct jrt_ward *ward);
-
-/* Ends the wards of a purse that is about to be closed, or moves them to their terms. */
-void jrt_wards_end(struct jrt_purse *purse);
-
-/* Ends the wards of terms whose nursery has ended. */
-void jrt_wards_end_terms(struct jrt_terms *terms);
-
-/* Moves returned bytes to `left`; for the purse of the current task. */
-void jrt_wards_collect(struct jrt_purse *purse);
 
 #endif

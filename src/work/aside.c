@@ -21,8 +21,12 @@
 #include "work/aside.h"
 
 #include "task/purse.h"
-#include "task/turn.h"
+#include "task/task.h"
+#include "task/turns.h"
+#include "task/worker.h"
 #include "work/seat.h"
+#include "work/turn.h"
+#include "work/work.h"
 
 enum { OTHERS = 1024 }; /* the largest number of ready tasks counted */
 

@@ -39,10 +39,12 @@
  *
  * Locks: idle_lock. Under it, code only looks at deques, counters and the timers' own data.
  */
-#include "task/note.h"
+#include "task/task.h"
+#include "task/upcalls.h"
 #include "task/worker.h"
 #include "work/replace.h"
 #include "work/seat.h"
+#include "work/work.h"
 
 enum {
     SEARCH_ROUNDS = 8,
@@ -54,9 +56,8 @@ enum {
     POOR_MAX = JRT_POOR_FEW + 5,
 };
 
-static const uint64_t near_ns = 200000000; /* picks look at once for a deadline this near */
-static const uint64_t worth_ns = 250;      /* a task at least this long is worth stealing */
-static const uint64_t doze_ns = 2000;      /* after JRT_POOR_FEW; doubled for each more, to 64 us */
+static const uint64_t worth_ns = 250; /* a task at least this long is worth stealing */
+static const uint64_t doze_ns = 2000; /* after JRT_POOR_FEW; doubled for each more, to 64 us */
 static const uint64_t glance_ns = 4000;
 static const uint64_t wishes_ns = 1000000;
 
@@ -379,8 +380,8 @@ struct jrt_task *jrt_idle(struct jrt_worker *worker)
             return NULL;
         }
         uint32_t epoch = jrt_idle_stuck(scheduler);
-        if (epoch != 0 && jrt_anybody_waits(scheduler) && may_tell(scheduler, epoch) &&
-            jrt_deadlock_break(scheduler)) {
+        if (epoch != 0 && jrt_upcalls.anybody_waits(scheduler) && may_tell(scheduler, epoch) &&
+            jrt_upcalls.break_deadlock(scheduler)) {
             (void)get_up(worker);
             continue;
         }
@@ -388,68 +389,4 @@ struct jrt_task *jrt_idle(struct jrt_worker *worker)
         (void)get_up(worker);
         if (must_end(worker)) return NULL;
     }
-}
-
-/* Timers: one heap for the scheduler. */
-
-static void note_next(janus_scheduler *scheduler)
-{
-    /* relaxed: a hint. The keeper rereads it under idle_lock. */
-    jrt_store_relaxed(&scheduler->timer_next, jrt_timers_next(&scheduler->timers));
-}
-
-bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, uint64_t deadline_ns)
-{
-    jrt_lock(&scheduler->timer_lock);
-    bool armed = jrt_timer_arm(&scheduler->timers, timer, deadline_ns);
-    bool first = armed && jrt_timers_next(&scheduler->timers) == deadline_ns;
-    note_next(scheduler);
-    jrt_unlock(&scheduler->timer_lock);
-    if (first) jrt_idle_wake_keeper(scheduler);
-    struct jrt_worker *worker = jrt_worker_self();
-    if (worker != NULL && deadline_ns - worker->picked_ns < near_ns) {
-        worker->until_others = worker->others_every = 1; /* picks learn the pace, [queue-pace] */
-    }
-    if (worker != NULL && worker->seat != NULL && deadline_ns < worker->seat->wake_ns) {
-        worker->seat->wake_ns = deadline_ns; /* its thread wakes up for its own timers */
-    }
-    return armed;
-}
-
-void jrt_sched_timer_disarm(janus_scheduler *scheduler, struct jrt_timer *timer)
-{
-    jrt_lock(&scheduler->timer_lock);
-    jrt_timer_disarm(&scheduler->timers, timer);
-    note_next(scheduler);
-    jrt_unlock(&scheduler->timer_lock);
-}
-
-/* Looks after missing threads, and after spawns that wait for room. No call waits for these. */
-__attribute__((noinline)) static void look_after(janus_scheduler *scheduler)
-{
-    /* relaxed, both: hints. */
-    if (jrt_load_relaxed(&scheduler->lost) != 0) jrt_workers_revive(scheduler);
-    if (jrt_load_relaxed(&scheduler->wishes) != 0) jrt_wish_serve(scheduler); /* relaxed: a hint. */
-}
-
-uint64_t jrt_sched_timers_fire(janus_scheduler *scheduler)
-{
-    uint64_t next = jrt_load_relaxed(&scheduler->timer_next); /* relaxed: a hint. */
-                                                              /* relaxed: a hint. */
-    if (jrt_unlikely(jrt_load_relaxed(&scheduler->cares) != 0)) look_after(scheduler);
-    if (next == JRT_NEVER) return 0;
-    uint64_t now = jrt_clock_now_ns();
-    if (now < next) return now;
-    jrt_lock(&scheduler->timer_lock);
-    struct jrt_timer *timer;
-    /* Under the lock: after a disarm, nobody touches the timer. */
-    while ((timer = jrt_timers_pop_due(&scheduler->timers, now)) != NULL) {
-        struct jrt_alarm *alarm = (struct jrt_alarm *)timer;
-        jrt_note_by_caller(scheduler, JRT_TRACE_TIMER, 0, now - timer->deadline_ns);
-        alarm->ring(alarm);
-    }
-    note_next(scheduler);
-    jrt_unlock(&scheduler->timer_lock);
-    jrt_tokens_flush(); /* of nurseries whose deadline passed */
-    return now;
 }

@@ -21,9 +21,11 @@
  *   met a moment with all room in use. Ends that came meanwhile count as not yet there, and starts
  *   under way as done. models/limit.pml tries all orders.
  */
-#include "task/limit.h"
+#include "work/limit.h"
 
+#include "task/limit.h"
 #include "task/worker.h"
+#include "work/work.h"
 
 enum { PORTION = 64 };
 
@@ -143,4 +145,44 @@ int64_t jrt_limit_alive(janus_scheduler *scheduler)
     }
     jrt_unlock(&scheduler->limit.lock);
     return alive;
+}
+
+/* Who waits for room; the essay is in nursery/wish.c. */
+
+static void poke(struct jrt_wish *wish)
+{
+    wish->poked = true;
+    if (!wish->parked) return;
+    wish->parked = false;
+    if (wish->task != NULL) {
+        (void)jrt_task_wake(wish->task, JANUS_OK);
+    } else {
+        jrt_store_relaxed(&wish->woken, 1u); /* relaxed: the lock, which the waiter takes. */
+        jrt_futex_wake(&wish->woken, 1);
+    }
+}
+
+void jrt_wish_poke_first(struct jrt_list_node *wishes)
+{
+    if (wishes->next == NULL || jrt_list_empty(wishes)) return;
+    poke(jrt_list_entry(wishes->next, struct jrt_wish, link));
+}
+
+void jrt_wish_serve_locked(janus_scheduler *scheduler)
+{
+    if (jrt_limit_has_room(scheduler)) jrt_wish_poke_first(&scheduler->limit.wishes);
+}
+
+void jrt_wish_serve(janus_scheduler *scheduler)
+{
+    jrt_lock(&scheduler->limit.lock);
+    jrt_wish_serve_locked(scheduler);
+    jrt_unlock(&scheduler->limit.lock);
+}
+
+void jrt_wish_freed(janus_scheduler *scheduler, struct jrt_list_node *wishes)
+{
+    jrt_lock(&scheduler->limit.lock);
+    jrt_wish_poke_first(wishes);
+    jrt_unlock(&scheduler->limit.lock);
 }

@@ -46,7 +46,11 @@
 #include "fiber/fiber.h"
 #include "plat/signal.h"
 #include "task/state.h"
+#include "task/task.h"
+#include "task/upcalls.h"
+#include "task/worker.h"
 #include "work/seat.h"
+#include "work/work.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,7 +132,7 @@ static bool start_and_wait(struct jrt_worker *worker, const char *name)
     struct jrt_arrivals arrivals = {0};
     bool                waits = worker->seat == NULL && worker->scheduler->world == NULL;
     worker->arrivals = waits ? &arrivals : NULL;
-    if (!jrt_os_thread_start(&worker->os_thread, jrt_worker_main, worker, name)) {
+    if (!jrt_os_thread_start(&worker->os_thread, jrt_upcalls.worker_main, worker, name)) {
         worker->arrivals = NULL;
         return false;
     }

@@ -46,6 +46,10 @@
 
 #include "task/nursery.h"
 #include "task/purse.h"
+#include "task/task.h"
+#include "task/upcalls.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,8 +106,8 @@ static struct jrt_seat *make(janus_scheduler *scheduler)
     worker->seat = seat;
     worker->alone = true; /* nobody steals from it */
     seat->wake_ns = JRT_NEVER;
-    if (jrt_worker_open(worker)) return seat;
-    jrt_worker_close(worker);
+    if (jrt_upcalls.worker_open(worker)) return seat;
+    jrt_upcalls.worker_close(worker);
     free(seat);
     return NULL;
 }
@@ -123,7 +127,7 @@ static void unmake(struct jrt_seat *seat, janus_scheduler *scheduler)
     jrt_lock(&scheduler->seats_lock);
     jrt_list_remove(&seat->link);
     jrt_unlock(&scheduler->seats_lock);
-    jrt_worker_close(&seat->worker);
+    jrt_upcalls.worker_close(&seat->worker);
     free(seat);
 }
 
@@ -138,7 +142,7 @@ struct jrt_seat *jrt_seat_open(janus_scheduler *scheduler)
     struct jrt_worker *worker = &seat->worker;
     snprintf(name, sizeof name, "janus-t%u", worker->index);
     jrt_fetch_add_relaxed(&scheduler->outside, 1u); /* relaxed: a count, [seat-outside]. */
-    if (jrt_os_thread_start(&worker->os_thread, jrt_worker_main, worker, name)) return seat;
+    if (jrt_os_thread_start(&worker->os_thread, jrt_upcalls.worker_main, worker, name)) return seat;
     jrt_outside_less(scheduler);
     unmake(seat, scheduler);
     return NULL;
@@ -233,7 +237,7 @@ void jrt_seat_vacate(struct jrt_seat *seat)
     add(&sum->exhaustions, &mine->exhaustions);
     add(&sum->recharges, &mine->recharges);
     add(&sum->refusals, &mine->refusals);
-    jrt_worker_close(worker);
+    jrt_upcalls.worker_close(worker);
     jrt_store_release(&seat->vacant, true); /* release: [seat-end]. */
 }
 

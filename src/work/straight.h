@@ -4,8 +4,9 @@
 #define JRT_WORK_STRAIGHT_H
 
 #include "fiber/exception.h"
-#include "task/nursery.h"
+#include "fiber/fuel.h"
 #include "task/state.h"
+#include "work/work.h"
 
 /* Queues a task that yielded: it is ready, but others come first. */
 static inline void jrt_submit_yielded(struct jrt_worker *worker, struct jrt_task *task)

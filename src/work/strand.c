@@ -37,7 +37,10 @@
  */
 #include "base/options.h"
 #include "task/nursery.h"
+#include "task/task.h"
+#include "task/upcalls.h"
 #include "task/worker.h"
+#include "work/work.h"
 
 #include <string.h>
 
@@ -174,29 +177,29 @@ void jrt_worker_trim(struct jrt_worker *worker)
     (void)jrt_depot_trim(scheduler->depot, jrt_load_relaxed(&scheduler->trim_bytes));
 }
 
-size_t janus_scheduler_trim(janus_scheduler *scheduler, size_t keep_bytes)
+/* The rescue strand; what runs there is in ending.c. */
+
+void jrt_worker_overflowed(struct jrt_worker *worker)
 {
-    jrt_stack_check(); /* [stack-reserve] */
-    if (scheduler == NULL || jrt_scheduler_is_elsewhere(scheduler)) return 0;
-    jrt_store_relaxed(&scheduler->trim_bytes, keep_bytes); /* relaxed: the count follows. */
-    jrt_fetch_add_acq_rel(&scheduler->trims, 1u);          /* acq_rel: what was written. */
-    struct jrt_worker *worker = jrt_worker_self();
-    if (worker != NULL && worker->scheduler == scheduler) {
-        jrt_stack_cache_flush(&worker->stacks, scheduler->depot);
-    }
-    size_t given = jrt_depot_trim(scheduler->depot, keep_bytes);
-    jrt_idle_wake_all(scheduler);
-    return given;
+    struct jrt_thread *thread = worker->thread;
+    void **landing = thread->watch.landing != NULL ? thread->watch.landing : thread->rescue;
+    void  *nowhere;
+    thread->fault_address = NULL;
+    thread->fault_code = NULL;
+    (void)jrt_ctx_switch(&nowhere, *landing, JRT_ARRIVED_OVERFLOWED);
+    jrt_die("invariant [strand-canary] broken", "an overflowed stack was entered", __FILE__,
+            __LINE__);
 }
 
-janus_status janus_scheduler_stacks_inspect(janus_scheduler             *scheduler,
-                                            janus_scheduler_stacks_info *out)
+bool jrt_worker_rescue_ready(struct jrt_worker *worker)
 {
-    jrt_stack_check(); /* [stack-reserve] */
-    if (scheduler == NULL || out == NULL) return JANUS_INVALID;
-    if (!jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
-    janus_scheduler_stacks_info info = {0};
-    jrt_depot_stats(scheduler->depot, &info);
-    jrt_struct_give(out, &info);
-    return JANUS_OK;
+    if (worker->rescue != NULL) return true;
+    bool spare = worker->spare != NULL && !worker->spare->last;
+    worker->rescue = spare ? jrt_strand_take(worker)
+                           : jrt_strand_of_class(worker, worker->scheduler->stack_class);
+    if (worker->thread != NULL) worker->thread->rescue = NULL;
+    if (worker->rescue == NULL) return false;
+    worker->rescue->context.sp = jrt_ctx_make(worker->rescue, jrt_upcalls.rescue, worker->rescue);
+    if (worker->thread != NULL) worker->thread->rescue = &worker->rescue->context.sp;
+    return true;
 }

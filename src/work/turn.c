@@ -59,11 +59,16 @@
  * Why 20 us: the shortest slice that does something, ten thousand times ten instructions and a
  * check, takes as long. Two reads of the clock and a switch, some 80 ns, are little beside it.
  */
-#include "task/turn.h"
+#include "work/turn.h"
 
 #include "task/nursery.h"
 #include "task/purse.h"
+#include "task/task.h"
+#include "task/turns.h"
+#include "task/upcalls.h"
+#include "task/worker.h"
 #include "work/aside.h"
+#include "work/work.h"
 
 #include <errno.h>
 
@@ -76,7 +81,6 @@ enum {
 };
 
 /* More fuel than this: a callback, which costs nothing. */
-static const int64_t free_of_cost = INT64_MAX / 4;
 
 static void begin(struct jrt_worker *worker, uint64_t now)
 {
@@ -106,7 +110,7 @@ uint64_t jrt_turn_lasted(struct jrt_worker *worker, uint64_t now)
 static void trim(struct jrt_task *task, int64_t most)
 {
     int64_t fuel = jrt_fuel_get();
-    if (fuel <= most || fuel > free_of_cost) return;
+    if (fuel <= most || fuel > JRT_FREE_OF_COST) return;
     struct jrt_purse *purse = jrt_purse_need(task);
     if (purse == NULL || purse->asking) return;
     jrt_debug_invariant("purse-fuel", fuel > JANUS_SLICE || purse->handed >= fuel);
@@ -260,12 +264,9 @@ static void end_call_turn(struct jrt_worker *worker)
     struct jrt_task *task = worker->current;
     worker->tolls = JRT_TOLLS;
     if (task == NULL) return;
-    if (jrt_unlikely(jrt_task_cancelled_itself(task) != JANUS_CANCEL_REASON_NONE)) {
-        /* At most this many since the last time. */
-        int64_t fuel = jrt_fuel_get(), calls = JRT_TOLLS / 4;
-        if (fuel > 0 && fuel < free_of_cost) jrt_fuel_set(fuel > calls ? fuel - calls : 0);
-        jrt_purse_bear(task);       /* [cancel-patience] */
-        worker = jrt_worker_self(); /* [worker-again] */
+    if (jrt_unlikely(!jrt_task_is_clean(task))) {
+        jrt_upcalls.pay_patience(task); /* [cancel-patience] */
+        worker = jrt_worker_self();     /* [worker-again] */
     }
     uint64_t now = jrt_clock_now_ns(), turn = jrt_turn_lasted(worker, now);
     if (turn < worker->turns.limit_ns) return;
@@ -288,10 +289,4 @@ void jrt_turn_call(struct jrt_worker *worker)
     jrt_debug_invariant("turn-call", jrt_locks_held() == 0);
     end_call_turn(worker);
     *jrt_worker_self()->error_at = error; /* [worker-again] */
-}
-
-janus_status jrt_unpaid(janus_status status)
-{
-    jrt_stack_check();
-    return status;
 }

@@ -1,33 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Begins and ends a task's wait: the waker's part of [task-park]. */
+#include "task/note.h"
 #include "task/nursery.h"
 #include "task/state.h"
-
-void jrt_task_park_begin(struct jrt_task *task, enum jrt_wait wait)
-{
-    bool breakable = wait != JRT_WAIT_NURSERY && wait != JRT_WAIT_BLOCKING && wait != JRT_WAIT_RUN;
-    bool can_end = breakable &&
-                   /* relaxed: its own. [task-interrupt] */
-                   (jrt_load_relaxed(&task->shield) == 0 || !jrt_shield_holds(task));
-    jrt_store_relaxed(&task->wait, (uint8_t)wait); /* relaxed: for dumps. */
-    /* relaxed: its own. */
-    uint32_t shields = breakable && !can_end ? jrt_load_relaxed(&task->shield) : 0u;
-    uint32_t scoped = shields != 0 ? shields << 8 | JRT_SCOPED : 0u; /* [scope-shield] */
-    /* relaxed: nobody knows yet that it waits; registration makes it visible. */
-    jrt_store_relaxed(&task->park, JRT_PARKING | (can_end ? JRT_INTERRUPTIBLE : 0u) |
-                                       (breakable ? JRT_BREAKABLE : 0u) | scoped);
-}
-
-bool jrt_task_park_undo(struct jrt_task *task)
-{
-    uint32_t expected = jrt_load_relaxed(&task->park); /* relaxed: the cas decides. */
-    do {
-        if ((expected & JRT_PARK_MASK) != JRT_PARKING) return false;
-        /* acq_rel: a waker's writes come before the caller's next step. */
-    } while (!jrt_cas_acq_rel(&task->park, &expected, (uint32_t)JRT_AWAKE));
-    jrt_store_relaxed(&task->wait, (uint8_t)JRT_WAIT_NONE); /* relaxed: for dumps. */
-    return true;
-}
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 /* Ends the wait. If *out_parked is set, the caller must queue the task. False: it was awake, or
  * this waker may not end the wait. */

@@ -49,7 +49,14 @@ static void jrt_chan_let_go(_Atomic(uint32_t) *held)
 
 /* What is below: tasks that park and are woken. */
 
+#include "cancel/cancel.h"
+#include "cancel/park.h"
+#include "means/call.h"
+#include "nursery/nursery.h"
 #include "task/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "work/work.h"
 
 /* No prices. */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A failed schedule is run again: with a trace, and from a text under other options. */
 #include "scout.h"
-#include "task/nursery.h"
+#include "task/worker.h"
 
 #include <janusrt/janus.h>
 #include <stdint.h>

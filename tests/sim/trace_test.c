@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Traces: what each event shows, what the hash covers, and the three formats. */
-#include "tale.h"
-
 #include "sim/world.h"
+#include "tale.h"
 #include "task/note.h"
 
 /* What a trace shows, with one worker, so that there is one order. */

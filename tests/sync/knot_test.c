@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Waits and locks in odd places: in defers, in blocking calls, behind a waiting holder. */
 #include "../task/town.h"
-
 #include "task/worker.h"
+#include "work/work.h"
 
 #include <string.h>
 

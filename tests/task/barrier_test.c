@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The barrier and the cancel under load: nothing is missed, torn, late or left behind. */
-#include "task/nursery.h"
+#include "cancel/park.h"
+#include "task/roster.h"
+#include "task/task.h"
+#include "task/worker.h"
 #include "town.h"
+#include "work/work.h"
 
 #include <string.h>
 

@@ -3,10 +3,13 @@
  * Deadlocks are found and reported once, and no other task is taken for a part of one. Nothing in
  * the library waits for ever yet, so the tests park tasks by hand.
  */
-#include "town.h"
-
+#include "cancel/cancel.h"
+#include "cancel/park.h"
 #include "plat/seam.h"
-#include "task/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "town.h"
+#include "work/work.h"
 
 #include <fcntl.h>
 #include <pthread.h>

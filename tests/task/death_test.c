@@ -3,9 +3,8 @@
  * Tasks that end their thread, by pthread_exit or pthread_cancel. Threads that end between tasks,
  * and threads that cannot be replaced, are in replace_test.c.
  */
-#include "town.h"
-
 #include "task/worker.h"
+#include "town.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Dumps: what they show, that they disturb nobody, and that a signal asks for one. */
+#include "cancel/cancel.h"
+#include "cancel/park.h"
 #include "dumped.h"
-#include "town.h"
-
 #include "plat/seam.h"
-#include "task/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
+#include "town.h"
+#include "work/work.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Exhaustion: which tasks wait, go on or end, and that nothing hangs because of it. */
 #include "energy.h"
-
+#include "task/task.h"
 #include "task/worker.h"
 
 /* Nothing hangs. */

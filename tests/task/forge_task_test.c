@@ -5,7 +5,7 @@
  */
 #include "base/rng.h"
 #include "guild.h"
-#include "task/nursery.h"
+#include "task/worker.h"
 
 static janus_scheduler *here(void) { return jrt_worker_self()->scheduler; }
 

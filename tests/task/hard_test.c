@@ -3,6 +3,7 @@
  * Hard cases: the end of the stack inside calls, busy workers, old tasks behind new ones, refused
  * memory, waits in shields that nothing can end.
  */
+#include "task/task.h"
 #include "task/worker.h"
 #include "town.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Inspection of a task, a nursery and a worker, and the right to it. */
 #include "look/peek.h"
-#include "task/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
 #include "town.h"
 
 #include <string.h>

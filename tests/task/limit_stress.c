@@ -10,8 +10,7 @@
  */
 #include <janusrt/janus.h>
 
-#include "task/limit.h"
-#include "task/worker.h"
+#include "work/limit.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -2,9 +2,7 @@
 /* The limit of live tasks: exact, whichever task or thread starts them, and free again when some
  * have ended. */
 #include "energy.h"
-
-#include "task/limit.h"
-#include "task/worker.h"
+#include "work/limit.h"
 
 #include <pthread.h>
 

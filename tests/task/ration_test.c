@@ -2,7 +2,8 @@
 /* Budget, channel and executor capabilities, as tasks meet them. */
 #include "guild.h"
 #include "means/terms.h"
-#include "task/nursery.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 /* Budgets. */
 

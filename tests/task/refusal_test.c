@@ -4,7 +4,6 @@
  * in a simulated world. Each time the world refuses another of the things that the call asks for.
  */
 #include "plat/world.h"
-#include "task/purse.h"
 #include "town.h"
 
 #include <stdio.h>

@@ -3,10 +3,13 @@
  * Worker threads that the test ends between tasks, and threads that cannot be replaced. Tasks that
  * end their own thread are in death_test.c.
  */
+#include "cancel/cancel.h"
+#include "cancel/park.h"
+#include "task/task.h"
+#include "task/worker.h"
 #include "town.h"
-
-#include "task/nursery.h"
 #include "work/replace.h"
+#include "work/work.h"
 
 #include <string.h>
 

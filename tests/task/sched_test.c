@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Schedulers: numbers of workers, stealing, stacks, identities, statistics, and idleness. */
-#include "town.h"
-
 #include "plat/cpus.h"
 #include "task/worker.h"
+#include "town.h"
+#include "work/work.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -3,9 +3,9 @@
 #ifndef JANUSRT_TESTS_TASK_SLUMBER_H
 #define JANUSRT_TESTS_TASK_SLUMBER_H
 
-#include "town.h"
-
 #include "task/worker.h"
+#include "town.h"
+#include "work/work.h"
 
 #include <sched.h>
 

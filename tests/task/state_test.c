@@ -2,9 +2,10 @@
 /*
  * A task's states: the table of moves, and the moves of each event, as a debug build reports them.
  */
-#include "task/state.h"
-
 #include "task/nursery.h"
+#include "task/state.h"
+#include "task/task.h"
+#include "task/worker.h"
 #include "town.h"
 
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Stopping a scheduler in the middle of everything: nothing is dropped, and nothing hangs. */
-#include "town.h"
-
 #include "plat/seam.h"
+#include "task/worker.h"
+#include "town.h"
 #include "work/replace.h"
 
 #include <string.h>

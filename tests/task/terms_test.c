@@ -4,7 +4,7 @@
  * Spawning, budgets, channels and executors, each with its capability.
  */
 #include "guild.h"
-#include "task/nursery.h"
+#include "task/worker.h"
 
 /* Inheritance. */
 

@@ -4,8 +4,8 @@
  * executor_test.c has what all backends share.
  */
 #include "court.h"
-
 #include "plat/seam.h"
+#include "task/worker.h"
 #include "work/replace.h"
 #include "work/seat.h"
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Cancel tokens: alone, in trees, from many threads, and bound to nurseries. */
-#include "town.h"
-
 #include "cancel/token.h"
-
 #include "plat/seam.h"
+#include "town.h"
 
 #include <pthread.h>
 #include <string.h>

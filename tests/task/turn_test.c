@@ -4,8 +4,6 @@
 #define TOWN_TURN_NS JANUS_TURN_NS
 #include "town.h"
 
-#include "task/turn.h"
-
 /* A task that yields all the time, and counts how often it ran. */
 struct watcher {
     atomic_int  turns;

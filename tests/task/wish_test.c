@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Spawns that wait for room under TASK_LIMIT. */
 #include "guild.h"
-
 #include "task/worker.h"
 
 enum { MAX = 4, CHILDREN = 100 };

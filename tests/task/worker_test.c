@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Workers: what can be inspected, where they look for work, and from which worker they steal. */
+#include "task/task.h"
 #include "task/worker.h"
 #include "town.h"
+#include "work/work.h"
 
 #include <stdlib.h>
 #include <string.h>

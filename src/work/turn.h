@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Turns: how long a task keeps its worker. The essay is in turn.c. */
-#ifndef JRT_TASK_TURN_H
-#define JRT_TASK_TURN_H
+#ifndef JRT_WORK_TURN_H
+#define JRT_WORK_TURN_H
 
-#include "task/worker.h"
+#include "work/work.h"
+
+/* Fuel above this is that of a callback, which costs nothing. */
+#define JRT_FREE_OF_COST (INT64_MAX / 4)
 
 enum {
     JRT_SAMPLE_NS = 100000, /* picks that took less together are all short, [turn-measure] */
@@ -85,5 +88,15 @@ static inline void jrt_turn_step(void)
 
 /* Ends the turn: the slice, or the budget, is used up. Due timers ring, and others run. */
 void jrt_turn_end(struct jrt_task *task);
+
+/* The tolls of the current task are used up, [turn-call]. [worker-again] after it. */
+void jrt_turn_call(struct jrt_worker *worker);
+
+/* How a call of a task begins, [turn-call]. */
+static inline void jrt_call_check(struct jrt_worker *worker)
+{
+    jrt_worker_stack_check(worker);
+    if (jrt_unlikely((worker->tolls -= 4) < 0)) jrt_turn_call(worker);
+}
 
 #endif

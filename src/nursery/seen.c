@@ -15,7 +15,13 @@
  *   If the two numbers say that no child is left, that is so, and stays so. The first asker that
  *   finds it writes `over`. So later askers never see a count that is being taken back.
  */
+#include "base/assert.h"
+#include "base/atomic.h"
+#include "means/call.h"
+#include "nursery/nursery.h"
 #include "plat/peek.h"
+#include "plat/seam.h"
+#include "plat/world.h"
 #include "task/nursery.h"
 
 #include <string.h>

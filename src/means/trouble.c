@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Explains a refusal in a sentence: which task, where, what is short, what to do. */
-#include "task/trouble.h"
+#include "means/trouble.h"
 
+#include "fiber/thread.h"
+#include "means/call.h"
 #include "means/terms.h"
-#include "plat/name.h"
 #include "task/nursery.h"
-#include "task/purse.h"
+#include "task/task.h"
+#include "task/worker.h"
 
 #include <janusrt/explain.h>
 #include <stdarg.h>

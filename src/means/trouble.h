@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The last refusal, for janus_explain. It holds facts; janus_explain makes the sentence. */
-#ifndef JRT_TASK_TROUBLE_H
-#define JRT_TASK_TROUBLE_H
+#ifndef JRT_MEANS_TROUBLE_H
+#define JRT_MEANS_TROUBLE_H
 
 #include "fiber/thread.h"
 

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Leaving the CPU: the pieces that calls which yield or park end in. The essay is in leave.c, what
+ * is done on the other side in arrive.c.
+ */
+#ifndef JRT_WORK_LEAVE_H
+#define JRT_WORK_LEAVE_H
+
+#include "fiber/exception.h"
+#include "fiber/fuel.h"
+#include "fiber/sanitizer.h"
+#include "task/state.h"
+#include "work/straight.h"
+#include "work/work.h"
+
+/* What a switch calls on the strand that is entered: in general; after going straight to a task
+ * that has been running, from one that yielded or parked. They return what the call there does. */
+int jrt_arrive(void *worker);
+int jrt_arrive_from_yield(void *worker);
+int jrt_arrive_from_park(void *worker);
+int jrt_arrive_plain(void *worker); /* from a yield, on a PLAIN worker */
+
+/* On the strand that overflowed, with its task still the one that runs; [rescue-late]. */
+void jrt_arrive_from_rescue(void);
+
+static inline __attribute__((always_inline)) janus_status jrt_switch_to(struct jrt_worker  *worker,
+                                                                        struct jrt_context *from,
+                                                                        struct jrt_context *to)
+{
+    worker->left_context = from;
+    worker->entered_context = to;
+    jrt_count(&worker->stats.switches);
+    jrt_sanitizer_leave(&from->sanitizer, &to->sanitizer, worker->left == JRT_LEFT_STRAND);
+    return (janus_status)jrt_ctx_switch_then(&from->sp, to->sp, jrt_arrive, worker);
+}
+
+/* Goes on in a loop on `strand`, with `task` as the first thing to do. */
+janus_status jrt_go_to_loop(struct jrt_worker *worker, struct jrt_strand *strand,
+                            struct jrt_task *task, struct jrt_context *from);
+
+/* Goes on with a task that has been running. */
+static inline __attribute__((always_inline)) janus_status jrt_go_to_task(struct jrt_worker  *worker,
+                                                                         struct jrt_task    *task,
+                                                                         struct jrt_context *from)
+{
+    struct jrt_strand *strand = task->strand;
+    worker->current = task;
+    worker->strand = strand;
+    return jrt_switch_to(worker, from, strand->left);
+}
+
+/* Takes the current task off the CPU, for `next` or, where that is NULL or new, a loop. */
+static inline __attribute__((always_inline)) janus_status jrt_leave(struct jrt_worker *worker,
+                                                                    struct jrt_task   *task,
+                                                                    struct jrt_task   *next,
+                                                                    enum jrt_left      how)
+{
+    struct jrt_strand *strand = worker->strand;
+    task->strand = strand;
+    task->touched = true;
+    strand->fuel = jrt_fuel_get(); /* [purse-fuel] */
+    strand->error = *worker->error_at;
+    worker->left = how;
+    worker->left_task = task;
+    if (next != NULL && jrt_task_began(next)) return jrt_go_to_task(worker, next, strand->left);
+    return jrt_go_to_loop(worker, jrt_strand_take(worker), next, strand->left);
+}
+
+/* The same with what has to be put aside and back. */
+janus_status jrt_leave_with_more(struct jrt_worker *worker, struct jrt_task *task,
+                                 struct jrt_task *next, enum jrt_left how);
+
+/* Yields to `next`; NULL: the easy pick found no task. */
+janus_status jrt_give_way_to(struct jrt_worker *worker, struct jrt_task *task,
+                             struct jrt_task *next);
+
+/* Ends in the switch, so that the task continues in its caller by a jump. */
+static inline __attribute__((always_inline)) janus_status jrt_give_way(struct jrt_worker *worker,
+                                                                       struct jrt_task   *task)
+{
+    struct jrt_task *next = jrt_pick_fast(worker, !jrt_fences_are_light());
+    if (jrt_likely(next != NULL && !jrt_worker_has_more(worker) && jrt_task_began(next))) {
+        jrt_task_move(task, JANUS_TASK_STATE_READY);
+        return jrt_go_fast(worker, task, next, jrt_arrive_from_yield);
+    }
+    return jrt_give_way_to(worker, task, next);
+}
+
+#endif
