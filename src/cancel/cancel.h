@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is cancelled, and why; shields; who can be found from above. The essay is in cancel.c. */
+/* Cancels and their reasons, shields, and the paths by which a cancel finds its tasks. The essay is in cancel.c. */
 #ifndef JRT_CANCEL_CANCEL_H
 #define JRT_CANCEL_CANCEL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parking: how a task says that it waits, and leaves the CPU until it is woken; [task-park]. */
+/* How a task says that it waits, and leaves the CPU until a waker comes: [task-park]. */
 #include "cancel/park.h"
 
 #include "base/assert.h"

@@ -128,7 +128,7 @@ void jrt_task_link(struct jrt_task *task)
     }
 }
 
-/* Who is a child, for those who have an id: a record may be anybody's. */
+/* Whether an id names a child: a record may belong to another nursery. */
 
 /* Whether the record itself shows, for certain, a child that can be joined. */
 __attribute__((noinline, no_sanitize("thread"))) bool jrt_task_peek_joinable(

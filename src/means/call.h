@@ -5,7 +5,7 @@
 
 #include "work/turn.h"
 
-/* No worker: a point; in a task's callback `cost` ops. In callback.c. */
+/* No worker: a point. In a task's callback it costs `cost` ops. In callback.c. */
 void jrt_plain_check(int64_t cost);
 
 /* No worker: in a task's callback an op. In callback.c. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of a nursery's exhausted children: who leaves it, and with what; [exhaust-list]. */
+/* The list of a nursery's exhausted children, and how a child leaves it: [exhaust-list]. */
 #include "base/assert.h"
 #include "base/atomic.h"
 #include "base/list.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Room for children in a nursery with max_children, and the queue of those who wait for it. */
+/* Room for children in a nursery with max_children, and the queue of spawns that wait for it. */
 #include "means/room.h"
 
 #include "base/assert.h"

@@ -5,7 +5,7 @@
 
 #include "task/nursery.h"
 
-/* Who waits for room; in the frame of its spawn. */
+/* A task or thread that waits for room, in the frame of its spawn. */
 struct jrt_spawner {
     struct jrt_waiting   waiting; /* first; a task */
     struct jrt_nursery  *nursery;
@@ -18,14 +18,15 @@ struct jrt_spawner {
 /* Room for one more child, of a nursery that refuses: OK or FULL. */
 janus_status jrt_room_take_or_refuse(struct jrt_nursery *n);
 
-/* Of one that lets spawns wait: OK, CLOSED, or FULL: then the entry, if there is one, is queued. */
+/* Room in a nursery that lets spawns wait: OK, CLOSED, or FULL. With FULL the entry, if there
+ * is one, is queued. */
 janus_status jrt_room_take_or_queue(struct jrt_nursery *n, struct jrt_spawner *spawner);
 
 /* A child has ended, or was not started: its room is the first waiter's, or nobody's. */
 void jrt_room_give(struct jrt_nursery *n);
 void jrt_room_give_locked(struct jrt_nursery *n); /* under the nursery's lock */
 
-/* Sends away all who wait; under the nursery's lock. */
+/* Sends all waiting spawns away. Under the nursery's lock. */
 void jrt_room_close_locked(struct jrt_nursery *n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the current task can do about itself: yield, defer, know who it is. */
+/* What the current task can do about itself: yield, defer, ask for its id. */
 #include "base/assert.h"
 #include "cancel/cancel.h"
 #include "means/call.h"

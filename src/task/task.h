@@ -115,7 +115,7 @@ enum jrt_park {
     JRT_SCOPED = 16, /* in shields; the status bits hold their number, [scope-shield] */
 };
 
-/* How a task joins those who wait, and leaves them: [wait-order] in cancel/wait.h. */
+/* How a task joins the waiting tasks, and leaves them: [wait-order] in cancel/wait.h. */
 struct jrt_waiting {
     enum jrt_wait why;
     bool          to_its_end;  /* no cancel ends it: it waits for children, or a native call */

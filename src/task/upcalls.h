@@ -26,7 +26,7 @@ struct jrt_upcalls {
     void (*pay_patience)(struct jrt_task *task);
     /* Timers have rung: tokens of nurseries whose deadline passed are cancelled. */
     void (*flush_tokens)(void);
-    /* All workers sleep: whether any task waits; ends the waits. */
+    /* All workers sleep: says whether any task waits, and ends the waits. */
     bool (*anybody_waits)(janus_scheduler *scheduler);
     bool (*break_deadlock)(janus_scheduler *scheduler);
 

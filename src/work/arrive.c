@@ -7,8 +7,8 @@
  *     a strand    its loop has ended, and the stack is free
  *     a rescuer   the same, and the task that it ended is still the one that runs
  *
- * Only whoever arrives on another strand knows that the left one is off the CPU. So all this is
- * done there, by the worker that switched: a switch changes stacks and not threads.
+ * Only code on another strand knows that the left strand is off the CPU. So the worker does all
+ * this there, after the switch: a switch changes stacks and not threads.
  */
 #include "base/assert.h"
 #include "base/atomic.h"

@@ -13,14 +13,14 @@
 #include "work/straight.h"
 #include "work/work.h"
 
-/* What a switch calls on the strand that is entered: in general; after going straight to a task
- * that has been running, from one that yielded or parked. They return what the call there does. */
+/* A switch calls one of these on the entered strand. The first serves all; the others serve a task
+ * that ran before, after another task yielded or parked. They return what the call there does. */
 int jrt_arrive(void *worker);
 int jrt_arrive_from_yield(void *worker);
 int jrt_arrive_from_park(void *worker);
 int jrt_arrive_plain(void *worker); /* from a yield, on a PLAIN worker */
 
-/* On the strand that overflowed, with its task still the one that runs; [rescue-late]. */
+/* On the strand that overflowed, whose task still runs: [rescue-late]. */
 void jrt_arrive_from_rescue(void);
 
 static inline __attribute__((always_inline)) janus_status jrt_switch_to(struct jrt_worker  *worker,

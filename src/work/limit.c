@@ -147,7 +147,7 @@ int64_t jrt_limit_alive(janus_scheduler *scheduler)
     return alive;
 }
 
-/* Who waits for room; the essay is in nursery/wish.c. */
+/* Spawns that wait for room. The essay is in nursery/wish.c. */
 
 static void poke(struct jrt_wish *wish)
 {

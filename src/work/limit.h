@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many tasks may live that nobody gave a capability for: exact, over all workers, and without a
- * locked instruction where a worker starts and ends its own. The essay is in limit.c.
+ * The limit on live tasks that have no capability: exact, over all workers. A worker that starts and
+ * ends its own tasks needs no locked instruction. The essay is in limit.c.
  */
 #ifndef JRT_WORK_LIMIT_H
 #define JRT_WORK_LIMIT_H
@@ -26,7 +26,7 @@ void jrt_wish_serve(struct janus_scheduler *scheduler);
 /* Serves under the lock, when room has just come to the centre. */
 void jrt_wish_serve_locked(struct janus_scheduler *scheduler);
 
-/* Room was given back under the limit of this queue: wakes the first who waits for it. */
+/* A task gave room back under the limit of this queue: wakes the first waiting spawn. */
 void jrt_wish_freed(struct janus_scheduler *scheduler, struct jrt_list_node *wishes);
 
 /* A spawn that waits for room, in its frame; all under the limit's lock. The essay is in wish.c. */

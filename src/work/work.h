@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who runs next: strands, queues, sleepers, timers, and how a wait ends. The essays are in leave.c,
- * queue.c, idle.c and strand.c.
+ * How a worker chooses the next task: strands, queues, sleepers, timers, and how a wait ends. The
+ * essays are in leave.c, queue.c, idle.c and strand.c.
  */
 #ifndef JRT_WORK_WORK_H
 #define JRT_WORK_WORK_H
