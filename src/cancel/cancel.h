@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Cancels and their reasons, shields, and the paths by which a cancel finds its tasks. The essay is in cancel.c. */
+/* Cancels and their reasons, shields, and the paths by which a cancel finds its tasks. The essay is
+ * in cancel.c. */
 #ifndef JRT_CANCEL_CANCEL_H
 #define JRT_CANCEL_CANCEL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A child's life: nurseries are opened and ended, children start, wait, learn of a cancel, and end. The
- * essays are in nursery.c, spawn.c and ending.c.
+ * A child's life: nurseries are opened and ended, children start, wait, learn of a cancel, and
+ * end. The essays are in nursery.c, spawn.c and ending.c.
  */
 #ifndef JRT_NURSERY_NURSERY_H
 #define JRT_NURSERY_NURSERY_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Paying where it may take time: a task waits for more, learns of a cancel, or ends. The essay is in pay.c. */
+/* Paying where it may take time: a task waits for more, learns of a cancel, or ends. The essay is
+ * in pay.c. */
 #ifndef JRT_NURSERY_PAY_H
 #define JRT_NURSERY_PAY_H
 

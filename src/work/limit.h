@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The limit on live tasks that have no capability: exact, over all workers. A worker that starts and
- * ends its own tasks needs no locked instruction. The essay is in limit.c.
+ * The limit on live tasks that have no capability: exact, over all workers. A worker that starts
+ * and ends its own tasks needs no locked instruction. The essay is in limit.c.
  */
 #ifndef JRT_WORK_LIMIT_H
 #define JRT_WORK_LIMIT_H
