@@ -121,7 +121,7 @@ def object_breaches(root, folder):
     """The same by what the linker will see; also that the sources were read aright."""
     tree = Tree(root)
     objects = {path: symbols(path) for path in sorted(folder.glob("*/*.o"))
-               if path.parent.name in tree.order}
+               if f"{path.parent.name}/{path.stem}" in tree.files}  # not of sources that are gone
     home = {name: path.parent.name for path, (has, _) in objects.items() for name in has}
     if not objects:
         yield f"{folder}: no objects"
