@@ -17,7 +17,7 @@ COLUMNS_MAX = 100
 REASON_LINES_ABOVE = 4  # how far above an atomic operation its reason may stand
 
 C_SUFFIXES = {".c", ".h", ".S", ".cpp"}
-C_FOLDERS = ("src", "include", "tests", "bench", "examples")
+C_FOLDERS = ("src", "cmd", "include", "tests", "bench", "examples")
 NO_SPDX = {".json", ".jsonl", ".csv", ".svg", ".png"}
 NO_SPDX_NAMES = {"LICENSE"}
 ORDERS = ("relaxed", "acquire", "release", "acq_rel", "seq_cst")
@@ -327,7 +327,34 @@ def rule_words(root, sources):
                     yield source.path, number, "a test must not sleep: wait for what it waits for"
 
 
-RULES = (rule_rooms, rule_size, rule_spdx, rule_atomics, rule_answers, rule_labels, rule_words)
+# The seam itself; the simulated system; the recorder, which must not pass points of the world it
+# records ([trace-pure]); the explorer, which runs outside of all worlds.
+OUTSIDE_WORLDS = {"plat", "sim", "trace", "explore"}
+
+
+def rule_memory(root, sources):
+    """Rooms ask the seam for memory, so that a world can refuse it."""
+    call = re.compile(r"\b(?:malloc|calloc|realloc|strn?dup|aligned_alloc|posix_memalign)(?=\s*\()")
+    for source in sources:
+        parts = source.path.split("/")
+        if not source.is_c or source.top != "src" or parts[1] in OUTSIDE_WORLDS:
+            continue
+        for number, line in enumerate(source.code, 1):
+            for match in call.finditer(without_strings(line)):
+                name = match.group()
+                yield source.path, number, f"{name}: ask the seam, jrt_{name}, for memory"
+
+
+RULES = (
+    rule_rooms,
+    rule_size,
+    rule_spdx,
+    rule_atomics,
+    rule_answers,
+    rule_labels,
+    rule_words,
+    rule_memory,
+)
 
 
 def check(root):

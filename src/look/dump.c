@@ -96,7 +96,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct text *text, const c
 
 static bool text_open(struct text *text)
 {
-    *text = (struct text){.bytes = malloc(JANUS_DUMP_BYTES_MAX)};
+    *text = (struct text){.bytes = jrt_malloc(JANUS_DUMP_BYTES_MAX)};
     text->room = JANUS_DUMP_BYTES_MAX - TRAILER_BYTES;
     if (text->bytes != NULL) jrt_places_collect(&text->places);
     return text->bytes != NULL;
@@ -332,7 +332,7 @@ char *jrt_dump_deadlock(janus_scheduler *scheduler, const char *heading)
     put(&text, "%s", heading);
     (void)jrt_cycles_tell(scheduler, put_line, &text);
     put_roots(&text, scheduler);
-    if (scheduler->books != NULL) copy = strndup(text.bytes, JANUS_RUN_DEADLOCK_BYTES);
+    if (scheduler->books != NULL) copy = jrt_strndup(text.bytes, JANUS_RUN_DEADLOCK_BYTES);
     (void)text_close(&text, STDERR_FILENO);
     return copy;
 }

@@ -41,7 +41,7 @@ void jrt_places_collect(struct jrt_places *places)
 {
     jrt_places_teller *teller = jrt_load_acquire(&jrt_places_here); /* acquire: its table. */
     *places = (struct jrt_places){.count = 0};
-    if (teller != NULL) places->list = malloc(PLACES_MAX * sizeof *places->list);
+    if (teller != NULL) places->list = jrt_malloc(PLACES_MAX * sizeof *places->list);
     if (places->list == NULL) return;
     teller(take_down, places);
     qsort(places->list, places->count, sizeof *places->list, compare);

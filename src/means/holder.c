@@ -54,7 +54,7 @@ static bool           key_works;
 /* Adds a block to the free list, under the pool's lock. */
 static void add_block(void)
 {
-    struct jrt_holder *block = aligned_alloc(64, BLOCK_HOLDERS * sizeof *block);
+    struct jrt_holder *block = jrt_aligned_alloc(64, BLOCK_HOLDERS * sizeof *block);
     if (block == NULL) return;
     memset(block, 0, BLOCK_HOLDERS * sizeof *block);
     block[0].next = pool.blocks;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct janus_trace;
 struct jrt_os_thread;
@@ -204,6 +205,11 @@ static inline void *jrt_realloc(void *old, size_t bytes)
 static inline void *jrt_aligned_alloc(size_t alignment, size_t bytes)
 {
     return jrt_fails(JRT_FAULT_MEMORY) ? NULL : aligned_alloc(alignment, bytes);
+}
+
+static inline char *jrt_strndup(const char *text, size_t bytes_max)
+{
+    return jrt_fails(JRT_FAULT_MEMORY) ? NULL : strndup(text, bytes_max);
 }
 
 #endif

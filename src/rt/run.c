@@ -67,7 +67,7 @@ janus_status jrt_run(const janus_scheduler_options *options, janus_entry *entry,
     if (entry == NULL) return JANUS_INVALID;
     if (jrt_worker_self() != NULL) return JANUS_STATE;
     if (out->told != NULL) {
-        books = calloc(1, sizeof *books);
+        books = jrt_calloc(1, sizeof *books);
         if (books == NULL) return JANUS_NO_MEMORY;
     }
     janus_status status = jrt_scheduler_open(options, &scheduler);

@@ -97,7 +97,7 @@ static struct pool shares = {.lock = PTHREAD_MUTEX_INITIALIZER};
 /* The caller holds the pool's lock. */
 static void add_block(struct pool *pool)
 {
-    char *block = aligned_alloc(RECORD_BYTES, (size_t)(BLOCK_RECORDS + 1) * RECORD_BYTES);
+    char *block = jrt_aligned_alloc(RECORD_BYTES, (size_t)(BLOCK_RECORDS + 1) * RECORD_BYTES);
     if (block == NULL) return;
     memset(block, 0, (size_t)(BLOCK_RECORDS + 1) * RECORD_BYTES);
     memcpy(block, &pool->blocks, sizeof pool->blocks);

@@ -252,6 +252,18 @@ class Words(Tidy):
                          "tests/a.c:2: a test must not sleep: wait for what it waits for")
         self.clean({"tests/a.c": "/* sleep(1) would hide it */\n", "bench/b.c": "sleep(1);\n"})
 
+    def test_a_room_asks_the_seam_for_memory(self):
+        for call in ("malloc(1)", "calloc (1, 1)", "strdup(t)", "aligned_alloc(8, 8)"):
+            with self.subTest(call):
+                name = call.split("(")[0].strip()
+                self.one(self.room_tree("src/fiber/a.c", f"    p = {call};\n"),
+                         f"src/fiber/a.c:2: {name}: ask the seam, jrt_{name}, for memory")
+        self.clean(self.room_tree("src/plat/a.c", "p = malloc(1);\n"))
+        self.clean(self.room_tree("src/fiber/a.c", "p = jrt_malloc(1);\n"))
+
+    def test_the_command_obeys_the_rules_of_the_source(self):
+        self.one({"cmd/a.c": "x" * 101 + "\n"}, "cmd/a.c:2: 101 columns, limit 100")
+
 
 if __name__ == "__main__":
     unittest.main()
