@@ -23,7 +23,6 @@ import tidy
 UPCALLS = "jrt_upcalls"
 UPCALLS_HEADER = "src/task/upcalls.h"
 FILES_MAX = 25  # of a room; what only another CPU compiles counts too
-LARGER = {"fiber": 31}  # its stacks can become a room of their own
 DOCUMENT = "docs/ARCHITECTURE.md"
 BEGIN, END = "<!-- rooms: tools/rooms.py --write -->", "<!-- end of rooms -->"
 NAME = re.compile(r"\b(?:jrt|janus)_\w+")
@@ -90,9 +89,8 @@ def breaches(root):
             yield f"src/{path}: {room_of(path)} names {name}, which src/{home} defines above it"
     for room in tree.order:
         count = sum(1 for path in tree.files if room_of(path) == room)
-        limit = LARGER.get(room, FILES_MAX)
-        if count > limit:
-            yield f"src/{room}: {count} files, limit {limit}: which part is a room of its own?"
+        if count > FILES_MAX:
+            yield f"src/{room}: {count} files, limit {FILES_MAX}: which part is a room of its own?"
 
 
 def symbols(path):

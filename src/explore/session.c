@@ -33,10 +33,10 @@
 #include "base/options.h"
 #include "explore/explorer.h"
 #include "explore/trial.h"
-#include "fiber/sanitizer.h"
 #include "fiber/thread.h"
 #include "plat/seam.h"
 #include "sim/world.h"
+#include "stack/sanitizer.h"
 
 #include <dirent.h>
 #include <errno.h>

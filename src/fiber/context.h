@@ -4,7 +4,7 @@
 #define JRT_FIBER_CONTEXT_H
 
 #include "fiber/ctx.h"
-#include "fiber/sanitizer.h"
+#include "stack/sanitizer.h"
 
 struct jrt_context {
     void                *sp; /* while suspended: its jrt_ctx_frame */

@@ -32,8 +32,8 @@
 #include "fiber/exit.h"
 
 #include "base/assert.h"
-#include "fiber/stack.h"
 #include "plat/world.h"
+#include "stack/stack.h"
 
 #include <unwind.h>
 

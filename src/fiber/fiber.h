@@ -5,8 +5,8 @@
 
 #include "fiber/context.h"
 #include "fiber/record.h"
-#include "fiber/stack.h"
 #include "fiber/thread.h"
+#include "stack/stack.h"
 
 #include <janusrt/fiber.h>
 #include <stdatomic.h>

@@ -11,6 +11,7 @@
  */
 #include "look/places.h"
 
+#include "plat/world.h"
 #include "task/task.h"
 
 #include <stdlib.h>

@@ -70,7 +70,7 @@ static void begin_panic(struct jrt_task *task, janus_panic_kind kind, const char
         return; /* a panic of a defer does not replace the first */
     task->panic = (uint8_t)kind;
     /* NULL where memory is short. */
-    if (kind == JANUS_PANIC_KIND_EXPLICIT) task->fault_data = jrt_strndup(message, SIZE_MAX);
+    if (kind == JANUS_PANIC_KIND_EXPLICIT) task->fault_data = jrt_strndup(message, strlen(message));
     jrt_tell_panic(task, kind, message, frames, frame_count);
 }
 

@@ -57,7 +57,7 @@ struct jrt_spare {
         size_t              bytes;
         enum jrt_spare_kind kind;
     } maps[JRT_SPARES];
-    void *depot; /* of stacks; fiber/stack.c */
+    void *depot; /* of stacks; stack/stack.c */
 };
 
 struct jrt_world {

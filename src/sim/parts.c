@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Parts of a world: their stacks, the switches between them, and the choice of the next part. */
 #include "fiber/fuel.h"
-#include "fiber/stack.h"
 #include "plat/memory.h"
 #include "sim/inside.h"
+#include "stack/stack.h"
 
 #include <errno.h>
 

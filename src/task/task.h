@@ -16,9 +16,9 @@
 #include "base/wait.h"
 #include "fiber/context.h"
 #include "fiber/record.h"
-#include "fiber/stack.h"
 #include "plat/name.h"
 #include "sched/timer.h"
+#include "stack/stack.h"
 
 #include <janusrt/nursery.h>
 #include <janusrt/scheduler.h>

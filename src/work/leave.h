@@ -8,7 +8,7 @@
 
 #include "fiber/exception.h"
 #include "fiber/fuel.h"
-#include "fiber/sanitizer.h"
+#include "stack/sanitizer.h"
 #include "task/state.h"
 #include "work/straight.h"
 #include "work/work.h"

@@ -63,7 +63,7 @@ __attribute__((noreturn)) void jrt_worker_overflowed(struct jrt_worker *worker);
 
 /*
  * Whether the current strand has room for a child on top, with all the stack that it was
- * promised: [stack-eighth] in fiber/stack.c.
+ * promised: [stack-eighth] in stack/stack.c.
  *
  * [room-world]  The size of frames depends on the compiler and its options. In a world an execution
  *   must not. There strands have room for JRT_NESTED_MAX tasks on top of one, each with all that

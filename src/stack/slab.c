@@ -29,10 +29,10 @@
  *
  * Locks: everything here runs under the depot's lock.
  */
-#include "fiber/slab.h"
+#include "stack/slab.h"
 
 #include "base/assert.h"
-#include "fiber/sanitizer.h"
+#include "stack/sanitizer.h"
 
 enum {
     CARVE_FIRST = 16,

@@ -6,8 +6,8 @@
  * the depth. The error is at most the zeros at the lower end of a frame. The running fiber pays
  * nothing. A painted pattern would commit the whole stack.
  */
-#include "fiber/sanitizer.h"
-#include "fiber/stack.h"
+#include "stack/sanitizer.h"
+#include "stack/stack.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Stacks for fibers: a depot shared by a pool, and small caches of hot stacks in front of it. */
-#ifndef JRT_FIBER_STACK_H
-#define JRT_FIBER_STACK_H
+#ifndef JRT_STACK_STACK_H
+#define JRT_STACK_STACK_H
 
-#include "fiber/slab.h"
+#include "stack/slab.h"
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The guard ladder chooses the guard of new stacks, and steps down when a rung is used up. */
-#ifndef JRT_FIBER_GUARD_H
-#define JRT_FIBER_GUARD_H
+#ifndef JRT_STACK_GUARD_H
+#define JRT_STACK_GUARD_H
 
 #include "plat/memory.h"
 

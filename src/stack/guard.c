@@ -15,7 +15,7 @@
  * Rejected: painting the canary with a pattern. It would commit the lowest page of each stack, 4
  * KiB more for every fiber. Fresh memory is zero already, and reading it commits nothing.
  */
-#include "fiber/guard.h"
+#include "stack/guard.h"
 
 #include "base/atomic.h"
 #include "base/outside.h"

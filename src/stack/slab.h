@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Slabs of stacks: one mapping, many stacks at equal distances, guards below each. */
-#ifndef JRT_FIBER_SLAB_H
-#define JRT_FIBER_SLAB_H
+#ifndef JRT_STACK_SLAB_H
+#define JRT_STACK_SLAB_H
 
 #include "base/list.h"
-#include "fiber/guard.h"
+#include "stack/guard.h"
 
 #include <stddef.h>
 #include <stdint.h>

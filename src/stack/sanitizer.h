@@ -6,8 +6,8 @@
  * ASan keeps the bounds of the current stack, and a fake stack to detect uses after return. TSan
  * keeps a whole thread state for each fiber. Valgrind needs the places of stacks.
  */
-#ifndef JRT_FIBER_SANITIZER_H
-#define JRT_FIBER_SANITIZER_H
+#ifndef JRT_STACK_SANITIZER_H
+#define JRT_STACK_SANITIZER_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -40,7 +40,7 @@
  *
  * Locks: depot->lock alone, and no call here takes another.
  */
-#include "fiber/stack.h"
+#include "stack/stack.h"
 
 #include "base/assert.h"
 #include "plat/world.h"
