@@ -81,7 +81,7 @@ static inline int repeat_all(const struct repeat_call *calls, size_t count,
         double share = repeat_share(&calls[i], kit, things);
         /* Something else may disturb a measurement: a call that really starves does so each
          * time. */
-        for (int more = 0; more < 3 && share < repeat_least; more++) {
+        for (int more = 0; more < 20 && share < repeat_least; more++) {
             share = repeat_share(&calls[i], kit, things);
         }
         printf("# %.3f %s\n", share, calls[i].name);
