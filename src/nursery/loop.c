@@ -152,6 +152,7 @@ void jrt_worker_main(void *argument)
     thread->on_panic = jrt_task_on_panic;
     thread->on_exit = jrt_worker_on_exit;
     jrt_sanitizer_adopt_thread(&worker->root.sanitizer);
+    if (worker->scheduler->world == NULL) jrt_sanitizer_thread_works();
     struct jrt_strand *strand = jrt_strand_take(worker); /* made before the thread was started */
     worker->left = JRT_LEFT_NOTHING;
     (void)jrt_go_to_loop(worker, strand, NULL, &worker->root);

@@ -58,10 +58,13 @@ struct jrt_sanitizer {
  * TSan writes a megabyte to create a fiber. So a thread keeps some fibers of dead contexts and uses
  * them again. What the dead context did happens before what its thread does next in any case, so
  * this hides no race. TSan keeps the calls of each fiber. Calls that never returned would fill its
- * 64 Ki places. So a fiber has few lives, and only one on a large stack.
+ * 64 Ki places. So a fiber has few lives, and only one on a large stack. TSan takes a kept fiber
+ * for a running thread, and a process with several threads cannot fork and then start threads. So
+ * only workers' threads keep fibers: they end with their scheduler.
  */
 struct jrt_sanitizer_spares {
 #if JRT_TSAN
+    bool                 keeps;
     unsigned             count;
     struct jrt_sanitizer at[32];
 #endif
@@ -92,7 +95,7 @@ __attribute__((noinline, unused)) static void jrt_tsan_give(struct jrt_sanitizer
 {
     struct jrt_sanitizer_spares *spares = &jrt_sanitizer_spares;
     unsigned                     room = sizeof spares->at / sizeof spares->at[0];
-    if (++context->lives < context->lives_max && spares->count < room) {
+    if (spares->keeps && ++context->lives < context->lives_max && spares->count < room) {
         spares->at[spares->count++] = *context;
     } else {
         __tsan_destroy_fiber(context->fiber);
@@ -101,11 +104,20 @@ __attribute__((noinline, unused)) static void jrt_tsan_give(struct jrt_sanitizer
 }
 #endif
 
+/* The calling thread is a worker's from now on, and jrt_sanitizer_thread_ends ends it. */
+static inline void jrt_sanitizer_thread_works(void)
+{
+#if JRT_TSAN
+    jrt_sanitizer_spares.keeps = true;
+#endif
+}
+
 /* The calling thread ends. */
 static inline void jrt_sanitizer_thread_ends(void)
 {
 #if JRT_TSAN
     struct jrt_sanitizer_spares *spares = &jrt_sanitizer_spares;
+    spares->keeps = false;
     while (spares->count > 0) __tsan_destroy_fiber(spares->at[--spares->count].fiber);
 #endif
 }
