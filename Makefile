@@ -12,8 +12,8 @@ SEED ?= 0
 
 help:
 	@echo 'make run        build (gcc, -O2 -g) and run the demo'
-	@echo 'make test       run every check on every preset; twelve minutes at most'
-	@echo 'make test-long  the same with larger models and a deeper clang-tidy; hours'
+	@echo 'make test       run every check and every sanitizer; about twelve minutes'
+	@echo 'make test-long  the same on all presets, with larger models; hours'
 	@echo 'make test-NAME  run one preset: make test-gcc-asan (names: CMakePresets.json)'
 	@echo 'make explore    run the tests simulated, with new seeds (MINUTES=1 SEED=base)'
 	@echo 'make bench      measure beside other systems (ONLY=spawn,fib QUICK=1: fewer;'
