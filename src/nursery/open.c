@@ -222,14 +222,12 @@ static janus_status set_options(struct jrt_nursery *n, const janus_nursery_optio
 }
 
 /* Sets the nursery's own terms, or those around it. */
-static janus_status set_terms(struct jrt_nursery *n, const janus_nursery_options *options)
+static janus_status set_terms(struct jrt_nursery *n, const janus_nursery_options *options,
+                              bool cancelled)
 {
     janus_status status = JANUS_OK;
     if (jrt_terms_wanted(options)) {
-        bool cancelled = options->scope && n->owner != NULL &&
-                         jrt_task_cancel_reason(n->owner) != JANUS_CANCEL_REASON_NONE;
         status = jrt_terms_open(n, options, cancelled);
-        if (cancelled && status == JANUS_CANCELLED) return jrt_task_cancelled_again(n->owner);
     } else if (n->terms != NULL) {
         status = jrt_terms_inherit(n);
     }
@@ -246,13 +244,17 @@ static janus_status open_with(struct jrt_nursery *n, struct jrt_task *owner,
     janus_nursery_options options;
     if (decode(given, &options) != JANUS_OK) return JANUS_INVALID;
     *out_granted = options.granted;
+    bool cancelled =
+        options.scope && owner != NULL && jrt_task_cancel_reason(owner) != JANUS_CANCEL_REASON_NONE;
     janus_status status = set_options(n, &options);
     if (status == JANUS_OK && owner != NULL) status = jrt_shield_cover(n, owner);
     if (status == JANUS_OK) {
-        status = set_terms(n, &options);
+        status = set_terms(n, &options, cancelled);
         if (status != JANUS_OK) jrt_shield_uncover(n);
     }
     if (status != JANUS_OK) jrt_nursery_disarm(n);
+    /* Only now, because this may end the task: no timer may be left of the nursery. */
+    if (cancelled && status == JANUS_CANCELLED) return jrt_task_cancelled_again(owner);
     return status;
 }
 

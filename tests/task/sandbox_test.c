@@ -226,6 +226,50 @@ static int64_t bad_scopes(void *argument)
     return 0;
 }
 
+/* A cancelled task that opens sandboxes until the library ends it. */
+static int64_t open_for_ever(void *argument)
+{
+    struct host_of *of = argument;
+    janus_nursery   n;
+    CHECK(town_wait(&of->ready));
+    atomic_store(&of->ready, 2);
+    while (janus_yield() == JANUS_OK) continue;
+    for (;;) {
+        janus_status status = janus_nursery_open(
+            &n, JANUS_NURSERY_OPTIONS(.spawn_cap = of->cap, .scope = true,
+                                      .deadline_ns = janus_now_ns() + 3600 * JANUS_SECONDS));
+        CHECK_EQ(status, JANUS_CANCELLED);
+    }
+}
+
+static int64_t cancel_plugin(void *argument)
+{
+    const janus_authority *root = guild_root();
+    const janus_cap_limits limits = {.spawn = {10, janus_budget_default()}};
+    struct host_of         of = {.ready = 0};
+    janus_nursery          n;
+    janus_task_id          child;
+    (void)argument;
+    guild_open(&n, guild_spawn(root, 50));
+    CHECK_EQ(janus_spawn_with(&n, open_for_ever, &of, NULL, &child), JANUS_OK);
+    CHECK_EQ(janus_cap_mint(root, child,
+                            JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
+                                            .rights = JANUS_RIGHTS_ALL, .limits = &limits),
+                            &of.cap),
+             JANUS_OK);
+    atomic_store(&of.ready, 1);
+    while (atomic_load(&of.ready) != 2) CHECK_EQ(janus_yield(), JANUS_OK);
+    CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    return 0;
+}
+
+/* C37; an armed timer on its stack would outlive it, and the scheduler would not close. */
+TEST("a cancelled task that opens sandboxes with a deadline for ever leaves no timer behind")
+{
+    guild_all(cancel_plugin, NULL);
+}
+
 static int64_t recharge_in_scopes(void *argument)
 {
     const janus_authority *root = guild_root();
