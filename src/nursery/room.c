@@ -65,12 +65,11 @@ static janus_status wait_as_task(struct jrt_nursery *n, struct jrt_worker *worke
                                               .leave = leave_queue},
                                   .nursery = n,
                                   .task = task};
-    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)
-        return jrt_task_cancelled_or_end(task);
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE) return JANUS_CANCELLED;
     janus_status status = jrt_wait(worker, &spawner.waiting);
     /* A cancel may send a child of the nursery away before the child learns the reason. */
     bool told = status == JANUS_CLOSED && jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE;
-    return told || status == JANUS_CANCELLED ? jrt_task_cancelled_or_end(task) : status;
+    return told ? JANUS_CANCELLED : status;
 }
 
 static janus_status wait_as_thread(struct jrt_nursery *n)

@@ -179,6 +179,8 @@ static janus_status take(struct jrt_nursery *n, const janus_spawn_options *optio
         if (status != JANUS_OK && n->limited) jrt_room_give(n);
     }
     if (status != JANUS_OK) jrt_terms_put(birth->terms);
+    /* A wait was cancelled. Only now, because this may end the task: it holds no room. */
+    if (status == JANUS_CANCELLED) return jrt_task_cancelled_or_end(jrt_worker_self()->current);
     return status;
 }
 

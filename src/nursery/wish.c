@@ -172,5 +172,5 @@ janus_status jrt_wish_wait(struct jrt_nursery *n, const janus_budget *want, stru
             status = JANUS_CLOSED;
     }
     leave(scheduler, list, &wish);
-    return status == JANUS_CANCELLED ? jrt_task_cancelled_or_end(wish.task) : status;
+    return status;
 }

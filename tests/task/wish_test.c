@@ -234,6 +234,40 @@ TEST("a spawn that waits is cancelled like every wait, and leaves its place")
     }
 }
 
+static int64_t wait_to_be_unwound(void *argument)
+{
+    janus_status status = janus_spawn_wait(argument, nothing, NULL);
+    CHECK_EQ(status, JANUS_CANCELLED);
+    CHECK(false); /* the call does not return */
+    return 0;
+}
+
+/* A spawner that is unwound holds room in the nursery, which must come back each time. */
+static int64_t unwind_spawners(void *argument)
+{
+    janus_nursery n;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.max_children = 2)), JANUS_OK);
+    for (int i = 0; i < 3; i++) {
+        janus_task_id child;
+        CHECK_EQ(janus_spawn_with(&n, wait_to_be_unwound, &n,
+                                  JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_MODE_UNWIND), &child),
+                 JANUS_OK);
+        while (wishes() < 1) CHECK_EQ(janus_yield(), JANUS_OK);
+        CHECK_EQ(janus_nursery_cancel_child(&n, child), JANUS_OK);
+        CHECK_EQ(janus_join(&n, child, NULL), JANUS_CHILD_CANCELLED);
+    }
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a task that is unwound while its spawn waits gives back the room in the nursery")
+{
+    for (uint32_t workers = 1; workers <= 8; workers *= 2) {
+        CHECK_EQ(run_limited(workers, 2, unwind_spawners, NULL), JANUS_OK);
+    }
+}
+
 /* Deadlock. */
 
 static int64_t wait_for_each_other(void *argument)
