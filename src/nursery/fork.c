@@ -54,6 +54,16 @@ static const uint64_t rare_ns = 20000;
 
 static struct jrt_fork *fork_of(struct jrt_link *link) { return (struct jrt_fork *)link; }
 
+/* Whether the nursery around the call is still open. The body of the call may have ended it, and
+ * its memory may be gone. */
+static bool is_around_open(const struct jrt_fork *fork)
+{
+    const struct jrt_nursery *n = fork->task->innermost;
+    if (fork->around == NULL) return true;
+    while (n != NULL && n != fork->around) n = jrt_nursery_outer(n);
+    return n != NULL;
+}
+
 /* The terms under which the call began; NULL: implicit. */
 static struct jrt_terms *terms_at(const struct jrt_fork *fork)
 {
@@ -92,6 +102,7 @@ static bool terms_allow(const struct jrt_fork *fork, const struct jrt_worker *wo
 
 static bool allowed(const struct jrt_fork *fork, const struct jrt_worker *worker)
 {
+    if (!is_around_open(fork)) return false;
     struct jrt_task        *task = fork->task;
     const struct jrt_terms *terms = terms_at(fork);
     const struct jrt_purse *purse = task->touched ? task->purse : NULL;

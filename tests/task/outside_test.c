@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 
 static janus_scheduler *running;
 static int              nowhere;
@@ -85,6 +86,31 @@ static janus_cap executor_cap(const janus_authority *root, uint32_t rights)
     return guild_mint(root, JANUS_CAP_KIND_EXECUTOR, rights, &limits);
 }
 
+/* Ends the nursery around its parallel call, and clears its memory. The calls that follow make the
+ * worker divide the outer one. */
+static int64_t forget_around(void *argument)
+{
+    janus_scheduler *scheduler = NULL;
+    janus_shield_end();
+    CHECK_EQ(janus_nursery_end(argument, NULL), JANUS_OK);
+    memset(argument, 0, sizeof(janus_nursery));
+    for (int i = 0; i < 200; i++) {
+        CHECK_EQ(janus_both(nothing, NULL, nothing, NULL), 0);
+        CHECK_EQ(janus_scheduler_create_with(NULL, &scheduler), JANUS_CAP_RIGHT);
+    }
+    return 0;
+}
+
+static int64_t in_parallel_call(void *argument)
+{
+    janus_nursery around;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&around, NULL), JANUS_OK);
+    janus_shield_begin(); /* the call is not divided before the nursery has ended */
+    CHECK_EQ(janus_both(forget_around, &around, nothing, NULL), 0);
+    return 0;
+}
+
 static int64_t try_all(void *argument)
 {
     janus_authority   *root = argument;
@@ -99,6 +125,7 @@ static int64_t try_all(void *argument)
     janus_nursery             n;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.executor_cap = select)), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, make_all, (void *)(uintptr_t)&lacks_right), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, in_parallel_call, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
 }
