@@ -39,7 +39,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static bool was_rescued(int how) { return how == JRT_ENDED_OVERFLOWED || how == JRT_ENDED_RESCUED; }
 
@@ -69,8 +68,10 @@ static void begin_panic(struct jrt_task *task, janus_panic_kind kind, const char
     if (task->panic != JANUS_PANIC_KIND_NONE)
         return; /* a panic of a defer does not replace the first */
     task->panic = (uint8_t)kind;
-    /* NULL where memory is short. */
-    if (kind == JANUS_PANIC_KIND_EXPLICIT) task->fault_data = jrt_strndup(message, strlen(message));
+    /* NULL where memory is short. Nobody pays for the copy. So it is only a little longer than what
+     * reports show. */
+    if (kind == JANUS_PANIC_KIND_EXPLICIT)
+        task->fault_data = jrt_strndup(message, (size_t)2 * JRT_MESSAGE_BYTES);
     jrt_tell_panic(task, kind, message, frames, frame_count);
 }
 

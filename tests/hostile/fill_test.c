@@ -6,6 +6,7 @@
 #include "contain.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Resident bytes of this process. */
@@ -100,6 +101,35 @@ static void many_detached(struct plugin *plugin) { fill(plugin, take_detached, 1
 TEST("endless detached blocks leave the neighbours theirs")
 {
     contain((struct attack){.entry = many_detached});
+}
+
+/* Panics. */
+
+static int64_t panic_at_length(void *argument) { janus_panic(argument); }
+
+/* Children that can be joined keep their message until the nursery ends. */
+static void long_messages(struct plugin *plugin)
+{
+    static char        message[8 << 20];
+    janus_nursery      n;
+    janus_task_id      child;
+    janus_nursery_info info = JANUS_NURSERY_INFO();
+    memset(message, 'x', sizeof message - 1);
+    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)) != JANUS_OK)
+        return;
+    long before = resident();
+    while (janus_spawn_with(&n, panic_at_length, message, NULL, &child) == JANUS_OK) continue;
+    do {
+        JANUS_IGNORE(janus_yield());
+    } while (janus_nursery_inspect(&n, &info) == JANUS_OK && info.children > 0);
+    if (!TOWN_SLOW && resident() - before > 32 << 20) ESCAPED(plugin);
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
+}
+
+TEST("long messages of panics are cut before the library keeps them")
+{
+    contain((struct attack){
+        .entry = long_messages, .tasks = 20, .ends = true, .no_share = "twenty neighbours"});
 }
 
 static bool take_token(struct plugin *plugin)
