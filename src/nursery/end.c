@@ -133,13 +133,11 @@ static void free_finished(struct jrt_nursery *n)
     }
 }
 
-__attribute__((noinline)) static janus_status end_slow(struct jrt_nursery   *n,
-                                                       janus_nursery_result *out)
+janus_status jrt_nursery_end(struct jrt_nursery *n, janus_nursery_result *out)
 {
-    bool mine = n != NULL && jrt_nursery_is_mine(n);
-    if (!mine || (n->owner != NULL && n->owner->innermost != n)) {
+    if (!jrt_nursery_is_mine(n) || (n->owner != NULL && n->owner->innermost != n)) {
         jrt_stack_check(); /* [turn-call] */
-        return n == NULL ? JANUS_INVALID : JANUS_STATE;
+        return JANUS_STATE;
     }
     janus_status status = janus_nursery_await_with((janus_nursery *)(void *)n, out);
     if (status == JANUS_STATE) return status;
@@ -162,6 +160,16 @@ __attribute__((noinline)) static janus_status end_slow(struct jrt_nursery   *n,
     jrt_debug_invariant("nursery-outer", n->owner == NULL || n->owner->innermost == n);
     if (n->owner != NULL) n->owner->innermost = jrt_nursery_outer(n);
     return status;
+}
+
+/* Inspections show the nurseries of parallel calls. Such a call ends and frees its nursery itself,
+ * so nobody else may. */
+__attribute__((noinline)) static janus_status end_slow(struct jrt_nursery   *n,
+                                                       janus_nursery_result *out)
+{
+    if (n != NULL && !n->internal) return jrt_nursery_end(n, out);
+    jrt_stack_check(); /* [turn-call] */
+    return n == NULL ? JANUS_INVALID : JANUS_STATE;
 }
 
 /* Leaves a nursery after its children ran in place; the slow path does what is left. */
@@ -246,7 +254,7 @@ static inline __attribute__((always_inline)) janus_status end_as(struct jrt_nurs
 {
     struct jrt_task *owner = worker->current;
     /* The innermost nursery is the owner's own. */
-    if (jrt_unlikely(owner->innermost != n || n->folded)) return end_slow(n, NULL);
+    if (jrt_unlikely(owner->innermost != n || jrt_nursery_ends_slow(n))) return end_slow(n, NULL);
     jrt_debug_invariant("nursery-closing", jrt_nursery_is_mine(n));
     /* relaxed: [nursery-closing]. The fence follows, [exhaust-await]. */
     jrt_store_relaxed(&n->ending, JRT_ENDING);

@@ -209,7 +209,7 @@ void jrt_nurseries_abandon(struct jrt_task *task)
         struct jrt_nursery *outer = jrt_nursery_outer(n);
         enum jrt_on_heap    on_heap = (enum jrt_on_heap)n->on_heap;
         (void)jrt_nursery_cancel(n, JANUS_CANCEL_REASON_PARENT);
-        JANUS_IGNORE(janus_nursery_end((janus_nursery *)(void *)n, NULL));
+        (void)jrt_nursery_end(n, NULL);
         if (on_heap != JRT_NOT_ON_HEAP) jrt_nursery_free(n, on_heap);
         n = outer;
     }

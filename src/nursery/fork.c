@@ -261,7 +261,7 @@ void jrt_fork_cancel(struct jrt_fork *fork)
 void jrt_fork_join(struct jrt_fork *fork, struct jrt_fork_failure *failure)
 {
     janus_nursery_result result = {.kind = JANUS_RESULT_KIND_SUCCESS};
-    janus_status status = janus_nursery_end((janus_nursery *)(void *)fork->nursery, &result);
+    janus_status         status = jrt_nursery_end(fork->nursery, &result);
     if (status == JANUS_STATE) janus_panic("a parallel call returned with a nursery open");
     *failure = (struct jrt_fork_failure){result.error, result.task};
     if (result.kind != JANUS_RESULT_KIND_CHILD_FAILED || result.panic.kind == JANUS_PANIC_KIND_NONE)

@@ -21,6 +21,10 @@ struct jrt_paid_nursery {
 /* Frees an ended nursery with this on_heap. Refunds it if its task paid. */
 void jrt_nursery_free(struct jrt_nursery *n, enum jrt_on_heap on_heap);
 
+/* Ends a nursery of the caller, also that of a parallel call, which janus_nursery_end refuses. In
+ * end.c. */
+janus_status jrt_nursery_end(struct jrt_nursery *n, janus_nursery_result *out);
+
 /* The state for any reader: Cancelled as soon as all children have ended, [nursery-seen]. */
 janus_nursery_state jrt_nursery_seen(struct jrt_nursery *n);
 

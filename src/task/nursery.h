@@ -77,7 +77,7 @@ struct jrt_nursery {
             uint8_t       on_heap;      /* enum jrt_on_heap */
             _Atomic(bool) starving;     /* [exhaust-await]: a child was on `exhausted` */
         };
-        uint32_t first_four; /* for jrt_nursery_is_apart */
+        uint32_t first_four; /* for jrt_nursery_is_apart and jrt_nursery_ends_slow */
         uint64_t special;    /* any of them */
     };
     struct jrt_terms             *terms; /* for children; NULL: implicit */
@@ -204,6 +204,12 @@ static inline void jrt_nursery_unlock(struct jrt_nursery *n)
 static inline bool jrt_nursery_is_apart(const struct jrt_nursery *n)
 {
     return (n->first_four & 0xffff03u) != 0; /* folded, beyond, limited, on_terms */
+}
+
+/* Whether janus_nursery_end must first look at what the nursery is. */
+static inline bool jrt_nursery_ends_slow(const struct jrt_nursery *n)
+{
+    return (n->first_four & 0xff000001u) != 0; /* folded, internal */
 }
 
 static inline struct jrt_nursery *jrt_nursery_of(janus_nursery *nursery)

@@ -160,6 +160,34 @@ TEST("an idle worker takes the second branch while the first still runs")
     town_run(2, is_stolen, NULL, ROUNDS);
 }
 
+/* The nursery of a call. */
+
+static int64_t end_own_call(void *argument)
+{
+    janus_task_info      me = JANUS_TASK_INFO();
+    janus_nursery_result result;
+    CHECK_EQ(janus_task_inspect_current(&me), JANUS_OK);
+    if (me.owned == NULL) return 0; /* nothing was split off */
+    CHECK_EQ(janus_nursery_destroy(me.owned), JANUS_STATE);
+    CHECK_EQ(janus_nursery_end(me.owned, NULL), JANUS_STATE);
+    CHECK_EQ(janus_nursery_end(me.owned, &result), JANUS_STATE);
+    atomic_fetch_add((atomic_int *)argument, 1);
+    return 0;
+}
+
+static int64_t call_that_is_ended(void *argument)
+{
+    CHECK_EQ(janus_both_with(end_own_call, argument, nothing, NULL, NULL), 0);
+    return 0;
+}
+
+TEST("a task cannot end or free the nursery of its own parallel call")
+{
+    atomic_int refused = 0;
+    town_run(2, call_that_is_ended, &refused, ROUNDS);
+    CHECK(refused > 0 || town_simulated());
+}
+
 /* Cancelling. */
 
 static atomic_int begun; /* the caller of the loop runs */
