@@ -287,7 +287,8 @@ static janus_status open_here(struct jrt_nursery *n, struct jrt_worker *worker,
 {
     struct jrt_task *owner = worker->current;
     if (!init_inside(n, worker->scheduler, owner)) {
-        return is_open_already(n, owner) ? JANUS_STATE : JANUS_FULL;
+        bool open = is_perhaps_open(n, owner) && is_open_already(n, owner);
+        return open ? JANUS_STATE : JANUS_FULL;
     }
     n->terms = jrt_terms_here(owner);
     jrt_nursery_get_ready(n);
