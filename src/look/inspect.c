@@ -227,6 +227,8 @@ janus_status janus_worker_inspect(const janus_scheduler *scheduler, uint32_t wor
     bool all = worker == JANUS_ALL_WORKERS;
     if (!all && worker >= scheduler->worker_count) return JANUS_INVALID;
     janus_worker_info info = {.index = worker};
+    uint32_t          count = all ? scheduler->worker_count : 1;
+    jrt_turn_toll(jrt_worker_self(), count * JRT_TOLL_WORKER);
     jrt_point();
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
         if (all || worker == i) put_now(scheduler, i, &info);

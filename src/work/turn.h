@@ -23,6 +23,7 @@ enum {
     JRT_TOLL_TOLD = 4,    /* a call that returns CANCELLED once more */
     JRT_TOLL_FENCE = 64,  /* a fence that interrupts all workers */
     JRT_TOLL_CANCEL = 32, /* a cancelled nursery */
+    JRT_TOLL_WORKER = 4,  /* an inspected worker: its counters and queues are on other lines */
 };
 
 /* The length from which a turn is too long: its task owes the time to others. */

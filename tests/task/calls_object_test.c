@@ -116,7 +116,7 @@ CALL(scheduler_current, (void)janus_scheduler_current())
 CALL(scheduler_dump, (void)janus_scheduler_dump(t->scheduler, t->null))
 CALL(scheduler_dump_on, (void)!janus_scheduler_dump_on(t->scheduler, -1))
 CALL(scheduler_stats, janus_worker_info stats = JANUS_WORKER_INFO();
-     (void)!janus_worker_inspect(t->scheduler, 0, &stats))
+     (void)!janus_worker_inspect(t->scheduler, JANUS_ALL_WORKERS, &stats))
 CALL(scheduler_stacks, janus_scheduler_stacks_info stats = JANUS_SCHEDULER_STACKS_INFO();
      (void)!janus_scheduler_stacks_inspect(t->scheduler, &stats))
 CALL(scheduler_trim, (void)janus_scheduler_trim(t->scheduler, 0))
