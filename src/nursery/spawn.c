@@ -180,8 +180,8 @@ static janus_status take(struct jrt_nursery *n, const janus_spawn_options *optio
     }
     if (status != JANUS_OK) jrt_terms_put(birth->terms);
     /* A wait was cancelled. Only now, because this may end the task: it holds no room. */
-    if (status == JANUS_CANCELLED) return jrt_task_cancelled_or_end(jrt_worker_self()->current);
-    return status;
+    struct jrt_task *task = status == JANUS_CANCELLED ? jrt_task_current() : NULL;
+    return task != NULL ? jrt_task_cancelled_or_end(task) : status;
 }
 
 /* Returns what a refused spawn has taken. */
