@@ -44,6 +44,11 @@ static inline void jrt_nursery_disarm(struct jrt_nursery *n)
 void jrt_nursery_open_around(struct jrt_nursery *n, struct jrt_worker *worker,
                              struct jrt_task *owner, const struct jrt_nursery *around);
 
+/* Opens a nursery on the heap as the innermost of the current task. Neither yields nor ends the
+ * task, unlike janus_nursery_open. False: refused, and nothing happened. In open.c. */
+bool jrt_nursery_open_on_heap(struct jrt_nursery *n, struct jrt_worker *worker,
+                              enum jrt_on_heap on_heap);
+
 /* Opens a parallel call's nursery as the innermost of the current task, on the terms there. The
  * task does not yield. False: refused, and nothing happened. In open.c. */
 bool jrt_nursery_open_on_terms(struct jrt_nursery *n, struct jrt_worker *worker);

@@ -309,10 +309,18 @@ __attribute__((noinline)) static janus_status open_slow(struct jrt_nursery      
     return open_here(n, jrt_worker_self(), options); /* [worker-again] */
 }
 
-bool jrt_nursery_open_on_terms(struct jrt_nursery *n, struct jrt_worker *worker)
+bool jrt_nursery_open_on_heap(struct jrt_nursery *n, struct jrt_worker *worker,
+                              enum jrt_on_heap on_heap)
 {
     if (open_here(n, worker, NULL) != JANUS_OK) return false;
-    n->on_heap = n->internal = true; /* it is the innermost: nobody knows it yet */
+    n->on_heap = (uint8_t)on_heap; /* it is the innermost: nobody knows it yet */
+    return true;
+}
+
+bool jrt_nursery_open_on_terms(struct jrt_nursery *n, struct jrt_worker *worker)
+{
+    if (!jrt_nursery_open_on_heap(n, worker, JRT_ON_HEAP)) return false;
+    n->internal = true;
     return true;
 }
 

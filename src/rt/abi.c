@@ -118,9 +118,11 @@ static bool has_many(const struct jrt_task *task)
 
 janus_nursery *janus_nursery_create(void)
 {
-    const struct jrt_task   *task = jrt_task_current();
-    struct jrt_ledger       *payer = NULL;
-    bool                     paid = task != NULL && has_many(task);
+    jrt_stack_check(); /* [stack-reserve]; it may end the task, so it comes before the memory */
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_ledger *payer = NULL;
+    if (worker == NULL) return NULL;
+    bool                     paid = has_many(worker->current);
     enum jrt_on_heap         on_heap = paid ? JRT_PAID : JRT_ON_HEAP;
     struct jrt_paid_nursery *made = jrt_malloc(paid ? sizeof *made : sizeof made->nursery);
     if (made == NULL) return NULL;
@@ -129,11 +131,10 @@ janus_nursery *janus_nursery_create(void)
         return NULL;
     }
     if (paid) made->payer = payer;
-    if (janus_nursery_open(&made->nursery, NULL) != JANUS_OK) {
+    if (!jrt_nursery_open_on_heap(jrt_nursery_of(&made->nursery), worker, on_heap)) {
         jrt_nursery_free((struct jrt_nursery *)(void *)made, on_heap);
         return NULL;
     }
-    jrt_nursery_of(&made->nursery)->on_heap = (uint8_t)on_heap;
     return &made->nursery;
 }
 

@@ -335,3 +335,38 @@ TEST("completed and cancelled are the finished states")
     }
     CHECK_STR(janus_status_name(JANUS_NO_NURSERY), "JANUS_NO_NURSERY");
 }
+
+/* Cancelled tasks that make nurseries until the library ends them, perhaps in that call. */
+
+static int64_t create_for_ever(void *argument)
+{
+    janus_nursery *outer = janus_nursery_create();
+    CHECK(outer != NULL);
+    atomic_store((atomic_int *)argument, 1);
+    while (janus_yield() == JANUS_OK) continue;
+    for (;;) {
+        janus_nursery *inner = janus_nursery_create();
+        if (inner != NULL) (void)janus_nursery_destroy(inner);
+    }
+}
+
+static int64_t cancel_creators(void *argument)
+{
+    (void)argument;
+    for (int i = 0; i < 20; i++) {
+        atomic_int    begun = 0;
+        janus_nursery n;
+        CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+        CHECK_EQ(janus_spawn(&n, create_for_ever, &begun), JANUS_OK);
+        CHECK(town_wait(&begun));
+        CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    }
+    return 0;
+}
+
+/* LeakSanitizer finds nurseries that are lost. */
+TEST("a cancelled task that makes nurseries for ever ends, and no nursery is lost")
+{
+    town_all(cancel_creators, NULL, 1);
+}
