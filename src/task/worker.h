@@ -77,7 +77,7 @@ enum jrt_plainness {
 struct jrt_purse;
 struct jrt_seat;
 
-struct jrt_worker {
+struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fields together */
     /* New NORMAL tasks, the worker's own until another worker wants them; [queue-shelf]. */
     struct jrt_shelf fresh_shelf;
     /* Only the worker's own thread writes these. */
