@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Waitpoints: a wake that comes early, late, or at the same moment as something else. */
+#include "dumped.h"
 #include "town.h"
 
 #include <pthread.h>
@@ -372,19 +373,6 @@ TEST("a cancel ends the wait and returns, in both modes; a shield holds it off")
 
 /* Reports about a wait. */
 
-static char *dump_of(janus_scheduler *scheduler)
-{
-    int fd = memfd_create("dump", 0);
-    CHECK(fd >= 0);
-    CHECK_EQ(janus_scheduler_dump(scheduler, fd), JANUS_OK);
-    off_t length = lseek(fd, 0, SEEK_CUR);
-    char *text = calloc(1, (size_t)length + 1);
-    CHECK(text != NULL);
-    CHECK_EQ(pread(fd, text, (size_t)length, 0), length);
-    (void)close(fd);
-    return text;
-}
-
 static int64_t wait_three_times(void *argument)
 {
     struct pair *pair = argument;
@@ -407,7 +395,7 @@ static void check_told(janus_scheduler *scheduler, janus_nursery *n, janus_task_
     CHECK_EQ(info.state, JANUS_TASK_STATE_BLOCKED);
     CHECK_STR(info.wait, reason);
     char  line[100] = "blocked, waits for ";
-    char *text = dump_of(scheduler);
+    char *text = dumped(scheduler);
     CHECK(strstr(text, strcat(line, reason)) != NULL);
     free(text);
 }
