@@ -56,12 +56,18 @@ static void carve(struct jrt_rng *rng, int pool)
     janus_budget            part = janus_budget_of(1, 1, 0, 0, 0);
     if (jrt_account_open(&inner, &pools[pool], &amount) != JANUS_COMPONENT_NONE) return;
     hold(pool, amount.ops);
+    uint64_t inside = amount.ops; /* what of the pool the inner account has */
     if (jrt_account_take(&inner, &part) == JANUS_COMPONENT_NONE) {
         jrt_account_settle(&inner, &part, &part);
-        (void)jrt_account_refund(&inner, &part);
-        (void)jrt_account_grant(&inner, &part);
+        atomic_fetch_sub(&held[pool], part.ops); /* first: others may take it at once */
+        CHECK_EQ(jrt_account_refund(&inner, &part), JANUS_COMPONENT_NONE);
+        inside -= part.ops;
+        if (jrt_account_grant(&inner, &part) == JANUS_COMPONENT_NONE) {
+            hold(pool, part.ops);
+            inside += part.ops;
+        }
     }
-    atomic_fetch_sub(&held[pool], amount.ops);
+    atomic_fetch_sub(&held[pool], inside);
     jrt_account_close(&inner);
     jrt_account_fini(&inner);
 }
