@@ -32,6 +32,19 @@
     X(DEADLINE,  -13, "the deadline passed first")                                                 \
     X(WOULD_WAIT,-14, "the call would have to wait")                                               \
     X(CHILD_CANCELLED,-15, "the child was cancelled, and ended for that reason")                   \
+    X(RESET,     -16, "the other end has reset the connection")                                    \
+    X(REFUSED,   -17, "nobody takes the connection there")                                         \
+    X(UNREACHABLE,-18, "there is no way to the address, or nobody answers")                        \
+    X(IN_USE,    -19, "somebody else uses this address or name")                                   \
+    X(NOT_FOUND, -20, "there is nothing with this name")                                           \
+    X(EXISTS,    -21, "there is something with this name already")                                 \
+    X(DENIED,    -22, "the system does not permit this")                                           \
+    X(BROKEN,    -23, "nobody reads at the other end any more")                                    \
+    X(SYSTEM,    -24, "the system reported an error; janus_explain names it")                      \
+    X(HANDLE_LIMIT,-25, "as many handles live as the limit allows")                                \
+    X(NO_NET_CAP,     -37, "no capability for the network is held here")                           \
+    X(NO_FILE_CAP,    -38, "no capability for files is held here")                                 \
+    X(NO_PROCESS_CAP, -39, "no capability for processes is held here")                             \
     X(NO_SPAWN_CAP,   -40, "no capability to spawn is held here")                                  \
     X(NO_BUDGET_CAP,  -41, "no capability for budgets is held here")                               \
     X(NO_CHANNEL_CAP, -42, "no capability for channels is held here")                              \

@@ -28,7 +28,11 @@
     X(ONCE, "the first call of a once")                                                            \
     X(BARRIER, "a barrier")                                                                        \
     X(RWLOCK, "a reader-writer lock")                                                              \
-    X(LIMIT, "room for another task")
+    X(LIMIT, "room for another task")                                                              \
+    X(READ, "bytes to read")                                                                       \
+    X(WRITE, "room to write")                                                                      \
+    X(ACCEPT, "a connection to accept")                                                            \
+    X(CONNECT, "a connection to stand")
 
 enum jrt_wait {
 #define X(name, text) JRT_WAIT_##name,

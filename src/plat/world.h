@@ -17,6 +17,7 @@
 #include <string.h>
 
 struct janus_trace;
+struct jrt_net;
 struct jrt_os_thread;
 
 /* The choices of a world. Without a world each choice has a fast answer of its own. The victim
@@ -28,17 +29,25 @@ enum jrt_choice {
     JRT_CHOOSE_CASE,   /* which case of a select is tried next */
     JRT_CHOOSE_FAULT,  /* 0: no; 1: yes */
     JRT_CHOOSE_SPLIT,  /* whether a parallel call is divided. 0: yes; 1: no */
+    JRT_CHOOSE_CUT,    /* how much of a transfer is done. 0: all */
+    JRT_CHOOSE_DELAY,  /* how long bytes travel. 0: the shortest time */
     JRT_CHOICES,
 };
 
 /* What a world can refuse, or do without being asked; bits. */
 enum jrt_fault {
-    JRT_FAULT_MEMORY = 1,   /* an allocation is refused */
-    JRT_FAULT_MAPPING = 2,  /* address space is refused */
-    JRT_FAULT_THREAD = 4,   /* a thread is not started */
-    JRT_FAULT_BLOCKING = 8, /* a blocking call is refused, or takes long */
-    JRT_FAULT_WAKE = 16,    /* a sleep ends for no reason */
-    JRT_FAULT_DEATH = 32,   /* a worker's thread ends */
+    JRT_FAULT_MEMORY = 1,       /* an allocation is refused */
+    JRT_FAULT_MAPPING = 2,      /* address space is refused */
+    JRT_FAULT_THREAD = 4,       /* a thread is not started */
+    JRT_FAULT_BLOCKING = 8,     /* a blocking call is refused, or takes long */
+    JRT_FAULT_WAKE = 16,        /* a sleep ends for no reason */
+    JRT_FAULT_DEATH = 32,       /* a worker's thread ends */
+    JRT_FAULT_RESET = 64,       /* a connection is reset */
+    JRT_FAULT_STALL = 128,      /* nothing arrives on a connection for a while */
+    JRT_FAULT_REFUSE = 256,     /* a connect is refused */
+    JRT_FAULT_DESCRIPTOR = 512, /* the system has no descriptor left */
+    JRT_FAULT_EDGE = 1024,      /* an event comes for no reason */
+    JRT_FAULT_LOST = 2048,      /* a datagram is lost, or comes twice */
 };
 
 /* What one world keeps for the next, because reserving address space is slow. */
@@ -80,7 +89,8 @@ struct jrt_world {
     uint32_t            numbers; /* numbers given to objects that have only an address */
     uint64_t            hash;    /* of everything that has happened; sim/world.h */
     struct janus_trace *trace;   /* for the first scheduler without a trace; or NULL */
-    uint32_t            fault;   /* enum jrt_fault: the kind of the last choice */
+    const struct jrt_net *net;   /* its network; plat/net.h */
+    uint32_t              fault; /* enum jrt_fault: the kind of the last choice */
 
     /* For an explorer. */
     void    (*stale)(const char *call);       /* a handle was used after its end; NULL: ignored */

@@ -30,6 +30,7 @@
  * [sim-own]  leaving a part saves what belongs to a thread and not to a stack. That is the
  * library's record, the fuel word, errno, and exceptions being handled.
  */
+#include "plat/net.h"
 #include "sim/inside.h"
 
 #include <string.h>
@@ -279,7 +280,8 @@ static struct world *make(void)
                                           .fails = fails,
                                           .start = start,
                                           .has_ended = has_ended,
-                                          .join = join};
+                                          .join = join,
+                                          .net = &jrt_net_real};
     world->now_ns = jrt_world_began_ns;
     world->steps_max = UINT64_MAX;
     world->walk.decide = walk;
