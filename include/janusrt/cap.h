@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Capabilities: rights that a task holds. To start a task, ask for budget, open a channel or choose
- * an executor, the holder presents a handle. A table in the library knows the holder of each handle
- * and what it allows.
+ * an executor, the holder presents a handle. So it does for a socket, a file or a child process. A
+ * table in the library knows the holder of each handle and what it allows.
  *
  *     janus_cap_table *table;
  *     janus_authority *root;
@@ -65,7 +65,10 @@ typedef struct janus_authority janus_authority;
     X(SPAWN, 1, "spawn")                                                                           \
     X(BUDGET, 2, "budget")                                                                         \
     X(CHANNEL, 3, "channel")                                                                       \
-    X(EXECUTOR, 4, "executor")
+    X(EXECUTOR, 4, "executor")                                                                     \
+    X(NET, 5, "net")                                                                               \
+    X(FILE, 6, "file")                                                                             \
+    X(PROCESS, 7, "process")
 
 typedef enum janus_cap_kind {
     JANUS_CAP_KIND_NONE = 0, /* in a grant that derives: the original's */
@@ -73,6 +76,9 @@ typedef enum janus_cap_kind {
     JANUS_CAP_KIND_MAP(JANUS_CAP_KIND_ENUM)
 #undef JANUS_CAP_KIND_ENUM
 } janus_cap_kind;
+
+/* Size of an array that kinds index. */
+#define JANUS_CAP_KINDS 8
 
 /* The permission tokens: name, bit, kind, text. */
 #define JANUS_RIGHT_MAP(X)                                                                         \
@@ -86,7 +92,19 @@ typedef enum janus_cap_kind {
     X(CHANNEL_RECV, 7, CHANNEL, "channel.recv")                                                    \
     X(CHANNEL_CLOSE, 8, CHANNEL, "channel.close")                                                  \
     X(EXECUTOR_SELECT, 9, EXECUTOR, "executor.select")                                             \
-    X(EXECUTOR_CONFIGURE, 10, EXECUTOR, "executor.configure")
+    X(EXECUTOR_CONFIGURE, 10, EXECUTOR, "executor.configure")                                      \
+    X(NET_LISTEN, 11, NET, "net.listen")                                                           \
+    X(NET_CONNECT, 12, NET, "net.connect")                                                         \
+    X(NET_DATAGRAM, 13, NET, "net.datagram")                                                       \
+    X(NET_RESOLVE, 14, NET, "net.resolve")                                                         \
+    X(NET_ADOPT, 15, NET, "net.adopt")                                                             \
+    X(FILE_READ, 16, FILE, "file.read")                                                            \
+    X(FILE_WRITE, 17, FILE, "file.write")                                                          \
+    X(FILE_CREATE, 18, FILE, "file.create")                                                        \
+    X(FILE_LIST, 19, FILE, "file.list")                                                            \
+    X(FILE_REMOVE, 20, FILE, "file.remove")                                                        \
+    X(PROCESS_SPAWN, 21, PROCESS, "process.spawn")                                                 \
+    X(PROCESS_SIGNAL, 22, PROCESS, "process.signal")
 
 enum janus_right {
 #define JANUS_RIGHT_ENUM(name, bit, kind, text) JANUS_RIGHT_##name = 1 << (bit),
@@ -102,7 +120,7 @@ typedef enum janus_backend {
     JANUS_BACKEND_BLOCKING = 0, /* synchronously, on one thread */
     JANUS_BACKEND_THREADED,     /* a thread of the system for each task */
     JANUS_BACKEND_COOPERATIVE,  /* fibers on a scheduler */
-    JANUS_BACKEND_EVENTED,      /* fibers on a scheduler with an event loop */
+    JANUS_BACKEND_EVENTED,      /* as COOPERATIVE, with the promise that there is a poller */
     JANUS_BACKEND_COUNT
 } janus_backend;
 
@@ -131,12 +149,42 @@ typedef struct janus_executor_limits {
     uint64_t allowed_backends; /* a set */
 } janus_executor_limits;
 
+/*
+ * One range of addresses and one range of ports. A holder that needs several ranges gets several
+ * capabilities. janus_net_limits_parse reads "127.0.0.0/8:8000-8999".
+ *
+ * An IPv4 address counts as the IPv6 address ::ffff:a.b.c.d, however a program spells it. So an
+ * IPv4 prefix of n bits has 96 + n bits. An address that stands for all is allowed only where all
+ * are: 0.0.0.0 needs all of IPv4 (::ffff:0:0/96 or less), and :: needs 0 bits. In the same way,
+ * port 0, which lets the system choose, needs the ports 1 to 65535. Scopes of IPv6 do not count.
+ */
+typedef struct janus_net_limits {
+    uint64_t max_handles;  /* handles alive at once */
+    uint8_t  prefix[16];   /* the first bits of every address; the other bits are 0 */
+    uint8_t  prefix_bits;  /* how many. 0: every address. At most 128 */
+    uint8_t  unix_sockets; /* 1: Unix sockets, too: every path and every abstract name */
+    uint16_t reserved;     /* 0 */
+    uint16_t port_first, port_last;
+} janus_net_limits;
+
+typedef struct janus_file_limits {
+    uint64_t max_handles; /* files and directories open at once */
+    uint64_t max_written; /* bytes, in all; they do not come back. UINT64_MAX: any number */
+} janus_file_limits;
+
+typedef struct janus_process_limits {
+    uint64_t max_processes; /* alive at once */
+} janus_process_limits;
+
 /* The member of the capability's kind counts. */
 typedef union janus_cap_limits {
     janus_spawn_limits    spawn;
     janus_budget_limits   budget;
     janus_channel_limits  channel;
     janus_executor_limits executor;
+    janus_net_limits      net;
+    janus_file_limits     file;
+    janus_process_limits  process;
     uint64_t              words[6];
 } janus_cap_limits;
 
@@ -203,6 +251,9 @@ typedef struct janus_cap_defaults {
     janus_budget_limits   budget;
     janus_channel_limits  channel;
     janus_executor_limits executor;
+    janus_net_limits      net;
+    janus_file_limits     file;
+    janus_process_limits  process;
     janus_backend         backend; /* the backend in use */
 } janus_cap_defaults;
 
@@ -246,7 +297,8 @@ JANUS_API janus_status janus_cap_table_destroy(janus_cap_table *table, janus_aut
  * Cost:    a lock, some 60 ns.
  * Errors:  NO_AUTHORITY  `authority` is not the table's
  *          INVALID       a kind, right or backend does not exist, there are no rights or no limits,
- *                        `holder` is 0, or an argument is NULL
+ *                        `holder` is 0, or an argument is NULL. A prefix has more than 128 bits, or
+ *                        bits behind its end; port_first is above port_last
  *          PROFILE       the profile forbids it. CORE allows an executor alone, and an executor may
  *                        have only the profile's backends
  *          FULL          the table holds caps_max
@@ -261,7 +313,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_mint_in(janus_cap_table       *
 
 /*
  * Derives a capability for the same holder. Rights and backends must be a subset. Each limit and
- * delegation_depth must be less or equal.
+ * delegation_depth must be less or equal. Addresses and ports must lie inside the original's.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
@@ -269,7 +321,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_mint_in(janus_cap_table       *
  * Cost:    a lock, some 60 ns.
  * Errors:  as janus_cap_check_in, and
  *          CAP_WIDENS    it would allow what `cap` does not
- *          INVALID       another kind, no rights, an argument is NULL
+ *          INVALID       another kind, no rights, an argument is NULL; limits as in
+ *                        janus_cap_mint_in
  *          FULL          the table is three quarters full; the rest is for the authority
  *          UNAVAILABLE, AUDIT_FULL  as janus_cap_mint_in
  */
@@ -303,7 +356,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_delegate_in(janus_cap_table *ta
  * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    2 to 3 ns, without a lock or a write to shared memory; recording takes more.
- * Errors:  NO_SPAWN_CAP … NO_EXECUTOR_CAP  `cap` names none
+ * Errors:  NO_SPAWN_CAP … NO_PROCESS_CAP  `cap` names none
  *          CAP_FORGED   the library never gave out this handle
  *          CAP_STALE    it was released, or its place is used again
  *          CAP_FOREIGN  it is another holder's
@@ -418,6 +471,25 @@ JANUS_API janus_budget janus_budget_limits_to_budget(const janus_budget_limits *
 JANUS_NODISCARD JANUS_API janus_status janus_budget_limits_clamp(const janus_budget *requested,
                                                                  const janus_budget_limits *limits,
                                                                  janus_budget              *out);
+
+/*
+ * Reads the addresses and ports of a capability for the network: "127.0.0.0/8:8000-8999",
+ * "10.1.2.3:443", "[2001:db8::]/32:1-65535", "[::]/0", "*:80", "unix". Without "/bits" it is one
+ * address; "*" is every address. Without ports it is every port. "unix" is no address, but all Unix
+ * sockets. "all" is every address, every port and all Unix sockets. Reads no names.
+ *
+ *     janus_cap_limits limits;
+ *     janus_net_limits_parse("127.0.0.0/8:8000-8999", 100, &limits.net);
+ *
+ * Context: anyone, any thread.
+ * Yields:  never.
+ * Owns:    nothing. *out has room for `max_handles`.
+ * Cost:    some 100 ns.
+ * Errors:  INVALID  `text` is no such range, or has bits behind its prefix; *out is not changed
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_net_limits_parse(const char       *text,
+                                                              uint64_t          max_handles,
+                                                              janus_net_limits *out);
 
 /*
  * The kind in a word: "spawn".

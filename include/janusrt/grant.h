@@ -38,9 +38,9 @@ typedef struct janus_context_info {
     size_t           struct_bytes; /* sizeof this struct; JANUS_CONTEXT_INFO sets it */
     uint32_t         kinds;        /* bits 1 << janus_cap_kind, implicit ones included */
     uint32_t         implicit;     /* of these, the kinds that the profile gives */
-    uint64_t         cap_ids[5];   /* by kind, generation << 32 | slot; 0: not held */
-    uint64_t         tasks_alive;  /* started under the spawn capability in this context */
-    janus_budget     task_budget;  /* of a child that asks for no budget */
+    uint64_t         cap_ids[JANUS_CAP_KINDS]; /* by kind, generation << 32 | slot; 0: not held */
+    uint64_t         tasks_alive; /* started under the spawn capability in this context */
+    janus_budget     task_budget; /* of a child that asks for no budget */
     janus_exhaustion exhaustion;
     janus_backend    backend;
 } janus_context_info;

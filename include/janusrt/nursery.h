@@ -168,7 +168,7 @@ typedef struct janus_nursery_options {
      * Capabilities of the opener. They replace those around the nursery for everything started
      * inside. Zero: as around it.
      */
-    janus_cap spawn_cap, budget_cap, channel_cap, executor_cap;
+    janus_cap spawn_cap, budget_cap, channel_cap, executor_cap, net_cap, file_cap, process_cap;
     bool      scope;       /* with spawn_cap: until the nursery ends, its owner also has only that
                           capability's task_budget. A scope restrains trusted code, because code in
                           the owner can end the nursery. Run plugins as children. */
@@ -201,7 +201,8 @@ typedef struct janus_nursery_options {
  *                tasks on workers. The spawn starts the thread. It returns NO_MEMORY if the system
  *                refuses one, and FULL if threads_max children have one. If the thread ends early
  *                (pthread_exit) and the system refuses another, a worker runs the child's end.
- *   EVENTED      UNAVAILABLE
+ *   EVENTED      As COOPERATIVE, with the promise that there is a poller. Calls of io.h work under
+ *                every backend.
  */
 
 /* What calls that wait do in a cancelled child. */
@@ -249,7 +250,7 @@ typedef struct janus_spawn_options {
      * with_cap: capabilities of the spawner that the child holds instead of the nursery's. They
      * never allow more than the nursery's do. Zero: the nursery's.
      */
-    janus_cap spawn_cap, budget_cap, channel_cap, executor_cap;
+    janus_cap spawn_cap, budget_cap, channel_cap, executor_cap, net_cap, file_cap, process_cap;
 } janus_spawn_options;
 
 #define JANUS_NURSERY_OPTIONS(...) JANUS_OPTIONS_(janus_nursery_options, __VA_ARGS__)

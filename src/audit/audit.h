@@ -49,7 +49,7 @@ struct jrt_audit_event {
     uint64_t holder, to_holder;
     uint64_t count;      /* uses; capabilities revoked */
     uint64_t first;      /* time of the first use; budgets have the amount before */
-    uint64_t after;      /* budgets: the amount after */
+    uint64_t after;      /* of a budget, the amount after; of a denial, the port + 1 */
     uint32_t rights;     /* of the capability */
     uint32_t wanted;     /* requested */
     int32_t  status;     /* of a refusal */

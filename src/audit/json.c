@@ -9,7 +9,7 @@
  *   character. So a name can neither end its line nor control a terminal. Bytes that are not UTF-8
  *   become U+FFFD.
  *
- * [json-room]  the longest line fits: all fields together take less than 700 bytes, and a name
+ * [json-room]  the longest line fits: all fields together take less than 1000 bytes, and a name
  *   grows at most sixfold.
  */
 #include "audit/audit.h"
@@ -206,6 +206,8 @@ size_t jrt_audit_format(char *out, size_t bytes, uint32_t writer,
         put_count(&text, "before", event->first);
         put_count(&text, "after", event->after);
     }
+    bool has_port = event->what == JRT_AUDIT_DENIAL && event->after > 0;
+    if (has_port) put_count(&text, "port", event->after - 1);
     if (event->status != 0) put_word(&text, "status", janus_status_name(event->status));
     if (event->name_bytes > 0) put_name(&text, "name", event->name, event->name_bytes);
     return line_end(&text, out);

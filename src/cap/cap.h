@@ -181,6 +181,21 @@ void jrt_cap_count(janus_cap_table *table, enum jrt_cap_refusal refusal);
 janus_status jrt_cap_deny(janus_cap_table *table, const struct jrt_cap_actor *actor, janus_cap cap,
                           janus_cap_kind kind, uint32_t wanted, janus_status status);
 
+/* What a denied handle was to be: the address without its port, or the path, for the log. */
+struct jrt_cap_target {
+    char     name[JRT_AUDIT_NAME_BYTES + 1];
+    uint16_t port;
+    bool     has_port;
+};
+
+/* As jrt_cap_deny, and names the target; NULL: none. */
+janus_status jrt_cap_deny_at(janus_cap_table *table, const struct jrt_cap_actor *actor,
+                             janus_cap cap, janus_cap_kind kind, uint32_t wanted,
+                             janus_status status, const struct jrt_cap_target *target);
+
+/* NO_SPAWN_CAP … NO_PROCESS_CAP: no capability of the kind is held. */
+janus_status jrt_cap_none(janus_cap_kind kind);
+
 /* The writer for the actor's events; NULL: there is no log. */
 static inline struct jrt_audit_writer *jrt_cap_writer(const janus_cap_table      *table,
                                                       const struct jrt_cap_actor *actor)
@@ -191,6 +206,9 @@ static inline struct jrt_audit_writer *jrt_cap_writer(const janus_cap_table     
 
 /* How many words of the limits this kind uses. */
 unsigned jrt_cap_kind_words(janus_cap_kind kind);
+
+/* Whether limits of this kind mean something. */
+bool jrt_cap_limits_sane(janus_cap_kind kind, const janus_cap_limits *limits);
 
 /* Whether `narrow` allows nothing that `wide` forbids. */
 bool jrt_cap_limits_within(janus_cap_kind kind, const janus_cap_limits *narrow,

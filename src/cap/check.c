@@ -14,13 +14,16 @@
 
 #include <string.h>
 
-static janus_status none_of_kind(janus_cap_kind kind)
+janus_status jrt_cap_none(janus_cap_kind kind)
 {
     switch (kind) {
     case JANUS_CAP_KIND_SPAWN: return JANUS_NO_SPAWN_CAP;
     case JANUS_CAP_KIND_BUDGET: return JANUS_NO_BUDGET_CAP;
     case JANUS_CAP_KIND_CHANNEL: return JANUS_NO_CHANNEL_CAP;
     case JANUS_CAP_KIND_EXECUTOR: return JANUS_NO_EXECUTOR_CAP;
+    case JANUS_CAP_KIND_NET: return JANUS_NO_NET_CAP;
+    case JANUS_CAP_KIND_FILE: return JANUS_NO_FILE_CAP;
+    case JANUS_CAP_KIND_PROCESS: return JANUS_NO_PROCESS_CAP;
     case JANUS_CAP_KIND_NONE: break;
     }
     return JANUS_CAP_FORGED;
@@ -40,7 +43,7 @@ janus_status jrt_cap_refuse(janus_cap_table *table, janus_cap cap, struct jrt_ca
     uint32_t generation = (uint32_t)(view.state >> 32);
     uint32_t phase = (uint32_t)view.state;
     if (cap.slot == 0 && cap.generation == 0 && cap.nonce == 0) {
-        return refused(table, JRT_CAP_REFUSED_NONE, none_of_kind(kind));
+        return refused(table, JRT_CAP_REFUSED_NONE, jrt_cap_none(kind));
     }
     if (cap.generation == 0 || cap.generation > generation) {
         return refused(table, JRT_CAP_REFUSED_FORGED, JANUS_CAP_FORGED);
@@ -69,6 +72,13 @@ janus_status jrt_cap_refuse(janus_cap_table *table, janus_cap cap, struct jrt_ca
 janus_status jrt_cap_deny(janus_cap_table *table, const struct jrt_cap_actor *actor, janus_cap cap,
                           janus_cap_kind kind, uint32_t wanted, janus_status status)
 {
+    return jrt_cap_deny_at(table, actor, cap, kind, wanted, status, NULL);
+}
+
+janus_status jrt_cap_deny_at(janus_cap_table *table, const struct jrt_cap_actor *actor,
+                             janus_cap cap, janus_cap_kind kind, uint32_t wanted,
+                             janus_status status, const struct jrt_cap_target *target)
+{
     struct jrt_audit_writer *writer = jrt_cap_writer(table, actor);
     struct jrt_audit_event  *event;
     if (writer == NULL) return status;
@@ -79,6 +89,10 @@ janus_status jrt_cap_deny(janus_cap_table *table, const struct jrt_cap_actor *ac
     event->holder = actor->holder;
     event->wanted = wanted == JANUS_RIGHTS_ALL ? 0 : wanted;
     event->status = status;
+    if (target != NULL) {
+        event->after = target->has_port ? (uint64_t)target->port + 1 : 0;
+        jrt_audit_name(event, target->name);
+    }
     jrt_audit_commit(writer);
     return status;
 }

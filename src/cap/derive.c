@@ -154,11 +154,7 @@ static janus_status decode_mint(const janus_cap_grant *given, uint64_t holder,
                               .delegation_depth = grant.delegation_depth,
                               .holder = holder,
                               .name = grant.name};
-    if (grant.kind == JANUS_CAP_KIND_EXECUTOR &&
-        ticket->limits.executor.allowed_backends >= JANUS_BACKEND_SET(JANUS_BACKEND_COUNT)) {
-        return JANUS_INVALID;
-    }
-    return JANUS_OK;
+    return jrt_cap_limits_sane(grant.kind, &ticket->limits) ? JANUS_OK : JANUS_INVALID;
 }
 
 janus_status jrt_cap_mint(janus_cap_table *table, const janus_authority *authority,
@@ -201,6 +197,9 @@ static janus_status narrow(janus_cap_table *table, const struct jrt_cap_entry *e
     ticket->delegation_depth = grant->delegation_depth;
     ticket->depth = entry->depth + 1;
     if (grant->kind != JANUS_CAP_KIND_NONE && grant->kind != ticket->kind) return JANUS_INVALID;
+    if (ticket->kind == JANUS_CAP_KIND_NET && !jrt_cap_limits_sane(ticket->kind, &ticket->limits)) {
+        return JANUS_INVALID;
+    }
     if (ticket->what == JRT_AUDIT_DELEGATION) {
         if (most == 0) {
             jrt_cap_count(table, JRT_CAP_REFUSED_DELEGATION);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "cap/gate.h"
 
+#include "cap/net.h"
+
+#include <stdio.h>
+
 /* Counts and records that a limit was reached. */
 static janus_status over_limit(janus_cap_table *table, const struct jrt_cap_actor *actor,
                                janus_cap cap, janus_cap_kind kind, uint32_t right,
@@ -81,4 +85,44 @@ janus_status jrt_cap_gate_backend(janus_cap_table *table, janus_cap cap,
         return over_limit(table, actor, cap, JANUS_CAP_KIND_EXECUTOR, right, JANUS_CAP_LIMIT);
     }
     return jrt_cap_used(table, cap, JANUS_CAP_KIND_EXECUTOR, right, actor);
+}
+
+void jrt_cap_wish_target(const struct jrt_cap_wish *wish, struct jrt_cap_target *out)
+{
+    *out = (struct jrt_cap_target){.port = 0};
+    if (wish->address != NULL) {
+        jrt_net_target(wish->address, out);
+    } else if (wish->name != NULL) {
+        (void)snprintf(out->name, sizeof out->name, "%s", wish->name);
+    }
+}
+
+uint64_t jrt_cap_handles_max(janus_cap_kind kind, const janus_cap_limits *limits)
+{
+    if (kind == JANUS_CAP_KIND_NET) return limits->net.max_handles;
+    return kind == JANUS_CAP_KIND_FILE ? limits->file.max_handles : limits->process.max_processes;
+}
+
+janus_status jrt_cap_gate_handle(janus_cap_table *table, janus_cap cap,
+                                 const struct jrt_cap_actor *actor, struct jrt_cap_use *use,
+                                 const struct jrt_cap_wish *wish, janus_cap_limits *out)
+{
+    janus_cap_kind kind = wish->kind;
+    janus_status   status = jrt_cap_check_limits(table, cap, kind, wish->right, actor->holder, out);
+    if (jrt_likely(status == JANUS_OK)) {
+        if (wish->address != NULL && !jrt_net_limits_allow(&out->net, wish->address)) {
+            status = JANUS_CAP_LIMIT;
+        } else if (use != NULL) {
+            status = jrt_cap_take_handle(use, kind, jrt_cap_handles_max(kind, out));
+        }
+        if (jrt_unlikely(status != JANUS_OK)) jrt_cap_count(table, JRT_CAP_REFUSED_LIMIT);
+    }
+    if (jrt_unlikely(status != JANUS_OK)) {
+        struct jrt_cap_target target;
+        jrt_cap_wish_target(wish, &target);
+        return jrt_cap_deny_at(table, actor, cap, kind, wish->right, status, &target);
+    }
+    status = jrt_cap_used(table, cap, kind, wish->right, actor);
+    if (jrt_unlikely(status != JANUS_OK) && use != NULL) jrt_cap_give_handle(use, kind);
+    return status;
 }

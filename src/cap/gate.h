@@ -10,6 +10,8 @@
 #include "cap/cap.h"
 #include "cap/use.h"
 
+#include <janusrt/net.h>
+
 /* Allows one more task: takes it from `use`. jrt_cap_give_task returns it when the task ends. On OK
  * out->spawn holds what the capability allows. Returns as janus_cap_check_in, and TASK_LIMIT. */
 janus_status jrt_cap_gate_spawn(janus_cap_table *table, janus_cap cap,
@@ -34,5 +36,26 @@ janus_status jrt_cap_gate_budget(janus_cap_table *table, janus_cap cap,
 janus_status jrt_cap_gate_backend(janus_cap_table *table, janus_cap cap,
                                   const struct jrt_cap_actor *actor, uint32_t right,
                                   janus_backend backend);
+
+/* A handle that somebody wants to make. */
+struct jrt_cap_wish {
+    janus_cap_kind       kind;    /* NET, FILE or PROCESS */
+    uint32_t             right;   /* 0: none, it comes from another handle */
+    const janus_address *address; /* NET; NULL: none is asked for */
+    const char          *name;    /* a path, a program, a host, for the log; NULL: none */
+};
+
+/* Allows one more handle: takes it from `use`, unless that is NULL. jrt_cap_give_handle returns it.
+ * Returns as janus_cap_check_in. CAP_LIMIT: the address is outside; *out holds the limits.
+ * HANDLE_LIMIT. */
+janus_status jrt_cap_gate_handle(janus_cap_table *table, janus_cap cap,
+                                 const struct jrt_cap_actor *actor, struct jrt_cap_use *use,
+                                 const struct jrt_cap_wish *wish, janus_cap_limits *out);
+
+/* What the audit log says about the wish. */
+void jrt_cap_wish_target(const struct jrt_cap_wish *wish, struct jrt_cap_target *out);
+
+/* How many handles these limits allow. */
+uint64_t jrt_cap_handles_max(janus_cap_kind kind, const janus_cap_limits *limits);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Limits: comparing, clamping, and the defaults of each profile. */
 #include "cap/cap.h"
+#include "cap/net.h"
 
 unsigned jrt_cap_kind_words(janus_cap_kind kind)
 {
@@ -9,9 +10,24 @@ unsigned jrt_cap_kind_words(janus_cap_kind kind)
     case JANUS_CAP_KIND_BUDGET: return sizeof(janus_budget_limits) / sizeof(uint64_t);
     case JANUS_CAP_KIND_CHANNEL: return sizeof(janus_channel_limits) / sizeof(uint64_t);
     case JANUS_CAP_KIND_EXECUTOR: return sizeof(janus_executor_limits) / sizeof(uint64_t);
+    case JANUS_CAP_KIND_NET: return sizeof(janus_net_limits) / sizeof(uint64_t);
+    case JANUS_CAP_KIND_FILE: return sizeof(janus_file_limits) / sizeof(uint64_t);
+    case JANUS_CAP_KIND_PROCESS: return sizeof(janus_process_limits) / sizeof(uint64_t);
     case JANUS_CAP_KIND_NONE: break;
     }
     return 0;
+}
+
+_Static_assert(sizeof(janus_net_limits) % sizeof(uint64_t) == 0 &&
+                   sizeof(janus_net_limits) <= sizeof((janus_cap_limits){0}.words),
+               "whole words");
+
+bool jrt_cap_limits_sane(janus_cap_kind kind, const janus_cap_limits *limits)
+{
+    if (kind == JANUS_CAP_KIND_EXECUTOR) {
+        return limits->executor.allowed_backends < JANUS_BACKEND_SET(JANUS_BACKEND_COUNT);
+    }
+    return kind != JANUS_CAP_KIND_NET || jrt_net_limits_sane(&limits->net);
 }
 
 bool jrt_cap_limits_within(janus_cap_kind kind, const janus_cap_limits *narrow,
@@ -20,6 +36,7 @@ bool jrt_cap_limits_within(janus_cap_kind kind, const janus_cap_limits *narrow,
     if (kind == JANUS_CAP_KIND_EXECUTOR) {
         return (narrow->executor.allowed_backends & ~wide->executor.allowed_backends) == 0;
     }
+    if (kind == JANUS_CAP_KIND_NET) return jrt_net_limits_within(&narrow->net, &wide->net);
     for (unsigned i = 0; i < jrt_cap_kind_words(kind); i++) {
         if (narrow->words[i] > wide->words[i]) return false;
     }
@@ -62,9 +79,16 @@ janus_status janus_budget_limits_clamp(const janus_budget        *requested,
 #define MIB (UINT64_C(1024) * 1024)
 
 enum {
-    ALL_KINDS = 1 << JANUS_CAP_KIND_SPAWN | 1 << JANUS_CAP_KIND_BUDGET |
-                1 << JANUS_CAP_KIND_CHANNEL | 1 << JANUS_CAP_KIND_EXECUTOR,
+    ALL_KINDS = (1 << JANUS_CAP_KINDS) - (1 << JANUS_CAP_KIND_SPAWN),
+    HANDLES = 65536, /* sockets, and as many files */
+    PROCESSES = 1024,
 };
+
+/* Everything, as often as it is likely to be meant. */
+#define WHOLE_WORLD                                                                                \
+    .net = {.max_handles = HANDLES, .unix_sockets = 1, .port_last = UINT16_MAX},                   \
+    .file = {.max_handles = HANDLES, .max_written = UINT64_MAX},                                   \
+    .process = {.max_processes = PROCESSES}
 
 /* A task may only run to its end. */
 static const janus_cap_defaults core = {
@@ -83,6 +107,7 @@ static const janus_cap_defaults service = {
                .channel_budget = 1000,
                .syscall_budget = 100},
     .channel = {.max_buffer_size = 10000, .max_channels = 1000},
+    WHOLE_WORLD,
     .executor = {JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE)},
     .backend = JANUS_BACKEND_COOPERATIVE,
 };
@@ -99,6 +124,7 @@ static const janus_cap_defaults cluster = {
                .channel_budget = 10000,
                .syscall_budget = 1000},
     .channel = {.max_buffer_size = 100000, .max_channels = 10000},
+    WHOLE_WORLD,
     .executor = {JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE) |
                  JANUS_BACKEND_SET(JANUS_BACKEND_EVENTED)},
     .backend = JANUS_BACKEND_COOPERATIVE,

@@ -12,12 +12,23 @@
 #include "base/assert.h"
 #include "base/atomic.h"
 
+#include <janusrt/cap.h>
 #include <janusrt/status.h>
 #include <stdint.h>
 
+/* The kinds that count handles: net, file, process. */
+enum { JRT_CAP_HANDLES = JANUS_CAP_KINDS - JANUS_CAP_KIND_NET };
+
+static inline unsigned jrt_cap_handle_index(janus_cap_kind kind)
+{
+    return (unsigned)kind - JANUS_CAP_KIND_NET;
+}
+
 struct jrt_cap_use {
-    _Atomic(uint64_t) tasks;    /* alive */
-    _Atomic(uint64_t) channels; /* alive */
+    _Atomic(uint64_t) tasks;                    /* alive */
+    _Atomic(uint64_t) channels;                 /* alive */
+    _Atomic(uint64_t) handles[JRT_CAP_HANDLES]; /* alive, by jrt_cap_handle_index */
+    _Atomic(uint64_t) written;                  /* bytes in files; never less */
 };
 
 /* Takes one more if there are fewer than `limit`, by [use-exact]. */
@@ -50,5 +61,35 @@ static inline janus_status jrt_cap_take_channel(struct jrt_cap_use *use, uint64_
 }
 
 static inline void jrt_cap_give_channel(struct jrt_cap_use *use) { jrt_cap_give(&use->channels); }
+
+static inline janus_status jrt_cap_take_handle(struct jrt_cap_use *use, janus_cap_kind kind,
+                                               uint64_t max_handles)
+{
+    bool taken = jrt_cap_take(&use->handles[jrt_cap_handle_index(kind)], max_handles);
+    return taken ? JANUS_OK : JANUS_HANDLE_LIMIT;
+}
+
+static inline void jrt_cap_give_handle(struct jrt_cap_use *use, janus_cap_kind kind)
+{
+    jrt_cap_give(&use->handles[jrt_cap_handle_index(kind)]);
+}
+
+/* Takes `bytes` of what may be written, by [use-exact]; all of them or none. */
+static inline bool jrt_cap_take_bytes(struct jrt_cap_use *use, uint64_t bytes, uint64_t limit)
+{
+    uint64_t count = jrt_load_relaxed(&use->written); /* relaxed: the exchange reads it again. */
+    do {
+        if (count > limit || bytes > limit - count) return false;
+        /* relaxed: only the number counts. It publishes nothing else. */
+    } while (!jrt_cas_relaxed(&use->written, &count, count + bytes));
+    return true;
+}
+
+/* Returns bytes that were not written. */
+static inline void jrt_cap_give_bytes(struct jrt_cap_use *use, uint64_t bytes)
+{
+    uint64_t before = jrt_fetch_sub_relaxed(&use->written, bytes); /* relaxed: as above. */
+    jrt_invariant("use-exact", before >= bytes);
+}
 
 #endif

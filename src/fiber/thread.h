@@ -29,7 +29,7 @@ struct jrt_trouble {
     uint64_t used, limit;
     uint64_t task;      /* the task that called; 0: the thread itself */
     uint8_t  table;     /* enum jrt_table; 0: unknown */
-    char     whose[48]; /* of the table: the tasks that share the limit */
+    char     whose[48]; /* of the table: the tasks that share the limit, or what was refused */
 };
 
 enum { JRT_MESSAGE_BYTES = 160 }; /* of janus_panic_detail.message */

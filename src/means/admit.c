@@ -13,6 +13,35 @@
 #include "work/limit.h"
 #include "work/turn.h"
 
+/* Refusals for which no capability was asked. */
+
+janus_status jrt_terms_deny(janus_scheduler *scheduler, const struct jrt_cap_actor *actor,
+                            janus_cap_kind kind, uint32_t right, janus_status status)
+{
+    return jrt_terms_deny_at(scheduler, actor, kind, right, status, NULL);
+}
+
+janus_status jrt_terms_deny_at(janus_scheduler *scheduler, const struct jrt_cap_actor *actor,
+                               janus_cap_kind kind, uint32_t right, janus_status status,
+                               const struct jrt_cap_target *target)
+{
+    bool limit = status == JANUS_TASK_LIMIT || status == JANUS_CHANNEL_LIMIT ||
+                 status == JANUS_HANDLE_LIMIT || status == JANUS_CAP_LIMIT;
+    jrt_cap_count(scheduler->caps, limit ? JRT_CAP_REFUSED_LIMIT : JRT_CAP_REFUSED_NONE);
+    return jrt_cap_deny_at(scheduler->caps, actor, (janus_cap){0}, kind, right, status, target);
+}
+
+janus_status jrt_terms_full(janus_scheduler *scheduler, const struct jrt_worker *worker)
+{
+    struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
+    uint64_t             max = (uint64_t)scheduler->limit.max;
+    (void)jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK,
+                         JANUS_TASK_LIMIT);
+    return jrt_trouble(JANUS_TASK_LIMIT, JANUS_COMPONENT_NONE, max, max);
+}
+
+/* Room for children. */
+
 /* A spawn may have been refused the room that is returned here, and may wait for it. */
 static void tell_room(janus_scheduler *scheduler, struct jrt_terms *terms)
 {
@@ -129,8 +158,7 @@ void jrt_entry_return(const struct jrt_entry *entry)
     }
 }
 
-/* The innermost terms around both a and b, which may be a or b; NULL: the scheduler's. */
-static const struct jrt_terms *common(const struct jrt_terms *a, const struct jrt_terms *b)
+struct jrt_terms *jrt_terms_common(struct jrt_terms *a, struct jrt_terms *b)
 {
     while (a != b) {
         bool deeper = b == NULL || (a != NULL && a->depth >= b->depth);
@@ -162,11 +190,11 @@ static bool breaks_out(const struct jrt_nursery *n, const struct jrt_worker *wor
 {
     const struct jrt_task     *task = spawner_of(worker);
     const struct jrt_callback *callback = jrt_thread_self()->callback;
-    const struct jrt_terms    *here = NULL;
+    struct jrt_terms          *here = NULL;
     if (task != NULL) here = jrt_terms_here(task);
     if (callback != NULL) here = callback->terms; /* [callback-account] */
     if (here == n->terms) return false;
-    const struct jrt_terms *both = common(here, n->terms);
+    const struct jrt_terms *both = jrt_terms_common(here, n->terms);
     for (; here != both && here != NULL; here = here->outer) {
         if (restricts(here, task)) return true;
     }

@@ -49,6 +49,10 @@ static void set_limits(janus_scheduler *scheduler, const janus_scheduler_options
     if (options->max_channel_values != 0) {
         scheduler->channel_limits.max_buffer_size = options->max_channel_values;
     }
+    const janus_cap_defaults *most = janus_profile_cap_defaults(JANUS_PROFILE_SERVICE);
+    uint64_t                  handles = options->max_handles, processes = options->max_processes;
+    scheduler->max_handles = handles != 0 ? handles : most->net.max_handles;
+    scheduler->max_processes = processes != 0 ? processes : most->process.max_processes;
     scheduler->task_budget = defaults->spawn.task_budget;
     scheduler->budget_max = janus_budget_limits_to_budget(&defaults->budget);
     if (options->task_budget != NULL) scheduler->task_budget = *options->task_budget;

@@ -63,7 +63,10 @@ static struct jrt_caps caps_of(const janus_nursery_options *options)
     return (struct jrt_caps){{[JANUS_CAP_KIND_SPAWN] = options->spawn_cap,
                               [JANUS_CAP_KIND_BUDGET] = options->budget_cap,
                               [JANUS_CAP_KIND_CHANNEL] = options->channel_cap,
-                              [JANUS_CAP_KIND_EXECUTOR] = options->executor_cap}};
+                              [JANUS_CAP_KIND_EXECUTOR] = options->executor_cap,
+                              [JANUS_CAP_KIND_NET] = options->net_cap,
+                              [JANUS_CAP_KIND_FILE] = options->file_cap,
+                              [JANUS_CAP_KIND_PROCESS] = options->process_cap}};
 }
 
 bool jrt_terms_wanted(const janus_nursery_options *options)
@@ -143,6 +146,10 @@ static janus_status bind(struct jrt_terms *terms, janus_scheduler *scheduler, ja
     terms->implicit &= ~(1u << kind);
     terms->bound |= 1u << kind;
     if (kind == JANUS_CAP_KIND_SPAWN) terms->task_budget = limits.spawn.task_budget;
+    if (kind >= JANUS_CAP_KIND_NET) {
+        terms->handles_max[jrt_cap_handle_index(kind)] = jrt_cap_handles_max(kind, &limits);
+    }
+    if (kind == JANUS_CAP_KIND_FILE) terms->written_max = limits.file.max_written;
     return JANUS_OK;
 }
 
@@ -396,7 +403,6 @@ static janus_status choose_backend(struct jrt_terms *terms, janus_scheduler *sch
     janus_backend backend = (janus_backend)__builtin_ctzll(set);
     janus_status  status = may_use(terms, scheduler, backend, JANUS_RIGHT_EXECUTOR_SELECT);
     if (status != JANUS_OK) return status;
-    if (backend == JANUS_BACKEND_EVENTED) return JANUS_UNAVAILABLE;
     terms->backend = (uint8_t)backend;
     return JANUS_OK;
 }
@@ -566,24 +572,4 @@ janus_status jrt_terms_narrow(struct jrt_nursery *n, const struct jrt_caps *caps
     }
     *out = terms;
     return JANUS_OK;
-}
-
-/* Refusals for which no capability was asked. */
-
-janus_status jrt_terms_deny(janus_scheduler *scheduler, const struct jrt_cap_actor *actor,
-                            janus_cap_kind kind, uint32_t right, janus_status status)
-{
-    bool limit =
-        status == JANUS_TASK_LIMIT || status == JANUS_CHANNEL_LIMIT || status == JANUS_CAP_LIMIT;
-    jrt_cap_count(scheduler->caps, limit ? JRT_CAP_REFUSED_LIMIT : JRT_CAP_REFUSED_NONE);
-    return jrt_cap_deny(scheduler->caps, actor, (janus_cap){0}, kind, right, status);
-}
-
-janus_status jrt_terms_full(janus_scheduler *scheduler, const struct jrt_worker *worker)
-{
-    struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
-    uint64_t             max = (uint64_t)scheduler->limit.max;
-    (void)jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK,
-                         JANUS_TASK_LIMIT);
-    return jrt_trouble(JANUS_TASK_LIMIT, JANUS_COMPONENT_NONE, max, max);
 }

@@ -16,7 +16,7 @@
 struct jrt_entry;
 struct jrt_purse;
 
-enum { JRT_KINDS = JANUS_CAP_KIND_EXECUTOR + 1 };
+enum { JRT_KINDS = JANUS_CAP_KINDS };
 
 /* A capability, and the holder that bound it to the terms. The library checks it for that
  * holder. */
@@ -32,7 +32,8 @@ struct jrt_terms {
     struct jrt_held           held[JRT_KINDS]; /* by janus_cap_kind */
     uint32_t                  implicit; /* bits 1 << kind: the profile's, where none is held */
     uint32_t                  bound;    /* bits 1 << kind: bound here, not inherited */
-    /* Tasks and channels under capabilities bound here, and channels in an own pool. */
+    /* Tasks, channels and handles under capabilities bound here; channels and handles in an own
+     * pool. */
     struct jrt_cap_use        use;
     struct jrt_wards          wards;       /* wards that end with the terms, [ward-life] */
     _Atomic(uint64_t)         kept;        /* bytes held for tasks, [ledger-pool] */
@@ -57,13 +58,21 @@ struct jrt_terms {
     uint64_t                  aside_live; /* bytes of its heap when the scope began */
 
     /* What the tasks under these terms have of the means that all tasks share. */
-    uint64_t             kept_max;            /* owns_account: the limit of `kept` */
+    uint64_t             kept_max;                     /* owns_account: the limit of `kept` */
+    uint64_t             handles_max[JRT_CAP_HANDLES]; /* bound: limits of use.handles */
+    uint64_t             written_max;                  /* bound FILE: the limit of use.written */
     _Atomic(uint32_t)    failures;            /* kept by nurseries here and below, [failure-kept] */
     struct jrt_cap_quota derived;             /* capabilities that the tasks derived */
     _Atomic(struct jrt_audit_writer *) audit; /* ring of outermost terms; NULL: not yet */
 };
 
-/* The four capabilities that options of nurseries and spawns carry. */
+/* Whether workers run such children. EVENTED is COOPERATIVE, and promises a poller. */
+static inline bool jrt_backend_on_workers(unsigned backend)
+{
+    return backend == JANUS_BACKEND_COOPERATIVE || backend == JANUS_BACKEND_EVENTED;
+}
+
+/* The capabilities that options of nurseries and spawns carry. */
 struct jrt_caps {
     janus_cap of[JRT_KINDS];
 };
@@ -91,6 +100,10 @@ void jrt_terms_put(struct jrt_terms *terms);
 
 /* The terms under which the task opens nurseries, makes channels and so on. NULL: implicit. */
 struct jrt_terms *jrt_terms_here(const struct jrt_task *task);
+
+/* The innermost terms around both a and b, which may be a or b; NULL: the scheduler's. In
+ * admit.c. */
+struct jrt_terms *jrt_terms_common(struct jrt_terms *a, struct jrt_terms *b);
 
 /* The innermost terms that restrict the task: of a scope it is in, of its spawn, or of the nursery
  * it was started in. NULL: only the scheduler's. */
@@ -154,6 +167,11 @@ janus_status jrt_terms_supervise(const struct jrt_task *task, const janus_cap *c
 /* Counts and records a refusal for which no capability was asked. Returns `status`. */
 janus_status jrt_terms_deny(janus_scheduler *scheduler, const struct jrt_cap_actor *actor,
                             janus_cap_kind kind, uint32_t right, janus_status status);
+
+/* As jrt_terms_deny, and names what was asked for; NULL: nothing. */
+janus_status jrt_terms_deny_at(janus_scheduler *scheduler, const struct jrt_cap_actor *actor,
+                               janus_cap_kind kind, uint32_t right, janus_status status,
+                               const struct jrt_cap_target *target);
 
 /* Refuses a spawn at the scheduler's limit of tasks: counts it, records it, and explains
  * TASK_LIMIT. `worker` is one of the scheduler's, or NULL. */

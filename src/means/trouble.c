@@ -2,6 +2,7 @@
 /* Explains a refusal in a sentence: which task, where, what is short, what to do. */
 #include "means/trouble.h"
 
+#include "cap/net.h"
 #include "fiber/thread.h"
 #include "means/call.h"
 #include "means/terms.h"
@@ -21,7 +22,8 @@ void jrt_trouble_note(janus_status status, janus_component component, uint64_t u
     struct jrt_worker  *worker = thread->worker;
     uint64_t            task = 0;
     if (worker != NULL && worker->current != NULL) task = jrt_task_id(worker->current);
-    if (limit == 0 && last->status == status && last->task == task) return;
+    bool same = last->status == status && last->task == task;
+    if (limit == 0 && same && last->table < JRT_TABLES) return;
     *last = (struct jrt_trouble){
         .status = status, .component = (int32_t)component, used, limit, .task = task};
 }
@@ -42,6 +44,41 @@ janus_status jrt_trouble_full(janus_status status, enum jrt_table table,
     } else {
         (void)snprintf(last->whose, sizeof last->whose, "nursery \"%.31s\"",
                        jrt_nursery_name(terms->of));
+    }
+    return status;
+}
+
+/* An address that was refused, and the range that it is outside of. */
+struct place {
+    uint8_t  address[16], prefix[16];
+    uint16_t port, port_first, port_last;
+    uint8_t  prefix_bits;
+    bool     limited; /* the range is known */
+};
+_Static_assert(sizeof(struct place) <= sizeof((struct jrt_trouble){0}.whose), "it fits");
+
+janus_status jrt_trouble_handle(janus_status status, const struct jrt_cap_wish *wish,
+                                const janus_cap_limits *limits)
+{
+    struct jrt_trouble *last = &jrt_thread_self()->trouble;
+    struct place        place = {.limited = status == JANUS_CAP_LIMIT};
+    last->status = JANUS_OK; /* so that the note replaces what is there */
+    jrt_trouble_note(status, JANUS_COMPONENT_NONE, wish->right, 0);
+    last->table = JRT_TROUBLE_NAMED;
+    if (wish->address == NULL) {
+        (void)snprintf(last->whose, sizeof last->whose, "%s", wish->name != NULL ? wish->name : "");
+    } else if (!jrt_net_address_bytes(wish->address, place.address)) {
+        jrt_net_address_text(wish->address, last->whose, sizeof last->whose);
+    } else {
+        last->table = JRT_TROUBLE_PLACE;
+        place.port = wish->address->port;
+        if (place.limited) {
+            memcpy(place.prefix, limits->net.prefix, sizeof place.prefix);
+            place.prefix_bits = limits->net.prefix_bits;
+            place.port_first = limits->net.port_first;
+            place.port_last = limits->net.port_last;
+        }
+        memcpy(last->whose, &place, sizeof place);
     }
     return status;
 }
@@ -96,6 +133,10 @@ static const char *table_text(enum jrt_table table)
         [JRT_TABLE_CHANNELS] = "channels",
         [JRT_TABLE_CAPS] = "derived capabilities",
         [JRT_TABLE_KEPT] = "bytes that the library holds",
+        [JRT_TABLE_SOCKETS] = "sockets",
+        [JRT_TABLE_FILES] = "open files",
+        [JRT_TABLE_PROCESSES] = "child processes",
+        [JRT_TABLE_WRITTEN] = "bytes written to files",
     };
     return texts[table];
 }
@@ -111,6 +152,14 @@ static const char *table_advice(enum jrt_table table)
         [JRT_TABLE_CAPS] = "Release unused capabilities, or raise "
                            "janus_scheduler_options.max_derived_caps.",
         [JRT_TABLE_KEPT] = "Free unused tokens, detached blocks and nurseries.",
+        [JRT_TABLE_SOCKETS] = "Close unused handles, raise janus_scheduler_options.max_handles, or "
+                              "bind a net capability that allows more.",
+        [JRT_TABLE_FILES] = "Close unused handles, raise janus_scheduler_options.max_handles, or "
+                            "bind a file capability that allows more.",
+        [JRT_TABLE_PROCESSES] =
+            "Wait until some processes end, raise janus_scheduler_options.max_processes, or bind a "
+            "process capability that allows more.",
+        [JRT_TABLE_WRITTEN] = "Write less, or bind a file capability with a larger max_written.",
     };
     return texts[table];
 }
@@ -141,6 +190,11 @@ static const char *advice(janus_status status, janus_component component)
         return "Bind a channel capability: janus_nursery_options.channel_cap.";
     case JANUS_NO_EXECUTOR_CAP:
         return "Bind an executor capability: janus_nursery_options.executor_cap.";
+    case JANUS_NO_NET_CAP: return "Bind a net capability: janus_nursery_options.net_cap.";
+    case JANUS_NO_FILE_CAP: return "Bind a file capability: janus_nursery_options.file_cap.";
+    case JANUS_NO_PROCESS_CAP:
+        return "Bind a process capability: janus_nursery_options.process_cap.";
+    case JANUS_CAP_RIGHT: return "Bind a capability that has this right.";
     case JANUS_CAP_FOREIGN: return "Have it delegated: copying a handle moves no right.";
     case JANUS_CAP_WIDENS: return "Ask for no more than the nursery or task around it holds.";
     case JANUS_CHANNEL_LIMIT:
@@ -162,6 +216,48 @@ static void put_full(struct text *text, const struct jrt_trouble *last)
         last->whose, (unsigned long long)last->used, (unsigned long long)last->limit,
         janus_status_name((janus_status)last->status),
         what != NULL ? what : advice((janus_status)last->status, JANUS_COMPONENT_NONE));
+}
+
+/* The address, and the range that is allowed. */
+static void put_place(struct text *text, const struct jrt_trouble *last)
+{
+    struct place     place;
+    janus_address    address = {.family = JANUS_FAMILY_IPV6};
+    janus_net_limits limits = {0};
+    char             at[JANUS_ADDRESS_TEXT_BYTES], range[JRT_NET_TEXT_BYTES];
+    memcpy(&place, last->whose, sizeof place);
+    memcpy(address.bytes, place.address, sizeof place.address);
+    address.port = place.port;
+    jrt_net_address_text(&address, at, sizeof at);
+    put(text, "%s", at);
+    if (!place.limited) return;
+    memcpy(limits.prefix, place.prefix, sizeof limits.prefix);
+    limits.prefix_bits = place.prefix_bits;
+    limits.port_first = place.port_first;
+    limits.port_last = place.port_last;
+    jrt_net_limits_text(&limits, range, sizeof range);
+    put(text, "; allowed: %s", range);
+}
+
+/* What was refused: a handle. */
+static void put_handle(struct text *text, const struct jrt_trouble *last)
+{
+    janus_status status = (janus_status)last->status;
+    const char  *what = advice(status, JANUS_COMPONENT_NONE);
+    put(text, ": %s", janus_status_text(status));
+    if (last->used != 0) put(text, ": %s", janus_right_name((uint32_t)last->used));
+    if (last->table == JRT_TROUBLE_PLACE) {
+        put(text, " ");
+        put_place(text, last);
+    } else if (last->whose[0] != '\0') {
+        put(text, " %s", last->whose);
+    }
+    if (status == JANUS_CAP_LIMIT) {
+        what = "Use an address that is allowed, or bind a net capability that allows this one.";
+    } else if (status == JANUS_CAP_REVOKED) {
+        what = "Bind a capability that is alive. Handles that exist go on.";
+    }
+    put(text, " (%s). %s", janus_status_name(status), what);
 }
 
 static void put_trouble(struct text *text, janus_status status, janus_component component,
@@ -196,7 +292,9 @@ size_t janus_explain(char *buffer, size_t size)
     } else {
         put(&text, "a thread outside of tasks");
     }
-    if (last->table != JRT_TABLE_NONE) {
+    if (last->table >= JRT_TABLES) {
+        put_handle(&text, last);
+    } else if (last->table != JRT_TABLE_NONE) {
         put_full(&text, last);
     } else {
         put_trouble(&text, (janus_status)last->status, (janus_component)last->component, last->used,

@@ -3,6 +3,7 @@
 #ifndef JRT_MEANS_TROUBLE_H
 #define JRT_MEANS_TROUBLE_H
 
+#include "cap/gate.h"
 #include "fiber/thread.h"
 
 #include <janusrt/budget.h>
@@ -20,7 +21,13 @@ enum jrt_table {
     JRT_TABLE_CHANNELS,
     JRT_TABLE_CAPS, /* derived capabilities */
     JRT_TABLE_KEPT, /* bytes held for tasks, ledger.c */
-    JRT_TABLES
+    JRT_TABLE_SOCKETS,
+    JRT_TABLE_FILES,
+    JRT_TABLE_PROCESSES,
+    JRT_TABLE_WRITTEN, /* bytes written to files */
+    JRT_TABLES,
+    JRT_TROUBLE_PLACE = JRT_TABLES, /* no table: `used` is the right, `whose` an address */
+    JRT_TROUBLE_NAMED,              /* no table: `used` is the right, `whose` a name */
 };
 
 /* Writes the sentence about a failed child of `n`. `why` is the reason of a panic. It needs no lock
@@ -36,6 +43,11 @@ void jrt_trouble_note(janus_status status, janus_component component, uint64_t u
  * counter: for all tasks that no terms count. Returns the status. */
 janus_status jrt_trouble_full(janus_status status, enum jrt_table table,
                               const struct jrt_terms *terms, uint64_t used, uint64_t limit);
+
+/* Notes a refusal of a handle. With CAP_LIMIT, `limits` are those that forbid the address. Returns
+ * the status. */
+janus_status jrt_trouble_handle(janus_status status, const struct jrt_cap_wish *wish,
+                                const janus_cap_limits *limits);
 
 /* Notes a refusal, with the amount used and the limit (0 and 0: no numbers). A note without numbers
  * does not replace one with numbers and the same status. Returns the status. */

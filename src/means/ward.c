@@ -70,6 +70,23 @@ void jrt_ward_leave(struct jrt_ward *ward)
     if (purse != NULL && purse == mine) jrt_wards_collect(mine);
 }
 
+bool jrt_ward_is_owned(const struct jrt_ward *ward)
+{
+    jrt_lock(&lock);
+    bool owned = ward->at != NULL;
+    jrt_unlock(&lock);
+    return owned;
+}
+
+bool jrt_ward_claim(struct jrt_ward *ward, const struct jrt_purse *purse)
+{
+    jrt_lock(&lock);
+    bool mine = ward->at != NULL && ward->purse == purse;
+    if (mine) ward->kept = false;
+    jrt_unlock(&lock);
+    return mine;
+}
+
 void jrt_wards_collect(struct jrt_purse *purse)
 {
     jrt_lock(&lock);

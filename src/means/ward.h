@@ -12,6 +12,12 @@ void jrt_ward_join(struct jrt_ward *ward, struct jrt_purse *purse);
  * back. */
 void jrt_ward_leave(struct jrt_ward *ward);
 
+/* Whether it has an owner that will end it. */
+bool jrt_ward_is_owned(const struct jrt_ward *ward);
+
+/* If the ward is this purse's already, makes it end with the purse. False: it is not. */
+bool jrt_ward_claim(struct jrt_ward *ward, const struct jrt_purse *purse);
+
 /* Ends the wards of a purse that is about to be closed, or moves them to their terms. */
 void jrt_wards_end(struct jrt_purse *purse);
 

@@ -96,7 +96,7 @@ static bool terms_allow(const struct jrt_fork *fork, const struct jrt_worker *wo
     if (fork->task != worker->current || fork->task->innermost != place_of(fork)) return false;
     bool may = (terms->implicit & 1u << JANUS_CAP_KIND_SPAWN) != 0 ||
                terms->held[JANUS_CAP_KIND_SPAWN].holder != 0;
-    return may && terms->backend == JANUS_BACKEND_COOPERATIVE &&
+    return may && jrt_backend_on_workers(terms->backend) &&
            terms->exhaustion == JANUS_EXHAUSTION_AUTO;
 }
 

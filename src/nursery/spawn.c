@@ -147,16 +147,40 @@ static janus_status afford_stack(struct jrt_nursery *n, const janus_spawn_option
     return jrt_trouble(JANUS_SPAWN_BUDGET, JANUS_COMPONENT_MEMORY, birth->stack, memory);
 }
 
-/* Counts one more live child where there is a limit, and takes what it needs. */
-static janus_status take(struct jrt_nursery *n, const janus_spawn_options *options,
-                         struct birth *birth)
+static uint64_t cap_bits(const janus_cap *cap)
+{
+    return (uint64_t)cap->slot | cap->generation | cap->nonce;
+}
+
+/* Whether the options give the child a capability of its own. Few do. */
+static bool shows_cap(const janus_spawn_options *options)
+{
+    return (cap_bits(&options->spawn_cap) | cap_bits(&options->budget_cap) |
+            cap_bits(&options->channel_cap) | cap_bits(&options->executor_cap) |
+            cap_bits(&options->net_cap) | cap_bits(&options->file_cap) |
+            cap_bits(&options->process_cap)) != 0;
+}
+
+/* with_cap: makes terms for the child. */
+static janus_status narrow(struct jrt_nursery *n, const janus_spawn_options *options,
+                           struct birth *birth)
 {
     const struct jrt_caps caps = {{[JANUS_CAP_KIND_SPAWN] = options->spawn_cap,
                                    [JANUS_CAP_KIND_BUDGET] = options->budget_cap,
                                    [JANUS_CAP_KIND_CHANNEL] = options->channel_cap,
-                                   [JANUS_CAP_KIND_EXECUTOR] = options->executor_cap}};
+                                   [JANUS_CAP_KIND_EXECUTOR] = options->executor_cap,
+                                   [JANUS_CAP_KIND_NET] = options->net_cap,
+                                   [JANUS_CAP_KIND_FILE] = options->file_cap,
+                                   [JANUS_CAP_KIND_PROCESS] = options->process_cap}};
+    return jrt_terms_narrow(n, &caps, &birth->terms);
+}
+
+/* Counts one more live child where there is a limit, and takes what it needs. */
+static janus_status take(struct jrt_nursery *n, const janus_spawn_options *options,
+                         struct birth *birth)
+{
     *birth = (struct birth){.terms = NULL};
-    janus_status status = jrt_terms_narrow(n, &caps, &birth->terms);
+    janus_status status = shows_cap(options) ? narrow(n, options, birth) : JANUS_OK;
     if (status != JANUS_OK) return status;
     status = count_in(n);
     if (status == JANUS_OK) {

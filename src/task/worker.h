@@ -176,6 +176,7 @@ struct janus_scheduler {
     janus_budget         task_budget; /* of each task */
     janus_budget         budget_max;  /* the largest possible request */
     janus_channel_limits channel_limits;
+    uint64_t             max_handles, max_processes;
     uint64_t             unowned_max;    /* bytes, [ledger-pool] */
     uint64_t             backends;       /* a set */
     uint32_t             implicit;       /* bits 1 << kind: held without a capability */
@@ -184,7 +185,7 @@ struct janus_scheduler {
     bool                 supervisors;    /* they recharge without a capability */
     struct jrt_terms    *terms;          /* owned, of root nurseries; NULL: implicit */
     uint32_t             derived_max;    /* capabilities derived under terms; constant */
-    struct jrt_terms    *counter;        /* owned; counts channels without a capability */
+    struct jrt_terms    *counter;        /* owned; counts channels, handles without a capability */
 
     struct jrt_limit        limit; /* tasks that live without a capability */
     struct jrt_pool_account bank;  /* source of every explicit budget */

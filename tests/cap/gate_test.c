@@ -159,10 +159,23 @@ TEST("a count never exceeds its limit, not even for a moment, and returns to zer
 
 /* Profiles. */
 
+/* Every address, every file, every process. */
+static void check_whole_world(const janus_cap_defaults *given)
+{
+    CHECK_EQ(given->net.max_handles, 65536);
+    CHECK_EQ(given->net.prefix_bits, 0);
+    CHECK_EQ(given->net.unix_sockets, 1);
+    CHECK_EQ(given->net.port_first, 0);
+    CHECK_EQ(given->net.port_last, 65535);
+    CHECK_EQ(given->file.max_handles, 65536);
+    CHECK_EQ(given->file.max_written, UINT64_MAX);
+    CHECK_EQ(given->process.max_processes, 1024);
+}
+
 TEST("the service profile grants what its document says")
 {
     const janus_cap_defaults *given = janus_profile_cap_defaults(JANUS_PROFILE_SERVICE);
-    CHECK_EQ(given->kinds, 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4);
+    CHECK_EQ(given->kinds, 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7);
     CHECK_EQ(given->spawn.max_tasks, 100);
     CHECK_EQ(given->spawn.task_budget.ops, 10000);
     CHECK_EQ(given->spawn.task_budget.memory, 1 << 20);
@@ -179,6 +192,7 @@ TEST("the service profile grants what its document says")
     CHECK_EQ(given->executor.allowed_backends, JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE));
     CHECK_EQ(given->backend, JANUS_BACKEND_COOPERATIVE);
     CHECK(!given->supervisor_recharge);
+    check_whole_world(given);
     CHECK(janus_profile_cap_defaults(JANUS_PROFILE_DEFAULT) == given);
 }
 
@@ -201,6 +215,7 @@ TEST("the cluster profile grants what its document says")
                                                    JANUS_BACKEND_SET(JANUS_BACKEND_EVENTED));
     CHECK_EQ(given->backend, JANUS_BACKEND_COOPERATIVE);
     CHECK(given->supervisor_recharge);
+    check_whole_world(given);
 }
 
 TEST("core grants blocking execution and nothing else, and sovereign grants nothing")
@@ -212,7 +227,11 @@ TEST("core grants blocking execution and nothing else, and sovereign grants noth
     CHECK_EQ(core->executor.allowed_backends, JANUS_BACKEND_SET(JANUS_BACKEND_BLOCKING));
     CHECK_EQ(core->backend, JANUS_BACKEND_BLOCKING);
     CHECK(memcmp(&core->spawn, &zero, sizeof core->spawn) == 0);
+    CHECK(memcmp(&core->net, &zero, sizeof core->net) == 0);
+    CHECK(memcmp(&core->file, &zero, sizeof core->file) == 0);
+    CHECK(memcmp(&core->process, &zero, sizeof core->process) == 0);
     CHECK_EQ(none->kinds, 0);
+    CHECK(memcmp(&none->net, &zero, sizeof none->net) == 0);
     CHECK_EQ(none->executor.allowed_backends, 0);
     CHECK(janus_profile_cap_defaults(77) == NULL);
 }
@@ -222,7 +241,7 @@ TEST("a profile bounds even what the authority can mint")
     struct realm                  core = realm_open(JANUS_PROFILE_CORE), service = realm_open(0);
     struct realm                  sovereign = realm_open(JANUS_PROFILE_SOVEREIGN);
     janus_cap                     cap;
-    static const janus_cap_limits ones = {.words = {1, 1, 1, 1, 1, 1}};
+    static const janus_cap_limits ones = {.words = {1, 1, 1, 1, 1, 1}}, zeros;
 #define MINT(realm, of, what)                                                                      \
     janus_cap_mint_in((realm).table, (realm).root, ALICE,                                          \
                       JANUS_CAP_GRANT(.kind = of, .rights = JANUS_RIGHTS_ALL, .limits = what),     \
@@ -230,6 +249,9 @@ TEST("a profile bounds even what the authority can mint")
     CHECK_EQ(MINT(core, JANUS_CAP_KIND_SPAWN, &ones), JANUS_PROFILE);
     CHECK_EQ(MINT(core, JANUS_CAP_KIND_BUDGET, &ones), JANUS_PROFILE);
     CHECK_EQ(MINT(core, JANUS_CAP_KIND_CHANNEL, &ones), JANUS_PROFILE);
+    CHECK_EQ(MINT(core, JANUS_CAP_KIND_NET, &zeros), JANUS_PROFILE);
+    CHECK_EQ(MINT(core, JANUS_CAP_KIND_FILE, &ones), JANUS_PROFILE);
+    CHECK_EQ(MINT(core, JANUS_CAP_KIND_PROCESS, &ones), JANUS_PROFILE);
     CHECK_EQ(MINT(core, JANUS_CAP_KIND_EXECUTOR, &ones), JANUS_OK); /* blocking */
     static const janus_cap_limits threaded = {
         .executor = {JANUS_BACKEND_SET(JANUS_BACKEND_THREADED)}};

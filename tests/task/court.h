@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static const janus_backend court_backends[] = {JANUS_BACKEND_COOPERATIVE, JANUS_BACKEND_BLOCKING,
-                                               JANUS_BACKEND_THREADED};
+                                               JANUS_BACKEND_THREADED, JANUS_BACKEND_EVENTED};
 enum { COURT_BACKENDS = sizeof court_backends / sizeof court_backends[0] };
 
 /* The capabilities of the first task. */

@@ -303,10 +303,14 @@ TEST("a profile's backends can be chosen, and no others")
 {
     const janus_status no = JANUS_CAP_LIMIT, none = JANUS_NO_EXECUTOR_CAP;
     janus_status       service[] = {no, no, JANUS_OK, no};
+    janus_status       cluster[] = {no, no, JANUS_OK, JANUS_OK};
     janus_status       sovereign[] = {none, none, none, none};
     const uint64_t     both =
         JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE) | JANUS_BACKEND_SET(JANUS_BACKEND_EVENTED);
     CHECK_EQ(janus_run(NULL, choose, service, NULL), JANUS_OK);
+    CHECK_EQ(
+        janus_run(JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_CLUSTER), choose, cluster, NULL),
+        JANUS_OK);
     guild_sovereign(1, choose, sovereign);
     CHECK_EQ(janus_profile_cap_defaults(JANUS_PROFILE_CLUSTER)->executor.allowed_backends, both);
     CHECK_EQ(janus_profile_cap_defaults(JANUS_PROFILE_CLUSTER)->backend, JANUS_BACKEND_COOPERATIVE);

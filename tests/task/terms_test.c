@@ -15,12 +15,14 @@ static int64_t same_context(void *argument)
     janus_nursery             n;
     CHECK_EQ(info.kinds, mine->kinds);
     CHECK_EQ(info.implicit, 0);
-    for (int kind = 1; kind < 5; kind++) CHECK_EQ(info.cap_ids[kind], mine->cap_ids[kind]);
+    for (int kind = 1; kind < JANUS_CAP_KINDS; kind++)
+        CHECK_EQ(info.cap_ids[kind], mine->cap_ids[kind]);
     CHECK_EQ(info.backend, mine->backend);
     CHECK(janus_budget_equal(info.task_budget, mine->task_budget));
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     info = guild_context();
-    for (int kind = 1; kind < 5; kind++) CHECK_EQ(info.cap_ids[kind], mine->cap_ids[kind]);
+    for (int kind = 1; kind < JANUS_CAP_KINDS; kind++)
+        CHECK_EQ(info.cap_ids[kind], mine->cap_ids[kind]);
     if (janus_budget_get_current().syscalls == 1) { /* the first of two generations */
         const janus_budget less = janus_budget_of(100, 0, 0, 0, 0);
         CHECK_EQ(janus_spawn_with(&n, same_context, argument, JANUS_SPAWN_OPTIONS(.budget = &less),
@@ -36,7 +38,7 @@ static int64_t hold_all_four(void *argument)
     const janus_cap_limits spawns = {.spawn = {9, {5000, 4096, 0, 0, 1}}};
     const janus_cap_limits channels = {.channel = {8, 2}};
     const janus_cap_limits backends = {.executor = {JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE)}};
-    janus_cap              of[5] = {0};
+    janus_cap              of[JANUS_CAP_KINDS] = {0};
     janus_nursery          n;
     (void)argument;
     of[JANUS_CAP_KIND_SPAWN] = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &spawns);
@@ -54,7 +56,8 @@ static int64_t hold_all_four(void *argument)
     janus_context_info info = guild_context();
     CHECK_EQ(info.kinds, 30); /* all four */
     CHECK_EQ(info.implicit, 0);
-    for (int kind = 1; kind < 5; kind++) CHECK_EQ(info.cap_ids[kind], guild_id(of[kind]));
+    for (int kind = 1; kind < JANUS_CAP_KINDS; kind++)
+        CHECK_EQ(info.cap_ids[kind], guild_id(of[kind]));
     CHECK(janus_budget_equal(info.task_budget, spawns.spawn.task_budget));
     CHECK_EQ(janus_spawn(&n, same_context, &info), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
