@@ -65,6 +65,9 @@ struct jrt_net {
      * none; 0: never waits. A ring ends the wait with 0 events, also if it came before. */
     int  (*set_wait)(struct jrt_set *set, struct jrt_net_event *out, int max, uint64_t deadline_ns);
     void (*set_ring)(struct jrt_set *set);
+    /* Whether nothing is under way that could become an event, so that all who wait for one wait
+     * for each other. The real network never knows. */
+    bool (*is_quiet)(void);
 
     /* Sockets. All are non-blocking and closed by exec. `type` is SOCK_STREAM or SOCK_DGRAM. */
     int (*socket)(janus_family family, int type);

@@ -20,6 +20,8 @@ enum part_state {
     PART_ENDED,
 };
 
+struct jrt_sim;
+
 struct part {
     struct jrt_context    context;
     struct jrt_thread     record; /* these four: while another part runs, [sim-own] */
@@ -49,8 +51,9 @@ struct world {
     struct jrt_strategy  *strategy;
     struct jrt_strategy   walk; /* if no other strategy decides: */
     struct jrt_rng        random;
-    struct part         **found; /* owned; scratch, for the parts found */
-    struct jrt_world_run *run;   /* NULL: it is never given up */
+    struct part         **found;   /* owned; scratch, for the parts found */
+    struct jrt_sim       *network; /* owned, in net.c; NULL: unused */
+    struct jrt_world_run *run;     /* NULL: it is never given up */
     struct jrt_landing    landing;
     struct jrt_thread     record; /* the thread's record before it entered, [sim-own] */
     struct jrt_exceptions exceptions;

@@ -30,8 +30,8 @@
  * [sim-own]  leaving a part saves what belongs to a thread and not to a stack. That is the
  * library's record, the fuel word, errno, and exceptions being handled.
  */
-#include "plat/net.h"
 #include "sim/inside.h"
+#include "sim/net.h"
 
 #include <string.h>
 
@@ -248,6 +248,7 @@ static void world_free(struct world *world)
 static void end_if_empty(struct world *world)
 {
     if (world->entered > 0 || world->count > 1 || world->current->number != 0) return;
+    jrt_sim_close(&world->interface, true);
     jrt_world_set(NULL);
     free(world->current);
     world_free(world);
@@ -281,7 +282,7 @@ static struct world *make(void)
                                           .start = start,
                                           .has_ended = has_ended,
                                           .join = join,
-                                          .net = &jrt_net_real};
+                                          .net = &jrt_net_sim};
     world->now_ns = jrt_world_began_ns;
     world->steps_max = UINT64_MAX;
     world->walk.decide = walk;
@@ -383,6 +384,7 @@ enum jrt_world_end jrt_world_run(struct jrt_world_run *run)
     jrt_die_hook = NULL;
     if (how != 0 && world->left != NULL) jrt_part_arrive(world);
     if (how != 0) forget_others(world);
+    if (how != 0) jrt_sim_close(&world->interface, false); /* everything was left in the middle */
     jrt_world_account(world);
     world->entered = 0;
     end_if_empty(world);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The simulated network of a world, for other rooms. The essay is in net.c. */
+#ifndef JRT_SIM_NET_H
+#define JRT_SIM_NET_H
+
+#include "plat/net.h"
+
+enum { JRT_SIM_WORDS = 112, JRT_SIM_LABEL = 48 };
+
+/* The network of every world. */
+extern const struct jrt_net jrt_net_sim;
+
+/* Attaches a text to a simulated descriptor, such as its name or the place that made it. Reports
+ * show it. The text is copied and may be cut. Real descriptors are ignored. */
+void jrt_sim_label(int fd, const char *text);
+
+/* Adds an address to a host's name in the calling thread's world. 0, or -errno. -ENOSYS: there is
+ * no world. The port of `at` is ignored. */
+int jrt_sim_host_add(const char *host, const janus_address *at);
+
+/* Removes the path of a Unix socket, as unlink(2) does. 0, or -ENOENT. */
+int jrt_sim_unlink(const janus_address *at);
+
+/* How many descriptors are open. If one is, `out` gets a sentence about them. */
+uint32_t jrt_sim_leaks(struct jrt_world *world, char *out, size_t bytes);
+
+/* Writes a sentence about a choice that the network is making: "client 3's second read got 1 byte".
+ * `value` is the answer. False: the choice is not the network's. */
+bool jrt_sim_words(const struct jrt_world *world, enum jrt_choice kind, uint32_t value, char *out,
+                   size_t bytes);
+
+/* Frees the network. Called by the ending world. `tell`: reports leaks on standard error. */
+void jrt_sim_close(struct jrt_world *world, bool tell);
+
+#endif
