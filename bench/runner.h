@@ -6,6 +6,8 @@
  *     PROGRAM works                        a line for each: its name, its maximum of workers
  *     PROGRAM run WORK WORKERS full|quick  measures
  *
+ * A line on stderr that begins with "note: " stands below the table.
+ *
  * Smaller values are better, everywhere.
  */
 #ifndef JANUSRT_BENCH_RUNNER_H

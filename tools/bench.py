@@ -12,6 +12,10 @@ median of each system, and the ratio of its minimum to ours. Above 1 we are fast
 very long have fewer rounds (LONG), and a very slow peer runs once. The table says so. The other
 benches run once each and print their own results.
 
+Contestants of the works with servers (bench/net) measure pairs, raw epoll and the server in turns.
+Their ratio is the median of all pairs. A table shows one situation, with all medians of a system in
+a line.
+
 If a peer fails, the table says so, and the run goes on. If one of ours fails, the run fails.
 
 RESULTS.json becomes a list of {"work", "system", "version", "workers", "metric", "unit", "min",
@@ -31,7 +35,7 @@ import sys
 import time
 
 import bench_charts
-from bench_results import OURS, crew, named, number_text, rivals_of, shown
+from bench_results import OURS, TOGETHER, crew, judged, named, number_text, rivals_of, shown
 
 ROUNDS = 5
 TIMEOUT_S = 300
@@ -60,8 +64,12 @@ WORKS = {
     "growth": (1, 2, 4, 8),
     "latency": (2,),
     "sleepers": (1, 2),
+    "echo": (1, 2),
+    "accept": (1,),
+    "idle": (1,),
 }
-LONG = {"sleepers": (1, 5)}  # rounds, full and quick
+# rounds, full and quick; the net works measure pairs, whose median needs more rounds
+LONG = {"sleepers": (1, 5), "echo": (9, 5), "accept": (9, 5), "idle": (2, 1)}
 SHORT = ("growth",)  # so many points that each is measured as in a quick run
 
 
@@ -72,6 +80,7 @@ class Program:
         self.path, self.ours = path, ours
         self.name = pathlib.Path(path).name  # until it has told its system
         self.works, self.wrong = {}, None
+        self.notes = {}  # what it says on stderr behind "note: "; the order counts, not the values
         try:
             told = subprocess.run([path, "works"], check=True, capture_output=True, text=True,
                                   timeout=TIMEOUT_S).stdout
@@ -103,9 +112,15 @@ class Program:
             return [], f"tells what is no measurement: {error}"
         if found:
             self.name = named(found[0])
+        self.notes |= {line.removeprefix("note: "): None for line in done.stderr.splitlines()
+                       if line.startswith("note: ")}
         if done.returncode != 0:
             return found, why_it_ended(done)
         return found, None if found else "told nothing"
+
+    def take_notes(self):
+        notes, self.notes = list(self.notes), {}
+        return notes
 
 
 def why_it_ended(done):
@@ -159,7 +174,8 @@ def race(programs, work, workers, quick, progress):
             progress.tell(work, workers, round_number, rounds, program.name)
             started = time.monotonic()
             found, wrong = program.run(work, workers, size)
-            slow = not program.ours and time.monotonic() - started > patience
+            slow = (not program.ours and work not in TOGETHER  # these take as long as they are told
+                    and time.monotonic() - started > patience)
             if wrong:
                 wrongs.append((program, f"{program.name} does not survive: {wrong}"))
             elif slow and round_number < rounds:
@@ -179,7 +195,27 @@ def race(programs, work, workers, quick, progress):
     return results, wrongs
 
 
-def show(work, workers, results, notes):
+def show_together(work, workers, results):
+    """A table for each situation: a line for each system, a column for the medians of a measure."""
+    situations = {}
+    for r in results:
+        situation, _, measure = r["metric"].rpartition(": ")
+        systems = situations.setdefault(situation, {})
+        systems.setdefault(named(r), {})[f"{measure}, {r['unit']}"] = r
+    for situation, systems in situations.items():
+        measures = list(dict.fromkeys(m for row in systems.values() for m in row))
+        width = max(16, *(len(name) for name in systems))
+        turns = max(r["runs"] for row in systems.values() for r in row.values())
+        print(f"\n{work}, {crew(workers)}: {situation}; medians of {turns}")
+        print(f"  {'':{width}}  {'  '.join(measures)}")
+        for name in sorted(systems, key=lambda n: systems[n].get(measures[0], {"median": 1e9})[
+                "median"]):
+            cells = (f"{systems[name][m]['median']:{len(m)}.2f}" if m in systems[name]
+                     else " " * len(m) for m in measures)
+            print(f"  {name:{width}}  {'  '.join(cells)}".rstrip())
+
+
+def show_apart(work, workers, results):
     """A table for each metric where systems are rivals; the others together."""
     alone = []
     for metric in dict.fromkeys(r["metric"] for r in results):
@@ -202,6 +238,13 @@ def show(work, workers, results, notes):
         for r in alone:
             print(f"  {r['metric']:{width}}  {r['min']:10.2f}  {r['median']:10.2f}  {r['runs']:4}  "
                   f"{r['unit']}")
+
+
+def show(work, workers, results, notes):
+    if work in TOGETHER:
+        show_together(work, workers, results)
+    else:
+        show_apart(work, workers, results)
     if notes and not results:
         print(f"\n{work}, {crew(workers)}")
     for note in notes:
@@ -216,12 +259,12 @@ def summary(results):
         rivals = rivals_of(ours, results)
         if not rivals:
             continue
-        best = min(rivals, key=lambda r: r["min"])
-        ratio = best["min"] / ours["min"] if ours["min"] > 0 else float("inf")
+        best = min(rivals, key=judged)
+        ratio = judged(best) / judged(ours) if judged(ours) > 0 else float("inf")
         won += ratio >= 1
         lines.append((f"{ours['work']}, {ours['workers']}", ours["metric"],
-                      f"{number_text(ours['min'])} {ours['unit']}",
-                      f"{number_text(best['min'])} {named(best)}",
+                      f"{number_text(judged(ours))} {ours['unit']}",
+                      f"{number_text(judged(best))} {named(best)}",
                       f"{ratio:.2f} x", "won" if ratio >= 1 else "lost"))
     if not lines:
         return
@@ -255,7 +298,8 @@ def run_works(programs, works, quick):
         results, wrongs = race(programs, work, workers, quick, progress)
         progress.clear()
         notes = [text for _, text in wrongs]
-        if rounds_of(work, quick) < ROUNDS:
+        notes += dict.fromkeys(note for p in programs for note in p.take_notes())
+        if rounds_of(work, quick) < ROUNDS and work not in TOGETHER:
             notes.insert(0, f"rounds: {rounds_of(work, quick)}, as it takes very long")
         show(work, workers, results, notes)
         everything += results

@@ -22,7 +22,8 @@ import subprocess
 import sys
 import textwrap
 
-from bench_results import FLOORS, OURS, crew, is_variant, named, number_text, shown
+from bench_results import (FLOORS, OURS, PAIRED, TOGETHER, crew, is_variant, judged, named,
+                           number_text, shown)
 
 WIDTH = 860
 LEFT = 190  # where bars begin
@@ -142,9 +143,9 @@ def scale(chart, values, axis="x"):
 
 def bars(chart, number, title, rows):
     """A panel of horizontal bars, the shortest on top."""
-    rows = sorted(rows, key=lambda r: (r["min"], r["system"]))
-    ours = next((r["min"] for r in rows if r["system"] == OURS), None)
-    values = [max(r["min"], 0) for r in rows]
+    rows = sorted(rows, key=lambda r: (judged(r), r["system"]))
+    ours = next((judged(r) for r in rows if r["system"] == OURS), None)
+    values = [max(judged(r), 0) for r in rows]
     is_log = min(values) > 0 and max(values) / min(values) > LOG_FROM
     chart.panel(number, f"{title}{'  (logarithmic)' if is_log else ''}")
     low = scale(chart, values)
@@ -163,9 +164,9 @@ def bars(chart, number, title, rows):
 
 
 def bar_text(result, ours):
-    text = f"{number_text(result['min'])} {result['unit']}"
-    if ours and result["system"] != OURS:
-        ratio = result["min"] / ours
+    text = f"{number_text(judged(result))} {result['unit']}"
+    if ours and result["system"] != OURS and result["unit"] != PAIRED:
+        ratio = judged(result) / ours
         text += f"   {ratio:.2f} x" if ratio < 10 else f"   {ratio:.0f} x"
     return text
 
@@ -295,6 +296,8 @@ def scripts_of(results, where):
     if script:
         scripts["wake_steal"] = script
     for work, rows in works.items():
+        if work in TOGETHER:  # one measure of each situation; the table has the others
+            rows = [r for r in rows if r["metric"].endswith((": CPU", ": memory of each"))]
         # Where nobody else is measured there is nothing to see that the table does not say.
         if any(r["system"] != OURS for r in rows):
             rivals = {(r["metric"], r["workers"]) for r in rows if r["system"] != OURS}
@@ -309,7 +312,7 @@ def table(results, where, drawn):
              "<!-- Made by tools/bench_charts.py; `make bench` writes it again. -->",
              "# The race", "", where, "", versions(results), "",
              "Smaller is better. The ratio is that of the minimum to ours: above 1, and we are "
-             "faster."]
+             f"faster. Where the unit is \"{PAIRED}\", it is that of the median."]
     charts = {"wake": "wake_steal", "steal": "wake_steal"}
     for work in dict.fromkeys(r["work"] for r in results):
         lines += ["", f"## {work}", ""]
@@ -321,9 +324,9 @@ def table(results, where, drawn):
                   "|---|--:|---|--:|--:|--:|--:|"]
         rows = [r for r in results if r["work"] == work]
         for (metric, workers), panel in panels_of(rows).items():
-            ours = next((r["min"] for r in panel if r["system"] == OURS), None)
-            for r in sorted(panel, key=lambda r: r["min"]):
-                ratio = f"{r['min'] / ours:.2f}" if ours else ""
+            ours = next((judged(r) for r in panel if r["system"] == OURS), None)
+            for r in sorted(panel, key=judged):
+                ratio = f"{judged(r) / ours:.2f}" if ours else ""
                 name = f"**{named(r)}**" if r["system"] == OURS else named(r)
                 lines.append(f"| {metric} | {workers} | {name} | {r['min']:.2f} {r['unit']} | "
                              f"{r['median']:.2f} | {r['runs']} | {ratio} |")

@@ -5,7 +5,10 @@ import pathlib
 
 OURS = "janusrt"
 UNCHECKED = "unchecked"  # our library, or a loop, without checks and budgets
-FLOORS = ("pthread condvar",)  # what the kernel takes: to be reached, not to be beaten
+# What the kernel takes: to be reached, not to be beaten.
+FLOORS = ("pthread condvar", "raw epoll")
+PAIRED = "x raw epoll"  # the unit of a ratio that was measured in pairs
+TOGETHER = ("echo", "accept", "idle")  # works whose metrics are "situation: measure"
 
 
 def named(result):
@@ -29,6 +32,11 @@ def rivals_of(ours, results):
     """Those that others have in the same metric of the same work."""
     return [r for r in results if is_rival(r["system"])
             and all(r[k] == ours[k] for k in ("work", "workers", "metric", "unit"))]
+
+
+def judged(result):
+    """The number a result is judged by: of ratios of pairs the median, of all else the minimum."""
+    return result["median" if result["unit"] == PAIRED else "min"]
 
 
 def number_text(value):

@@ -127,6 +127,39 @@ class Numbers(Race):
         self.assertRegex(text, r"fib, 1 .* 10 ns +5 Fast 1 +0.50 x +lost")
 
 
+class Pairs(Race):
+    """The works with servers, whose contestants measure ratios to raw epoll in pairs."""
+
+    def paired(self, name, system, *values, measure="CPU", unit="x raw epoll", **more):
+        path = pathlib.Path(self.fake(name, system, *values, works="'accept 1'", **more))
+        path.write_text(path.read_text().replace('"metric":"m"', f'"metric":"64: {measure}"')
+                        .replace('"unit":"ns"', f'"unit":"{unit}"'))
+
+    def test_a_ratio_of_pairs_is_judged_by_its_median(self):
+        self.paired("a", "janusrt", 1.0, 1.2, 1.2, 1.2, 1.2)
+        self.paired("b", "Other", 1.1)
+        text = self.race("accept")[1]
+        self.assertRegex(text, r"accept, 1 +64: CPU +1.2 x raw epoll +1.1 Other 1 +0.92 x +lost")
+
+    def test_a_situation_is_one_table_with_the_medians_of_all_measures(self):
+        self.paired("a", "janusrt", 1.25, 1, 1.25)
+        self.paired("b", "janusrt", 4000, measure="CPU time", unit="ns")
+        self.paired("c", "raw epoll", 1)
+        text = self.race("accept")[1]
+        self.assertRegex(text, r"accept, 1 worker: 64; medians of 5\n +CPU, x raw epoll  CPU time, "
+                               r"ns\n  raw epoll 1 +1.00\n  janusrt 1 +1.25 +4000.00\n")
+
+    def test_raw_epoll_is_a_floor_and_cannot_be_the_fastest(self):
+        self.paired("a", "janusrt", 1.2)
+        self.paired("b", "raw epoll", 1.0)
+        self.assertNotIn("won", self.race("accept")[1])
+
+    def test_a_note_of_a_program_stands_below_the_table_once(self):
+        self.paired("a", "janusrt", 1.2, end="echo note: no calls counted >&2; exit 0")
+        self.paired("b", "Other", 1.0, end="echo note: no calls counted >&2; exit 0")
+        self.assertEqual(self.race("accept")[1].count("  no calls counted\n"), 1)
+
+
 class Failures(Race):
     def test_a_peer_that_fails_is_told_not_tried_again_and_no_failure(self):
         self.fake("a", "janusrt", 10, works="'spawn 1'")

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the servers of the works `echo`, `accept` and `idle` and their client share.
+ *
+ *     SERVER echo|hello WORKERS
+ *
+ * A server listens on a port that the system chooses and prints one line: the port, its name with
+ * `_` for spaces, its version. Then it serves until somebody kills it.
+ *
+ * echo:  a client sends NET_ECHO_BYTES at a time, and the server sends back what it reads.
+ * hello: a client sends a head that ends with an empty line. The server answers with NET_ANSWER.
+ *
+ * A client has one request under way on a connection. A server closes when the client has closed.
+ */
+#ifndef JANUSRT_BENCH_NET_PROTOCOL_H
+#define JANUSRT_BENCH_NET_PROTOCOL_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+    NET_ECHO_BYTES = 64,
+    NET_BUFFER_BYTES = 2048, /* what a server keeps for a connection */
+    NET_BACKLOG = 4096,
+};
+
+#define NET_REQUEST                                                                                \
+    "GET /hello HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: janusrt-bench\r\nAccept: */*\r\n\r\n"
+#define NET_ANSWER                                                                                 \
+    "HTTP/1.1 200 OK\r\nServer: bench\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\n"   \
+    "Hello, World!"
+
+/* Exits with a message, unless all is right. */
+static inline void net_need(bool right, const char *what)
+{
+    if (right) return;
+    perror(what);
+    exit(1);
+}
+
+/* What a server was asked for. */
+struct net_order {
+    bool     hello; /* or echo */
+    unsigned workers;
+};
+
+static inline struct net_order net_order_read(int argc, char **argv)
+{
+    struct net_order order = {.workers = argc == 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 0};
+    bool             echo = argc == 3 && strcmp(argv[1], "echo") == 0;
+    order.hello = argc == 3 && strcmp(argv[1], "hello") == 0;
+    if ((!echo && !order.hello) || order.workers == 0) {
+        fprintf(stderr, "usage: %s echo|hello WORKERS\n", argv[0]);
+        exit(2);
+    }
+    return order;
+}
+
+static inline void net_announce(uint16_t port, const char *name, const char *version)
+{
+    printf("%u %s %s\n", port, name, version);
+    fflush(stdout);
+}
+
+/* A listener on 127.0.0.1. If *port is 0, the system chooses it. Several may share the port. */
+static inline int net_listener(uint16_t *port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(*port)};
+    socklen_t          bytes = sizeof at;
+    int                yes = 1;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    net_need(fd >= 0, "socket");
+    net_need(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) == 0, "SO_REUSEPORT");
+    net_need(bind(fd, (struct sockaddr *)&at, sizeof at) == 0, "bind");
+    net_need(listen(fd, NET_BACKLOG) == 0, "listen");
+    net_need(getsockname(fd, (struct sockaddr *)&at, &bytes) == 0, "getsockname");
+    *port = ntohs(at.sin_port);
+    return fd;
+}
+
+/* The end of the first head in these bytes, or 0. */
+static inline size_t net_head_end(const char *bytes, size_t count)
+{
+    const char *end = memmem(bytes, count, "\r\n\r\n", 4);
+    return end == NULL ? 0 : (size_t)(end - bytes) + 4;
+}
+
+#endif
