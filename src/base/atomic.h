@@ -36,6 +36,7 @@
 #define jrt_fetch_sub_acq_rel(object, value) JRT_RMW(fetch_sub, object, value, acq_rel)
 #define jrt_fetch_sub_seq_cst(object, value) JRT_RMW(fetch_sub, object, value, seq_cst)
 #define jrt_fetch_or_relaxed(object, value) JRT_RMW(fetch_or, object, value, relaxed)
+#define jrt_fetch_or_release(object, value) JRT_RMW(fetch_or, object, value, release)
 #define jrt_fetch_or_acq_rel(object, value) JRT_RMW(fetch_or, object, value, acq_rel)
 #define jrt_fetch_or_seq_cst(object, value) JRT_RMW(fetch_or, object, value, seq_cst)
 #define jrt_fetch_and_acq_rel(object, value) JRT_RMW(fetch_and, object, value, acq_rel)

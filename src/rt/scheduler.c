@@ -28,6 +28,7 @@
 #include "task/task.h"
 #include "task/worker.h"
 #include "work/limit.h"
+#include "work/poll.h"
 #include "work/replace.h"
 #include "work/work.h"
 
@@ -117,6 +118,7 @@ void jrt_worker_close(struct jrt_worker *worker)
         if (worker->deques_open > lane * 2 + 1) jrt_deque_fini(&worker->again[lane]);
     }
     free(worker->loads);
+    jrt_poll_close(worker);
     jrt_holder_forget(worker);
 }
 
@@ -183,6 +185,7 @@ static void free_all(janus_scheduler *scheduler)
     if (scheduler->roster_open) jrt_roster_fini(&scheduler->roster);
     if (scheduler->depot != NULL) jrt_depot_close(scheduler->depot);
     if (scheduler->fault_open) jrt_fault_close();
+    jrt_timer_disarm(&scheduler->timers, &scheduler->watch.timer);
     jrt_timers_fini(&scheduler->timers);
     pthread_mutex_destroy(&scheduler->inject_lock);
     pthread_mutex_destroy(&scheduler->timer_lock);

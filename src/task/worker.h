@@ -13,6 +13,7 @@
 #include "sched/blocking.h"
 #include "sched/deque.h"
 #include "sched/shelf.h"
+#include "sched/timer.h"
 #include "sched/victim.h"
 #include "task/limit.h"
 #include "task/reach.h"
@@ -74,6 +75,7 @@ enum jrt_plainness {
     JRT_PLAIN,
 };
 
+struct jrt_poller;
 struct jrt_purse;
 struct jrt_seat;
 
@@ -152,6 +154,8 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     struct jrt_worker   *next_sleeper;
     struct jrt_os_thread os_thread;
     struct jrt_arrivals *arrivals; /* borrowed; a starter waits for its thread, [replace-arrive] */
+    _Atomic(struct jrt_poller *) poller; /* owned; NULL: no descriptor yet, [poll-set] */
+    bool                         in_set; /* it sleeps there; idle_lock, [poll-sleep] */
 
     /* The worker's own again, on another line. */
     struct jrt_holder       *holder; /* spare, for a task; NULL: none */
@@ -159,6 +163,8 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     struct jrt_audit_writer *audit;  /* NULL: nothing is recorded */
     uint32_t                *loads;  /* owned; LEAST_LOADED only, else NULL */
     int64_t                  seized; /* of its quota, just now, [limit-seize]; the limit's lock */
+    /* Tasks that began here to wait for a descriptor, less those that went on here, [poll-stuck] */
+    _Atomic(int64_t) io_waits;
 };
 
 struct janus_scheduler {
@@ -224,7 +230,11 @@ struct janus_scheduler {
 
     pthread_mutex_t   timer_lock; /* guards the timers */
     struct jrt_timers timers;
-    _Atomic(uint64_t) timer_next; /* earliest deadline, for a look without the lock */
+    _Atomic(uint64_t) timer_next;    /* earliest deadline, for a look without the lock */
+    struct jrt_alarm  watch;         /* [poll-others]; timer_lock */
+    _Atomic(uint32_t) watching;      /* 1: the watch is armed. 2: it has rung */
+    _Atomic(bool)     polls;         /* some worker has a set */
+    _Atomic(int64_t)  seat_io_waits; /* as io_waits, for all seats */
 
     pthread_mutex_t    idle_lock; /* guards the sleepers */
     struct jrt_worker *sleepers;

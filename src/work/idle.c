@@ -42,6 +42,7 @@
 #include "task/task.h"
 #include "task/upcalls.h"
 #include "task/worker.h"
+#include "work/poll.h"
 #include "work/replace.h"
 #include "work/seat.h"
 #include "work/work.h"
@@ -60,6 +61,7 @@ static const uint64_t worth_ns = 250; /* a task at least this long is worth stea
 static const uint64_t doze_ns = 2000; /* after JRT_POOR_FEW; doubled for each more, to 64 us */
 static const uint64_t glance_ns = 4000;
 static const uint64_t wishes_ns = 1000000;
+static const uint64_t lost_ns = 10000000; /* the sets of lost workers, [poll-others] */
 
 /* Takes a sleeper off the list, under idle_lock. NULL: nobody sleeps. */
 static struct jrt_worker *take_sleeper(janus_scheduler *scheduler)
@@ -76,12 +78,23 @@ static struct jrt_worker *take_sleeper(janus_scheduler *scheduler)
     return worker;
 }
 
+/* Ends the sleep of a worker whose signal is set. `in_set`: as read under the lock. */
+static void end_sleep(struct jrt_worker *worker, bool in_set)
+{
+    if (jrt_unlikely(in_set)) {
+        jrt_net()->set_ring(&jrt_poll_of(worker)->set); /* [poll-sleep] */
+    } else {
+        jrt_futex_wake(&worker->signal, 1);
+    }
+}
+
 static void wake_one(janus_scheduler *scheduler)
 {
     jrt_lock(&scheduler->idle_lock);
     struct jrt_worker *worker = take_sleeper(scheduler);
+    bool               in_set = worker != NULL && worker->in_set;
     jrt_unlock(&scheduler->idle_lock);
-    if (worker != NULL) jrt_futex_wake(&worker->signal, 1);
+    if (worker != NULL) end_sleep(worker, in_set);
 }
 
 void jrt_idle_notify(janus_scheduler *scheduler)
@@ -115,7 +128,7 @@ void jrt_idle_wake_all(janus_scheduler *scheduler)
     jrt_lock(&scheduler->idle_lock);
     struct jrt_worker *worker;
     /* All under one lock: a woken worker may lie down again before the next is woken. */
-    while ((worker = take_sleeper(scheduler)) != NULL) jrt_futex_wake(&worker->signal, 1);
+    while ((worker = take_sleeper(scheduler)) != NULL) end_sleep(worker, worker->in_set);
     jrt_unlock(&scheduler->idle_lock);
 }
 
@@ -123,9 +136,19 @@ void jrt_idle_wake_keeper(janus_scheduler *scheduler)
 {
     jrt_lock(&scheduler->idle_lock);
     struct jrt_worker *keeper = scheduler->keeper;
+    bool               in_set = keeper != NULL && keeper->in_set;
     if (keeper != NULL) jrt_store_release(&keeper->signal, 2u); /* release: the new timer. */
     jrt_unlock(&scheduler->idle_lock);
-    if (keeper != NULL) jrt_futex_wake(&keeper->signal, 1);
+    if (keeper != NULL) end_sleep(keeper, in_set);
+}
+
+void jrt_idle_wake_up(struct jrt_worker *worker)
+{
+    jrt_lock(&worker->scheduler->idle_lock);
+    bool in_set = worker->in_set;
+    jrt_store_release(&worker->signal, 2u); /* release: what it is to see. */
+    jrt_unlock(&worker->scheduler->idle_lock);
+    end_sleep(worker, in_set);
 }
 
 static struct jrt_task *steal(struct jrt_worker *worker, bool raid)
@@ -140,8 +163,14 @@ static struct jrt_task *steal(struct jrt_worker *worker, bool raid)
 static struct jrt_task *look(struct jrt_worker *worker, bool raid)
 {
     jrt_sched_timers_fire(worker->scheduler);
+    (void)jrt_poll_look(worker);
     struct jrt_task *task = jrt_pick(worker, false);
-    return task != NULL ? task : steal(worker, raid);
+    if (task == NULL) task = steal(worker, raid);
+    /* What others have not looked at: its tasks come here. */
+    if (task == NULL && raid && jrt_poll_look_at_others(worker->scheduler, worker)) {
+        task = jrt_pick(worker, false);
+    }
+    return task;
 }
 
 /* Pauses, unless a worker feeds tasks meanwhile. */
@@ -273,6 +302,7 @@ static bool get_up(struct jrt_worker *worker)
     /* In either case: a worker woken just before it fell asleep may have become the keeper
      * since. */
     if (scheduler->keeper == worker) scheduler->keeper = NULL;
+    worker->in_set = false;
     jrt_unlock(&scheduler->idle_lock);
     return listed;
 }
@@ -285,6 +315,7 @@ uint32_t jrt_idle_stuck(janus_scheduler *scheduler)
      * false alarm again. */
     uint32_t lost = jrt_load_acquire(&scheduler->lost); /* acquire: their tasks are elsewhere. */
     bool     stuck =
+        !jrt_poll_can_come(scheduler) &&
         jrt_sleeping(jrt_load_relaxed(&scheduler->idlers)) + lost == scheduler->worker_count &&
         jrt_load_relaxed(&scheduler->timer_next) == JRT_NEVER &&
         jrt_load_relaxed(&scheduler->outside) == 0 &&      /* relaxed: as above. */
@@ -313,6 +344,12 @@ static bool may_tell(janus_scheduler *scheduler, uint32_t epoch)
  * spawn may wait for their room, [limit-wish]. So one sleeper looks now and then. */
 static uint64_t look_again_by(const janus_scheduler *scheduler, uint64_t until)
 {
+    /* relaxed, both: nobody sleeps in the set of a lost worker. */
+    if (jrt_unlikely(jrt_load_relaxed(&scheduler->lost) != 0) &&
+        jrt_load_relaxed(&scheduler->polls)) { /* relaxed: as above. */
+        uint64_t soon = jrt_clock_now_ns() + lost_ns;
+        if (soon < until) until = soon;
+    }
     /* relaxed, both: a spawn that begins to wait wakes the keeper. */
     if (jrt_likely(jrt_load_relaxed(&scheduler->wishes) == 0)) return until;
     uint64_t idlers = jrt_load_relaxed(&scheduler->idlers); /* relaxed: as above. */
@@ -335,9 +372,15 @@ static void sleep_now(struct jrt_worker *worker)
          * keeper. */
         until = look_again_by(scheduler, jrt_load_relaxed(&scheduler->timer_next));
     }
+    struct jrt_poller *poller = jrt_poll_of(worker);
+    /* relaxed: under the lock, [poll-sleep]. */
+    worker->in_set = poller != NULL && jrt_load_relaxed(&worker->signal) == 0;
     jrt_unlock(&scheduler->idle_lock);
     jrt_count(&worker->stats.parks);
-    while (jrt_load_acquire(&worker->signal) == 0) { /* acquire: pairs with wake_one. */
+    if (poller != NULL) {
+        jrt_poll_sleep(worker, poller, until);
+    }
+    while (poller == NULL && jrt_load_acquire(&worker->signal) == 0) { /* acquire: wake_one. */
         if (!jrt_futex_wait_until(&worker->signal, 0, until)) break;
     }
     worker->picked_ns = jrt_clock_now_ns(); /* the sleep is no turn, [queue-pace] */
@@ -365,6 +408,8 @@ struct jrt_task *jrt_idle(struct jrt_worker *worker)
         if (task != NULL) {
             /* More tasks may be where this was found. */
             if (searchers == 1) jrt_idle_notify(scheduler);
+            bool polls = jrt_load_relaxed(&scheduler->polls); /* relaxed: a hint. */
+            if (jrt_unlikely(polls && !worker->alone)) jrt_poll_watch(worker);
             /* The keeper may sleep as long as if no worker computed; see look_again_by. */
             bool wished = jrt_load_relaxed(&scheduler->wishes) != 0; /* relaxed: a hint. */
             if (jrt_unlikely(wished) && scheduler->world == NULL) jrt_idle_wake_keeper(scheduler);

@@ -12,6 +12,7 @@
 #include "task/task.h"
 #include "task/worker.h"
 #include "work/aside.h"
+#include "work/poll.h"
 #include "work/seat.h"
 #include "work/turn.h"
 #include "work/work.h"
@@ -247,6 +248,7 @@ static uint64_t look_at_timers(struct jrt_worker *worker)
     struct jrt_task *current = worker->current;
     if (jrt_unlikely(worker->trace != NULL)) worker->current = NULL; /* no task wakes by a timer */
     uint64_t now = jrt_sched_timers_fire(worker->scheduler);
+    (void)jrt_poll_look(worker); /* [poll-look] */
     worker->current = current;
     if (now == 0) now = jrt_clock_now_ns();
     uint64_t lasted = now > worker->picked_ns ? now - worker->picked_ns : 0;

@@ -9,6 +9,7 @@
 #include "task/upcalls.h"
 #include "task/worker.h"
 #include "work/limit.h"
+#include "work/poll.h"
 #include "work/replace.h"
 #include "work/seat.h"
 #include "work/work.h"
@@ -74,5 +75,7 @@ uint64_t jrt_sched_timers_fire(janus_scheduler *scheduler)
     note_next(scheduler);
     jrt_unlock(&scheduler->timer_lock);
     jrt_upcalls.flush_tokens(); /* of nurseries whose deadline passed */
+    /* relaxed: set under the lock, by this thread or another. */
+    if (jrt_unlikely(jrt_load_relaxed(&scheduler->watching) == 2)) jrt_poll_watched(scheduler);
     return now;
 }

@@ -239,6 +239,9 @@ struct jrt_task *jrt_idle(struct jrt_worker *worker);
 void jrt_idle_wake_all(janus_scheduler *scheduler);
 void jrt_idle_wake_keeper(janus_scheduler *scheduler);
 
+/* Wakes a worker, if it sleeps, to look again. */
+void jrt_idle_wake_up(struct jrt_worker *worker);
+
 /* Arm, disarm, and fire due timers. The last returns the time, or 0 if it did not read the
  * clock. */
 bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, uint64_t deadline_ns);

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making, using and closing handles.
+ *
+ * [io-use]  One word counts the calls inside, and says whether one reads, one writes, and whether
+ *   the handle is being closed. A call enters by a compare-and-swap, and then compares the key once
+ *   more: the place may have changed hands in between. Closing sets CLOSING, takes the key away and
+ *   tells both directions. So nobody else enters, and those who wait return. The last one who
+ *   leaves removes the descriptor from its set and closes it. So a call never meets a descriptor
+ *   number that already names something else.
+ */
+#include "io/io.h"
+
+#include "base/options.h"
+#include "means/call.h"
+#include "plat/name.h"
+#include "work/work.h"
+
+#include <string.h>
+
+static uint32_t rights_of(janus_io_kind kind)
+{
+    switch (kind) {
+    case JANUS_IO_KIND_LISTENER: return JANUS_IO_MAY_ACCEPT | JANUS_IO_MAY_CLOSE;
+    case JANUS_IO_KIND_PROCESS: return JANUS_IO_MAY_CLOSE;
+    default: return JANUS_IO_MAY_READ | JANUS_IO_MAY_WRITE | JANUS_IO_MAY_CLOSE;
+    }
+}
+
+static void fill(struct jrt_io *io, const struct jrt_io_plan *plan)
+{
+    struct jrt_ready *ready = &io->ready;
+    /* relaxed, all: nobody knows the handle yet. */
+    jrt_fetch_add_relaxed(&ready->generation, 1u);
+    for (int way = 0; way < JRT_READY_WAYS; way++) {
+        jrt_store_relaxed(&ready->words[way], (uint64_t)JRT_READY_NOTHING); /* relaxed: as above. */
+        jrt_store_relaxed(&ready->let_go[way], 0u);                         /* relaxed: as above. */
+        jrt_store_relaxed(&io->deadlines[way], JRT_NEVER);                  /* relaxed: as above. */
+        jrt_store_relaxed(&io->bytes[way], (uint64_t)0);                    /* relaxed: as above. */
+        jrt_store_relaxed(&io->alarms[way].rings, JRT_NEVER);               /* relaxed: as above. */
+        io->alarms[way].alarm = (struct jrt_alarm){.subject = io};
+        io->drained[way] = false;
+    }
+    jrt_store_relaxed(&ready->seen, 0u); /* relaxed: as above. */
+    io->fd = plan->fd;
+    io->kind = (uint8_t)plan->kind;
+    io->rights = (uint8_t)(plan->rights != 0 ? plan->rights : rights_of(plan->kind));
+    io->socket = plan->socket;
+    io->borrowed = plan->borrowed;
+    io->seekable = plan->seekable;
+    jrt_store_relaxed(&io->at.poller, NULL); /* relaxed: as above. */
+    jrt_store_relaxed(&io->use, 0u);         /* relaxed: as above. */
+}
+
+static void end_by_name(const uint64_t name[2]);
+
+janus_status jrt_io_make(const struct jrt_io_plan *plan, struct jrt_handle_toll *toll,
+                         janus_io *out)
+{
+    struct jrt_io      *io = NULL;
+    struct jrt_io_cold *cold = jrt_calloc(1, sizeof *cold);
+    janus_status        status = cold != NULL ? jrt_io_place_take(&io) : JANUS_NO_MEMORY;
+    if (status != JANUS_OK) {
+        free(cold);
+        jrt_handle_closed(toll);
+        return status;
+    }
+    pthread_mutex_init(&cold->lock, NULL);
+    cold->toll = *toll;
+    if (plan->name != NULL) (void)jrt_name_copy(cold->name, sizeof cold->name, plan->name);
+    io->cold = cold;
+    fill(io, plan);
+    const struct jrt_worker *worker = jrt_worker_self();
+    io->home = worker != NULL && worker->seat == NULL && !plan->kept ? worker->scheduler : NULL;
+    *out = jrt_io_name(io);
+    jrt_handle_opened(&cold->toll, out->opaque, end_by_name); /* no other thread knows it yet */
+    return JANUS_OK;
+}
+
+/* Using. */
+
+janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, struct jrt_io **out)
+{
+    struct jrt_io *io = jrt_io_of(handle);
+    if (jrt_unlikely(io == NULL)) {
+        return jrt_io_is_none(handle) ? JANUS_INVALID : jrt_stale(JANUS_STALE, __func__);
+    }
+    if (jrt_unlikely((jrt_io_rights(handle) & right) != right)) return JANUS_CAP_RIGHT;
+    uint32_t use = jrt_load_relaxed(&io->use); /* relaxed: the cas decides. */
+    do {
+        if (jrt_unlikely((use & JRT_IO_CLOSING) != 0)) return jrt_stale(JANUS_STALE, __func__);
+        if (jrt_unlikely((use & exclusive) != 0)) return JANUS_STATE;
+        if (jrt_unlikely((use & JRT_IO_COUNT) == JRT_IO_COUNT)) return JANUS_FULL;
+        /* acq_rel: [io-use], what the last caller wrote. */
+    } while (jrt_unlikely(!jrt_cas_acq_rel(&io->use, &use, (use + 1) | exclusive)));
+    if (jrt_unlikely(jrt_io_of(handle) != io)) { /* it changed hands meanwhile */
+        jrt_io_leave(io, exclusive);
+        return jrt_stale(JANUS_STALE, __func__);
+    }
+    *out = io;
+    return JANUS_OK;
+}
+
+static void disarm(struct jrt_io *io)
+{
+    for (int way = 0; way < JRT_READY_WAYS; way++) {
+        /* relaxed, both: only a call that is inside arms it. */
+        if (jrt_load_relaxed(&io->alarms[way].rings) == JRT_NEVER) continue;
+        jrt_sched_timer_disarm(io->home, &io->alarms[way].alarm.timer);
+        jrt_store_relaxed(&io->alarms[way].rings, JRT_NEVER); /* relaxed: as above. */
+    }
+}
+
+/* Nobody is inside, and nobody can enter. */
+static void finish(struct jrt_io *io)
+{
+    struct jrt_io_cold *cold = io->cold;
+    disarm(io);
+    jrt_poller_remove(&io->at, io->fd);
+    if (io->fd >= 0 && !io->borrowed) {
+        (void)jrt_net()->close(io->fd);
+        jrt_io_descriptor_freed();
+    }
+    io->fd = -1;
+    io->cold = NULL;
+    jrt_io_place_give(io);
+    jrt_handle_closed(&cold->toll);
+    pthread_mutex_destroy(&cold->lock);
+    free(cold);
+}
+
+void jrt_io_leave(struct jrt_io *io, uint32_t exclusive)
+{
+    /* acq_rel: [io-use]; the last one sees what all others did. */
+    uint32_t use = jrt_fetch_sub_acq_rel(&io->use, 1u | exclusive);
+    jrt_debug_invariant("io-use", (use & JRT_IO_COUNT) > 0 && (use & exclusive) == exclusive);
+    if (jrt_unlikely((use & JRT_IO_CLOSING) != 0 && (use & JRT_IO_COUNT) == 1)) finish(io);
+}
+
+/* Closing. */
+
+/* Keeps everybody else out. The caller is inside. */
+static bool begin_closing(struct jrt_io *io)
+{
+    /* acq_rel: [io-use]; the key is taken away after it. */
+    uint32_t use = jrt_fetch_or_acq_rel(&io->use, JRT_IO_CLOSING);
+    if ((use & JRT_IO_CLOSING) != 0) return false;
+    jrt_store_relaxed(&io->key, (uint64_t)0); /* relaxed: CLOSING decides. */
+    return true;
+}
+
+janus_status janus_io_close(janus_io handle)
+{
+    struct jrt_io *io = NULL;
+    jrt_stack_check(); /* [stack-reserve] */
+    if (jrt_io_is_none(handle)) return JANUS_OK;
+    janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, 0, &io);
+    if (status != JANUS_OK) return status;
+    if (begin_closing(io)) {
+        jrt_ready_tell(&io->ready, JRT_READY_READ);
+        jrt_ready_tell(&io->ready, JRT_READY_WRITE);
+    } else {
+        status = jrt_stale(JANUS_STALE, __func__);
+    }
+    jrt_io_leave(io, 0);
+    return status;
+}
+
+/* The owner has ended. If another task has taken the handle meanwhile, it goes on. */
+static void end_by_name(const uint64_t name[2])
+{
+    struct jrt_io *io = NULL;
+    if (jrt_io_enter((janus_io){{name[0], name[1]}}, 0, 0, &io) != JANUS_OK) return;
+    jrt_lock(&io->cold->lock);
+    bool owned = jrt_handle_is_owned(&io->cold->toll);
+    bool ends = !owned && begin_closing(io);
+    jrt_unlock(&io->cold->lock);
+    if (ends) {
+        jrt_ready_tell(&io->ready, JRT_READY_READ);
+        jrt_ready_tell(&io->ready, JRT_READY_WRITE);
+    }
+    jrt_io_leave(io, 0);
+}
+
+janus_status janus_io_release(janus_io handle, int *out_fd)
+{
+    struct jrt_io *io = NULL;
+    jrt_stack_check(); /* [stack-reserve] */
+    if (out_fd == NULL) return JANUS_INVALID;
+    if (jrt_world_now() != NULL) return JANUS_UNAVAILABLE;
+    janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, 0, &io);
+    if (status != JANUS_OK) return status;
+    uint32_t alone = 1;
+    /* acq_rel: as begin_closing, if nobody else is inside. */
+    if (jrt_cas_acq_rel(&io->use, &alone, 1u | JRT_IO_CLOSING)) {
+        jrt_store_relaxed(&io->key, (uint64_t)0); /* relaxed: CLOSING decides. */
+        jrt_poller_remove(&io->at, io->fd);
+        *out_fd = io->fd;
+        io->borrowed = true;
+    } else {
+        status = (alone & JRT_IO_CLOSING) != 0 ? JANUS_STALE : JANUS_STATE;
+    }
+    jrt_io_leave(io, 0);
+    return status;
+}
+
+janus_status janus_io_attenuate(janus_io handle, uint32_t rights, janus_io *out)
+{
+    struct jrt_io *io = NULL;
+    jrt_stack_check(); /* [stack-reserve] */
+    if (out == NULL || rights == 0 || (rights & ~(uint32_t)JANUS_IO_MAY_ALL) != 0) {
+        return JANUS_INVALID;
+    }
+    janus_status status = jrt_io_enter(handle, 0, 0, &io);
+    if (status != JANUS_OK) return status;
+    if ((rights & ~jrt_io_rights(handle)) != 0) {
+        status = JANUS_CAP_WIDENS;
+    } else {
+        *out = jrt_io_name_with(io, rights);
+    }
+    jrt_io_leave(io, 0);
+    return status;
+}
+
+janus_status janus_io_take(janus_io handle)
+{
+    const uint32_t     all = JRT_IO_READER | JRT_IO_WRITER;
+    struct jrt_io     *io = NULL;
+    struct jrt_worker *worker = jrt_worker_self();
+    jrt_stack_check(); /* [stack-reserve] */
+    if (worker == NULL) return JANUS_STATE;
+    uint32_t     exclusive = 0;
+    janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, exclusive, &io);
+    if (status != JANUS_OK) return status;
+    if (io->home != worker->scheduler) { /* alarms move to its timers: nobody may wait, [io-lazy] */
+        jrt_io_leave(io, exclusive);
+        exclusive = all;
+        status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, exclusive, &io);
+        if (status != JANUS_OK) return status;
+    }
+    jrt_lock(&io->cold->lock);
+    status = jrt_handle_move(&io->cold->toll);
+    if (status == JANUS_OK && exclusive != 0) {
+        disarm(io);
+        io->home = worker->seat == NULL ? worker->scheduler : NULL;
+    }
+    jrt_unlock(&io->cold->lock);
+    jrt_io_leave(io, exclusive);
+    return status;
+}
+
+janus_status janus_io_shutdown(janus_io handle, uint32_t ways)
+{
+    struct jrt_io *io = NULL;
+    jrt_stack_check(); /* [stack-reserve] */
+    if (ways == 0 || (ways & ~(uint32_t)JANUS_IO_BOTH) != 0) return JANUS_INVALID;
+    janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, 0, &io);
+    if (status != JANUS_OK) return status;
+    if (!io->socket) {
+        status = JANUS_UNAVAILABLE;
+    } else {
+        int error = jrt_net()->shutdown(io->fd, ways);
+        if (error != 0) status = jrt_io_error(error);
+    }
+    jrt_io_leave(io, 0);
+    return status;
+}
+
+janus_status janus_io_set_deadline(janus_io handle, uint32_t ways, uint64_t deadline_ns)
+{
+    struct jrt_io *io = NULL;
+    jrt_stack_check(); /* [stack-reserve] */
+    if (ways == 0 || (ways & ~(uint32_t)JANUS_IO_BOTH) != 0) return JANUS_INVALID;
+    janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, 0, &io);
+    if (status != JANUS_OK) return status;
+    for (int way = 0; way < JRT_READY_WAYS; way++) {
+        if ((ways >> way & 1u) == 0) continue;
+        jrt_store_release(&io->deadlines[way], deadline_ns); /* release: before the edge. */
+        /* A waiter looks at its new deadline, [io-lazy]. relaxed: tell decides. */
+        if (jrt_load_relaxed(&io->ready.words[way]) > JRT_READY_EDGE) {
+            jrt_ready_tell(&io->ready, (enum jrt_ready_way)way);
+        }
+    }
+    jrt_io_leave(io, 0);
+    return JANUS_OK;
+}
+
+janus_status janus_io_inspect(janus_io handle, janus_io_info *out)
+{
+    struct jrt_io *io = NULL;
+    janus_address  peer;
+    jrt_stack_check(); /* [stack-reserve] */
+    if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
+    janus_status status = jrt_io_enter(handle, 0, 0, &io);
+    if (status != JANUS_OK) return status;
+    janus_io_info info = {
+        .kind = (janus_io_kind)io->kind, .rights = jrt_io_rights(handle), .descriptor = io->fd};
+    for (int way = 0; way < JRT_READY_WAYS; way++) { /* relaxed, all: numbers to show. */
+        if (jrt_load_relaxed(&io->ready.words[way]) > JRT_READY_EDGE) info.waits |= 1u << way;
+    }
+    info.read_bytes = jrt_load_relaxed(&io->bytes[JRT_READY_READ]);     /* relaxed: as above. */
+    info.written_bytes = jrt_load_relaxed(&io->bytes[JRT_READY_WRITE]); /* relaxed: as above. */
+    info.read_deadline = jrt_load_relaxed(&io->deadlines[0]);           /* relaxed: as above. */
+    info.write_deadline = jrt_load_relaxed(&io->deadlines[1]);          /* relaxed: as above. */
+    memcpy(info.name, io->cold->name, sizeof info.name);
+    if (io->socket && jrt_net()->peer(io->fd, &peer) == 0 && peer.family != JANUS_FAMILY_NONE) {
+        (void)janus_address_text(&peer, info.peer, sizeof info.peer);
+    }
+    jrt_io_leave(io, 0);
+    jrt_struct_give(out, &info);
+    return JANUS_OK;
+}

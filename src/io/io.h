@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Handles of descriptors: the record behind a janus_io, who uses it, and how a call waits. The
+ * essays are in table.c, handle.c and wait.c.
+ */
+#ifndef JRT_IO_IO_H
+#define JRT_IO_IO_H
+
+#include "means/handles.h"
+#include "plat/net.h"
+#include "sched/poller.h"
+#include "sched/timer.h"
+#include "work/ready.h"
+
+#include <janusrt/io.h>
+
+/* [io-use] Bits of the word; below them the number of calls inside. */
+#define JRT_IO_READER 0x10000u
+#define JRT_IO_WRITER 0x20000u
+#define JRT_IO_CLOSING 0x80000000u
+#define JRT_IO_COUNT 0xffffu
+
+/* [io-drained] What the last transfer of a direction showed. */
+enum jrt_io_drained {
+    JRT_IO_UNKNOWN,
+    JRT_IO_SHORT, /* less was done than was asked for */
+    JRT_IO_EMPTY, /* nothing was done */
+};
+
+/* One who waits for its turn at a listener or a datagram socket, in its frame, [io-turn]. */
+struct jrt_io_turn {
+    struct jrt_ready    ready;
+    struct jrt_io_turn *next;
+};
+
+/* What only opening, closing, inspecting and taking turns need. */
+struct jrt_io_cold {
+    struct jrt_handle_toll toll;                  /* what counts it and pays for it */
+    pthread_mutex_t        lock;                  /* guards the turns, and moving the toll */
+    struct jrt_io_turn    *turns[JRT_READY_WAYS]; /* oldest first */
+    bool                   taken[JRT_READY_WAYS]; /* somebody has the turn */
+    char                   name[32];
+};
+
+/* A deadline's timer, kept armed across waits; [io-lazy]. */
+struct jrt_io_alarm {
+    struct jrt_alarm  alarm; /* first; the timers' lock */
+    _Atomic(uint64_t) rings; /* when; JRT_NEVER: it is not armed */
+};
+
+struct jrt_io {
+    struct jrt_ready  ready; /* first, [ready-tag] */
+    _Atomic(uint64_t) key;   /* of all its rights; 0: no handle lives here, [io-key] */
+    _Atomic(uint32_t) use;   /* [io-use] */
+    int               fd;
+    uint8_t           kind;                    /* janus_io_kind */
+    uint8_t           rights;                  /* of the first handle */
+    bool              socket;                  /* recv and send, not read and write */
+    bool              borrowed;                /* closing leaves the descriptor open */
+    uint8_t           drained[JRT_READY_WAYS]; /* enum jrt_io_drained */
+    bool              seekable;                /* a file: never waits, file.c */
+    uint32_t          place;                   /* in the table; constant */
+
+    struct jrt_poller_at at; /* where it is registered */
+    _Atomic(uint64_t)    deadlines[JRT_READY_WAYS];
+    _Atomic(uint64_t)    bytes[JRT_READY_WAYS]; /* so far */
+    uint64_t             serial;                /* [io-key] */
+    janus_scheduler     *home; /* its tasks may keep alarms armed; NULL: none may, [io-lazy] */
+    struct jrt_io_cold  *cold; /* owned */
+    struct jrt_io       *next_free;
+    struct jrt_io_alarm  alarms[JRT_READY_WAYS];
+} __attribute__((aligned(64)));
+
+/* The table, [io-table]. */
+
+/* Takes a place for a new handle. OK, NO_MEMORY, FULL, UNAVAILABLE. */
+janus_status jrt_io_place_take(struct jrt_io **out);
+void         jrt_io_place_give(struct jrt_io *io);
+
+/* Gives the place a key: from here on the handle is valid. */
+janus_io jrt_io_name(struct jrt_io *io);
+
+/* The handle with fewer rights. */
+janus_io jrt_io_name_with(const struct jrt_io *io, uint32_t rights);
+
+static inline uint32_t jrt_io_rights(janus_io io) { return (uint32_t)io.opaque[0] & 15u; }
+static inline bool     jrt_io_is_none(janus_io io) { return (io.opaque[0] | io.opaque[1]) == 0; }
+
+/* The record that a handle names, if it is valid now. NULL: it is not. */
+struct jrt_io *jrt_io_of(janus_io handle);
+
+/* Making, using, closing: handle.c. */
+
+/* What a new handle is. */
+struct jrt_io_plan {
+    janus_io_kind kind;
+    int           fd;
+    bool          socket, borrowed, seekable;
+    uint32_t      rights; /* 0: those of the kind */
+    bool          kept;
+    const char   *name;
+};
+
+/* Makes a handle for an open descriptor that `toll` has paid for. On an error the toll is returned,
+ * and the descriptor stays the caller's. */
+janus_status jrt_io_make(const struct jrt_io_plan *plan, struct jrt_handle_toll *toll,
+                         janus_io *out);
+
+/* Begins a call. `exclusive`: JRT_IO_READER, JRT_IO_WRITER or 0. OK, STALE, INVALID, CAP_RIGHT,
+ * STATE. */
+janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, struct jrt_io **out);
+void         jrt_io_leave(struct jrt_io *io, uint32_t exclusive);
+
+static inline bool jrt_io_is_closing(const struct jrt_io *io)
+{
+    return (jrt_load_acquire(&io->use) & JRT_IO_CLOSING) != 0; /* acquire: [io-use]. */
+}
+
+/* Waiting: wait.c. */
+
+/* Waits until an edge of that direction, the close of the handle, a cancel or the deadline. OK:
+ * try again. The caller has entered. */
+janus_status jrt_io_await(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wait why);
+
+/* Waits as jrt_io_await, unless a try is worth it already. */
+janus_status jrt_io_await_worth(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wait why);
+
+/* Takes a turn, and passes it on, [io-turn]. */
+janus_status jrt_io_turn_take(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wait why);
+void         jrt_io_turn_pass(struct jrt_io *io, enum jrt_ready_way way);
+
+/* Waits until `deadline_ns` on a readiness that nobody tells, or until it is told. */
+janus_status jrt_io_pause(struct jrt_ready *ready, uint64_t deadline_ns, enum jrt_wait why);
+
+/* Whether a try is worth it; otherwise the caller waits first, [io-drained]. */
+bool jrt_io_worth_trying(struct jrt_io *io, enum jrt_ready_way way);
+
+/* Paying and ending: pay.c. */
+
+/* Pays for a transfer of the current task, before it enters. May wait, and may end the task. */
+janus_status jrt_io_pay(void);
+
+/* Pays for one more transfer of a call that is inside. False: not at once. */
+bool jrt_io_pay_more(void);
+
+/* The transfer did not happen: returns the syscall. */
+void jrt_io_pay_back(void);
+
+/* Ends a public call: a cancelled task obeys. */
+janus_status jrt_io_end(janus_status status);
+
+/* What an error of the system means. It is noted for janus_explain. */
+janus_status jrt_io_error(int error);
+
+/* Accepts and transfers that find no descriptor wait for one, [io-descriptors]. */
+void         jrt_io_descriptor_freed(void);
+janus_status jrt_io_await_descriptor(uint64_t deadline_ns);
+
+#endif

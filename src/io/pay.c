@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* What I/O costs its task, how a call ends, and what an error of the system means. */
+#include "io/io.h"
+
+#include "means/purse.h"
+#include "means/trouble.h"
+#include "nursery/nursery.h"
+#include "nursery/pay.h"
+#include "task/purse.h"
+#include "work/turn.h"
+
+#include <errno.h>
+
+/* A transfer takes some 4 us, and a toll 16 ns: the clock is looked at after every second one. */
+enum { TOLLS = 128 };
+
+static bool pay_fast(const struct jrt_task *task)
+{
+    struct jrt_purse *purse = task->purse;
+    if (jrt_unlikely(purse == NULL || purse->left.syscalls == 0)) return false;
+    if (jrt_unlikely(!jrt_fuel_one())) return false;
+    purse->left.syscalls--;
+    return true;
+}
+
+janus_status jrt_io_pay(void)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker == NULL) return JANUS_OK;
+    jrt_turn_toll(worker, TOLLS);
+    if (jrt_likely(pay_fast(worker->current))) return JANUS_OK;
+    const janus_budget price = janus_price_network_io(); /* a file's is the same */
+    return jrt_pay(worker->current, &price);
+}
+
+bool jrt_io_pay_more(void)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker == NULL) return true;
+    jrt_turn_toll(worker, TOLLS);
+    return pay_fast(worker->current);
+}
+
+void jrt_io_pay_back(void)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_purse        *purse = worker != NULL ? worker->current->purse : NULL;
+    if (purse != NULL) purse->left.syscalls = janus_units_add(purse->left.syscalls, 1);
+}
+
+janus_status jrt_io_end(janus_status status)
+{
+    if (jrt_likely(status != JANUS_CANCELLED)) return status;
+    struct jrt_worker *worker = jrt_worker_self();
+    return worker != NULL ? jrt_task_cancelled_or_end(worker->current) : status;
+}
+
+static janus_status meaning_of(int error)
+{
+    switch (error) {
+    case ECONNRESET:
+    case ECONNABORTED: return JANUS_RESET;
+    case EPIPE:
+    case ESHUTDOWN: return JANUS_BROKEN;
+    case ECONNREFUSED: return JANUS_REFUSED;
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case EHOSTDOWN:
+    case EADDRNOTAVAIL:
+    case ETIMEDOUT: return JANUS_UNREACHABLE;
+    case EADDRINUSE: return JANUS_IN_USE;
+    case ENOENT: return JANUS_NOT_FOUND;
+    case EEXIST: return JANUS_EXISTS;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case EXDEV:
+    case ELOOP: return JANUS_DENIED;
+    case EMFILE:
+    case ENFILE: return JANUS_FULL;
+    case ENOMEM:
+    case ENOBUFS: return JANUS_NO_MEMORY;
+    case EINVAL:
+    case EBADF:
+    case EMSGSIZE:
+    case EAFNOSUPPORT:
+    case ENAMETOOLONG: return JANUS_INVALID;
+    case ENOTCONN:
+    case EDESTADDRREQ: return JANUS_STATE;
+    case ENOTSOCK:
+    case EOPNOTSUPP:
+    case ENOSYS: return JANUS_UNAVAILABLE;
+    default: return JANUS_SYSTEM;
+    }
+}
+
+janus_status jrt_io_error(int error)
+{
+    int number = error < 0 ? -error : error;
+    return jrt_trouble(meaning_of(number), JANUS_COMPONENT_NONE, (uint64_t)number, 0);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* Sockets: listen, accept, connect, pairs and pipes. */
+#include "base/options.h"
+#include "io/io.h"
+#include "means/call.h"
+#include "plat/address.h"
+
+#include <errno.h>
+#include <janusrt/net.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+    BACKLOG = 1024,
+    HANDLE_BYTES = 512, /* memory charged for a handle */
+};
+
+/* Copies as many options as the caller's struct has. False: it is no such struct. */
+static bool read_options(const void *given, void *out, size_t bytes)
+{
+    size_t has = 0;
+    memset(out, 0, bytes);
+    memcpy(out, &bytes, sizeof bytes);
+    if (given == NULL) return true;
+    memcpy(&has, given, sizeof has);
+    if (!jrt_struct_sane(has, bytes)) return false;
+    memcpy(out, given, has);
+    return true;
+}
+
+/* Closes a descriptor that got no handle. */
+static janus_status give_up(int fd, janus_status status)
+{
+    if (fd >= 0) (void)jrt_net()->close(fd);
+    return status;
+}
+
+static janus_status may_open(uint32_t right, const janus_address *address, bool kept,
+                             struct jrt_handle_toll *toll)
+{
+    struct jrt_handle_ask ask = {.address = address, .bytes = HANDLE_BYTES};
+    return jrt_handle_may_open(JANUS_CAP_KIND_NET, right, &ask, kept, toll);
+}
+
+/* Listening. */
+
+static int prepare_listener(int fd, const janus_address *at, const janus_listen_options *options)
+{
+    const struct jrt_net *net = jrt_net();
+    bool                  unix_one = jrt_address_domain((janus_family)at->family) == AF_UNIX;
+    int                   error = 0;
+    if (!unix_one) error = net->option(fd, JRT_NET_REUSE_ADDRESS, 1);
+    if (error == 0 && options->reuse_port) error = net->option(fd, JRT_NET_REUSE_PORT, 1);
+    if (error == 0 && at->family == JANUS_FAMILY_IPV6) {
+        error = net->option(fd, JRT_NET_ONLY_V6, options->only_v6);
+    }
+    if (error == 0) error = net->bind(fd, at);
+    uint32_t backlog = options->backlog != 0 ? options->backlog : BACKLOG;
+    return error == 0 ? net->listen(fd, backlog) : error;
+}
+
+janus_status janus_listen(const janus_address *at, const janus_listen_options *given, janus_io *out)
+{
+    janus_listen_options   options;
+    struct jrt_handle_toll toll;
+    jrt_stack_check(); /* [stack-reserve] */
+    if (at == NULL || out == NULL || !read_options(given, &options, sizeof options)) {
+        return JANUS_INVALID;
+    }
+    if (options.backlog > INT32_MAX) return JANUS_INVALID;
+    janus_status status = jrt_io_pay();
+    if (status != JANUS_OK) return jrt_io_end(status);
+    status = may_open(JANUS_RIGHT_NET_LISTEN, at, options.kept, &toll);
+    if (status != JANUS_OK) return status;
+    int fd = jrt_net()->socket((janus_family)at->family, SOCK_STREAM);
+    int error = fd < 0 ? fd : prepare_listener(fd, at, &options);
+    if (error < 0) {
+        jrt_handle_closed(&toll);
+        return give_up(fd, jrt_io_error(error));
+    }
+    struct jrt_io_plan plan = {.kind = JANUS_IO_KIND_LISTENER,
+                               .fd = fd,
+                               .socket = true,
+                               .kept = options.kept,
+                               .name = options.name};
+    status = jrt_io_make(&plan, &toll, out);
+    return status == JANUS_OK ? status : give_up(fd, status);
+}
+
+/* Accepting. */
+
+/* Waits for a connection and takes it. The caller has the turn. */
+static janus_status accept_next(struct jrt_io *listener, int *out_fd, janus_address *out_peer)
+{
+    const enum jrt_ready_way way = JRT_READY_READ;
+    for (;;) {
+        (void)jrt_ready_take(&listener->ready, way); /* [ready-try] */
+        int fd = jrt_net()->accept(listener->fd, out_peer);
+        if (fd >= 0) {
+            *out_fd = fd;
+            return JANUS_OK;
+        }
+        janus_status status = JANUS_OK;
+        if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM) {
+            uint64_t deadline = jrt_load_acquire(&listener->deadlines[way]); /* acquire: wait.c. */
+            if (jrt_io_is_closing(listener)) return JANUS_CLOSED;
+            status = jrt_io_await_descriptor(deadline); /* [io-descriptors] */
+        } else if (fd == -EAGAIN) {
+            status = jrt_io_await(listener, way, JRT_WAIT_ACCEPT);
+        } else {
+            return jrt_io_is_closing(listener) ? JANUS_CLOSED : jrt_io_error(fd);
+        }
+        if (status != JANUS_OK) return status;
+    }
+}
+
+static janus_status accept_in_turn(janus_io handle, int *out_fd, janus_address *out_peer)
+{
+    struct jrt_io *listener = NULL;
+    janus_status   status = jrt_io_enter(handle, JANUS_IO_MAY_ACCEPT, 0, &listener);
+    if (status != JANUS_OK) return status;
+    if (listener->kind != JANUS_IO_KIND_LISTENER) {
+        status = JANUS_STATE;
+    } else {
+        status = jrt_io_turn_take(listener, JRT_READY_READ, JRT_WAIT_ACCEPT);
+        if (status == JANUS_OK) {
+            status = accept_next(listener, out_fd, out_peer);
+            jrt_io_turn_pass(listener, JRT_READY_READ);
+        }
+    }
+    if (status != JANUS_OK && jrt_io_is_closing(listener) && status != JANUS_CANCELLED) {
+        status = JANUS_CLOSED;
+    }
+    jrt_io_leave(listener, 0);
+    return status;
+}
+
+janus_status janus_accept(janus_io listener, janus_io *out, janus_address *out_peer)
+{
+    struct jrt_handle_toll toll;
+    int                    fd = -1;
+    jrt_stack_check(); /* [stack-reserve] */
+    if (out == NULL) return JANUS_INVALID;
+    janus_status status = jrt_io_pay();
+    if (status != JANUS_OK) return jrt_io_end(status);
+    /* First the place for the handle: a connection that is taken can be kept. */
+    status = may_open(0, NULL, false, &toll);
+    if (status != JANUS_OK) return status;
+    status = accept_in_turn(listener, &fd, out_peer);
+    if (status != JANUS_OK) {
+        jrt_handle_closed(&toll);
+        jrt_io_pay_back();
+        return jrt_io_end(status);
+    }
+    struct jrt_io_plan plan = {.kind = JANUS_IO_KIND_STREAM, .fd = fd, .socket = true};
+    (void)jrt_net()->option(fd, JRT_NET_NO_DELAY, 1); /* a Unix socket has none */
+    status = jrt_io_make(&plan, &toll, out);
+    return status == JANUS_OK ? status : give_up(fd, status);
+}
+
+/* Connecting. */
+
+/* A socket that is about to connect has a handle that nobody knows, so that the wait is like every
+ * other. */
+static janus_status await_connection(janus_io handle, const janus_address *to, uint64_t deadline_ns)
+{
+    struct jrt_io *io = NULL;
+    janus_status   status = jrt_io_enter(handle, 0, JRT_IO_WRITER, &io);
+    if (status != JANUS_OK) return status;
+    jrt_store_relaxed(&io->deadlines[JRT_READY_WRITE], deadline_ns); /* relaxed: its only user. */
+    int error = jrt_net()->connect(io->fd, to);
+    while (error == -EINPROGRESS || error == -EAGAIN) {
+        (void)jrt_ready_take(&io->ready, JRT_READY_WRITE); /* [ready-try] */
+        status = jrt_io_await(io, JRT_READY_WRITE, JRT_WAIT_CONNECT);
+        if (status != JANUS_OK) break;
+        /* The second call says how it stands; after an error, the pending one. */
+        error = jrt_net()->connect(io->fd, to);
+    }
+    if (status == JANUS_OK && error != 0) status = jrt_io_error(error);
+    jrt_store_relaxed(&io->deadlines[JRT_READY_WRITE], JRT_NEVER); /* relaxed: as above. */
+    jrt_io_leave(io, JRT_IO_WRITER);
+    return status;
+}
+
+static int prepare_connection(int fd, const janus_connect_options *options)
+{
+    if (!options->delays) (void)jrt_net()->option(fd, JRT_NET_NO_DELAY, 1);
+    return options->from != NULL ? jrt_net()->bind(fd, options->from) : 0;
+}
+
+static janus_status connect_with(const janus_address *to, const janus_connect_options *options,
+                                 janus_io *out)
+{
+    struct jrt_handle_toll toll;
+    janus_io               made;
+    janus_status           status = may_open(JANUS_RIGHT_NET_CONNECT, to, options->kept, &toll);
+    if (status != JANUS_OK) return status;
+    int fd = jrt_net()->socket((janus_family)to->family, SOCK_STREAM);
+    int error = fd < 0 ? fd : prepare_connection(fd, options);
+    if (error < 0) {
+        jrt_handle_closed(&toll);
+        return give_up(fd, jrt_io_error(error));
+    }
+    struct jrt_io_plan plan = {.kind = JANUS_IO_KIND_STREAM,
+                               .fd = fd,
+                               .socket = true,
+                               .kept = options->kept,
+                               .name = options->name};
+    status = jrt_io_make(&plan, &toll, &made);
+    if (status != JANUS_OK) return give_up(fd, status);
+    uint64_t deadline = options->deadline_ns != 0 ? options->deadline_ns : JRT_NEVER;
+    status = await_connection(made, to, deadline);
+    if (status != JANUS_OK) {
+        (void)janus_io_close(made);
+        return status;
+    }
+    *out = made;
+    return JANUS_OK;
+}
+
+janus_status janus_connect(const janus_address *to, const janus_connect_options *given,
+                           janus_io *out)
+{
+    janus_connect_options options;
+    jrt_stack_check(); /* [stack-reserve] */
+    if (to == NULL || out == NULL || !read_options(given, &options, sizeof options)) {
+        return JANUS_INVALID;
+    }
+    janus_status status = jrt_io_pay();
+    if (status != JANUS_OK) return jrt_io_end(status);
+    status = connect_with(to, &options, out);
+    if (status == JANUS_CANCELLED || status == JANUS_STATE) jrt_io_pay_back();
+    return jrt_io_end(status);
+}
+
+/* Pairs and pipes. */
+
+struct two {
+    janus_io_options       options;
+    struct jrt_handle_toll tolls[2];
+    struct jrt_io_plan     plans[2];
+};
+
+static janus_status may_open_two(struct two *two)
+{
+    janus_status status = may_open(0, NULL, two->options.kept, &two->tolls[0]);
+    if (status != JANUS_OK) return status;
+    status = may_open(0, NULL, two->options.kept, &two->tolls[1]);
+    if (status != JANUS_OK) jrt_handle_closed(&two->tolls[0]);
+    return status;
+}
+
+static void plan_two(struct two *two, bool socket, const int fds[2])
+{
+    for (int i = 0; i < 2; i++) {
+        uint32_t way = i == 0 ? JANUS_IO_MAY_READ : JANUS_IO_MAY_WRITE;
+        two->plans[i] = (struct jrt_io_plan){
+            .kind = socket ? JANUS_IO_KIND_STREAM : JANUS_IO_KIND_PIPE,
+            .fd = fds[i],
+            .socket = socket,
+            .rights = socket ? 0 : way | JANUS_IO_MAY_CLOSE,
+            .kept = two->options.kept,
+            .name = two->options.name,
+        };
+    }
+}
+
+/* On an error both descriptors are closed. */
+static janus_status name_two(struct two *two, janus_io out[2])
+{
+    janus_io     first, second;
+    janus_status status = jrt_io_make(&two->plans[0], &two->tolls[0], &first);
+    if (status != JANUS_OK) {
+        jrt_handle_closed(&two->tolls[1]);
+        (void)give_up(two->plans[1].fd, status);
+        return give_up(two->plans[0].fd, status);
+    }
+    status = jrt_io_make(&two->plans[1], &two->tolls[1], &second);
+    if (status != JANUS_OK) {
+        (void)janus_io_close(first);
+        return give_up(two->plans[1].fd, status);
+    }
+    out[0] = first;
+    out[1] = second;
+    return JANUS_OK;
+}
+
+static janus_status make_two(int (*make)(int out[2]), bool socket, const janus_io_options *given,
+                             janus_io out[2])
+{
+    struct two two;
+    int        fds[2];
+    if (out == NULL || !read_options(given, &two.options, sizeof two.options)) return JANUS_INVALID;
+    janus_status status = jrt_io_pay();
+    if (status != JANUS_OK) return jrt_io_end(status);
+    status = may_open_two(&two);
+    if (status != JANUS_OK) return status;
+    int error = make(fds);
+    if (error != 0) {
+        jrt_handle_closed(&two.tolls[0]);
+        jrt_handle_closed(&two.tolls[1]);
+        return jrt_io_error(error);
+    }
+    plan_two(&two, socket, fds);
+    return name_two(&two, out);
+}
+
+janus_status janus_io_pair(const janus_io_options *options, janus_io out[2])
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    return make_two(jrt_net()->pair, true, options, out);
+}
+
+janus_status janus_io_pipe(const janus_io_options *options, janus_io out[2])
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    return make_two(jrt_net()->pipe, false, options, out);
+}
+
+/* Addresses. */
+
+static janus_status ask(janus_io handle, int (*question)(int fd, janus_address *out),
+                        janus_address *out)
+{
+    struct jrt_io *io = NULL;
+    jrt_stack_check(); /* [stack-reserve] */
+    if (out == NULL) return JANUS_INVALID;
+    janus_status status = jrt_io_enter(handle, 0, 0, &io);
+    if (status != JANUS_OK) return status;
+    int error = io->socket ? question(io->fd, out) : -ENOTSOCK;
+    jrt_io_leave(io, 0);
+    return error == 0 ? JANUS_OK : jrt_io_error(error);
+}
+
+janus_status janus_io_local(janus_io io, janus_address *out)
+{
+    return ask(io, jrt_net()->local, out);
+}
+
+janus_status janus_io_peer(janus_io io, janus_address *out)
+{
+    return ask(io, jrt_net()->peer, out);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading and writing. */
+#include "io/io.h"
+
+#include "io/file.h"
+#include "means/call.h"
+#include "task/worker.h"
+
+#include <errno.h>
+
+static void count_bytes(struct jrt_io *io, enum jrt_ready_way way, ptrdiff_t bytes)
+{
+    /* relaxed, both: one writer at a time. Readers accept any value. */
+    uint64_t before = jrt_load_relaxed(&io->bytes[way]);
+    jrt_store_relaxed(&io->bytes[way], before + (uint64_t)bytes); /* relaxed: as above. */
+}
+
+static size_t length_of(const struct iovec *pieces, int count)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < count; i++) bytes += pieces[i].iov_len;
+    return bytes;
+}
+
+static janus_status late(const struct jrt_io *io, enum jrt_ready_way way)
+{
+    uint64_t deadline = jrt_load_acquire(&io->deadlines[way]); /* acquire: as in wait.c. */
+    if (jrt_likely(deadline == JRT_NEVER)) return JANUS_OK;
+    return jrt_clock_now_ns() >= deadline ? JANUS_DEADLINE : JANUS_OK;
+}
+
+/* Receives or sends once. The caller has entered and paid. */
+static janus_status transfer(struct jrt_io *io, enum jrt_ready_way way, const struct iovec *pieces,
+                             int count, bool tries, size_t *out)
+{
+    size_t       wanted = length_of(pieces, count);
+    janus_status status = late(io, way);
+    bool         tried = false;
+    while (status == JANUS_OK) {
+        if (jrt_io_worth_trying(io, way) || (tries && !tried)) {
+            ptrdiff_t done = way == JRT_READY_READ
+                                 ? jrt_net()->receive(io->fd, io->socket, pieces, count)
+                                 : jrt_net()->send(io->fd, io->socket, pieces, count);
+            tried = true;
+            io->drained[way] = JRT_IO_UNKNOWN;
+            if (done > 0) {
+                bool is_short = (size_t)done < wanted && io->kind == JANUS_IO_KIND_STREAM;
+                if (is_short) io->drained[way] = JRT_IO_SHORT;
+                count_bytes(io, way, done);
+                *out = (size_t)done;
+                return JANUS_OK;
+            }
+            if (done == 0) return way == JRT_READY_READ ? JANUS_CLOSED : JANUS_OK;
+            if (done != -EAGAIN) return jrt_io_error((int)done);
+            io->drained[way] = JRT_IO_EMPTY;
+        }
+        if (tries) return JANUS_WOULD_WAIT;
+        status = jrt_io_await(io, way, way == JRT_READY_READ ? JRT_WAIT_READ : JRT_WAIT_WRITE);
+    }
+    return status;
+}
+
+/* Reading. */
+
+static janus_status read_once(janus_io handle, const struct iovec *pieces, int count, bool tries,
+                              size_t *out_got)
+{
+    struct jrt_io *io = NULL;
+    *out_got = 0;
+    janus_status status = jrt_io_pay();
+    if (status != JANUS_OK) return status;
+    status = jrt_io_enter(handle, JANUS_IO_MAY_READ, JRT_IO_READER, &io);
+    if (status == JANUS_OK) {
+        status = io->seekable ? jrt_file_transfer(io, JRT_READY_READ, pieces, count, out_got)
+                              : transfer(io, JRT_READY_READ, pieces, count, tries, out_got);
+        jrt_io_leave(io, JRT_IO_READER);
+    }
+    if (jrt_unlikely(status != JANUS_OK)) {
+        if (status != JANUS_CLOSED) jrt_io_pay_back();
+        return jrt_io_end(status);
+    }
+    return JANUS_OK;
+}
+
+janus_status janus_io_read(janus_io io, void *to, size_t max, size_t *out_got)
+{
+    struct iovec piece = {to, max};
+    size_t       got;
+    jrt_stack_check(); /* [stack-reserve] */
+    if (to == NULL || max == 0 || max > PTRDIFF_MAX || out_got == NULL) return JANUS_INVALID;
+    janus_status status = read_once(io, &piece, 1, false, &got);
+    *out_got = got;
+    return status;
+}
+
+janus_status janus_io_try_read(janus_io io, void *to, size_t max, size_t *out_got)
+{
+    struct iovec piece = {to, max};
+    jrt_stack_check(); /* [stack-reserve] */
+    if (to == NULL || max == 0 || max > PTRDIFF_MAX || out_got == NULL) return JANUS_INVALID;
+    return read_once(io, &piece, 1, true, out_got);
+}
+
+janus_status janus_io_read_full(janus_io io, void *to, size_t count, size_t *out_got)
+{
+    size_t       all = 0;
+    janus_status status = JANUS_OK;
+    jrt_stack_check(); /* [stack-reserve] */
+    if ((to == NULL && count > 0) || count > PTRDIFF_MAX || out_got == NULL) return JANUS_INVALID;
+    *out_got = 0;
+    while (all < count && status == JANUS_OK) {
+        struct iovec piece = {(char *)to + all, count - all};
+        size_t       got = 0;
+        status = read_once(io, &piece, 1, false, &got);
+        all += got;
+        *out_got = all; /* also for a task that ends in the next call */
+    }
+    return status;
+}
+
+/* Copies pieces; the first of them begins at `from`. Returns how many have bytes. -1: too long. */
+static int copy_pieces(const janus_io_piece *pieces, uint32_t count, size_t from,
+                       struct iovec out[JANUS_IO_PIECES_MAX])
+{
+    int    filled = 0;
+    size_t all = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (pieces[i].count > PTRDIFF_MAX - all) return -1;
+        if (pieces[i].bytes == NULL && pieces[i].count > 0) return -1;
+        all += pieces[i].count;
+        if (from >= pieces[i].count) {
+            from -= pieces[i].count;
+            continue;
+        }
+        out[filled].iov_base = (char *)pieces[i].bytes + from;
+        out[filled++].iov_len = pieces[i].count - from;
+        from = 0;
+    }
+    return filled;
+}
+
+janus_status janus_io_readv(janus_io io, const janus_io_piece *pieces, uint32_t count,
+                            size_t *out_got)
+{
+    struct iovec vector[JANUS_IO_PIECES_MAX];
+    jrt_stack_check(); /* [stack-reserve] */
+    if (pieces == NULL || count > JANUS_IO_PIECES_MAX || out_got == NULL) return JANUS_INVALID;
+    int filled = copy_pieces(pieces, count, 0, vector);
+    if (filled <= 0) return JANUS_INVALID;
+    return read_once(io, vector, filled, false, out_got);
+}
+
+/* Writing. */
+
+/* A write of several transfers: what is left of it. */
+struct writing {
+    janus_io              handle;
+    const janus_io_piece *pieces;
+    uint32_t              count;
+    size_t                all, done;
+    bool                  tries;
+};
+
+/* Writes until all is done, or the task cannot pay at once. The caller has paid for the first
+ * transfer and entered. */
+static janus_status write_inside(struct jrt_io *io, struct writing *writing, bool *out_paid)
+{
+    janus_status status = JANUS_OK;
+    for (;;) {
+        struct iovec vector[JANUS_IO_PIECES_MAX];
+        size_t       done = 0;
+        int          filled = copy_pieces(writing->pieces, writing->count, writing->done, vector);
+        status = io->seekable
+                     ? jrt_file_transfer(io, JRT_READY_WRITE, vector, filled, &done)
+                     : transfer(io, JRT_READY_WRITE, vector, filled, writing->tries, &done);
+        *out_paid = status != JANUS_OK;
+        writing->done += done;
+        if (status != JANUS_OK || writing->done == writing->all || writing->tries) return status;
+        if (!jrt_io_pay_more()) return JANUS_OK;
+        *out_paid = true;
+    }
+}
+
+static janus_status write_all(struct writing *writing, size_t *out_done)
+{
+    janus_status status = JANUS_OK;
+    while (writing->done < writing->all && status == JANUS_OK) {
+        struct jrt_io *io = NULL;
+        bool           unused = true;
+        status = jrt_io_pay();
+        if (status != JANUS_OK) return status;
+        status = jrt_io_enter(writing->handle, JANUS_IO_MAY_WRITE, JRT_IO_WRITER, &io);
+        if (status == JANUS_OK) {
+            status = write_inside(io, writing, &unused);
+            jrt_io_leave(io, JRT_IO_WRITER);
+        }
+        if (out_done != NULL) *out_done = writing->done; /* before the task may end */
+        if (unused) jrt_io_pay_back();
+        status = jrt_io_end(status);
+        if (writing->tries) break;
+    }
+    return status;
+}
+
+static janus_status write_pieces(janus_io io, const janus_io_piece *pieces, uint32_t count,
+                                 bool tries, size_t *out_done)
+{
+    struct writing writing = {.handle = io, .pieces = pieces, .count = count, .tries = tries};
+    if (out_done != NULL) *out_done = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (pieces[i].bytes == NULL && pieces[i].count > 0) return JANUS_INVALID;
+        if (pieces[i].count > PTRDIFF_MAX - writing.all) return JANUS_INVALID;
+        writing.all += pieces[i].count;
+    }
+    return write_all(&writing, out_done);
+}
+
+janus_status janus_io_write(janus_io io, const void *from, size_t count, size_t *out_done)
+{
+    janus_io_piece piece = {(void *)from, count};
+    jrt_stack_check(); /* [stack-reserve] */
+    return write_pieces(io, &piece, 1, false, out_done);
+}
+
+janus_status janus_io_try_write(janus_io io, const void *from, size_t count, size_t *out_done)
+{
+    janus_io_piece piece = {(void *)from, count};
+    jrt_stack_check(); /* [stack-reserve] */
+    if (out_done == NULL) return JANUS_INVALID;
+    return write_pieces(io, &piece, 1, true, out_done);
+}
+
+janus_status janus_io_writev(janus_io io, const janus_io_piece *pieces, uint32_t count,
+                             size_t *out_done)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (pieces == NULL || count > JANUS_IO_PIECES_MAX) return JANUS_INVALID;
+    return write_pieces(io, pieces, count, false, out_done);
+}
+
+/* Waiting. */
+
+janus_status janus_io_wait(janus_io handle, uint32_t way)
+{
+    struct jrt_io *io = NULL;
+    jrt_stack_check(); /* [stack-reserve] */
+    if (way != JANUS_IO_READ && way != JANUS_IO_WRITE) return JANUS_INVALID;
+    bool               reads = way == JANUS_IO_READ;
+    enum jrt_ready_way which = reads ? JRT_READY_READ : JRT_READY_WRITE;
+    uint32_t           exclusive = reads ? JRT_IO_READER : JRT_IO_WRITER;
+    janus_status       status = jrt_io_enter(handle, way, exclusive, &io);
+    if (status != JANUS_OK) return status;
+    status = late(io, which);
+    if (status == JANUS_OK && !io->seekable) {
+        status = jrt_io_await_worth(io, which, reads ? JRT_WAIT_READ : JRT_WAIT_WRITE);
+    }
+    jrt_io_leave(io, exclusive);
+    return jrt_io_end(status);
+}

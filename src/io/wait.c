@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waiting for a descriptor.
+ *
+ * A call tries first, and waits only if the system has nothing. The first wait registers the
+ * descriptor in a worker's set, [poll-set]; registering tells an edge if something is there.
+ *
+ * [io-drained]  After a short transfer of a stream the system has no more: the next call waits
+ *   without a try. An edge that comes later is noted, and then the call tries. This holds only where
+ *   edges are told (the descriptor is registered), and not once the system has reported an end, an
+ *   error or an urgent byte: then there is perhaps no further edge. Listeners, datagram sockets,
+ *   pipes and terminals always try.
+ *
+ * [io-lazy]  Deadlines are numbers in the handle. A wait needs a timer only if none rings early
+ *   enough. A timer that rings early finds a later deadline and wakes the waiter, which arms it
+ *   again. So a connection whose deadline moves with each request arms a timer once per deadline,
+ *   not once per read. The order: a waiter joins the word, and then reads when the alarm rings; the
+ *   alarm says that it rings no more, and then looks at the word. One of them sees the other.
+ *   Only a handle whose owner is a task of the same scheduler keeps a timer there, because it is
+ *   closed before the scheduler is. Any other wait has a timer in its frame.
+ *
+ * [io-turn]  Several tasks may accept from one listener. One has the turn: it tries, and waits in
+ *   the word. The others wait in a list, in the order in which they came, each in a readiness of
+ *   its own. Who passes the turn tells the first of them.
+ *
+ * [io-descriptors]  If the process has no descriptor left, no edge will say when it has one again.
+ *   So an accept waits until a handle is closed, or some time has passed.
+ */
+#include "io/io.h"
+
+#include "cancel/wait.h"
+#include "means/call.h"
+#include "nursery/nursery.h"
+#include "work/poll.h"
+
+#include <errno.h>
+
+struct visit {
+    struct jrt_waiting waiting; /* first */
+    struct jrt_ready  *ready;
+    struct jrt_io     *io; /* NULL: none */
+    enum jrt_ready_way way;
+};
+
+/* Counts tasks that wait for descriptors, [poll-stuck]. */
+static void count_wait(int more)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (jrt_unlikely(worker->seat != NULL)) {
+        /* relaxed: a number, read when all sleep. */
+        jrt_fetch_add_relaxed(&worker->scheduler->seat_io_waits, (int64_t)more);
+        return;
+    }
+    int64_t waits = jrt_load_relaxed(&worker->io_waits); /* relaxed, both: its own. */
+    jrt_store_relaxed(&worker->io_waits, waits + more);  /* relaxed: as above. */
+}
+
+static bool keeps_alarm(const struct jrt_io *io, const struct jrt_worker *worker)
+{
+    return io != NULL && io->home == worker->scheduler && worker->seat == NULL;
+}
+
+/* Under the timers' lock. */
+static void ring(struct jrt_alarm *alarm)
+{
+    struct jrt_io       *io = alarm->subject;
+    struct jrt_io_alarm *own = (struct jrt_io_alarm *)alarm;
+    enum jrt_ready_way way = own == &io->alarms[JRT_READY_READ] ? JRT_READY_READ : JRT_READY_WRITE;
+    jrt_store_seq_cst(&own->rings, JRT_NEVER); /* seq_cst: before the word is read, [io-lazy]. */
+    /* seq_cst: as above. */
+    if (jrt_load_seq_cst(&io->ready.words[way]) > JRT_READY_EDGE) jrt_ready_tell(&io->ready, way);
+}
+
+/* Makes sure that an alarm rings by the deadline. False: memory was refused. The task has joined. */
+static bool arm(struct jrt_io *io, enum jrt_ready_way way, uint64_t deadline_ns)
+{
+    struct jrt_io_alarm *alarm = &io->alarms[way];
+    jrt_fence_seq_cst(); /* seq_cst: the word was written, [io-lazy]. */
+    /* seq_cst: as above. */
+    if (jrt_likely(jrt_load_seq_cst(&alarm->rings) <= deadline_ns)) return true;
+    alarm->alarm.ring = ring;
+    jrt_store_relaxed(&alarm->rings, deadline_ns); /* relaxed: it rings only once it is armed. */
+    if (jrt_sched_timer_arm(io->home, &alarm->alarm.timer, deadline_ns)) return true;
+    jrt_store_relaxed(&alarm->rings, JRT_NEVER); /* relaxed: as above. */
+    return false;
+}
+
+static janus_status join(struct jrt_waiting *waiting, struct jrt_task *task)
+{
+    struct visit  *visit = (struct visit *)waiting;
+    struct jrt_io *io = visit->io;
+    if (!jrt_ready_join(visit->ready, visit->way, (uintptr_t)task)) {
+        (void)jrt_ready_take(visit->ready, visit->way);
+        return JANUS_OK;
+    }
+    bool         lazy = keeps_alarm(io, jrt_worker_self());
+    janus_status status = JANUS_WOULD_WAIT;
+    if (io != NULL && jrt_unlikely(jrt_io_is_closing(io))) status = JANUS_OK;
+    /* acquire: set before the edge that told of it. */
+    uint64_t deadline = io != NULL ? jrt_load_acquire(&io->deadlines[visit->way]) : JRT_NEVER;
+    if (lazy && deadline != JRT_NEVER && status == JANUS_WOULD_WAIT &&
+        !arm(io, visit->way, deadline)) {
+        status = JANUS_NO_MEMORY;
+    }
+    if (jrt_unlikely(status != JANUS_WOULD_WAIT)) {
+        jrt_ready_leave(visit->ready, visit->way, (uintptr_t)task);
+        return status;
+    }
+    count_wait(1);
+    return JANUS_WOULD_WAIT;
+}
+
+static janus_status leave(struct jrt_waiting *waiting, struct jrt_task *task, janus_status ended)
+{
+    struct visit *visit = (struct visit *)waiting;
+    count_wait(-1);
+    if (ended == JANUS_OK) return JANUS_OK; /* it was told, [ready-last] */
+    jrt_ready_leave(visit->ready, visit->way, (uintptr_t)task);
+    return ended == JANUS_CANCELLED ? jrt_task_cancelled_only(task) : ended;
+}
+
+static janus_status wait_as_task(struct jrt_worker *worker, struct visit *visit)
+{
+    struct jrt_task *task = worker->current;
+    visit->waiting.join = join;
+    visit->waiting.leave = leave;
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE) {
+        return jrt_task_cancelled_only(task);
+    }
+    jrt_task_link(task);
+    return jrt_wait(worker, &visit->waiting);
+}
+
+static janus_status wait_as_thread(struct visit *visit, int fd, uint64_t deadline_ns)
+{
+    struct jrt_ready_thread self;
+    uint64_t                name = (uintptr_t)&self | JRT_READY_THREAD;
+    if (jrt_thread_self()->calls_back) return JANUS_STATE;
+    if (jrt_net()->bell_open(&self.bell) != 0) return JANUS_FULL;
+    int error = 0;
+    if (jrt_ready_join(visit->ready, visit->way, name)) {
+        bool closing = visit->io != NULL && jrt_io_is_closing(visit->io);
+        if (!closing) {
+            error = jrt_net()->wait_one(fd, 1u << visit->way, deadline_ns, &self.bell);
+        }
+        jrt_ready_leave(visit->ready, visit->way, name);
+    } else {
+        (void)jrt_ready_take(visit->ready, visit->way);
+    }
+    jrt_net()->bell_close(&self.bell);
+    if (error == -ETIMEDOUT) return JANUS_DEADLINE;
+    return error == 0 ? JANUS_OK : jrt_io_error(error);
+}
+
+/* Registers the descriptor where the waiting task's scheduler looks. */
+static janus_status register_it(struct jrt_io *io, struct jrt_worker *worker)
+{
+    int error = 0;
+    jrt_lock(&io->cold->lock); /* a reader and a writer may come at once */
+    if (!jrt_poller_has(&io->at)) {
+        /* relaxed: only this place's users change it, and they are inside. */
+        uint32_t generation = jrt_load_relaxed(&io->ready.generation);
+        uint64_t cookie = jrt_ready_cookie(io->place, generation);
+        error = jrt_poll_place(worker, io->fd, cookie, &io->at);
+    }
+    jrt_unlock(&io->cold->lock);
+    return error == 0 ? JANUS_OK : jrt_io_error(error);
+}
+
+janus_status jrt_io_await(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wait why)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    /* acquire: set before the edge that told of it. */
+    uint64_t deadline = jrt_load_acquire(&io->deadlines[way]);
+    if (jrt_unlikely(jrt_io_is_closing(io))) return JANUS_CLOSED;
+    if (jrt_wait_is_late(deadline)) return JANUS_DEADLINE;
+    struct visit visit = {.waiting = {.why = why, .deadline_ns = JRT_NEVER},
+                          .ready = &io->ready,
+                          .io = io,
+                          .way = way};
+    janus_status status = JANUS_OK;
+    if (jrt_unlikely(worker == NULL)) {
+        status = wait_as_thread(&visit, io->fd, deadline);
+    } else {
+        if (jrt_unlikely(!jrt_poller_has(&io->at))) status = register_it(io, worker);
+        if (status != JANUS_OK) return status;
+        if (!keeps_alarm(io, worker)) visit.waiting.deadline_ns = deadline;
+        status = wait_as_task(worker, &visit);
+    }
+    if (jrt_unlikely(jrt_io_is_closing(io)))
+        return status == JANUS_CANCELLED ? status : JANUS_CLOSED;
+    if (status == JANUS_OK) io->drained[way] = JRT_IO_UNKNOWN; /* an edge came */
+    /* The deadline may have been set anew meanwhile: the next look decides. */
+    return status == JANUS_DEADLINE ? JANUS_OK : status;
+}
+
+bool jrt_io_worth_trying(struct jrt_io *io, enum jrt_ready_way way)
+{
+    if (jrt_ready_take(&io->ready, way)) return true;
+    if (io->drained[way] == JRT_IO_UNKNOWN || !jrt_poller_has(&io->at)) return true;
+    if (io->drained[way] == JRT_IO_EMPTY) return false;
+    return jrt_load_acquire(&io->ready.seen) != 0; /* acquire: set before the edge. */
+}
+
+janus_status jrt_io_await_worth(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wait why)
+{
+    /* acquire: what came before the edge. The note stays for the next call. */
+    if (jrt_load_acquire(&io->ready.words[way]) == JRT_READY_EDGE) return JANUS_OK;
+    bool told = jrt_poller_has(&io->at);
+    if (told && io->drained[way] == JRT_IO_UNKNOWN) return JANUS_OK;
+    /* acquire: set before the edge. */
+    if (told && io->drained[way] == JRT_IO_SHORT && jrt_load_acquire(&io->ready.seen) != 0) {
+        return JANUS_OK;
+    }
+    return jrt_io_await(io, way, why);
+}
+
+/* Turns. */
+
+janus_status jrt_io_turn_take(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wait why)
+{
+    struct jrt_io_cold *cold = io->cold;
+    struct jrt_io_turn  turn = {.next = NULL};
+    jrt_lock(&cold->lock);
+    bool mine = !cold->taken[way];
+    cold->taken[way] = true;
+    if (!mine) {
+        struct jrt_io_turn **end = &cold->turns[way];
+        while (*end != NULL) end = &(*end)->next;
+        *end = &turn;
+    }
+    jrt_unlock(&cold->lock);
+    if (mine) return JANUS_OK;
+    uint64_t     deadline = jrt_load_acquire(&io->deadlines[way]); /* acquire: as jrt_io_await. */
+    janus_status status = jrt_io_pause(&turn.ready, deadline, why);
+    if (status == JANUS_OK) return JANUS_OK; /* it was passed to this one */
+    bool waited = false;
+    jrt_lock(&cold->lock);
+    for (struct jrt_io_turn **at = &cold->turns[way]; *at != NULL && !waited; at = &(*at)->next) {
+        if (*at != &turn) continue;
+        *at = turn.next;
+        waited = true;
+        break;
+    }
+    jrt_unlock(&cold->lock);
+    if (!waited) jrt_io_turn_pass(io, way); /* it was passed in the same moment */
+    return status;
+}
+
+void jrt_io_turn_pass(struct jrt_io *io, enum jrt_ready_way way)
+{
+    struct jrt_io_cold *cold = io->cold;
+    jrt_lock(&cold->lock);
+    struct jrt_io_turn *next = cold->turns[way];
+    if (next != NULL) {
+        cold->turns[way] = next->next;
+    } else {
+        cold->taken[way] = false;
+    }
+    jrt_unlock(&cold->lock);
+    if (next != NULL) jrt_ready_tell(&next->ready, JRT_READY_READ);
+}
+
+janus_status jrt_io_pause(struct jrt_ready *ready, uint64_t deadline_ns, enum jrt_wait why)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct visit       visit = {
+              .waiting = {.why = why, .deadline_ns = deadline_ns}, .ready = ready, .way = JRT_READY_READ};
+    if (jrt_wait_is_late(deadline_ns)) return JANUS_DEADLINE;
+    if (worker == NULL) return wait_as_thread(&visit, -1, deadline_ns);
+    return wait_as_task(worker, &visit);
+}
+
+/* Descriptors. */
+
+static struct {
+    pthread_mutex_t     lock;
+    struct jrt_io_turn *first;
+    _Atomic(uint32_t)   count; /* who wait */
+} starved = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static const uint64_t starved_ns = 100000000; /* then it tries again, [io-descriptors] */
+
+void jrt_io_descriptor_freed(void)
+{
+    if (jrt_likely(jrt_load_relaxed(&starved.count) == 0)) return; /* relaxed: the timer helps. */
+    jrt_lock(&starved.lock);
+    struct jrt_io_turn *first = starved.first;
+    if (first != NULL) starved.first = first->next;
+    jrt_unlock(&starved.lock);
+    if (first != NULL) jrt_ready_tell(&first->ready, JRT_READY_READ);
+}
+
+janus_status jrt_io_await_descriptor(uint64_t deadline_ns)
+{
+    struct jrt_io_turn turn = {.next = NULL};
+    uint64_t           until = jrt_clock_now_ns() + starved_ns;
+    jrt_fetch_add_relaxed(&starved.count, 1u); /* relaxed: a hint; the timer helps. */
+    jrt_lock(&starved.lock);
+    struct jrt_io_turn **end = &starved.first;
+    while (*end != NULL) end = &(*end)->next;
+    *end = &turn;
+    jrt_unlock(&starved.lock);
+    janus_status status =
+        jrt_io_pause(&turn.ready, until < deadline_ns ? until : deadline_ns, JRT_WAIT_ACCEPT);
+    jrt_lock(&starved.lock);
+    struct jrt_io_turn **at = &starved.first;
+    while (*at != NULL && *at != &turn) at = &(*at)->next;
+    if (*at != NULL) *at = turn.next;
+    jrt_unlock(&starved.lock);
+    jrt_fetch_sub_relaxed(&starved.count, 1u); /* relaxed: as above. */
+    if (status == JANUS_DEADLINE && until < deadline_ns) return JANUS_OK;
+    return status;
+}

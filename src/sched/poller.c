@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sets of descriptors.
+ *
+ * [poller-pool]  A handle can outlive the scheduler in whose set it is registered. So the memory of
+ *   a set stays for the life of the process and is used again, with another serial number. A handle
+ *   remembers the number. Its removal compares the number under the set's lock, under which the set
+ *   is closed, too.
+ *
+ * Locks: pool_lock, and each set's own. Under them no other lock is taken.
+ */
+#include "sched/poller.h"
+
+#include <errno.h>
+
+static pthread_mutex_t    pool_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct jrt_poller *pool; /* pool_lock */
+
+static struct jrt_poller *take(void)
+{
+    jrt_lock(&pool_lock);
+    struct jrt_poller *poller = pool;
+    if (poller != NULL) pool = poller->next;
+    jrt_unlock(&pool_lock);
+    if (poller != NULL) return poller;
+    poller = calloc(1, sizeof *poller);
+    if (poller != NULL) pthread_mutex_init(&poller->lock, NULL);
+    return poller;
+}
+
+static void give(struct jrt_poller *poller)
+{
+    jrt_lock(&pool_lock);
+    poller->next = pool;
+    pool = poller;
+    jrt_unlock(&pool_lock);
+}
+
+struct jrt_poller *jrt_poller_open(int *out_error)
+{
+    /* Decided here, not where memory is needed: what earlier worlds left has no influence. */
+    struct jrt_poller *poller = jrt_fails(JRT_FAULT_MEMORY) ? NULL : take();
+    *out_error = -ENOMEM;
+    if (poller == NULL) return NULL;
+    jrt_store_relaxed(&poller->members, 0u); /* relaxed: nobody knows it yet. */
+    *out_error = jrt_net()->set_open(&poller->set);
+    if (*out_error == 0) return poller;
+    give(poller);
+    return NULL;
+}
+
+void jrt_poller_close(struct jrt_poller *poller)
+{
+    if (poller == NULL) return;
+    jrt_lock(&poller->lock);
+    jrt_fetch_add_relaxed(&poller->serial, (uint64_t)1); /* relaxed: under the lock. */
+    jrt_net()->set_close(&poller->set);
+    jrt_unlock(&poller->lock);
+    give(poller);
+}
+
+int jrt_poller_add(struct jrt_poller *poller, int fd, uint64_t cookie, struct jrt_poller_at *out)
+{
+    jrt_fetch_add_relaxed(&poller->members, 1u); /* relaxed: a number, for placing. */
+    int error = jrt_net()->set_add(&poller->set, fd, cookie);
+    if (error != 0) {
+        jrt_fetch_sub_relaxed(&poller->members, 1u); /* relaxed: as above. */
+    } else {
+        /* relaxed, both: its scheduler runs. */
+        jrt_store_relaxed(&out->serial, jrt_load_relaxed(&poller->serial));
+        jrt_store_release(&out->poller, poller); /* release: the serial. */
+    }
+    return error;
+}
+
+void jrt_poller_remove(struct jrt_poller_at *at, int fd)
+{
+    struct jrt_poller *poller = jrt_load_relaxed(&at->poller); /* relaxed, all: its only user. */
+    if (poller == NULL) return;
+    jrt_store_relaxed(&at->poller, NULL);            /* relaxed: as above. */
+    uint64_t serial = jrt_load_relaxed(&at->serial); /* relaxed: as above. */
+    jrt_lock(&poller->lock);
+    if (jrt_load_relaxed(&poller->serial) == serial) { /* relaxed: under the lock. */
+        jrt_net()->set_remove(&poller->set, fd);
+        jrt_fetch_sub_relaxed(&poller->members, 1u); /* relaxed: a number, for placing. */
+    }
+    jrt_unlock(&poller->lock);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Readiness.
+ *
+ * [ready-word]  A descriptor has one word for reading and one for writing:
+ *
+ *     NOTHING   nobody waits, and no edge came since the last try
+ *     EDGE      an edge came: it is worth trying
+ *     a task    it waits; the address of its record
+ *     a thread  a plain thread waits; its struct jrt_ready_thread, and a bit
+ *
+ *     a teller   NOTHING -> EDGE, or a waiter -> NOTHING, and then wakes the waiter
+ *     a caller   EDGE -> NOTHING, and then tries
+ *     a waiter   NOTHING -> itself; back to NOTHING if its wait ended otherwise
+ *
+ * [ready-try]  A call takes the note before it tries. An edge between the try and the wait leaves
+ *   EDGE, and then the wait does not begin. In the other order the edge would be lost.
+ *
+ * [ready-last]  As [point-last]: who takes the waiter out of the word wakes it, once. If a cancel
+ *   or an alarm ended the wait first, the waiter finds its word changed. It then stays until the
+ *   teller sets `let_go`, the teller's last touch, and leaves EDGE in the word, because the next
+ *   caller must try. A thread always waits for `let_go`. models/io_word.pml tries all orders.
+ *
+ * [ready-tag]  An event carries the place and its generation. Places are never unmapped, and an
+ *   event of an earlier generation is dropped. An event that is told in the moment in which the
+ *   place changes hands is an edge for no reason: its caller tries in vain and waits again.
+ */
+#include "work/ready.h"
+
+#include "task/worker.h"
+#include "work/work.h"
+
+struct jrt_ready_table jrt_ready_table;
+
+static void wake_thread(struct jrt_ready *ready, enum jrt_ready_way way, uint64_t word)
+{
+    struct jrt_ready_thread *thread =
+        (struct jrt_ready_thread *)(uintptr_t)(word & ~(uint64_t)JRT_READY_THREAD);
+    jrt_net()->bell_ring(&thread->bell);
+    jrt_store_release(&ready->let_go[way], 1u); /* release: [ready-last]. */
+}
+
+void jrt_ready_tell(struct jrt_ready *ready, enum jrt_ready_way way)
+{
+    uint64_t word = jrt_load_relaxed(&ready->words[way]); /* relaxed: the cas decides. */
+    uint64_t next;
+    do {
+        if (word == JRT_READY_EDGE) return;
+        next = word == JRT_READY_NOTHING ? JRT_READY_EDGE : JRT_READY_NOTHING;
+        /* acq_rel: the waiter's PARKING; the caller sees what came before the edge. */
+    } while (!jrt_cas_acq_rel(&ready->words[way], &word, next));
+    if (word == JRT_READY_NOTHING) return;
+    if (jrt_unlikely((word & JRT_READY_THREAD) != 0)) {
+        wake_thread(ready, way, word);
+        return;
+    }
+    /* Not woken: the task stays in jrt_ready_leave until it is let go. */
+    if (!jrt_task_serve_from_anywhere((struct jrt_task *)(uintptr_t)word)) {
+        jrt_store_release(&ready->let_go[way], 1u); /* release: [ready-last]. */
+    }
+}
+
+static void tell_event(struct jrt_ready *ready, uint32_t what)
+{
+    uint32_t sticky = what & JRT_READY_STICKY;
+    if (jrt_unlikely(sticky != 0)) {
+        jrt_fetch_or_release(&ready->seen, sticky); /* release: before the word. */
+    }
+    bool both = (what & (JRT_NET_HUP | JRT_NET_ERR)) != 0;
+    if (both || (what & (JRT_NET_READ | JRT_NET_RDHUP | JRT_NET_PRI)) != 0) {
+        jrt_ready_tell(ready, JRT_READY_READ);
+    }
+    if (both || (what & JRT_NET_WRITE) != 0) jrt_ready_tell(ready, JRT_READY_WRITE);
+}
+
+void jrt_ready_tell_all(const struct jrt_net_event *events, int count)
+{
+    for (int i = 0; i < count; i++) {
+        uint32_t place = (uint32_t)events[i].cookie;
+        uint32_t places = jrt_load_acquire(&jrt_ready_table.places); /* acquire: the base. */
+        if (place >= places) continue;
+        /* relaxed: written before `places`. */
+        char             *base = jrt_load_relaxed(&jrt_ready_table.base);
+        struct jrt_ready *ready =
+            (struct jrt_ready *)(void *)(base + place * jrt_ready_table.stride);
+        /* relaxed: [ready-tag], an edge for no reason at worst. */
+        uint32_t generation = jrt_load_relaxed(&ready->generation);
+        if (generation != (uint32_t)(events[i].cookie >> 32)) continue;
+        tell_event(ready, events[i].what);
+    }
+}
+
+void jrt_ready_tell_everybody(void)
+{
+    uint32_t places = jrt_load_acquire(&jrt_ready_table.places); /* acquire: the base. */
+    for (uint32_t place = 0; place < places; place++) {
+        char             *base = jrt_load_relaxed(&jrt_ready_table.base); /* relaxed: see above. */
+        struct jrt_ready *ready =
+            (struct jrt_ready *)(void *)(base + place * jrt_ready_table.stride);
+        for (int way = 0; way < JRT_READY_WAYS; way++) {
+            /* relaxed: one who joins later registers first. */
+            if (jrt_load_relaxed(&ready->words[way]) <= JRT_READY_EDGE) continue;
+            jrt_ready_tell(ready, (enum jrt_ready_way)way);
+        }
+    }
+}
+
+void jrt_ready_leave(struct jrt_ready *ready, enum jrt_ready_way way, uint64_t self)
+{
+    uint64_t word = self;
+    /* acq_rel: nobody knows the waiter any more; on failure, the teller. */
+    if (jrt_cas_acq_rel(&ready->words[way], &word, (uint64_t)JRT_READY_NOTHING)) return;
+    /* acquire: the teller's last touch. */
+    while (jrt_load_acquire(&ready->let_go[way]) == 0) jrt_thread_yield();
+    jrt_store_relaxed(&ready->let_go[way], 0u); /* relaxed: one waiter at a time. */
+    word = JRT_READY_NOTHING;
+    /* acq_rel: the next caller tries. If it fails, there is a newer edge. */
+    (void)jrt_cas_acq_rel(&ready->words[way], &word, (uint64_t)JRT_READY_EDGE);
+}
