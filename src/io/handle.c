@@ -14,11 +14,12 @@
 #include "base/options.h"
 #include "means/call.h"
 #include "plat/name.h"
+#include "plat/net_unix.h"
 #include "work/work.h"
 
 #include <string.h>
 
-static uint32_t rights_of(janus_io_kind kind)
+uint32_t jrt_io_rights_of(janus_io_kind kind)
 {
     switch (kind) {
     case JANUS_IO_KIND_LISTENER: return JANUS_IO_MAY_ACCEPT | JANUS_IO_MAY_CLOSE;
@@ -44,7 +45,7 @@ static void fill(struct jrt_io *io, const struct jrt_io_plan *plan)
     jrt_store_relaxed(&ready->seen, 0u); /* relaxed: as above. */
     io->fd = plan->fd;
     io->kind = (uint8_t)plan->kind;
-    io->rights = (uint8_t)(plan->rights != 0 ? plan->rights : rights_of(plan->kind));
+    io->rights = (uint8_t)(plan->rights != 0 ? plan->rights : jrt_io_rights_of(plan->kind));
     io->socket = plan->socket;
     io->borrowed = plan->borrowed;
     io->seekable = plan->seekable;
@@ -77,6 +78,14 @@ janus_status jrt_io_make(const struct jrt_io_plan *plan, struct jrt_handle_toll 
     return JANUS_OK;
 }
 
+void jrt_io_classify(struct jrt_io_plan *plan)
+{
+    plan->kind = jrt_descriptor_kind(plan->fd);
+    plan->socket = plan->kind == JANUS_IO_KIND_STREAM || plan->kind == JANUS_IO_KIND_LISTENER ||
+                   plan->kind == JANUS_IO_KIND_DATAGRAM;
+    plan->seekable = plan->kind == JANUS_IO_KIND_FILE || plan->kind == JANUS_IO_KIND_TERMINAL;
+}
+
 /* Using. */
 
 janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, struct jrt_io **out)
@@ -86,6 +95,8 @@ janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, s
         return jrt_io_is_none(handle) ? JANUS_INVALID : jrt_stale(JANUS_STALE, __func__);
     }
     if (jrt_unlikely((jrt_io_rights(handle) & right) != right)) return JANUS_CAP_RIGHT;
+    /* relaxed: set where only one thread was, [poller-fork]. */
+    if (jrt_unlikely(jrt_load_relaxed(&jrt_poller_forked))) return JANUS_STATE;
     uint32_t use = jrt_load_relaxed(&io->use); /* relaxed: the cas decides. */
     do {
         if (jrt_unlikely((use & JRT_IO_CLOSING) != 0)) return jrt_stale(JANUS_STALE, __func__);

@@ -101,6 +101,12 @@ struct jrt_io_plan {
     const char   *name;
 };
 
+/* The rights that a kind can have. */
+uint32_t jrt_io_rights_of(janus_io_kind kind);
+
+/* Finds out what the plan's descriptor is. */
+void jrt_io_classify(struct jrt_io_plan *plan);
+
 /* Makes a handle for an open descriptor that `toll` has paid for. On an error the toll is returned,
  * and the descriptor stays the caller's. */
 janus_status jrt_io_make(const struct jrt_io_plan *plan, struct jrt_handle_toll *toll,

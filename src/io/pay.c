@@ -26,6 +26,8 @@ static bool pay_fast(const struct jrt_task *task)
 janus_status jrt_io_pay(void)
 {
     struct jrt_worker *worker = jrt_worker_self();
+    /* relaxed: set where only one thread was. */
+    if (jrt_unlikely(jrt_load_relaxed(&jrt_poller_forked))) return JANUS_STATE;
     if (worker == NULL) return JANUS_OK;
     jrt_turn_toll(worker, TOLLS);
     if (jrt_likely(pay_fast(worker->current))) return JANUS_OK;

@@ -292,6 +292,7 @@ janus_status jrt_scheduler_open(const janus_scheduler_options *given, janus_sche
     scheduler->quiet_panics = options.quiet_panics;
     jrt_store_relaxed(&scheduler->timer_next, JRT_NEVER);    /* relaxed: nobody knows it. */
     jrt_store_relaxed(&scheduler->cancels, JRT_CANCELS_ONE); /* relaxed: nobody knows it. */
+    jrt_store_relaxed(&jrt_poller_forked, false); /* relaxed: [poller-fork], one thread's. */
     jrt_timers_init(&scheduler->timers);
     jrt_list_init(&scheduler->roots);
     pthread_mutex_init(&scheduler->inject_lock, NULL);

@@ -7,6 +7,11 @@
  *   remembers the number. Its removal compares the number under the set's lock, under which the set
  *   is closed, too.
  *
+ * [poller-fork]  After a fork without exec, the child shares the sets with its parent: to remove a
+ *   descriptor there would remove the parent's. So in the child every set counts as closed. No
+ *   worker lives there either, so all calls of the io room return STATE, until the child makes a
+ *   scheduler of its own.
+ *
  * Locks: pool_lock, and each set's own. Under them no other lock is taken.
  */
 #include "sched/poller.h"
@@ -15,6 +20,23 @@
 
 static pthread_mutex_t    pool_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct jrt_poller *pool; /* pool_lock */
+static struct jrt_poller *all;  /* every set ever made; pool_lock */
+static pthread_once_t     once = PTHREAD_ONCE_INIT;
+
+_Atomic(bool) jrt_poller_forked;
+
+/* Runs in the child of a fork. Only its own thread is left. */
+static void after_fork(void)
+{
+    jrt_store_relaxed(&jrt_poller_forked, true); /* relaxed: the only thread. */
+    for (struct jrt_poller *poller = all; poller != NULL; poller = poller->older) {
+        jrt_fetch_add_relaxed(&poller->serial, (uint64_t)1); /* relaxed: as above. */
+        if (poller->open) jrt_net_real.set_close(&poller->set);
+        poller->open = false;
+    }
+}
+
+static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, after_fork); }
 
 static struct jrt_poller *take(void)
 {
@@ -24,7 +46,12 @@ static struct jrt_poller *take(void)
     jrt_unlock(&pool_lock);
     if (poller != NULL) return poller;
     poller = calloc(1, sizeof *poller);
-    if (poller != NULL) pthread_mutex_init(&poller->lock, NULL);
+    if (poller == NULL) return NULL;
+    pthread_mutex_init(&poller->lock, NULL);
+    jrt_lock(&pool_lock);
+    poller->older = all;
+    all = poller;
+    jrt_unlock(&pool_lock);
     return poller;
 }
 
@@ -43,7 +70,9 @@ struct jrt_poller *jrt_poller_open(int *out_error)
     *out_error = -ENOMEM;
     if (poller == NULL) return NULL;
     jrt_store_relaxed(&poller->members, 0u); /* relaxed: nobody knows it yet. */
+    (void)pthread_once(&once, watch_forks);
     *out_error = jrt_net()->set_open(&poller->set);
+    poller->open = *out_error == 0 && poller->set.sim == NULL; /* [poller-fork] */
     if (*out_error == 0) return poller;
     give(poller);
     return NULL;
@@ -54,7 +83,8 @@ void jrt_poller_close(struct jrt_poller *poller)
     if (poller == NULL) return;
     jrt_lock(&poller->lock);
     jrt_fetch_add_relaxed(&poller->serial, (uint64_t)1); /* relaxed: under the lock. */
-    jrt_net()->set_close(&poller->set);
+    if (poller->open || poller->set.sim != NULL) jrt_net()->set_close(&poller->set);
+    poller->open = false;
     jrt_unlock(&poller->lock);
     give(poller);
 }

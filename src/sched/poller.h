@@ -12,7 +12,9 @@ struct jrt_poller {
     _Atomic(uint64_t)  looked_ns; /* when somebody last looked, [poll-others] */
     pthread_mutex_t    lock;      /* guards `serial`, and closing against removing */
     _Atomic(uint64_t)  serial;    /* changes when it is closed, [poller-pool] */
+    bool               open;      /* a real set; false in the child of a fork, [poller-fork] */
     struct jrt_poller *next;      /* in the pool */
+    struct jrt_poller *older;     /* of all sets */
 };
 
 /* Where a descriptor is registered. One thread at a time writes it, others may read it. */
@@ -30,6 +32,9 @@ static inline bool jrt_poller_has(const struct jrt_poller_at *at)
     uint64_t serial = jrt_load_relaxed(&at->serial);
     return jrt_load_relaxed(&poller->serial) == serial; /* relaxed: as above. */
 }
+
+/* This process is the child of a fork, and has made no scheduler yet, [poller-fork]. */
+extern _Atomic(bool) jrt_poller_forked;
 
 enum { JRT_POLL_EVENTS = 128 }; /* of one look */
 

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* A task for each connection. */
+#include "base/options.h"
+#include "io/io.h"
+#include "means/call.h"
+#include "nursery/nursery.h"
+#include "task/worker.h"
+
+#include <janusrt/net.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* From the accept to the child, which frees it. */
+struct guest {
+    janus_io     io;
+    janus_entry *entry;
+};
+
+static int64_t serve_one(void *argument)
+{
+    struct guest guest = *(struct guest *)argument;
+    free(argument);
+    janus_status status = janus_io_take(guest.io);
+    int64_t      result = status == JANUS_OK ? guest.entry(&guest.io) : status;
+    JANUS_IGNORE(janus_io_close(guest.io)); /* STALE: the entry has closed it */
+    return result;
+}
+
+static void turn_away(void *argument)
+{
+    struct guest *guest = argument;
+    JANUS_IGNORE(janus_io_close(guest->io));
+    free(guest);
+}
+
+/* Starts the child. On an error the connection is closed. */
+static janus_status start(janus_nursery *nursery, janus_io io, janus_entry *entry)
+{
+    struct guest *guest = jrt_malloc(sizeof *guest);
+    if (guest == NULL) {
+        JANUS_IGNORE(janus_io_close(io));
+        return JANUS_NO_MEMORY;
+    }
+    *guest = (struct guest){io, entry};
+    janus_spawn_options options = {.struct_bytes = sizeof options,
+                                   .name = "connection",
+                                   .unjoinable = true,
+                                   .drop = turn_away,
+                                   .when_full = JANUS_WHEN_FULL_WAIT};
+    janus_status        status = janus_spawn_with(nursery, serve_one, guest, &options, NULL);
+    if (status != JANUS_OK) turn_away(guest);
+    return status;
+}
+
+static janus_status serve(janus_nursery *nursery, janus_io listener, janus_entry *entry)
+{
+    janus_status status = JANUS_OK;
+    while (status == JANUS_OK) {
+        janus_io io;
+        status = janus_accept(listener, &io, NULL);
+        if (status == JANUS_OK) status = start(nursery, io, entry);
+        if (status == JANUS_NO_MEMORY) status = janus_yield(); /* one is lost, others may come */
+    }
+    return status;
+}
+
+/* The first handle's rights are checked before anything is opened. */
+static janus_status check(janus_io listener)
+{
+    struct jrt_io *io = NULL;
+    janus_status   status = jrt_io_enter(listener, JANUS_IO_MAY_ACCEPT, 0, &io);
+    if (status != JANUS_OK) return status;
+    if (io->kind != JANUS_IO_KIND_LISTENER) status = JANUS_STATE;
+    jrt_io_leave(io, 0);
+    return status;
+}
+
+janus_status janus_serve(janus_io listener, janus_entry *entry, const janus_nursery_options *given)
+{
+    janus_nursery_options options = {.struct_bytes = sizeof options,
+                                     .policy = JANUS_POLICY_WAIT_ALL};
+    jrt_stack_check(); /* [stack-reserve] */
+    if (entry == NULL) return JANUS_INVALID;
+    if (given != NULL && !jrt_struct_sane(given->struct_bytes, sizeof options)) {
+        return JANUS_INVALID;
+    }
+    if (given != NULL) memcpy(&options, given, given->struct_bytes);
+    options.struct_bytes = sizeof options;
+    options.when_full = JANUS_WHEN_FULL_WAIT;
+    janus_status status = check(listener);
+    if (status != JANUS_OK) return status;
+    janus_nursery nursery;
+    status = janus_nursery_open(&nursery, &options);
+    if (status < JANUS_OK) return status;
+    janus_status served = serve(&nursery, listener, entry);
+    status = janus_nursery_end(&nursery, NULL);
+    bool closed = served == JANUS_CLOSED || served == JANUS_STALE;
+    if (status != JANUS_OK || closed) return status;
+    return served;
+}

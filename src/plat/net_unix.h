@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* What only descriptors of the real system can: what they are, who is there, and descriptors as
+ * messages. */
+#ifndef JRT_PLAT_NET_UNIX_H
+#define JRT_PLAT_NET_UNIX_H
+
+#include <janusrt/net.h>
+
+/* 0, or -errno. */
+int jrt_unix_credentials(int fd, janus_credentials *out);
+
+/* Sends a descriptor with one byte. 0, or -errno. */
+int jrt_unix_send(int fd, int passed, uint8_t byte);
+
+/* Receives one byte, and the descriptor that came with it; *out_passed is -1 if none did. 1: it
+ * came. 0: the end. -errno. */
+int jrt_unix_receive(int fd, int *out_passed, uint8_t *out_byte);
+
+/* What an open descriptor is. */
+janus_io_kind jrt_descriptor_kind(int fd);
+
+#endif
