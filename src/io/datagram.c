@@ -36,7 +36,7 @@ janus_status janus_datagram_open(const janus_address *at, janus_family family,
     bool named = family == JANUS_FAMILY_UNIX || family == JANUS_FAMILY_ABSTRACT;
     if (at == NULL && !named && !any_address(family, &any)) return JANUS_INVALID;
     const janus_address *bound = at != NULL ? at : named ? NULL : &any;
-    janus_status         status = jrt_io_pay();
+    janus_status         status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
     /* A socket without an address of its own may be bound anywhere; sending is checked. */
     struct jrt_handle_ask ask = {.address = at, .bytes = HANDLE_BYTES};
@@ -91,7 +91,7 @@ static janus_status transfer_in_turn(janus_io handle, struct datagram *datagram)
 {
     struct jrt_io *io = NULL;
     bool           reads = datagram->way == JRT_READY_READ;
-    janus_status   status = jrt_io_pay();
+    janus_status   status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
     status = jrt_io_enter(handle, reads ? JANUS_IO_MAY_READ : JANUS_IO_MAY_WRITE, 0, &io);
     if (status == JANUS_OK) {

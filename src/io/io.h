@@ -143,11 +143,15 @@ bool jrt_io_worth_trying(struct jrt_io *io, enum jrt_ready_way way);
 
 /* Paying and ending: pay.c. */
 
-/* Pays for a transfer of the current task, before it enters. May wait, and may end the task. */
-janus_status jrt_io_pay(void);
+/* Pays for a transfer of the current task, before it enters. May wait, and may end the task.
+ * `bytes`: for the toll. */
+janus_status jrt_io_pay(size_t bytes);
 
 /* Pays for one more transfer of a call that is inside. False: not at once. */
-bool jrt_io_pay_more(void);
+bool jrt_io_pay_more(size_t bytes);
+
+/* Takes the toll for the time that the transfer of so many bytes took. */
+void jrt_io_toll(size_t bytes);
 
 /* The transfer did not happen: returns the syscall. */
 void jrt_io_pay_back(void);

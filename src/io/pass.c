@@ -57,7 +57,7 @@ janus_status janus_io_send_handle(janus_io handle, janus_io given)
 {
     struct jrt_io *io = NULL, *passed = NULL;
     jrt_stack_check(); /* [stack-reserve] */
-    janus_status status = jrt_io_pay();
+    janus_status status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
     status = jrt_io_enter(handle, JANUS_IO_MAY_WRITE, JRT_IO_WRITER, &io);
     if (status == JANUS_OK) {
@@ -109,7 +109,7 @@ janus_status janus_io_receive_handle(janus_io handle, const janus_io_options *gi
         return JANUS_INVALID;
     }
     if (given != NULL) memcpy(&options, given, given->struct_bytes);
-    janus_status status = jrt_io_pay();
+    janus_status status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
     status = jrt_handle_may_open(JANUS_CAP_KIND_NET, 0, &ask, options.kept, &toll);
     if (status != JANUS_OK) return status;

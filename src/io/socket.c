@@ -68,7 +68,7 @@ janus_status janus_listen(const janus_address *at, const janus_listen_options *g
         return JANUS_INVALID;
     }
     if (options.backlog > INT32_MAX) return JANUS_INVALID;
-    janus_status status = jrt_io_pay();
+    janus_status status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
     status = may_open(JANUS_RIGHT_NET_LISTEN, at, options.kept, &toll);
     if (status != JANUS_OK) return status;
@@ -141,7 +141,7 @@ janus_status janus_accept(janus_io listener, janus_io *out, janus_address *out_p
     int                    fd = -1;
     jrt_stack_check(); /* [stack-reserve] */
     if (out == NULL) return JANUS_INVALID;
-    janus_status status = jrt_io_pay();
+    janus_status status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
     /* First the place for the handle: a connection that is taken can be kept. */
     status = may_open(0, NULL, false, &toll);
@@ -226,7 +226,7 @@ janus_status janus_connect(const janus_address *to, const janus_connect_options 
     if (to == NULL || out == NULL || !read_options(given, &options, sizeof options)) {
         return JANUS_INVALID;
     }
-    janus_status status = jrt_io_pay();
+    janus_status status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
     status = connect_with(to, &options, out);
     if (status == JANUS_CANCELLED || status == JANUS_STATE) jrt_io_pay_back();
@@ -291,7 +291,7 @@ static janus_status make_two(int (*make)(int out[2]), bool socket, const janus_i
     struct two two;
     int        fds[2];
     if (out == NULL || !read_options(given, &two.options, sizeof two.options)) return JANUS_INVALID;
-    janus_status status = jrt_io_pay();
+    janus_status status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
     status = may_open_two(&two);
     if (status != JANUS_OK) return status;

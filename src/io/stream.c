@@ -67,13 +67,14 @@ static janus_status read_once(janus_io handle, const struct iovec *pieces, int c
 {
     struct jrt_io *io = NULL;
     *out_got = 0;
-    janus_status status = jrt_io_pay();
+    janus_status status = jrt_io_pay(0);
     if (status != JANUS_OK) return status;
     status = jrt_io_enter(handle, JANUS_IO_MAY_READ, JRT_IO_READER, &io);
     if (status == JANUS_OK) {
         status = io->seekable ? jrt_file_transfer(io, JRT_READY_READ, pieces, count, out_got)
                               : transfer(io, JRT_READY_READ, pieces, count, tries, out_got);
         jrt_io_leave(io, JRT_IO_READER);
+        jrt_io_toll(*out_got);
     }
     if (jrt_unlikely(status != JANUS_OK)) {
         if (status != JANUS_CLOSED) jrt_io_pay_back();
@@ -161,22 +162,36 @@ struct writing {
     bool                  tries;
 };
 
+/* One transfer of what is left. Apart, because its array is large. */
+__attribute__((noinline)) static janus_status write_many(struct jrt_io        *io,
+                                                         const struct writing *writing,
+                                                         size_t               *out_done)
+{
+    struct iovec vector[JANUS_IO_PIECES_MAX];
+    int          filled = copy_pieces(writing->pieces, writing->count, writing->done, vector);
+    return io->seekable ? jrt_file_transfer(io, JRT_READY_WRITE, vector, filled, out_done)
+                        : transfer(io, JRT_READY_WRITE, vector, filled, writing->tries, out_done);
+}
+
+static janus_status write_one(struct jrt_io *io, const struct writing *writing, size_t *out_done)
+{
+    if (jrt_unlikely(writing->count != 1 || io->seekable)) return write_many(io, writing, out_done);
+    struct iovec piece = {(char *)writing->pieces->bytes + writing->done,
+                          writing->all - writing->done};
+    return transfer(io, JRT_READY_WRITE, &piece, 1, writing->tries, out_done);
+}
+
 /* Writes until all is done, or the task cannot pay at once. The caller has paid for the first
  * transfer and entered. */
 static janus_status write_inside(struct jrt_io *io, struct writing *writing, bool *out_paid)
 {
-    janus_status status = JANUS_OK;
     for (;;) {
-        struct iovec vector[JANUS_IO_PIECES_MAX];
         size_t       done = 0;
-        int          filled = copy_pieces(writing->pieces, writing->count, writing->done, vector);
-        status = io->seekable
-                     ? jrt_file_transfer(io, JRT_READY_WRITE, vector, filled, &done)
-                     : transfer(io, JRT_READY_WRITE, vector, filled, writing->tries, &done);
+        janus_status status = write_one(io, writing, &done);
         *out_paid = status != JANUS_OK;
         writing->done += done;
         if (status != JANUS_OK || writing->done == writing->all || writing->tries) return status;
-        if (!jrt_io_pay_more()) return JANUS_OK;
+        if (!jrt_io_pay_more(done)) return JANUS_OK;
         *out_paid = true;
     }
 }
@@ -187,7 +202,7 @@ static janus_status write_all(struct writing *writing, size_t *out_done)
     while (writing->done < writing->all && status == JANUS_OK) {
         struct jrt_io *io = NULL;
         bool           unused = true;
-        status = jrt_io_pay();
+        status = jrt_io_pay(writing->all - writing->done);
         if (status != JANUS_OK) return status;
         status = jrt_io_enter(writing->handle, JANUS_IO_MAY_WRITE, JRT_IO_WRITER, &io);
         if (status == JANUS_OK) {

@@ -35,8 +35,6 @@
 #endif
 #define RWF_NOSIGNAL_ 0x100
 
-enum { EVENTS_MAX = 128 };
-
 #define BELL_COOKIE UINT64_MAX
 
 static int result(int64_t value) { return value >= 0 ? (int)value : -errno; }
@@ -127,17 +125,23 @@ static int wait_in_set(int fd, struct epoll_event *events, int max, uint64_t dea
     return epoll_wait(fd, events, max, in_milliseconds(&left));
 }
 
+/* The system's events are smaller than ours: they are read into the end of `out`, and moved to its
+ * beginning one by one. So a look needs no stack, which would be a task's later. */
+_Static_assert(sizeof(struct epoll_event) <= sizeof(struct jrt_net_event), "see there");
+
 static int set_wait(struct jrt_set *set, struct jrt_net_event *out, int max, uint64_t deadline_ns)
 {
-    struct epoll_event events[EVENTS_MAX];
-    if (max > EVENTS_MAX) max = EVENTS_MAX;
-    int found = wait_in_set(set->fd, events, max, deadline_ns);
-    int count = 0;
+    size_t spare = (sizeof *out - sizeof(struct epoll_event)) * (size_t)max;
+    char  *raw = (char *)out + spare;
+    int    found = wait_in_set(set->fd, (struct epoll_event *)(void *)raw, max, deadline_ns);
+    int    count = 0;
     for (int i = 0; i < found; i++) {
-        if (events[i].data.u64 == BELL_COOKIE) {
+        struct epoll_event event;
+        memcpy(&event, raw + (size_t)i * sizeof event, sizeof event);
+        if (event.data.u64 == BELL_COOKIE) {
             empty_bell(set);
         } else {
-            out[count++] = (struct jrt_net_event){events[i].data.u64, what_of(events[i].events)};
+            out[count++] = (struct jrt_net_event){event.data.u64, what_of(event.events)};
         }
     }
     return count;

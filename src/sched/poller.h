@@ -6,15 +6,21 @@
 #include "base/atomic.h"
 #include "plat/net.h"
 
+enum {
+    JRT_POLL_EVENTS = 128, /* of one look of its worker */
+    JRT_POLL_FEW = 16,     /* of another's look */
+};
+
 struct jrt_poller {
-    struct jrt_set     set;
-    _Atomic(uint32_t)  members;   /* descriptors in it */
-    _Atomic(uint64_t)  looked_ns; /* when somebody last looked, [poll-others] */
-    pthread_mutex_t    lock;      /* guards `serial`, and closing against removing */
-    _Atomic(uint64_t)  serial;    /* changes when it is closed, [poller-pool] */
-    bool               open;      /* a real set; false in the child of a fork, [poller-fork] */
-    struct jrt_poller *next;      /* in the pool */
-    struct jrt_poller *older;     /* of all sets */
+    struct jrt_set       set;
+    _Atomic(uint32_t)    members;   /* descriptors in it */
+    _Atomic(uint64_t)    looked_ns; /* when somebody last looked, [poll-others] */
+    pthread_mutex_t      lock;      /* guards `serial`, and closing against removing */
+    _Atomic(uint64_t)    serial;    /* changes when it is closed, [poller-pool] */
+    bool                 open;      /* a real set; false in the child of a fork, [poller-fork] */
+    struct jrt_poller   *next;      /* in the pool */
+    struct jrt_poller   *older;     /* of all sets */
+    struct jrt_net_event events[JRT_POLL_EVENTS]; /* its worker's, not on a stack */
 };
 
 /* Where a descriptor is registered. One thread at a time writes it, others may read it. */
@@ -35,8 +41,6 @@ static inline bool jrt_poller_has(const struct jrt_poller_at *at)
 
 /* This process is the child of a fork, and has made no scheduler yet, [poller-fork]. */
 extern _Atomic(bool) jrt_poller_forked;
-
-enum { JRT_POLL_EVENTS = 128 }; /* of one look */
 
 /* Makes a set. NULL: memory or a descriptor was refused; *out_error says which. */
 struct jrt_poller *jrt_poller_open(int *out_error);

@@ -37,20 +37,19 @@ static const uint64_t watch_ns = 10000000; /* [poll-others] */
 
 bool jrt_poll_look_now(struct jrt_worker *worker, struct jrt_poller *poller)
 {
-    struct jrt_net_event events[JRT_POLL_EVENTS];
-    int                  count = jrt_net()->set_wait(&poller->set, events, JRT_POLL_EVENTS, 0);
+    int count = jrt_net()->set_wait(&poller->set, poller->events, JRT_POLL_EVENTS, 0);
     /* relaxed: a hint for others. */
     jrt_store_relaxed(&poller->looked_ns, worker->picked_ns);
     if (count <= 0) return false;
-    jrt_ready_tell_all(events, count);
+    jrt_ready_tell_all(poller->events, count);
     return true;
 }
 
 static bool look_at(struct jrt_poller *poller, uint64_t now)
 {
-    struct jrt_net_event events[JRT_POLL_EVENTS];
+    struct jrt_net_event events[JRT_POLL_FEW];
     jrt_store_relaxed(&poller->looked_ns, now); /* relaxed: a hint for others. */
-    int count = jrt_net()->set_wait(&poller->set, events, JRT_POLL_EVENTS, 0);
+    int count = jrt_net()->set_wait(&poller->set, events, JRT_POLL_FEW, 0);
     if (count > 0) jrt_ready_tell_all(events, count);
     return count > 0;
 }
@@ -110,11 +109,10 @@ void jrt_poll_watched(janus_scheduler *scheduler)
 
 void jrt_poll_sleep(struct jrt_worker *worker, struct jrt_poller *poller, uint64_t until)
 {
-    struct jrt_net_event events[JRT_POLL_EVENTS];
     jrt_store_relaxed(&poller->looked_ns, JRT_NEVER); /* relaxed: others need not look. */
     while (jrt_load_acquire(&worker->signal) == 0) {  /* acquire: pairs with take_sleeper. */
-        int count = jrt_net()->set_wait(&poller->set, events, JRT_POLL_EVENTS, until);
-        if (count > 0) jrt_ready_tell_all(events, count);
+        int count = jrt_net()->set_wait(&poller->set, poller->events, JRT_POLL_EVENTS, until);
+        if (count > 0) jrt_ready_tell_all(poller->events, count);
         if (count > 0 || (until != JRT_NEVER && jrt_clock_now_ns() >= until)) break;
     }
     /* relaxed: as above. */
