@@ -482,7 +482,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_budget_limits_clamp(const janus_bud
  *     janus_net_limits_parse("127.0.0.0/8:8000-8999", 100, &limits.net);
  *
  * Context: anyone, any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing. *out has room for `max_handles`.
  * Cost:    some 100 ns.
  * Errors:  INVALID  `text` is no such range, or has bits behind its prefix; *out is not changed

@@ -10,10 +10,12 @@
  *   system also connects them to this machine. Such an address is inside a prefix only if the
  *   prefix holds all that it stands for. Port 0 stands for all ports.
  *
- * Limits of zeros allow nothing: the only port is 0, which needs all the others. So a field that was
- * forgotten never opens the network.
+ * Limits of zeros allow nothing: the only port is 0, which needs all the others. So a field that
+ * was forgotten never opens the network.
  */
 #include "cap/net.h"
+
+#include "base/outside.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -260,6 +262,7 @@ static bool read_range(const char *at, janus_net_limits *out)
 
 janus_status janus_net_limits_parse(const char *text, uint64_t max_handles, janus_net_limits *out)
 {
+    jrt_outside_call(); /* [turn-call] */
     janus_net_limits limits = {.max_handles = max_handles};
     if (text == NULL || out == NULL) return JANUS_INVALID;
     if (strcmp(text, "all") == 0) {

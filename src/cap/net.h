@@ -16,7 +16,7 @@ bool jrt_net_limits_within(const janus_net_limits *narrow, const janus_net_limit
 /* Whether a holder of these limits may use the address, by [net-same] and [net-all]. */
 bool jrt_net_limits_allow(const janus_net_limits *limits, const janus_address *address);
 
-/* The bytes of an IP address by [net-same]. False: it is none. */
+/* The bytes of an IP address by [net-same]. False: it has another family. */
 bool jrt_net_address_bytes(const janus_address *address, uint8_t out[16]);
 
 enum { JRT_NET_TEXT_BYTES = 80 };
