@@ -262,7 +262,7 @@ TEST("a handle taken while its owner ends is the taker's, or closed, and counted
 
 /* The owner's end has begun, and waits until the handle is taken. */
 
-static atomic_int ending, taken;
+static atomic_int ending, taken, owner_gone;
 
 static void wait_for_taker(void)
 {
@@ -279,18 +279,24 @@ static int64_t take_at_the_end(void *argument)
     CHECK_EQ(wharf_take(berth), JANUS_OK);
     wharf_before_end = NULL;
     atomic_store(&taken, 1);
+    CHECK(town_wait(&owner_gone));
+    CHECK(berth->open);
     return 0;
 }
 
 static int64_t take_while_it_ends(void *argument)
 {
     janus_nursery n;
+    janus_task_id owner;
+    int64_t       result;
     (void)argument;
     atomic_store(&wharf_ended, 0);
     wharf_before_end = wait_for_taker;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, take_at_the_end, NULL), JANUS_OK);
-    CHECK_EQ(janus_spawn(&n, offer_and_end, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn_with(&n, offer_and_end, NULL, NULL, &owner), JANUS_OK);
+    CHECK_EQ(janus_join(&n, owner, &result), JANUS_OK);
+    atomic_store(&owner_gone, 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(atomic_load(&wharf_ended), 1); /* by the end of the taker alone */
     CHECK_EQ(atomic_load(&wharf_open_now), 0);
