@@ -80,8 +80,8 @@ CALL(cap_check_logged,
      (void)!janus_cap_check_in(t->logged, t->forged, JANUS_CAP_KIND_SPAWN, 1, HOLDER))
 CALL(cap_read, janus_cap_info info = JANUS_CAP_INFO();
      (void)!janus_cap_inspect_in(t->table, t->cap, HOLDER, &info))
-CALL(cap_parse, janus_net_limits limits;
-     (void)!janus_net_limits_parse("[2001:db8::]/32:8000-8999", 1, &limits))
+CALL(cap_parse, janus_net_limits range;
+     (void)!janus_net_limits_parse("[2001:db8::]/32:8000-8999", 1, &range))
 CALL(cap_revoke_forged, (void)!janus_cap_revoke_in(t->table, t->forged, t->forged, HOLDER))
 CALL(cap_stats, janus_cap_table_info stats = JANUS_CAP_TABLE_INFO();
      (void)!janus_cap_table_inspect(t->table, &stats))
