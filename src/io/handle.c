@@ -40,7 +40,7 @@ static void fill(struct jrt_io *io, const struct jrt_io_plan *plan)
         jrt_store_relaxed(&io->bytes[way], (uint64_t)0);                    /* relaxed: as above. */
         jrt_store_relaxed(&io->alarms[way].rings, JRT_NEVER);               /* relaxed: as above. */
         io->alarms[way].alarm = (struct jrt_alarm){.subject = io};
-        io->drained[way] = false;
+        io->drained[way] = JRT_IO_UNKNOWN;
     }
     jrt_store_relaxed(&ready->seen, 0u); /* relaxed: as above. */
     io->fd = plan->fd;
@@ -115,10 +115,12 @@ janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, s
 static void disarm(struct jrt_io *io)
 {
     for (int way = 0; way < JRT_READY_WAYS; way++) {
-        /* relaxed, both: only a call that is inside arms it. */
-        if (jrt_load_relaxed(&io->alarms[way].rings) == JRT_NEVER) continue;
+        /* Never armed. `rings` does not tell: an old alarm may ring while a new one is armed. */
+        if (io->alarms[way].alarm.ring == NULL) continue;
         jrt_sched_timer_disarm(io->home, &io->alarms[way].alarm.timer);
-        jrt_store_relaxed(&io->alarms[way].rings, JRT_NEVER); /* relaxed: as above. */
+        /* relaxed: only a call that is inside arms it. */
+        jrt_store_relaxed(&io->alarms[way].rings, JRT_NEVER);
+        io->alarms[way].alarm.ring = NULL;
     }
 }
 
@@ -153,8 +155,8 @@ void jrt_io_leave(struct jrt_io *io, uint32_t exclusive)
 /* Keeps everybody else out. The caller is inside. */
 static bool begin_closing(struct jrt_io *io)
 {
-    /* acq_rel: [io-use]; the key is taken away after it. */
-    uint32_t use = jrt_fetch_or_acq_rel(&io->use, JRT_IO_CLOSING);
+    /* seq_cst: [io-use]; the key is taken away after it, and both words are read. */
+    uint32_t use = jrt_fetch_or_seq_cst(&io->use, JRT_IO_CLOSING);
     if ((use & JRT_IO_CLOSING) != 0) return false;
     jrt_store_relaxed(&io->key, (uint64_t)0); /* relaxed: CLOSING decides. */
     return true;
@@ -286,11 +288,8 @@ janus_status janus_io_set_deadline(janus_io handle, uint32_t ways, uint64_t dead
     if (status != JANUS_OK) return status;
     for (int way = 0; way < JRT_READY_WAYS; way++) {
         if ((ways >> way & 1u) == 0) continue;
-        jrt_store_release(&io->deadlines[way], deadline_ns); /* release: before the edge. */
-        /* A waiter looks at its new deadline, [io-lazy]. relaxed: tell decides. */
-        if (jrt_load_relaxed(&io->ready.words[way]) > JRT_READY_EDGE) {
-            jrt_ready_tell(&io->ready, (enum jrt_ready_way)way);
-        }
+        jrt_store_seq_cst(&io->deadlines[way], deadline_ns); /* seq_cst: [ready-look]. */
+        jrt_ready_kick(&io->ready, (enum jrt_ready_way)way);
     }
     jrt_io_leave(io, 0);
     return JANUS_OK;

@@ -119,7 +119,7 @@ void         jrt_io_leave(struct jrt_io *io, uint32_t exclusive);
 
 static inline bool jrt_io_is_closing(const struct jrt_io *io)
 {
-    return (jrt_load_acquire(&io->use) & JRT_IO_CLOSING) != 0; /* acquire: [io-use]. */
+    return (jrt_load_seq_cst(&io->use) & JRT_IO_CLOSING) != 0; /* seq_cst: after the word. */
 }
 
 /* Waiting: wait.c. */

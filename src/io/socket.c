@@ -178,6 +178,8 @@ static janus_status await_connection(janus_io handle, const janus_address *to, u
     }
     if (status == JANUS_OK && error != 0) status = jrt_io_error(error);
     jrt_store_relaxed(&io->deadlines[JRT_READY_WRITE], JRT_NEVER); /* relaxed: as above. */
+    /* Registered before the first byte could come: an edge will tell of it, [io-drained]. */
+    if (jrt_poller_has(&io->at)) io->drained[JRT_READY_READ] = JRT_IO_EMPTY;
     jrt_io_leave(io, JRT_IO_WRITER);
     return status;
 }

@@ -12,7 +12,7 @@
  *   pipes and terminals always try.
  *
  * [io-lazy]  Deadlines are numbers in the handle. A wait needs a timer only if none rings early
- *   enough. A timer that rings early finds a later deadline and wakes the waiter, which arms it
+ *   enough. A timer that rings early finds a later deadline and kicks the waiter, which arms it
  *   again. So a connection whose deadline moves with each request arms a timer once per deadline,
  *   not once per read. The order: a waiter joins the word, and then reads when the alarm rings; the
  *   alarm says that it rings no more, and then looks at the word. One of them sees the other.
@@ -40,6 +40,7 @@ struct visit {
     struct jrt_ready  *ready;
     struct jrt_io     *io; /* NULL: none */
     enum jrt_ready_way way;
+    uint64_t           deadline_ns; /* of the handle, as it was before the wait */
 };
 
 /* Counts tasks that wait for descriptors, [poll-stuck]. */
@@ -68,7 +69,7 @@ static void ring(struct jrt_alarm *alarm)
     enum jrt_ready_way way = own == &io->alarms[JRT_READY_READ] ? JRT_READY_READ : JRT_READY_WRITE;
     jrt_store_seq_cst(&own->rings, JRT_NEVER); /* seq_cst: before the word is read, [io-lazy]. */
     /* seq_cst: as above. */
-    if (jrt_load_seq_cst(&io->ready.words[way]) > JRT_READY_EDGE) jrt_ready_tell(&io->ready, way);
+    if (jrt_load_seq_cst(&io->ready.words[way]) > JRT_READY_EDGE) jrt_ready_kick(&io->ready, way);
 }
 
 /* Makes sure that an alarm rings by the deadline. False: memory was refused. The task has joined. */
@@ -78,43 +79,54 @@ static bool arm(struct jrt_io *io, enum jrt_ready_way way, uint64_t deadline_ns)
     jrt_fence_seq_cst(); /* seq_cst: the word was written, [io-lazy]. */
     /* seq_cst: as above. */
     if (jrt_likely(jrt_load_seq_cst(&alarm->rings) <= deadline_ns)) return true;
-    alarm->alarm.ring = ring;
+    if (alarm->alarm.ring == NULL) alarm->alarm.ring = ring; /* not written while it is armed */
     jrt_store_relaxed(&alarm->rings, deadline_ns); /* relaxed: it rings only once it is armed. */
     if (jrt_sched_timer_arm(io->home, &alarm->alarm.timer, deadline_ns)) return true;
     jrt_store_relaxed(&alarm->rings, JRT_NEVER); /* relaxed: as above. */
     return false;
 }
 
+/* Whether the handle is as it was before the wait. The waiter has joined, [ready-look]. */
+static bool is_unchanged(const struct visit *visit)
+{
+    /* seq_cst: [ready-look]. */
+    return jrt_load_seq_cst(&visit->io->deadlines[visit->way]) == visit->deadline_ns;
+}
+
+/* WOULD_WAIT: the task waits. DEADLINE: it does not, and looks again. */
+static janus_status prepare(struct visit *visit)
+{
+    struct jrt_io *io = visit->io;
+    if (io == NULL) return JANUS_WOULD_WAIT;
+    if (jrt_unlikely(!is_unchanged(visit) || !jrt_poller_has(&io->at))) return JANUS_DEADLINE;
+    if (visit->deadline_ns == JRT_NEVER || !keeps_alarm(io, jrt_worker_self())) {
+        return JANUS_WOULD_WAIT;
+    }
+    return arm(io, visit->way, visit->deadline_ns) ? JANUS_WOULD_WAIT : JANUS_NO_MEMORY;
+}
+
 static janus_status join(struct jrt_waiting *waiting, struct jrt_task *task)
 {
-    struct visit  *visit = (struct visit *)waiting;
-    struct jrt_io *io = visit->io;
+    struct visit *visit = (struct visit *)waiting;
     if (!jrt_ready_join(visit->ready, visit->way, (uintptr_t)task)) {
         (void)jrt_ready_take(visit->ready, visit->way);
         return JANUS_OK;
     }
-    bool         lazy = keeps_alarm(io, jrt_worker_self());
-    janus_status status = JANUS_WOULD_WAIT;
-    if (io != NULL && jrt_unlikely(jrt_io_is_closing(io))) status = JANUS_OK;
-    /* acquire: set before the edge that told of it. */
-    uint64_t deadline = io != NULL ? jrt_load_acquire(&io->deadlines[visit->way]) : JRT_NEVER;
-    if (lazy && deadline != JRT_NEVER && status == JANUS_WOULD_WAIT &&
-        !arm(io, visit->way, deadline)) {
-        status = JANUS_NO_MEMORY;
-    }
-    if (jrt_unlikely(status != JANUS_WOULD_WAIT)) {
-        jrt_ready_leave(visit->ready, visit->way, (uintptr_t)task);
+    janus_status status = prepare(visit);
+    if (jrt_unlikely(status != JANUS_WOULD_WAIT) &&
+        jrt_ready_retract(visit->ready, visit->way, (uintptr_t)task)) {
         return status;
     }
     count_wait(1);
-    return JANUS_WOULD_WAIT;
+    return JANUS_WOULD_WAIT; /* also if a teller was first: its wake comes */
 }
 
 static janus_status leave(struct jrt_waiting *waiting, struct jrt_task *task, janus_status ended)
 {
     struct visit *visit = (struct visit *)waiting;
     count_wait(-1);
-    if (ended == JANUS_OK) return JANUS_OK; /* it was told, [ready-last] */
+    if (ended == JANUS_OK) return JANUS_OK;               /* it was told, [ready-last] */
+    if (ended == JANUS_WOULD_WAIT) return JANUS_DEADLINE; /* it was kicked, and looks again */
     jrt_ready_leave(visit->ready, visit->way, (uintptr_t)task);
     return ended == JANUS_CANCELLED ? jrt_task_cancelled_only(task) : ended;
 }
@@ -139,8 +151,7 @@ static janus_status wait_as_thread(struct visit *visit, int fd, uint64_t deadlin
     if (jrt_net()->bell_open(&self.bell) != 0) return JANUS_FULL;
     int error = 0;
     if (jrt_ready_join(visit->ready, visit->way, name)) {
-        bool closing = visit->io != NULL && jrt_io_is_closing(visit->io);
-        if (!closing) {
+        if (visit->io == NULL || is_unchanged(visit)) {
             error = jrt_net()->wait_one(fd, 1u << visit->way, deadline_ns, &self.bell);
         }
         jrt_ready_leave(visit->ready, visit->way, name);
@@ -149,6 +160,7 @@ static janus_status wait_as_thread(struct visit *visit, int fd, uint64_t deadlin
     }
     jrt_net()->bell_close(&self.bell);
     if (error == -ETIMEDOUT) return JANUS_DEADLINE;
+    if (error == 0 && visit->io != NULL && !is_unchanged(visit)) return JANUS_DEADLINE;
     return error == 0 ? JANUS_OK : jrt_io_error(error);
 }
 
@@ -167,17 +179,19 @@ static janus_status register_it(struct jrt_io *io, struct jrt_worker *worker)
     return error == 0 ? JANUS_OK : jrt_io_error(error);
 }
 
-janus_status jrt_io_await(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wait why)
+/* As jrt_io_await. WOULD_WAIT: no edge came, but the caller looks again. */
+static janus_status await_once(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wait why)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    /* acquire: set before the edge that told of it. */
+    /* acquire: set before the kick that told of it. */
     uint64_t deadline = jrt_load_acquire(&io->deadlines[way]);
     if (jrt_unlikely(jrt_io_is_closing(io))) return JANUS_CLOSED;
     if (jrt_wait_is_late(deadline)) return JANUS_DEADLINE;
     struct visit visit = {.waiting = {.why = why, .deadline_ns = JRT_NEVER},
                           .ready = &io->ready,
                           .io = io,
-                          .way = way};
+                          .way = way,
+                          .deadline_ns = deadline};
     janus_status status = JANUS_OK;
     if (jrt_unlikely(worker == NULL)) {
         status = wait_as_thread(&visit, io->fd, deadline);
@@ -191,7 +205,15 @@ janus_status jrt_io_await(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wa
         return status == JANUS_CANCELLED ? status : JANUS_CLOSED;
     if (status == JANUS_OK) io->drained[way] = JRT_IO_UNKNOWN; /* an edge came */
     /* The deadline may have been set anew meanwhile: the next look decides. */
-    return status == JANUS_DEADLINE ? JANUS_OK : status;
+    return status == JANUS_DEADLINE ? JANUS_WOULD_WAIT : status;
+}
+
+janus_status jrt_io_await(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wait why)
+{
+    janus_status status;
+    do status = await_once(io, way, why);
+    while (jrt_unlikely(status == JANUS_WOULD_WAIT));
+    return status;
 }
 
 bool jrt_io_worth_trying(struct jrt_io *io, enum jrt_ready_way way)
@@ -221,6 +243,8 @@ janus_status jrt_io_turn_take(struct jrt_io *io, enum jrt_ready_way way, enum jr
 {
     struct jrt_io_cold *cold = io->cold;
     struct jrt_io_turn  turn = {.next = NULL};
+    uint64_t            deadline = jrt_load_acquire(&io->deadlines[way]); /* acquire: as below. */
+    if (jrt_wait_is_late(deadline)) return JANUS_DEADLINE;
     jrt_lock(&cold->lock);
     bool mine = !cold->taken[way];
     cold->taken[way] = true;
@@ -231,8 +255,12 @@ janus_status jrt_io_turn_take(struct jrt_io *io, enum jrt_ready_way way, enum jr
     }
     jrt_unlock(&cold->lock);
     if (mine) return JANUS_OK;
-    uint64_t     deadline = jrt_load_acquire(&io->deadlines[way]); /* acquire: as jrt_io_await. */
-    janus_status status = jrt_io_pause(&turn.ready, deadline, why);
+    janus_status status;
+    do {
+        deadline = jrt_load_acquire(&io->deadlines[way]); /* acquire: as await_once. */
+        status = jrt_io_pause(&turn.ready, deadline, why);
+        /* Set later meanwhile: it waits on. acquire: as above. */
+    } while (status == JANUS_DEADLINE && jrt_load_acquire(&io->deadlines[way]) > deadline);
     if (status == JANUS_OK) return JANUS_OK; /* it was passed to this one */
     bool waited = false;
     jrt_lock(&cold->lock);
@@ -243,7 +271,7 @@ janus_status jrt_io_turn_take(struct jrt_io *io, enum jrt_ready_way way, enum jr
         break;
     }
     jrt_unlock(&cold->lock);
-    if (!waited) jrt_io_turn_pass(io, way); /* it was passed in the same moment */
+    if (!waited) jrt_io_turn_pass(io, way); /* it was passed in the same moment, under the lock */
     return status;
 }
 
@@ -257,8 +285,9 @@ void jrt_io_turn_pass(struct jrt_io *io, enum jrt_ready_way way)
     } else {
         cold->taken[way] = false;
     }
-    jrt_unlock(&cold->lock);
+    /* Under the lock: one that waits no more takes it before its frame ends. */
     if (next != NULL) jrt_ready_tell(&next->ready, JRT_READY_READ);
+    jrt_unlock(&cold->lock);
 }
 
 janus_status jrt_io_pause(struct jrt_ready *ready, uint64_t deadline_ns, enum jrt_wait why)
@@ -287,8 +316,9 @@ void jrt_io_descriptor_freed(void)
     jrt_lock(&starved.lock);
     struct jrt_io_turn *first = starved.first;
     if (first != NULL) starved.first = first->next;
-    jrt_unlock(&starved.lock);
+    /* Under the lock: one that waits no more takes it before its frame ends. */
     if (first != NULL) jrt_ready_tell(&first->ready, JRT_READY_READ);
+    jrt_unlock(&starved.lock);
 }
 
 janus_status jrt_io_await_descriptor(uint64_t deadline_ns)
@@ -306,9 +336,11 @@ janus_status jrt_io_await_descriptor(uint64_t deadline_ns)
     jrt_lock(&starved.lock);
     struct jrt_io_turn **at = &starved.first;
     while (*at != NULL && *at != &turn) at = &(*at)->next;
-    if (*at != NULL) *at = turn.next;
+    bool told = *at == NULL;
+    if (!told) *at = turn.next;
     jrt_unlock(&starved.lock);
-    jrt_fetch_sub_relaxed(&starved.count, 1u); /* relaxed: as above. */
+    jrt_fetch_sub_relaxed(&starved.count, 1u);                 /* relaxed: as above. */
+    if (told && status != JANUS_OK) jrt_io_descriptor_freed(); /* it is for the next one */
     if (status == JANUS_DEADLINE && until < deadline_ns) return JANUS_OK;
     return status;
 }

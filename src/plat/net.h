@@ -62,7 +62,8 @@ struct jrt_net {
     int  (*set_add)(struct jrt_set *set, int fd, uint64_t cookie);
     void (*set_remove)(struct jrt_set *set, int fd);
     /* Fills at most `max` events and returns how many. Waits until `deadline_ns`, if there are
-     * none; 0: never waits. A ring ends the wait with 0 events, also if it came before. */
+     * none; 0: never waits. A ring ends the wait with 0 events, also if it came before. A look
+     * (deadline 0) does not take the ring from the thread that sleeps. */
     int  (*set_wait)(struct jrt_set *set, struct jrt_net_event *out, int max, uint64_t deadline_ns);
     void (*set_ring)(struct jrt_set *set);
     /* Whether nothing is under way that could become an event, so that all who wait for one wait

@@ -11,8 +11,9 @@
  *   Workers block it anyway, [thread-mask].
  *
  * [net-set]  A set is an epoll set and an eventfd in it. Edges are told once, for both directions.
- *   The eventfd is level-triggered: a ring that comes before the wait ends it, too. The thread that
- *   finds it readable empties it.
+ *   The eventfd is level-triggered: a ring that comes before the wait ends it, too. Only a thread
+ *   that sleeps in the set empties it. If a thread that looks in the sleeper's stead emptied it, the
+ *   kernel would put the sleeper to sleep again, and the ring would be lost.
  */
 #include "plat/net.h"
 
@@ -139,7 +140,7 @@ static int set_wait(struct jrt_set *set, struct jrt_net_event *out, int max, uin
         struct epoll_event event;
         memcpy(&event, raw + (size_t)i * sizeof event, sizeof event);
         if (event.data.u64 == BELL_COOKIE) {
-            empty_bell(set);
+            if (deadline_ns != 0) empty_bell(set);
         } else {
             out[count++] = (struct jrt_net_event){event.data.u64, what_of(event.events)};
         }

@@ -82,7 +82,7 @@ void jrt_poller_close(struct jrt_poller *poller)
 {
     if (poller == NULL) return;
     jrt_lock(&poller->lock);
-    jrt_fetch_add_relaxed(&poller->serial, (uint64_t)1); /* relaxed: under the lock. */
+    jrt_fetch_add_seq_cst(&poller->serial, (uint64_t)1); /* seq_cst: [ready-look]. */
     if (poller->open || poller->set.sim != NULL) jrt_net()->set_close(&poller->set);
     poller->open = false;
     jrt_unlock(&poller->lock);

@@ -34,9 +34,9 @@ static inline bool jrt_poller_has(const struct jrt_poller_at *at)
 {
     const struct jrt_poller *poller = jrt_load_acquire(&at->poller); /* acquire: the serial. */
     if (poller == NULL) return false;
-    /* relaxed, both: numbers. */
-    uint64_t serial = jrt_load_relaxed(&at->serial);
-    return jrt_load_relaxed(&poller->serial) == serial; /* relaxed: as above. */
+    uint64_t serial = jrt_load_relaxed(&at->serial); /* relaxed: a number. */
+    /* seq_cst: a waiter that has joined looks after the closing thread or before, [ready-look]. */
+    return jrt_load_seq_cst(&poller->serial) == serial;
 }
 
 /* This process is the child of a fork, and has made no scheduler yet, [poller-fork]. */

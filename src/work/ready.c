@@ -20,6 +20,13 @@
  *   or an alarm ended the wait first, the waiter finds its word changed. It then stays until the
  *   teller sets `let_go`, the teller's last touch, and leaves EDGE in the word, because the next
  *   caller must try. A thread always waits for `let_go`. models/io_word.pml tries all orders.
+ *   A task that steps back before it parks does not wait for `let_go`: a teller that was first
+ *   wakes it, because it is PARKING, and touches nothing later. So the task parks.
+ *
+ * [ready-look]  A thread that sets a deadline anew kicks only a waiter that it sees. So the deadline is
+ *   written before the word is read, and a waiter reads the deadline after it has joined. The same
+ *   holds for the closing of a set. A kick is no edge: the waiter looks again, and does not try. A
+ *   close always tells, so it leaves EDGE for a caller that does not wait yet.
  *
  * [ready-tag]  An event carries the place and its generation. Places are never unmapped, and an
  *   event of an earlier generation is dropped. An event that is told in the moment in which the
@@ -42,7 +49,8 @@ static void wake_thread(struct jrt_ready *ready, enum jrt_ready_way way, uint64_
 
 void jrt_ready_tell(struct jrt_ready *ready, enum jrt_ready_way way)
 {
-    uint64_t word = jrt_load_relaxed(&ready->words[way]); /* relaxed: the cas decides. */
+    /* seq_cst: after the close that the teller reports. A caller takes a found note later. */
+    uint64_t word = jrt_load_seq_cst(&ready->words[way]);
     uint64_t next;
     do {
         if (word == JRT_READY_EDGE) return;
@@ -56,6 +64,30 @@ void jrt_ready_tell(struct jrt_ready *ready, enum jrt_ready_way way)
     }
     /* Not woken: the task stays in jrt_ready_leave until it is let go. */
     if (!jrt_task_serve_from_anywhere((struct jrt_task *)(uintptr_t)word)) {
+        jrt_store_release(&ready->let_go[way], 1u); /* release: [ready-last]. */
+    }
+}
+
+/* Ends a wait with WOULD_WAIT, as jrt_task_serve_from_anywhere does with OK. */
+static bool kick_task(struct jrt_task *task)
+{
+    janus_scheduler *scheduler = task->nursery->scheduler;
+    jrt_fetch_add_relaxed(&scheduler->guests, 1u); /* relaxed: before the wake, [point-guest]. */
+    bool woken = jrt_task_wake(task, JANUS_WOULD_WAIT);
+    jrt_fetch_sub_release(&scheduler->guests, 1u); /* release: the last touch. */
+    return woken;
+}
+
+void jrt_ready_kick(struct jrt_ready *ready, enum jrt_ready_way way)
+{
+    uint64_t word = jrt_load_seq_cst(&ready->words[way]); /* seq_cst: [ready-look]. */
+    do {
+        if (word <= JRT_READY_EDGE) return;
+        /* acq_rel: the waiter's PARKING. */
+    } while (!jrt_cas_acq_rel(&ready->words[way], &word, (uint64_t)JRT_READY_NOTHING));
+    if ((word & JRT_READY_THREAD) != 0) {
+        wake_thread(ready, way, word);
+    } else if (!kick_task((struct jrt_task *)(uintptr_t)word)) {
         jrt_store_release(&ready->let_go[way], 1u); /* release: [ready-last]. */
     }
 }
@@ -98,9 +130,9 @@ void jrt_ready_tell_everybody(void)
         struct jrt_ready *ready =
             (struct jrt_ready *)(void *)(base + place * jrt_ready_table.stride);
         for (int way = 0; way < JRT_READY_WAYS; way++) {
-            /* relaxed: one who joins later registers first. */
-            if (jrt_load_relaxed(&ready->words[way]) <= JRT_READY_EDGE) continue;
-            jrt_ready_tell(ready, (enum jrt_ready_way)way);
+            /* seq_cst: a waiter that is not seen here sees the closed set, [ready-look]. */
+            if (jrt_load_seq_cst(&ready->words[way]) <= JRT_READY_EDGE) continue;
+            jrt_ready_kick(ready, (enum jrt_ready_way)way);
         }
     }
 }

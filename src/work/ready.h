@@ -49,6 +49,10 @@ static inline uint64_t jrt_ready_cookie(uint32_t place, uint32_t generation)
 /* Tells an edge of one direction: wakes who waits, or leaves a note. */
 void jrt_ready_tell(struct jrt_ready *ready, enum jrt_ready_way way);
 
+/* Makes a waiter look again, at its deadline for example: its wait ends with WOULD_WAIT. Nobody
+ * waits: does nothing, [ready-look]. */
+void jrt_ready_kick(struct jrt_ready *ready, enum jrt_ready_way way);
+
 /* Tells the events of a look. */
 void jrt_ready_tell_all(const struct jrt_net_event *events, int count);
 
@@ -63,20 +67,31 @@ static inline bool jrt_ready_take(struct jrt_ready *ready, enum jrt_ready_way wa
     uint64_t word = JRT_READY_EDGE;
     /* relaxed: a first look. */
     if (jrt_load_relaxed(&ready->words[way]) != JRT_READY_EDGE) return false;
-    /* acq_rel: [ready-try], what the edge's teller saw. */
-    return jrt_cas_acq_rel(&ready->words[way], &word, (uint64_t)JRT_READY_NOTHING);
+    /* seq_cst: [ready-try], what the edge's teller saw; then the caller looks at the close. */
+    return jrt_cas_seq_cst(&ready->words[way], &word, (uint64_t)JRT_READY_NOTHING);
 }
 
 /* Registers the waiter. False: an edge was noted, or somebody waits (a bug above). */
 static inline bool jrt_ready_join(struct jrt_ready *ready, enum jrt_ready_way way, uint64_t self)
 {
     uint64_t word = JRT_READY_NOTHING;
-    /* acq_rel: PARKING before the teller's look; on failure the edge. */
-    return jrt_cas_acq_rel(&ready->words[way], &word, self);
+    /* seq_cst: PARKING before the teller's look. Then the waiter reads the deadline,
+     * [ready-look]. On failure the edge. */
+    return jrt_cas_seq_cst(&ready->words[way], &word, self);
+}
+
+/* Takes a waiter back that has joined and will not wait. False: a teller was first, and wakes the
+ * waiter: it must wait, [ready-last]. Not for a thread. */
+static inline bool jrt_ready_retract(struct jrt_ready *ready, enum jrt_ready_way way, uint64_t self)
+{
+    uint64_t word = self;
+    /* acq_rel: nobody knows the waiter any more; on failure, the teller. */
+    return jrt_cas_acq_rel(&ready->words[way], &word, (uint64_t)JRT_READY_NOTHING);
 }
 
 /* Takes the waiter back whose wait ended otherwise. If a teller was first, waits for its last touch
- * and leaves the note that the teller meant, [ready-last]. */
+ * and leaves the note that the teller meant, [ready-last]. A task calls this only when its wait has
+ * ended with another status than OK. */
 void jrt_ready_leave(struct jrt_ready *ready, enum jrt_ready_way way, uint64_t self);
 
 #endif
