@@ -327,10 +327,12 @@ static int take_error(struct sim_socket *socket)
 /* The answer of a receive that finds no bytes. */
 static int nothing_left(struct sim_socket *socket)
 {
-    bool ended = jrt_sim_in(socket)->ended;
-    bool tcp = socket->link->kind == SIM_TCP;
-    if (socket->error != 0 && !(ended && tcp)) return take_error(socket);
-    return ended || socket->dead || socket->reads_no_more ? 0 : -EAGAIN;
+    const struct sim_way *in = jrt_sim_in(socket);
+    bool                  tcp = socket->link->kind == SIM_TCP;
+    /* The other end of a pair is gone, but not the rest of a read that was cut, [sim-short]. */
+    if (!tcp && in->on_way > 0 && !in->ended && !socket->reads_no_more) return -EAGAIN;
+    if (socket->error != 0 && !(in->ended && tcp)) return take_error(socket);
+    return in->ended || socket->dead || socket->reads_no_more ? 0 : -EAGAIN;
 }
 
 static void make_room(struct jrt_sim *net, struct sim_socket *socket)
