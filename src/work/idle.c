@@ -163,7 +163,7 @@ static struct jrt_task *steal(struct jrt_worker *worker, bool raid)
 static struct jrt_task *look(struct jrt_worker *worker, bool raid)
 {
     jrt_sched_timers_fire(worker->scheduler);
-    (void)jrt_poll_look(worker);
+    if (jrt_poll_look(worker)) jrt_poll_share(worker);
     struct jrt_task *task = jrt_pick(worker, false);
     if (task == NULL) task = steal(worker, raid);
     /* What others have not looked at: its tasks come here. */
@@ -254,6 +254,9 @@ static struct jrt_task *search(struct jrt_worker *worker)
 {
     bool simulated = worker->scheduler->world != NULL; /* in a world, others go on during a pause */
     int  last = simulated ? FIRST_RAID + 2 : SEARCH_ROUNDS;
+    if (!simulated && jrt_poll_of(worker) != NULL) {
+        last = worker->alone ? JRT_POLL_ROUNDS_ALONE : JRT_POLL_ROUNDS;
+    }
     /* A worker that finds a task in each first round would never raid. Then a task on the shelf of
      * a worker that computes without a call would wait. */
     bool raids = ++worker->searches % RAID_EVERY == 0;

@@ -17,6 +17,11 @@
  *   every look at timers, and after each sleep. A program without descriptors pays for reading one
  *   pointer there.
  *
+ * [poll-quiet]  The tasks of a look run next on the worker that looked. To wake another worker for a
+ *   few of them takes longer than to run them. So they are put on the shelf without a word to
+ *   sleepers. Sleepers are told if there are many, or if many are left at the next look at timers,
+ *   some 50 us later. If the worker computes without a call meanwhile, the watch brings somebody.
+ *
  * [poll-others]  A worker that computes without a call does not look at its set. Others do that in
  *   its stead: searchers in their later rounds, and a watch. The watch is a timer. A worker that
  *   leaves idleness arms it, unless it is armed. When it rings, whoever fires timers looks at every
@@ -32,6 +37,8 @@
 #include "work/ready.h"
 #include "work/work.h"
 
+enum { QUIET_MAX = 16 }; /* tasks that a worker keeps for itself, [poll-quiet] */
+
 static const uint64_t stale_ns = 1000000;  /* a set that nobody has looked at for so long */
 static const uint64_t watch_ns = 10000000; /* [poll-others] */
 
@@ -43,6 +50,12 @@ bool jrt_poll_look_now(struct jrt_worker *worker, struct jrt_poller *poller)
     if (count <= 0) return false;
     jrt_ready_tell_all(poller->events, count);
     return true;
+}
+
+void jrt_poll_share(struct jrt_worker *worker)
+{
+    if (worker->alone || jrt_shelf_size(&worker->again_shelf) <= QUIET_MAX) return;
+    jrt_idle_notify_shelf(worker);
 }
 
 static bool look_at(struct jrt_poller *poller, uint64_t now)

@@ -21,6 +21,12 @@ static inline bool jrt_poll_look(struct jrt_worker *worker)
     return jrt_unlikely(poller != NULL) && jrt_poll_look_now(worker, poller);
 }
 
+/* Tells others of the tasks that a look has brought, if these are many, [poll-quiet]. */
+void jrt_poll_share(struct jrt_worker *worker);
+
+/* How many rounds a worker without work searches before it sleeps in its set, [poll-sleep]. */
+enum { JRT_POLL_ROUNDS_ALONE = 2, JRT_POLL_ROUNDS = 4 };
+
 /* Looks at the sets of workers that have not looked for a while, [poll-others]. */
 bool jrt_poll_look_at_others(janus_scheduler *scheduler, const struct jrt_worker *self);
 

@@ -62,8 +62,11 @@ void jrt_ready_tell(struct jrt_ready *ready, enum jrt_ready_way way)
         wake_thread(ready, way, word);
         return;
     }
+    struct jrt_task   *task = (struct jrt_task *)(uintptr_t)word;
+    struct jrt_worker *worker = jrt_worker_self();
+    bool               quiet = worker != NULL && jrt_task_serve_quietly(worker, task);
     /* Not woken: the task stays in jrt_ready_leave until it is let go. */
-    if (!jrt_task_serve_from_anywhere((struct jrt_task *)(uintptr_t)word)) {
+    if (!quiet && !jrt_task_serve_from_anywhere(task)) {
         jrt_store_release(&ready->let_go[way], 1u); /* release: [ready-last]. */
     }
 }

@@ -95,6 +95,23 @@ bool jrt_task_serve_fast(struct jrt_worker *worker, struct jrt_task *task)
     return jrt_likely(idlers == 0) || tell_idlers(worker, lone);
 }
 
+bool jrt_task_serve_quietly(struct jrt_worker *worker, struct jrt_task *task)
+{
+    uint32_t park = jrt_load_relaxed(&task->park); /* relaxed: the cas decides. */
+    if ((park & JRT_PARK_MASK) != JRT_PARKED || worker->trace != NULL || worker->current != NULL ||
+        task->nursery->scheduler != worker->scheduler || task->lane != JRT_LANE_NORMAL) {
+        return false;
+    }
+    /* acq_rel: [park-wake]. */
+    if (!jrt_cas_acq_rel(&task->park, &park, (uint32_t)JRT_AWAKE)) return false;
+    jrt_task_move(task, JANUS_TASK_STATE_READY);
+    if (jrt_likely(jrt_shelf_push(&worker->again_shelf, task))) {
+        worker->lanes |= JRT_IN_NORMAL;
+        return true;
+    }
+    return submit_slow(worker, task);
+}
+
 bool jrt_task_interrupt(struct jrt_task *task, janus_status status)
 {
     return wake(NULL, task, status, JRT_INTERRUPTIBLE);
