@@ -6,8 +6,13 @@
  *   the handle is being closed. A call enters by a compare-and-swap, and then compares the key once
  *   more: the place may have changed hands in between. Closing sets CLOSING, takes the key away and
  *   tells both directions. So nobody else enters, and those who wait return. The last one who
- *   leaves removes the descriptor from its set and closes it. So a call never meets a descriptor
- *   number that already names something else.
+ *   leaves closes the descriptor. So a call never meets a descriptor number that already names
+ *   something else.
+ *
+ * [io-shared]  Closing a descriptor takes it out of its set, unless another descriptor of this or
+ *   another process names the same. So only a descriptor that came from elsewhere, or was passed on,
+ *   is removed by a call of its own. If a fork keeps one alive, its events have an old generation,
+ *   [ready-tag].
  */
 #include "io/io.h"
 
@@ -48,6 +53,7 @@ static void fill(struct jrt_io *io, const struct jrt_io_plan *plan)
     io->rights = (uint8_t)(plan->rights != 0 ? plan->rights : jrt_io_rights_of(plan->kind));
     io->socket = plan->socket;
     io->borrowed = plan->borrowed;
+    io->shared = plan->shared;
     io->seekable = plan->seekable;
     jrt_store_relaxed(&io->at.poller, NULL); /* relaxed: as above. */
     jrt_store_relaxed(&io->use, 0u);         /* relaxed: as above. */
@@ -129,7 +135,7 @@ static void finish(struct jrt_io *io)
 {
     struct jrt_io_cold *cold = io->cold;
     disarm(io);
-    jrt_poller_remove(&io->at, io->fd);
+    jrt_poller_leave(&io->at, io->fd, io->borrowed || io->shared);
     if (io->fd >= 0 && !io->borrowed) {
         (void)jrt_net()->close(io->fd);
         jrt_io_descriptor_freed();
@@ -207,7 +213,7 @@ janus_status janus_io_release(janus_io handle, int *out_fd)
     /* acq_rel: as begin_closing, if nobody else is inside. */
     if (jrt_cas_acq_rel(&io->use, &alone, 1u | JRT_IO_CLOSING)) {
         jrt_store_relaxed(&io->key, (uint64_t)0); /* relaxed: CLOSING decides. */
-        jrt_poller_remove(&io->at, io->fd);
+        jrt_poller_leave(&io->at, io->fd, true);
         *out_fd = io->fd;
         io->borrowed = true;
     } else {

@@ -57,6 +57,7 @@ struct jrt_io {
     uint8_t           rights;                  /* of the first handle */
     bool              socket;                  /* recv and send, not read and write */
     bool              borrowed;                /* closing leaves the descriptor open */
+    bool              shared;                  /* others may have it open, [io-shared] */
     uint8_t           drained[JRT_READY_WAYS]; /* enum jrt_io_drained */
     bool              seekable;                /* a file: never waits, file.c */
     uint32_t          place;                   /* in the table; constant */
@@ -95,7 +96,7 @@ struct jrt_io *jrt_io_of(janus_io handle);
 struct jrt_io_plan {
     janus_io_kind kind;
     int           fd;
-    bool          socket, borrowed, seekable;
+    bool          socket, borrowed, shared, seekable;
     uint32_t      rights; /* 0: those of the kind */
     bool          kept;
     const char   *name;

@@ -40,9 +40,10 @@ static bool is_unix_stream(const struct jrt_io *io)
            jrt_unix_credentials(io->fd, &who) == 0;
 }
 
-static janus_status send_inside(struct jrt_io *io, const struct jrt_io *passed, uint32_t rights)
+static janus_status send_inside(struct jrt_io *io, struct jrt_io *passed, uint32_t rights)
 {
     if (!is_unix_stream(io) || jrt_net_is_simulated(passed->fd)) return JANUS_UNAVAILABLE;
+    passed->shared = true; /* [io-shared] */
     for (;;) {
         (void)jrt_ready_take(&io->ready, JRT_READY_WRITE); /* [ready-try] */
         int error = jrt_unix_send(io->fd, passed->fd, (uint8_t)rights);
@@ -119,7 +120,8 @@ janus_status janus_io_receive_handle(janus_io handle, const janus_io_options *gi
         jrt_io_pay_back();
         return jrt_io_end(status);
     }
-    struct jrt_io_plan plan = {.fd = fd, .kept = options.kept, .name = options.name};
+    struct jrt_io_plan plan = {
+        .fd = fd, .shared = true, .kept = options.kept, .name = options.name};
     jrt_io_classify(&plan);
     plan.rights = rights & jrt_io_rights_of(plan.kind);
     if (plan.rights == 0) plan.rights = JANUS_IO_MAY_CLOSE;

@@ -50,6 +50,7 @@ static int prepare_listener(int fd, const janus_address *at, const janus_listen_
     bool                  unix_one = jrt_address_domain((janus_family)at->family) == AF_UNIX;
     int                   error = 0;
     if (!unix_one) error = net->option(fd, JRT_NET_REUSE_ADDRESS, 1);
+    if (!unix_one && error == 0) error = net->option(fd, JRT_NET_NO_DELAY, 1); /* is inherited */
     if (error == 0 && options->reuse_port) error = net->option(fd, JRT_NET_REUSE_PORT, 1);
     if (error == 0 && at->family == JANUS_FAMILY_IPV6) {
         error = net->option(fd, JRT_NET_ONLY_V6, options->only_v6);
@@ -153,7 +154,6 @@ janus_status janus_accept(janus_io listener, janus_io *out, janus_address *out_p
         return jrt_io_end(status);
     }
     struct jrt_io_plan plan = {.kind = JANUS_IO_KIND_STREAM, .fd = fd, .socket = true};
-    (void)jrt_net()->option(fd, JRT_NET_NO_DELAY, 1); /* a Unix socket has none */
     status = jrt_io_make(&plan, &toll, out);
     return status == JANUS_OK ? status : give_up(fd, status);
 }

@@ -103,7 +103,7 @@ int jrt_poller_add(struct jrt_poller *poller, int fd, uint64_t cookie, struct jr
     return error;
 }
 
-void jrt_poller_remove(struct jrt_poller_at *at, int fd)
+void jrt_poller_leave(struct jrt_poller_at *at, int fd, bool removes)
 {
     struct jrt_poller *poller = jrt_load_relaxed(&at->poller); /* relaxed, all: its only user. */
     if (poller == NULL) return;
@@ -111,7 +111,7 @@ void jrt_poller_remove(struct jrt_poller_at *at, int fd)
     uint64_t serial = jrt_load_relaxed(&at->serial); /* relaxed: as above. */
     jrt_lock(&poller->lock);
     if (jrt_load_relaxed(&poller->serial) == serial) { /* relaxed: under the lock. */
-        jrt_net()->set_remove(&poller->set, fd);
+        if (removes) jrt_net()->set_remove(&poller->set, fd);
         jrt_fetch_sub_relaxed(&poller->members, 1u); /* relaxed: a number, for placing. */
     }
     jrt_unlock(&poller->lock);
