@@ -35,7 +35,8 @@ static const char help[] =
     "  --depth D         for pct one more than the priority changes (3), for exhaustive the\n"
     "                    preemptions (2)\n"
     "  --steps N         at most N steps in each schedule (100000)\n"
-    "  --faults LIST     what may fail: memory,mapping,thread,blocking,wake,death or all\n"
+    "  --faults LIST     what may fail: memory,mapping,thread,blocking,wake,death; of the network\n"
+    "                    reset,stall,refuse,descriptor,edge,lost, or network for these; or all\n"
     "  --every N         inject a fault at one in N opportunities (100)\n"
     "  --stale           do not count the use of an ended handle as a failure\n"
     "  --panics          do not count a panic of a task as a failure\n"
@@ -88,13 +89,17 @@ static unsigned long long one_of(const char *option, const char *text, size_t le
 
 static void want_faults(const char *text)
 {
-    static const char *const names[] = {"memory", "mapping", "thread", "blocking",
-                                        "wake",   "death",   "all"};
-    unsigned long long       faults = 0;
+    static const char *const names[] = {"memory", "mapping", "thread",  "blocking", "wake",
+                                        "death",  "reset",   "stall",   "refuse",   "descriptor",
+                                        "edge",   "lost",    "network", "all"};
+    enum { NAMES = sizeof names / sizeof names[0] };
+    unsigned long long faults = 0;
     for (const char *at = text;; at++) {
         size_t             length = strcspn(at, ",");
-        unsigned long long which = one_of("--faults", at, length, names, 7);
-        faults |= which < 6 ? 1ULL << which : 63;
+        unsigned long long which = one_of("--faults", at, length, names, NAMES);
+        faults |= which < NAMES - 2    ? 1ULL << which
+                  : which == NAMES - 2 ? (unsigned long long)JANUS_FAULT_NETWORK
+                                       : (unsigned long long)JANUS_FAULT_ALL;
         at += length;
         if (*at == '\0') break;
     }

@@ -56,7 +56,11 @@ typedef enum janus_strategy {
                                   more than two workers these are millions */
 } janus_strategy;
 
-/* Faults that the explorer injects, from the first step of the entry on. They can be combined. */
+/*
+ * Faults that the explorer injects, from the first step of the entry on. They can be combined. The
+ * faults of NETWORK concern sockets and look-ups only. Short reads, short writes and delays are no
+ * faults: every schedule has them.
+ */
 enum janus_fault {
     JANUS_FAULT_MEMORY = 1,   /* the system refuses memory to the library, */
     JANUS_FAULT_MAPPING = 2,  /* address space, as for stacks, */
@@ -64,6 +68,16 @@ enum janus_fault {
     JANUS_FAULT_BLOCKING = 8, /* a blocking call is refused, or takes long */
     JANUS_FAULT_WAKE = 16,    /* a thread wakes up for no reason */
     JANUS_FAULT_DEATH = 32,   /* a worker's thread ends, and is replaced */
+
+    JANUS_FAULT_RESET = 64,       /* a connection is reset */
+    JANUS_FAULT_STALL = 128,      /* nothing arrives on a connection, for 1 s to 1 min */
+    JANUS_FAULT_REFUSE = 256,     /* a connect is refused, or a look-up gets no answer */
+    JANUS_FAULT_DESCRIPTOR = 512, /* the system has no descriptor left */
+    JANUS_FAULT_EDGE = 1024,      /* a task that waits to read or write wakes for no reason */
+    JANUS_FAULT_LOST = 2048,      /* a UDP datagram is lost, or comes twice */
+
+    JANUS_FAULT_NETWORK = 4032, /* the six of the network */
+    JANUS_FAULT_ALL = 4095,
 };
 
 /* How a schedule failed. */
@@ -76,7 +90,7 @@ typedef enum janus_failing {
     JANUS_FAILING_STEPS,       /* it took more than steps_max steps */
     JANUS_FAILING_TIME,        /* it took more than time_max_ns of simulated time */
     JANUS_FAILING_CONTRACT,    /* a broken contract of a caller, or invariant of the library */
-    JANUS_FAILING_LEAK,        /* tasks, channels or budgets are left over */
+    JANUS_FAILING_LEAK,        /* tasks, channels, descriptors or budgets are left over */
     JANUS_FAILING_STALE,  /* a handle of a channel, capability or task was used after its end */
     JANUS_FAILING_EXIT,   /* a program exited with a status other than 0, */
     JANUS_FAILING_SIGNAL, /* or was ended by a signal */

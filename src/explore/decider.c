@@ -20,11 +20,13 @@
  *
  * SEARCH is depth-first. Each schedule repeats the one before up to the last place with another
  * answer, takes that answer, and continues as usual. Preempting a part that could go on costs one,
- * and so does a fault. Paths that cost more than the depth are left out.
+ * and so does a fault, a short transfer or a delay. Paths that cost more than the depth are left
+ * out.
  */
 #include "explore/decider.h"
 
 #include "explore/decider.h"
+#include "sim/net.h"
 #include "task/task.h"
 #include "task/worker.h"
 
@@ -118,6 +120,12 @@ static struct jrt_choice_made made_of(const struct choice *choice, uint32_t valu
     return (struct jrt_choice_made){choice->thread, choice->number, named};
 }
 
+/* Whether unusual answers are troubles of the system, which cost. */
+static bool is_trouble(enum jrt_choice kind)
+{
+    return kind == JRT_CHOOSE_FAULT || kind == JRT_CHOOSE_CUT || kind == JRT_CHOOSE_DELAY;
+}
+
 static uint32_t as_searched(struct jrt_decider *decider, const struct choice *choice)
 {
     struct jrt_log *log = decider->log;
@@ -133,7 +141,7 @@ static uint32_t as_searched(struct jrt_decider *decider, const struct choice *ch
     uint32_t value = (choice->usual + rank) % count;
     bool     preempts =
         choice->kind == JRT_CHOOSE_THREAD && choice->usual == 0 && choice->who[0] == choice->thread;
-    *step = (struct jrt_log_step){rank, count, preempts || choice->kind == JRT_CHOOSE_FAULT,
+    *step = (struct jrt_log_step){rank, count, preempts || is_trouble(choice->kind),
                                   made_of(choice, value)};
     log->kept = (uint32_t)log->choices + 1;
     return value;
@@ -161,6 +169,8 @@ static void tell(struct jrt_log *log, const struct choice *choice, uint32_t valu
     told->kind = (uint32_t)choice->kind;
     told->value = fault ? jrt_world_now()->fault : value;
     told->count = choice->count;
+    told->words[0] = '\0';
+    (void)jrt_sim_words(jrt_world_now(), choice->kind, value, told->words, sizeof told->words);
     if (jrt_world_look(jrt_world_now(), JRT_WORLD_CURRENT, &view)) who_is(&view, &told->left);
     told->step = view.steps;
     if (choice->who == NULL) return;
@@ -201,14 +211,17 @@ static uint32_t decide(struct jrt_strategy *strategy, enum jrt_choice kind, uint
     (void)must; /* then the running part is not among them */
     (void)jrt_world_look(jrt_world_now(), JRT_WORLD_CURRENT, &view);
     const struct jrt_worker *worker = view.record->worker;
-    uint32_t                 number = decider->numbers[view.number % JRT_DECIDER_PARTS]++;
-    struct choice            choice = {.kind = kind,
-                                       .count = count,
-                                       .who = who,
-                                       .usual = usual_of(decider, kind, who),
-                                       .thread = view.number,
-                                       .number = number,
-                                       .in_task = worker != NULL && worker->current != NULL};
+    uint32_t                 thread = view.number, number;
+    if (!jrt_sim_choice(jrt_world_now(), kind, &thread, &number)) {
+        number = decider->numbers[view.number % JRT_DECIDER_PARTS]++;
+    }
+    struct choice choice = {.kind = kind,
+                            .count = count,
+                            .who = who,
+                            .usual = usual_of(decider, kind, who),
+                            .thread = thread,
+                            .number = number,
+                            .in_task = worker != NULL && worker->current != NULL};
     if (kind == JRT_CHOOSE_THREAD && choice.in_task) log->threads++;
     uint32_t value = answer(decider, &choice);
     if (kind == JRT_CHOOSE_FAULT && value != 1) value = 0; /* all values but 1 mean the same */

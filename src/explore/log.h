@@ -12,6 +12,7 @@ enum {
     JRT_LOG_ROOM = 1 << 20, /* choices; untouched memory costs nothing */
     JRT_LOG_TOLD = 32,
     JRT_LOG_NAME = 24,
+    JRT_LOG_WORDS = 112,
 };
 
 /* One choice among others, for the search of all schedules. */
@@ -33,7 +34,8 @@ struct jrt_log_told {
     uint32_t           number, kind, count;
     uint32_t           value; /* of a fault: enum jrt_fault */
     uint64_t           step;
-    struct jrt_log_who left, usual, chosen; /* the running, the usual and the chosen part */
+    struct jrt_log_who left, usual, chosen;  /* the running, the usual and the chosen part */
+    char               words[JRT_LOG_WORDS]; /* a choice of the network: what it did. "": none */
 };
 
 struct jrt_log {

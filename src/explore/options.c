@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WORKERS_MAX = 1024, DEPTH_MAX = 64, FAULTS_ALL = 63 };
+enum { WORKERS_MAX = 1024, DEPTH_MAX = 64 };
 
 /* Reads digits up to `length`. */
 static bool number_of(const char *text, size_t length, uint64_t *out)
@@ -106,7 +106,7 @@ janus_status jrt_explore_decode(const janus_explore_options *given, janus_explor
     set_defaults(out);
     bool known = (unsigned)out->strategy <= JANUS_STRATEGY_EXHAUSTIVE &&
                  out->worker_count <= WORKERS_MAX && out->depth <= DEPTH_MAX &&
-                 out->faults <= FAULTS_ALL;
+                 out->faults <= JANUS_FAULT_ALL;
     return known ? JANUS_OK : JANUS_INVALID;
 }
 

@@ -19,7 +19,8 @@ enum jrt_plan_kind {
 /*
  * An unusual choice. Its name is the part that comes to it, by the world's number, and how many
  * choices that part came to before. So the name stays the same when other choices are left out.
- * Between threads the value is the number of the part that goes on.
+ * Choices of the network have names of their own, jrt_sim_choice. Between threads the value is the
+ * number of the part that goes on.
  */
 struct jrt_choice_made {
     uint32_t thread, number, value;

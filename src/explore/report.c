@@ -131,6 +131,10 @@ static const char *fault_text(uint32_t fault)
 static void put_told(const struct jrt_log_told *told)
 {
     fprintf(stderr, "    step %llu: ", (unsigned long long)told->step);
+    if (told->words[0] != '\0') { /* the network's */
+        fprintf(stderr, "%s\n", told->words);
+        return;
+    }
     switch ((enum jrt_choice)told->kind) {
     case JRT_CHOOSE_THREAD:
         put_who(&told->chosen);

@@ -12,6 +12,7 @@
 
 #include "base/fold.h"
 #include "fiber/thread.h"
+#include "sim/net.h"
 #include "trace/trace.h"
 
 #include <stdarg.h>
@@ -93,13 +94,17 @@ static void run_scheduler(void *argument)
 {
     struct jrt_trial             *trial = argument;
     struct jrt_log               *log = trial->decider->log;
-    const struct jrt_world       *world = jrt_world_now();
+    struct jrt_world             *world = jrt_world_now();
+    char                          words[sizeof log->message];
     const janus_scheduler_options options = jrt_trial_options(trial);
     jrt_trial_watch(trial);
     log->status = jrt_run(&options, trial->entry != NULL ? run_entry : NULL, trial, &trial->end);
-    if (world->channels <= 0 || trial->program) return;
-    fail(log, JANUS_FAILING_LEAK, "%lld channels were opened and not destroyed",
-         (long long)world->channels);
+    if (trial->program) return;
+    if (jrt_sim_leaks(world, words, sizeof words) > 0) fail(log, JANUS_FAILING_LEAK, "%s", words);
+    if (world->channels > 0) {
+        fail(log, JANUS_FAILING_LEAK, "%lld channels were opened and not destroyed",
+             (long long)world->channels);
+    }
 }
 
 /* Judges a run that reached its end. */

@@ -7,6 +7,8 @@
 
 enum { JRT_SIM_WORDS = 112, JRT_SIM_LABEL = 48 };
 
+#define JRT_SIM_CHOICES (UINT32_C(1) << 30)
+
 /* The network of every world. */
 extern const struct jrt_net jrt_net_sim;
 
@@ -23,6 +25,12 @@ int jrt_sim_unlink(const janus_address *at);
 
 /* How many descriptors are open. If one is, `out` gets a sentence about them. */
 uint32_t jrt_sim_leaks(struct jrt_world *world, char *out, size_t bytes);
+
+/* The name of a choice that the network is making. *out_who names the end of a connection that
+ * comes to it, from JRT_SIM_CHOICES on. *out_number counts such choices of this end. So the name
+ * stays the same when other choices change. False: the choice is not the network's. */
+bool jrt_sim_choice(const struct jrt_world *world, enum jrt_choice kind, uint32_t *out_who,
+                    uint32_t *out_number);
 
 /* Writes a sentence about a choice that the network is making: "client 3's second read got 1 byte".
  * `value` is the answer. False: the choice is not the network's. */

@@ -39,6 +39,7 @@ struct sim_way {
     uint64_t            hold_ns;  /* the sender must wait until then. 0: it need not. JRT_NEVER:
                                    * until the receiver makes room */
     bool                ended;    /* the end has arrived */
+    bool                broken;   /* a reset was sent: nothing travels behind it */
 };
 
 enum sim_link_kind {
@@ -79,6 +80,24 @@ struct sim_waiter {
     bool               gone; /* the socket was closed */
 };
 
+/* What a choice is about, for reports. */
+enum sim_act {
+    SIM_ACT_READ,
+    SIM_ACT_WRITE,
+    SIM_ACT_TRAVEL, /* the delay of a write, */
+    SIM_ACT_END,    /* of the end, */
+    SIM_ACT_CONNECT,
+    SIM_ACT_DATAGRAM,
+    SIM_ACT_LOOK_UP,
+    SIM_ACT_STALL, /* and of a stall */
+    SIM_ACT_RESET,
+    SIM_ACT_DESCRIPTOR,
+    SIM_ACT_EDGE,
+    SIM_ACT_LOST,
+    SIM_ACT_TWICE,
+    SIM_ACTS,
+};
+
 enum sim_what {
     SIM_FRESH, /* a stream socket without a connection */
     SIM_CONNECTING,
@@ -99,6 +118,7 @@ struct sim_socket {
     uint8_t       end;     /* of `link` */
     uint32_t      number;  /* for reports: of a connect, listener or datagram socket */
     uint32_t      reads, writes;
+    uint32_t      asked[SIM_ACTS]; /* choices so far */
     char          label[JRT_SIM_LABEL];
 
     struct sim_link *link;
@@ -148,28 +168,12 @@ struct sim_host {
     char             name[];
 };
 
-/* What a choice is about, for reports. */
-enum sim_act {
-    SIM_ACT_READ,
-    SIM_ACT_WRITE,
-    SIM_ACT_TRAVEL, /* the delay of a write, */
-    SIM_ACT_END,    /* of the end, */
-    SIM_ACT_CONNECT,
-    SIM_ACT_DATAGRAM,
-    SIM_ACT_LOOK_UP,
-    SIM_ACT_STALL, /* and of a stall */
-    SIM_ACT_RESET,
-    SIM_ACT_DESCRIPTOR,
-    SIM_ACT_EDGE,
-    SIM_ACT_LOST,
-    SIM_ACT_TWICE,
-};
-
 /* What the network is choosing, for reports. */
 struct sim_fact {
     enum sim_act             act;
     const struct sim_socket *socket; /* NULL: none */
     uint32_t                 number; /* of the read or write */
+    uint32_t                 asked;  /* how many choices of this kind came before */
     uint64_t                 whole, amounts[SIM_ANSWERS];
 };
 
@@ -187,6 +191,7 @@ struct jrt_sim {
     struct sim_set     *sets;
     struct sim_host    *hosts;
     struct sim_fact     fact;
+    uint32_t            asked[SIM_ACTS]; /* choices that belong to no socket */
 };
 
 /* net.c. */

@@ -169,6 +169,7 @@ static void send_end(struct jrt_sim *net, struct sim_socket *socket)
     uint64_t        delay = socket->link->delay_ns;
     if (socket->link->kind == SIM_TCP) delay = jrt_sim_delay(net, socket, SIM_ACT_END);
     socket->sends_no_more = true;
+    if (out->broken) return;
     out->end_ns = out->last_ns = later(out->last_ns, jrt_sim_now(net) + delay);
 }
 
@@ -181,7 +182,7 @@ static void leave_tcp(struct jrt_sim *net, struct sim_socket *socket, struct sim
         peer->answer = ECONNREFUSED;
         return;
     }
-    if (socket->dead) return;
+    if (socket->dead || out->broken) return;
     bool unread = in->arrived > 0 || socket->fd < 0;
     if (!unread && !socket->sends_no_more) send_end(net, socket);
     if (unread) {
@@ -235,6 +236,7 @@ static void break_link(struct jrt_sim *net, struct sim_socket *socket, uint64_t 
         struct sim_socket *end = socket->link->ends[i];
         struct sim_way    *way = &socket->link->ways[i];
         lose(way);
+        way->broken = true;
         if (!way->ended) way->end_ns = JRT_NEVER;
         way->reset_ns = end == socket ? when_ns : other_ns;
         if (end != NULL) jrt_sim_touch(net, end, false);
@@ -412,6 +414,7 @@ static bool carry(struct jrt_sim *net, struct sim_socket *socket, const struct i
 {
     struct sim_way *out = jrt_sim_out(socket);
     uint64_t        now = jrt_sim_now(net);
+    if (out->broken) return true;       /* lost */
     if (jrt_sim_peer(socket) == NULL) { /* it is answered with a reset */
         struct sim_way *in = jrt_sim_in(socket);
         in->reset_ns = sooner(in->reset_ns, later(in->last_ns, now + 2 * sim_short_ns));

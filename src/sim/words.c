@@ -11,10 +11,17 @@ static const uint64_t second = 1000000000;
 
 /* Choices. */
 
+/* A socket counts its choices for reports alone, so callers need not be able to change it. */
+static uint32_t *asked(const struct sim_socket *socket)
+{
+    return ((struct sim_socket *)(uintptr_t)socket)->asked;
+}
+
 static void begin(struct jrt_sim *net, const struct sim_socket *socket, enum sim_act act)
 {
     net->fact.act = act;
     net->fact.socket = socket;
+    net->fact.asked = socket != NULL ? asked(socket)[act]++ : net->asked[act]++;
     if (socket == NULL) return;
     net->fact.number = act == SIM_ACT_READ ? socket->reads : socket->writes;
 }
@@ -154,22 +161,50 @@ static void tell_delay(const struct sim_fact *fact, const char *who, const char 
     }
 }
 
+static const uint32_t our_faults = JRT_FAULT_RESET | JRT_FAULT_STALL | JRT_FAULT_REFUSE |
+                                   JRT_FAULT_DESCRIPTOR | JRT_FAULT_EDGE | JRT_FAULT_LOST;
+
+/* Whether the network makes this choice. */
+static bool is_ours(const struct jrt_world *world, enum jrt_choice kind)
+{
+    if (((const struct world *)world)->network == NULL) return false;
+    if (kind == JRT_CHOOSE_FAULT) return (world->fault & our_faults) != 0;
+    return kind == JRT_CHOOSE_CUT || kind == JRT_CHOOSE_DELAY;
+}
+
+/* A number for the socket's kind and end. */
+static uint32_t rank_of(const struct sim_socket *socket)
+{
+    if (socket == NULL) return 0;
+    if (socket->link != NULL) return 2 + 2 * (uint32_t)socket->link->kind + socket->end;
+    return socket->what == SIM_LISTENER ? 1 : socket->what == SIM_DATAGRAM ? 15 : 2;
+}
+
+bool jrt_sim_choice(const struct jrt_world *world, enum jrt_choice kind, uint32_t *out_who,
+                    uint32_t *out_number)
+{
+    if (!is_ours(world, kind)) return false;
+    const struct sim_fact   *fact = &((const struct world *)world)->network->fact;
+    const struct sim_socket *socket = fact->socket;
+    uint32_t                 number = socket == NULL         ? 0
+                                      : socket->link != NULL ? socket->link->number
+                                                             : socket->number;
+    *out_who = JRT_SIM_CHOICES | (number & 0x3fffffu) << 8 | rank_of(socket) << 4 | fact->act;
+    *out_number = fact->asked;
+    return true;
+}
+
 bool jrt_sim_words(const struct jrt_world *world, enum jrt_choice kind, uint32_t value, char *out,
                    size_t bytes)
 {
-    const uint32_t ours = JRT_FAULT_RESET | JRT_FAULT_STALL | JRT_FAULT_REFUSE |
-                          JRT_FAULT_DESCRIPTOR | JRT_FAULT_EDGE | JRT_FAULT_LOST;
     const struct jrt_sim *net = ((const struct world *)world)->network;
     char                  who[40] = "", which[16];
-    if (net == NULL) return false;
+    if (!is_ours(world, kind)) return false;
     const struct sim_fact *fact = &net->fact;
     if (fact->socket != NULL) jrt_sim_who(fact->socket, who, sizeof who);
     put_ordinal(fact->number, which, sizeof which);
     switch (kind) {
-    case JRT_CHOOSE_FAULT:
-        if (!(world->fault & ours)) return false;
-        tell_fault(fact, who, which, out, bytes);
-        return true;
+    case JRT_CHOOSE_FAULT: tell_fault(fact, who, which, out, bytes); return true;
     case JRT_CHOOSE_CUT: {
         unsigned long long got = fact->amounts[value % SIM_ANSWERS];
         bool               reads = fact->act == SIM_ACT_READ;

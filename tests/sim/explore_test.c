@@ -335,7 +335,7 @@ static int64_t want_much(void *argument)
 TEST("faults are choices: a schedule with faults replays, whatever ran before it")
 {
     static const uint32_t faults[] = {JANUS_FAULT_MEMORY, JANUS_FAULT_MAPPING, JANUS_FAULT_THREAD,
-                                      JANUS_FAULT_BLOCKING, 63};
+                                      JANUS_FAULT_BLOCKING, JANUS_FAULT_ALL};
     if (JRT_TSAN) SKIP("too slow: what it looks for is seen without");
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         for (uint64_t seed = 1; seed < SEEDS; seed += 6) {
@@ -499,8 +499,9 @@ TEST("invalid options, and a call in a task, are refused")
              JANUS_INVALID);
     CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.strategy = 9), note_all, NULL, NULL),
              JANUS_INVALID);
-    CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.faults = 64), note_all, NULL, NULL),
-             JANUS_INVALID);
+    CHECK_EQ(
+        janus_explore(JANUS_EXPLORE_OPTIONS(.faults = JANUS_FAULT_ALL + 1), note_all, NULL, NULL),
+        JANUS_INVALID);
     CHECK_EQ(janus_explore(
                  JANUS_EXPLORE_OPTIONS(.quiet = true,
                                        .scheduler =

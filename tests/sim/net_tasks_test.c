@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* Tasks on the simulated network: a server of echoes and its clients, with every fault. No schedule
+ * hangs, leaks a descriptor, or loses or changes a byte. */
+#include "harness.h"
+#include "sim/world.h"
+
+#include <janusrt/janus.h>
+#include <janusrt/net.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CLIENTS = 3,
+    BYTES = 40,
+    SCHEDULES = JRT_TSAN                ? 20
+                : JRT_ASAN || JRT_DEBUG ? 100
+                                        : 1000,
+};
+
+static const uint64_t second = 1000000000;
+static uint64_t       last_hash; /* of the world, at the end of the last run */
+
+struct town {
+    janus_io      listener;
+    janus_address at;
+    int           served, whole;
+};
+
+/* What a call on a connection may return when the network fails. */
+static bool is_trouble(janus_status status)
+{
+    return status == JANUS_RESET || status == JANUS_BROKEN || status == JANUS_CLOSED ||
+           status == JANUS_REFUSED || status == JANUS_FULL || status == JANUS_DEADLINE ||
+           status == JANUS_CANCELLED;
+}
+
+static int64_t serve(void *argument)
+{
+    janus_io io = *(janus_io *)argument;
+    char     bytes[16];
+    size_t   got;
+    for (;;) {
+        janus_status status = janus_io_read(io, bytes, sizeof bytes, &got);
+        if (status == JANUS_OK) status = janus_io_write(io, bytes, got, NULL);
+        if (status == JANUS_OK) continue;
+        JANUS_EXPECT(is_trouble(status));
+        return 0;
+    }
+}
+
+static int64_t run_server(void *argument)
+{
+    struct town *town = argument;
+    janus_status status = janus_serve(town->listener, serve, NULL);
+    JANUS_EXPECT(status == JANUS_OK);
+    return 0;
+}
+
+static void talk(struct town *town, janus_io io)
+{
+    char   sent[BYTES], got[BYTES];
+    size_t count = 0, done = 0;
+    JANUS_EXPECT(janus_io_set_deadline(io, JANUS_IO_BOTH, janus_now_ns() + 300 * second) ==
+                 JANUS_OK);
+    for (int i = 0; i < BYTES; i++) sent[i] = (char)(i * 7 + 1);
+    janus_status status = janus_io_write(io, sent, BYTES, &done);
+    JANUS_EXPECT(status == JANUS_OK ? done == BYTES : is_trouble(status));
+    if (status != JANUS_OK) return;
+    status = janus_io_read_full(io, got, BYTES, &count);
+    JANUS_EXPECT(status == JANUS_OK || is_trouble(status));
+    JANUS_EXPECT(memcmp(sent, got, count) == 0);
+    town->whole += status == JANUS_OK;
+}
+
+static int64_t run_client(void *argument)
+{
+    struct town *town = argument;
+    janus_io     io;
+    janus_status status = janus_connect(&town->at, NULL, &io);
+    JANUS_EXPECT(status == JANUS_OK || is_trouble(status));
+    if (status != JANUS_OK) return 0;
+    talk(town, io);
+    JANUS_EXPECT(janus_io_close(io) == JANUS_OK);
+    return 0;
+}
+
+static int64_t run_town(void *argument)
+{
+    struct town  town = {0};
+    janus_status ended, status;
+    bool         calm = argument != NULL;
+    JANUS_EXPECT(janus_address_parse("127.0.0.1:80", &town.at) == JANUS_OK);
+    status = janus_listen(&town.at, NULL, &town.listener);
+    JANUS_EXPECT(status == JANUS_OK || status == JANUS_FULL);
+    if (status != JANUS_OK) return 0;
+    JANUS_NURSERY(outer, ended)
+    {
+        janus_status inside;
+        JANUS_EXPECT(janus_spawn(outer, run_server, &town) == JANUS_OK);
+        JANUS_NURSERY(inner, inside)
+        {
+            for (int i = 0; i < CLIENTS; i++) {
+                JANUS_EXPECT(janus_spawn(inner, run_client, &town) == JANUS_OK);
+            }
+        }
+        JANUS_EXPECT(inside == JANUS_OK);
+        JANUS_EXPECT(janus_io_close(town.listener) == JANUS_OK);
+    }
+    JANUS_EXPECT(ended == JANUS_OK);
+    JANUS_EXPECT(!calm || town.whole == CLIENTS);
+    last_hash = jrt_world_hash(jrt_world_now());
+    return 0;
+}
+
+static void explore(janus_explore_options options, void *argument)
+{
+    janus_explore_result result = JANUS_EXPLORE_RESULT();
+    options.struct_bytes = sizeof options;
+    options.stale_allowed = true; /* a listener may be closed between two accepts */
+    const char *many = getenv("SCHEDULES");
+    options.schedules = many != NULL ? strtoull(many, NULL, 10) : SCHEDULES;
+    options.quiet = many == NULL;
+    janus_status status = janus_explore(&options, run_town, argument, &result);
+    if (status != JANUS_OK) {
+        printf("# %s: JANUSRT_REPLAY=%s\n", result.message,
+               result.replay != NULL ? result.replay : "");
+    }
+    CHECK_EQ(status, JANUS_OK);
+    free(result.replay);
+}
+
+TEST("without faults every client gets its bytes back")
+{
+    explore((janus_explore_options){0}, &(int){1});
+    explore((janus_explore_options){.strategy = JANUS_STRATEGY_PCT}, &(int){1});
+}
+
+TEST("with faults of the network every call returns, and no byte is lost or changed")
+{
+    explore((janus_explore_options){.faults = JANUS_FAULT_NETWORK, .faults_every = 20}, NULL);
+    explore((janus_explore_options){.faults = JANUS_FAULT_NETWORK,
+                                    .faults_every = 10,
+                                    .strategy = JANUS_STRATEGY_PCT},
+            NULL);
+}
+
+TEST("a run on a seed gives the same hash twice, and another seed another one")
+{
+    uint64_t hashes[3];
+    for (uint64_t i = 0; i < 3; i++) {
+        janus_explore_options options = {
+            .struct_bytes = sizeof options, .seed = 7 + i / 2, .schedules = 1, .quiet = true};
+        CHECK_EQ(janus_explore(&options, run_town, &(int){1}, NULL), JANUS_OK);
+        hashes[i] = last_hash;
+    }
+    CHECK_EQ(hashes[0], hashes[1]);
+    CHECK(hashes[0] != hashes[2]);
+}
