@@ -35,7 +35,7 @@ struct jrt_net_event {
 struct jrt_set {
     int   fd;   /* epoll; -1: none */
     int   bell; /* eventfd */
-    void *sim;  /* the world's; NULL: a real one */
+    void *sim;  /* the world's; begins with a futex that counts rings. NULL: a real one */
 };
 
 /* Ends the sleep of a thread in wait_one. */

@@ -148,9 +148,17 @@ static int set_wait(struct jrt_set *set, struct jrt_net_event *out, int max, uin
     return count;
 }
 
+/* A thread outside of a world may ring a set of that world. Then `sim` begins with the word that a
+ * sleeper in the set watches. */
 static void set_ring(struct jrt_set *set)
 {
     uint64_t one = 1;
+    if (jrt_unlikely(set->sim != NULL)) {
+        _Atomic(uint32_t) *word = set->sim;
+        jrt_fetch_add_seq_cst(word, 1u); /* seq_cst: release is enough. */
+        jrt_futex_wake(word, 1);
+        return;
+    }
     (void)!write(set->bell, &one, sizeof one);
 }
 
