@@ -13,8 +13,8 @@
  *   set. A ring that comes before the sleep ends it, too. models/poll_sleep.pml tries all orders.
  *   Who makes a set for a worker that sleeps on its word wakes it, so that it sleeps in the set.
  *
- * [poll-look]  A worker looks at its set where it looks for work: when its queues are empty, at
- *   every look at timers, and after each sleep. A program without descriptors pays for reading one
+ * [poll-look]  A worker looks at its set where it looks for work: when its queues are empty, after
+ *   each sleep, and every 200 us while it has tasks. A program without descriptors pays for reading one
  *   pointer there.
  *
  * [poll-quiet]  The tasks of a look run next on the worker that looked. To wake another worker for a
@@ -39,17 +39,29 @@
 
 enum { QUIET_MAX = 16 }; /* tasks that a worker keeps for itself, [poll-quiet] */
 
+static const uint64_t glance_ns = 200000;  /* between looks of a worker that has tasks */
 static const uint64_t stale_ns = 1000000;  /* a set that nobody has looked at for so long */
 static const uint64_t watch_ns = 10000000; /* [poll-others] */
 
 bool jrt_poll_look_now(struct jrt_worker *worker, struct jrt_poller *poller)
 {
     int count = jrt_net()->set_wait(&poller->set, poller->events, JRT_POLL_EVENTS, 0);
-    /* relaxed: a hint for others. */
-    jrt_store_relaxed(&poller->looked_ns, worker->picked_ns);
+    /* relaxed, both: a hint for others. It is older than now, but costs no look at the clock. */
+    uint64_t looked = jrt_load_relaxed(&poller->looked_ns);
+    if (worker->picked_ns > looked) {
+        jrt_store_relaxed(&poller->looked_ns, worker->picked_ns); /* relaxed: as above. */
+    }
     if (count <= 0) return false;
     jrt_ready_tell_all(poller->events, count);
     return true;
+}
+
+void jrt_poll_glance_now(struct jrt_worker *worker, struct jrt_poller *poller, uint64_t now)
+{
+    uint64_t looked = jrt_load_relaxed(&poller->looked_ns); /* relaxed: a hint. */
+    if (worker->lanes == 0 || now < looked + glance_ns) return;
+    jrt_store_relaxed(&poller->looked_ns, now); /* relaxed: a hint for others. */
+    if (jrt_poll_look_now(worker, poller)) jrt_poll_share(worker);
 }
 
 void jrt_poll_share(struct jrt_worker *worker)

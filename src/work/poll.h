@@ -21,6 +21,15 @@ static inline bool jrt_poll_look(struct jrt_worker *worker)
     return jrt_unlikely(poller != NULL) && jrt_poll_look_now(worker, poller);
 }
 
+/* Looks, if the worker has tasks and nobody has looked for a while, [poll-look]. */
+void jrt_poll_glance_now(struct jrt_worker *worker, struct jrt_poller *poller, uint64_t now);
+
+static inline void jrt_poll_glance(struct jrt_worker *worker, uint64_t now)
+{
+    struct jrt_poller *poller = jrt_poll_of(worker);
+    if (jrt_unlikely(poller != NULL)) jrt_poll_glance_now(worker, poller, now);
+}
+
 /* Tells others of the tasks that a look has brought, if these are many, [poll-quiet]. */
 void jrt_poll_share(struct jrt_worker *worker);
 

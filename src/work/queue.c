@@ -248,10 +248,9 @@ static uint64_t look_at_timers(struct jrt_worker *worker)
     struct jrt_task *current = worker->current;
     if (jrt_unlikely(worker->trace != NULL)) worker->current = NULL; /* no task wakes by a timer */
     uint64_t now = jrt_sched_timers_fire(worker->scheduler);
-    /* [poll-look]; a worker without tasks has just looked. */
-    if (worker->lanes != 0 && jrt_poll_look(worker)) jrt_poll_share(worker);
-    worker->current = current;
     if (now == 0) now = jrt_clock_now_ns();
+    jrt_poll_glance(worker, now);
+    worker->current = current;
     uint64_t lasted = now > worker->picked_ns ? now - worker->picked_ns : 0;
     uint64_t every = worker->others_every;
     worker->picked_ns = now;

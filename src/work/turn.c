@@ -131,6 +131,8 @@ void jrt_turn_look(struct jrt_worker *worker)
     jrt_debug_invariant("turn-toll", jrt_turn_is_over(worker)); /* calls without an op ask that */
 }
 
+static const uint64_t asks_ns = 500000; /* between two questions about short turns */
+
 /* For how much of the last `ns` the thread did not run, at most, [turn-kernel]. */
 static uint64_t taken_by_kernel(struct jrt_worker *worker, uint64_t now, uint64_t ns)
 {
@@ -150,6 +152,8 @@ static uint64_t measure(struct jrt_worker *worker, uint64_t now)
     if (worker->turns.epoch != jrt_turn_epoch(worker)) return 0;
     uint64_t ns = now - worker->turns.began_ns;
     if (jrt_likely(ns < jrt_turn_too_long(worker))) return ns;
+    /* The kernel takes a thread off for longer. To ask it takes as long as a small system call. */
+    if (ns < asks_ns && now - worker->turns.asked_ns < asks_ns) return ns;
     uint64_t taken = taken_by_kernel(worker, now, ns);
     worker->turns.taken_ns += taken;
     worker->turns.began_ns += taken;
