@@ -265,7 +265,7 @@ static janus_status count_use(struct jrt_audit_writer *writer, const struct jrt_
     }
     struct jrt_audit_use *mine = jrt_audit_use_at(writer, use);
     bool                  same = mine->cap == use->cap && mine->rights == use->rights;
-    if (!same || mine->count >= writer->audit->options.use_count_max) {
+    if (!same || mine->count >= writer->audit->options.max_use_count) {
         janus_status status = hand_in(writer, mine);
         if (status != JANUS_OK) return status;
         *mine = *use;
@@ -273,7 +273,7 @@ static janus_status count_use(struct jrt_audit_writer *writer, const struct jrt_
         mine->first_ns = jrt_clock_now_ns();
     }
     mine->count++;
-    jrt_debug_invariant("audit-uses", mine->count <= writer->audit->options.use_count_max);
+    jrt_debug_invariant("audit-uses", mine->count <= writer->audit->options.max_use_count);
     return JANUS_OK;
 }
 
@@ -461,7 +461,7 @@ static janus_status options_fill(const janus_audit_options *given, janus_audit_o
     if (options->pool_events > EVENTS_MAX) return JANUS_INVALID;
     if (options->fd == 0) options->fd = 2;
     if (options->ring_events == 0) options->ring_events = DEFAULT_EVENTS;
-    if (options->use_count_max == 0) options->use_count_max = DEFAULT_USES;
+    if (options->max_use_count == 0) options->max_use_count = DEFAULT_USES;
     options->ring_events = power_of_two(options->ring_events, 2);
     if (options->pool_events == 0) options->pool_events = options->ring_events / 4;
     options->pool_events = power_of_two(options->pool_events, POOL_EVENTS_MIN);

@@ -201,11 +201,11 @@ janus_status janus_channel_create(size_t item_bytes, uint64_t capacity,
     return open_planned(&plan, options, out);
 }
 
-janus_status janus_channel_create_unbounded(size_t item_bytes, uint64_t bytes_max,
+janus_status janus_channel_create_unbounded(size_t item_bytes, uint64_t max_bytes,
                                             const janus_channel_options *options,
                                             janus_channel               *out)
 {
-    uint64_t    capacity = bytes_max / (item_bytes > 0 ? item_bytes : 1);
+    uint64_t    capacity = max_bytes / (item_bytes > 0 ? item_bytes : 1);
     struct plan plan = {.item_bytes = item_bytes, .capacity = capacity, .unbounded = true};
     if (capacity == 0) return JANUS_INVALID;
     return open_planned(&plan, options, out);

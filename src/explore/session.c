@@ -284,7 +284,7 @@ static struct jrt_trial make_trial(void)
 {
     const janus_explore_options *explore = &session.explorer.options;
     return (struct jrt_trial){.decider = &session.decider,
-                              .steps_max = explore->steps_max,
+                              .max_steps = explore->max_steps,
                               .time_max_ns = explore->time_max_ns,
                               .stale_allowed = explore->stale_allowed,
                               .panics_allowed = explore->panics_allowed,
@@ -334,7 +334,7 @@ static bool begin_world(void)
 {
     session.trial = make_trial();
     session.run = (struct jrt_world_run){.strategy = &session.decider.strategy,
-                                         .steps_max = session.trial.steps_max,
+                                         .max_steps = session.trial.max_steps,
                                          .time_max_ns = session.trial.time_max_ns,
                                          .given_up = on_given_up};
     session.decider.strategy.faults = 0; /* until a scheduler starts */

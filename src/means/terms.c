@@ -70,7 +70,7 @@ bool jrt_terms_wanted(const janus_nursery_options *options)
 {
     struct jrt_caps caps = caps_of(options);
     return options->budget != NULL || options->exhaustion != 0 || options->on_exhausted != NULL ||
-           options->scope || options->backend != 0 || options->threads_max != 0 ||
+           options->scope || options->backend != 0 || options->max_threads != 0 ||
            !none_given(&caps);
 }
 
@@ -176,7 +176,7 @@ janus_status jrt_terms_request(janus_scheduler *scheduler, const struct jrt_term
         return jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_BUDGET, right, JANUS_NO_BUDGET_CAP);
     }
     *out = *amount;
-    return janus_budget_clamp(out, scheduler->budget_max) ? JANUS_CLAMPED : JANUS_OK;
+    return janus_budget_clamp(out, scheduler->max_budget) ? JANUS_CLAMPED : JANUS_OK;
 }
 
 janus_status jrt_terms_budget(const struct jrt_task *task, uint32_t right,
@@ -407,7 +407,7 @@ static janus_status set_threads(struct jrt_terms *terms, janus_scheduler *schedu
     const janus_backend backend = JANUS_BACKEND_THREADED;
     if (terms->backend != backend) return JANUS_INVALID;
     janus_status status = may_use(terms, scheduler, backend, JANUS_RIGHT_EXECUTOR_CONFIGURE);
-    if (status == JANUS_OK) terms->threads_max = max;
+    if (status == JANUS_OK) terms->max_threads = max;
     return status;
 }
 
@@ -430,8 +430,8 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
         terms->argument = options->on_exhausted_argument;
     }
     if (options->backend != 0) status = choose_backend(terms, n->scheduler, options->backend);
-    if (status == JANUS_OK && options->threads_max != 0) {
-        status = set_threads(terms, n->scheduler, options->threads_max);
+    if (status == JANUS_OK && options->max_threads != 0) {
+        status = set_threads(terms, n->scheduler, options->max_threads);
     }
     if (status == JANUS_OK && options->budget != NULL) {
         bool hard = n->owner != NULL && n->owner->purse != NULL && n->owner->purse->hard;

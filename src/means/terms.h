@@ -47,8 +47,8 @@ struct jrt_terms {
     bool                      owns_account;
     uint8_t                   exhaustion;   /* janus_exhaustion */
     uint8_t                   backend;      /* janus_backend */
-    uint32_t                  threads_max;  /* live children with their own thread; 0: no limit */
-    _Atomic(uint32_t)         threads;      /* with threads_max or a pool: threads here and below */
+    uint32_t                  max_threads;  /* live children with their own thread; 0: no limit */
+    _Atomic(uint32_t)         threads;      /* with max_threads or a pool: threads here and below */
     janus_on_exhausted       *on_exhausted; /* NULL: no function is called */
     void                     *argument;
     bool                      scope; /* the owner uses the scope's purse; its own is aside */

@@ -102,7 +102,7 @@ static inline void init_owned(struct jrt_nursery *n, janus_scheduler *scheduler,
     n->owner = owner;
     jrt_store_relaxed(&n->outer, outer); /* relaxed: nobody knows it yet. */
     n->inside = inside;
-    jrt_debug_invariant("nursery-nested", inside >= 0 && inside <= scheduler->nesting_max);
+    jrt_debug_invariant("nursery-nested", inside >= 0 && inside <= scheduler->max_nesting);
     /* Zeros mean: Open, no reason, CANCEL_ON_ERROR, not covered. */
     n->beginning = (uint64_t)scheduler->birth << 32;
     /* relaxed: what is clean for the owner is clean here, [cancel-epoch]. */
@@ -117,7 +117,7 @@ static inline void init_owned(struct jrt_nursery *n, janus_scheduler *scheduler,
  *   nursery below a sorted one is not among those around it.
  *
  * [nursery-nested]  Calls of a task look at its open nurseries, and so do cancels by others. So a
- *   task has at most options.nesting_max of them open. The nurseries of parallel calls do not
+ *   task has at most options.max_nesting of them open. The nurseries of parallel calls do not
  *   count: the stack bounds them. `inside` says how many more nurseries the owner may open inside
  *   this one. If a nursery is unsorted, or on terms, LOOK is subtracted from its `inside`. So one
  *   word tells janus_nursery_open whether it must look at more.
@@ -148,7 +148,7 @@ static void look_inside(struct jrt_nursery *n)
 /* The number of nurseries that a task may still open inside `inner`; NULL: it has none open. */
 static int64_t inside_of(const struct jrt_nursery *inner, const janus_scheduler *scheduler)
 {
-    if (inner == NULL) return scheduler->nesting_max;
+    if (inner == NULL) return scheduler->max_nesting;
     return inner->inside > -LOOK / 2 ? inner->inside : inner->inside + LOOK;
 }
 
@@ -347,7 +347,7 @@ JRT_HOT janus_status janus_nursery_open(janus_nursery               *nursery,
     if (jrt_unlikely(n == NULL)) return open_slow(n, NULL);
     if (inner == NULL) {
         if (jrt_unlikely(owner->nursery->terms != NULL)) return open_slow(n, NULL);
-        inside = scheduler->nesting_max;
+        inside = scheduler->max_nesting;
     } else {
         inside = inner->inside;
         if (jrt_unlikely((uintptr_t)n >= (uintptr_t)inner)) return open_slow(n, NULL);

@@ -207,7 +207,7 @@ void jrt_world_schedule(struct world *world, bool must, bool for_good)
 {
     uint32_t      count = find_ready(world);
     struct part **ready = world->found;
-    if (++world->steps > world->steps_max) jrt_world_give_up(world, JRT_WORLD_TOO_LONG);
+    if (++world->steps > world->max_steps) jrt_world_give_up(world, JRT_WORLD_TOO_LONG);
     world->now_ns += point_ns; /* [sim-time] */
     while (count == 0) {
         if (!jump(world)) await_bell(world);

@@ -281,7 +281,7 @@ static struct world *make(void)
                                           .has_ended = has_ended,
                                           .join = join};
     world->now_ns = jrt_world_began_ns;
-    world->steps_max = UINT64_MAX;
+    world->max_steps = UINT64_MAX;
     world->walk.decide = walk;
     world->strategy = &world->walk;
     return world;
@@ -339,7 +339,7 @@ static struct world *make_for(struct jrt_world_run *run)
     struct world *world = make();
     if (world == NULL) return NULL;
     world->strategy = run->strategy;
-    world->steps_max = run->steps_max;
+    world->max_steps = run->max_steps;
     world->interface.closed = true;
     world->interface.spare = run->spare;
     world->interface.trace = run->trace;

@@ -75,7 +75,7 @@ bool jrt_world_look(const struct jrt_world *world, uint32_t number, struct jrt_w
 struct jrt_world_run {
     struct jrt_strategy *strategy;
     struct jrt_spare    *spare;       /* shared with earlier and later worlds; NULL: alone */
-    uint64_t             steps_max;   /* limit of steps, */
+    uint64_t             max_steps;   /* limit of steps, */
     uint64_t             time_max_ns; /* and of simulated time */
     void                 (*main)(void *argument);
     void                *argument;

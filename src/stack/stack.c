@@ -407,7 +407,7 @@ void jrt_depot_stats(struct jrt_depot *depot, janus_scheduler_stacks_info *out)
     out->stacks_used = depot->given;
     out->stacks_idle = depot->idle;
     out->idle_bytes = depot->idle_bytes;
-    out->idle_bytes_max = depot->idle_max;
+    out->max_idle_bytes = depot->idle_max;
     out->stacks_marker = depot->carved[JANUS_GUARD_MARKER];
     out->stacks_mprotect = depot->carved[JANUS_GUARD_MPROTECT];
     out->stacks_canary = depot->carved[JANUS_GUARD_CANARY];

@@ -169,12 +169,12 @@ struct janus_scheduler {
     uint32_t      birth;                   /* of a task that asks for nothing */
     size_t        room[JRT_STACK_CLASSES]; /* that a child that runs in place must find */
     bool          stealing, deadlock_check, quiet_panics;
-    int64_t       nesting_max;       /* [nursery-nested] */
+    int64_t       max_nesting;       /* [nursery-nested] */
     uint64_t      turn_ns, grace_ns; /* for defers of cancelled tasks; 0: any time */
 
     /* Implicit means of tasks; constant, too. */
     janus_budget         task_budget; /* of each task */
-    janus_budget         budget_max;  /* the largest possible request */
+    janus_budget         max_budget;  /* the largest possible request */
     janus_channel_limits channel_limits;
     uint64_t             unowned_max;    /* bytes, [ledger-pool] */
     uint64_t             backends;       /* a set */
@@ -204,7 +204,7 @@ struct janus_scheduler {
 
     pthread_mutex_t      seats_lock; /* guards the seats, [seat-end] */
     struct jrt_list_node seats;
-    uint32_t             seats_made, threads_max; /* threads_max: constant */
+    uint32_t             seats_made, max_threads; /* max_threads: constant */
     _Atomic(uint32_t)    threads;                 /* children with a thread of their own */
     struct jrt_counts    seat_stats;              /* of seats that have ended */
 

@@ -164,9 +164,9 @@ static struct jrt_trace_lane *lanes_make(uint32_t count, struct jrt_world *world
 static bool lanes_equip(janus_trace *trace, struct jrt_trace_lane *lanes, uint32_t count,
                         uint64_t ring_events)
 {
-    jrt_store_relaxed(&trace->room, trace->bytes_max); /* relaxed: no thread writes yet. */
+    jrt_store_relaxed(&trace->room, trace->max_bytes); /* relaxed: no thread writes yet. */
     for (uint32_t i = 0; i < count; i++) {
-        if (trace->bytes_max != 0) {
+        if (trace->max_bytes != 0) {
             lanes[i].room = &trace->room;
             continue;
         }
@@ -269,7 +269,7 @@ static janus_status decode(const janus_trace_options *given, janus_trace_options
     }
     if (options->ring_events > RING_EVENTS_MAX) return JANUS_INVALID;
     if (options->ring_events == 0) options->ring_events = RING_EVENTS;
-    bool too_few = options->bytes_max != 0 && options->bytes_max < BYTES_MIN;
+    bool too_few = options->max_bytes != 0 && options->max_bytes < BYTES_MIN;
     return too_few ? JANUS_INVALID : JANUS_OK;
 }
 
@@ -284,7 +284,7 @@ janus_status janus_trace_create(const janus_trace_options *given, janus_trace **
     if (trace == NULL) return JANUS_NO_MEMORY;
     pthread_mutex_init(&trace->lock, NULL);
     trace->ring_events = (uint32_t)power_of_two(options.ring_events);
-    trace->bytes_max = options.bytes_max;
+    trace->max_bytes = options.max_bytes;
     *out = trace;
     return JANUS_OK;
 }

@@ -244,7 +244,7 @@ void contain(struct attack attack)
     static const uint32_t     workers[] = {1, 2, 8};
     for (int i = 0, tries = 1; i < 3; i++) {
         struct street street = {.attack = attack, .workers = workers[i], .share = 100};
-        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers[i], .budget_max = &most,
+        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers[i], .max_budget = &most,
                                                    .max_tasks = 1000, .quiet_panics = true,
                                                    .grace_ns = 20 * town_ms),
                            host, &street, NULL),

@@ -286,7 +286,7 @@ TEST("impossible options and missing arguments are refused")
     janus_trace *trace = NULL;
     CHECK_EQ(janus_trace_create(JANUS_TRACE_OPTIONS(.ring_events = (1 << 24) + 1), &trace),
              JANUS_INVALID);
-    CHECK_EQ(janus_trace_create(JANUS_TRACE_OPTIONS(.bytes_max = 65535), &trace), JANUS_INVALID);
+    CHECK_EQ(janus_trace_create(JANUS_TRACE_OPTIONS(.max_bytes = 65535), &trace), JANUS_INVALID);
     CHECK_EQ(janus_trace_create(&(janus_trace_options){.struct_bytes = 3}, &trace), JANUS_INVALID);
     CHECK_EQ(janus_trace_create(NULL, NULL), JANUS_INVALID);
     CHECK(trace == NULL);

@@ -215,7 +215,7 @@ TEST("four workers write on while snapshots of their rings are written")
 
 TEST("two workers write on while a trace keeps all events up to a limit")
 {
-    check_flight(2, JANUS_TRACE_OPTIONS(.bytes_max = 100000));
+    check_flight(2, JANUS_TRACE_OPTIONS(.max_bytes = 100000));
 }
 
 /* What is lost. */
@@ -265,7 +265,7 @@ TEST("a full trace that keeps all events keeps the first ones, and counts the ot
 {
     int          times = 1000;
     char         gap[64];
-    janus_trace *trace = open_trace(JANUS_TRACE_OPTIONS(.bytes_max = 65536));
+    janus_trace *trace = open_trace(JANUS_TRACE_OPTIONS(.max_bytes = 65536));
     CHECK_EQ(run_traced(trace, 1, 1, yield_both, &times), JANUS_OK);
     janus_trace_info info = ask(trace);
     uint64_t         kept = 2 * JRT_TRACE_CHUNK_EVENTS;

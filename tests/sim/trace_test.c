@@ -415,7 +415,7 @@ static uint64_t hash_of(janus_trace *trace, uint32_t workers, uint64_t seed)
 TEST("the hash is the same whether the trace keeps rings, all events, few or none")
 {
     janus_trace *ring = open_trace(NULL);
-    janus_trace *all = open_trace(JANUS_TRACE_OPTIONS(.bytes_max = 1 << 20));
+    janus_trace *all = open_trace(JANUS_TRACE_OPTIONS(.max_bytes = 1 << 20));
     janus_trace *tiny = open_trace(JANUS_TRACE_OPTIONS(.ring_events = 1));
     for (int i = 0; i < 4; i++) {
         uint32_t workers = worker_counts[i];
@@ -460,7 +460,7 @@ static uint64_t world_hash(uint64_t seed, janus_trace *trace)
     struct dice dice = {.strategy = {.decide = throw_dice}};
     jrt_rng_seed(&dice.random, seed);
     struct jrt_world_run run = {.strategy = &dice.strategy,
-                                .steps_max = 1000000,
+                                .max_steps = 1000000,
                                 .time_max_ns = UINT64_MAX,
                                 .main = run_crowd,
                                 .trace = trace};
@@ -500,7 +500,7 @@ TEST("a world that was given up leaves a trace up to that point, which another s
     janus_trace         *trace = open_trace(NULL);
     struct dice          dice = {.strategy = {.decide = throw_dice}};
     struct jrt_world_run run = {.strategy = &dice.strategy,
-                                .steps_max = 1000000,
+                                .max_steps = 1000000,
                                 .time_max_ns = UINT64_MAX,
                                 .main = run_stuck,
                                 .trace = trace};

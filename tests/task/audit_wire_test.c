@@ -26,14 +26,14 @@ static bool keep(void *argument, const char *line, size_t bytes)
     return true;
 }
 
-static janus_audit *begin_log(uint32_t ring_events, uint64_t use_count_max, bool fail_closed)
+static janus_audit *begin_log(uint32_t ring_events, uint64_t max_use_count, bool fail_closed)
 {
     janus_audit *audit = NULL;
     text_bytes = 0;
     text[0] = 0;
     atomic_store(&sink_is_shut, false);
     CHECK_EQ(janus_audit_create(JANUS_AUDIT_OPTIONS(.sink = keep, .ring_events = ring_events,
-                                                    .use_count_max = use_count_max,
+                                                    .max_use_count = max_use_count,
                                                     .fail_closed = fail_closed),
                                 &audit),
              JANUS_OK);

@@ -12,7 +12,7 @@ static const janus_budget near_all = {UINT64_MAX - 1, UINT64_MAX - 1, UINT64_MAX
 static void with_bank(janus_entry *entry)
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
-        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .budget_max = &all),
+        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_budget = &all),
                            entry, NULL, NULL),
                  JANUS_OK);
     }

@@ -48,7 +48,7 @@ TEST("every component of a task's budget can exceed 32 bits and is reported exac
     const uint64_t     big = UINT64_C(1) << 40;
     const janus_budget given = janus_budget_of(big + 1, big + 2, big + 3, big + 4, big + 5);
     const janus_budget most = janus_budget_scale(given, 2);
-    town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .budget_max = &most), large_numbers,
+    town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_budget = &most), large_numbers,
                (void *)(uintptr_t)&given);
 }
 
@@ -385,7 +385,7 @@ static int64_t all_busy(void *argument)
 TEST("a loop that only charges lets others run on its worker, however much budget it has")
 {
     const janus_budget most = janus_budget_scale(janus_budget_of(1, 1, 1, 1, 1), UINT64_MAX);
-    town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .budget_max = &most), all_busy, NULL);
+    town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .max_budget = &most), all_busy, NULL);
 }
 
 static int64_t wait_at(void *argument)

@@ -112,7 +112,7 @@ static inline void court_run(uint32_t workers, janus_entry *entry, void *argumen
     (void)court_settle();
     janus_status status = janus_run(
         JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .profile = JANUS_PROFILE_SOVEREIGN,
-                                .yield_interval = 100, .threads_max = 40, .turn_ns = town_turn_ns),
+                                .yield_interval = 100, .max_threads = 40, .turn_ns = town_turn_ns),
         court_first, &first, NULL);
     CHECK(status == JANUS_OK || status == JANUS_DEADLOCK); /* some entries want one */
 }

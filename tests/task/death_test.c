@@ -393,7 +393,7 @@ TEST("a blocking call that ends its helper thread panics its task, and other cal
     for (enum way way = EXIT; way <= CANCEL; way++) { /* on threads' own stacks: also with TSan */
         for (uint32_t helpers = 1; helpers <= 4; helpers += 3) {
             janus_scheduler *scheduler = town_open(
-                JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .blocking_threads_max = helpers));
+                JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_blocking_threads = helpers));
             for (int i = 0; i < REPEATS; i++) town_do(scheduler, survive_blocking, &way);
             CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         }

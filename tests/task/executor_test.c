@@ -467,12 +467,12 @@ TEST("a plain thread that spawns into a blocking nursery waits for the child")
 
 /* The right to choose. */
 
-static janus_status try_open(janus_cap executor, uint64_t set, uint32_t threads_max)
+static janus_status try_open(janus_cap executor, uint64_t set, uint32_t max_threads)
 {
     janus_nursery n;
     janus_status  status = janus_nursery_open(
         &n, JANUS_NURSERY_OPTIONS(.spawn_cap = court.spawn, .executor_cap = executor,
-                                   .backend = set, .threads_max = threads_max));
+                                   .backend = set, .max_threads = max_threads));
     if (status == JANUS_OK) CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return status;
 }

@@ -171,7 +171,7 @@ TEST("all nurseries of a pool together keep 4096 failures, and count the rest")
 {
     const janus_budget most = janus_budget_of(UINT64_C(1) << 30, 1 << 20, 1 << 20, 0, 0);
     for (uint32_t workers = 1; workers <= 2; workers++) {
-        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .budget_max = &most),
+        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_budget = &most),
                            failures, NULL, NULL),
                  JANUS_OK);
     }
@@ -233,7 +233,7 @@ static int64_t threads(void *argument)
 
 TEST("each pool has as many threads of its own as the scheduler allows, and FULL names the pool")
 {
-    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .threads_max = 4,
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_threads = 4,
                                                .yield_interval = 512,
                                                .profile = JANUS_PROFILE_SOVEREIGN),
                        threads, NULL, NULL),

@@ -39,12 +39,12 @@ TEST("a task can open a thousand nurseries, and one more is refused with FULL, w
     town_all(open_all, &(int){-NESTING_MAX}, 1);
 }
 
-TEST("the scheduler's nesting_max limits the nurseries that a task has open")
+TEST("the scheduler's max_nesting limits the nurseries that a task has open")
 {
     for (int most = 1; most < 12; most++) {
         int              down = -most;
         janus_scheduler *scheduler =
-            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .nesting_max = (uint32_t)most));
+            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_nesting = (uint32_t)most));
         town_do(scheduler, open_all, &most);
         town_do(scheduler, open_all, &down);
         CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);

@@ -429,7 +429,7 @@ TEST("idle stacks hold no more memory than the option says, however large they a
                                           .idle_stack_bytes = 8 * MIB));
     town_do(scheduler, dive_together, &hall);
     janus_scheduler_stacks_info stats = stacks_of(scheduler);
-    CHECK_EQ(stats.idle_bytes_max, 8 * MIB);
+    CHECK_EQ(stats.max_idle_bytes, 8 * MIB);
     CHECK(stats.idle_bytes <= 8 * MIB);
     CHECK(stats.stacks_idle > 0);
     if (!TOWN_SLOW && !town_simulated()) { /* 2 workers cache at most 8 MiB each */
@@ -464,10 +464,10 @@ TEST("stack statistics fill a shorter struct, and refuse a bad size")
     janus_scheduler            *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     janus_scheduler_stacks_info stats = {.struct_bytes =
                                              offsetof(janus_scheduler_stacks_info, idle_bytes)};
-    stats.idle_bytes_max = 77;
+    stats.max_idle_bytes = 77;
     CHECK_EQ(janus_scheduler_stacks_inspect(scheduler, &stats), JANUS_OK);
     CHECK(stats.stacks_used > 0);
-    CHECK_EQ(stats.idle_bytes_max, 77);
+    CHECK_EQ(stats.max_idle_bytes, 77);
     stats.struct_bytes = 1;
     CHECK_EQ(janus_scheduler_stacks_inspect(scheduler, &stats), JANUS_INVALID);
     CHECK_EQ(janus_scheduler_stacks_inspect(scheduler, NULL), JANUS_INVALID);
@@ -510,7 +510,7 @@ TEST("the child's memory budget pays for a stack beyond the scheduler's size, or
 {
     for (uint32_t workers = 1; workers <= 2; workers++) {
         CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .stack_bytes = 65536,
-                                                   .budget_max = &plenty),
+                                                   .max_budget = &plenty),
                            ask_for_large_stacks, NULL, NULL),
                  JANUS_OK);
     }
@@ -547,7 +547,7 @@ TEST("the pool gets back what a child paid for its stack when the child has ende
 {
     for (uint32_t workers = 1; workers <= 2; workers++) {
         CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .stack_bytes = 65536,
-                                                   .budget_max = &plenty),
+                                                   .max_budget = &plenty),
                            be_repaid, NULL, NULL),
                  JANUS_OK);
     }

@@ -332,7 +332,7 @@ static int64_t refused_thread(void *argument)
     int                before = court_threads();
     janus_context_info info = JANUS_CONTEXT_INFO();
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .max_children = 1, .threads_max = 1);
+    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .max_children = 1, .max_threads = 1);
     jrt_seats_refuse(2);
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_NO_MEMORY);
     CHECK_EQ(court_threads(), before);
@@ -358,18 +358,18 @@ static int64_t fill_up(void *argument)
     janus_task_id first;
     char          text[400];
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .threads_max = 3);
+    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .max_threads = 3);
     CHECK_EQ(janus_spawn_with(&n, nothing, NULL, NULL, &first), JANUS_OK);
     CHECK_EQ(janus_join(&n, first, NULL), JANUS_OK);
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
     CHECK_EQ(janus_nursery_open(
-                 &inner, JANUS_NURSERY_OPTIONS(.executor_cap = court.executor, .threads_max = 9)),
+                 &inner, JANUS_NURSERY_OPTIONS(.executor_cap = court.executor, .max_threads = 9)),
              JANUS_OK);
     CHECK_EQ(janus_spawn(&inner, at_gate, &gate), JANUS_OK);
     CHECK_EQ(janus_spawn(&inner, at_gate, &gate), JANUS_FULL); /* of what is around it */
     CHECK(janus_explain(text, sizeof text) > 0);
     CHECK(strstr(text, "3 of 3 used") != NULL);
-    CHECK(strstr(text, "threads_max") != NULL);
+    CHECK(strstr(text, "max_threads") != NULL);
     CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_FULL);
     atomic_store(&gate.open, 1);
     CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
@@ -379,7 +379,7 @@ static int64_t fill_up(void *argument)
     return 0;
 }
 
-TEST("threads_max children have a thread, here and below, and one more is refused")
+TEST("max_threads children have a thread, here and below, and one more is refused")
 {
     court_all(fill_up);
 }

@@ -49,7 +49,7 @@ static int beside(janus_entry *entry, uint64_t max_tasks)
     struct beside    run = {.entry = entry};
     janus_budget     most = janus_budget_scale(janus_budget_cluster_default(), 1000000);
     janus_scheduler *scheduler = town_open(
-        JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .max_tasks = max_tasks, .budget_max = &most));
+        JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .max_tasks = max_tasks, .max_budget = &most));
     town_do(scheduler, run_beside, &run);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     return run.turns;
