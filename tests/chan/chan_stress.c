@@ -4,7 +4,7 @@
  * cancelled or too late in the middle, and their channels are closed and destroyed. A value whose
  * send returned OK is received exactly once, and no other value is received.
  */
-#include "quay.h"
+#include "channels.h"
 
 #include "base/rng.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Channels without waiting: values, handles, overflow. */
-#include "quay.h"
+#include "channels.h"
 
 #include "base/rng.h"
 #include "chan/chan.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Closing with more waiters than a batch, [chan-close]: it takes effect at one moment. */
-#include "quay.h"
+#include "channels.h"
 
 #include <pthread.h>
 

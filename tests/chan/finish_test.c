@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Waits that end in the switch, [task-finish]. The data in the strand's place belongs to one wait
  * only, and every way to leave and return leads to the same answers. */
-#include "quay.h"
+#include "channels.h"
 
 #include <janusrt/fiber.h>
 

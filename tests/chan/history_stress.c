@@ -6,7 +6,7 @@
  * locks until others come ([chan-bias]). When all parties have returned, there must be a story
  * (story.h) that keeps the order of operations that did not overlap. A failure prints the seed.
  */
-#include "quay.h"
+#include "channels.h"
 
 #include "base/rng.h"
 #include "chan/chan.h"

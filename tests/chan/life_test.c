@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How long channels live, what pays for them, and how many there may be. */
-#include "quay.h"
+#include "channels.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of channels: copied, clean, and shown where a task waits. */
 #include "../task/dumped.h"
-#include "quay.h"
+#include "channels.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Selects: they do one of several cases, each equally likely, and none twice. */
-#include "quay.h"
+#include "channels.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which task runs when tasks serve each other. */
 #define TOWN_TURN_NS JANUS_TURN_NS
-#include "quay.h"
+#include "channels.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Waiting at channels: which task is served, what ends a wait, and what is left behind. */
 #include "../task/slumber.h"
-#include "quay.h"
+#include "channels.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Tasks on workers and tasks on threads of their own (backend THREADED) meet at channels, selects
  * and every object to wait for. Values pass, locks hold, and waits end as they should.
  */
-#include "../chan/quay.h"
+#include "../chan/channels.h"
 #include "../task/court.h"
 
 #include <string.h>

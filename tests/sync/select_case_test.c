@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Selects over timers, events and groups, beside channels. */
-#include "../chan/quay.h"
+#include "../chan/channels.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the tests of channels share. */
-#ifndef JANUSRT_TESTS_CHAN_QUAY_H
-#define JANUSRT_TESTS_CHAN_QUAY_H
+#ifndef JANUSRT_TESTS_CHAN_CHANNELS_H
+#define JANUSRT_TESTS_CHAN_CHANNELS_H
 
 #include "../task/town.h"
 
