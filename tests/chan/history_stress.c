@@ -126,7 +126,7 @@ static void check_story(uint64_t number)
         CHECK_EQ(story.left_count[c], (int)info.length);
         destroy(story_channels[c]);
     }
-    bool there_is_a_story = story_holds((struct tale){0});
+    bool there_is_a_story = story_holds((struct model){0});
     if (there_is_a_story) return;
     printf("# seed %llu, history %llu\n", (unsigned long long)seed, (unsigned long long)number);
     for (int c = 0; c < STORY_CHANNELS; c++) {
@@ -213,20 +213,20 @@ static void clear_story(void)
 TEST("the checker finds a history in which a value comes twice, is lost or overtakes")
 {
     clear_story();
-    CHECK(story_holds((struct tale){0}));
+    CHECK(story_holds((struct model){0}));
     story.ops[1][1].got = 1; /* twice */
-    CHECK(!story_holds((struct tale){0}));
+    CHECK(!story_holds((struct model){0}));
     story.ops[1][0].got = 2; /* overtakes */
-    CHECK(!story_holds((struct tale){0}));
+    CHECK(!story_holds((struct model){0}));
     story.ops[1][0].got = 1;
     story.counts[1] = 1; /* 2 is lost */
-    CHECK(!story_holds((struct tale){0}));
+    CHECK(!story_holds((struct model){0}));
     story.left_count[0] = 1;
     story.left[0][0] = 2;
-    CHECK(story_holds((struct tale){0}));
+    CHECK(story_holds((struct model){0}));
     story.ops[0][0].began = 10; /* received before it was sent */
     story.ops[0][0].ended = 11;
-    CHECK(!story_holds((struct tale){0}));
+    CHECK(!story_holds((struct model){0}));
 }
 
 TEST("the checker accepts a full channel that fails or drops, and no other")
@@ -235,25 +235,25 @@ TEST("the checker accepts a full channel that fails or drops, and no other")
     story.capacity[0] = 1;
     story.ops[0][1].ended = 1; /* both were sent before anything was received */
     story.ops[1][0].began = 2;
-    CHECK(!story_holds((struct tale){0}));
+    CHECK(!story_holds((struct model){0}));
     story.ops[0][1].status = JANUS_FULL;
     story.counts[1] = 1;
-    CHECK(!story_holds((struct tale){0})); /* it waits */
+    CHECK(!story_holds((struct model){0})); /* it waits */
     story.overflow[0] = JANUS_OVERFLOW_FAIL;
-    CHECK(story_holds((struct tale){0}));
+    CHECK(story_holds((struct model){0}));
     story.ops[0][1].status = JANUS_DEADLINE;
-    CHECK(!story_holds((struct tale){0})); /* it does not wait */
+    CHECK(!story_holds((struct model){0})); /* it does not wait */
     story.ops[0][1].status = JANUS_FULL;
     story.capacity[0] = 2;
-    CHECK(!story_holds((struct tale){0})); /* there was room */
+    CHECK(!story_holds((struct model){0})); /* there was room */
     story.capacity[0] = 1;
     story.overflow[0] = JANUS_OVERFLOW_DROP_OLDEST;
-    CHECK(!story_holds((struct tale){0}));
+    CHECK(!story_holds((struct model){0}));
     story.ops[0][1].status = JANUS_OK;
     story.ops[1][0].got = 2;
-    CHECK(!story_holds((struct tale){0})); /* it is counted */
+    CHECK(!story_holds((struct model){0})); /* it is counted */
     story.dropped[0] = 1;
-    CHECK(story_holds((struct tale){0}));
+    CHECK(story_holds((struct model){0}));
     story.ops[1][0].got = 1;
-    CHECK(!story_holds((struct tale){0})); /* not the oldest */
+    CHECK(!story_holds((struct model){0})); /* not the oldest */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Traces as files: binary and back, JSON that can be drawn, and refused input. */
-#include "tale.h"
+#include "traced.h"
 
 #include "trace/lane.h"
 

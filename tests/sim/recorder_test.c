@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Traces of real runs: rings that are read while they are written. */
 #include "../task/court.h"
-#include "tale.h"
+#include "traced.h"
 
 #include "trace/lane.h"
 
