@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Traces of real runs: rings that are read while they are written. */
-#include "../task/court.h"
+#include "../task/backends.h"
 #include "traced.h"
 
 #include "trace/lane.h"
@@ -284,7 +284,7 @@ static int64_t on_threads(void *argument)
     janus_nursery n;
     int           times = 20;
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .name = "threads");
+    BACKEND_OPEN(&n, JANUS_BACKEND_THREADED, .name = "threads");
     for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(&n, yield_often, &times), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
@@ -293,13 +293,13 @@ static int64_t on_threads(void *argument)
 TEST("tasks with threads of their own are recorded under the threads' numbers")
 {
     for (uint64_t seed = 0; seed < 2; seed++) {
-        janus_trace      *trace = open_trace(NULL);
-        struct court_case first = {on_threads, NULL};
+        janus_trace        *trace = open_trace(NULL);
+        struct backend_case first = {on_threads, NULL};
         CHECK_EQ(
             janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .profile = JANUS_PROFILE_SOVEREIGN,
                                               .yield_interval = 100, .deterministic_seed = seed,
                                               .trace = trace),
-                      court_first, &first, NULL),
+                      backend_first, &first, NULL),
             JANUS_OK);
         char *text = text_of(trace, JANUS_TRACE_FORMAT_TEXT);
         for (int i = 2; i < 6; i++) {

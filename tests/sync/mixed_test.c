@@ -4,7 +4,7 @@
  * and every object to wait for. Values pass, locks hold, and waits end as they should.
  */
 #include "../chan/channels.h"
-#include "../task/court.h"
+#include "../task/backends.h"
 
 #include <string.h>
 
@@ -21,10 +21,11 @@ static const janus_backend kinds[KINDS] = {JANUS_BACKEND_COOPERATIVE, JANUS_BACK
 
 static void mix_open(struct mix *mix)
 {
-    janus_cap channel = court_mint(JANUS_CAP_KIND_CHANNEL, JANUS_RIGHTS_ALL,
-                                   (janus_cap_limits){.channel = {1000, 1000}});
+    janus_cap channel = backend_mint(JANUS_CAP_KIND_CHANNEL, JANUS_RIGHTS_ALL,
+                                     (janus_cap_limits){.channel = {1000, 1000}});
     for (int k = 0; k < KINDS; k++) {
-        COURT_OPEN(&mix->of[k], kinds[k], .policy = JANUS_POLICY_WAIT_ALL, .channel_cap = channel);
+        BACKEND_OPEN(&mix->of[k], kinds[k], .policy = JANUS_POLICY_WAIT_ALL,
+                     .channel_cap = channel);
     }
 }
 
@@ -42,7 +43,7 @@ static void mix_spawn(struct mix *mix, janus_entry *entry, void *argument)
 static int64_t with_much(void *argument)
 {
     janus_entry *const *entry = argument;
-    court.spawn = court_mint(
+    first_caps.spawn = backend_mint(
         JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL,
         (janus_cap_limits){
             .spawn = {.max_tasks = 1000,
@@ -54,7 +55,7 @@ static int64_t with_much(void *argument)
 
 static void mix_all(janus_entry *entry)
 {
-    for (uint32_t workers = 1; workers <= 4; workers *= 2) court_run(workers, with_much, &entry);
+    for (uint32_t workers = 1; workers <= 4; workers *= 2) backend_run(workers, with_much, &entry);
 }
 
 /* Values. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* errno goes with the task; the signal mask stays with the thread. */
-#include "court.h"
+#include "backends.h"
 
 #include <errno.h>
 #include <janusrt/channel.h>
@@ -192,7 +192,8 @@ static int64_t keep_over_backends(void *argument)
 {
     for (int i = 0; i < 100; i++) {
         janus_nursery n;
-        COURT_OPEN(&n, i % 4 < 2 ? JANUS_BACKEND_BLOCKING : JANUS_BACKEND_THREADED, .name = "one");
+        BACKEND_OPEN(&n, i % 4 < 2 ? JANUS_BACKEND_BLOCKING : JANUS_BACKEND_THREADED,
+                     .name = "one");
         errno_set(i);
         janus_status status = janus_spawn(&n, spoil, i % 2 != 0 ? argument : NULL);
         int          spawned = errno_now();
@@ -208,7 +209,7 @@ static int64_t keep_over_backends(void *argument)
 TEST("a child that a spawn runs to its end does not change its spawner's errno")
 {
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
-        court_run(workers, keep_over_backends, &court);
+        backend_run(workers, keep_over_backends, &first_caps);
     }
 }
 

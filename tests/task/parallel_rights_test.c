@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Parallel calls under limits, budgets, cancellation, in shields, fibers and other backends. */
-#include "court.h"
+#include "backends.h"
 #include "energy.h"
 
 enum { ROUNDS = TOWN_SLOW ? 5 : 50 };
@@ -95,13 +95,13 @@ TEST("in a fiber of the task's own everything runs in the caller")
 static int64_t in_backends(void *argument)
 {
     (void)argument;
-    for (int i = 0; i < COURT_BACKENDS; i++) {
+    for (int i = 0; i < BACKENDS; i++) {
         janus_nursery n;
-        CHECK_EQ(
-            janus_nursery_open(
-                &n, JANUS_NURSERY_OPTIONS(.spawn_cap = court.spawn, .executor_cap = court.executor,
-                                          .backend = JANUS_BACKEND_SET(court_backends[i]))),
-            JANUS_OK);
+        CHECK_EQ(janus_nursery_open(
+                     &n, JANUS_NURSERY_OPTIONS(.spawn_cap = first_caps.spawn,
+                                               .executor_cap = first_caps.executor,
+                                               .backend = JANUS_BACKEND_SET(every_backend[i]))),
+                 JANUS_OK);
         CHECK_EQ(janus_spawn(&n, alone, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     }
@@ -110,8 +110,8 @@ static int64_t in_backends(void *argument)
 
 TEST("a child under a capability runs everything itself, under every backend")
 {
-    court_run(1, in_backends, NULL);
-    court_run(4, in_backends, NULL);
+    backend_run(1, in_backends, NULL);
+    backend_run(4, in_backends, NULL);
 }
 
 static int64_t somewhere(void *argument)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A child is cancelled by its id, whatever it does, and its siblings go on. */
-#include "court.h"
+#include "backends.h"
 
 /* A child that runs until it gets CANCELLED, and siblings that must not get it. */
 
@@ -211,8 +211,9 @@ static int64_t cancel_threads(void *argument)
         struct life life = {.gate.result = 7};
         if (lives[i] == receive) continue; /* there is no channel without a capability */
         cancel_one(&life, lives[i],
-                   JANUS_NURSERY_OPTIONS(.spawn_cap = court.spawn, .budget_cap = court.budget,
-                                         .executor_cap = court.executor,
+                   JANUS_NURSERY_OPTIONS(.spawn_cap = first_caps.spawn,
+                                         .budget_cap = first_caps.budget,
+                                         .executor_cap = first_caps.executor,
                                          .backend = JANUS_BACKEND_SET(JANUS_BACKEND_THREADED)));
     }
     return 0;
@@ -220,7 +221,7 @@ static int64_t cancel_threads(void *argument)
 
 TEST("a child that has a thread of its own is cancelled by its id")
 {
-    court_run(2, cancel_threads, NULL);
+    backend_run(2, cancel_threads, NULL);
 }
 
 /* Before it begins. */
