@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the library holds for a task: that task pays for it, or its nursery alone has a bound. */
-#include "guild.h"
+#include "caps.h"
 
 #include <string.h>
 
@@ -200,11 +200,11 @@ static int64_t take_threads(void *argument)
         .executor = {.allowed_backends = JANUS_BACKEND_SET(JANUS_BACKEND_THREADED)}};
     CHECK_EQ(janus_nursery_open(
                  &n, JANUS_NURSERY_OPTIONS(.budget = &pool, .name = name,
-                                           .spawn_cap = guild_spawn(root, 10),
-                                           .budget_cap = guild_budget(root, JANUS_RIGHTS_ALL,
-                                                                      1 << 20, 1 << 20),
-                                           .executor_cap = guild_mint(root, JANUS_CAP_KIND_EXECUTOR,
-                                                                      JANUS_RIGHTS_ALL, &backends),
+                                           .spawn_cap = caps_spawn(root, 10),
+                                           .budget_cap = caps_budget(root, JANUS_RIGHTS_ALL,
+                                                                     1 << 20, 1 << 20),
+                                           .executor_cap = caps_mint(root, JANUS_CAP_KIND_EXECUTOR,
+                                                                     JANUS_RIGHTS_ALL, &backends),
                                            .backend = JANUS_BACKEND_SET(JANUS_BACKEND_THREADED))),
              JANUS_OK);
     for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(&n, stay, NULL), JANUS_OK);
@@ -223,8 +223,8 @@ static int64_t threads(void *argument)
     janus_nursery n;
     (void)argument;
     atomic_store(&full, 0);
-    root = guild_root();
-    guild_open(&n, guild_spawn(root, 100));
+    root = caps_root();
+    caps_open(&n, caps_spawn(root, 100));
     CHECK_EQ(janus_spawn(&n, take_threads, first), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, take_threads, second), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);

@@ -4,7 +4,7 @@
  * helper threads of blocking calls, the bank, the capability table, the audit log. Others still get
  * theirs.
  */
-#include "guild.h"
+#include "caps.h"
 
 #include <string.h>
 

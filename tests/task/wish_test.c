@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Spawns that wait for room under TASK_LIMIT. */
-#include "guild.h"
+#include "caps.h"
 #include "task/worker.h"
 
 enum { MAX = 4, CHILDREN = 100 };
@@ -102,10 +102,10 @@ static int64_t spawn_under_cap(void *argument)
     janus_nursery n, inner;
     struct crowd  crowd = {.yields = 1};
     (void)argument;
-    janus_authority *root = guild_root();
-    guild_open(&n, guild_spawn(root, 3));
+    janus_authority *root = caps_root();
+    caps_open(&n, caps_spawn(root, 3));
     for (int i = 0; i < CHILDREN; i++) CHECK_EQ(janus_spawn_wait(&n, be_counted, &crowd), JANUS_OK);
-    guild_open(&inner, guild_spawn(root, 2)); /* beside those that live outside */
+    caps_open(&inner, caps_spawn(root, 2)); /* beside those that live outside */
     for (int i = 0; i < CHILDREN; i++) {
         CHECK_EQ(janus_spawn_wait(i % 2 == 0 ? &inner : &n, be_counted, &crowd), JANUS_OK);
     }
@@ -118,7 +118,7 @@ static int64_t spawn_under_cap(void *argument)
 
 TEST("a spawn waits for room under a capability, even one inside another")
 {
-    guild_all(spawn_under_cap, NULL);
+    caps_all(spawn_under_cap, NULL);
 }
 
 /* In order. */
@@ -420,7 +420,7 @@ static int64_t wait_under_two(void *argument)
     struct pair  *pair = argument;
     janus_nursery inner;
     pair->inner = &inner;
-    guild_open(&inner, guild_spawn(pair->root, 2));
+    caps_open(&inner, caps_spawn(pair->root, 2));
     JANUS_EXPECT(janus_spawn(&inner, leave_when_told, pair) == JANUS_OK);
     JANUS_EXPECT(janus_spawn(&inner, try_in_between, pair) == JANUS_OK);
     JANUS_EXPECT(janus_spawn_wait(&inner, set_started, pair) == JANUS_OK);
@@ -429,11 +429,11 @@ static int64_t wait_under_two(void *argument)
 
 static int64_t limit_twice(void *argument)
 {
-    struct pair   pair = {.root = guild_root()};
+    struct pair   pair = {.root = caps_root()};
     janus_nursery outer;
     (void)argument;
     janus_event_init(&pair.started, JANUS_WAKER_TASKS, NULL);
-    guild_open(&outer, guild_spawn(pair.root, 3));
+    caps_open(&outer, caps_spawn(pair.root, 3));
     JANUS_EXPECT(janus_spawn(&outer, wait_under_two, &pair) == JANUS_OK);
     while (!atomic_load(&pair.leave)) JANUS_IGNORE(janus_yield());
     JANUS_EXPECT(janus_spawn_wait(&outer, fill_until_tried, &pair) == JANUS_OK);
