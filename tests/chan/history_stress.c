@@ -16,7 +16,7 @@
 #include <sched.h>
 #include <stdio.h>
 
-enum { HISTORIES = TOWN_SLOW ? 200 : 800 };
+enum { HISTORIES = RIG_SLOW ? 200 : 800 };
 
 static struct op         cases[STORY_PARTIES][STORY_OPS][STORY_CASES];
 static _Atomic(unsigned) ticks;
@@ -82,7 +82,7 @@ static int64_t open_as_task(void *argument)
 static void act(int party)
 {
     atomic_fetch_add(&arrived, 1);
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     while (atomic_load(&arrived) < story.parties) {
         CHECK(janus_now_ns() < limit);
         janus_shield_begin();
@@ -153,9 +153,9 @@ static void happen(janus_scheduler *scheduler, struct jrt_rng *rng, uint64_t num
     janus_nursery root;
     draw_all(rng);
     int plain = jrt_rng_below(rng, 2) == 0 ? (int)jrt_rng_below(rng, 3) : 0;
-    if (town_simulated()) plain = 0;
+    if (rig_simulated()) plain = 0;
     if (jrt_rng_below(rng, 2) == 0) {
-        town_do(scheduler, open_as_task, NULL);
+        rig_do(scheduler, open_as_task, NULL);
     } else {
         story_open(true);
     }
@@ -169,7 +169,7 @@ static void happen(janus_scheduler *scheduler, struct jrt_rng *rng, uint64_t num
         }
     }
     if (jrt_rng_below(rng, 4) == 0) {
-        uint64_t limit = janus_now_ns() + town_patience;
+        uint64_t limit = janus_now_ns() + rig_patience;
         while (atomic_load(&arrived) < story.parties) {
             CHECK(janus_now_ns() < limit);
             sched_yield();
@@ -186,10 +186,10 @@ static void happen(janus_scheduler *scheduler, struct jrt_rng *rng, uint64_t num
 static void many(uint32_t workers)
 {
     struct jrt_rng   rng;
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
-    seed = town_simulated() ? strtoull(getenv("JANUSRT_SEED"), NULL, 0) : janus_now_ns();
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
+    seed = rig_simulated() ? strtoull(getenv("JANUSRT_SEED"), NULL, 0) : janus_now_ns();
     jrt_rng_seed(&rng, seed);
-    for (uint64_t i = 0; i < (town_simulated() ? 100 : HISTORIES); i++) happen(scheduler, &rng, i);
+    for (uint64_t i = 0; i < (rig_simulated() ? 100 : HISTORIES); i++) happen(scheduler, &rng, i);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 

@@ -33,7 +33,7 @@ static uint64_t cpu_ns(void)
 
 static bool measures(const struct street *street)
 {
-    return street->workers == 1 && !TOWN_SLOW && !JRT_DEBUG && !town_simulated() &&
+    return street->workers == 1 && !RIG_SLOW && !JRT_DEBUG && !rig_simulated() &&
            street->attack.no_share == NULL;
 }
 
@@ -52,7 +52,7 @@ static int64_t plugin_main(void *argument)
 void hold(struct plugin *plugin)
 {
     atomic_store(plugin->holds, 1);
-    JANUS_IGNORE(janus_sleep(3600 * 1000 * town_ms));
+    JANUS_IGNORE(janus_sleep(3600 * 1000 * rig_ms));
 }
 
 /* Neighbours. */
@@ -246,7 +246,7 @@ void contain(struct attack attack)
         struct street street = {.attack = attack, .workers = workers[i], .share = 100};
         CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers[i], .max_budget = &most,
                                                    .max_tasks = 1000, .quiet_panics = true,
-                                                   .grace_ns = 20 * town_ms),
+                                                   .grace_ns = 20 * rig_ms),
                            host, &street, NULL),
                  JANUS_OK);
         if (street.share >= least) continue;

@@ -5,7 +5,7 @@
 
 #include "trace/lane.h"
 
-enum { SNAPSHOTS = TOWN_SLOW ? 12 : 30 };
+enum { SNAPSHOTS = RIG_SLOW ? 12 : 30 };
 
 /* The ring itself: every copied event was written like this. */
 
@@ -179,7 +179,7 @@ static void check_flight(uint32_t workers, const janus_trace_options *options)
 {
     struct pool      pool = {.trace = open_trace(options)};
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .trace = pool.trace));
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .trace = pool.trace));
     janus_nursery root;
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
     for (uint32_t i = 0; i < workers + 1; i++) CHECK_EQ(janus_spawn(&root, toil, &pool), JANUS_OK);

@@ -314,7 +314,7 @@ TEST("a trace shows the component and the amount of exhaustion and recharge")
 
 /* Several workers, and the hash. */
 
-enum { CROWD = 12, RUNS = TOWN_SLOW ? 3 : 10 };
+enum { CROWD = 12, RUNS = RIG_SLOW ? 3 : 10 };
 
 static int64_t pass_on(void *argument)
 {
@@ -402,9 +402,9 @@ TEST("a trace shows that a task is stolen, and that it goes on with the thief")
 static uint64_t hash_of(janus_trace *trace, uint32_t workers, uint64_t seed)
 {
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .deterministic_seed = seed,
-                                          .trace = trace));
-    town_do(scheduler, crowd, NULL);
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .deterministic_seed = seed,
+                                         .trace = trace));
+    rig_do(scheduler, crowd, NULL);
     CHECK_EQ(janus_scheduler_stop(scheduler), JANUS_OK);
     uint64_t hash = janus_scheduler_trace_hash(scheduler);
     CHECK_EQ(jrt_trace_hash_of(scheduler), hash);

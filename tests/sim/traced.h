@@ -3,7 +3,7 @@
 #ifndef JANUSRT_TESTS_SIM_TRACED_H
 #define JANUSRT_TESTS_SIM_TRACED_H
 
-#include "../task/town.h"
+#include "../task/rig.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { KINDS = 2, ROUNDS = TOWN_SLOW ? 30 : 300, RACES = TOWN_SLOW ? 5 : 40 };
+enum { KINDS = 2, ROUNDS = RIG_SLOW ? 30 : 300, RACES = RIG_SLOW ? 5 : 40 };
 
 #define BY_TASKS JANUS_WAKER_TASKS
 
@@ -295,7 +295,7 @@ static int64_t be_guest(void *argument)
 
 static void await_blocked(janus_nursery *nursery, janus_task_id id)
 {
-    uint64_t        limit = janus_now_ns() + town_patience;
+    uint64_t        limit = janus_now_ns() + rig_patience;
     janus_task_info info = JANUS_TASK_INFO();
     for (;;) {
         CHECK_EQ(janus_task_inspect(nursery, id, &info), JANUS_OK);
@@ -308,7 +308,7 @@ static void await_blocked(janus_nursery *nursery, janus_task_id id)
 /* Waits until this many are at the condition, which they reach only by unlocking. */
 static void await_at_condition(struct hall *hall, int count)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     for (int now = 0; now < count;) {
         CHECK(janus_now_ns() < limit);
         CHECK_EQ(janus_yield(), JANUS_OK);
@@ -378,7 +378,7 @@ static void end_waits(janus_status how, janus_nursery *server)
     struct guest guests[KINDS][PLACES];
     struct hall  hall;
     struct mix   mix;
-    uint64_t until = how == JANUS_DEADLINE ? janus_now_ns() + (TOWN_SLOW ? 20 : 2) * town_ms : 0;
+    uint64_t     until = how == JANUS_DEADLINE ? janus_now_ns() + (RIG_SLOW ? 20 : 2) * rig_ms : 0;
     mix_open(&mix);
     hall_open(&hall);
     for (int k = 0; k < KINDS; k++) {
@@ -526,14 +526,14 @@ static int64_t leave_it(void *argument)
     struct left *left = argument;
     CHECK_EQ(janus_mutex_lock(&left->lock), JANUS_OK);
     atomic_store(&left->has, 1);
-    CHECK(town_wait(&left->asked));
+    CHECK(rig_wait(&left->asked));
     return 0;
 }
 
 static int64_t find_it(void *argument)
 {
     struct left *left = argument;
-    CHECK(town_wait(&left->has));
+    CHECK(rig_wait(&left->has));
     atomic_store(&left->asked, 1);
     CHECK_EQ(janus_mutex_lock(&left->lock), JANUS_OK);
     left->abandoned = janus_mutex_is_abandoned(&left->lock);

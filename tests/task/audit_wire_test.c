@@ -298,7 +298,7 @@ TEST("a worker writes the uses that it has counted before it sleeps")
     janus_cap        cap;
     janus_scheduler *scheduler = open_watched(audit, &cap);
     janus_nursery    n;
-    uint64_t         limit = janus_now_ns() + town_patience;
+    uint64_t         limit = janus_now_ns() + rig_patience;
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, JANUS_NURSERY_OPTIONS(.spawn_cap = cap)),
              JANUS_OK);
     CHECK_EQ(janus_spawn(&n, burst, NULL), JANUS_OK);
@@ -406,10 +406,10 @@ TEST("a spawn over the scheduler's own limit is a denial too, from tasks and fro
 {
     janus_audit     *audit = begin_log(0, 0, false);
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.max_tasks = 10, .worker_count = 2, .audit = audit));
+        rig_open(JANUS_SCHEDULER_OPTIONS(.max_tasks = 10, .worker_count = 2, .audit = audit));
     struct gate   gate = {.open = 0};
     janus_nursery n;
-    town_do(scheduler, crowd_of_ten, NULL);
+    rig_do(scheduler, crowd_of_ten, NULL);
     CHECK_EQ(caps_stats(scheduler).refused_limit, 60);
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     for (int i = 0; i < 10; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
@@ -539,12 +539,12 @@ TEST("a thread's recharge of a child is in the log")
     janus_audit       *audit = begin_log(0, 0, false);
     const janus_budget pool = janus_budget_of(2000, 0, 5, 0, 0);
     janus_scheduler   *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .audit = audit));
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .audit = audit));
     atomic_int      ops = 0;
     janus_nursery   n;
     janus_exhausted child;
     janus_task_id   task;
-    uint64_t        limit = janus_now_ns() + town_patience;
+    uint64_t        limit = janus_now_ns() + rig_patience;
     CHECK_EQ(janus_nursery_open_in(
                  scheduler, &n,
                  JANUS_NURSERY_OPTIONS(.budget = &pool, .exhaustion = JANUS_EXHAUSTION_MANUAL)),

@@ -4,7 +4,7 @@
 #ifndef JANUSRT_TESTS_TASK_BACKENDS_H
 #define JANUSRT_TESTS_TASK_BACKENDS_H
 
-#include "town.h"
+#include "rig.h"
 
 #include <dirent.h>
 #include <sched.h>
@@ -46,7 +46,7 @@ static inline janus_scheduler *backend_open(uint32_t workers)
     CHECK_EQ(janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.worker_count = workers,
                                                                  .profile = JANUS_PROFILE_SOVEREIGN,
                                                                  .yield_interval = 100,
-                                                                 .turn_ns = town_turn_ns),
+                                                                 .turn_ns = rig_turn_ns),
                                          &scheduler),
              JANUS_OK);
     CHECK_EQ(janus_authority_take(scheduler, &first_caps.authority), JANUS_OK);
@@ -94,7 +94,7 @@ static inline int backend_threads(void)
 static inline int backend_settle(void)
 {
     static int quiet;
-    uint64_t   limit = janus_now_ns() + town_patience;
+    uint64_t   limit = janus_now_ns() + rig_patience;
     if (quiet == 0) quiet = backend_threads(); /* there was none the first time */
     /* Its own thread comes with the first of the scheduler's. */
     if (JRT_TSAN && quiet == 1) quiet = 2;
@@ -112,7 +112,7 @@ static inline void backend_run(uint32_t workers, janus_entry *entry, void *argum
     (void)backend_settle();
     janus_status status = janus_run(
         JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .profile = JANUS_PROFILE_SOVEREIGN,
-                                .yield_interval = 100, .max_threads = 40, .turn_ns = town_turn_ns),
+                                .yield_interval = 100, .max_threads = 40, .turn_ns = rig_turn_ns),
         backend_first, &first, NULL);
     CHECK(status == JANUS_OK || status == JANUS_DEADLOCK); /* some entries want one */
 }
@@ -129,7 +129,7 @@ static inline void backend_run(uint32_t workers, janus_entry *entry, void *argum
 /* Yields until there are this many threads. Threads that end take a moment. */
 static inline bool backend_threads_become(int count)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     while (backend_threads() != count && janus_now_ns() < limit) JANUS_IGNORE(janus_yield());
     return backend_threads() == count;
 }

@@ -299,7 +299,7 @@ static int64_t sleep_long(void *argument)
 
 TEST("a plain thread cancels a nursery whose owner keeps the right")
 {
-    janus_scheduler *scheduler = town_open(NULL);
+    janus_scheduler *scheduler = rig_open(NULL);
     janus_nursery    root;
     CHECK_EQ(
         janus_nursery_open_in(scheduler, &root, JANUS_NURSERY_OPTIONS(.cancel_by_owner = true)),

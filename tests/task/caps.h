@@ -3,13 +3,13 @@
 #ifndef JANUSRT_TESTS_TASK_CAPS_H
 #define JANUSRT_TESTS_TASK_CAPS_H
 
-#include "town.h"
+#include "rig.h"
 
 /* Runs `entry(argument)` as the first task, where every right must be granted. */
 static inline void caps_sovereign(uint32_t workers, janus_entry *entry, void *argument)
 {
     CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .yield_interval = 512,
-                                               .turn_ns = town_turn_ns,
+                                               .turn_ns = rig_turn_ns,
                                                .profile = JANUS_PROFILE_SOVEREIGN),
                        entry, argument, NULL),
              JANUS_OK);

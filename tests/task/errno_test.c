@@ -22,7 +22,7 @@ __attribute__((noinline)) static void errno_set(int number)
     __asm__ volatile("" ::: "memory");
 }
 
-enum { CROWD = 24, ROUNDS = TOWN_SLOW ? 50 : 400, CHECKS = 20000 };
+enum { CROWD = 24, ROUNDS = RIG_SLOW ? 50 : 400, CHECKS = 20000 };
 
 static janus_channel lanes[CROWD / 2][2];
 
@@ -34,7 +34,7 @@ struct one {
 static int64_t keep(void *argument)
 {
     struct one *one = argument;
-    for (unsigned i = 0; i < town_few(ROUNDS); i++) {
+    for (unsigned i = 0; i < rig_few(ROUNDS); i++) {
         errno_set(one->number * 1000 + (int)i);
         int status = one->wait(one, i);
         int found = errno_now();
@@ -328,7 +328,7 @@ static int64_t spread_out(void *argument)
 
 TEST("workers block all signals but faults and SIGPROF, before and after waits")
 {
-    TOWN_REAL("in a world the threads are one, which the program made");
+    RIG_REAL("in a world the threads are one, which the program made");
     sigset_t before, after;
     CHECK_EQ(pthread_sigmask(SIG_SETMASK, NULL, &before), 0);
     CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 4), spread_out, NULL, NULL),

@@ -88,8 +88,8 @@ static int64_t end_so(void *argument)
     case RETURNS: child->told = janus_sleep(100000); return 5;
     case FAILS: child->told = janus_yield(); return -7;
     case PANICS: janus_panic("on purpose");
-    case SLEEPS: child->told = janus_sleep(UINT64_C(3600000) * town_ms); return child->told;
-    case UNWINDS: child->told = janus_sleep(UINT64_C(3600000) * town_ms); return 0;
+    case SLEEPS: child->told = janus_sleep(UINT64_C(3600000) * rig_ms); return child->told;
+    case UNWINDS: child->told = janus_sleep(UINT64_C(3600000) * rig_ms); return 0;
     case SPENDS: child->told = janus_charge(janus_budget_of(0, 0, 0, 0, 11)); return 0;
     case WAYS: break;
     }
@@ -100,7 +100,7 @@ static void all_ways(struct outcome *outcome, janus_backend backend)
 {
     for (enum way way = RETURNS; way < WAYS; way++) {
         struct child         child = {.way = way, .told = 99};
-        uint64_t             wait_ns = 2 * town_ms;
+        uint64_t             wait_ns = 2 * rig_ms;
         janus_nursery        n;
         janus_nursery_result result;
         janus_cancel_mode    mode =

@@ -39,7 +39,7 @@ static bool is_refusal(janus_status status)
 
 static int64_t guess(void *argument)
 {
-    const int            tries = TOWN_SLOW ? 40000 : 1000000;
+    const int            tries = RIG_SLOW ? 40000 : 1000000;
     struct jrt_rng       rng;
     janus_nursery        n;
     janus_cap_table_info before, after;
@@ -187,7 +187,7 @@ static int64_t steal(void *argument)
     struct thief *thief = argument;
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    for (unsigned i = 0; i < (TOWN_SLOW ? 200 : 5000); i++) {
+    for (unsigned i = 0; i < (RIG_SLOW ? 200 : 5000); i++) {
         CHECK_EQ(show(&n, *thief->loot, i * 2), JANUS_CAP_FOREIGN); /* as a spawn capability */
         atomic_fetch_add(&thief->tries, 1);
     }

@@ -30,7 +30,7 @@ TEST("the maker of a scheduler takes the authority once, before it is started")
     CHECK_EQ(janus_authority_take(scheduler, &again), JANUS_NO_AUTHORITY);
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
     CHECK_EQ(janus_authority_take(scheduler, &again), JANUS_NO_AUTHORITY);
-    town_do(scheduler, take_none, scheduler);
+    rig_do(scheduler, take_none, scheduler);
     CHECK(again == NULL);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
@@ -38,11 +38,11 @@ TEST("the maker of a scheduler takes the authority once, before it is started")
 /* CAP:12.1.1/create. */
 TEST("nobody gets the authority of a running scheduler, inside or outside")
 {
-    janus_scheduler *scheduler = town_open(NULL);
+    janus_scheduler *scheduler = rig_open(NULL);
     janus_authority *root = NULL;
     CHECK_EQ(janus_authority_take(scheduler, &root), JANUS_NO_AUTHORITY);
     CHECK_EQ(janus_authority_take(NULL, &root), JANUS_NO_AUTHORITY);
-    town_do(scheduler, take_none, scheduler);
+    rig_do(scheduler, take_none, scheduler);
     CHECK(root == NULL);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
@@ -85,7 +85,7 @@ static int64_t mint_nothing(void *argument)
 }
 
 /* CAP:12.1.1/create. */
-TEST("without the authority no capability is minted") { town_all(mint_nothing, NULL, 1); }
+TEST("without the authority no capability is minted") { rig_all(mint_nothing, NULL, 1); }
 
 static int64_t use_others(void *argument)
 {
@@ -227,14 +227,14 @@ static int64_t inherit(void *argument)
     janus_nursery n;
     janus_cap     out;
     atomic_int    ran = 0;
-    CHECK(town_wait(&heir->ready));
+    CHECK(rig_wait(&heir->ready));
     CHECK_EQ(janus_cap_delegate(heir->cap, janus_task_current_id() + 1, NULL, &out),
              JANUS_NOT_DELEGATABLE);
     caps_open(&n, heir->cap);
     CHECK_EQ(caps_context().cap_ids[JANUS_CAP_KIND_SPAWN], caps_id(heir->cap));
     CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_OK);
     atomic_store(&heir->done, 1);
-    CHECK(town_wait(&heir->revoked));
+    CHECK(rig_wait(&heir->revoked));
     CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_CAP_REVOKED);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(ran, 1);
@@ -264,7 +264,7 @@ static int64_t bequeath(void *argument)
     /* The heir's, not this task's. */
     CHECK_EQ(janus_cap_check(heir.cap, JANUS_CAP_KIND_SPAWN, 0), JANUS_CAP_FOREIGN);
     atomic_store(&heir.ready, 1);
-    CHECK(town_wait(&heir.done));
+    CHECK(rig_wait(&heir.done));
     CHECK_EQ(janus_cap_revoke(heir.cap, kept), JANUS_CAP_FOREIGN); /* not derived from it */
     CHECK_EQ(janus_cap_revoke(heir.cap, given), JANUS_OK);
     atomic_store(&heir.revoked, 1);

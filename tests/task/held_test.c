@@ -64,7 +64,7 @@ static int64_t heap_nurseries(void *argument)
 
 TEST("a task pays for nurseries on the heap from the 17th on, and gets a refund when they end")
 {
-    town_all(heap_nurseries, NULL, 5);
+    rig_all(heap_nurseries, NULL, 5);
 }
 
 /* What tasks leave behind. */
@@ -115,7 +115,7 @@ static int64_t leave_behind(void *argument)
 
 TEST("tasks of a pool, one after another, leave no more behind than the pool's memory")
 {
-    town_all(leave_behind, NULL, 5);
+    rig_all(leave_behind, NULL, 5);
 }
 
 /* Kept failures. */

@@ -388,7 +388,7 @@ static int64_t grow_with_grant(void *argument)
 TEST("a tree of nurseries grows in :service, in :sovereign only under a capability")
 {
     struct tree tree = {.want = JANUS_OK};
-    town_all(grow, &tree, 1);
+    rig_all(grow, &tree, 1);
     CHECK_EQ(tree.leaves, 27);
     tree = (struct tree){.want = JANUS_NO_SPAWN_CAP};
     caps_all(grow, &tree);

@@ -173,7 +173,7 @@ struct host_of {
 static int64_t wait_then_read(void *argument)
 {
     struct host_of *of = argument;
-    CHECK(town_wait(&of->ready));
+    CHECK(rig_wait(&of->ready));
     return read_a_file(&of->cap);
 }
 
@@ -231,7 +231,7 @@ static int64_t open_for_ever(void *argument)
 {
     struct host_of *of = argument;
     janus_nursery   n;
-    CHECK(town_wait(&of->ready));
+    CHECK(rig_wait(&of->ready));
     atomic_store(&of->ready, 2);
     while (janus_yield() == JANUS_OK) continue;
     for (;;) {
@@ -384,5 +384,5 @@ static int64_t family(void *argument)
 /* SCHED:15.2.2, C46. */
 TEST("only the owner of a child's nursery gets the child's result, and only through that nursery")
 {
-    town_all(family, NULL, 5);
+    rig_all(family, NULL, 5);
 }

@@ -87,7 +87,7 @@ static void call_beside_in(janus_nursery *beside, janus_entry *entry)
 {
     atomic_store(&called, 0);
     CHECK_EQ(janus_spawn(beside, entry, NULL), JANUS_OK);
-    CHECK(town_wait(&called));
+    CHECK(rig_wait(&called));
 }
 
 static int64_t call_beside(void *argument)

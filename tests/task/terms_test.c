@@ -85,7 +85,7 @@ static int64_t live_restricted(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, at_gate, &wish->gate), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, at_gate, &wish->gate), JANUS_TASK_LIMIT);
-    CHECK(town_wait(&wish->ready));
+    CHECK(rig_wait(&wish->ready));
     CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.spawn_cap = wish->wide)),
              JANUS_CAP_WIDENS);
     CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.spawn_cap = wish->more_rights)),
@@ -270,12 +270,12 @@ static int64_t inner_sandbox(void *argument)
 {
     struct nest  *nest = argument;
     janus_nursery n;
-    CHECK(town_wait(&nest->ready));
+    CHECK(rig_wait(&nest->ready));
     caps_open(&n, nest->cap); /* four of them, in six that are around */
     for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&n, at_gate, &nest->gate), JANUS_OK);
     CHECK_EQ(caps_context().tasks_alive, 3);
     atomic_store(&nest->tried, 1);
-    CHECK(town_wait(&nest->gate.open));
+    CHECK(rig_wait(&nest->gate.open));
     return janus_nursery_end(&n, NULL);
 }
 
@@ -296,7 +296,7 @@ static int64_t outer_sandbox(void *argument)
                             &nest.cap),
              JANUS_OK);
     atomic_store(&nest.ready, 1);
-    CHECK(town_wait(&nest.tried));
+    CHECK(rig_wait(&nest.tried));
     CHECK_EQ(caps_context().tasks_alive, 4); /* the child and its three */
     caps_open(&narrow, one);
     CHECK_EQ(janus_spawn(&narrow, at_gate, &nest.gate), JANUS_OK);
@@ -365,7 +365,7 @@ static int64_t fill_up(void *argument)
 {
     struct crowd *crowd = argument;
     int           started = 0;
-    while (started < (TOWN_SLOW ? 300 : 3000)) {
+    while (started < (RIG_SLOW ? 300 : 3000)) {
         janus_status status = janus_spawn(crowd->in, be_counted, crowd);
         CHECK(status == JANUS_OK || status == JANUS_TASK_LIMIT);
         if (status == JANUS_OK) started++;

@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { REPEATS = TOWN_SLOW ? 20 : 200, CHILDREN = 5 };
+enum { REPEATS = RIG_SLOW ? 20 : 200, CHILDREN = 5 };
 
 static void backend_all(janus_entry *entry)
 {
@@ -41,7 +41,7 @@ static int64_t count_threads(void *argument)
 
 TEST("each living child has one thread, and when all have ended there are as many as before")
 {
-    TOWN_REAL("threads of the system are counted");
+    RIG_REAL("threads of the system are counted");
     backend_all(count_threads);
 }
 
@@ -128,7 +128,7 @@ static int64_t stay_all(void *argument)
 
 TEST("a child stays on its thread, alone with the children that it runs synchronously")
 {
-    TOWN_REAL("threads of the system are counted");
+    RIG_REAL("threads of the system are counted");
     backend_run(1, stay_all, NULL);
     backend_run(2, stay_all, NULL);
 }
@@ -173,7 +173,7 @@ TEST("when all threads and all workers wait, a deadlock is reported") { backend_
 
 static int64_t work_then_open(void *argument)
 {
-    uint64_t until = janus_now_ns() + 5 * town_ms;
+    uint64_t until = janus_now_ns() + 5 * rig_ms;
     while (janus_now_ns() < until) continue; /* meanwhile no worker has anything to do */
     janus_waitpoint_wake(argument);
     return 0;
@@ -244,7 +244,7 @@ static int64_t fail_all(void *argument)
 
 TEST("a stack overflow on a thread ends the child alone")
 {
-    TOWN_OVERFLOWS();
+    RIG_OVERFLOWS();
     backend_all(fail_all);
 }
 
@@ -302,26 +302,26 @@ static void end_threads(int times, bool replaced)
 static int64_t end_replaced(void *argument)
 {
     (void)argument;
-    end_threads(TOWN_SLOW ? 2 : 10, true);
+    end_threads(RIG_SLOW ? 2 : 10, true);
     return 0;
 }
 
 static int64_t end_lost(void *argument)
 {
     (void)argument;
-    end_threads(TOWN_SLOW ? 2 : 10, false);
+    end_threads(RIG_SLOW ? 2 : 10, false);
     return 0;
 }
 
 TEST("a child that ends its thread has panicked, on another thread")
 {
-    TOWN_REAL("the one thread cannot be ended");
+    RIG_REAL("the one thread cannot be ended");
     backend_all(end_replaced);
 }
 
 TEST("if its thread cannot be replaced, the workers run the child's end")
 {
-    TOWN_REAL("the one thread cannot be ended");
+    RIG_REAL("the one thread cannot be ended");
     backend_all(end_lost);
 }
 
@@ -401,7 +401,7 @@ static int64_t fill_scheduler(void *argument)
 
 TEST("a scheduler has no more threads for children than its options allow")
 {
-    TOWN_REAL("threads of the system are counted");
+    RIG_REAL("threads of the system are counted");
     backend_run(2, fill_scheduler, NULL);
 }
 
@@ -454,7 +454,7 @@ static int64_t sum_up(void *argument)
 
 TEST("the scheduler's statistics include the threads of children that have ended")
 {
-    TOWN_REAL("threads of the system are counted");
+    RIG_REAL("threads of the system are counted");
     backend_run(2, sum_up, NULL);
 }
 
@@ -479,8 +479,8 @@ static janus_scheduler *open_outside(janus_nursery *n)
 
 TEST("stopping a scheduler ends children that wait, or compute, on threads of their own")
 {
-    TOWN_REAL("threads of the system are counted");
-    for (int i = 0; i < (TOWN_SLOW ? 3 : 20); i++) {
+    RIG_REAL("threads of the system are counted");
+    for (int i = 0; i < (RIG_SLOW ? 3 : 20); i++) {
         janus_nursery    n;
         atomic_int       there = 0;
         int              before = backend_settle();
@@ -506,8 +506,8 @@ static void *stop_it(void *argument)
 
 TEST("stopping a scheduler while threads are made for children loses no thread and no child")
 {
-    TOWN_REAL("a thread outside takes part");
-    for (int i = 0; i < (TOWN_SLOW ? 10 : 100); i++) {
+    RIG_REAL("a thread outside takes part");
+    for (int i = 0; i < (RIG_SLOW ? 10 : 100); i++) {
         atomic_int       ran = 0;
         int              started = 0;
         janus_nursery    n;

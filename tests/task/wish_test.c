@@ -84,7 +84,7 @@ TEST("a thread that owns a nursery waits for room, too")
         struct crowd     crowd = {.yields = 1};
         janus_nursery    n;
         janus_scheduler *scheduler =
-            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = 3));
+            rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = 3));
         CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
         for (int i = 0; i < CHILDREN; i++) {
             CHECK_EQ(janus_spawn_wait(&n, be_counted, &crowd), JANUS_OK);
@@ -185,7 +185,7 @@ static int64_t keep_order(void *argument)
 TEST("the first to wait for room is the first to get it")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
-        for (uint64_t i = 0; i < town_few(50); i++) {
+        for (uint64_t i = 0; i < rig_few(50); i++) {
             CHECK_EQ(run_limited(workers, 5, keep_order, NULL), JANUS_OK);
         }
     }
@@ -228,7 +228,7 @@ static int64_t cancel_the_first(void *argument)
 TEST("a spawn that waits is cancelled like every wait, and leaves its place")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
-        for (uint64_t i = 0; i < town_few(50); i++) {
+        for (uint64_t i = 0; i < rig_few(50); i++) {
             CHECK_EQ(run_limited(workers, 3, cancel_the_first, NULL), JANUS_OK);
         }
     }
@@ -311,7 +311,7 @@ static int64_t ask_wrongly(void *argument)
 
 TEST("a waiting spawn refuses the same bad arguments as any spawn")
 {
-    town_all(ask_wrongly, NULL, 1);
+    rig_all(ask_wrongly, NULL, 1);
 }
 
 /* A worker that does not call. */
@@ -323,7 +323,7 @@ struct busy {
 static int64_t end_when_wished(void *argument)
 {
     atomic_store(&((struct busy *)argument)->begun, 1);
-    while (wishes() == 0) town_spin();
+    while (wishes() == 0) rig_spin();
     return 0;
 }
 
@@ -350,7 +350,7 @@ static int64_t wait_beside_busy(void *argument)
     JANUS_NURSERY(n, status)
     {
         CHECK_EQ(janus_spawn(n, compute_after_child, &busy), JANUS_OK);
-        CHECK(town_wait(&busy.begun));
+        CHECK(rig_wait(&busy.begun));
         CHECK_EQ(janus_spawn_wait(n, say_started, &busy), JANUS_OK);
     }
     return status;
@@ -358,7 +358,7 @@ static int64_t wait_beside_busy(void *argument)
 
 TEST("others find room that a child left on a worker that computes for ever")
 {
-    TOWN_REAL("a worker that calls nothing keeps the only thread");
+    RIG_REAL("a worker that calls nothing keeps the only thread");
     for (int i = 0; i < 20; i++) {
         CHECK_EQ(run_limited(2, 3, wait_beside_busy, NULL), JANUS_OK);
     }
@@ -442,11 +442,11 @@ static int64_t limit_twice(void *argument)
 
 TEST("a waiting spawn finds room that a refused spawn returned")
 {
-    TOWN_REAL("it explores by itself");
+    RIG_REAL("it explores by itself");
     const janus_scheduler_options *sovereign =
         JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN, .yield_interval = 512);
     janus_explore_result result = JANUS_EXPLORE_RESULT();
-    CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.schedules = TOWN_SLOW ? 50 : 2000,
+    CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.schedules = RIG_SLOW ? 50 : 2000,
                                                  .worker_count = 3, .scheduler = sovereign),
                            limit_twice, NULL, &result),
              JANUS_OK);
