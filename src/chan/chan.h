@@ -7,7 +7,7 @@
 
 #include "base/list.h"
 #include "chan/lock.h"
-#include "chan/toll.h"
+#include "chan/pay.h"
 #include "look/places.h"
 #include "task/note.h"
 #include "task/task.h"
@@ -54,8 +54,8 @@ struct jrt_chan_entry {
 
 /* What only opening, destroying and inspecting a channel need. */
 struct jrt_chan_cold {
-    struct jrt_toll toll; /* what counts it and pays for it */
-    char            name[JANUS_CHANNEL_NAME_BYTES];
+    struct jrt_chan_charge charge; /* what counts it and pays for it */
+    char                   name[JANUS_CHANNEL_NAME_BYTES];
 };
 
 struct jrt_chan {
