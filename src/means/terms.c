@@ -11,7 +11,7 @@
  *   all terms around those that hold one themselves. A sandbox of ten tasks inside a limit of
  *   fifty takes ten of the fifty. Tasks that were started without a capability count against the
  *   scheduler's limit (limit.c). Channels count in the same way, with channel capabilities
- *   (ration.c). A nursery's terms outlive its children. Channels may outlive the nursery, so they
+ *   (channels.c). A nursery's terms outlive its children. Channels may outlive the nursery, so they
  *   keep the terms, and terms keep the terms around them.
  *
  * [terms-inside]  A task spawns only where all its own restrictions hold. These are those of its

@@ -160,7 +160,7 @@ janus_status jrt_terms_deny(janus_scheduler *scheduler, const struct jrt_cap_act
 janus_status jrt_terms_full(janus_scheduler *scheduler, const struct jrt_worker *worker);
 
 /* Counts one more channel with this buffer. *out are the terms that count it. They exist until the
- * channel is gone, even if the scheduler ends before. In ration.c. */
+ * channel is gone, even if the scheduler ends before. In channels.c. */
 janus_status jrt_terms_channel(const struct jrt_task *task, uint64_t buffer,
                                struct jrt_terms **out);
 void         jrt_terms_channel_gone(struct jrt_terms *terms);
