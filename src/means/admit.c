@@ -85,14 +85,14 @@ void jrt_terms_leave(struct jrt_nursery *n, struct jrt_worker *worker)
 
 /* Takes the child's share, [terms-energy]. */
 static janus_status take_entry(struct jrt_nursery *n, const janus_budget *want,
-                               struct jrt_entry *out)
+                               struct jrt_admission *out)
 {
     struct jrt_terms *terms = n->terms;
     janus_scheduler  *scheduler = n->scheduler;
     bool              implicit = is_implicit(terms, scheduler);
     janus_component   lacks = JANUS_COMPONENT_NONE;
     janus_budget      most = terms != NULL ? terms->task_budget : scheduler->task_budget;
-    *out = (struct jrt_entry){.account = NULL};
+    *out = (struct jrt_admission){.account = NULL};
     if (terms != NULL && terms->account != NULL) {
         out->share = most;
         if (want != NULL) out->share = implicit ? *want : janus_budget_min(*want, most);
@@ -120,12 +120,12 @@ static janus_status take_entry(struct jrt_nursery *n, const janus_budget *want,
                        granted);
 }
 
-void jrt_entry_return(const struct jrt_entry *entry)
+void jrt_admission_return(const struct jrt_admission *admission)
 {
-    if (entry->split) {
-        jrt_account_unsplit(entry->account, &entry->booked);
-    } else if (entry->account != NULL) {
-        jrt_account_settle(entry->account, &entry->booked, &entry->booked);
+    if (admission->split) {
+        jrt_account_unsplit(admission->account, &admission->booked);
+    } else if (admission->account != NULL) {
+        jrt_account_settle(admission->account, &admission->booked, &admission->booked);
     }
 }
 
@@ -253,7 +253,7 @@ bool jrt_nursery_may_cancel(const struct jrt_nursery *n)
 }
 
 janus_status jrt_terms_take_child(struct jrt_nursery *n, struct jrt_worker *worker,
-                                  const janus_budget *want, struct jrt_entry *out)
+                                  const janus_budget *want, struct jrt_admission *out)
 {
     janus_scheduler *scheduler = n->scheduler;
     janus_status     status = JANUS_OK;

@@ -252,10 +252,10 @@ static janus_status open_pool(struct jrt_terms *terms, janus_scheduler *schedule
 
 /* Takes a share of exactly `amount`. Without a pool, the bank makes it. */
 static janus_component take_share(struct jrt_terms *terms, janus_scheduler *scheduler,
-                                  const janus_budget *amount, struct jrt_entry *out)
+                                  const janus_budget *amount, struct jrt_admission *out)
 {
     bool root = terms->account == NULL;
-    *out = (struct jrt_entry){
+    *out = (struct jrt_admission){
         .share = *amount, .booked = jrt_share_booked(amount), .account = terms->account};
     if (!root) { /* an unlimited component gets what the pool has left */
         struct jrt_account_books books;
@@ -294,20 +294,20 @@ static uint64_t live_bytes(struct jrt_purse *purse)
  * every scope would be a new life. */
 static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n, bool cancelled)
 {
-    struct jrt_task *task = n->owner;
-    struct jrt_entry entry;
+    struct jrt_task     *task = n->owner;
+    struct jrt_admission admission;
     if (task == NULL || (terms->bound & 1u << JANUS_CAP_KIND_SPAWN) == 0) return JANUS_INVALID;
     if (cancelled || task->ending) return JANUS_CANCELLED;
     struct jrt_purse *aside = jrt_purse_need(task);
     if (aside == NULL) return JANUS_NO_MEMORY;
     janus_budget amount = terms->task_budget;
     if (amount.memory > aside->left.memory) amount.memory = aside->left.memory;
-    if (take_share(terms, n->scheduler, &amount, &entry) != JANUS_COMPONENT_NONE) {
+    if (take_share(terms, n->scheduler, &amount, &admission) != JANUS_COMPONENT_NONE) {
         return JANUS_BUDGET_EXHAUSTED;
     }
-    struct jrt_purse *purse = jrt_purse_make(task, &entry);
+    struct jrt_purse *purse = jrt_purse_make(task, &admission);
     if (purse == NULL) {
-        jrt_entry_return(&entry);
+        jrt_admission_return(&admission);
         return JANUS_NO_MEMORY;
     }
     terms->scope = true;

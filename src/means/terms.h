@@ -13,7 +13,7 @@
 
 #include <janusrt/grant.h>
 
-struct jrt_entry;
+struct jrt_admission;
 struct jrt_purse;
 
 enum { JRT_KINDS = JANUS_CAP_KIND_EXECUTOR + 1 };
@@ -111,7 +111,7 @@ struct jrt_blocking_party *jrt_terms_blocking(const struct jrt_task *task);
 /* Asks the capability, takes room and takes the share before a child is started in n. `want` is the
  * child's own budget; NULL: the terms'. On any error nothing happened. */
 janus_status jrt_terms_take_child(struct jrt_nursery *n, struct jrt_worker *worker,
-                                  const janus_budget *want, struct jrt_entry *out);
+                                  const janus_budget *want, struct jrt_admission *out);
 
 /* Asks the budget capability of terms for `amount`. Terms NULL: the scheduler's. */
 janus_status jrt_terms_request(janus_scheduler *scheduler, const struct jrt_terms *terms,
@@ -124,7 +124,7 @@ janus_budget jrt_share_booked(const janus_budget *share);
 janus_status jrt_terms_outside(void);
 
 /* Returns the share of a child that was not started. jrt_terms_leave must follow. */
-void jrt_entry_return(const struct jrt_entry *entry);
+void jrt_admission_return(const struct jrt_admission *admission);
 
 /* Returns the room of a child of n that has ended, or was not started. */
 void jrt_terms_leave(struct jrt_nursery *n, struct jrt_worker *worker);

@@ -222,7 +222,7 @@ janus_status jrt_launch_prepare(struct jrt_launch *launch, struct jrt_nursery *n
     janus_backend backend =
         n->terms != NULL ? (janus_backend)n->terms->backend : JANUS_BACKEND_COOPERATIVE;
     if (backend == JANUS_BACKEND_COOPERATIVE) return JANUS_OK;
-    const struct jrt_entry implicit = {.share = n->scheduler->task_budget};
+    const struct jrt_admission implicit = {.share = n->scheduler->task_budget};
     if (task->purse == NULL && jrt_purse_make(task, &implicit) == NULL) return JANUS_NO_MEMORY;
     if (backend == JANUS_BACKEND_THREADED) return prepare_seat(launch, n, task);
     return prepare_blocking(launch, n, worker, task);

@@ -116,10 +116,10 @@ static void leave(struct jrt_nursery *n, struct jrt_worker *worker)
 
 /* What a spawn has taken before the child exists. */
 struct birth {
-    struct jrt_entry  entry;
-    struct jrt_terms *terms; /* with_cap; NULL: none */
-    bool              all;   /* the first task, without limits */
-    uint64_t          stack; /* bytes that its share pays for a larger stack, [spawn-stack] */
+    struct jrt_admission admission;
+    struct jrt_terms    *terms; /* with_cap; NULL: none */
+    bool                 all;   /* the first task, without limits */
+    uint64_t             stack; /* bytes that its share pays for a larger stack, [spawn-stack] */
 };
 
 /* The price of a child's stack under these options. */
@@ -137,12 +137,12 @@ static uint64_t stack_price(const struct jrt_nursery *n, const janus_spawn_optio
 static janus_status afford_stack(struct jrt_nursery *n, const janus_spawn_options *options,
                                  struct birth *birth)
 {
-    const struct jrt_entry *entry = &birth->entry;
+    const struct jrt_admission *admission = &birth->admission;
     birth->stack = stack_price(n, options);
     uint64_t memory =
-        entry->account != NULL ? entry->share.memory : n->scheduler->task_budget.memory;
+        admission->account != NULL ? admission->share.memory : n->scheduler->task_budget.memory;
     if (jrt_likely(birth->stack <= memory)) return JANUS_OK;
-    jrt_entry_return(entry);
+    jrt_admission_return(admission);
     jrt_terms_leave(n, jrt_worker_self());
     return jrt_trouble(JANUS_SPAWN_BUDGET, JANUS_COMPONENT_MEMORY, birth->stack, memory);
 }
@@ -163,17 +163,17 @@ static janus_status take(struct jrt_nursery *n, const janus_spawn_options *optio
         /* After a wait for room, the task may be on another worker. */
         bool waits = options->when_full == JANUS_WHEN_FULL_WAIT;
         status = JANUS_TASK_LIMIT;
-        birth->entry.full = NULL;
+        birth->admission.full = NULL;
         if (!waits || !jrt_wish_is_behind(n)) {
-            status = jrt_terms_take_child(n, jrt_worker_self(), options->budget, &birth->entry);
+            status = jrt_terms_take_child(n, jrt_worker_self(), options->budget, &birth->admission);
         }
         if (status == JANUS_TASK_LIMIT && waits) {
-            status = jrt_wish_wait(n, options->budget, &birth->entry);
+            status = jrt_wish_wait(n, options->budget, &birth->admission);
         }
         if (status == JANUS_OK) status = afford_stack(n, options, birth);
         if (status != JANUS_OK) {
             jrt_turn_toll(jrt_worker_self(), JRT_TOLL_REFUSED);
-        } else if (birth->entry.account != NULL) {
+        } else if (birth->admission.account != NULL) {
             jrt_turn_toll(jrt_worker_self(), JRT_TOLL_SHARE);
         }
         if (status != JANUS_OK && n->limited) jrt_room_give(n);
@@ -194,7 +194,7 @@ static void refuse(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_
     } else {
         jrt_terms_put(birth->terms);
     }
-    jrt_entry_return(&birth->entry);
+    jrt_admission_return(&birth->admission);
     if (task != NULL) jrt_task_retire(n->scheduler, worker, task);
     jrt_terms_leave(n, worker);
     if (n->limited) jrt_room_give(n);
@@ -203,15 +203,15 @@ static void refuse(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_
 /* Gives the child its share and its terms, if it has any. */
 static bool endow(struct jrt_task *task, const struct birth *birth)
 {
-    struct jrt_entry entry = birth->entry;
-    bool             plain = birth->terms == NULL && !birth->all && birth->stack == 0;
-    if (entry.account == NULL && plain) return true;
-    if (entry.account == NULL) entry.share = task->nursery->scheduler->task_budget;
+    struct jrt_admission admission = birth->admission;
+    bool                 plain = birth->terms == NULL && !birth->all && birth->stack == 0;
+    if (admission.account == NULL && plain) return true;
+    if (admission.account == NULL) admission.share = task->nursery->scheduler->task_budget;
     if (birth->all) {
-        entry.share = janus_budget_of(JANUS_UNLIMITED, JANUS_UNLIMITED, JANUS_UNLIMITED,
-                                      JANUS_UNLIMITED, JANUS_UNLIMITED);
+        admission.share = janus_budget_of(JANUS_UNLIMITED, JANUS_UNLIMITED, JANUS_UNLIMITED,
+                                          JANUS_UNLIMITED, JANUS_UNLIMITED);
     }
-    struct jrt_purse *purse = jrt_purse_make(task, &entry);
+    struct jrt_purse *purse = jrt_purse_make(task, &admission);
     if (purse == NULL) return false;
     purse->terms = birth->terms;
     jrt_debug_invariant("spawn-stack", purse->left.memory >= birth->stack);
