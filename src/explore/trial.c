@@ -10,7 +10,7 @@
 #include "explore/trial.h"
 #include "rt/run.h"
 
-#include "base/fold.h"
+#include "base/hash.h"
 #include "fiber/thread.h"
 #include "trace/trace.h"
 
@@ -146,7 +146,7 @@ void jrt_trial_judge(const struct jrt_trial *trial, const struct jrt_world_run *
 {
     struct jrt_log *log = trial->decider->log;
     log->steps += run->steps;
-    log->hash = log->hash == 0 ? run->hash : jrt_fold(log->hash, run->hash);
+    log->hash = log->hash == 0 ? run->hash : jrt_hash_add(log->hash, run->hash);
     switch (end) {
     case JRT_WORLD_REFUSED: break;
     case JRT_WORLD_DIED: judge_death(run, log); break;

@@ -3,7 +3,7 @@
 #ifndef JRT_SIM_WORLD_H
 #define JRT_SIM_WORLD_H
 
-#include "base/fold.h"
+#include "base/hash.h"
 #include "plat/world.h"
 
 #include <stddef.h>
@@ -52,7 +52,7 @@ static inline uint64_t jrt_world_hash(const struct jrt_world *world) { return wo
 /* Notes an event. The numbers must not depend on an address, or on anything outside the world. */
 static inline void jrt_world_note(struct jrt_world *world, uint64_t a, uint64_t b)
 {
-    world->hash = jrt_fold(jrt_fold(world->hash, a), b);
+    world->hash = jrt_hash_add(jrt_hash_add(world->hash, a), b);
 }
 
 /* Returns 1, 2, and so on: names for objects that have only an address. */

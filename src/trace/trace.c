@@ -86,11 +86,11 @@ static struct jrt_trace_slot *chunk_slot(struct jrt_trace_lane *lane, uint64_t n
     return &chunk->slots[0];
 }
 
-static void fold(struct jrt_trace_lane *lane, const struct jrt_trace_event *event)
+static void hash_event(struct jrt_trace_lane *lane, const struct jrt_trace_event *event)
 {
-    uint64_t what = jrt_fold(event->task, event->object);
+    uint64_t what = jrt_hash_add(event->task, event->object);
     uint64_t hash = jrt_load_relaxed(&lane->hash); /* relaxed, both: one writer. */
-    hash = jrt_fold(jrt_fold(hash, what), event->rest);
+    hash = jrt_hash_add(jrt_hash_add(hash, what), event->rest);
     jrt_store_relaxed(&lane->hash, hash); /* relaxed: one writer. */
     if (lane->world != NULL) jrt_world_note(lane->world, what, event->rest);
 }
@@ -100,7 +100,7 @@ static void write_event(struct jrt_trace_lane *lane, const struct jrt_trace_even
     uint64_t               head = jrt_load_relaxed(&lane->head); /* relaxed: one writer. */
     struct jrt_trace_slot *slot = NULL;
     jrt_debug_invariant("trace-pure", lane->world == NULL || lane->world == jrt_world_now());
-    fold(lane, event);
+    hash_event(lane, event);
     if (lane->ring != NULL) {
         slot = &lane->ring[head & lane->mask];
     } else if (lane->room != NULL) {
@@ -155,7 +155,7 @@ static struct jrt_trace_lane *lanes_make(uint32_t count, struct jrt_world *world
         lanes[i].world = world;
         lanes[i].shared = world == NULL && i == count - 1;
         pthread_mutex_init(&lanes[i].lock, NULL);
-        jrt_store_relaxed(&lanes[i].hash, jrt_fold(i, seed)); /* relaxed: not published yet. */
+        jrt_store_relaxed(&lanes[i].hash, jrt_hash_add(i, seed)); /* relaxed: not published yet. */
     }
     return lanes;
 }
