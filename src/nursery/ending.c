@@ -232,7 +232,7 @@ janus_status jrt_task_cancelled_only(struct jrt_task *task)
     if (jrt_task_only_in_scope(task)) {
         struct jrt_nursery *scope = jrt_task_cancelled_scope(task);
         jrt_scopes_tell(task, scope);
-        jrt_nursery_fold(scope); /* others see at once whether its children have ended */
+        jrt_nursery_merge(scope); /* others see at once whether its children have ended */
         return JANUS_CANCELLED;
     }
     task->saw_cancel = task->touched = true;

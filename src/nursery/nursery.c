@@ -9,7 +9,7 @@
  * [nursery-count]  A nursery counts the children that have not ended. Children that the owner
  *   started and ran in place are counted by the owner alone, in `local`, without atomics. All
  *   others are counted in `pending`. It begins with a large bias, so that it cannot reach zero
- *   before the owner has added `local`. Closing folds: it adds `local` and takes the bias away.
+ *   before the owner has added `local`. Closing merges the counts: it adds `local` and takes the bias away.
  *   From then on zero means that all children have ended, and exactly one operation brings it
  *   there.
  *
@@ -103,16 +103,16 @@ static void finish(struct jrt_nursery *n)
 }
 
 /* The owner's part of [nursery-count]. */
-static void fold(struct jrt_nursery *n)
+static void merge(struct jrt_nursery *n)
 {
-    if (n->folded) return;
-    n->folded = true;
+    if (n->merged) return;
+    n->merged = true;
     int64_t change = n->local - bias;
     /* acq_rel: what ended children wrote comes before the final state. */
     if (jrt_fetch_add_acq_rel(&n->pending, change) + change == 0) finish(n);
 }
 
-void jrt_nursery_fold(struct jrt_nursery *n) { fold(n); }
+void jrt_nursery_merge(struct jrt_nursery *n) { merge(n); }
 
 /*
  * [nursery-obey]  A child that returns CANCELLED has obeyed, and has not failed, if a call or a
@@ -218,7 +218,7 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
                             const struct jrt_task *below)
 {
     struct jrt_nursery *n = task->nursery;
-    bool                in_place = below != NULL && below == n->owner && !n->folded;
+    bool                in_place = below != NULL && below == n->owner && !n->merged;
     jrt_debug_invariant("nursery-seen", !was_seen_over(n));
     jrt_debug_invariant("ending-open", task->innermost == NULL);
     bool cancelled = has_obeyed(task);
@@ -271,7 +271,7 @@ static struct jrt_task *take_child(struct jrt_nursery *n, struct jrt_worker *wor
 struct jrt_worker *jrt_nursery_run_children(struct jrt_nursery *n, struct jrt_worker *worker,
                                             struct jrt_task *owner)
 {
-    if (n->folded || worker->thread->current != NULL) return worker; /* or in a fiber of its own */
+    if (n->merged || worker->thread->current != NULL) return worker; /* or in a fiber of its own */
     int error = *worker->error_at;                                   /* [task-errno] */
     while (n->local > 0) {
         struct jrt_task *child = take_child(n, worker);
@@ -370,7 +370,7 @@ janus_status janus_nursery_await_with(janus_nursery *nursery, janus_nursery_resu
     jrt_nursery_begin_waiting(n);
     if (task != NULL) (void)jrt_nursery_run_children(n, worker, task);
     if (!is_final(jrt_nursery_state(n))) {
-        fold(n);
+        merge(n);
         if (task != NULL) {
             if (!jrt_task_is_clean(task) && jrt_nursery_cancelled_above(n)) {
                 (void)jrt_nursery_cancel(n, jrt_task_reason_below(task));
@@ -397,7 +397,7 @@ janus_status janus_nursery_close(janus_nursery *nursery)
     if (nursery == NULL) return JANUS_INVALID;
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     if (!begin_closing(n)) return JANUS_STATE;
-    fold(n);
+    merge(n);
     return JANUS_OK;
 }
 
@@ -405,7 +405,7 @@ janus_status jrt_nursery_cancel_called(struct jrt_nursery *n, janus_cancel_reaso
 {
     jrt_turn_toll(jrt_worker_self(), JRT_TOLL_CANCEL);
     if (!jrt_nursery_may_cancel(n) || !jrt_nursery_cancel(n, reason)) return JANUS_STATE;
-    if (jrt_nursery_is_mine(n)) fold(n); /* it may be empty */
+    if (jrt_nursery_is_mine(n)) merge(n); /* it may be empty */
     return JANUS_OK;
 }
 

@@ -62,7 +62,7 @@ bool jrt_spawn_piece(struct jrt_nursery *n, struct jrt_worker *worker, janus_ent
                      void *argument, const char *name);
 
 /* Adds the owner's own count, so that the last child can make the nursery final. */
-void jrt_nursery_fold(struct jrt_nursery *n);
+void jrt_nursery_merge(struct jrt_nursery *n);
 
 /* Notes that the count reached zero while the owner lends it, [nursery-lend]; under the lock. */
 void jrt_nursery_emptied_locked(struct jrt_nursery *n);

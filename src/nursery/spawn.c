@@ -74,7 +74,7 @@ static inline void fill(struct jrt_task *task, struct jrt_nursery *n, janus_entr
 /* Counts a child of a task's nursery, [nursery-count]. */
 static void count_one(struct jrt_nursery *n, const struct jrt_worker *worker)
 {
-    if (worker != NULL && worker->current == n->owner && !n->folded) {
+    if (worker != NULL && worker->current == n->owner && !n->merged) {
         n->local++;
     } else {
         /* relaxed: a living child starts it, so the count cannot reach zero here. */
@@ -107,7 +107,7 @@ static bool enter(struct jrt_nursery *n, struct jrt_worker *worker)
 /* Undoes `enter`, on the same worker and before anything else. */
 static void leave(struct jrt_nursery *n, struct jrt_worker *worker)
 {
-    if (n->owner != NULL && worker != NULL && worker->current == n->owner && !n->folded) {
+    if (n->owner != NULL && worker != NULL && worker->current == n->owner && !n->merged) {
         n->local--;
     } else {
         jrt_nursery_count_off(n);

@@ -6,7 +6,7 @@
 #include "task/state.h"
 #include "task/worker.h"
 
-/* Part of `pending` until the owner folds, [nursery-count]. */
+/* Part of `pending` until the owner merges, [nursery-count]. */
 #define JRT_NURSERY_BIAS (INT64_C(1) << 60)
 
 /* Both bytes of `ending`. */
@@ -63,7 +63,7 @@ struct jrt_nursery {
      */
     union {
         struct {
-            bool          folded : 1;   /* [nursery-count]; the owner's */
+            bool          merged : 1;   /* [nursery-count]; the owner's */
             bool          beyond : 1;   /* the owner is in a scope inside it; the owner's */
             bool          timed : 1;    /* it has a deadline; the owner's */
             bool          unsorted : 1; /* [nursery-twice]; the owner's */
@@ -203,13 +203,13 @@ static inline void jrt_nursery_unlock(struct jrt_nursery *n)
 /* Whether a spawn, or a child's end, is more than counting. */
 static inline bool jrt_nursery_is_apart(const struct jrt_nursery *n)
 {
-    return (n->first_four & 0xffff03u) != 0; /* folded, beyond, limited, on_terms */
+    return (n->first_four & 0xffff03u) != 0; /* merged, beyond, limited, on_terms */
 }
 
 /* Whether janus_nursery_end must first look at what the nursery is. */
 static inline bool jrt_nursery_ends_slow(const struct jrt_nursery *n)
 {
-    return (n->first_four & 0xff000001u) != 0; /* folded, internal */
+    return (n->first_four & 0xff000001u) != 0; /* merged, internal */
 }
 
 static inline struct jrt_nursery *jrt_nursery_of(janus_nursery *nursery)
