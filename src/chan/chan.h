@@ -77,7 +77,7 @@ struct jrt_chan {
             bool    unbounded;
             bool    outside;
         };
-        uint32_t special; /* any of them; 0: open, full-sized ring, a full channel waits */
+        uint32_t any_flag; /* any of them; 0: open, full-sized ring, a full channel waits */
     };
     uint32_t number; /* for traces: in the order of opening */
     uint64_t high_water;

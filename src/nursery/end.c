@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-/* Whether a taken child can simply be called. It must be of this nursery, have nothing special, and
+/* Whether a taken child can simply be called. It must be of this nursery, have no flag set, and
  * not be cancelled. */
 static inline bool is_ordinary(const struct jrt_nursery *n, const struct jrt_task *child)
 {
@@ -101,7 +101,7 @@ static inline bool is_over_fast(struct jrt_nursery *n)
 {
     if (n->local != 0) return false;
     /* acquire: children that were counted there and ended. */
-    if (jrt_load_acquire(&n->pending) != JRT_NURSERY_BIAS || n->special != 0) return false;
+    if (jrt_load_acquire(&n->pending) != JRT_NURSERY_BIAS || n->any_flag != 0) return false;
     return jrt_load_relaxed(&n->plain) == 0; /* relaxed: nothing follows. */
 }
 

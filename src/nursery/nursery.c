@@ -9,9 +9,9 @@
  * [nursery-count]  A nursery counts the children that have not ended. Children that the owner
  *   started and ran in place are counted by the owner alone, in `local`, without atomics. All
  *   others are counted in `pending`. It begins with a large bias, so that it cannot reach zero
- *   before the owner has added `local`. Closing merges the counts: it adds `local` and takes the bias away.
- *   From then on zero means that all children have ended, and exactly one operation brings it
- *   there.
+ *   before the owner has added `local`. Closing merges the counts: it adds `local` and takes the
+ *   bias away. From then on zero means that all children have ended, and exactly one operation
+ *   brings it there.
  *
  * [nursery-closing]  An owner that waits closes the nursery first. If no other thread is involved,
  *   the owner only sets a mark of its own. The step from Open to Closing would cost a locked
@@ -196,14 +196,14 @@ static void wipe(struct jrt_task *task)
 {
     if (task->panic == JANUS_PANIC_KIND_EXPLICIT) free((void *)(uintptr_t)task->fault_data);
     if (task->owns_name) free((void *)(uintptr_t)task->name);
-    size_t from = offsetof(struct jrt_task, special);
+    size_t from = offsetof(struct jrt_task, any_flag);
     memset((char *)task + from, 0, sizeof *task - from);
 }
 
 /* Frees the record of a child that was joined, or that nobody can join. */
 void jrt_task_retire(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task)
 {
-    if (task->special != 0) wipe(task);
+    if (task->any_flag != 0) wipe(task);
     jrt_task_free(scheduler, worker, task);
 }
 

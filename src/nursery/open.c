@@ -19,7 +19,7 @@
 
 #include <stdlib.h>
 
-_Static_assert(offsetof(struct jrt_nursery, terms) == offsetof(struct jrt_nursery, special) + 8,
+_Static_assert(offsetof(struct jrt_nursery, terms) == offsetof(struct jrt_nursery, any_flag) + 8,
                "a pair");
 _Static_assert(offsetof(struct jrt_nursery, error) == offsetof(struct jrt_nursery, local) + 16,
                "a pair");
@@ -89,7 +89,7 @@ janus_status janus_nursery_set_deadline(janus_nursery *nursery, uint64_t deadlin
 static inline void init(struct jrt_nursery *n, janus_scheduler *scheduler)
 {
     n->scheduler = scheduler;
-    jrt_clear(&n->special, 1);                        /* and no terms */
+    jrt_clear(&n->any_flag, 1);                       /* and no terms */
     jrt_clear(&n->local, 1);                          /* and the next word: not ready */
     jrt_store_relaxed(&n->pending, JRT_NURSERY_BIAS); /* relaxed: nobody knows it yet. */
 }

@@ -49,11 +49,11 @@ static inline janus_status count_in(struct jrt_nursery *n)
     return jrt_likely(!n->limited) ? JANUS_OK : jrt_room_take(n);
 }
 
-/* Whether a record has nothing but zeros from `special` on. */
+/* Whether a record has nothing but zeros from `any_flag` on. */
 static bool is_clean(const struct jrt_task *task)
 {
     static const struct jrt_task zeros;
-    size_t                       from = offsetof(struct jrt_task, special);
+    size_t                       from = offsetof(struct jrt_task, any_flag);
     return memcmp((const char *)task + from, (const char *)&zeros + from, sizeof zeros - from) == 0;
 }
 
@@ -68,7 +68,7 @@ static inline void fill(struct jrt_task *task, struct jrt_nursery *n, janus_entr
     task->argument = argument;
     task->nursery = n;
     task->site = site;
-    task->beginning = n->birth; /* `special` stays 0 */
+    task->beginning = n->birth; /* `any_flag` stays 0 */
 }
 
 /* Counts a child of a task's nursery, [nursery-count]. */

@@ -78,7 +78,7 @@ struct jrt_nursery {
             _Atomic(bool) starving;     /* [exhaust-await]: a child was on `exhausted` */
         };
         uint32_t first_four; /* for jrt_nursery_is_apart and jrt_nursery_ends_slow */
-        uint64_t special;    /* any of them */
+        uint64_t any_flag;   /* any of them */
     };
     struct jrt_terms             *terms; /* for children; NULL: implicit */
     _Atomic(struct jrt_nursery *) outer; /* the owner's next nursery around this; [nursery-outer] */
@@ -267,7 +267,7 @@ static inline bool jrt_task_is_clean(const struct jrt_task *task)
 /* Whether a task's call returned, and nothing has to be reported or taken apart. */
 static inline bool jrt_task_ended_fast(const struct jrt_task *task, int how)
 {
-    if (jrt_unlikely(how != 0 || task->special != 0)) return false;
+    if (jrt_unlikely(how != 0 || task->any_flag != 0)) return false;
     return jrt_likely(task->landing.result >= 0);
 }
 

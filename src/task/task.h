@@ -148,8 +148,8 @@ struct jrt_shield {
  * Three cache lines. A task that never waits needs only the first. A task that opens nurseries,
  * yields or has something of its own also needs the second. A task that waits needs all three.
  *
- * [task-clean]  A free or new record has zeros in everything below `special`. Code that writes
- *   there marks that in `special`. A marked record is wiped before it is free again. So starting a
+ * [task-clean]  A free or new record has zeros in everything below `any_flag`. Code that writes
+ *   there marks that in `any_flag`. A marked record is wiped before it is free again. So starting a
  *   task writes a few words of one line.
  */
 struct jrt_task {
@@ -181,10 +181,10 @@ struct jrt_task {
                     bool          joinable; /* its id was asked for: the record outlives it */
                     bool kept; /* it has ended and waits to be joined; the nursery's lock */
                 };
-                uint32_t special; /* any of them, [task-clean] */
+                uint32_t any_flag; /* any of them, [task-clean] */
             };
         };
-        uint64_t beginning; /* both: the birth, if nothing is special */
+        uint64_t beginning; /* both: the birth, if no flag is set */
     };
 
     struct jrt_strand  *strand;    /* of a waiting or resumed task; NULL: never ran */
