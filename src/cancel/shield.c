@@ -49,7 +49,7 @@ static uint16_t count_of(const struct jrt_task *task)
 
 static void set_count(struct jrt_task *task, uint16_t count)
 {
-    task->touched = true;
+    task->dirty = true;
     jrt_store_relaxed(&task->shield, count); /* relaxed: as above. */
 }
 

@@ -267,7 +267,7 @@ __attribute__((noreturn)) static void run_out(struct jrt_task *task)
 
 __attribute__((noreturn)) static void be_dismissed(struct jrt_task *task)
 {
-    task->saw_cancel = task->touched = true;
+    task->saw_cancel = task->dirty = true;
     task->purse->dismissed = true;
     (void)jrt_purse_clean_up(task);
     jrt_task_break_off(task, JRT_ENDED_UNWOUND);

@@ -126,7 +126,7 @@ static bool has_obeyed(struct jrt_task *task)
         return false;
     bool scope = task->saw_cancel || jrt_nursery_cancelled_above(task->nursery);
     if (!scope && !jrt_task_is_singled(task)) return false;
-    task->saw_cancel = task->touched = true;
+    task->saw_cancel = task->dirty = true;
     return true;
 }
 
@@ -163,7 +163,7 @@ static bool take_off(struct jrt_nursery *n, struct jrt_task *task)
     jrt_nursery_lock(n);
     if (jrt_load_relaxed(&task->linked)) { /* relaxed, both: locked. */
         jrt_list_remove(&task->sibling);
-        task->touched = true;                    /* the third cache line is still not clean */
+        task->dirty = true;                      /* the third cache line is still not clean */
         jrt_store_relaxed(&task->linked, false); /* relaxed: nobody visits it, [cancel-single]. */
     }
     if (task->joinable) {
@@ -227,7 +227,7 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
      * a token, or its supervisor, ends alone. */
     if (jrt_unlikely(cancelled)) jrt_nursery_follow(n);
     struct jrt_runner *runner = NULL;
-    if (jrt_unlikely(task->touched && task->purse != NULL)) {
+    if (jrt_unlikely(task->dirty && task->purse != NULL)) {
         runner = jrt_launch_ended(task);
         jrt_purse_close(worker, task);
     }

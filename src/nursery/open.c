@@ -324,7 +324,7 @@ bool jrt_nursery_open_on_terms(struct jrt_nursery *n, struct jrt_worker *worker)
     return true;
 }
 
-/* Whether a touched task is in a shield, or was given terms. */
+/* Whether a dirty task is in a shield, or was given terms. */
 static inline bool is_on_more(const struct jrt_task *owner)
 {
     const struct jrt_purse *purse = owner->purse;
@@ -343,7 +343,7 @@ JRT_HOT janus_status janus_nursery_open(janus_nursery               *nursery,
     struct jrt_nursery *inner = owner->innermost;
     janus_scheduler    *scheduler = worker->scheduler;
     int64_t             inside;
-    if (owner->touched && jrt_unlikely(is_on_more(owner))) return open_slow(n, NULL);
+    if (owner->dirty && jrt_unlikely(is_on_more(owner))) return open_slow(n, NULL);
     if (jrt_unlikely(n == NULL)) return open_slow(n, NULL);
     if (inner == NULL) {
         if (jrt_unlikely(owner->nursery->terms != NULL)) return open_slow(n, NULL);

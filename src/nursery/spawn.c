@@ -235,11 +235,11 @@ static void equip(struct jrt_task *task, const janus_spawn_options *options)
 {
     const struct jrt_worker *worker = jrt_worker_self();
     if (options->drop != NULL) {
-        task->touched = true;
+        task->dirty = true;
         task->drop = options->drop;
     }
     if (options->inherit_local && worker != NULL && worker->current != NULL) {
-        task->touched = true;
+        task->dirty = true;
         task->local = worker->current->local;
     }
     if (options->stack_bytes != 0) {
@@ -257,7 +257,7 @@ static bool christen(struct jrt_task *task, const char *given)
 {
     char name[JANUS_NAME_BYTES];
     if (jrt_likely(given == NULL)) return true;
-    task->touched = true;
+    task->dirty = true;
     task->name = given;
     if (given == first_name) return true;
     size_t length = jrt_name_copy(name, sizeof name, given);
@@ -476,7 +476,7 @@ bool jrt_spawn_piece(struct jrt_nursery *n, struct jrt_worker *worker, janus_ent
         return false;
     }
     fill(task, n, entry, argument, NULL);
-    task->touched = true;
+    task->dirty = true;
     task->name = name;
     count_one(n, worker);
     if (jrt_unlikely(worker->trace != NULL)) {

@@ -70,7 +70,7 @@ static struct jrt_purse *make(struct jrt_task *task)
     if (purse == NULL) return NULL;
     purse->task = task;
     task->purse = purse;
-    task->touched = true;
+    task->dirty = true;
     return purse;
 }
 

@@ -176,7 +176,7 @@ struct jrt_task {
             };
             union {
                 struct {
-                    bool          touched;  /* the second or third line is not clean */
+                    bool          dirty;    /* the second or third line is not clean */
                     _Atomic(bool) linked;   /* [tree-lazy] */
                     bool          joinable; /* its id was asked for: the record outlives it */
                     bool kept; /* it has ended and waits to be joined; the nursery's lock */
@@ -222,7 +222,7 @@ _Static_assert(sizeof(struct jrt_task) == 192, "three lines");
 /* Whether it has run before and lies on a strand of its own. */
 static inline bool jrt_task_began(const struct jrt_task *task)
 {
-    return task->touched && task->strand != NULL;
+    return task->dirty && task->strand != NULL;
 }
 
 static inline janus_task_id jrt_task_id(const struct jrt_task *task)
