@@ -151,7 +151,7 @@ janus_status janus_nursery_inspect(janus_nursery *nursery, janus_nursery_info *o
         .reason = (janus_cancel_reason)jrt_load_relaxed(&n->reason), /* relaxed: after the state. */
         .policy = (janus_policy)n->policy,
         .max_children = n->limited ? n->max_children : 0, /* [nursery-ready] */
-        .stack_bytes = n->scheduler->depot->classes[jrt_birth_class(n->birth)].promised_bytes,
+        .stack_bytes = n->scheduler->depot->classes[jrt_initial_class(n->initial)].promised_bytes,
         .owner = n->owner != NULL ? jrt_task_id(n->owner) : 0,
         .parent = handle_of(parent_of(n)), /* [nursery-parent] */
     };

@@ -20,7 +20,7 @@
 static inline bool is_ordinary(const struct jrt_nursery *n, const struct jrt_task *child)
 {
     const janus_scheduler *scheduler = n->scheduler;
-    if (jrt_unlikely(child->nursery != n || child->beginning != scheduler->birth)) return false;
+    if (jrt_unlikely(child->nursery != n || child->beginning != scheduler->initial)) return false;
     uint64_t epoch = jrt_load_acquire(&scheduler->cancels);  /* acquire: [cancel-epoch]. */
     return jrt_likely(jrt_load_relaxed(&n->clean) == epoch); /* relaxed: [cancel-epoch]. */
 }

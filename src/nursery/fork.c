@@ -136,7 +136,7 @@ struct jrt_nursery *jrt_fork_open(struct jrt_fork *fork, struct jrt_worker *work
         free(n);
         return NULL;
     }
-    n->birth = fork->task->birth & ~UINT32_C(0xff); /* the task's lane, stack and mode; READY */
+    n->initial = fork->task->initial & ~UINT32_C(0xff); /* the task's lane, stack and mode; READY */
     /* A piece of a task with a larger stack pays for its own, [spawn-stack]. */
     n->on_terms = n->terms != NULL || fork->task->stack_class > n->scheduler->stack_class;
     fork->nursery = n;

@@ -104,7 +104,7 @@ static inline void init_owned(struct jrt_nursery *n, janus_scheduler *scheduler,
     n->inside = inside;
     jrt_debug_invariant("nursery-nested", inside >= 0 && inside <= scheduler->max_nesting);
     /* Zeros mean: Open, no reason, CANCEL_ON_ERROR, not covered. */
-    n->beginning = (uint64_t)scheduler->birth << 32;
+    n->beginning = (uint64_t)scheduler->initial << 32;
     /* relaxed: what is clean for the owner is clean here, [cancel-epoch]. */
     jrt_store_relaxed(&n->clean, jrt_load_relaxed(&owner->nursery->clean));
 }
@@ -188,14 +188,15 @@ static void init_root(struct jrt_nursery *n, janus_scheduler *scheduler)
     n->owner = NULL;
     n->outer = NULL;
     n->terms = scheduler->terms;
-    n->beginning = (uint64_t)scheduler->birth << 32;
+    n->beginning = (uint64_t)scheduler->initial << 32;
     jrt_store_relaxed(&n->clean, (uint64_t)0); /* relaxed, both: nobody knows it yet. */
     jrt_store_relaxed(&n->joined, 0u);         /* relaxed: as above. */
     n->thread = jrt_thread_self();
     jrt_store_relaxed(&n->called, false); /* relaxed: as above. */
 }
 
-_Static_assert(offsetof(struct jrt_nursery, birth) == offsetof(struct jrt_nursery, beginning) + 4 &&
+_Static_assert(offsetof(struct jrt_nursery, initial) ==
+                       offsetof(struct jrt_nursery, beginning) + 4 &&
                    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "the beginning");
 
@@ -204,7 +205,7 @@ static janus_status set_options(struct jrt_nursery *n, const janus_nursery_optio
     if (options->stack_bytes != 0) {
         unsigned class = jrt_pool_stack_class(options->stack_bytes);
         if (class >= JRT_STACK_CLASSES) return JANUS_INVALID;
-        n->birth = jrt_birth(class);
+        n->initial = jrt_initial(class);
     }
     n->policy = (uint8_t)options->policy;
     n->max_children = options->max_children;
@@ -232,7 +233,7 @@ static janus_status set_terms(struct jrt_nursery *n, const janus_nursery_options
         status = jrt_terms_inherit(n);
     }
     /* Children with larger stacks pay for them, [spawn-stack]. */
-    n->on_terms = n->terms != NULL || jrt_birth_class(n->birth) > n->scheduler->stack_class;
+    n->on_terms = n->terms != NULL || jrt_initial_class(n->initial) > n->scheduler->stack_class;
     if (n->owner != NULL && n->terms != NULL) look_inside(n);
     return status;
 }

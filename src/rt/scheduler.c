@@ -278,7 +278,7 @@ janus_status jrt_scheduler_open(const janus_scheduler_options *given, janus_sche
     scheduler->worker_count = options.worker_count;
     scheduler->profile = options.profile;
     scheduler->stack_class = jrt_pool_stack_class(options.stack_bytes);
-    scheduler->birth = jrt_birth(scheduler->stack_class);
+    scheduler->initial = jrt_initial(scheduler->stack_class);
     scheduler->stealing = !options.no_stealing;
     scheduler->deadlock_check = !options.no_deadlock_check;
     scheduler->turn_ns = options.turn_ns;

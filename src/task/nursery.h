@@ -44,11 +44,11 @@ struct jrt_nursery {
     _Atomic(uint64_t) clean; /* [cancel-epoch] */
     union {
         struct {
-            _Atomic(uint8_t) state;  /* janus_nursery_state, [nursery-moves] */
-            _Atomic(uint8_t) reason; /* janus_cancel_reason; set before Cancelling */
-            uint8_t          policy; /* janus_policy */
-            _Atomic(uint8_t) cover;  /* enum jrt_cover: whether cancels from above stop here */
-            uint32_t         birth;  /* of a child that asks for nothing */
+            _Atomic(uint8_t) state;   /* janus_nursery_state, [nursery-moves] */
+            _Atomic(uint8_t) reason;  /* janus_cancel_reason; set before Cancelling */
+            uint8_t          policy;  /* janus_policy */
+            _Atomic(uint8_t) cover;   /* enum jrt_cover: whether cancels from above stop here */
+            uint32_t         initial; /* of a child that asks for nothing */
         };
         _Atomic(uint32_t) plain;     /* the first four: zero if nothing is set */
         uint64_t          beginning; /* all of them */

@@ -172,7 +172,7 @@ struct jrt_task {
                     uint8_t          stack_class;
                     uint8_t          cancel_mode;
                 };
-                uint32_t birth; /* all four, as the nursery gives them */
+                uint32_t initial; /* all four, as the nursery gives them */
             };
             union {
                 struct {
@@ -184,7 +184,7 @@ struct jrt_task {
                 uint32_t any_flag; /* any of them, [task-clean] */
             };
         };
-        uint64_t beginning; /* both: the birth, if no flag is set */
+        uint64_t beginning; /* both: `initial`, if no flag is set */
     };
 
     struct jrt_strand  *strand;    /* of a waiting or resumed task; NULL: never ran */

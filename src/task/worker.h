@@ -166,7 +166,7 @@ struct janus_scheduler {
     uint32_t      worker_count;
     janus_profile profile;
     unsigned      stack_class;
-    uint32_t      birth;                   /* of a task that asks for nothing */
+    uint32_t      initial;                 /* of a task that asks for nothing */
     size_t        room[JRT_STACK_CLASSES]; /* that a child that runs in place must find */
     bool          stealing, deadlock_check, quiet_panics;
     int64_t       max_nesting;       /* [nursery-nested] */
@@ -279,15 +279,15 @@ static inline struct jrt_task *jrt_task_current(void)
 static inline uint32_t jrt_sleeping(uint64_t idlers) { return (uint32_t)(idlers >> 32); }
 static inline uint32_t jrt_searching(uint64_t idlers) { return (uint32_t)idlers; }
 /* The lane, stack and mode of a child that asks for nothing. */
-static inline uint32_t jrt_birth(unsigned stack_class)
+static inline uint32_t jrt_initial(unsigned stack_class)
 {
     struct jrt_task like = {.lane = JRT_LANE_NORMAL, .stack_class = (uint8_t)stack_class};
-    return like.birth;
+    return like.initial;
 }
 
-static inline unsigned jrt_birth_class(uint32_t birth)
+static inline unsigned jrt_initial_class(uint32_t initial)
 {
-    struct jrt_task like = {.birth = birth};
+    struct jrt_task like = {.initial = initial};
     return like.stack_class;
 }
 
