@@ -26,8 +26,8 @@ enum {
     JRT_LANE_NORMAL = 1,
     JRT_RAID_MAX = 64,      /* tasks taken from a shelf at once */
     JRT_STEAL_ATTEMPTS = 4, /* per cycle, or one for each other worker */
-    JRT_POOR_FEW = 4,       /* loots in a row, [idle-doze]; then a thief takes only: */
-    JRT_POOR_LOOT = 8,
+    JRT_SHORT_STEALS = 4,   /* in a row, [idle-doze]; then a thief takes only: */
+    JRT_SHORT_STEAL_MAX = 8,
 };
 
 /* The queues that may have a task: a bit for each lane, and a bit for the public NORMAL queues. */
@@ -124,9 +124,9 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     uint32_t               searches, looks; /* for work, of picks; so far */
     uint32_t               watched;         /* index of a worker, [queue-rescue] */
     uint64_t               watched_oldest;  /* its oldest task, + 1; 0: not seen yet */
-    uint32_t               loot;            /* new tasks that it stole; 0: none */
-    uint64_t               loot_ns;         /* when it stole them */
-    uint32_t               poor;            /* poor loots in a row, [idle-doze] */
+    uint32_t               stolen;          /* new tasks that it stole; 0: none */
+    uint64_t               stolen_ns;       /* when it stole them */
+    uint32_t               short_steals;    /* in a row, not worth it, [idle-doze] */
     unsigned               deques_open;
     struct jrt_context    *left_context;
     struct jrt_context    *entered_context;

@@ -207,7 +207,7 @@ static inline struct jrt_task *pick_lane(struct jrt_worker *worker, unsigned lan
     if (oldest_first) task = take_oldest(worker, lane);
     if (task == NULL) task = jrt_take_newest(worker, lane);
     if (task == NULL && !oldest_first) {
-        if (jrt_unlikely(worker->loot != 0) && lane == JRT_LANE_NORMAL) jrt_idle_judge(worker);
+        if (jrt_unlikely(worker->stolen != 0) && lane == JRT_LANE_NORMAL) jrt_idle_judge(worker);
         task = take_oldest(worker, lane);
     }
     if (task == NULL) {
@@ -367,9 +367,9 @@ static void stole(struct jrt_worker *thief, const struct jrt_worker *victim,
 }
 
 /* How many tasks to take at once. Where tasks are short, enough to see whether they still are. */
-static uint32_t loot_max(const struct jrt_worker *thief)
+static uint32_t steal_max(const struct jrt_worker *thief)
 {
-    return thief->poor < JRT_POOR_FEW ? JRT_RAID_MAX : JRT_POOR_LOOT;
+    return thief->short_steals < JRT_SHORT_STEALS ? JRT_RAID_MAX : JRT_SHORT_STEAL_MAX;
 }
 
 /* Takes up to half of a victim's shelf: the oldest to run, the rest for the thief's own. */
@@ -378,7 +378,7 @@ static struct jrt_task *raid(struct jrt_worker *thief, const struct jrt_worker *
 {
     void *tasks[JRT_RAID_MAX];
     if (jrt_shelf_size(shelf) == 0) return NULL;
-    size_t count = jrt_shelf_raid(shelf, tasks, loot_max(thief));
+    size_t count = jrt_shelf_raid(shelf, tasks, steal_max(thief));
     if (count == 0) return NULL;
     for (size_t i = 1; i < count; i++) {
         stole(thief, victim, tasks[i]);
@@ -398,7 +398,7 @@ static struct jrt_task *steal_some(struct jrt_worker *thief, const struct jrt_wo
     uint64_t idlers = jrt_load_relaxed(&thief->scheduler->idlers); /* relaxed: a hint. */
     uint32_t searching = jrt_searching(idlers);
     uint32_t more = jrt_deque_size(deque) / (searching != 0 ? searching : 2);
-    if (more >= loot_max(thief)) more = loot_max(thief) - 1;
+    if (more >= steal_max(thief)) more = steal_max(thief) - 1;
     struct jrt_task *first = jrt_deque_steal(deque, &lost);
     struct jrt_task *task = first;
     for (uint32_t i = 0; own != NULL && task != NULL && i < more; i++) {

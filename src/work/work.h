@@ -189,7 +189,7 @@ static inline void jrt_idle_notify_shelf(struct jrt_worker *worker)
     if (jrt_unlikely(jrt_idle_somebody(worker, !jrt_fences_are_light()))) jrt_idle_feed(worker);
 }
 
-/* Judges whether a loot, which has run, was worth stealing, [idle-doze]. In idle.c. */
+/* Judges whether stolen tasks, which have run, were worth stealing, [idle-doze]. In idle.c. */
 void jrt_idle_judge(struct jrt_worker *worker);
 
 /* The worker's thread puts a task on its queue for new tasks, or for tasks that ran before. */

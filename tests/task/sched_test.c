@@ -170,17 +170,17 @@ static int64_t judge_loot(void *argument)
     (void)argument;
     struct jrt_worker *worker = jrt_worker_self();
     for (uint32_t i = 1; i < 100; i++) {
-        worker->loot = UINT32_MAX;
-        worker->loot_ns = jrt_clock_now_ns();
-        uint32_t before = worker->poor;
+        worker->stolen = UINT32_MAX;
+        worker->stolen_ns = jrt_clock_now_ns();
+        uint32_t before = worker->short_steals;
         jrt_idle_judge(worker);
-        CHECK_EQ(worker->loot, 0);
-        CHECK(worker->poor == before + 1 || (worker->poor == before && i > 5));
+        CHECK_EQ(worker->stolen, 0);
+        CHECK(worker->short_steals == before + 1 || (worker->short_steals == before && i > 5));
     }
-    worker->loot = 1;
-    worker->loot_ns = jrt_clock_now_ns() - rig_ms;
+    worker->stolen = 1;
+    worker->stolen_ns = jrt_clock_now_ns() - rig_ms;
     jrt_idle_judge(worker);
-    CHECK_EQ(worker->poor, 0);
+    CHECK_EQ(worker->short_steals, 0);
     return 0;
 }
 
