@@ -142,7 +142,7 @@ janus_status jrt_nursery_end(struct jrt_nursery *n, janus_nursery_result *out)
     janus_status status = janus_nursery_await_with((janus_nursery *)(void *)n, out);
     if (status == JANUS_STATE) return status;
     jrt_nursery_disarm(n);
-    jrt_shield_uncover(n);
+    jrt_shield_nursery_leave(n);
     /* acquire: pairs with jrt_nursery_register; all children are gone. */
     if (jrt_load_acquire(&n->registered)) {
         unregister(n);

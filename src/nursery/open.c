@@ -248,10 +248,10 @@ static janus_status open_with(struct jrt_nursery *n, struct jrt_task *owner,
     bool cancelled =
         options.scope && owner != NULL && jrt_task_cancel_reason(owner) != JANUS_CANCEL_REASON_NONE;
     janus_status status = set_options(n, &options);
-    if (status == JANUS_OK && owner != NULL) status = jrt_shield_cover(n, owner);
+    if (status == JANUS_OK && owner != NULL) status = jrt_shield_nursery(n, owner);
     if (status == JANUS_OK) {
         status = set_terms(n, &options, cancelled);
-        if (status != JANUS_OK) jrt_shield_uncover(n);
+        if (status != JANUS_OK) jrt_shield_nursery_leave(n);
     }
     if (status != JANUS_OK) jrt_nursery_disarm(n);
     /* Only now, because this may end the task: no timer may be left of the nursery. */

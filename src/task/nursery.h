@@ -13,11 +13,11 @@
 #define JRT_ENDING UINT16_C(0x0101)
 
 /* A nursery that was opened in a shield is shielded, too; [shield-nursery]. */
-enum jrt_cover {
-    JRT_COVER_NONE = 0,
-    JRT_COVER_FOR_GOOD,
-    JRT_COVER_UNTIL, /* until the shield's deadline */
-    JRT_COVER_OVER,  /* the deadline has passed */
+enum jrt_shielded {
+    JRT_SHIELDED_NONE = 0,
+    JRT_SHIELDED_FOR_GOOD,
+    JRT_SHIELDED_UNTIL, /* until the shield's deadline */
+    JRT_SHIELDED_OVER,  /* the deadline has passed */
 };
 
 /*
@@ -44,11 +44,11 @@ struct jrt_nursery {
     _Atomic(uint64_t) clean; /* [cancel-epoch] */
     union {
         struct {
-            _Atomic(uint8_t) state;   /* janus_nursery_state, [nursery-moves] */
-            _Atomic(uint8_t) reason;  /* janus_cancel_reason; set before Cancelling */
-            uint8_t          policy;  /* janus_policy */
-            _Atomic(uint8_t) cover;   /* enum jrt_cover: whether cancels from above stop here */
-            uint32_t         initial; /* of a child that asks for nothing */
+            _Atomic(uint8_t) state;    /* janus_nursery_state, [nursery-moves] */
+            _Atomic(uint8_t) reason;   /* janus_cancel_reason; set before Cancelling */
+            uint8_t          policy;   /* janus_policy */
+            _Atomic(uint8_t) shielded; /* enum jrt_shielded: whether cancels from above stop here */
+            uint32_t         initial;  /* of a child that asks for nothing */
         };
         _Atomic(uint32_t) plain;     /* the first four: zero if nothing is set */
         uint64_t          beginning; /* all of them */
@@ -121,16 +121,16 @@ struct jrt_nursery {
     _Atomic(bool)        called;   /* on_heap, a root: its thread waits inside a call */
     struct jrt_list_node spawners; /* when_full WAIT: spawners that wait for room, [room-hand] */
     struct jrt_alarm     deadline;
-    uint64_t             deadline_ns; /* valid if timed; the owner's */
-    struct jrt_alarm     uncover;     /* cover is, or was, UNTIL: its end */
-    struct jrt_list_node link;        /* on owner->nurseries, or the scheduler's roots */
+    uint64_t             deadline_ns;  /* valid if timed; the owner's */
+    struct jrt_alarm     shield_alarm; /* shielded is, or was, UNTIL: its end */
+    struct jrt_list_node link;         /* on owner->nurseries, or the scheduler's roots */
 
     struct jrt_nursery *next_visit;       /* belongs to the visitor */
     _Atomic(uint32_t)   joined;           /* futex: changes when the joined child has ended */
     uint8_t             when_full;        /* limited: janus_when_full */
     bool                owner_apart : 1;  /* the owner's own waits are not in the scope */
     bool                owners_alone : 1; /* only its owner cancels it, [cancel-right] */
-    uint16_t            level;            /* covered: the owner's shields when it was opened */
+    uint16_t            level;            /* shielded: the owner's shields when it was opened */
     uint32_t            max_children;     /* 0: any number */
     _Atomic(uint32_t)   alive;            /* live children, if max_children limits them */
     _Atomic(uint32_t)   done;             /* futex: 1 when the state is final */
@@ -237,15 +237,15 @@ static inline janus_nursery_state jrt_nursery_state(const struct jrt_nursery *n)
 
 static inline bool jrt_nursery_is_shielded(const struct jrt_nursery *n)
 {
-    uint8_t cover = jrt_load_acquire(&n->cover); /* acquire: [shield-nursery]. */
-    return cover == JRT_COVER_FOR_GOOD || cover == JRT_COVER_UNTIL;
+    uint8_t shielded = jrt_load_acquire(&n->shielded); /* acquire: [shield-nursery]. */
+    return shielded == JRT_SHIELDED_FOR_GOOD || shielded == JRT_SHIELDED_UNTIL;
 }
 
 /* The number of the owner's shields when it opened the nursery. */
 static inline uint16_t jrt_nursery_level(const struct jrt_nursery *n)
 {
-    uint8_t cover = jrt_load_acquire(&n->cover); /* acquire: the level was written before. */
-    return cover == JRT_COVER_NONE ? 0 : n->level;
+    uint8_t shielded = jrt_load_acquire(&n->shielded); /* acquire: the level was written before. */
+    return shielded == JRT_SHIELDED_NONE ? 0 : n->level;
 }
 
 /* Whether its owner asked to stay outside of its scope. */
