@@ -234,17 +234,19 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
     if (jrt_unlikely(worker->trace != NULL)) jrt_note_complete(worker, task);
     jrt_task_move(task, cancelled ? JANUS_TASK_STATE_CANCELLED : JANUS_TASK_STATE_COMPLETED);
     bool free_record = true;
-    if (jrt_unlikely(n->on_terms)) { /* before the report: a joiner may use the child's room */
+    /* Before the report, because a joiner may use the child's room. The scheduler's room comes
+     * first: a spawn that gets room in the nursery needs both. */
+    if (jrt_unlikely(n->on_terms)) {
         jrt_terms_leave(n, worker);
     } else {
         jrt_quota_give(&worker->quota);
     }
+    if (jrt_unlikely(n->limited)) jrt_room_give(n);
     /* relaxed: set only while the task waits, which it no longer does. */
     if (jrt_unlikely(jrt_load_relaxed(&task->linked) || task->joinable)) {
         free_record = take_off(n, task);
     }
     if (jrt_likely(free_record)) jrt_task_retire(n->scheduler, worker, task);
-    if (jrt_unlikely(n->limited)) jrt_room_give(n);
     if (jrt_unlikely(runner != NULL)) jrt_runner_tell(runner);
     if (jrt_likely(in_place)) {
         jrt_debug_invariant("nursery-count", n->local > 0);

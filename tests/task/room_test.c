@@ -61,6 +61,34 @@ TEST("a plain thread waits for room too")
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
+static int64_t run_and_tell(void *argument)
+{
+    atomic_store((atomic_int *)argument, 1);
+    return 0;
+}
+
+/* A child that the joiner sees end on another worker. */
+static int64_t join_and_spawn_again(void *argument)
+{
+    janus_nursery n;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.max_children = 1)), JANUS_OK);
+    for (uint64_t i = 0; i < rig_few(RIG_SLOW ? 100 : 2000); i++) {
+        janus_task_id child;
+        atomic_int    ran = 0;
+        CHECK_EQ(janus_spawn_with(&n, run_and_tell, &ran, NULL, &child), JANUS_OK);
+        for (int k = 0; k < 1000 && atomic_load(&ran) == 0; k++) rig_spin();
+        CHECK_EQ(janus_join(&n, child, NULL), JANUS_OK);
+    }
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("when a join returns, the nursery has room for another child")
+{
+    rig_all(join_and_spawn_again, NULL, 1);
+}
+
 TEST("when_full has two valid values, and a nursery without a limit never waits")
 {
     janus_nursery    n;
