@@ -113,6 +113,8 @@ TEST("a task whose channel is always ready lets others run long before its slice
 
 enum { CASES = 10000 };
 
+#define A_THIRD 0.33
+
 struct crowd {
     janus_channel      channel;
     janus_select_case *cases;
@@ -177,10 +179,10 @@ static int64_t share_with_selects(void *argument)
         crowd.cases[i] = (janus_select_case){
             .channel = crowd.channel, .kind = JANUS_SELECT_KIND_RECV, .value = &value};
     }
-    for (int i = 0; i < 5; i++) {
+    /* A busy machine may disturb a measurement. A task that starves does so each time. */
+    for (int i = 0; i < 30 && *best < A_THIRD; i++) {
         double share = rounds_beside(&crowd, true) / rounds_beside(&crowd, false);
         if (share > *best) *best = share;
-        if (*best >= 0.45) break;
     }
     free(crowd.cases);
     destroy(crowd.channel);
@@ -194,7 +196,7 @@ TEST("a neighbour of a task that selects among 10,000 cases gets a third of the 
     double best = 0;
     rig_run(1, share_with_selects, &best, 1);
     printf("# share %.2f\n", best);
-    CHECK(best >= 0.33);
+    CHECK(best >= A_THIRD);
 }
 
 /* A task is served by a task that does not wait afterwards. */

@@ -10,7 +10,7 @@ static const uint64_t window_ns = 60000000;
 static const uint64_t work_ns = 5000;
 static const double   least = 45; /* per cent */
 
-enum { TRIES = 5 };
+enum { TRIES = 20 };
 
 struct street {
     struct attack attack;

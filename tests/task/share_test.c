@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { LASTS_MS = 400, TRIES = 5 };
+enum { LASTS_MS = 200, TRIES = 20 };
 
 static const double least = 0.45;
 
