@@ -84,7 +84,9 @@ static janus_status event_begin(struct jrt_audit_writer *writer, bool must)
     uint64_t lost = jrt_load_relaxed(&writer->lost); /* relaxed: only the producer writes it. */
     if (head - writer->tail_seen > writer->mask) {
         /* acquire: pairs with [tail-publish]. The consumer is done with the places below. */
-        writer->tail_seen = jrt_load_acquire(&writer->tail);
+        uint64_t tail = jrt_load_acquire(&writer->tail);
+        jrt_debug_invariant("tail-publish", tail - writer->tail_seen <= head - writer->tail_seen);
+        writer->tail_seen = tail;
     }
     jrt_debug_invariant("audit-ring", head - writer->tail_seen <= writer->mask + 1);
     bool full = head - writer->tail_seen > writer->mask;
@@ -338,6 +340,7 @@ static bool drain_writer(janus_audit *audit, struct jrt_audit_writer *writer)
     for (; tail != head; tail++) {
         const struct jrt_audit_event *event = &writer->events[tail & writer->mask];
         jrt_debug_invariant("audit-seq", event->seq >= writer->next_seq);
+        jrt_debug_invariant("head-publish", event->seq >= tail && event->mono_ns != 0);
         if (!emit_gap(audit, writer, event->seq)) return false;
         size_t bytes = jrt_audit_format(audit->line, sizeof audit->line, writer->id, event);
         if (!emit(audit, bytes)) return false;

@@ -115,6 +115,8 @@ static bool plain_holds(const struct jrt_task *task)
     if (purse == NULL) return true;
     uint64_t now = jrt_clock_now_ns();
     if (purse->shield_ns == 0) purse->shield_ns = now + grace_ns > now ? now + grace_ns : JRT_NEVER;
+    jrt_debug_invariant("shield-grace",
+                        purse->shield_ns == JRT_NEVER || purse->shield_ns - grace_ns <= now);
     return now < purse->shield_ns;
 }
 
@@ -162,7 +164,8 @@ static void ring_wait(struct jrt_alarm *alarm)
         if ((park & JRT_PARK_MASK) == JRT_AWAKE) return;
         /* acq_rel: a later interrupt sees what came before. */
     } while (!jrt_cas_acq_rel(&task->park, &park, park | JRT_INTERRUPTIBLE));
-    jrt_fence_light_seq_cst(); /* seq_cst: [shield-end]. */
+    jrt_debug_invariant("shield-end", count_of(task) > 0); /* no other wait */
+    jrt_fence_light_seq_cst();                             /* seq_cst: [shield-end]. */
     if (jrt_nursery_cancelled_above(task->nursery) || jrt_task_is_singled(task) ||
         jrt_task_cancelled_scope(task) != NULL) {
         (void)jrt_task_interrupt(task, JANUS_CANCELLED);

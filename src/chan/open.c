@@ -159,6 +159,7 @@ static janus_status perform_on(struct plan *plan, const struct jrt_chan_charge *
                                janus_channel *out)
 {
     janus_channel made;
+    jrt_debug_invariant("callback-account", jrt_thread_self()->callback == NULL);
     plan->cold = jrt_malloc(sizeof *plan->cold);
     if (plan->cold == NULL) return JANUS_NO_MEMORY;
     plan->cold->charge = *charge;

@@ -239,6 +239,7 @@ static void begin(void)
                 "be simulated");
     }
     if (setjmp(session.land) == 0) serve();
+    jrt_debug_invariant("explore-fork", session.child);
 }
 
 bool jrt_session_wanted(void)
@@ -332,6 +333,7 @@ static void on_given_up(struct jrt_world_run *run, enum jrt_world_end end)
 
 static bool begin_world(void)
 {
+    jrt_debug_invariant("explore-open", !session.open && jrt_world_now() == NULL);
     session.trial = make_trial();
     session.run = (struct jrt_world_run){.strategy = &session.decider.strategy,
                                          .max_steps = session.trial.max_steps,

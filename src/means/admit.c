@@ -33,6 +33,17 @@ static void give_room(janus_scheduler *scheduler, struct jrt_terms *terms,
     }
 }
 
+/* Whether all terms that must count a task have counted one. */
+static bool is_counted(const struct jrt_terms *terms)
+{
+    for (; terms != NULL; terms = terms->outer) {
+        bool counts = (terms->bound & 1u << JANUS_CAP_KIND_SPAWN) != 0;
+        /* relaxed: the caller's own count is in it. */
+        if (counts && jrt_load_relaxed(&terms->use.tasks) == 0) return false;
+    }
+    return true;
+}
+
 /* Takes room in all terms that count it, [terms-count]. On any error it takes none, and *full names
  * the terms without room. */
 static janus_status take_room(struct jrt_terms *terms, janus_scheduler *scheduler,
@@ -56,6 +67,7 @@ static janus_status take_room(struct jrt_terms *terms, janus_scheduler *schedule
         uint64_t used = jrt_load_relaxed(&at->use.tasks);
         return jrt_trouble(status, JANUS_COMPONENT_NONE, used, used);
     }
+    jrt_debug_invariant("terms-count", is_counted(terms));
     return JANUS_OK;
 }
 
@@ -249,7 +261,9 @@ bool jrt_nursery_may_cancel(const struct jrt_nursery *n)
     const struct jrt_worker *worker = jrt_worker_self();
     const struct jrt_task   *task = canceller(worker);
     if (task == NULL || n->owner == task || jrt_nursery_is_mine(n)) return true;
-    return may_cancel_from_below(n, task) && !breaks_out(n, worker);
+    bool may = may_cancel_from_below(n, task) && !breaks_out(n, worker);
+    jrt_debug_invariant("cancel-right", !may || !keeps_right(n));
+    return may;
 }
 
 janus_status jrt_terms_take_child(struct jrt_nursery *n, struct jrt_worker *worker,

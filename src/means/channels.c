@@ -126,6 +126,7 @@ void jrt_terms_channel_gone(struct jrt_terms *terms)
     } else if (any_counts(terms)) {
         give_pools_up_to(terms, NULL);
     } else {
+        jrt_debug_invariant("channel-pool", terms->outer == NULL && terms->of == NULL);
         jrt_cap_give_channel(&terms->use); /* the scheduler's counter */
     }
     jrt_terms_put(terms);

@@ -154,6 +154,7 @@ int jrt_task_look_below(struct jrt_task *task, const struct jrt_strand *strand, 
 void jrt_task_drop_argument(struct jrt_task *task)
 {
     void (*drop)(void *) = task->dirty ? task->drop : NULL;
+    jrt_debug_invariant("ending-drop", !jrt_task_began(task));
     if (drop != NULL) jrt_callback_run_for(task, drop, task->argument, "a spawn's drop function");
 }
 

@@ -133,6 +133,7 @@ static bool has_obeyed(struct jrt_task *task)
 static bool is_failure(const struct jrt_task *task, bool obeyed)
 {
     if (task->panic != JANUS_PANIC_KIND_NONE) return true;
+    jrt_debug_invariant("nursery-obey", !obeyed || task->saw_cancel);
     return task->landing.result < 0 && !obeyed;
 }
 

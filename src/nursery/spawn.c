@@ -69,6 +69,7 @@ static inline void fill(struct jrt_task *task, struct jrt_nursery *n, janus_entr
     task->nursery = n;
     task->site = site;
     task->beginning = n->initial; /* `any_flag` stays 0 */
+    jrt_debug_invariant("spawn-high", n->internal || task->lane == JRT_LANE_NORMAL);
 }
 
 /* Counts a child of a task's nursery, [nursery-count]. */
@@ -350,6 +351,7 @@ enum { LEAF = true };
 static inline void make(struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n,
                         janus_entry *entry, void *argument, const janus_site *site)
 {
+    jrt_debug_invariant("terms-inside", !n->beyond);
     worker->free = jrt_task_next(task);
     worker->free_room++;
     fill(task, n, entry, argument, site);

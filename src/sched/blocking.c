@@ -301,6 +301,8 @@ static void idle_remove(struct jrt_blocking *blocking, struct jrt_blocking_helpe
  * meanwhile. */
 static bool idle_wait(struct jrt_blocking *blocking, struct jrt_blocking_helper *helper)
 {
+    /* An arriving helper takes such a job. */
+    jrt_debug_invariant("blocking-chain", blocking->arriving > 0 || next_job(blocking) == NULL);
     idle_push(blocking, helper);
     jrt_unlock(&blocking->lock);
     uint64_t deadline_ns = jrt_clock_now_ns() + blocking->idle_ns;
@@ -395,6 +397,14 @@ static bool has_room(const struct jrt_blocking *blocking, struct jrt_blocking_jo
     return true;
 }
 
+/* Whether the jobs that wait beside this one, which waits, are no more than allowed. */
+static bool waits_within(const struct jrt_blocking *blocking, const struct jrt_blocking_job *job)
+{
+    const struct jrt_blocking_party *party = job->party != NULL ? job->party : &blocking->all;
+    while (party->outer != NULL) party = party->outer;
+    return party->queued - soon(blocking, party) <= blocking->queue_max;
+}
+
 /* Wakes or starts a helper for a new job. False: the job must wait. */
 static bool call_helper(struct jrt_blocking *blocking, const struct jrt_blocking_job *job,
                         struct jrt_blocking_helper **out_woken)
@@ -415,14 +425,18 @@ janus_status jrt_blocking_submit(struct jrt_blocking *blocking, struct jrt_block
     if (jrt_fails(JRT_FAULT_BLOCKING)) return JANUS_FULL;
     jrt_lock(&blocking->lock);
     jrt_demand(!blocking->stopping, "jrt_blocking_submit during jrt_blocking_fini");
-    if (!call_helper(blocking, job, &woken)) {
+    bool waits = !call_helper(blocking, job, &woken);
+    if (waits) {
         if (blocking->stats.threads == 0) {
             status = JANUS_NO_MEMORY;
         } else if (!has_room(blocking, job)) {
             status = JANUS_FULL;
         }
     }
-    if (status == JANUS_OK) enqueue(blocking, job);
+    if (status == JANUS_OK) {
+        enqueue(blocking, job);
+        jrt_debug_invariant("blocking-wait", !waits || waits_within(blocking, job));
+    }
     jrt_unlock(&blocking->lock);
     if (woken != NULL) jrt_futex_wake(&woken->woken, 1);
     return status;

@@ -176,6 +176,11 @@ _Static_assert(offsetof(struct jrt_nursery, lock) >= 64 &&
                "lines apart");
 
 _Static_assert(sizeof(struct jrt_nursery) <= sizeof(janus_nursery), "it fits its storage");
+_Static_assert(offsetof(struct jrt_nursery, limited) ==
+                       offsetof(struct jrt_nursery, any_flag) + 1 &&
+                   offsetof(struct jrt_nursery, on_heap) ==
+                       offsetof(struct jrt_nursery, registered) + 2,
+               "[nursery-bytes] the owner's bits and those under the lock have a byte each");
 
 /* Initialises the rest, [nursery-ready]. */
 void jrt_nursery_make_ready(struct jrt_nursery *n);

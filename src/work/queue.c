@@ -24,7 +24,7 @@ enum {
     CROWD = 256,      /* a shelf with more tasks than caches hold */
     FETCH_RECORD = 8, /* turns ahead */
     FETCH_STRAND = 4,
-    RESCUE_EVERY = 64,  /* looks, [queue-rescue] */
+    RESCUE_EVERY = 64,  /* looks, in rescue */
     ROUND_MAX = 64,     /* tasks that owe rounds, in one pick */
     FETCH_FRAMES = 384, /* bytes of a task that waits in a library call */
 };
@@ -477,10 +477,10 @@ static void pull(struct jrt_worker *worker, struct jrt_worker *from, size_t want
 }
 
 /*
- * [queue-rescue]  A worker that computes without a call keeps the tasks on its shelf. Idle workers
- *   raid it, but a worker that always has some short task never idles. So after every RESCUE_EVERY
- *   looks a worker looks at the shelf of another, in turn. If the oldest task there is still the
- *   one it saw last time, it takes half of them.
+ * A worker that computes without a call keeps the tasks on its shelf. Idle workers raid it, but a
+ * worker that always has some short task never idles. So after every RESCUE_EVERY looks a worker
+ * looks at the shelf of another, in turn. If the oldest task there is still the one it saw last
+ * time, it takes half of them.
  */
 static void rescue(struct jrt_worker *worker)
 {
@@ -508,6 +508,7 @@ void jrt_balance(struct jrt_worker *worker)
     uint64_t           ours = jrt_count_again(worker, JRT_LANE_NORMAL);
     uint64_t           theirs = jrt_count_again(other, JRT_LANE_NORMAL);
     if (theirs < ours + MARGIN + ours / PART) return;
+    jrt_debug_invariant("turn-balance", other != worker && theirs > ours);
     pull(worker, other, (size_t)(theirs - ours) / 2);
 }
 

@@ -224,6 +224,7 @@ static inline void jrt_submit_served(struct jrt_worker *worker, struct jrt_task 
         jrt_submit_again(worker, task);
         return;
     }
+    jrt_debug_invariant("queue-served", jrt_shelf_size(&worker->again_shelf) <= 1);
     worker->lanes |= JRT_IN_NORMAL;
     jrt_idle_notify(worker->scheduler);
 }

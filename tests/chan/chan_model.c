@@ -122,6 +122,7 @@ static void tear_down(void *state)
         chan->ring = NULL;
         free(chan->cold);
         chan->lock.taken = false;
+        jrt_chan_drop_keys(chan); /* [chan-key] */
         jrt_chan_give(chan);
     }
     free(scheduler);
